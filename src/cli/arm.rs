@@ -124,11 +124,9 @@ fn save(out: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn family(text: &str) -> anyhow::Result<ServoFamily> {
-    let plain: String = text
+    let plain = text
         .to_lowercase()
-        .chars()
-        .filter(|c| c.is_alphanumeric())
-        .collect();
+        .replace(|c: char| !c.is_alphanumeric(), "");
     match plain.as_str() {
         "feetechsts" | "feetech" | "sts" => Ok(ServoFamily::FeetechSts),
         "dynamixel2" | "dynamixel" | "dxl" => Ok(ServoFamily::Dynamixel2),

@@ -82,15 +82,13 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     }
     let called = call(&client, &args, own.as_ref()).await;
     client.close().await;
-    let leaves = called
-        .as_ref()
-        .map_or(None, |called| called.leaves.as_ref());
+    let leaves = called.as_ref().ok().and_then(|(_, leaves)| leaves.as_ref());
     let ended = match &own {
         Some(node) => own_node::end(node, leaves).await,
         None => ExitStatus::Done,
     };
-    let called = called?;
-    let answer = called.answer.unwrap_or_else(|| interrupted_answer(ended));
+    let (answer, _) = called?;
+    let answer = answer.unwrap_or_else(|| interrupted_answer(ended));
     print(&answer, args.json)?;
     Ok(match ended {
         ExitStatus::Done if answer.is_error => ExitStatus::Refused,
@@ -98,13 +96,8 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     })
 }
 
-/// Outcome of a call.
-struct CallOutcome {
-    /// None where the process was told to end before there was one.
-    answer: Option<ToolAnswer>,
-    /// The arms of a node of its own, when the process was told to end.
-    leaves: Option<ShutdownRequests>,
-}
+/// Answer to a call, unless the process was told to end before there was one; and the arms of a node of its own when it was.
+type CallOutcome = (Option<ToolAnswer>, Option<ShutdownRequests>);
 
 /// The answer to a call that was given up because the process was told to end.
 fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
@@ -159,20 +152,16 @@ async fn call(
     args: &CallArgs,
     own: Option<&Arc<Node>>,
 ) -> anyhow::Result<CallOutcome> {
-    let arguments = args
-        .arguments
-        .as_deref()
-        .map_or(ReceivedArguments::Absent, client::arguments_from_text);
+    let arguments = args.arguments.as_deref().map(client::arguments_from_text);
+    let arguments = arguments.unwrap_or(ReceivedArguments::Absent);
     let (sender, mut news) = ProgressSender::pair();
     let cancelled = CancellationToken::new();
     let watch = CallWatch {
         cancelled: cancelled.clone(),
         progress: Some(sender),
     };
-    let bar = progress_bar::begin(
-        &format!("{} (space, q or Ctrl-C stops)", args.tool),
-        args.json,
-    );
+    let title = format!("{} (space, q or Ctrl-C stops)", args.tool);
+    let bar = progress_bar::begin(&title, args.json);
     let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let mut hang_up = SignalListener::listen(SignalKind::HangUp)?;
     let mut keys = StopKeyListener::listen(progress_bar::is_shown(args.json));
@@ -220,7 +209,7 @@ async fn call(
         }
         answer => Some(answer?),
     };
-    Ok(CallOutcome { answer, leaves })
+    Ok((answer, leaves))
 }
 
 fn print(answer: &ToolAnswer, json: bool) -> anyhow::Result<()> {

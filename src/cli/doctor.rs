@@ -156,11 +156,9 @@ fn print_findings(diagnosis: &BusDiagnosis) {
 
 fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
     print_findings(diagnosis);
-    let servos: Vec<String> = diagnosis
-        .servos
-        .iter()
-        .map(|found| format!("{} ({})", found.servo.id, found.servo.name))
-        .collect();
+    let servos = diagnosis.servos.iter();
+    let servos = servos.map(|found| format!("{} ({})", found.servo.id, found.servo.name));
+    let servos: Vec<String> = servos.collect();
     if !servos.is_empty() {
         terminal_output::line(&format!("servos that answer: {}", servos.join(", ")));
     }
@@ -176,13 +174,13 @@ fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
 
 /// Says that a node file names no port that could be looked into.
 fn tell_simulated(path: &Path, file: &NodeFile) {
-    for entry in &file.arms {
-        terminal_output::line(&format!(
-            "✓ arm {} of {} is simulated (`port = \"{SIMULATOR_PORT}\"`): there is no port to look into",
-            entry.name,
-            path.display()
-        ));
-    }
+    let path = path.display();
+    terminal_output::lines(file.arms.iter().map(|entry| {
+        format!(
+            "✓ arm {} of {path} is simulated (`port = \"{SIMULATOR_PORT}\"`): there is no port to look into",
+            entry.name
+        )
+    }));
     terminal_output::line(
         "  → for an arm on a port write its path there, or say `steadyhand doctor PORT`; `steadyhand doctor` without a node file lists the ports",
     );

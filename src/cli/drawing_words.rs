@@ -19,13 +19,11 @@ pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<Strin
     }
     if let Some([low, high]) = offer.box_mm {
         let [width, height] = offer.sheet_mm;
-        lines.push(row(
-            "on the sheet",
-            format!(
-                "x {:.1} to {:.1} mm, y {:.1} to {:.1} mm, of {width} by {height} mm",
-                low[0], high[0], low[1], high[1]
-            ),
-        ));
+        let ([left, low], [right, high]) = (low, high);
+        let words = format!(
+            "x {left:.1} to {right:.1} mm, y {low:.1} to {high:.1} mm, of {width} by {height} mm"
+        );
+        lines.push(row("on the sheet", words));
     }
     if let Some(from) = offer.size_from {
         lines.push(row("size", size_text(offer.size_mm, from)));
@@ -37,10 +35,8 @@ pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<Strin
     }
     lines.extend(offer.notes.iter().map(|note| row("note", note)));
     if !offer.arm.is_empty() {
-        lines.push(row(
-            "arm",
-            format!("{} of node {}, at {}", offer.arm, offer.node, offer.port),
-        ));
+        let words = format!("{} of node {}, at {}", offer.arm, offer.node, offer.port);
+        lines.push(row("arm", words));
     }
     lines.extend(picture.map(|path| row("picture", path)));
     lines
@@ -51,25 +47,19 @@ fn plan_lines(offer: &DrawingOffer) -> [String; 3] {
         0 => String::new(),
         dips => format!(", {}", count(dips, "dip")),
     };
+    let line = format!(
+        "{}, {}, {}: {}{dips}",
+        count(offer.strokes, "stroke"),
+        line_length(offer.pen_down_mm),
+        count(offer.pens.len(), "pen"),
+        offer.pens.join(", ")
+    );
+    let (joint, deg) = (&offer.margin_least_joint, offer.margin_least_deg);
+    let margin = format!("{joint} comes within {deg:.1}° of the end of its range");
     [
-        row(
-            "line",
-            format!(
-                "{}, {}, {}: {}{dips}",
-                count(offer.strokes, "stroke"),
-                line_length(offer.pen_down_mm),
-                count(offer.pens.len(), "pen"),
-                offer.pens.join(", ")
-            ),
-        ),
+        row("line", line),
         row("time", seconds(offer.duration_s)),
-        row(
-            "margin",
-            format!(
-                "{} comes within {:.1}° of the end of its range",
-                offer.margin_least_joint, offer.margin_least_deg
-            ),
-        ),
+        row("margin", margin),
     ]
 }
 
@@ -86,11 +76,9 @@ pub(super) fn size_text(size_mm: f64, from: SizeSource) -> String {
 
 /// Returns what refuses a drawing, each rule once, and the size that is not refused.
 pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
-    let mut said: Vec<String> = offer
-        .refusals
-        .iter()
-        .map(|group| format!("refused: {}", group.words()))
-        .collect();
+    let said = offer.refusals.iter();
+    let said = said.map(|group| format!("refused: {}", group.words()));
+    let mut said: Vec<String> = said.collect();
     let is_said = |group: &tools::RefusalGroup| group.rule == "outside";
     let fits_mm = offer
         .fits_mm
@@ -102,12 +90,10 @@ pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
 
 /// Returns the question to the person at the terminal.
 pub(super) fn question(offer: &DrawingOffer) -> String {
-    let place = offer.box_mm.map_or_else(String::new, |[low, high]| {
-        format!(
-            ", x {:.0} to {:.0} mm and y {:.0} to {:.0} mm",
-            low[0], high[0], low[1], high[1]
-        )
+    let place = offer.box_mm.map(|[[left, low], [right, high]]| {
+        format!(", x {left:.0} to {right:.0} mm and y {low:.0} to {high:.0} mm")
     });
+    let place = place.unwrap_or_default();
     format!(
         "draw {}{place}, in {}, on node {}, arm {} at {}? [y/N]",
         offer.title,

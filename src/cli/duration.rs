@@ -1,33 +1,25 @@
 //! Times as people type them.
 
-use anyhow::{anyhow, bail};
+use anyhow::{Context as _, bail};
 use std::time::Duration;
 
 /// A time such as `90s`, `30m`, `2h`; a bare number is seconds.
 pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     let text = text.trim();
-    let split = text
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
+    let split = text.find(|c: char| !c.is_ascii_digit());
+    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
     let seconds = match unit {
         "" | "s" => 1,
         "m" | "min" => 60,
         "h" => 3600,
-        _ => {
-            bail!("{unit:?} is not a unit of time; write 90s, 30m or 2h");
-        }
+        _ => bail!("{unit:?} is not a unit of time; write 90s, 30m or 2h"),
     };
-    let number: u64 = number
-        .parse()
-        .map_err(|_| anyhow!("write a whole number, such as 90s, 30m or 2h"))?;
-    match number
-        .checked_mul(seconds)
-        .filter(|all| (1..=7 * 24 * 3600).contains(all))
-    {
-        Some(all) => Ok(Duration::from_secs(all)),
-        None => Err(anyhow!("1 second to 7 days are possible")),
-    }
+    let number: Option<u64> = number.parse().ok();
+    let number = number.context("write a whole number, such as 90s, 30m or 2h")?;
+    let all = number.checked_mul(seconds);
+    let all = all.filter(|all| (1..=7 * 24 * 3600).contains(all));
+    all.map(Duration::from_secs)
+        .context("1 second to 7 days are possible")
 }
 
 #[cfg(test)]

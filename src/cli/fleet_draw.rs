@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 use futures::StreamExt as _;
 use futures::future::{BoxFuture, join_all};
@@ -107,16 +107,20 @@ fn check_names<'a>(
     peers: &[FleetPeer],
     named: impl Iterator<Item = &'a String>,
 ) -> anyhow::Result<()> {
-    let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+    let is_known = |name: &str| peers.iter().any(|peer| peer.name == name);
     for name in named {
-        if !names.contains(&name.as_str()) {
-            bail!(
-                "the node file has no [[peers]] called `{name}`; valid: {}",
-                names.join(", ")
-            );
-        }
+        let valid = names(peers);
+        ensure!(
+            is_known(name),
+            "the node file has no [[peers]] called `{name}`; valid: {valid}"
+        );
     }
     Ok(())
+}
+
+fn names(peers: &[FleetPeer]) -> String {
+    let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+    names.join(", ")
 }
 
 fn drawings(named: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
@@ -168,12 +172,11 @@ struct BatchRun<'a> {
 
 impl BatchRun<'_> {
     fn announce(&self) {
-        let names: Vec<&str> = self.peers.iter().map(|peer| peer.name.as_str()).collect();
         self.say(&format!(
             "batch {}: {}; nodes: {}. Ctrl-C leaves it, and the same command goes on with it",
             self.batch,
             count(self.drawings.len(), "drawing"),
-            names.join(", ")
+            names(&self.peers)
         ));
     }
 
@@ -248,17 +251,16 @@ impl BatchRun<'_> {
 
     /// Returns the arguments of `stroke` that draw a drawing.
     fn arguments(&self, drawing: u32) -> Option<Map<String, Value>> {
-        let svg = &self.drawing(drawing)?.svg;
-        let mut arguments = Map::new();
-        arguments.insert("scene".to_owned(), json!(self.args.scene));
-        arguments.insert("svg".to_owned(), json!(svg));
-        if let Some(size_mm) = self.args.size {
-            arguments.insert("size_mm".to_owned(), json!(size_mm));
-        }
-        if let Some(at_mm) = self.args.at {
-            arguments.insert("at_mm".to_owned(), json!(at_mm));
-        }
-        Some(arguments)
+        let said = [
+            ("scene", Some(json!(self.args.scene))),
+            ("svg", Some(json!(self.drawing(drawing)?.svg))),
+            ("size_mm", self.args.size.map(|size_mm| json!(size_mm))),
+            ("at_mm", self.args.at.map(|at_mm| json!(at_mm))),
+        ];
+        let said = said
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)));
+        Some(said.collect())
     }
 
     fn drawing(&self, number: u32) -> Option<&BatchDrawing> {
@@ -289,10 +291,9 @@ impl BatchRun<'_> {
     }
 
     fn say(&self, words: &str) {
-        if self.args.json {
-            terminal_output::note(words);
-        } else {
-            terminal_output::line(words);
+        match self.args.json {
+            true => terminal_output::note(words),
+            false => terminal_output::line(words),
         }
     }
 

@@ -12,17 +12,15 @@ pub(super) async fn run(options: &NodeOptions, as_json: bool) -> anyhow::Result<
     let file = open::file(options)?;
     let fleet = peers::fleet(&file).context(super::fleet_draw::NO_PEERS)?;
     let peers = fleet.peers();
-    let asked = peers
-        .iter()
-        .map(|peer| fleet.ask_own_report(peer, QueueTag::reader()));
+    let asked = peers.iter();
+    let asked = asked.map(|peer| fleet.ask_own_report(peer, QueueTag::reader()));
     let told = join_all(asked).await;
     let nodes = peers.iter().zip(told);
-    let nodes: Vec<Value> = nodes
-        .map(|(peer, told)| match told {
-            Ok(own) => node_jobs(peer, &own),
-            Err(error) => json!({ "node": peer.name, "unreached": error.to_string() }),
-        })
-        .collect();
+    let nodes = nodes.map(|(peer, told)| match told {
+        Ok(own) => node_jobs(peer, &own),
+        Err(error) => json!({ "node": peer.name, "unreached": error.to_string() }),
+    });
+    let nodes: Vec<Value> = nodes.collect();
     if as_json {
         terminal_output::line(&format!("{:#}", json!({ "nodes": nodes })));
     } else {
@@ -65,13 +63,10 @@ fn print(node: &Value) {
             .flatten()
     };
     for arm in list("arms") {
+        let (state, scene) = (text(arm, "/job/state"), text(arm, "/job/scene"));
         let job = match text(arm, "/job/id") {
             id if id.is_empty() => "no job".to_owned(),
-            id => format!(
-                "{id} {} ({})",
-                text(arm, "/job/state"),
-                text(arm, "/job/scene")
-            ),
+            id => format!("{id} {state} ({scene})"),
         };
         let (arm, state) = (text(arm, "/arm"), text(arm, "/state"));
         terminal_output::line(&format!("{name}: {arm} {state}; {job}"));
@@ -79,7 +74,8 @@ fn print(node: &Value) {
     for drawing in list("drawings") {
         let number = drawing
             .get("drawing")
-            .map_or(String::new(), Value::to_string);
+            .map(Value::to_string)
+            .unwrap_or_default();
         let (batch, words) = (text(drawing, "/batch"), text(drawing, "/words"));
         terminal_output::line(&format!("  {batch} {number:>3}  {words}"));
     }

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use base::file_access;
 use clap::Args;
 
@@ -52,12 +52,11 @@ struct InitChoices {
 }
 
 pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<ExitStatus> {
-    if args.out.exists() && !args.force {
-        bail!(
-            "{} is there already: name another with --out, or say --force",
-            args.out.display()
-        );
-    }
+    ensure!(
+        args.force || !args.out.exists(),
+        "{} is there already: name another with --out, or say --force",
+        args.out.display()
+    );
     let library = open::library(node, &NodeFile::default())?;
     let port = match node.port.clone() {
         Some(port) => port,
@@ -195,10 +194,8 @@ fn strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option
 fn machine() -> String {
     let said = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let first = said.split('.').next().unwrap_or_default();
-    let plain: String = first
-        .chars()
-        .filter(|c| c.is_ascii_alphanumeric() || *c == '-')
-        .collect();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let plain = first.replace(|c| !is_plain(c), "");
     match plain.is_empty() {
         true => "node".to_owned(),
         false => plain,
@@ -218,9 +215,8 @@ fn write(choice: &InitChoices) -> anyhow::Result<String> {
         ("port = \"simulator\"", "port", choice.port.clone()),
     ];
     for (shipped, key, value) in always.into_iter().chain(scenes) {
-        if !text.contains(shipped) {
-            bail!("the file that ships has no line {shipped}");
-        }
+        let has_line = text.contains(shipped);
+        ensure!(has_line, "the file that ships has no line {shipped}");
         let quoted = serde_json::Value::from(value.as_str());
         text = text.replacen(shipped, &format!("{key} = {quoted}"), 1);
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use clap::Args;
 use nalgebra::{Point3, Vector3};
 
@@ -65,12 +65,11 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
             folder.join(format!("{}.toml", choices.name))
         }
     };
-    if file.exists() && !args.force {
-        bail!(
-            "{} is there already: name another file, or say --force",
-            file.display()
-        );
-    }
+    ensure!(
+        args.force || !file.exists(),
+        "{} is there already: name another file, or say --force",
+        file.display()
+    );
     let sheet = SheetPlace::beside(&choices.like, choices.sheet_mm)?;
     let first = library.scene_from_text(&choices.name, &choices.text(&sheet))?;
     // Where the arm reaches the whole sheet better, it is proposed there.
@@ -114,10 +113,10 @@ fn scene_file(file: &Path) -> anyhow::Result<PathBuf> {
     match file.extension() {
         None => Ok(file.with_extension("toml")),
         Some(ending) if ending == "toml" => Ok(file.to_owned()),
-        Some(_) => bail!(
-            "{} does not end in .toml, as a scene's file must",
-            file.display()
-        ),
+        Some(_) => {
+            let file = file.display();
+            bail!("{file} does not end in .toml, as a scene's file must")
+        }
     }
 }
 
@@ -142,11 +141,8 @@ impl SceneChoices {
         {
             bail!("a scene is called as its file: the file is {stem}.toml and --name is {name}");
         }
-        let name = answer(
-            args.name.clone().or(stem),
-            "what is the scene called?",
-            "mine",
-        );
+        let name = args.name.clone().or(stem);
+        let name = answer(name, "what is the scene called?", "mine");
         check_name(&name)?;
         let arm = match &args.arm {
             Some(arm) => arm.clone(),
@@ -274,10 +270,11 @@ fn numbers(of: &Vector3<f64>, decimals: i32) -> String {
 
 fn check_name(name: &str) -> anyhow::Result<()> {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
-    if !name.is_empty() && name.chars().all(is_plain) {
-        return Ok(());
-    }
-    bail!("{name:?} cannot be a scene's name: use lower case letters, digits, _ and -")
+    ensure!(
+        !name.is_empty() && name.chars().all(is_plain),
+        "{name:?} cannot be a scene's name: use lower case letters, digits, _ and -"
+    );
+    Ok(())
 }
 
 fn arms_with_scenes(library: &SceneLibrary) -> Vec<String> {

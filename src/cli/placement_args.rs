@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use clap::Args;
 
 use super::choice::{Choice, choice};
@@ -163,20 +163,14 @@ pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
 /// A sheet's width and height such as `100x80mm` or `10 x 8 cm`.
 pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     let hint = "write width x height, such as 100x80mm";
-    let (width, height) = text
-        .split_once(['x', 'X', '×'])
-        .ok_or_else(|| anyhow!(hint))?;
+    let (width, height) = text.split_once(['x', 'X', '×']).context(hint)?;
     let point = format!("{};{}", width.replace(',', "."), height.replace(',', "."));
     let sides_mm = point_mm(&point).map_err(|why| anyhow!("{why}; {hint}"))?;
     let sides_mm = sides_mm.map(Finite::get);
-    if sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side)) {
-        return Ok(sides_mm);
-    }
-    Err(anyhow!(
-        "each side is {} to {} mm; {hint}",
-        PAGE_SIDE_MM.start(),
-        PAGE_SIDE_MM.end()
-    ))
+    let (least, most) = (PAGE_SIDE_MM.start(), PAGE_SIDE_MM.end());
+    let is_possible = sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side));
+    ensure!(is_possible, "each side is {least} to {most} mm; {hint}");
+    Ok(sides_mm)
 }
 
 /// A turn such as `90`, `90deg`, `90 degrees` or `-12,5°`.
@@ -186,15 +180,14 @@ fn turn_deg(text: &str) -> anyhow::Result<Finite> {
     let units = ["degrees", "degree", "deg", "°"];
     let number = units.iter().find_map(|unit| said.strip_suffix(unit));
     let number = number.unwrap_or(&said).trim_end().replace(',', ".");
-    let turn: f64 = number
-        .parse()
-        .map_err(|_| anyhow!("{text:?} is not a turn: {hint}"))?;
+    let turn: Option<f64> = number.parse().ok();
+    let turn = turn.with_context(|| format!("{text:?} is not a turn: {hint}"))?;
     Finite::new(turn).map_err(|_| anyhow!("{text:?} is not finite: {hint}"))
 }
 
 fn parse_number(number: &str) -> anyhow::Result<f64> {
-    let value = number.parse();
-    value.map_err(|_| anyhow!("write a number and its unit, such as 60mm, 6cm or 2.5in"))
+    let value = number.parse().ok();
+    value.context("write a number and its unit, such as 60mm, 6cm or 2.5in")
 }
 
 /// Splits a length into its number, and the millimetres of its unit where it has one.

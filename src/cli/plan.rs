@@ -18,7 +18,7 @@ use plan::{PlanError, PlanReport, SilentObserver};
 use scene::{DesignOverflow, Scene, SceneError, SceneLibrary, SheetStroke};
 use tools::{self, DrawingPreview, StrokeJoining};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(super) struct PlanArgs {
     /// A scene's file, or its name
     #[arg(default_value = "default")]

@@ -66,28 +66,24 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 1e2)
 }
 
-fn in_words(scene: &Scene, map: &ReachMap) -> Vec<String> {
-    let shares: Vec<String> = map
-        .shares
-        .iter()
-        .map(|(tilt, share)| format!("{} within {tilt:.1}°", percent(*share)))
-        .collect();
-    let mut lines = vec![format!(
-        "{}: of the sheet as it lies the pen gets to {}",
-        scene.title(),
-        shares.join(", ")
-    )];
-    lines.push(match &map.suggestion {
+fn in_words(scene: &Scene, map: &ReachMap) -> [String; 2] {
+    let shares = map.shares.iter();
+    let shares = shares.map(|(tilt, share)| format!("{} within {tilt:.1}°", percent(*share)));
+    let (title, shares) = (scene.title(), shares.collect::<Vec<_>>().join(", "));
+    let lies = format!("{title}: of the sheet as it lies the pen gets to {shares}");
+    let better = match &map.suggestion {
         None => "no place near is clearly better".to_owned(),
         Some(better) => {
             let ([dx, dy], [x, y, z]) = (better.move_mm, better.origin_m);
             format!(
                 "better: move it by ({dx:.0}, {dy:.0}) mm along its own axes, origin_m = [{x:.4}, {y:.4}, {z:.4}]: {} within the pen's cone, leaning {:.1}° at the most, every joint {:.1}° or more from the end of its range",
-                percent(better.share), better.tilt_max_deg, better.margin_least_deg
+                percent(better.share),
+                better.tilt_max_deg,
+                better.margin_least_deg
             )
         }
-    });
-    lines
+    };
+    [lies, better]
 }
 
 fn as_json(scene: &Scene, pen: usize, map: &ReachMap, picture: Option<&str>) -> Value {
@@ -97,10 +93,8 @@ fn as_json(scene: &Scene, pen: usize, map: &ReachMap, picture: Option<&str>) -> 
         let rows = map.spots.chunks(columns);
         rows.map(|row| row.iter().map(of).collect()).collect()
     };
-    let shares = map
-        .shares
-        .iter()
-        .map(|(tilt, share)| json!({ "tilt_deg": rounded(*tilt), "share": share }));
+    let shares = map.shares.iter();
+    let shares = shares.map(|(tilt, share)| json!({ "tilt_deg": rounded(*tilt), "share": share }));
     json!({
         "success": true,
         "scene": scene.title(),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use clap::Subcommand;
 
 use super::new_scene::{self, NewSceneArgs};
-use super::placement_args::PlacementArgs;
 use super::plan::PlanArgs;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use node::open;
@@ -67,22 +66,20 @@ fn planned(
     let plain = PlanArgs {
         scene,
         meta,
-        design: Vec::new(),
-        placement: PlacementArgs::default(),
         out,
-        json: false,
+        ..PlanArgs::default()
     };
     super::plan::run(args, &plain)
 }
 
 fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
-    let scenes = library.scenes().into_iter().map(|name| {
-        let (arm, about) = match library.scene(&name, None) {
-            Ok(scene) => (scene.arm.file.name.clone(), scene.about.clone()),
-            Err(error) => (String::new(), error.to_string()),
-        };
-        [name, arm, about]
-    });
+    let scenes = library
+        .scenes()
+        .into_iter()
+        .map(|name| match library.scene(&name, None) {
+            Ok(scene) => [name, scene.arm.file.name.clone(), scene.about.clone()],
+            Err(error) => [name, String::new(), error.to_string()],
+        });
     let overlays = library.overlays().into_iter().map(|name| {
         let about = library.overlay_about(&name);
         let about = about.unwrap_or_else(|error| error.to_string());
@@ -105,9 +102,8 @@ pub(super) fn find(
     overlay: Option<&str>,
 ) -> Result<Arc<Scene>, SceneError> {
     let path = Path::new(scene);
-    if path.is_file() || scene.contains('/') || scene.ends_with(".toml") {
-        library.scene_file(path, overlay)
-    } else {
-        library.scene(scene, overlay)
+    match path.is_file() || scene.contains('/') || scene.ends_with(".toml") {
+        true => library.scene_file(path, overlay),
+        false => library.scene(scene, overlay),
     }
 }

@@ -1,6 +1,6 @@
 //! `token`: makes, lists and revokes the tokens of callers from other machines.
 
-use anyhow::bail;
+use anyhow::ensure;
 use clap::Subcommand;
 
 use super::{ExitStatus, NodeOptions, terminal_output};
@@ -44,11 +44,10 @@ const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<ExitStatus> {
     let args = &state_folder::with_service_defaults(args);
     let file = open::file(args)?;
-    if state_folder::is_practice(args, &file) {
-        bail!(
-            "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
-        );
-    }
+    ensure!(
+        !state_folder::is_practice(args, &file),
+        "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
+    );
     let book = TokenStore::at(&state_folder::folder(args, &file)?);
     match command {
         TokenCommand::Add {

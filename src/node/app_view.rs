@@ -49,10 +49,8 @@ fn called_names(listed: &[ListedTool]) -> String {
         Some((own, listed.name.as_str()))
     };
     let names: BTreeMap<&str, &str> = CALLED.into_iter().filter_map(name).collect();
-    serde_json::to_value(names)
-        .unwrap_or_default()
-        .to_string()
-        .replace('<', "\\u003c")
+    let names = serde_json::to_string(&names).unwrap_or_default();
+    names.replace('<', "\\u003c")
 }
 
 fn own_name(tool: &ListedTool) -> &str {

@@ -84,12 +84,10 @@ impl ConfigWatcher {
             return;
         }
         self.stamps = stamps;
+        let files = self.stamps.keys();
+        let files = files.filter_map(|path| Some((path.clone(), hash(path)?)));
         let now = ConfigFingerprint {
-            files: self
-                .stamps
-                .keys()
-                .filter_map(|path| Some((path.clone(), hash(path)?)))
-                .collect(),
+            files: files.collect(),
             tokens: tokens(&self.state),
         };
         if now == self.seen {
@@ -101,7 +99,9 @@ impl ConfigWatcher {
             }
         }
         self.seen = now;
-        if let Err(error) = keep(&self.state.join(SEEN), &self.seen) {
+        let kept = serde_json::to_string(&self.seen).map_err(std::io::Error::from);
+        let kept = kept.and_then(|text| disk::put(&self.state.join(SEEN), &text));
+        if let Err(error) = kept {
             tracing::warn!("what the configuration is cannot be kept: {error}");
         }
     }
@@ -112,16 +112,12 @@ impl ConfigWatcher {
         if let Some(folder) = &self.scenes {
             walk(folder, DEPTH_MAX, &mut files);
         }
-        files
-            .into_iter()
-            .filter_map(|path| Some((stamp(&path)?, path)))
-            .map(|(stamp, path)| (path, stamp))
-            .collect()
+        let stamped = |path: PathBuf| {
+            let stamp = FileStamp::of(&std::fs::metadata(&path).ok()?);
+            Some((path, stamp))
+        };
+        files.into_iter().filter_map(stamped).collect()
     }
-}
-
-fn stamp(path: &Path) -> Option<FileStamp> {
-    Some(FileStamp::of(&std::fs::metadata(path).ok()?))
 }
 
 fn hash(path: &Path) -> Option<String> {
@@ -146,26 +142,16 @@ fn tokens(state: &Path) -> BTreeMap<String, String> {
     let words = |card: &caller::TokenCard| {
         format!("{}, {} calls a minute", card.role, card.calls_per_minute)
     };
-    cards
-        .iter()
-        .map(|card| (card.name.clone(), words(card)))
-        .collect()
-}
-
-fn keep(path: &Path, seen: &ConfigFingerprint) -> std::io::Result<()> {
-    disk::put(path, &serde_json::to_string(seen)?)
+    let named = cards.iter().map(|card| (card.name.clone(), words(card)));
+    named.collect()
 }
 
 /// One line a change.
 fn differences(before: &ConfigFingerprint, now: &ConfigFingerprint) -> Vec<String> {
     let files = compared(&before.files, &now.files).map(|(path, was, is)| {
-        let hash = |one: Option<&String>| one.map_or("none", String::as_str).to_owned();
-        format!(
-            "file {}: was {}, is {}",
-            path.display(),
-            hash(was),
-            hash(is)
-        )
+        let hash = |one: Option<&'_ String>| one.map_or("none", String::as_str).to_owned();
+        let (path, was, is) = (path.display(), hash(was), hash(is));
+        format!("file {path}: was {was}, is {is}")
     });
     let tokens = compared(&before.tokens, &now.tokens).map(|(name, was, is)| match (was, is) {
         (None, Some(is)) => format!("token {name:?} was added: {is}"),

@@ -27,10 +27,9 @@ impl ExitStatus {
     /// Returns the exit code for a failed command.
     #[must_use]
     pub fn from_error(error: &anyhow::Error) -> Self {
-        if error.is::<ArmUnavailable>() {
-            Self::Absent
-        } else {
-            Self::Refused
+        match error.is::<ArmUnavailable>() {
+            true => Self::Absent,
+            false => Self::Refused,
         }
     }
 }

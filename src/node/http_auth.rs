@@ -101,10 +101,9 @@ pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
 /// Returns the longest verb that is read of a caller: only an operator may send a drawing.
 fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
     const OTHERS: usize = 64 * 1024;
-    if is_operator(identity) {
-        operator_verb::VERB_BYTES_MAX
-    } else {
-        OTHERS
+    match is_operator(identity) {
+        true => operator_verb::VERB_BYTES_MAX,
+        false => OTHERS,
     }
 }
 
@@ -123,10 +122,9 @@ fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
 async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8>) -> Refusal {
     let verb = OperatorVerb::read_apart(node, body).await;
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
-    let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
-        "; it names a stop, so every arm of this node was told to stop"
-    } else {
-        ""
+    let heard = match stops && node.stray_stop("stop", ActorRank::Planner) {
+        true => "; it names a stop, so every arm of this node was told to stop",
+        false => "",
     };
     refusal!(
         "the token `{}` is a {}'s; verbs are for operators' tokens{heard}",

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -75,14 +75,13 @@ impl ReplayedJob {
     /// Says how the replay differs from the job.
     #[must_use]
     pub fn words(&self) -> String {
+        let which = match self.is_same_plan() {
+            true => "the same",
+            false => "another",
+        };
         format!(
-            "{}: {} plan {}; on the simulator {} of the job, which {}",
+            "{}: {which} plan {}; on the simulator {} of the job, which {}",
             self.past.id,
-            if self.is_same_plan() {
-                "the same"
-            } else {
-                "another"
-            },
             self.plan.hash,
             self.apart.describe(),
             self.past.state,
@@ -142,13 +141,8 @@ fn plan_again(scene: &Scene, past: &PastJob) -> anyhow::Result<Plan> {
         return Ok(whole);
     }
     // It went on with an earlier one, or drew something else than the design.
-    let part = plan::draw_strokes(
-        scene,
-        &start,
-        &past.strokes,
-        Order::AsDrawn,
-        &SilentObserver,
-    );
+    let (strokes, order) = (&past.strokes, Order::AsDrawn);
+    let part = plan::draw_strokes(scene, &start, strokes, order, &SilentObserver);
     part.context("the job's strokes cannot be planned any more")
 }
 
@@ -166,9 +160,7 @@ pub(super) async fn reply(node: &Node, id: &str) -> VerbReply {
 
 async fn replayed(node: &Node, id: &str) -> anyhow::Result<ReplayedJob> {
     let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    if !is_name {
-        bail!("there is no job {id:?}");
-    }
+    ensure!(is_name, "there is no job {id:?}");
     let past = job::past(&node.state, id).with_context(|| format!("{id} cannot be read"))?;
     let scene = scene_of(&node.scenes, &node.state, &past)?;
     ReplayedJob::of(scene, past).await

@@ -89,24 +89,16 @@ fn seen(node: &Node) -> FileStamps {
     let Some(folder) = node.scenes.folder() else {
         return FileStamps::new();
     };
-    ["", "overlays"]
-        .iter()
-        .flat_map(|inner| files(&folder.join(inner)))
-        .take(FILES_MAX)
-        .collect()
+    let files = ["", "overlays"].map(|inner| files(&folder.join(inner)));
+    files.into_iter().flatten().take(FILES_MAX).collect()
 }
 
 fn files(folder: &Path) -> Vec<(String, (u64, Option<SystemTime>))> {
-    let entries = std::fs::read_dir(folder);
-    entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .take(FILES_MAX)
-        .filter_map(|entry| {
-            let about = entry.metadata().ok()?;
-            let path = entry.path().display().to_string();
-            Some((path, (about.len(), about.modified().ok())))
-        })
-        .collect()
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let stamped = entries.take(FILES_MAX).filter_map(|entry| {
+        let about = entry.metadata().ok()?;
+        let path = entry.path().display().to_string();
+        Some((path, (about.len(), about.modified().ok())))
+    });
+    stamped.collect()
 }

@@ -17,7 +17,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 
 use super::journal_socket::{JournalSocket, is_journal};
-use super::log_record::{self, LogSink};
+use super::log_record::{LogLineLayer, LogSink};
 
 /// Lines that wait to be read.
 const LINES_MAX: usize = 1024;
@@ -44,10 +44,9 @@ pub fn begin(form: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
     let filter = said.unwrap_or_else(|| {
         let own = Targets::new().with_default(level);
         // A command says itself what failed, in its own words.
-        let library = if quiet {
-            LevelFilter::OFF
-        } else {
-            LevelFilter::ERROR
+        let library = match quiet {
+            true => LevelFilter::OFF,
+            false => LevelFilter::ERROR,
         };
         own.with_target("rmcp", library)
     });
@@ -56,18 +55,15 @@ pub fn begin(form: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
         false => LogFormat::Text,
     });
     let lines = || LogQueue::start(io::stderr());
-    let text = || {
-        let plain = tracing_subscriber::fmt::layer().with_writer(lines());
-        plain.with_ansi(io::stderr().is_terminal()).boxed()
-    };
     let layer = match (form, JournalSocket::open()) {
         (LogFormat::Journal, Some(socket)) => {
-            log_record::LogLineLayer(LogSink::<LogQueue>::Journal(socket)).boxed()
+            LogLineLayer(LogSink::<LogQueue>::Journal(socket)).boxed()
         }
-        (LogFormat::Json, _) => {
-            log_record::LogLineLayer(LogSink::Json(Mutex::new(lines()))).boxed()
+        (LogFormat::Json, _) => LogLineLayer(LogSink::Json(Mutex::new(lines()))).boxed(),
+        _ => {
+            let plain = tracing_subscriber::fmt::layer().with_writer(lines());
+            plain.with_ansi(io::stderr().is_terminal()).boxed()
         }
-        _ => text(),
     };
     tracing_subscriber::registry()
         .with(layer.with_filter(filter_fn(is_ours)))

@@ -1,6 +1,6 @@
 //! Structured log lines: one JSON object a line, or a datagram for the journal.
 
-use std::fmt::{Debug, Write as _};
+use std::fmt::Debug;
 use std::io::Write;
 use std::sync::Mutex;
 
@@ -15,6 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 use super::journal_socket::JournalSocket;
 use base::clock::calendar_ms;
 use base::lock::MutexExt;
+use base::wording::cut;
 
 /// Longer values are cut: a log is read by people, and holds no pictures.
 const VALUE_CHARS_MAX: usize = 2_000;
@@ -42,8 +43,7 @@ impl LogFieldVisitor {
     }
 
     fn text(&mut self, field: &Field, text: &str) {
-        let cut: String = text.chars().take(VALUE_CHARS_MAX).collect();
-        self.put(field, Value::String(cut));
+        self.put(field, cut(text, VALUE_CHARS_MAX).into());
     }
 }
 
@@ -64,10 +64,7 @@ impl Visit for LogFieldVisitor {
         self.text(field, value);
     }
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        let mut text = String::new();
-        // Writing into a text cannot fail.
-        let _ = write!(text, "{value:?}");
-        self.text(field, &text);
+        self.text(field, &format!("{value:?}"));
     }
 }
 
@@ -140,13 +137,11 @@ fn datagram(level: Level, target: &str, fields: &Map<String, Value>) -> Vec<u8> 
     put(&mut out, "SYSLOG_IDENTIFIER", "steadyhand");
     put(&mut out, "TARGET", target);
     for (name, value) in fields {
-        let text = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        if name == "message" {
-            put(&mut out, "MESSAGE", &text);
-        } else {
-            put(&mut out, &format!("STEADYHAND_{}", name_of(name)), &text);
+        let text = value.as_str();
+        let text = text.map_or_else(|| value.to_string(), str::to_owned);
+        match name.as_str() {
+            "message" => put(&mut out, "MESSAGE", &text),
+            name => put(&mut out, &format!("STEADYHAND_{}", name_of(name)), &text),
         }
     }
     out
@@ -154,14 +149,9 @@ fn datagram(level: Level, target: &str, fields: &Map<String, Value>) -> Vec<u8> 
 
 /// Names in the journal are of capital letters, digits and underscores.
 fn name_of(field: &str) -> String {
-    let fit = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    field.chars().map(fit).collect()
+    field
+        .to_ascii_uppercase()
+        .replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
 
 fn put(out: &mut Vec<u8>, name: &str, text: &str) {

@@ -74,10 +74,8 @@ async fn look(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {
                 time_ms: calendar_ms(),
             };
             if send.try_send(notice).is_err() {
-                tracing::warn!(
-                    "a notice is dropped: {WAITING_MAX} wait to be sent: {}",
-                    cause.text
-                );
+                let text = &cause.text;
+                tracing::warn!("a notice is dropped: {WAITING_MAX} wait to be sent: {text}");
             }
         }
         known = Some(seen);
@@ -205,14 +203,9 @@ async fn run(command: &[String], body: &[u8]) -> Result<(), UndeliveredNotice> {
         }
         child.wait().await
     };
-    match tokio::time::timeout(DELIVERY_MAX, running).await {
-        Err(_) => Err(UndeliveredNotice::Late),
-        Ok(ended) => {
-            let status = ended?;
-            status
-                .success()
-                .then_some(())
-                .ok_or(UndeliveredNotice::Ended(status))
-        }
+    let ended = tokio::time::timeout(DELIVERY_MAX, running).await;
+    match ended.map_err(|_| UndeliveredNotice::Late)?? {
+        status if status.success() => Ok(()),
+        status => Err(UndeliveredNotice::Ended(status)),
     }
 }

@@ -57,16 +57,18 @@ pub fn file(args: &NodeOptions) -> anyhow::Result<NodeFile> {
         None => NodeFile::default(),
         Some(path) => {
             let name = path.display().to_string();
-            let text =
-                std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+            let text = std::fs::read_to_string(path);
+            let text = text.with_context(|| format!("cannot read {name}"))?;
             NodeFile::read(&name, &text)?
         }
     };
-    if let (Some(port), Some(arm)) = (&args.port, file.arms.first_mut()) {
-        arm.port.clone_from(port);
-    }
-    if let (true, Some(arm)) = (args.calibrated_elsewhere, file.arms.first_mut()) {
-        arm.calibrated = Some(CalibrationSource::Elsewhere);
+    if let Some(arm) = file.arms.first_mut() {
+        if let Some(port) = &args.port {
+            arm.port.clone_from(port);
+        }
+        if args.calibrated_elsewhere {
+            arm.calibrated = Some(CalibrationSource::Elsewhere);
+        }
     }
     if args.record && !file.record.is_on() {
         file.record = RecordEntry::Motion(true);
@@ -123,18 +125,15 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
             _ if entry.is_simulated() => NodeClock::starvation_tolerant(),
             _ => real.clone(),
         };
-        let seat = if entry.is_simulated() {
-            simulated(&file.name, entry, arm, &clock, &library, args)?
-        } else {
-            on_port(&file.name, entry, arm, &clock, args)?
+        let seat = match entry.is_simulated() {
+            true => simulated(&file.name, entry, arm, &clock, &library, args)?,
+            false => on_port(&file.name, entry, arm, &clock, args)?,
         };
         keep_emergency(entry, &seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
-    let helpers = match args.exams {
-        Some(exams) => Some(exams.helpers(state.folder(), &file)?),
-        None => None,
-    };
+    let helpers = args.exams.map(|exams| exams.helpers(state.folder(), &file));
+    let helpers = helpers.transpose()?;
     let check = args.exams.map(|exams| exams.certificates(state.folder()));
     let policy = QualificationPolicy::new(state.folder(), &file, check);
     let output = match args.output.clone().or_else(|| file.output.clone()) {
@@ -171,12 +170,9 @@ fn record(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> {
         }
         return Ok(());
     };
-    node.job_recorder = node
-        .file
-        .record
-        .is_on()
-        .then(|| recordings.recorder(&node.state, &node.file))
-        .transpose()?;
+    if node.file.record.is_on() {
+        node.job_recorder = Some(recordings.recorder(&node.state, &node.file)?);
+    }
     node.recordings = Some(recordings.library(&node.state));
     Ok(())
 }
@@ -255,16 +251,10 @@ fn simulated(
         None => Arc::clone(&arm),
     };
     let scene = first_scene(&arm, library);
-    let start = scene
-        .as_ref()
-        .map_or_else(|| JointVector::zeros(arm.dof()), |scene| scene.rest_rad);
+    let start = scene.as_ref().map(|scene| scene.rest_rad);
+    let start = start.unwrap_or_else(|| JointVector::zeros(arm.dof()));
     let simulator = ArmSimulator::new(&as_it_is, &start);
-    let device = simulator.clone();
-    let open: PortOpener = Box::new(move |clock| {
-        let link = MemoryLink::new(device.clone(), clock, "simulated arm")
-            .map_err(link::LinkError::Read)?;
-        Ok(Box::new(link) as Box<dyn ByteLink>)
-    });
+    let open = simulated_port(&simulator);
     let permits = Arc::new(PermitRegistry::everything());
     let tap = TapSwitch::default();
     let open = tapped(traced(open, args)?, &tap);
@@ -277,6 +267,15 @@ fn simulated(
         seat.moved_in(&scene);
     }
     Ok(seat)
+}
+
+/// Returns what opens the link to a simulated arm.
+pub(super) fn simulated_port(simulator: &ArmSimulator) -> PortOpener {
+    let device = simulator.clone();
+    Box::new(move |clock| {
+        let link = MemoryLink::new(device.clone(), clock, "simulated arm");
+        Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn ByteLink>)
+    })
 }
 
 /// Returns the true scenes for practice. Fails on an unreadable one, which would count as the believed scene.
@@ -300,9 +299,8 @@ fn truth(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
 fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow::Result<()> {
     let file = state.join(format!("emergency-stop-{}", entry.file_name_part()));
     let permits = seat.permits();
-    permits
-        .keep_emergency_in(file)
-        .map_err(|why| anyhow::anyhow!("{}: {why}", seat.name))?;
+    let kept = permits.keep_emergency_in(file);
+    kept.map_err(|why| anyhow::anyhow!("{}: {why}", seat.name))?;
     let told = match permits.latched() {
         Some(StopLatch::Emergency(_)) => {
             "an emergency stop is latched; an operator ends it with `steadyhand clear`"
@@ -319,9 +317,8 @@ fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow:
 /// `default`, or the first scene that is for this arm.
 fn first_scene(arm: &ArmModel, library: &SceneLibrary) -> Option<Arc<Scene>> {
     let names = std::iter::once("default".to_owned()).chain(library.scenes());
-    names
-        .filter_map(|name| library.scene(&name, None).ok())
-        .find(|scene| scene.arm.file.name == arm.file.name)
+    let mut scenes = names.filter_map(|name| library.scene(&name, None).ok());
+    scenes.find(|scene| scene.arm.file.name == arm.file.name)
 }
 
 /// As root, another program that has the port is not kept out.
@@ -354,15 +351,13 @@ fn on_port(
         );
     }
     if arm.file.simulation.wear.is_some() {
+        let like = arm.file.like.as_ref();
         bail!(
             "arm `{}`: {} is a simulated arm with worn servos, and this one is at {}: name the arm that it is like{}",
             entry.name,
             entry.model,
             entry.port,
-            arm.file
-                .like
-                .as_ref()
-                .map_or_else(String::new, |like| format!(", {like}"))
+            like.map_or_else(String::new, |like| format!(", {like}"))
         );
     }
     check_user(&entry.port, args.allow_root)?;
@@ -370,16 +365,10 @@ fn on_port(
     let open: PortOpener = Box::new(move |clock| {
         SerialLink::open(&path, baud, clock).map(|link| Box::new(link) as Box<dyn ByteLink>)
     });
+    let permits = Arc::new(PermitRegistry::none());
     let tap = TapSwitch::default();
     let open = tapped(traced(open, args)?, &tap);
-    let motion = attach(
-        node,
-        entry,
-        arm,
-        clock,
-        Arc::new(PermitRegistry::none()),
-        open,
-    );
+    let motion = attach(node, entry, arm, clock, permits, open);
     // Its adapter may be plugged in, and its supply switched on, later than this machine.
     let motion = motion.map_err(|why| ArmUnavailable(why.to_string()))?;
     Ok(AttachedArm::new(&entry.name, motion, None).recorded_by(Box::new(JobTrafficRecorder(tap))))
@@ -437,8 +426,8 @@ fn attach(
 pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     for name in scenes {
         let scene = node.scenes.scene(name, None)?;
-        node.enable(&scene, None, None)
-            .map_err(anyhow::Error::msg)?;
+        let enabled = node.enable(&scene, None, None);
+        enabled.map_err(anyhow::Error::msg)?;
     }
     Ok(())
 }
@@ -462,11 +451,8 @@ impl SimulatedWorkcell for EmbeddedWorkcell {
     }
 
     fn ink(&self) -> Vec<(usize, Vec<[f64; 2]>)> {
-        self.simulator
-            .ink()
-            .into_iter()
-            .map(|ink| (ink.pen, ink.points_mm))
-            .collect()
+        let ink = self.simulator.ink().into_iter();
+        ink.map(|ink| (ink.pen, ink.points_mm)).collect()
     }
 
     fn picture(
@@ -498,14 +484,10 @@ impl EmbeddedWorkcell {
 fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
     let lies = scene.surface.flat_pose();
     let lies = lies.ok_or_else(|| refusal!("a simulated camera shows flat sheets alone"))?;
-    let tags = scene
-        .fiducials
-        .as_ref()
-        .map(|fiducials| fiducials.layout.clone());
-    let mut ids = tags
-        .iter()
-        .flat_map(|layout| &layout.tags)
-        .map(|tag| tag.id);
+    let fiducials = scene.fiducials.as_ref();
+    let tags = fiducials.map(|fiducials| fiducials.layout.clone());
+    let all = tags.iter().flat_map(|layout| &layout.tags);
+    let mut ids = all.map(|tag| tag.id);
     if let Some(id) = ids.find(|id| *id >= PRINTED) {
         return Err(refusal!(
             "tag {id} cannot be shown: the simulator has the tags 0 to {} of each family",
@@ -531,10 +513,8 @@ pub fn lay(simulator: &ArmSimulator, scene: &Scene) {
             width_mm: pen.width_mm,
         }
     });
-    simulator.place_sheet(
-        Box::new(SimulatedSheet(scene.surface.clone())),
-        pens.collect(),
-    );
+    let sheet = Box::new(SimulatedSheet(scene.surface.clone()));
+    simulator.place_sheet(sheet, pens.collect());
     simulator.hold_pens(match &scene.holder {
         PenHolder::AllMounted => HeldPens::All,
         PenHolder::ByHand { mounted, .. } => mounted.map_or(HeldPens::Empty, HeldPens::One),
@@ -546,8 +526,7 @@ struct SimulatedSheet(Surface);
 impl PaperSurface for SimulatedSheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
         let seen = self.0.project(&Point3::from(tip_m));
-        self.0
-            .holds(seen.at_mm)
-            .then_some((seen.at_mm, seen.height_mm))
+        let is_held = self.0.holds(seen.at_mm);
+        is_held.then_some((seen.at_mm, seen.height_mm))
     }
 }

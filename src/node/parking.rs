@@ -126,13 +126,8 @@ pub async fn park(
         return unless_at_rest(seat, "it was stopped meanwhile");
     }
     let longest = PARK.min(leave.time_left());
-    let mut parked = std::pin::pin!(to_rest(
-        node,
-        seat,
-        seen_stops,
-        hindrance_but_own_stop,
-        longest
-    ));
+    let parked = to_rest(node, seat, seen_stops, hindrance_but_own_stop, longest);
+    let mut parked = std::pin::pin!(parked);
     if let Ok(parked) = tokio::time::timeout(leave.time_left(), &mut parked).await {
         return parked;
     }
@@ -148,10 +143,9 @@ pub async fn park(
 
 /// An arm that is not brought anywhere may stand where it belongs.
 fn unless_at_rest(seat: &AttachedArm, why: &str) -> Result<ParkOutcome, Refusal> {
-    if seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
-        Ok(ParkOutcome::AtRest)
-    } else {
-        Err(Refusal::new(why))
+    match seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
+        true => Ok(ParkOutcome::AtRest),
+        false => Err(Refusal::new(why)),
     }
 }
 
@@ -168,10 +162,8 @@ async fn to_rest(
     let scene = seat.last_scene().ok_or_else(|| {
         refusal!("no scene says where it rests: it has not moved since the node started")
     })?;
-    let start = motion
-        .snapshot()
-        .measured
-        .ok_or_else(|| refusal!("it has not been read yet"))?;
+    let start = motion.snapshot().measured;
+    let start = start.ok_or_else(|| refusal!("it has not been read yet"))?;
     if start.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD {
         return Ok(ParkOutcome::AtRest);
     }

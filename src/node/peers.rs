@@ -66,12 +66,13 @@ impl PeerTransport for PeerDirectory {
         letter: OutgoingCall,
         watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>> {
-        let parcel = self
-            .entries
-            .iter()
-            .find(|entry| entry.name == peer.name)
-            .ok_or_else(|| RemoteCallError::Unreached("no node of this name is known".to_owned()))
-            .and_then(|entry| parcel(entry, letter, self.quiet));
+        let mut entries = self.entries.iter();
+        let parcel = match entries.find(|entry| entry.name == peer.name) {
+            Some(entry) => parcel(entry, letter, self.quiet),
+            None => Err(RemoteCallError::Unreached(
+                "no node of this name is known".to_owned(),
+            )),
+        };
         Box::pin(async move {
             let cancelled = watch.cancelled.clone();
             let (told, hearing) = hear(watch);
@@ -91,9 +92,8 @@ fn parcel(
     letter: OutgoingCall,
     quiet: Duration,
 ) -> Result<ForwardedCall, RemoteCallError> {
-    let url = entry
-        .url()
-        .ok_or_else(|| RemoteCallError::Unreached(format!("{} is no address", entry.address)))?;
+    let wrong = || RemoteCallError::Unreached(format!("{} is no address", entry.address));
+    let url = entry.url().ok_or_else(wrong)?;
     Ok(ForwardedCall {
         url,
         token: token(entry).map_err(RemoteCallError::Unreached)?,
@@ -135,9 +135,8 @@ pub fn read_token(file: &Path) -> Result<String, String> {
     let token = text.trim();
     let is_one = (1..=TOKEN_BYTES_MAX).contains(&token.len())
         && !token.contains(|c: char| c.is_whitespace() || c.is_control());
-    if is_one {
-        Ok(token.to_owned())
-    } else {
-        Err(format!("{shown} does not hold one token and nothing else"))
+    match is_one {
+        true => Ok(token.to_owned()),
+        false => Err(format!("{shown} does not hold one token and nothing else")),
     }
 }

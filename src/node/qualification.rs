@@ -74,13 +74,8 @@ impl CertificateChecker for QualificationPolicy {
     ) -> Result<(), (String, String)> {
         // A token file or level that cannot be read proves nothing, so the strictest level is asked for.
         let strictest = |why: String| (RequiredQualification::Stroke.word().to_owned(), why);
-        let cards = match token {
-            Some(_) => self
-                .book
-                .list()
-                .map_err(|error| strictest(error.to_string()))?,
-            None => Vec::new(),
-        };
+        let cards = token.map_or(Ok(Vec::new()), |_| self.book.list());
+        let cards = cards.map_err(|error| strictest(error.to_string()))?;
         let card = cards.iter().find(|card| Some(card.name.as_str()) == token);
         let Some(level) = self.needed(card).map_err(|why| strictest(why.into()))? else {
             return Ok(());

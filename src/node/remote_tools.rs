@@ -12,10 +12,11 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::Mutex;
 
 use base::lock::MutexExt;
+use base::wording::cut;
 use call::{Refusal, refusal};
 use config::ServerEntry;
 use mcp::client::{self, ClientError, McpClient};
-use mcp::{self, CallProgress, CallWatch, ProgressSender, ReceivedArguments, ToolCard};
+use mcp::{self, CallWatch, ProgressSender, ReceivedArguments, ToolCard};
 use tools::{RemoteCallWatch, RemoteToolCall, RemoteTools, ToolAnswer};
 
 /// Connections by server; at most as many as there are declared tools.
@@ -96,12 +97,8 @@ pub fn hear(watch: RemoteCallWatch) -> (CallWatch, tokio::task::JoinHandle<()>) 
             return;
         };
         while news.changed().await.is_ok() {
-            let CallProgress {
-                done,
-                total,
-                message,
-            } = news.borrow_and_update().clone();
-            progress(done, total.unwrap_or(0.0), &message);
+            let told = news.borrow_and_update().clone();
+            progress(told.done, told.total.unwrap_or(0.0), &told.message);
         }
     });
     (told, hearing)
@@ -170,11 +167,8 @@ async fn opened(
 
 /// Starts the program of a command line, opens the protocol with it, and ends it: what it calls itself, or why not.
 pub async fn greet(command: &str) -> Result<String, Refusal> {
-    Ok(start_program(command)
-        .await?
-        .client
-        .server()
-        .unwrap_or_default())
+    let server = start_program(command).await?.client.server();
+    Ok(server.unwrap_or_default())
 }
 
 /// Starts the program of a command line, asks for its tools, and ends it.
@@ -192,8 +186,7 @@ async fn start_program(command: &str) -> Result<RemoteConnection, Refusal> {
         args: words.collect(),
         timeout_s: config::TIMEOUT_S,
     };
-    let child = spawned(&server, &program, Stdio::piped());
-    let mut child = child?;
+    let mut child = spawned(&server, &program, Stdio::piped())?;
     let errors = child.stderr.take();
     let last = base::task::spawn(last_line(errors));
     match opened(child, &server, &program).await {
@@ -228,7 +221,7 @@ async fn last_line(errors: Option<ChildStderr>) -> String {
             Ok(_) => {
                 let text = String::from_utf8_lossy(&line);
                 if !text.trim().is_empty() {
-                    last = text.trim().chars().take(LINE_CHARS_MAX).collect();
+                    last = cut(text.trim(), LINE_CHARS_MAX);
                 }
             }
         }

@@ -93,10 +93,10 @@ impl RunningNode {
     pub fn words(&self) -> String {
         match &self.description {
             Some(description) => description.words(),
-            None => format!(
-                "a node at {} that does not say who it is",
-                self.socket.display()
-            ),
+            None => {
+                let socket = self.socket.display();
+                format!("a node at {socket} that does not say who it is")
+            }
         }
     }
 
@@ -125,11 +125,8 @@ pub fn list(nodes: &[RunningNode]) -> String {
     let line =
         |node: &RunningNode| format!("  {}\n    --socket {}", node.words(), node.socket.display());
     let lines: Vec<String> = nodes.iter().map(line).collect();
-    format!(
-        "{} run on this machine:\n{}",
-        count(nodes.len(), "node"),
-        lines.join("\n")
-    )
+    let count = count(nodes.len(), "node");
+    format!("{count} run on this machine:\n{}", lines.join("\n"))
 }
 
 /// Finds the nodes of this user, otherwise those of the machine's service.
@@ -181,11 +178,10 @@ pub fn all_sockets() -> anyhow::Result<Vec<PathBuf>> {
 /// The folder of sockets belongs to another user.
 pub fn answering_sockets() -> anyhow::Result<Vec<PathBuf>> {
     let users = users_sockets()?;
-    Ok(if users.is_empty() {
-        services_sockets()
-    } else {
-        users
-    })
+    match users.is_empty() {
+        true => Ok(services_sockets()),
+        false => Ok(users),
+    }
 }
 
 fn users_sockets() -> anyhow::Result<Vec<PathBuf>> {
@@ -206,11 +202,8 @@ fn services_sockets() -> Vec<PathBuf> {
 }
 
 fn sockets_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path());
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = entries.map(|entry| entry.path());
     let answers = |path: &PathBuf| {
         path.extension().is_some_and(|end| end == "sock") && control_socket::is_answered(path)
     };

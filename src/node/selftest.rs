@@ -131,9 +131,8 @@ async fn planned<T: Send + 'static>(
     let motion = &seat.motion;
     let permit = seat.permits().ask(scene, motion.clock().now())?;
     let start = motion.snapshot().measured;
-    let from = start
-        .ok_or_else(|| refusal!("it has not been read yet"))?
-        .position_rad;
+    let start = start.ok_or_else(|| refusal!("it has not been read yet"))?;
+    let from = start.position_rad;
     let scene = Arc::clone(scene);
     let work = move || catch_panic("planning", || plan(&scene, &from));
     let planned = tokio::task::spawn_blocking(work).await;
@@ -218,10 +217,9 @@ fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), R
         return Err(Refusal::new(SOMEBODY_ELSE));
     }
     let permit = permits.ask_reset(scene, ActorRank::Node, now)?;
-    if permits.unlatch(&permit) {
-        Ok(())
-    } else {
-        Err(Refusal::new(SOMEBODY_ELSE))
+    match permits.unlatch(&permit) {
+        true => Ok(()),
+        false => Err(Refusal::new(SOMEBODY_ELSE)),
     }
 }
 

@@ -99,7 +99,7 @@ fn warn_of_test_clocks() {
 
 async fn until_told(
     args: &NodeOptions,
-    mut serve: ServeOptions,
+    serve: ServeOptions,
     mut sockets: ActivatedSockets,
 ) -> anyhow::Result<ExitStatus> {
     let node = open::node(args, SimulationRate::Real)?;
@@ -142,7 +142,7 @@ async fn until_told(
         (Err(error), None) => tracing::warn!("operators cannot reach this node: {error:#}"),
         (Ok(_), _) => {}
     }
-    let listening = match serve.http.take() {
+    let listening = match serve.http {
         Some(at) => Some(listen(at, sockets.http.take()).await?),
         None => None,
     };
@@ -294,14 +294,11 @@ fn readiness(node: &Arc<Node>) -> http::ReadinessProbe {
     Arc::new(move || {
         let arms: Vec<_> = node.seats.iter().map(|seat| seat_ready(seat)).collect();
         let is_ready = arms.iter().all(Result::is_ok);
-        let words: Vec<String> = arms
-            .into_iter()
-            .map(|arm| arm.unwrap_or_else(String::from))
-            .collect();
-        if is_ready {
-            Ok(words.join("; "))
-        } else {
-            Err(Refusal::new(words.join("; ")))
+        let words = arms.into_iter().map(|arm| arm.unwrap_or_else(String::from));
+        let words = words.collect::<Vec<_>>().join("; ");
+        match is_ready {
+            true => Ok(words),
+            false => Err(Refusal::new(words)),
         }
     })
 }
@@ -317,10 +314,8 @@ fn seat_ready(seat: &AttachedArm) -> Result<String, Refusal> {
     };
     let age_s = seat.motion.clock().now().seconds_since(measured.at);
     if age_s > READING_AGE_S_MAX {
-        return Err(refusal!(
-            "{name} was last read {} ago",
-            base::wording::seconds(age_s)
-        ));
+        let age = base::wording::seconds(age_s);
+        return Err(refusal!("{name} was last read {age} ago"));
     }
     Ok(format!("{name} answers"))
 }
@@ -329,8 +324,8 @@ fn seat_ready(seat: &AttachedArm) -> Result<String, Refusal> {
 pub type ShutdownRequests = Vec<parking::ShutdownRequest>;
 
 pub fn leaves(node: &Node) -> ShutdownRequests {
-    node.seats
-        .iter()
+    let seats = node.seats.iter();
+    seats
         .map(|seat| parking::ShutdownRequest::for_arm(seat))
         .collect()
 }
@@ -401,17 +396,11 @@ fn input_end(counts: bool) -> mpsc::Receiver<()> {
 async fn park_all(node: &Arc<Node>, leaves: &ShutdownRequests) -> ExitStatus {
     let mut exit = ExitStatus::Done;
     // All at once: together they have no longer than one of them, and one that hangs keeps no other from its rest.
-    let begun: Vec<_> = node
-        .seats
-        .iter()
-        .zip(leaves)
-        .map(|(seat, leave)| {
-            (
-                seat,
-                base::task::spawn(parked(Arc::clone(node), Arc::clone(seat), leave.clone())),
-            )
-        })
-        .collect();
+    let begun = node.seats.iter().zip(leaves).map(|(seat, leave)| {
+        let parked = parked(Arc::clone(node), Arc::clone(seat), leave.clone());
+        (seat, base::task::spawn(parked))
+    });
+    let begun: Vec<_> = begun.collect();
     for (seat, parked) in begun {
         let broke = |_| Err((ExitStatus::Broken, "it broke".to_owned()));
         match parked.await.unwrap_or_else(broke) {

@@ -6,9 +6,7 @@ use anyhow::{Context, bail};
 
 use super::open;
 use base::clock::NodeClock;
-use link::memory::MemoryLink;
-use link::{ByteLink, LinkError};
-use motion::{MotionHandle, MotionOutcome, PortOpener};
+use motion::{MotionHandle, MotionOutcome};
 use permit::PermitRegistry;
 use plan::Trajectory;
 use scene::Scene;
@@ -30,12 +28,7 @@ pub async fn carry_out(
     let start = trajectory.samples.first().context("nothing was sent")?;
     let simulator = ArmSimulator::new(&scene.arm, start);
     open::lay(&simulator, scene);
-    let device = simulator.clone();
-    let open: PortOpener = Box::new(move |clock| {
-        let link =
-            MemoryLink::new(device.clone(), clock, "simulated arm").map_err(LinkError::Read)?;
-        Ok(Box::new(link) as Box<dyn ByteLink>)
-    });
+    let open = open::simulated_port(&simulator);
     let permits = Arc::new(PermitRegistry::everything());
     let arm = Arc::clone(&scene.arm);
     let motion = MotionHandle::start(arm, NodeClock::simulated(), permits, open)

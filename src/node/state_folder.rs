@@ -1,8 +1,9 @@
 //! Folder for the state that must outlive a node: stops, journal, keys.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use super::NodeOptions;
 use base::file_access;
@@ -21,7 +22,8 @@ const SERVICE_STATE: &str = "/var/lib/steadyhand";
 /// temporary folder of this process.
 pub fn folder(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     let folder = place(args, file)?;
-    make(&folder).with_context(|| format!("cannot make the state folder {}", folder.display()))?;
+    file_access::make_folders(&folder, 0o700)
+        .with_context(|| format!("cannot make the state folder {}", folder.display()))?;
     Ok(folder)
 }
 
@@ -30,7 +32,7 @@ pub fn place(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<PathBuf> {
     match args.state.clone().or_else(|| file.state.clone()) {
         Some(said) => Ok(said),
         None if is_practice(args, file) => Ok(super::open::own_temporary()?.join("state")),
-        None if is_service(args, SERVICE_FILE) && !said("STATE_DIRECTORY") => {
+        None if is_service(args, SERVICE_FILE) && set("STATE_DIRECTORY").is_none() => {
             Ok(PathBuf::from(SERVICE_STATE))
         }
         None => usual(&file.name),
@@ -62,8 +64,8 @@ fn is_service(args: &NodeOptions, file: &str) -> bool {
     matches!((said, Path::new(file).canonicalize()), (Some(Ok(said)), Ok(file)) if said == file)
 }
 
-fn said(key: &str) -> bool {
-    std::env::var_os(key).is_some_and(|value| !value.is_empty())
+fn set(key: &str) -> Option<OsString> {
+    std::env::var_os(key).filter(|value| !value.is_empty())
 }
 
 /// Returns whether this node is for practice and stores nothing.
@@ -76,21 +78,13 @@ pub fn is_practice(args: &NodeOptions, file: &NodeFile) -> bool {
 
 /// The folder of a node of this name, where nothing else is said; it need not exist.
 pub fn usual(name: &str) -> anyhow::Result<PathBuf> {
-    let set = |key: &str| std::env::var_os(key).filter(|value| !value.is_empty());
     if let Some(given) = set("STATE_DIRECTORY") {
         return Ok(PathBuf::from(given));
     }
-    let home = set("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| set("HOME").map(|home| PathBuf::from(home).join(".local/state")));
-    match home {
-        Some(home) => Ok(home.join("steadyhand").join(name)),
-        None => bail!("there is no HOME to keep state in: say --state DIR"),
-    }
-}
-
-fn make(folder: &Path) -> std::io::Result<()> {
-    file_access::make_folders(folder, 0o700)
+    let users = || set("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+    let home = set("XDG_STATE_HOME").map(PathBuf::from).or_else(users);
+    let home = home.context("there is no HOME to keep state in: say --state DIR")?;
+    Ok(home.join("steadyhand").join(name))
 }
 
 #[cfg(test)]

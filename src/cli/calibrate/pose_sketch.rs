@@ -63,10 +63,8 @@ pub(super) fn sketch(arm: &ArmModel, joint: Option<usize>) -> String {
     let ahead = ahead(&zero);
     let view = joint.map_or(SketchView::Side, |_| best_view(&zero, &turned, ahead));
     let seen = |points: &[Point3<f64>]| -> Vec<[f64; 2]> {
-        points
-            .iter()
-            .map(|point| view.project(point, ahead))
-            .collect()
+        let points = points.iter();
+        points.map(|point| view.project(point, ahead)).collect()
     };
     let (zero, turned) = (seen(&zero), seen(&turned));
     let mut canvas = DotCanvas::around(&[zero.as_slice(), &turned].concat());
@@ -160,10 +158,8 @@ impl DotCanvas {
     fn text(&self) -> String {
         let rows = (0..ROWS).map(|row| {
             let cells = (0..COLUMNS).map(|column| self.cell(row, column));
-            cells
-                .collect::<String>()
-                .trim_end_matches('\u{2800}')
-                .to_owned()
+            let cells: String = cells.collect();
+            cells.trim_end_matches('\u{2800}').to_owned()
         });
         rows.collect::<Vec<_>>().join("\n")
     }

@@ -22,10 +22,7 @@ pub(crate) enum TeachCommand {
         args: TeachArgs,
     },
     /// The sheet: touches of its origin, x, y and three more places, asked for one after the other
-    Sheet {
-        #[command(flatten)]
-        args: TeachArgs,
-    },
+    Sheet(TeachArgs),
     /// An ink cap: the middle of its rim, where the tip is
     Cap {
         /// Which
@@ -34,10 +31,7 @@ pub(crate) enum TeachCommand {
         args: TeachArgs,
     },
     /// The calibrator, where the tip is
-    Calibrator {
-        #[command(flatten)]
-        args: TeachArgs,
-    },
+    Calibrator(TeachArgs),
 }
 
 /// Place of the sheet, and the consent that a person gives in advance.
@@ -53,8 +47,8 @@ pub(crate) async fn run(node: &NodeOptions, what: &TeachCommand) -> anyhow::Resu
     let (kind, name, args) = match what {
         TeachCommand::Pose { name, args } => (CalibrationKind::Pose, name.as_str(), args),
         TeachCommand::Cap { name, args } => (CalibrationKind::Cap, name.as_str(), args),
-        TeachCommand::Calibrator { args } => (CalibrationKind::Calibrator, "", args),
-        TeachCommand::Sheet { args } => return sheet(node, args).await,
+        TeachCommand::Calibrator(args) => (CalibrationKind::Calibrator, "", args),
+        TeachCommand::Sheet(args) => return sheet(node, args).await,
     };
     let place = CalibrationFolders::find(node, &args.here.at).await?;
     one(&place, kind, name, args).await
@@ -75,10 +69,8 @@ async fn one(
     let (new, change) = calib::new_taught_values(kind, &scene, &session.pen, name, &joints)?;
     let old = calib::taught_values(kind, &scene, name);
     terminal_output::line(report::compared(&old, &new).trim_end());
-    if let Some(why) = change
-        .override_reason()
-        .filter(|_| !consent.change.overridden)
-    {
+    let refused = change.override_reason();
+    if let Some(why) = refused.filter(|_| !consent.change.overridden) {
         return terminal_output::refused(&format!("not taught: {why}"));
     }
     let mut person = OperatorInput::listen()?;

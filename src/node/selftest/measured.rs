@@ -70,11 +70,9 @@ impl StopMeasurements {
     pub(super) fn take(&mut self, stopped: &MeasuredStop) {
         let report = &stopped.report;
         self.unverified += u32::from(!report.verified);
-        let is_first = self.first_frame_ms.is_empty();
-        self.mm_s = if is_first {
-            stopped.mm_s
-        } else {
-            self.mm_s.min(stopped.mm_s)
+        self.mm_s = match self.first_frame_ms.is_empty() {
+            true => stopped.mm_s,
+            false => self.mm_s.min(stopped.mm_s),
         };
         self.first_frame_ms.extend(report.first_frame_ms);
         self.bare_ms.extend(stopped.bare_ms);
@@ -177,10 +175,10 @@ fn of_late(bound_ms: f64, bare_ms: f64) -> f64 {
 
 /// 0 of nothing.
 fn quantile_or_none(all: &[f64], share: f64) -> f64 {
-    if all.is_empty() {
-        return 0.0;
+    match all {
+        [] => 0.0,
+        all => quantile(all, share),
     }
-    quantile(all, share)
 }
 
 /// Of nothing, no time at all is a promise.
@@ -193,10 +191,8 @@ fn quantile(all: &[f64], share: f64) -> f64 {
         reason = "a share of a length"
     )]
     let rank = (share * sorted.len() as f64).ceil() as usize;
-    sorted
-        .get(rank.saturating_sub(1))
-        .copied()
-        .unwrap_or(f64::INFINITY)
+    let found = sorted.get(rank.saturating_sub(1));
+    found.copied().unwrap_or(f64::INFINITY)
 }
 
 fn rounded(ms: f64) -> f64 {

@@ -112,23 +112,17 @@ impl TipPerformance {
         };
         let visits: Vec<Point3<f64>> = stood.iter().map(attained).collect::<Option<_>>()?;
         let goal = tip_mm(&stood.first()?.first()?.goal_rad);
-        let sides: Vec<Vec<Point3<f64>>> = (0..SIDES.len())
-            .map(|side| {
-                visits
-                    .iter()
-                    .skip(side)
-                    .step_by(SIDES.len())
-                    .copied()
-                    .collect()
-            })
-            .collect();
-        let means: Vec<Point3<f64>> = sides
-            .iter()
-            .filter_map(|one| mean(one.iter().copied()))
-            .collect();
+        let of_side = |side| {
+            let visits = visits.iter().skip(side).step_by(SIDES.len());
+            visits.copied().collect()
+        };
+        let sides: Vec<Vec<Point3<f64>>> = (0..SIDES.len()).map(of_side).collect();
+        let means = sides.iter().filter_map(|one| mean(one.iter().copied()));
+        let means: Vec<Point3<f64>> = means.collect();
+        let apart = |one: &Point3<f64>, other: &Point3<f64>| (one - other).norm();
         let pairs = means
             .iter()
-            .flat_map(|one| means.iter().map(move |other| (one - other).norm()));
+            .flat_map(|one| means.iter().map(move |other| apart(one, other)));
         Some(Self {
             visits: visits.len(),
             accuracy_mm: (mean(visits.iter().copied())? - goal).norm(),
@@ -171,27 +165,23 @@ impl TipPerformance {
 
     /// Returns the same as data.
     pub(super) fn card(&self) -> Value {
-        let joints: Vec<Value> = self
-            .joints
-            .iter()
-            .map(|joint| {
-                json!({
-                    "name": joint.name,
-                    "lag_ms": rounded(joint.lag_ms),
-                    "following_error_deg_max": rounded(joint.following_deg),
-                    "rest_error_deg": rounded(joint.rest_deg),
-                    "overshoot_deg": rounded(joint.overshoot_deg),
-                    "gains": joint.gains(),
-                })
+        let joints = self.joints.iter().map(|joint| {
+            json!({
+                "name": joint.name,
+                "lag_ms": rounded(joint.lag_ms),
+                "following_error_deg_max": rounded(joint.following_deg),
+                "rest_error_deg": rounded(joint.rest_deg),
+                "overshoot_deg": rounded(joint.overshoot_deg),
+                "gains": joint.gains(),
             })
-            .collect();
+        });
         json!({
             "visits": self.visits,
             "pose_repeatability_mm": rounded(self.repeatability_mm),
             "pose_accuracy_mm": rounded(self.accuracy_mm),
             "pose_between_sides_mm": rounded(self.sides_mm),
             "path_accuracy_mm": rounded(self.path_mm),
-            "joints": joints,
+            "joints": joints.collect::<Vec<Value>>(),
         })
     }
 }
@@ -206,13 +196,8 @@ fn path_mm(ticks: &[PerformanceTick], tip_mm: impl Fn(&JointVector) -> Point3<f6
         legs.filter_map(|leg| Some(from_leg_mm(&here, leg.first()?, leg.last()?)))
             .fold(f64::INFINITY, f64::min)
     };
-    largest(
-        ticks
-            .iter()
-            .enumerate()
-            .map(off)
-            .filter(|mm| mm.is_finite()),
-    )
+    let all = ticks.iter().enumerate().map(off);
+    largest(all.filter(|mm| mm.is_finite()))
 }
 
 fn from_leg_mm(here: &Point3<f64>, from: &Point3<f64>, to: &Point3<f64>) -> f64 {
@@ -246,11 +231,9 @@ fn follow(
         square += speed * speed;
         found.following_deg = found.following_deg.max(error.abs().to_degrees());
     }
-    found.lag_ms = if square > 0.0 {
-        1e3 * behind / square
-    } else {
-        0.0
-    };
+    if square > 0.0 {
+        found.lag_ms = 1e3 * behind / square;
+    }
     for stand in stood {
         let Some(rest) = Rest::of(stand, ticks, &at) else {
             continue;
@@ -282,19 +265,13 @@ impl Rest {
         let goal = at(&first.goal_rad);
         let read: Vec<f64> = stand.iter().map(|tick| at(&tick.measured_rad)).collect();
         let middle = read.iter().sum::<f64>() / read.len() as f64;
-        let sides = read
-            .iter()
-            .filter(|q| (*q - middle).abs().to_degrees() > SWING_DEG / 2.0);
+        let is_aside = |q: &&f64| (*q - middle).abs().to_degrees() > SWING_DEG / 2.0;
+        let sides = read.iter().filter(is_aside);
         let sides: Vec<bool> = sides.map(|q| *q > middle).collect();
-        let swings = sides
-            .windows(2)
-            .filter(|pair| pair.first() != pair.last())
-            .count();
-        let (low, high) = read
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), q| {
-                (low.min(*q), high.max(*q))
-            });
+        let pairs = sides.windows(2);
+        let swings = pairs.filter(|pair| pair.first() != pair.last()).count();
+        let low = read.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = read.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         // The last goal before that was another says from where it came.
         let before = ticks.iter().rev().filter(|tick| tick.sample < first.sample);
         let mut before = before.map(|tick| at(&tick.goal_rad));
