@@ -192,19 +192,8 @@ async fn wait_until_unreachable(server: Option<&str>) {
     }
 }
 
-/// Opens the protocol over a pair of streams, such as a server's standard output and input.
-///
-/// # Errors
-/// No answer, not a server of this protocol, or no answer within [`CONNECT_MAX`].
-pub async fn connect_streams<R, W>(input: R, output: W) -> Result<McpClient, ClientError>
-where
-    R: AsyncRead + Send + Unpin + 'static,
-    W: AsyncWrite + Send + Unpin + 'static,
-{
-    connect_streams_within(input, output, "the other end of the streams", CONNECT_MAX).await
-}
-
-/// Opens the protocol as [`connect_streams`] does, for a program that may be slow to start; errors call it `at`.
+/// Opens the protocol over a pair of streams, such as a server's standard output and input, for a program that may be slow to
+/// start; errors call it `at`.
 ///
 /// # Errors
 /// No answer, not a server of this protocol, or no answer within `limit`.

@@ -25,11 +25,10 @@ pub(super) fn introduction(desk: &dyn McpService) -> ServerConfig {
         .with_title("Steadyhand")
         .with_description("a robot arm that draws");
     let config = ServerConfig::new(capabilities(desk.offers())).with_server_info(me);
-    let instructions = desk.instructions();
-    if instructions.is_empty() {
-        return config;
+    match desk.instructions() {
+        none if none.is_empty() => config,
+        instructions => config.with_instructions(instructions),
     }
-    config.with_instructions(instructions)
 }
 
 fn capabilities(offers: ServiceCapabilities) -> ServerCapabilities {
@@ -74,10 +73,9 @@ pub(super) fn result(answer: ToolAnswer) -> CallToolResult {
     let mut content = vec![ContentBlock::text(answer.text)];
     let pictures = answer.images.into_iter();
     content.extend(pictures.map(|(mime, bytes)| ContentBlock::image(STANDARD.encode(bytes), mime)));
-    let mut result = if answer.is_error {
-        CallToolResult::error(content)
-    } else {
-        CallToolResult::success(content)
+    let mut result = match answer.is_error {
+        true => CallToolResult::error(content),
+        false => CallToolResult::success(content),
     };
     result.structured_content = Some(Value::Object(answer.structured));
     result
@@ -104,16 +102,13 @@ pub(super) fn contents(uri: String, read: ResourceText) -> ResourceContents {
 }
 
 pub(super) fn prompt(card: PromptCard) -> Prompt {
-    let parameters: Vec<PromptArgument> = card
-        .parameters
-        .into_iter()
-        .map(|parameter| {
-            PromptArgument::new(parameter.name)
-                .with_description(parameter.description)
-                .with_required(parameter.required)
-        })
-        .collect();
-    Prompt::new(card.name, Some(card.description), Some(parameters)).with_title(card.title)
+    let parameters = card.parameters.into_iter().map(|parameter| {
+        PromptArgument::new(parameter.name)
+            .with_description(parameter.description)
+            .with_required(parameter.required)
+    });
+    let parameters = Some(parameters.collect());
+    Prompt::new(card.name, Some(card.description), parameters).with_title(card.title)
 }
 
 pub(super) fn prompt_text(filled: PromptText) -> GetPromptResult {

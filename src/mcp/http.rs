@@ -196,8 +196,8 @@ impl BoundListener {
         stop: CancellationToken,
     ) -> BoxFuture<'static, Result<(), HttpError>> {
         let handler = McpHandler::new(Arc::clone(&desk), EntryPoint::Http);
-        self.serve_all(handler, Some(desk), config, repair, stop)
-            .boxed()
+        let served = self.serve_all(handler, Some(desk), config, repair, stop);
+        served.boxed()
     }
 
     /// The same for any handler of the protocol library, of which each connection gets a clone.
@@ -229,11 +229,8 @@ impl BoundListener {
             ..HttpRoutes::new(&handler, &config, self.address, repair, &quit)
         };
         let calls = door.calls.clone();
-        let guard = OriginGuard::new(
-            config.scheme(),
-            &hosts(&config, self.address),
-            &origins(&config, self.address),
-        );
+        let own = (hosts(&config, self.address), origins(&config, self.address));
+        let guard = OriginGuard::new(config.scheme(), &own.0, &own.1);
         let pages = config.pages.clone().unwrap_or_default();
         let site = SharedConnectionSetup {
             guard: Arc::new(guard),
@@ -257,42 +254,31 @@ fn routes<H: ServerHandler + Clone>(
     config: HttpConfig,
     porter: Option<AuthQueue>,
 ) -> Router<Arc<HttpRoutes<H>>> {
-    let router = Router::new()
+    let mut router = Router::new()
         .route("/mcp", any(enter::<H>))
         .route("/mcp/", any(enter::<H>))
         .route("/healthz", get(async || "ok\n"));
-    let router = match (config.operate, porter.clone()) {
-        (Some(operate), Some(porter)) => {
-            let long = Arc::new(LongMessages::default());
-            let operated =
-                move |request| operated(porter.clone(), operate.clone(), long.clone(), request);
-            router.route("/operator", posted(operated))
-        }
-        _ => router,
-    };
-    let router = match config.identity {
-        Some(prove) => {
-            let proven = move |Path(challenge): Path<String>| {
-                std::future::ready(identity_response(&prove, &challenge))
-            };
-            router.route("/identity/{challenge}", get(proven))
-        }
-        None => router,
-    };
-    let router = match config.metrics {
-        Some(page) => {
-            let shown = move |request| serve_page(porter.clone(), page.clone(), request);
-            router.route("/metrics", get(shown))
-        }
-        None => router,
-    };
-    match config.ready {
-        Some(ready) => router.route(
-            "/readyz",
-            get(move || std::future::ready(readiness_response(&ready))),
-        ),
-        None => router,
+    if let Some((operate, porter)) = config.operate.zip(porter.clone()) {
+        let long = Arc::new(LongMessages::default());
+        let operated =
+            move |request| operated(porter.clone(), operate.clone(), long.clone(), request);
+        router = router.route("/operator", posted(operated));
     }
+    if let Some(prove) = config.identity {
+        let proven = move |Path(challenge): Path<String>| {
+            std::future::ready(identity_response(&prove, &challenge))
+        };
+        router = router.route("/identity/{challenge}", get(proven));
+    }
+    if let Some(page) = config.metrics {
+        let shown = move |request| serve_page(porter.clone(), page.clone(), request);
+        router = router.route("/metrics", get(shown));
+    }
+    if let Some(ready) = config.ready {
+        let told = move || std::future::ready(readiness_response(&ready));
+        router = router.route("/readyz", get(told));
+    }
+    router
 }
 
 /// Serves a page to clients that the authenticator lets in.
@@ -496,24 +482,19 @@ enum ResponseMode {
 
 impl ResponseMode {
     fn of(headers: &HeaderMap, passed: &AcceptedMessage) -> Self {
-        let streams = accepts_streams(headers);
-        if headers.contains_key(SESSION) {
-            Self::Session
-        } else if !streams {
-            Self::Plain
-        } else if passed.method.as_deref() == Some("initialize") {
-            Self::Session
-        } else {
-            Self::Stream
+        let opens = passed.method.as_deref() == Some("initialize");
+        match (headers.contains_key(SESSION), accepts_streams(headers)) {
+            (true, _) => Self::Session,
+            (false, false) => Self::Plain,
+            (false, true) if opens => Self::Session,
+            (false, true) => Self::Stream,
         }
     }
 }
 
 fn accepts_streams(headers: &HeaderMap) -> bool {
-    let mut accept = headers
-        .get_all(ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
+    let accept = headers.get_all(ACCEPT).iter();
+    let mut accept = accept.filter_map(|value| value.to_str().ok());
     accept.any(|value| value.to_ascii_lowercase().contains("text/event-stream"))
 }
 
@@ -534,7 +515,8 @@ async fn enter<H: ServerHandler + Clone>(
     if request.method() != Method::POST {
         return match foreign {
             Some(refused) => refused,
-            None => without_body(&door, request).await,
+            // A standing stream is opened, or a session ended.
+            None => door.answer(ResponseMode::Session, request).await,
         };
     }
     let (mut parts, body) = request.into_parts();
@@ -593,19 +575,12 @@ async fn answer_admitted<H: ServerHandler + Clone>(
     match admitted {
         MessageIntake::Pass(passed) => post(door, parts, passed, share).await,
         MessageIntake::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
-        MessageIntake::Nothing => json(
-            StatusCode::BAD_REQUEST,
-            &message_intake::refusal(message_intake::PARSE_ERROR, None, "the body is empty"),
-        ),
+        MessageIntake::Nothing => {
+            let why = "the body is empty";
+            let reply = message_intake::refusal(message_intake::PARSE_ERROR, None, why);
+            json(StatusCode::BAD_REQUEST, &reply)
+        }
     }
-}
-
-/// A standing stream is opened, or a session ended.
-async fn without_body<H: ServerHandler + Clone>(
-    door: &HttpRoutes<H>,
-    request: Request,
-) -> Response {
-    door.answer(ResponseMode::Session, request).await
 }
 
 fn turned_away(why: &str) -> Response {
@@ -715,10 +690,8 @@ async fn post<H: ServerHandler + Clone>(
         _share: share,
     };
     let headers = &mut parts.headers;
-    headers.insert(
-        ACCEPT,
-        HeaderValue::from_static("application/json, text/event-stream"),
-    );
+    let takes_both = HeaderValue::from_static("application/json, text/event-stream");
+    headers.insert(ACCEPT, takes_both);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let body = passed.message.to_string();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));

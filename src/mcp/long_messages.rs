@@ -65,10 +65,8 @@ impl MessageJudge {
             Ok(share) => (admitted, Some(share)),
             Err(_) => {
                 let why = "as many long messages as may be are being answered; send this again when one of them is";
-                (
-                    self.refuse(&passed.message, message_intake::BUSY, why),
-                    None,
-                )
+                let refused = self.refuse(&passed.message, message_intake::BUSY, why);
+                (refused, None)
             }
         }
     }

@@ -276,11 +276,10 @@ fn checked_id(message: &MessageObject) -> Result<Option<Value>, Value> {
         Some(Value::Number(number)) if is_whole(number) => Ok(Some(Value::Number(number.clone()))),
         // An error that answers no request in particular carries a null id and is no request itself.
         Some(Value::Null) if message.contains_key("error") => Ok(None),
-        Some(_) => Err(refusal(
-            INVALID_REQUEST,
-            None,
-            "`id` must be a string or a whole number",
-        )),
+        Some(_) => {
+            let why = "`id` must be a string or a whole number";
+            Err(refusal(INVALID_REQUEST, None, why))
+        }
     }
 }
 
@@ -479,10 +478,8 @@ fn id_at(text: &str) -> Option<Value> {
         .strip_prefix("\"id\"")?
         .trim_start()
         .strip_prefix(':')?;
-    let id = serde_json::Deserializer::from_str(value)
-        .into_iter::<Value>()
-        .next()?
-        .ok()?;
+    let mut values = serde_json::Deserializer::from_str(value).into_iter::<Value>();
+    let id = values.next()?.ok()?;
     matches!(id, Value::String(_) | Value::Number(_)).then_some(id)
 }
 

@@ -181,10 +181,8 @@ fn named<B>(request: &Request<B>) -> Option<HostAndPort> {
 
 fn parts(origin: &str) -> Option<(String, Authority)> {
     let page = Uri::try_from(origin.trim()).ok()?;
-    Some((
-        page.scheme_str()?.to_ascii_lowercase(),
-        page.authority()?.clone(),
-    ))
+    let scheme = page.scheme_str()?.to_ascii_lowercase();
+    Some((scheme, page.authority()?.clone()))
 }
 
 #[cfg(test)]

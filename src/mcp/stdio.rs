@@ -24,7 +24,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::cancellation::{CANCELLED, RecentIds};
 use super::long_messages::HERE_BYTES_MAX;
-use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair, TakenCall};
+use super::message_intake::{
+    self, AcceptedMessage, INVALID_REQUEST, MessageIntake, MessageRepair, TakenCall,
+};
 use super::server::{McpHandler, call_request};
 use super::service_trait::McpService;
 use super::stray_stop;
@@ -69,16 +71,8 @@ pub async fn serve(
     ended: impl FnOnce() + Send + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
-    let (input, output) = rmcp::transport::stdio_pipes();
-    serve_on(
-        desk,
-        EntryPoint::Stdio,
-        repair,
-        (input, output),
-        ended,
-        stop,
-    )
-    .await
+    let pipes = rmcp::transport::stdio_pipes();
+    serve_on(desk, EntryPoint::Stdio, repair, pipes, ended, stop).await
 }
 
 /// Serves any pair of streams as [`serve`] does standard input and output.
@@ -125,13 +119,8 @@ fn serve_streams(
     stop: CancellationToken,
 ) -> BoxFuture<'static, Result<(), StdioError>> {
     let served = async move {
-        let StdioStreams {
-            input,
-            output,
-            ended,
-        } = streams;
         let gone = CancellationToken::new();
-        let output = Arc::new(Mutex::new(output));
+        let output = Arc::new(Mutex::new(streams.output));
         let (forward, inbound) = mpsc::channel(WAITING_MAX);
         let (replies, answers) = mpsc::channel(REPLIES_MAX);
         let writing = tokio::spawn(write_replies(answers, output.clone()).boxed());
@@ -149,8 +138,8 @@ fn serve_streams(
         };
         let end = gone.clone();
         let reading = async move {
-            reader.run(input).await;
-            ended();
+            reader.run(streams.input).await;
+            (streams.ended)();
             end.cancel();
         };
         let reading = tokio::spawn(reading.boxed());
@@ -176,11 +165,7 @@ async fn run(
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
     match handler.serve_with_ct(lines, stop).await {
-        Ok(service) => service
-            .waiting()
-            .await
-            .map(|_| ())
-            .map_err(StdioError::from),
+        Ok(service) => Ok(service.waiting().await.map(drop)?),
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => {
             Ok(())
         }
@@ -288,10 +273,11 @@ impl StdioReader {
         match message {
             Ok(message) => self.forward(passed, message),
             Err(error) => {
-                let why = format!("the message is no request: {error}");
-                let reply =
-                    message_intake::refusal(message_intake::INVALID_REQUEST, passed.id, &why);
-                self.reply(&reply)
+                let (code, why) = (
+                    INVALID_REQUEST,
+                    format!("the message is no request: {error}"),
+                );
+                self.reply(&message_intake::refusal(code, passed.id, &why))
             }
         }
     }
@@ -358,7 +344,7 @@ fn too_early(id: Option<Value>) -> Value {
 
 fn too_long(id: Option<Value>) -> Value {
     let why = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-    message_intake::refusal(message_intake::INVALID_REQUEST, id, &why)
+    message_intake::refusal(INVALID_REQUEST, id, &why)
 }
 
 /// Treatment of a message before the protocol is open.
@@ -415,10 +401,9 @@ async fn next_line(input: &mut BufReader<BoxedInput>, line: &mut Vec<u8>) -> Rea
         let used = end.map_or(chunk.len(), |end| end + 1);
         input.consume(used);
         if end.is_some() {
-            return if too_long {
-                ReadLine::TooLong
-            } else {
-                ReadLine::Whole
+            return match too_long {
+                true => ReadLine::TooLong,
+                false => ReadLine::Whole,
             };
         }
     }

@@ -51,10 +51,9 @@ pub(super) fn admit(
     let Some(name) = names.into_iter().find(|name| desk.is_stop(name)) else {
         let is_refused = matches!(admitted, MessageIntake::Reply(_));
         let is_heard = is_refused && message.is_some_and(|message| preempt(message, desk, sender));
-        return if is_heard {
-            with_stop_notice(admitted)
-        } else {
-            admitted
+        return match is_heard {
+            true => with_stop_notice(admitted),
+            false => admitted,
         };
     };
     match id {
@@ -91,9 +90,8 @@ pub(super) fn is_heard_in(
     desk: &dyn McpService,
     sender: Option<&VerifiedIdentity>,
 ) -> bool {
-    let name = called_names_in_unreadable(raw)
-        .into_iter()
-        .find(|name| desk.is_stop(name));
+    let mut names = called_names_in_unreadable(raw).into_iter();
+    let name = names.find(|name| desk.is_stop(name));
     name.is_some_and(|name| desk.stray_stop(&name, sender))
 }
 
@@ -123,13 +121,13 @@ fn with_stop_notice(admitted: MessageIntake) -> MessageIntake {
 }
 
 fn read(raw: &[u8], repair: MessageRepair) -> Option<Value> {
-    lossy_json::parse(raw, usize::MAX)
-        .ok()
-        .map(|parsed| parsed.value)
-        .or_else(|| match repair(raw) {
-            RepairedMessage::Message(message) => Some(message),
-            RepairedMessage::Hopeless(_) => None,
-        })
+    if let Ok(parsed) = lossy_json::parse(raw, usize::MAX) {
+        return Some(parsed.value);
+    }
+    match repair(raw) {
+        RepairedMessage::Message(message) => Some(message),
+        RepairedMessage::Hopeless(_) => None,
+    }
 }
 
 /// The id under which a refused message is answered.

@@ -64,8 +64,8 @@ pub(super) async fn secured(
     static CONNECTOR: LazyLock<Result<TlsConnector, TlsError>> = LazyLock::new(connector);
     let connector = CONNECTOR.as_ref().map_err(Clone::clone)?;
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let name =
-        ServerName::try_from(bare.to_owned()).map_err(|_| TlsError::Name(host.to_owned()))?;
+    let name = ServerName::try_from(bare.to_owned());
+    let name = name.map_err(|_| TlsError::Name(host.to_owned()))?;
     let opening = connector.connect(name, stream);
     match tokio::time::timeout(HANDSHAKE_MAX, opening).await {
         Err(_) => Err(TlsError::Silent),
@@ -118,10 +118,8 @@ pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<SharedTlsAcceptor, Tl
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
     let chain = chain.map_err(|error| TlsError::unusable("certificate", &error))?;
     if chain.is_empty() {
-        return Err(TlsError::unusable(
-            "certificate",
-            &"no PEM certificate in it",
-        ));
+        let why = &"no PEM certificate in it";
+        return Err(TlsError::unusable("certificate", why));
     }
     let key =
         PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::unusable("key", &error))?;

@@ -2,10 +2,8 @@
 //! the way out the number again, so that a caller finds its answer.
 
 use axum::body::{Body, Bytes};
-use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use serde_json::{Number, Value};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 /// Begins the text that stands for such a number. No client's own id begins so but by intent, and is answered as a number then.
 const MARK: &str = "steadyhand:number:";
@@ -102,34 +100,11 @@ fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
         .position(|window| window == wanted)
 }
 
-/// Restores the ids in a response's body, of which each frame holds whole messages.
+/// Restores the ids in a response's body, of which each frame holds whole messages. A number is shorter than its text, so that the
+/// length is not known before.
 pub(super) fn restored_body(body: Body) -> Body {
-    Body::new(RestoredIds(body))
-}
-
-struct RestoredIds(Body);
-
-impl HttpBody for RestoredIds {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.0).poll_frame(context);
-        let restore = |bytes: Bytes| Bytes::from(restored(bytes.to_vec()));
-        frame.map(|frame| frame.map(|frame| frame.map(|frame| frame.map_data(restore))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
-    }
-
-    /// A number is shorter than its text.
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
+    let restore = |bytes: Bytes| Bytes::from(restored(bytes.to_vec()));
+    Body::new(body.map_frame(move |frame| frame.map_data(restore)))
 }
 
 #[cfg(test)]

@@ -41,15 +41,12 @@ impl<S> WriteTimeoutStream<S> {
             return written;
         }
         let unread_max = self.unread_max;
-        let waiting = self
-            .waiting
-            .get_or_insert_with(|| Box::pin(timeout(unread_max, pending())));
+        let waiting = || Box::pin(timeout(unread_max, pending()));
+        let waiting = self.waiting.get_or_insert_with(waiting);
         // It ends in no other way than by its time.
         let _ = ready!(waiting.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the other side does not read",
-        )))
+        let why = "the other side does not read";
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
     }
 }
 

@@ -143,9 +143,9 @@ async fn a_client_on_standard_input_and_output_draws() {
         .kill_on_drop(true)
         .spawn()
         .unwrap();
-    let client = client::connect_streams(child.stdout.take().unwrap(), child.stdin.take().unwrap())
-        .await
-        .unwrap();
+    let (output, input) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let opening = client::connect_streams_within(output, input, "the node", client::CONNECT_MAX);
+    let client = opening.await.unwrap();
     compare(&converse(&client).await);
     client.close().await;
     assert!(child.wait().await.unwrap().success());
