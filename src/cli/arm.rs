@@ -71,12 +71,8 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
         return Ok(ExitStatus::Done);
     };
     save(out, &text)?;
-    terminal_output::line(&format!(
-        "{}: {} joints, {} capsules",
-        out.display(),
-        arm.dof(),
-        arm.capsules.len()
-    ));
+    let (file, joints, capsules) = (out.display(), arm.dof(), arm.capsules.len());
+    terminal_output::line(&format!("{file}: {joints} joints, {capsules} capsules"));
     let stem = out.file_stem().unwrap_or_default().to_string_lossy();
     if stem != arm.file.name.as_str() {
         terminal_output::note(&format!(

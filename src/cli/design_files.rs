@@ -96,11 +96,8 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             .collect();
         inside.sort();
         if inside.is_empty() {
-            bail!(
-                "{} has no design in it: files ending in {}",
-                path.display(),
-                design::ENDINGS.join(", ")
-            );
+            let (path, endings) = (path.display(), design::ENDINGS.join(", "));
+            bail!("{path} has no design in it: files ending in {endings}");
         }
         found.extend(inside);
     }

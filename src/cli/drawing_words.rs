@@ -94,12 +94,7 @@ pub(super) fn question(offer: &DrawingOffer) -> String {
         format!(", x {left:.0} to {right:.0} mm and y {low:.0} to {high:.0} mm")
     });
     let place = place.unwrap_or_default();
-    format!(
-        "draw {}{place}, in {}, on node {}, arm {} at {}? [y/N]",
-        offer.title,
-        seconds(offer.duration_s),
-        offer.node,
-        offer.arm,
-        offer.port
-    )
+    let (title, time) = (&offer.title, seconds(offer.duration_s));
+    let (node, arm, port) = (&offer.node, &offer.arm, &offer.port);
+    format!("draw {title}{place}, in {time}, on node {node}, arm {arm} at {port}? [y/N]")
 }

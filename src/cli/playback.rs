@@ -58,11 +58,8 @@ pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result
         played.recorded
     ));
     for (index, angle) in arm_at_end.true_joints().iter().enumerate() {
-        terminal_output::line(&format!(
-            "{:<16}{:>8.2}°",
-            arm.joint_name(index),
-            angle.to_degrees()
-        ));
+        let (joint, deg) = (arm.joint_name(index), angle.to_degrees());
+        terminal_output::line(&format!("{joint:<16}{deg:>8.2}°"));
     }
     Ok(ExitStatus::Done)
 }

@@ -58,11 +58,8 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
         None => scene_of(&library, &arm)?,
     };
     if scene.arm.file.name != arm.file.name {
-        bail!(
-            "scene `{}` is for the arm {}; choose another with --scene",
-            scene.name,
-            scene.arm.file.name
-        );
+        let (name, arm) = (&scene.name, &scene.arm.file.name);
+        bail!("scene `{name}` is for the arm {arm}; choose another with --scene");
     }
     let simulator = ArmSimulator::new(&arm, &scene.rest_rad);
     simulator.set_paced(!args.unpaced);

@@ -227,10 +227,8 @@ fn add(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     let is_new = !path.exists();
     node_file_text::put(node, path, &edit_node_file::add(&text, &args.entry()?)?)?;
     if is_new {
-        terminal_output::line(&format!(
-            "there was no {}: it is new, and names no arm",
-            path.display()
-        ));
+        let path = path.display();
+        terminal_output::line(&format!("there was no {path}: it is new, and names no arm"));
     }
     report_written(&args.name)
 }

@@ -131,10 +131,9 @@ pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
     let asked = unreached.map(|peer| async move {
         let there = serde_json::json!({ "node": peer.name });
         let told = call_tool(node, "stop", ReceivedArguments::Value(there)).await;
+        let (name, told) = (&peer.name, told.text);
         Err(refusal!(
-            "{}: no emergency stop reached it; an ordinary one: {}",
-            peer.name,
-            told.text
+            "{name}: no emergency stop reached it; an ordinary one: {told}"
         ))
     });
     lines.extend(futures::future::join_all(asked).await);

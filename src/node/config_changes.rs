@@ -149,7 +149,7 @@ fn tokens(state: &Path) -> BTreeMap<String, String> {
 /// One line a change.
 fn differences(before: &ConfigFingerprint, now: &ConfigFingerprint) -> Vec<String> {
     let files = compared(&before.files, &now.files).map(|(path, was, is)| {
-        let hash = |one: Option<&'_ String>| one.map_or("none", String::as_str).to_owned();
+        let hash = |one: Option<&String>| one.map_or("none", String::as_str).to_owned();
         let (path, was, is) = (path.display(), hash(was), hash(is));
         format!("file {path}: was {was}, is {is}")
     });

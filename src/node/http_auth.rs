@@ -126,11 +126,8 @@ async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8
         true => "; it names a stop, so every arm of this node was told to stop",
         false => "",
     };
-    refusal!(
-        "the token `{}` is a {}'s; verbs are for operators' tokens{heard}",
-        identity.name,
-        identity.role
-    )
+    let (name, role) = (&identity.name, &identity.role);
+    refusal!("the token `{name}` is a {role}'s; verbs are for operators' tokens{heard}")
 }
 
 /// Does a verb of an operator who is not on the control socket.

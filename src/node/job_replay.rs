@@ -38,11 +38,8 @@ impl ReplayedJob {
     /// There is nothing to replay, something that the job depends on was changed, or the simulated arm did not reach its end.
     pub async fn of(scene: Arc<Scene>, past: PastJob) -> anyhow::Result<Self> {
         if past.strokes.is_empty() {
-            bail!(
-                "{} drew nothing (it was a {}): there is no plan to replay",
-                past.id,
-                past.tool
-            );
+            let (id, tool) = (&past.id, &past.tool);
+            bail!("{id} drew nothing (it was a {tool}): there is no plan to replay");
         }
         let planned = Arc::clone(&scene);
         let planning = tokio::task::spawn_blocking(move || {

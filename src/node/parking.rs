@@ -135,9 +135,9 @@ pub async fn park(
     motion.stopped(ticket).await;
     // Its journal shall say so; the arm stands already.
     drop(tokio::time::timeout(WRITTEN, parked).await);
+    let patience = duration(PATIENCE);
     Err(refusal!(
-        "it did not come to rest within {}: this machine is too busy",
-        duration(PATIENCE)
+        "it did not come to rest within {patience}: this machine is too busy"
     ))
 }
 

@@ -27,12 +27,9 @@ impl CalibrationFolders {
         };
         let other = self.store.record(other)?;
         if !one.session.is_of_same(&other.session) {
-            bail!(
-                "calibration {number} is of {} and {} is of {}",
-                one.session.kind.word(),
-                other.number,
-                other.session.kind.word()
-            );
+            let (its, another) = (one.session.kind.word(), other.session.kind.word());
+            let other = other.number;
+            bail!("calibration {number} is of {its} and {other} is of {another}");
         }
         terminal_output::done(report::compared(&one.new, &other.new).trim_end())
     }

@@ -16,7 +16,7 @@ use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::{CalibrationFolders, torque};
 use super::pose_sketch::sketch;
 use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
-use base::clock::NodeClock;
+use base::task::pause;
 use calib::{self, CalibrationRecord, RangeRecorder, RangeResult, ServoTicks, report};
 use node::measurements::NodeMeasurements;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -146,8 +146,6 @@ async fn by_hand(
     ranges: &mut RangeRecorder<'_>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<bool> {
-    let clock = NodeClock::real();
-    let mut alarm = clock.alarm()?;
     let mut unknown = String::new();
     while let Some(task) = ranges.task() {
         let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
@@ -174,7 +172,7 @@ async fn by_hand(
                 OperatorAnswer::Interrupt => return Ok(false),
                 OperatorAnswer::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),
             },
-            waited = alarm.until(clock.now().after(EVERY)) => waited?,
+            () = pause(EVERY) => {}
         }
     }
     Ok(true)

@@ -41,11 +41,8 @@ impl CalibrationFolders {
             )
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
-            bail!(
-                "{} joints were given; arm {model} has {}",
-                joints.len(),
-                scene.arm.dof()
-            );
+            let (given, its) = (joints.len(), scene.arm.dof());
+            bail!("{given} joints were given; arm {model} has {its}");
         }
         if let Some(typed) = said {
             check_limits(typed, &scene.arm)?;

@@ -73,11 +73,8 @@ impl CalibrationFolders {
     }
 
     pub(super) fn tell_accepted(&self, kind: CalibrationKind, accepted: &AcceptedCalibration) {
-        terminal_output::line(&format!(
-            "accepted as calibration {}: {}",
-            accepted.number,
-            accepted.path.display()
-        ));
+        let (number, path) = (accepted.number, accepted.path.display());
+        terminal_output::line(&format!("accepted as calibration {number}: {path}"));
         if kind == CalibrationKind::Zeros && self.running.is_some() {
             terminal_output::line(calib::ZEROS_NEED_RESTART);
         }

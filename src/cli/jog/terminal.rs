@@ -12,7 +12,7 @@ use super::screen::JogScreen;
 use super::view::{JogAction, JogView};
 use super::{JogArgs, look};
 use crate::{ExitStatus, operator_client, terminal_output};
-use base::clock::NodeClock;
+use base::task::pause;
 use node::operator_verb::{OperatorVerb, VerbReply};
 
 /// Interval at which the arm's state is polled.
@@ -51,8 +51,6 @@ async fn run_view(
     screen: &JogScreen,
 ) -> anyhow::Result<Option<String>> {
     let mut keys = keys();
-    let clock = NodeClock::real();
-    let mut alarm = clock.alarm()?;
     let mut under_way: Option<RunningStep> = None;
     loop {
         screen.show(&view.lines())?;
@@ -65,7 +63,7 @@ async fn run_view(
                 }
                 perform(args, view, key, &mut under_way).await?;
             }
-            waited = alarm.until(clock.now().after(EVERY)) => waited?,
+            () = pause(EVERY) => {}
         }
         if under_way.as_ref().is_some_and(JoinHandle::is_finished)
             && let Some(step) = under_way.take()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context;
-use base::clock::NodeClock;
+use base::task::pause;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use scene::ToolKind;
 use serde::Deserialize as _;
@@ -122,14 +122,10 @@ impl Guide<'_> {
         terminal_output::note("it moves; Enter or Ctrl-C stops it");
         let at = self.at.clone();
         let mut asked = std::pin::pin!(moved(&at, &verb));
-        let clock = NodeClock::real();
-        let mut alarm = clock.alarm()?;
         let told = loop {
-            let news = clock.now().after(NEWS_EVERY);
             tokio::select! {
                 told = &mut asked => break told?,
-                due = alarm.until(news) => {
-                    due?;
+                () = pause(NEWS_EVERY) => {
                     let seen = operator_client::ask(&at, &OperatorVerb::Progress { job: None });
                     terminal_output::note(&seen.await?.text);
                 }
@@ -159,8 +155,6 @@ pub(in super::super) async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow:
     let Some(job) = job.and_then(|id| id.as_str()) else {
         return Ok(told);
     };
-    let clock = NodeClock::real();
-    let mut alarm = clock.alarm()?;
     let progress = OperatorVerb::Progress {
         job: Some(job.to_owned()),
     };
@@ -179,6 +173,6 @@ pub(in super::super) async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow:
             });
         }
         has_gone_on = true;
-        alarm.until(clock.now().after(EVERY)).await?;
+        pause(EVERY).await;
     }
 }

@@ -8,7 +8,6 @@ use anyhow::{Context, bail};
 use tokio::process::{Child, Command};
 
 use crate::{AtArgs, NodeOptions, given_options};
-use base::clock::NodeClock;
 use node::{open, running_nodes, state_folder};
 
 /// A node that has not opened its control socket by then has not started.
@@ -44,15 +43,14 @@ impl ServedNode {
             .spawn()
             .context("no node was started")?;
         let mut served = Self { child, log };
-        let at = served.answers(options).await?;
-        Ok((served, at))
+        match tokio::time::timeout(STARTS_WITHIN, served.answers(options)).await {
+            Ok(at) => at.map(|at| (served, at)),
+            Err(_) => bail!("the node did not start in time: {}", served.last_words()),
+        }
     }
 
     async fn answers(&mut self, options: &NodeOptions) -> anyhow::Result<AtArgs> {
-        let clock = NodeClock::real();
-        let mut alarm = clock.alarm()?;
-        let until = clock.now().after(STARTS_WITHIN);
-        while clock.now() < until {
+        loop {
             if self.child.try_wait()?.is_some() {
                 bail!("the node ended at once: {}", self.last_words());
             }
@@ -61,9 +59,8 @@ impl ServedNode {
             if let [one] = found.as_slice() {
                 return Ok(AtArgs::at_socket(one.socket.clone()));
             }
-            alarm.until(clock.now().after(EVERY)).await?;
+            base::task::pause(EVERY).await;
         }
-        bail!("the node did not start in time: {}", self.last_words())
     }
 
     fn last_words(&self) -> String {
