@@ -29,12 +29,12 @@ pub(super) fn arguments(options: &NodeOptions) -> Vec<OsString> {
         ("--scenes", path(scenes)),
         ("--output", path(output)),
         ("--state", path(state)),
-        ("--trace", path(trace)),
         ("--port", port.clone().map(OsString::from)),
         (
             "--calibrated",
             calibrated_elsewhere.then(|| "elsewhere".into()),
         ),
+        ("--trace", path(trace)),
         ("--log", log.map(|(word, ..)| word.into())),
     ];
     let values = values

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use serde_json::{Map, Value, json};
 
 use super::ClientKind;
-use crate::{NodeOptions, given_options};
+use crate::NodeOptions;
 
 /// A client's way to its node.
 pub(super) enum NodeConnection {
@@ -26,20 +26,29 @@ impl NodeConnection {
     /// Returns this program, with its options made absolute: clients start it in a folder and with a `PATH` of their own.
     pub(super) fn started(node: &NodeOptions) -> anyhow::Result<Self> {
         let command = std::env::current_exe().context("where this program lies is not known")?;
-        let whole = |path: &Option<PathBuf>| path.as_deref().map(absolute).transpose();
-        let node = NodeOptions {
-            config: whole(&node.config)?,
-            scenes: whole(&node.scenes)?,
-            output: whole(&node.output)?,
-            state: whole(&node.state)?,
-            trace: whole(&node.trace)?,
-            record: false,
-            log: None,
-            ..node.clone()
-        };
-        let arguments = given_options::arguments(&node).into_iter();
-        let arguments = arguments.map(|word| word.to_string_lossy().into_owned());
-        let arguments = arguments.chain(["serve".to_owned()]).collect();
+        let paths = [
+            ("--config", &node.config),
+            ("--scenes", &node.scenes),
+            ("--output", &node.output),
+            ("--state", &node.state),
+            ("--trace", &node.trace),
+        ];
+        let mut arguments = Vec::new();
+        for (option, path) in paths {
+            if let Some(path) = path {
+                arguments.extend([option.to_owned(), absolute(path)?]);
+            }
+        }
+        if let Some(port) = &node.port {
+            arguments.extend(["--port".to_owned(), port.clone()]);
+        }
+        if node.calibrated_elsewhere {
+            arguments.extend(["--calibrated", "elsewhere"].map(str::to_owned));
+        }
+        if node.allow_root {
+            arguments.push("--allow-root".to_owned());
+        }
+        arguments.push("serve".to_owned());
         Ok(Self::Started { command, arguments })
     }
 
@@ -118,15 +127,12 @@ fn token_place(client: ClientKind) -> String {
     }
 }
 
-fn absolute(path: &Path) -> anyhow::Result<PathBuf> {
+fn absolute(path: &Path) -> anyhow::Result<String> {
     let path = std::path::absolute(path)
         .with_context(|| format!("{} cannot be made absolute", path.display()))?;
     let shown = path.display();
-    ensure!(
-        path.to_str().is_some(),
-        "{shown} is not text: clients' files cannot name it"
-    );
-    Ok(path)
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("{shown} is not text: clients' files cannot name it"))
 }
 
 #[cfg(test)]
