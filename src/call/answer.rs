@@ -62,12 +62,26 @@ impl ToolAnswer {
         self.structured.insert(field.to_owned(), value);
     }
 
+    /// Sets a field, unless its value is none or an empty list.
+    pub fn set_some(&mut self, field: &str, value: impl Serialize) {
+        let value = serde_json::to_value(value).unwrap_or(Value::Null);
+        if !value.is_null() && value != json!([]) {
+            self.structured.insert(field.to_owned(), value);
+        }
+    }
+
+    /// Replaces the message.
+    #[must_use]
+    pub fn reworded(mut self, message: String) -> Self {
+        self.text.clone_from(&message);
+        self.with_value("message", message.into())
+    }
+
     /// Adds a clause to the message.
     #[must_use]
-    pub fn with_more_words(mut self, words: &str) -> Self {
-        self.text = format!("{}; {words}", self.text);
-        self.set("message", self.text.clone());
-        self
+    pub fn with_more_words(self, words: &str) -> Self {
+        let message = format!("{}; {words}", self.text);
+        self.reworded(message)
     }
 
     /// Adds a hint on what to call next, once.

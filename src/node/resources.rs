@@ -125,7 +125,7 @@ impl NodeResources {
                 Some(Ok(text(MARKDOWN, page)))
             }
             "nodes" if name == "all" => Some(Ok(self.nodes().await)),
-            "job" => Some(Ok(text(JSON, self.node.job(name).await?.to_string()))),
+            "job" => Some(Ok(text(JSON, self.node.job(name)?.to_string()))),
             "scene" | "preview" if !self.node.scenes.scenes().iter().any(|one| one == name) => None,
             "scene" => Some(self.scene(name, meta)),
             "preview" => Some(self.preview(name, meta).await),

@@ -160,7 +160,7 @@ async fn draw(node: &Arc<Node>, order: &DrawingOrder, assent: Option<&DrawingAss
 }
 
 async fn progress(node: &Node, job: Option<&str>) -> VerbReply {
-    let progress = node.job_progress(job).await;
+    let progress = node.job_progress(job);
     progress.map_or_else(VerbReply::failed, |progress| {
         VerbReply::with_data(&progress.words, &progress)
     })

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::dispatch::{ToolContext, ToolRequest};
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use super::{AttachedArm, Node};
 use base::units::ClockInstant;
 use base::wording::seconds;
@@ -32,19 +32,19 @@ impl Node {
             return Ok(());
         }
         if tool.effect == ToolEffect::Moves && !standing.role.may_move() {
-            return Err(Reply::failed(format!(
-                "{} moves the arm and the token `{}` is a {}'s, which may only look: call sense or list_nodes, or ask the operator for a planner's token; nothing moved",
-                tool.name, standing.name, standing.role
-            ))
-            .with("code", "role")
-            .boxed());
+            return Err(refused(
+                "role",
+                format!(
+                    "{} moves the arm and the token `{}` is a {}'s, which may only look: call sense or list_nodes, or ask the operator for a planner's token",
+                    tool.name, standing.name, standing.role
+                ),
+            ));
         }
         self.count_call(standing).map_err(|wait_s| {
-            Reply::failed(format!(
-                "the token `{}` allows {} calls a minute; call again in {} (stop is never limited); nothing moved",
+            refused(RATE, format!(
+                "the token `{}` allows {} calls a minute; call again in {} (stop is never limited)",
                 standing.name, standing.calls_per_minute, seconds(wait_s)
             ))
-            .with("code", RATE)
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
             .boxed()
         })
@@ -107,8 +107,7 @@ impl AttachedArm {
     /// The tool of the job that is under way, if any is.
     #[must_use]
     pub fn under_way(&self) -> Option<String> {
-        let job = self.board.job().filter(|job| !job.is_over())?;
-        Some(job.card().tool)
+        Some(self.board.under_way()?.card().tool)
     }
 
     /// Returns the caller that holds the lease of this arm, if any.
@@ -131,7 +130,7 @@ impl AttachedArm {
 
     /// Renews the lease while a job runs, for the caller that started the job.
     fn keep_lease(&self, now: ClockInstant) {
-        if self.board.job().is_some_and(|job| !job.is_over()) {
+        if self.board.under_way().is_some() {
             self.lease.renew(now);
         }
     }
@@ -171,10 +170,10 @@ impl ToolContext<'_> {
         let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
         let is_new = before.as_deref() != Some(self.caller);
         taken.map(|()| is_new.then_some(seat)).map_err(|taken| {
-            Reply::failed(format!(
-                "{taken}; look with sense, or ask the operator; nothing moved"
-            ))
-            .with("code", "leased")
+            refused(
+                "leased",
+                format!("{taken}; look with sense, or ask the operator"),
+            )
             .with("holder", taken.by)
             .boxed()
         })

@@ -15,7 +15,7 @@ use super::calibration_check;
 use super::dispatch::ToolContext;
 use super::motion_job::{self, JobContext, JobError, tip_mm};
 use super::pictures;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use super::sheet_check;
 use super::stroke::rounded;
 use base::wording::{count, millimetres};
@@ -50,7 +50,7 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         .count()
         > 1
     {
-        return Err(both().boxed());
+        return Err(both());
     }
     if let Some(read_mm) = read {
         return reading::propose(order, &scene, read_mm);
@@ -60,7 +60,7 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         return reading::propose_seen(order, &scene, &look, &moved);
     }
     // The arm is measured anew each time; only a call under way is the same one.
-    let call = order.job("align", &scene, true);
+    let call = order.job("align", seat, &scene, true);
     let started = motion_job::start_job(order.node, seat, call, move |errand| async move {
         if inks {
             ink::align(errand, scene).await
@@ -73,20 +73,22 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     Ok(started.ended(order.node, seat, order.watch).await)
 }
 
-fn both() -> Reply {
-    Reply::failed(
-        "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` says what a person read: send one of them; nothing moved",
+fn both() -> Box<Reply> {
+    refused(
+        "arguments_refused",
+        "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` says what a person read: send one of them",
     )
-    .with("code", "arguments_refused")
 }
 
 async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let permit = errand.ask(&scene)?;
     let visits = visits(&scene);
     errand.seat.place_sheet(&scene);
-    let (planned, points, start) = (Arc::clone(&scene), visits.clone(), errand.start()?);
+    let points = visits.clone();
     let plan = errand
-        .plan(move |watch| plan::visit(&planned, &start.position_rad, &points, watch))
+        .plan(&scene, move |scene, start, watch| {
+            plan::visit(scene, start, &points, watch)
+        })
         .await?;
     errand.job.update(|card| {
         (card.done, card.of) = (0, visits.len() + CROSS_LINES);
@@ -226,16 +228,9 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
     ];
     let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
     let lighter = Arc::new(lighter.map_err(|error| JobError::Refused(refusal!("{error}")))?);
-    let (planned, start) = (Arc::clone(&lighter), errand.start()?);
     let plan = errand
-        .plan(move |watch| {
-            plan::draw_strokes(
-                &planned,
-                &start.position_rad,
-                &cross,
-                DrawingOrder::AsDrawn,
-                watch,
-            )
+        .plan(&lighter, move |scene, start, watch| {
+            plan::draw_strokes(scene, start, &cross, DrawingOrder::AsDrawn, watch)
         })
         .await?;
     errand.job.update(|card| card.has_later_motions = false);

@@ -3,7 +3,7 @@
 //! A simulated arm is what its file says, and an arm that was calibrated elsewhere is what a person says: both draw, and the
 //! result says so.
 
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use super::{AttachedArm, Node};
 use calib::{self, CalibrationOrigin, CalibrationStore};
 use call::{Refusal, refusal};
@@ -13,13 +13,8 @@ use scene::Scene;
 /// # Errors
 /// What is stale or missing, and what to do about it.
 pub(super) fn check(node: &Node, seat: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
-    let refused = |code: &str, why: String| {
-        Reply::failed(format!("{why}; nothing moved"))
-            .with("code", code)
-            .boxed()
-    };
-    let stale = |why| refused("stale_calibration", why);
-    check_same_zeros(seat, scene).map_err(|why| stale(why.into()))?;
+    let stale = |why: String| refused("stale_calibration", why);
+    refuse_other_zeros(seat, scene)?;
     let history = CalibrationStore::of_state(&node.state).history();
     let history = history.map_err(|error| stale(error.to_string()))?;
     let origin = origin(node, seat);
@@ -87,9 +82,11 @@ pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal
 /// The difference, or why the file cannot be read.
 pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
     let attached = seat.motion.arm();
-    let now = node.scenes.arm(&attached.file.name);
-    let now = now?;
-    if now.has_same_mechanics(attached) {
+    if node
+        .scenes
+        .arm(&attached.file.name)?
+        .has_same_mechanics(attached)
+    {
         return Ok(());
     }
     Err(refusal!(
@@ -98,13 +95,9 @@ pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), Ref
     ))
 }
 
-/// Refuses as [`same_zeros`] does, as a tool's answer.
+/// Refuses as [`check_same_zeros`] does, as a tool's answer.
 pub(super) fn refuse_other_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
-    check_same_zeros(seat, scene).map_err(|why| {
-        Reply::failed(format!("{why}; nothing moved"))
-            .with("code", "stale_calibration")
-            .boxed()
-    })
+    check_same_zeros(seat, scene).map_err(|why| refused("stale_calibration", why))
 }
 
 /// Returns what arm a calibration is made on that is made here and now.

@@ -9,7 +9,7 @@ use super::dispatch::ToolContext;
 use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
 use super::node::check_is_for;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use base::units::Finite;
 use base::wording::count;
 use config::CanvasApproval;
@@ -46,7 +46,7 @@ impl CallScene {
             return Ok(());
         };
         let kept = design.to_toml();
-        let kept = kept.map_err(|error| refused("design_refused", &error.to_string()))?;
+        let kept = kept.map_err(|error| not_drawn("design_refused", &error.to_string()))?;
         call.accepted.understood = Value::Object(self.understood(order)).to_string();
         call.accepted.drawing = Some(JournalDrawing {
             label: design.label(),
@@ -136,7 +136,7 @@ impl ToolContext<'_> {
             let why = format!(
                 "`{key}` is of a design that comes as `text` or `svg`, and this call has none"
             );
-            return Err(with_correction(*refused("no_design", &why), call));
+            return Err(with_correction(*not_drawn("no_design", &why), call));
         }
         let scene = self.scene(seat)?;
         if scene.canvas.is_some() {
@@ -164,7 +164,7 @@ impl ToolContext<'_> {
         let library = self.node.scenes.with_design_of_caller(design.clone());
         let built = library.scene(&name, self.text("meta"));
         let scene = built.map_err(|error| self.not_drawable(&error))?;
-        check_is_for(seat, &scene).map_err(|why| refused("scene", &why.to_string()))?;
+        check_is_for(seat, &scene).map_err(|why| not_drawn("scene", &why.to_string()))?;
         let takes = scene.canvas.as_ref().map(|canvas| canvas.takes.as_slice());
         if !takes.unwrap_or_default().contains(&kind) {
             let words: Vec<&str> = takes
@@ -202,7 +202,7 @@ impl ToolContext<'_> {
                     all.join(", ")
                 );
                 let mut call = self.reading.given.clone();
-                let refusal = refused("no_canvas", &why);
+                let refusal = not_drawn("no_canvas", &why);
                 Err(match all {
                     [only] => {
                         call.insert("scene".to_owned(), only.as_str().into());
@@ -230,7 +230,7 @@ impl ToolContext<'_> {
             }
             (Some(_), Some(_)) => {
                 let why = "`text` and `svg` are two designs: send one of them";
-                return Err(refused("arguments_refused", why));
+                return Err(not_drawn("arguments_refused", why));
             }
         };
         let design = DesignReplacement {
@@ -262,7 +262,7 @@ impl ToolContext<'_> {
 
     /// Says why a design cannot be drawn on its canvas, with a size that fits where there is one.
     fn not_drawable(&self, error: &SceneError) -> Box<Reply> {
-        let refusal = refused("design_refused", &error.to_string());
+        let refusal = not_drawn("design_refused", &error.to_string());
         let fits_mm = match error {
             SceneError::Outside { outside, .. } => fitting_mm(outside),
             _ => None,
@@ -317,11 +317,8 @@ fn fitting_mm(outside: &DesignOverflow) -> Option<f64> {
     fits_mm.filter(|mm| *mm >= 1.0)
 }
 
-fn refused(code: &str, why: &str) -> Box<Reply> {
-    Reply::failed(format!("{why}; nothing moved"))
-        .with("code", code)
-        .with("moved", false)
-        .boxed()
+fn not_drawn(code: &str, why: &str) -> Box<Reply> {
+    refused(code, why).with("moved", false).boxed()
 }
 
 /// Adds a corrected call, with which nothing moves.

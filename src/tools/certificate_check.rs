@@ -1,7 +1,7 @@
 //! Requires a caller's certificate before it moves the arm, if the node or the token demands one.
 
 use super::dispatch::ToolContext;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use caller::CallerRole;
 use catalogue::{KnownNames, ToolDefinition, ToolEffect};
 use permit::ActorRank;
@@ -48,12 +48,11 @@ impl ToolContext<'_> {
                 "this process cannot look at certificates".to_owned(),
             ),
         };
-        Err(Reply::failed(format!(
+        Err(refused("needs_qualification", format!(
             "{} moves the arm, and this caller has not proven level {level}: {why}; ask the operator, who examines a planner with \
-             `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token; nothing moved",
+             `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token",
             tool.name
         ))
-        .with("code", "needs_qualification")
         .with("level", level)
         .boxed())
     }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tracing::Instrument as _;
 
 use super::declared_tools::DeclaredTools;
-use super::motion_job::MotionJobRequest;
-use super::reply::{Reply, ReplyWording as _};
+use super::motion_job::{MotionJobRequest, accepted_job};
+use super::reply::{self, Reply, refused};
 use super::route::CallRoute;
 use super::tool_shape::shape;
 use super::{
@@ -185,7 +185,7 @@ impl Node {
             Err((refusal, advice)) => {
                 repair_log::refused(tool, &request.arguments, &refusal);
                 let here = self.known();
-                return refused(tool, &here, &refusal, advice);
+                return refused_arguments(tool, &here, &refusal, advice);
             }
         };
         repair_log::repaired(tool, &request.arguments, &reading);
@@ -207,7 +207,7 @@ impl Node {
         if !request.is_step
             && let Err(reply) = order.check_certificate(tool)
         {
-            return reply.understood(&reading);
+            return reply::understood(*reply, &reading);
         }
         // A declared tool takes no arm itself: its steps do.
         let taken = match order.lease(if self.is_declared(tool) {
@@ -216,7 +216,7 @@ impl Node {
             tool.effect
         }) {
             Ok(taken) => taken,
-            Err(reply) => return reply.understood(&reading),
+            Err(reply) => return reply::understood(*reply, &reading),
         };
         let reply = match tool.name.as_str() {
             "align" => align::call(&order).await,
@@ -229,7 +229,7 @@ impl Node {
         };
         let reply = reply.unwrap_or_else(|refused| *refused);
         access::release_if_unmoved(taken, &reply);
-        let reply = reply.understood(&reading);
+        let reply = reply::understood(reply, &reading);
         if self.is_daring() {
             reply.hint(
                 "this node reads leniently though its arm is real (forgiveness = \"lenient\")",
@@ -302,12 +302,13 @@ impl Node {
         if tool.effect == ToolEffect::Stops || named == own || named == hop.called {
             return Ok(());
         }
-        Err(Reply::failed(format!(
-            "this is node `{own}`, to which node `{}` passed the call on; calls go one hop, so call node `{named}` from a node that knows it; nothing moved",
-            hop.from
+        Err(refused(
+            "one_hop",
+            format!(
+                "this is node `{own}`, to which node `{}` passed the call on; calls go one hop, so call node `{named}` from a node that knows it",
+                hop.from
+            ),
         ))
-        .with("code", "one_hop")
-        .boxed())
     }
 
     fn policy(&self, tool: &ToolDefinition) -> ReaderPolicy {
@@ -355,16 +356,18 @@ impl ToolContext<'_> {
         let name = self.text("scene").unwrap_or("default");
         self.node
             .scene(seat, name, self.text("meta"))
-            .map_err(|why| {
-                Reply::failed(format!("{why}; nothing moved"))
-                    .with("code", "scene")
-                    .boxed()
-            })
+            .map_err(|why| refused("scene", why))
     }
 
     /// Describes the call as a motion job. Two calls are the same job if their tool, arguments and scene revision are
     /// equal.
-    pub(super) fn job(&self, tool: &'static str, scene: &Scene, again: bool) -> MotionJobRequest {
+    pub(super) fn job(
+        &self,
+        tool: &str,
+        seat: &AttachedArm,
+        scene: &Scene,
+        again: bool,
+    ) -> MotionJobRequest {
         let mut understood = self.reading.understood.clone();
         understood.remove("again");
         understood.remove("debug");
@@ -373,22 +376,12 @@ impl ToolContext<'_> {
         }
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
         let accepted = AcceptedJob {
-            tool: tool.to_owned(),
-            arm: self
-                .seat()
-                .map(|seat| seat.name.clone())
-                .unwrap_or_default(),
-            scene: scene.name.clone(),
-            overlay: scene.overlay.clone().unwrap_or_default(),
-            revision: scene.revision.hex(),
-            caller: self.caller.to_owned(),
             received: self.received.clone(),
             understood: Value::Object(self.reading.understood.clone()).to_string(),
             repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
-            ..AcceptedJob::default()
+            ..accepted_job(tool, seat, scene, self.caller)
         };
         MotionJobRequest {
-            tool,
             scene: scene.title(),
             accepted,
             who: self.who,
@@ -477,7 +470,7 @@ pub(super) fn resolve<'a>(
 
 /// Returns the answer to refused arguments. It ends with the shortest call that works: of a tool that moves nothing the minimal
 /// one, otherwise the corrected one.
-pub(super) fn refused(
+pub(super) fn refused_arguments(
     tool: &ToolDefinition,
     here: &KnownNames,
     refusal: &ArgumentRefusal,
@@ -496,8 +489,7 @@ pub(super) fn refused(
     if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {
         told.push(format!("send {}", tool.minimal(here)));
     }
-    let reply = Reply::failed(format!("{}; nothing moved", told.join("; ")))
-        .with("code", "arguments_refused")
+    let reply = refused("arguments_refused", format!("{}", told.join("; ")))
         .with("complaints", &refusal.complaints)
         .with("repairs", &refusal.repairs)
         .with("understood", &refusal.good)

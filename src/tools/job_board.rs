@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::watch;
+use tokio::sync::SetOnce;
 
 use super::reply::Reply;
 use super::{AttachedArm, Node};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
+use job::AcceptedJob;
 
 /// The same call within this time of a job's end returns that job.
 const REMEMBERED: Duration = Duration::from_secs(120);
@@ -69,6 +70,63 @@ pub(super) struct JobCard {
     /// Name of the caller, for other callers that find the arm busy.
     #[serde(skip)]
     pub(super) caller: String,
+    /// For what it waits, and who goes on with it, where `sense` tells of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reason: Option<String>,
+}
+
+impl JobCard {
+    /// Returns the card of a job that was accepted, in the scene of this title.
+    pub(super) fn accepted(accepted: &AcceptedJob, scene: String) -> Self {
+        Self {
+            id: accepted.id.clone(),
+            tool: accepted.tool.clone(),
+            scene,
+            state: "accepted",
+            caller: accepted.caller.clone(),
+            ticket: Some(accepted.ticket.clone()).filter(|ticket| !ticket.is_empty()),
+            ..Self::default()
+        }
+    }
+}
+
+/// The answer of a job or a sequence, once it has ended, and when that was.
+pub(super) struct CallOutcome<T>(SetOnce<(Reply, T)>);
+
+impl<T> Default for CallOutcome<T> {
+    fn default() -> Self {
+        Self(SetOnce::new())
+    }
+}
+
+impl<T> CallOutcome<T> {
+    /// Ends it with its answer. The first one stays.
+    pub(super) fn end(&self, reply: Reply, at: T) {
+        let _ = self.0.set((reply, at));
+    }
+
+    /// The answer, when there is one.
+    pub(super) async fn reply(&self) -> &Reply {
+        &self.0.wait().await.0
+    }
+
+    /// The answer, if there is one.
+    pub(super) fn get(&self) -> Option<&Reply> {
+        self.0.get().map(|(reply, _)| reply)
+    }
+
+    /// Returns when it ended, if it succeeded.
+    pub(super) fn succeeded_at(&self) -> Option<&T> {
+        let ended = self.0.get().filter(|(reply, _)| !reply.is_error);
+        ended.map(|(_, at)| at)
+    }
+
+    /// The answer to the same call made again, moments after the end: nothing is done twice.
+    pub(super) async fn done_before(&self, hint: &str) -> Reply {
+        let reply = self.reply().await.clone();
+        let message = format!("done before, not again: {}", reply.text);
+        reply.reworded(message).hint(hint)
+    }
 }
 
 /// A job.
@@ -78,8 +136,7 @@ pub(super) struct ArmJob {
     /// Stops asked for before it.
     seen_stops: u64,
     card: Mutex<JobCard>,
-    reply: watch::Sender<Option<Arc<Reply>>>,
-    ended: Mutex<Option<ClockInstant>>,
+    pub(super) outcome: CallOutcome<ClockInstant>,
     /// True if at least one of its motions was carried out, wholly or in part.
     has_moved: AtomicBool,
 }
@@ -118,18 +175,7 @@ impl ArmJob {
             card.eta_s = 0.0;
             card.has_later_motions = false;
         });
-        *self.ended.locked() = Some(now);
-        self.reply.send_replace(Some(Arc::new(reply)));
-    }
-
-    /// The answer, when there is one.
-    pub(super) async fn reply(&self) -> Option<Arc<Reply>> {
-        let mut replies = self.reply.subscribe();
-        replies
-            .wait_for(Option::is_some)
-            .await
-            .ok()
-            .and_then(|reply| reply.clone())
+        self.outcome.end(reply, now);
     }
 
     /// Remembers that the arm moved for it.
@@ -142,13 +188,7 @@ impl ArmJob {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.reply.borrow().is_some()
-    }
-
-    /// The answer's words, once there is one.
-    pub(super) fn outcome_text(&self) -> Option<String> {
-        let reply = self.reply.borrow();
-        reply.as_ref().map(|reply| reply.text.clone())
+        self.outcome.get().is_some()
     }
 
     /// Returns whether it is coming to its end because of a stop; `stops` are all that were asked for.
@@ -156,27 +196,33 @@ impl ArmJob {
         !self.is_over() && stops > self.seen_stops
     }
 
-    fn is_remembered(&self, now: ClockInstant) -> bool {
-        let ended = *self.ended.locked();
-        ended.is_none_or(|ended| now.since(ended) < REMEMBERED)
-    }
-
-    fn succeeded(&self) -> bool {
-        self.reply
-            .borrow()
-            .as_ref()
-            .is_some_and(|reply| !reply.is_error)
+    /// Returns whether it succeeded so recently that it is not done again.
+    fn is_recent_success(&self, now: ClockInstant) -> bool {
+        let ended = self.outcome.succeeded_at();
+        ended.is_some_and(|ended| now.since(*ended) < REMEMBERED)
     }
 }
 
 impl Node {
+    /// Each arm with its present or last job.
+    pub(super) fn board_jobs(&self) -> impl Iterator<Item = (&Arc<AttachedArm>, Arc<ArmJob>)> {
+        let seats = self.seats.iter();
+        seats.filter_map(|seat| Some((seat, seat.board.job()?)))
+    }
+
+    /// The present or last job of an arm that has this name, and the arm.
+    pub(super) fn board_job(&self, id: &str) -> Option<(&Arc<AttachedArm>, Arc<ArmJob>)> {
+        self.board_jobs().find(|(_, job)| job.card().id == id)
+    }
+
     /// Waits until every arm's job has ended and is in its journal, and every emergency stop is on the disk. A process
     /// that exited earlier would leave an unfinished job. Returns `false` if a job takes longer than `within`.
     pub async fn wait_until_idle(&self, within: Duration) -> bool {
         let mut all = true;
         for seat in &self.seats {
             if let Some(job) = seat.board.job() {
-                all &= tokio::time::timeout(within, job.reply()).await.is_ok();
+                let ended = tokio::time::timeout(within, job.outcome.reply()).await;
+                all &= ended.is_ok();
             }
             if let Err(why) = seat.permits().emergency_is_kept().await {
                 tracing::error!(arm = seat.name, "the emergency stop is not kept: {why}");
@@ -193,7 +239,7 @@ impl AttachedArm {
         let stops = self.motion.stops_requested();
         let stopped = self.board.job().filter(|job| job.is_being_stopped(stops));
         if let Some(job) = stopped {
-            let _ = tokio::time::timeout(STOPPED_WITHIN, job.reply()).await;
+            let _ = tokio::time::timeout(STOPPED_WITHIN, job.outcome.reply()).await;
         }
     }
 }
@@ -211,22 +257,19 @@ impl JobBoard {
     ) -> JobClaim {
         let mut board = self.0.locked();
         if let Some(job) = board.as_ref() {
-            let same = job.key == key;
-            match (job.is_over(), same) {
-                (false, true) => return JobClaim::Same(Arc::clone(job)),
-                (false, false) => return JobClaim::Busy(Box::new(job.card())),
-                (true, true) if !again && job.is_remembered(now) && job.succeeded() => {
-                    return JobClaim::Same(Arc::clone(job));
-                }
-                _ => {}
+            let (is_over, is_same) = (job.is_over(), job.key == key);
+            if !is_over && !is_same {
+                return JobClaim::Busy(Box::new(job.card()));
+            }
+            if is_same && (!is_over || (!again && job.is_recent_success(now))) {
+                return JobClaim::Same(Arc::clone(job));
             }
         }
         let job = Arc::new(ArmJob {
             key,
             seen_stops,
             card: Mutex::new(card()),
-            reply: watch::Sender::new(None),
-            ended: Mutex::default(),
+            outcome: CallOutcome::default(),
             has_moved: AtomicBool::new(false),
         });
         *board = Some(Arc::clone(&job));
@@ -236,5 +279,10 @@ impl JobBoard {
     /// The present or last job.
     pub(super) fn job(&self) -> Option<Arc<ArmJob>> {
         self.0.locked().clone()
+    }
+
+    /// The job that has not ended, if there is one.
+    pub(super) fn under_way(&self) -> Option<Arc<ArmJob>> {
+        self.job().filter(|job| !job.is_over())
     }
 }

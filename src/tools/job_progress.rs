@@ -3,6 +3,7 @@
 use call::{Refusal, refusal};
 use serde::{Deserialize, Serialize};
 
+use super::job_board::ArmJob;
 use super::{Node, motion_job};
 
 /// Progress of a job, for a terminal that follows it.
@@ -37,16 +38,10 @@ impl Node {
     ///
     /// # Errors
     /// There is no such job.
-    pub async fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, Refusal> {
-        let jobs = self
-            .seats
-            .iter()
-            .filter_map(|seat| Some((seat, seat.board.job()?)));
-        let mut jobs: Vec<_> = jobs
-            .filter(|(_, job)| id.is_none_or(|id| job.card().id == id))
-            .collect();
-        jobs.sort_by_key(|(_, job)| job.is_over());
-        let Some((seat, job)) = jobs.into_iter().next() else {
+    pub fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, Refusal> {
+        let is_meant = |job: &ArmJob| id.is_none_or(|id| job.card().id == id);
+        let jobs = self.board_jobs().filter(|(_, job)| is_meant(job));
+        let Some((seat, job)) = jobs.min_by_key(|(_, job)| job.is_over()) else {
             let id = id.ok_or_else(|| {
                 refusal!("no job is under way, and none was since this node started")
             })?;
@@ -54,17 +49,12 @@ impl Node {
         };
         motion_job::look(seat, &job);
         let card = job.card();
-        let reply = if job.is_over() {
-            job.reply().await
-        } else {
-            None
-        };
+        let reply = job.outcome.get();
+        let words = reply.map(|reply| reply.text.clone());
         Ok(JobProgress {
             done: card.done_s(),
             of: card.total_s(),
-            words: reply
-                .as_ref()
-                .map_or_else(|| card.progress_text(), |reply| reply.text.clone()),
+            words: words.unwrap_or_else(|| card.progress_text()),
             is_over: reply.is_some(),
             pen: card.waits_for,
             result: reply

@@ -89,7 +89,7 @@ fn own(node: &Node) -> Value {
 
 pub(super) fn arm(node: &Node, seat: &AttachedArm) -> Value {
     let snapshot = seat.motion.snapshot();
-    let job = seat.board.job().filter(|job| !job.is_over());
+    let job = seat.board.under_way();
     let mut told = json!({
         "name": seat.name,
         "arm": seat.title(),

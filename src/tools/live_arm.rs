@@ -41,7 +41,7 @@ impl AttachedArm {
         let job = self.board.job()?;
         look(self, &job);
         let card = job.card();
-        let outcome = job.outcome_text();
+        let outcome = job.outcome.get().map(|reply| reply.text.clone());
         Some(LiveJob {
             done_s: card.done_s(),
             total_s: card.total_s(),

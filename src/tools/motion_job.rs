@@ -14,7 +14,7 @@ use super::calibration_check;
 use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
-use super::reply::{MOVED_BEFORE, Reply, ReplyWording as _};
+use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
 use super::resume;
 use super::sheet_check;
 use super::{AttachedArm, Node, RemoteCallWatch};
@@ -23,7 +23,7 @@ use tracing::Instrument as _;
 use base::units::{ArmMeasurement, JointVector};
 use base::wording::seconds;
 use call::{Refusal, refusal};
-use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalOutcome, JournalWriter, PastJob};
+use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalWriter, PastJob};
 use motion::{MotionOutcome, MotionState, StopCounter, StopReport, VisitReading};
 use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
 use plan::{Plan, PlanError};
@@ -34,6 +34,10 @@ const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
 
 /// Interval at which a waiting call polls its job.
 const LOOK: Duration = Duration::from_millis(200);
+
+/// Said of a job that an equal call finds done.
+const DONE_BEFORE: &str =
+    "this call was done moments ago and nothing moved now; `again` true repeats it";
 
 /// Reason for a motion that is not done, or only in part.
 pub(super) enum JobError {
@@ -69,6 +73,12 @@ impl From<Refusal> for JobError {
     }
 }
 
+impl From<Box<Reply>> for JobError {
+    fn from(answer: Box<Reply>) -> Self {
+        Self::Said(answer)
+    }
+}
+
 /// A motion that was done.
 pub(super) struct CompletedMotion {
     pub(super) visits: Vec<VisitReading>,
@@ -78,7 +88,6 @@ pub(super) struct CompletedMotion {
 
 /// Description of a motion job.
 pub(super) struct MotionJobRequest {
-    pub(super) tool: &'static str,
     /// The scene's title, for people.
     pub(super) scene: String,
     /// First entry of its journal.
@@ -108,26 +117,42 @@ pub(super) struct JobContext {
     pub(super) has_looked: AtomicBool,
 }
 
+/// Returns a job of a tool in a scene, for the first entry of its journal.
+pub(super) fn accepted_job(
+    tool: &str,
+    seat: &AttachedArm,
+    scene: &Scene,
+    caller: &str,
+) -> AcceptedJob {
+    AcceptedJob {
+        tool: tool.to_owned(),
+        arm: seat.name.clone(),
+        scene: scene.name.clone(),
+        overlay: scene.overlay.clone().unwrap_or_default(),
+        revision: scene.revision.hex(),
+        caller: caller.to_owned(),
+        ..AcceptedJob::default()
+    }
+}
+
 impl JobContext {
     /// Leave to move in a scene.
     pub(super) fn ask(&self, scene: &Scene) -> Result<MotionPermit, JobError> {
-        calibration_check::refuse_other_zeros(&self.seat, scene).map_err(JobError::Said)?;
+        calibration_check::refuse_other_zeros(&self.seat, scene)?;
         self.seat
             .permits()
             .ask(scene, self.seat.motion.clock().now())
             .map_err(JobError::Denied)
     }
 
-    /// Returns the arm's measured position.
-    pub(super) fn start(&self) -> Result<Arc<ArmMeasurement>, JobError> {
-        Ok(measured(&self.seat)?)
-    }
-
-    /// Plans on a thread of its own; a stop cancels it.
-    pub(super) async fn plan<F>(&self, plan: F) -> Result<Plan, JobError>
+    /// Plans in a scene from where the arm stands, on a thread of its own; a stop cancels it.
+    pub(super) async fn plan<F>(&self, scene: &Arc<Scene>, plan: F) -> Result<Plan, JobError>
     where
-        F: FnOnce(&dyn plan::PlanObserver) -> Result<Plan, PlanError> + Send + 'static,
+        F: FnOnce(&Scene, &JointVector, &dyn plan::PlanObserver) -> Result<Plan, PlanError>
+            + Send
+            + 'static,
     {
+        let (scene, start) = (Arc::clone(scene), measured(&self.seat)?);
         let watch = PlanningWatch {
             job: Some(Arc::clone(&self.job)),
             asks: self.seat.motion.stop_counter(),
@@ -135,9 +160,28 @@ impl JobContext {
             cancelled: CancellationToken::new(),
         };
         let before = self.job.card();
-        let planned = on_planner(watch, plan).await;
+        let planning =
+            move |watch: &dyn plan::PlanObserver| plan(&scene, &start.position_rad, watch);
+        let planned = on_planner(watch, planning).await;
         self.job.update(|card| card.ends_planning(&before));
         planned
+    }
+
+    /// Asks for, plans and carries out a motion on the way to what the job counts.
+    pub(super) async fn go<F>(
+        &self,
+        scene: &Arc<Scene>,
+        plan: F,
+    ) -> Result<(Plan, CompletedMotion), JobError>
+    where
+        F: FnOnce(&Scene, &JointVector, &dyn plan::PlanObserver) -> Result<Plan, PlanError>
+            + Send
+            + 'static,
+    {
+        let permit = self.ask(scene)?;
+        let plan = self.plan(scene, plan).await?;
+        let done = self.run_uncounted(scene, permit, &plan).await?;
+        Ok((plan, done))
     }
 
     /// Carries out a plan on the way to what the job counts, which it does none of.
@@ -163,7 +207,7 @@ impl JobContext {
         let (motion, scene) = (&self.seat.motion, &self.seat.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
-        let start = self.start()?;
+        let start = measured(&self.seat)?;
         let judged = catch_panic("the plan is judged", || {
             let now = motion.clock().now();
             gate::check(scene, permit, &start, now, plan.trajectory.clone())
@@ -186,7 +230,7 @@ impl JobContext {
             .await;
         self.end_recorded_motion();
         self.end_bytes().await;
-        let kept = keeper.finish().await;
+        let failure = keeper.finish().await.failure;
         if matches!(outcome, Ok(MotionOutcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
             self.seat.moved_back_to(before);
@@ -194,7 +238,6 @@ impl JobContext {
             self.job.moved();
         }
         let arm_time_s = motion.clock().now().seconds_since(began);
-        let JournalOutcome { failure, .. } = kept;
         let drawn = self.entry.past().drawn;
         if let Some(why) = failure {
             return Err(JobError::Journal(why));
@@ -227,8 +270,7 @@ impl JobContext {
         if !is_over_it || (has_looked && !self.must_be_approved(scene)) {
             return Ok(());
         }
-        let seen = sheet_check::check(&self.node, &self.seat, scene).await;
-        seen.map_err(JobError::Said)
+        Ok(sheet_check::check(&self.node, &self.seat, scene).await?)
     }
 
     /// From now on the arm's bytes are kept with the job; a job without them is done as well.
@@ -379,7 +421,7 @@ impl StartedJob {
     ) -> Reply {
         match self {
             Self::UnderWay(job) => wait(node, seat, &job, watch).await,
-            Self::DoneBefore(job) => done_before(&job).await,
+            Self::DoneBefore(job) => job.outcome.done_before(DONE_BEFORE).await,
             Self::Busy(reply) => *reply,
         }
     }
@@ -397,8 +439,8 @@ impl StartedJob {
             if !job.is_over() && !matches!(card.state, "accepted" | "planning") {
                 return still_moving(seat, &card);
             }
-            if let Ok(reply) = tokio::time::timeout(LOOK, job.reply()).await {
-                return reply.map_or_else(no_answer, |reply| (*reply).clone());
+            if let Ok(reply) = tokio::time::timeout(LOOK, job.outcome.reply()).await {
+                return reply.clone();
             }
         }
     }
@@ -428,7 +470,6 @@ fn start_boxed(
     work: JobWork,
 ) -> StartedJob {
     let MotionJobRequest {
-        tool,
         scene,
         mut accepted,
         who,
@@ -439,15 +480,7 @@ fn start_boxed(
     let seen_stops = seen_stops.unwrap_or_else(|| seat.motion.stops_requested());
     let card = || {
         accepted.id = node.book.next_id();
-        JobCard {
-            id: accepted.id.clone(),
-            tool: tool.to_owned(),
-            scene,
-            state: "accepted",
-            caller: accepted.caller.clone(),
-            ticket: Some(accepted.ticket.clone()).filter(|ticket| !ticket.is_empty()),
-            ..JobCard::default()
-        }
+        JobCard::accepted(&accepted, scene)
     };
     let now = seat.motion.clock().now();
     let job = match seat.board.claim(key, card, again, now, seen_stops) {
@@ -508,7 +541,7 @@ async fn run_job(errand: JobContext, work: JobWork) {
         }
     };
     let reply = if job.has_moved() {
-        reply.instead_of_nothing_moved(MOVED_BEFORE)
+        instead_of_nothing_moved(reply, MOVED_BEFORE)
     } else {
         reply
     };
@@ -588,11 +621,11 @@ async fn wait(
     job.card().report_to(watch);
     loop {
         tokio::select! {
-            reply = job.reply() => {
+            reply = job.outcome.reply() => {
                 if let card @ JobCard { state: "reached", .. } = job.card() {
                     card.report_to(watch);
                 }
-                return reply.map_or_else(no_answer, |reply| (*reply).clone());
+                return reply.clone();
             }
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
@@ -600,7 +633,7 @@ async fn wait(
                     seat.abandon(&job.card().id, began.elapsed(), watch);
                 }
             }
-            _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
+            () = base::task::pause(LOOK) => {
                 look(seat, job);
                 let card = job.card();
                 card.report_to(watch);
@@ -610,21 +643,6 @@ async fn wait(
             }
         }
     }
-}
-
-/// The same call was done moments ago: its answer, and nothing is drawn twice.
-async fn done_before(job: &ArmJob) -> Reply {
-    let mut reply = job
-        .reply()
-        .await
-        .map_or_else(no_answer, |reply| (*reply).clone());
-    reply.text = format!("done before, not again: {}", reply.text);
-    reply.set("message", reply.text.clone());
-    reply.hint("this call was done moments ago and nothing moved now; `again` true repeats it")
-}
-
-fn no_answer() -> Reply {
-    Reply::failed("the job ended without an answer; call `sense`")
 }
 
 /// Brings the job's card up to what the arm is doing.
@@ -692,19 +710,18 @@ impl JobError {
             Self::Denied(denied) => ("refused", denied_reply(&denied)),
             Self::Plan(PlanError::Cancelled) => (
                 "stopped",
-                Reply::failed("stopped while it was planned; nothing moved")
-                    .with("code", "stopped"),
+                *refused("stopped", "stopped while it was planned"),
             ),
-            Self::Plan(error) => ("refused", refused("plan_refused", &error.to_string())),
+            Self::Plan(error) => ("refused", *refused("plan_refused", error)),
             Self::Gate(error) => (
                 "refused",
-                refused("gate_refused", &error.to_string()).with("refusals", &error.0),
+                refused("gate_refused", &error).with("refusals", &error.0),
             ),
-            Self::Broken(error) => ("refused", refused("internal_error", &error.to_string())),
-            Self::Refused(why) => ("refused", refused("refused", &why.to_string())),
+            Self::Broken(error) => ("refused", *refused("internal_error", error)),
+            Self::Refused(why) => ("refused", *refused("refused", why)),
             Self::Said(reply) => ("refused", *reply),
-            Self::PenNotConfirmed(why) => ("stopped", refused("pen_not_confirmed", &why)),
-            Self::PenNotMeasured(why) => ("stopped", refused("pen_not_measured", &why)),
+            Self::PenNotConfirmed(why) => ("stopped", *refused("pen_not_confirmed", why)),
+            Self::PenNotMeasured(why) => ("stopped", *refused("pen_not_measured", why)),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
             Self::Journal(why) => (
                 "faulted",
@@ -732,10 +749,6 @@ impl JobError {
     }
 }
 
-fn refused(code: &str, why: &str) -> Reply {
-    Reply::failed(format!("{why}; nothing moved")).with("code", code)
-}
-
 fn denied_reply(denied: &PermitError) -> Reply {
     let code = match denied {
         PermitError::NeedsEnabling { .. } | PermitError::DrawingNeedsEnabling { .. } => {
@@ -747,7 +760,7 @@ fn denied_reply(denied: &PermitError) -> Reply {
         PermitError::PenChange(_) => "pen_change",
         PermitError::OtherArm(_) => "other_arm",
     };
-    refused(code, &denied.to_string())
+    *refused(code, denied)
 }
 
 fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
@@ -770,6 +783,15 @@ fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
         .with("stop", report)
         .with("drawn_mm", super::stroke::rounded(drawn.mm))
         .hint(super::stop::next_step(report.emergency))
+}
+
+/// Plans the way over the ready pose to rest.
+pub(super) fn plan_to_rest(
+    scene: &Scene,
+    start: &JointVector,
+    watch: &dyn plan::PlanObserver,
+) -> Result<Plan, PlanError> {
+    plan::go_to(scene, start, &[scene.ready_rad, scene.rest_rad], watch)
 }
 
 /// The tip of a pen for joint angles, in the base frame, in millimetres.

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::job_board::{ArmJob, JobCard, JobClaim};
-use super::motion_job::{JobContext, JobError};
+use super::motion_job::{JobContext, JobError, accepted_job};
 use super::reply::Reply;
 use super::{AttachedArm, Node, calibration_check, journal_entries};
 use call::{Refusal, refusal};
@@ -46,23 +46,16 @@ impl NodeJob {
     pub async fn begin(
         node: &Arc<Node>,
         seat: &Arc<AttachedArm>,
-        tool: &'static str,
+        tool: &str,
         scene: &Scene,
         seen_stops: u64,
     ) -> Result<Self, Refusal> {
         calibration_check::check_same_zeros(seat, scene)?;
-        let id = node.book.next_id();
-        let job = free(seat, &id, tool, scene).await?;
         let accepted = AcceptedJob {
-            id,
-            tool: tool.to_owned(),
-            arm: seat.name.clone(),
-            scene: scene.name.clone(),
-            overlay: scene.overlay.clone().unwrap_or_default(),
-            revision: scene.revision.hex(),
-            caller: CALLER.to_owned(),
-            ..AcceptedJob::default()
+            id: node.book.next_id(),
+            ..accepted_job(tool, seat, scene, CALLER)
         };
+        let job = free(seat, &JobCard::accepted(&accepted, scene.title())).await?;
         let (node, seat) = (Arc::clone(node), Arc::clone(seat));
         match journal_entries::begin(&node, accepted).await {
             Ok(entry) => Ok(Self(JobContext {
@@ -135,30 +128,16 @@ impl NodeJob {
 }
 
 /// A place on the arm's board, which is free moments after it stands.
-async fn free(
-    seat: &AttachedArm,
-    id: &str,
-    tool: &'static str,
-    scene: &Scene,
-) -> Result<Arc<ArmJob>, Refusal> {
-    let card = || JobCard {
-        id: id.to_owned(),
-        tool: tool.to_owned(),
-        scene: scene.title(),
-        state: "accepted",
-        caller: CALLER.to_owned(),
-        ..JobCard::default()
-    };
+async fn free(seat: &AttachedArm, card: &JobCard) -> Result<Arc<ArmJob>, Refusal> {
+    let card_of_job = || card.clone();
     let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
     for _ in 0..tries {
         let now = seat.motion.clock().now();
         let seen_stops = seat.motion.stops_requested();
-        match seat.board.claim(id.to_owned(), card, true, now, seen_stops) {
+        let key = card.id.clone();
+        match seat.board.claim(key, card_of_job, true, now, seen_stops) {
             JobClaim::Mine(job) | JobClaim::Same(job) => return Ok(job),
-            JobClaim::Busy(_) => {
-                let waited = tokio::time::timeout(LOOK, std::future::pending::<()>());
-                drop(waited.await);
-            }
+            JobClaim::Busy(_) => base::task::pause(LOOK).await,
         }
     }
     Err(refusal!("it is busy with another job"))

@@ -14,8 +14,7 @@ impl Node {
     /// Each arm's latest job of this process, by name.
     #[must_use]
     pub fn jobs(&self) -> Vec<String> {
-        let jobs = self.seats.iter().filter_map(|seat| seat.board.job());
-        jobs.map(|job| job.card().id).collect()
+        self.board_jobs().map(|(_, job)| job.card().id).collect()
     }
 
     /// The jobs to list: those of [`Self::jobs`], then the newest that have a journal, of earlier processes too.
@@ -32,8 +31,8 @@ impl Node {
 
     /// A job: what it is, how far it is, its result where this process has one, and what its journal says.
     #[must_use]
-    pub async fn job(&self, id: &str) -> Option<Value> {
-        let mut told = self.latest_job(id).await.unwrap_or_default();
+    pub fn job(&self, id: &str) -> Option<Value> {
+        let mut told = self.latest_job(id).unwrap_or_default();
         if let Some(record) = self.job_record(id) {
             told.entry("job").or_insert_with(
                 || json!({"id": id, "state": record.get("state"), "message": record.get("message")}),
@@ -44,16 +43,11 @@ impl Node {
     }
 
     /// An arm's latest job as this process knows it.
-    async fn latest_job(&self, id: &str) -> Option<Map<String, Value>> {
-        let (seat, job) = self
-            .seats
-            .iter()
-            .filter_map(|seat| Some((seat, seat.board.job()?)))
-            .find(|(_, job)| job.card().id == id)?;
+    fn latest_job(&self, id: &str) -> Option<Map<String, Value>> {
+        let (seat, job) = self.board_job(id)?;
         motion_job::look(seat, &job);
         let mut told = Map::from_iter([("job".to_owned(), json!(job.card()))]);
-        if job.is_over() {
-            let reply = job.reply().await?;
+        if let Some(reply) = job.outcome.get() {
             told.insert("result".to_owned(), Value::Object(reply.structured.clone()));
         }
         Some(told)

@@ -393,24 +393,14 @@ impl Node {
             }),
             (None, None) => None,
         };
+        let resumed = drawing.past.as_ref().map(|past| past.id.clone());
         let accepted = AcceptedJob {
-            tool: "stroke".to_owned(),
-            arm: drawing.seat.name.clone(),
-            scene: scene.name.clone(),
-            overlay: scene.overlay.clone().unwrap_or_default(),
-            revision: scene.revision.hex(),
-            caller: CALLER.to_owned(),
-            resumes: drawing
-                .past
-                .as_ref()
-                .map(|past| past.id.clone())
-                .unwrap_or_default(),
+            resumes: resumed.unwrap_or_default(),
             understood: order.words(),
             drawing: journal,
-            ..AcceptedJob::default()
+            ..motion_job::accepted_job("stroke", &drawing.seat, scene, CALLER)
         };
         Ok(MotionJobRequest {
-            tool: "stroke",
             scene: scene.title(),
             key: format!(
                 "draw {} {} {:?}",
@@ -435,7 +425,7 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
     if let Err(refused) = calibration_check::check(node, seat, scene) {
         return Some(refused.text);
     }
-    if let Some(JobCard { id, scene, .. }) = seat.job_under_way() {
+    if let Some(JobCard { id, scene, .. }) = seat.board.under_way().map(|job| job.card()) {
         return Some(format!(
             "arm {} is busy with {id} ({scene}): `steadyhand watch {id}` follows it, `steadyhand stop` ends it; nothing moved",
             seat.name
@@ -463,11 +453,4 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
         cut_short.scene_title(),
         cut_short.summary()
     ))
-}
-
-impl AttachedArm {
-    fn job_under_way(&self) -> Option<JobCard> {
-        let job = self.board.job().filter(|job| !job.is_over())?;
-        Some(job.card())
-    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::motion_job::{CompletedMotion, JobContext, JobError};
+use super::motion_job::{CompletedMotion, JobContext, JobError, measured};
 use super::{AT_REST_RAD, AttachedArm, Node};
 use base::lock::MutexExt;
 use base::wording::duration;
@@ -256,17 +256,10 @@ impl JobContext {
         of: usize,
     ) -> Result<(CompletedMotion, Vec<scene::SheetStroke>), JobError> {
         let mounted = self.seat.with_confirmed_pen(scene);
-        let (permit, start) = (self.ask(&mounted)?, self.start()?);
-        let (planned, strokes) = (Arc::clone(&mounted), part.strokes_after_pause());
+        let (permit, strokes) = (self.ask(&mounted)?, part.strokes_after_pause());
         let plan = self
-            .plan(move |watch| {
-                plan::draw_strokes(
-                    &planned,
-                    &start.position_rad,
-                    &strokes,
-                    Order::AsDrawn,
-                    watch,
-                )
+            .plan(&mounted, move |scene, start, watch| {
+                plan::draw_strokes(scene, start, &strokes, Order::AsDrawn, watch)
             })
             .await?;
         self.job.update(|card| card.of = of);
@@ -298,17 +291,17 @@ impl JobContext {
     }
 
     async fn go_to_attended_pose(&self, scene: &Arc<Scene>) -> Result<f64, JobError> {
-        let start = self.start()?;
+        let start = measured(&self.seat)?;
         let attended_rad = *scene.attended_pose_rad();
         if start.position_rad.distance_max(&attended_rad) < AT_REST_RAD {
             return Ok(0.0);
         }
         let mounted = self.seat.with_confirmed_pen(scene);
-        let (permit, planned) = (self.ask(&mounted)?, Arc::clone(&mounted));
-        let plan = self
-            .plan(move |watch| plan::go_to(&planned, &start.position_rad, &[attended_rad], watch))
+        let (_, done) = self
+            .go(&mounted, move |scene, start, watch| {
+                plan::go_to(scene, start, &[attended_rad], watch)
+            })
             .await?;
-        let done = self.run_uncounted(&mounted, permit, &plan).await?;
         Ok(done.arm_time_s)
     }
 

@@ -78,11 +78,11 @@ impl JobContext {
         at_mm: [f64; 2],
     ) -> Result<Result<f64, Refusal>, JobError> {
         let mounted = self.seat.with_confirmed_pen(scene);
-        let (permit, start) = (self.ask(&mounted)?, self.start()?);
-        let plan = self
-            .plan(move |watch| plan::probe(&mounted, &start.position_rad, at_mm, pen, watch))
+        let (_, done) = self
+            .go(&mounted, move |scene, start, watch| {
+                plan::probe(scene, start, at_mm, pen, watch)
+            })
             .await?;
-        let done = self.run_uncounted(scene, permit, &plan).await?;
         Ok(match done.visits.first() {
             Some(felt) if felt.kind == VisitKind::Contact => {
                 longer_mm(scene, pen, &felt.position_rad)

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::dispatch::{ToolRequest, resolve};
-use super::reply::{NOTHING_FOR_THIS_CALL, Reply, ReplyWording as _};
+use super::reply::{NOTHING_FOR_THIS_CALL, Reply, instead_of_nothing_moved};
 use super::route::CallRoute;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use args::{self, ReceivedArguments};
@@ -154,7 +154,7 @@ impl Node {
     /// call moves one of its arms.
     pub(super) fn truthful(&self, reply: Reply) -> Reply {
         if self.seats.iter().any(|seat| seat.is_moving()) {
-            reply.instead_of_nothing_moved(NOTHING_FOR_THIS_CALL)
+            instead_of_nothing_moved(reply, NOTHING_FOR_THIS_CALL)
         } else {
             reply
         }

@@ -7,7 +7,7 @@ use super::Node;
 use super::dispatch::ToolContext;
 use super::job_board::JobCard;
 use super::motion_job::look;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use call::read_ticket;
 use fleet::QueueTag;
 use fleet::draw_queue::DrawingStage;
@@ -36,20 +36,17 @@ impl ToolContext<'_> {
                 || same.any(|known| known.stage != DrawingStage::WithoutInk)
         };
         let begun = node.queue_desk.begin(tag, Instant::now(), is_known);
-        begun.map(Some).map_err(|why| refused(&why))
+        begun.map(Some).map_err(|why| refused(code(&why), why))
     }
 }
 
-fn refused(why: &QueueRefusal) -> Box<Reply> {
-    let code = match why {
+const fn code(why: &QueueRefusal) -> &'static str {
+    match why {
         QueueRefusal::HeldElsewhere { .. } => "queue_elsewhere",
         QueueRefusal::NotHeld => "queue_not_held",
         QueueRefusal::BegunBefore(_) => "queue_begun_before",
         QueueRefusal::TooMany => "queues_too_many",
-    };
-    Reply::failed(format!("{why}; nothing moved"))
-        .with("code", code)
-        .boxed()
+    }
 }
 
 impl Node {
@@ -106,8 +103,7 @@ impl Node {
     fn queued_jobs(&self) -> Vec<KnownDrawing> {
         let mut known = Vec::new();
         for seat in &self.seats {
-            let job = seat.board.job().filter(|job| !job.is_over());
-            if let Some(job) = job {
+            if let Some(job) = seat.board.under_way() {
                 look(seat, &job);
                 known.extend(under_way(&job.card()));
             }

@@ -1,57 +1,52 @@
 //! Additions of tools to an answer: what was understood of the call, and how true its words are beside other motions.
 
+use std::fmt::Display;
+
 use serde_json::Value;
 
 use args::{ArgumentReading, ArgumentRepair};
 
 pub use call::ToolAnswer as Reply;
 
-/// Words of a tool on a call, beside its own fields.
-pub(super) trait ReplyWording: Sized {
-    /// Replaces the statement that nothing moved, where it is not the whole truth, by these words.
-    fn instead_of_nothing_moved(self, words: &str) -> Self;
-
-    /// Adds what was understood and repaired; what a tool has said of it itself stays, and comes first.
-    fn understood(self, reading: &ArgumentReading) -> Self;
+/// Returns the refusal of a call for which nothing moved, and why.
+pub(super) fn refused(code: &str, why: impl Display) -> Box<Reply> {
+    let refused = Reply::failed(format!("{why}; {NOTHING_MOVED}"));
+    refused.with("code", code).boxed()
 }
 
-impl ReplyWording for Reply {
-    fn instead_of_nothing_moved(mut self, words: &str) -> Self {
-        self.text = reworded(&self.text, words);
-        let said = ["message", "usage_hints"];
-        for (_, value) in self
-            .structured
-            .iter_mut()
-            .filter(|(key, _)| said.contains(&key.as_str()))
-        {
-            match value {
-                Value::String(text) => *text = reworded(text, words),
-                Value::Array(texts) => texts.iter_mut().for_each(|value| {
-                    if let Value::String(text) = value {
-                        *text = reworded(text, words);
-                    }
-                }),
-                _ => {}
-            }
+/// Replaces the statement that nothing moved, where it is not the whole truth, by these words.
+pub(super) fn instead_of_nothing_moved(mut reply: Reply, words: &str) -> Reply {
+    reply.text = reworded(&reply.text, words);
+    for key in ["message", "usage_hints"] {
+        match reply.structured.get_mut(key) {
+            Some(Value::String(text)) => *text = reworded(text, words),
+            Some(Value::Array(texts)) => texts.iter_mut().for_each(|value| {
+                if let Value::String(text) = value {
+                    *text = reworded(text, words);
+                }
+            }),
+            _ => {}
         }
-        self
     }
+    reply
+}
 
-    fn understood(mut self, reading: &ArgumentReading) -> Self {
-        self.structured
-            .entry("understood")
-            .or_insert_with(|| Value::Object(reading.understood.clone()));
-        let mut repairs = match self.structured.remove("repairs") {
-            Some(Value::Array(repairs)) => repairs,
-            _ => Vec::new(),
-        };
-        let own = reading.repairs.iter().map(serde_json::to_value);
-        repairs.extend(own.filter_map(Result::ok));
-        for repair in &reading.repairs {
-            self.text = format!("{}\n{}", self.text, repair_line(repair));
-        }
-        self.with_value("repairs", Value::Array(repairs))
+/// Adds what was understood and repaired; what a tool has said of it itself stays, and comes first.
+pub(super) fn understood(mut reply: Reply, reading: &ArgumentReading) -> Reply {
+    reply
+        .structured
+        .entry("understood")
+        .or_insert_with(|| Value::Object(reading.understood.clone()));
+    let mut repairs = match reply.structured.remove("repairs") {
+        Some(Value::Array(repairs)) => repairs,
+        _ => Vec::new(),
+    };
+    let own = reading.repairs.iter().map(serde_json::to_value);
+    repairs.extend(own.filter_map(Result::ok));
+    for repair in &reading.repairs {
+        reply.text = format!("{}\n{}", reply.text, repair_line(repair));
     }
+    reply.with_value("repairs", Value::Array(repairs))
 }
 
 /// Of the whole node, as refusals say it.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::dispatch::ToolContext;
 use super::motion_job::{self, JobContext, JobError, MotionJobRequest};
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
 
@@ -15,7 +15,7 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let call = MotionJobRequest {
         // A stop that comes while this waits ends it.
         seen_stops: Some(seat.motion.stops_requested()),
-        ..order.job("reset", &scene, true)
+        ..order.job("reset", seat, &scene, true)
     };
     tokio::select! {
         () = seat.wait_for_stopped_job() => {}
@@ -24,10 +24,9 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
             return Err(Reply::failed(why).boxed());
         }
     }
-    let started = motion_job::start_job(order.node, seat, call, {
-        let scene = Arc::clone(&scene);
-        move |errand| go(errand, scene, who)
-    });
+    let last = Arc::clone(&scene);
+    let work = move |errand| go(errand, last, who);
+    let started = motion_job::start_job(order.node, seat, call, work);
     let reply = started.ended(order.node, seat, order.watch).await;
     let steps = seat.motion.snapshot().recovery;
     let reply = if reply.is_error && !steps.is_empty() {
@@ -47,19 +46,19 @@ fn scene(order: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let seat = order.seat()?;
     let asked = order.text("scene");
     match (seat.last_scene(), asked) {
-        (Some(last), Some(asked)) if last.name != asked => Err(Reply::failed(format!(
-            "the arm last moved in scene `{}`, so only that scene says which way is up; call reset without `scene`; nothing moved",
-            last.name
-        ))
-        .with("code", "other_scene")
-        .boxed()),
+        (Some(last), Some(asked)) if last.name != asked => Err(refused(
+            "other_scene",
+            format!(
+                "the arm last moved in scene `{}`, so only that scene says which way is up; call reset without `scene`",
+                last.name
+            ),
+        )),
         (Some(last), _) => Ok(last),
         (None, _) if order.who == ActorRank::Operator => order.scene(seat),
-        (None, _) => Err(Reply::failed(
-            "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`; nothing moved",
-        )
-        .with("code", "operator_must_reset")
-        .boxed()),
+        (None, _) => Err(refused(
+            "operator_must_reset",
+            "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`",
+        )),
     }
 }
 
@@ -70,11 +69,7 @@ async fn go(errand: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Rep
         .ask_reset(&scene, who, now)
         .map_err(JobError::Denied)?;
     let before = permits.latched();
-    let (planned, start) = (Arc::clone(&scene), errand.start()?);
-    let poses = [scene.ready_rad, scene.rest_rad];
-    let plan = errand
-        .plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch))
-        .await?;
+    let plan = errand.plan(&scene, motion_job::plan_to_rest).await?;
     let done = errand.run(&scene, permit.clone(), &plan).await?;
     if !permits.unlatch(&permit) {
         return Err(JobError::Overtaken);

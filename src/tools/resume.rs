@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::dispatch::ToolContext;
 use super::node::check_is_for;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use super::sense::pen_words;
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, sheet_check};
@@ -56,17 +56,14 @@ async fn go_on(
     } else {
         stroke::check_previewed(order)?;
         sheet_check::check(order.node, seat, &scene).await?;
-        let mut call = order.job("stroke", &scene, false);
+        let mut call = order.job("stroke", seat, &scene, false);
         call.accepted.resumes.clone_from(&past.id);
         call.accepted.ticket.clone_from(&past.ticket);
         call.accepted.drawing = job_scene::kept_drawing(order.node, past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, however it was named.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
-        let work = {
-            let scene = Arc::clone(&scene);
-            move |errand| stroke::draw(errand, scene, drawing)
-        };
+        let work = move |errand| stroke::draw(errand, scene, drawing);
         let started = motion_job::start_job(order.node, seat, call, work);
         started.ended(order.node, seat, order.watch).await
     };
@@ -169,15 +166,14 @@ fn check_means(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>
     } else {
         format!(", stroke {words} draws that")
     };
-    Err(Reply::failed(format!(
-        "`resume` goes on with {}, which draws {} with arm {} ({}), and this call names {}; corrected call: stroke {shown} shows what is left of it{draws}; nothing moved",
+    Err(refused("resume_differs", format!(
+        "`resume` goes on with {}, which draws {} with arm {} ({}), and this call names {}; corrected call: stroke {shown} shows what is left of it{draws}",
         past.id,
         title(past),
         past.arm,
         past.summary(),
         named.join(", "),
     ))
-    .with("code", "resume_differs")
     .with("unfinished", unfinished_json(past))
     .with("corrected_call", json!({"tool": "stroke", "arguments": resume}))
     .boxed())
@@ -262,12 +258,14 @@ impl DisplacedDrawing {
 }
 
 /// Says that the last drawing is complete, or else which other arms have something to go on with.
-fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Reply {
+fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Box<Reply> {
     if let Some(done) = complete(node, seat) {
-        return Reply::failed(format!(
-            "{done}; reset parks the arm, and stroke without resume draws from the beginning; nothing moved"
-        ))
-        .with("code", "drawing_complete");
+        return refused(
+            "drawing_complete",
+            format!(
+                "{done}; reset parks the arm, and stroke without resume draws from the beginning"
+            ),
+        );
     }
     let others: Vec<String> = node
         .seats
@@ -275,12 +273,14 @@ fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Reply {
         .filter_map(|seat| node.book.unfinished(&seat.name))
         .map(|past| format!("; arm {:?} left {}", past.arm, title(&past)))
         .collect();
-    Reply::failed(format!(
-        "no drawing of arm {:?} was left half done{}; call stroke without resume; nothing moved",
-        seat.name,
-        others.concat()
-    ))
-    .with("code", "nothing_to_resume")
+    refused(
+        "nothing_to_resume",
+        format!(
+            "no drawing of arm {:?} was left half done{}; call stroke without resume",
+            seat.name,
+            others.concat()
+        ),
+    )
 }
 
 /// Of two things that disagree none is chosen.
@@ -288,11 +288,10 @@ fn check_is_one_thing(order: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     if !order.is("again") {
         return Ok(());
     }
-    Err(Reply::failed(
-        "`resume` draws what is left and `again` draws all of it: send one of them; nothing moved",
-    )
-    .with("code", "resume_or_again")
-    .boxed())
+    Err(refused(
+        "resume_or_again",
+        "`resume` draws what is left and `again` draws all of it: send one of them",
+    ))
 }
 
 /// The scene of an earlier job, if all that it depends on is as it was: file, overlay, design, arm
@@ -303,12 +302,13 @@ pub(super) fn same_scene(
     past: &PastJob,
 ) -> Result<Arc<Scene>, Box<Reply>> {
     let changed = |why: String| {
-        Reply::failed(format!(
-            "{} cannot be resumed: {why}; restore it, or start over with `again` true; nothing moved",
-            past.id
-        ))
-        .with("code", "scene_changed")
-        .boxed()
+        refused(
+            "scene_changed",
+            format!(
+                "{} cannot be resumed: {why}; restore it, or start over with `again` true",
+                past.id
+            ),
+        )
     };
     let scene =
         job_scene::of_job(&node.scenes, &node.state, past).map_err(|why| changed(why.into()))?;
@@ -326,12 +326,14 @@ fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<R
     if !is_of_operator(past) || order.who == ActorRank::Operator {
         return Ok(());
     }
-    Err(Reply::failed(format!(
-        "{} draws {} for an operator, who goes on with it by `steadyhand draw --resume`; nothing moved",
-        past.id,
-        past.scene_title()
-    ))
-    .with("code", "operators_drawing")
+    Err(refused(
+        "operators_drawing",
+        format!(
+            "{} draws {} for an operator, who goes on with it by `steadyhand draw --resume`",
+            past.id,
+            past.scene_title()
+        ),
+    )
     .with("unfinished", unfinished_json(past))
     .boxed())
 }
@@ -343,8 +345,8 @@ pub(super) fn check_none_cut_short(
     seat: &AttachedArm,
 ) -> Result<(), Box<Reply>> {
     match order.node.book.interrupted(&seat.name) {
-        Some(past) if past.is_unfinished() && !order.is("again") => Err(Reply::failed(format!(
-            "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning; nothing moved",
+        Some(past) if past.is_unfinished() && !order.is("again") => Err(refused("interrupted", format!(
+            "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning",
             past.id,
             title(&past),
             past.summary(),
@@ -354,7 +356,6 @@ pub(super) fn check_none_cut_short(
                 _ => "an operator resumes it by `steadyhand draw --resume`",
             }
         ))
-        .with("code", "interrupted")
         .with("unfinished", unfinished_json(&past))
         .boxed()),
         _ => Ok(()),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::dispatch::{ToolRequest, refused};
+use super::dispatch::{ToolRequest, refused_arguments};
 use super::reply::Reply;
 use super::tool_shape::open_shape;
 use super::{Node, RemoteCallWatch};
@@ -50,9 +50,9 @@ impl Node {
             Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
                 let judged = self.judged(&request.caller, tool, &policy, Err(refusal));
                 match judged {
-                    Err((refusal, advice)) => {
-                        CallRoute::Nowhere(refused(tool, &self.known(), &refusal, advice).boxed())
-                    }
+                    Err((refusal, advice)) => CallRoute::Nowhere(
+                        refused_arguments(tool, &self.known(), &refusal, advice).boxed(),
+                    ),
                     Ok(reading) => self.towards(tool, &reading),
                 }
             }

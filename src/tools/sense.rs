@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::AttachedArm;
@@ -40,67 +39,35 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         .with("state", snapshot.state)
         .with("enabled", order.node.enabled_text(seat))
         .with("energised", snapshot.energised);
-    if let Some(fault) = &snapshot.fault {
-        reply.set("fault", fault);
-    }
-    if let Some(latch) = seat.permits().latched() {
-        reply.set("latched", latch_words(&latch));
-    }
-    if let Some(call) = seat.stopped_for() {
-        reply.set("client_left", call.figures());
-    }
-    if !snapshot.warnings.is_empty() {
-        reply.set("warnings", &snapshot.warnings);
-    }
+    let latch = seat.permits().latched();
+    reply.set_some("fault", &snapshot.fault);
+    reply.set_some("latched", latch.map(|latch| latch_words(&latch)));
+    let left = seat.stopped_for();
+    reply.set_some("client_left", left.map(|call| call.figures()));
+    reply.set_some("warnings", &snapshot.warnings);
     if !snapshot.health.says.is_empty() {
         reply.set("health", &snapshot.health);
     }
-    if !snapshot.recovery.is_empty() {
-        reply.set("steps", snapshot.recovery);
-    }
-    if let Some(selftest) = order.node.selftest() {
-        reply.set("selftest", selftest);
-    }
+    reply.set_some("steps", snapshot.recovery);
+    reply.set_some("selftest", order.node.selftest());
     if let Some(measured) = snapshot.measured.as_deref() {
         readings(&mut reply, order, seat, measured);
     }
     if let Some(job) = seat.board.job() {
         look(seat, &job);
-        reply.set("job", SensedJob::of(job.card()));
+        let card = job.card();
+        let reason = card.waiting_text();
+        reply.set("job", JobCard { reason, ..card });
     }
-    if let Some(unfinished) = order.node.unfinished(seat) {
-        reply.set("unfinished", unfinished);
-    }
-    if !order.node.book.damaged().is_empty() {
-        reply.set("journal_damaged", order.node.book.damaged());
-    }
-    if order.is("debug") {
-        reply.set("bus", bus(&snapshot));
-    }
-    if !shots.cards.is_empty() {
-        reply.set("cameras", &shots.cards);
-    }
+    reply.set_some("unfinished", order.node.unfinished(seat));
+    reply.set_some("journal_damaged", order.node.book.damaged());
+    reply.set_some("bus", order.is("debug").then(|| bus(&snapshot)));
+    reply.set_some("cameras", &shots.cards);
     picture(&mut reply, order, seat, &shots);
     reply.text = sense_text(&reply, &shots.words);
     reply.show(shots.pngs);
     let hinted = |reply: Reply, note: &String| reply.hint(note);
     Ok(shots.notes.iter().fold(reply, hinted))
-}
-
-/// A job, and for what it waits where it does.
-#[derive(Serialize)]
-struct SensedJob {
-    #[serde(flatten)]
-    card: JobCard,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-}
-
-impl SensedJob {
-    fn of(card: JobCard) -> Self {
-        let reason = card.waiting_text();
-        Self { card, reason }
-    }
 }
 
 /// Describes the whole result as text: a line each for the arm's permission, activity and measurements.

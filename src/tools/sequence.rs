@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::declared_tools::{DeclaredAction, DeclaredStep};
 use super::dispatch::{ToolContext, ToolRequest};
-use super::reply::{NOTHING_IN_THIS_STEP, Reply, ReplyWording as _};
+use super::job_board::CallOutcome;
+use super::reply::{NOTHING_IN_THIS_STEP, Reply, instead_of_nothing_moved, refused};
 use super::{Node, RemoteCallWatch, exam_helpers, recording_tools, remote_tools};
 use args::ReceivedArguments;
 use base::lock::MutexExt;
@@ -76,8 +76,7 @@ struct SequenceProgress {
     /// Progress: steps done, and the current activity.
     at: Mutex<(usize, String)>,
     cancelled: CancellationToken,
-    reply: watch::Sender<Option<Arc<Reply>>>,
-    ended: Mutex<Option<SequenceEnd>>,
+    outcome: CallOutcome<SequenceEnd>,
 }
 
 /// Time at which a sequence ended, and the arms' last jobs at that time.
@@ -119,17 +118,13 @@ impl SequenceRegistry {
     fn claim(&self, tool: &ToolDefinition, key: String, now: &SequenceEnd) -> SequenceClaim {
         let mut courses = self.0.locked();
         if let Some(known) = courses.iter().find(|course| course.tool == tool.name) {
-            let same = known.key == key;
-            match known.is_over() {
-                false if same => return SequenceClaim::Same(Arc::clone(known)),
-                false => return SequenceClaim::Busy(known.describe()),
-                true if same
-                    && tool.effect == ToolEffect::Moves
-                    && known.is_recent_success(now) =>
-                {
-                    return SequenceClaim::Same(Arc::clone(known));
-                }
-                true => {}
+            let (is_over, is_same) = (known.is_over(), known.key == key);
+            if !is_over && !is_same {
+                return SequenceClaim::Busy(known.describe());
+            }
+            let is_done = || tool.effect == ToolEffect::Moves && known.is_recent_success(now);
+            if is_same && (!is_over || is_done()) {
+                return SequenceClaim::Same(Arc::clone(known));
             }
         }
         // One of each tool is kept, so there are never more than there are tools.
@@ -139,8 +134,7 @@ impl SequenceRegistry {
             key,
             at: Mutex::default(),
             cancelled: CancellationToken::new(),
-            reply: watch::Sender::new(None),
-            ended: Mutex::default(),
+            outcome: CallOutcome::default(),
         });
         courses.push(Arc::clone(&course));
         SequenceClaim::Mine(course)
@@ -149,19 +143,13 @@ impl SequenceRegistry {
 
 impl SequenceProgress {
     fn is_over(&self) -> bool {
-        self.reply.borrow().is_some()
+        self.outcome.get().is_some()
     }
 
     /// Returns whether it succeeded so recently that it is not done again.
     fn is_recent_success(&self, now: &SequenceEnd) -> bool {
-        let ended = self.ended.locked();
-        let lately = ended.as_ref().is_some_and(|then| now.is_soon_after(then));
-        let succeeded = self
-            .reply
-            .borrow()
-            .as_ref()
-            .is_some_and(|one| !one.is_error);
-        lately && succeeded
+        let ended = self.outcome.succeeded_at();
+        ended.is_some_and(|then| now.is_soon_after(then))
     }
 
     fn describe(&self) -> String {
@@ -175,17 +163,6 @@ impl SequenceProgress {
 
     fn tell(&self, done: usize, words: String) {
         *self.at.locked() = (done, words);
-    }
-
-    async fn answer(&self) -> Option<Arc<Reply>> {
-        let mut replies = self.reply.subscribe();
-        let reply = replies.wait_for(Option::is_some).await.ok()?;
-        reply.clone()
-    }
-
-    fn end(&self, reply: Reply, now: SequenceEnd) {
-        *self.ended.locked() = Some(now);
-        self.reply.send_replace(Some(Arc::new(reply)));
     }
 }
 
@@ -204,7 +181,10 @@ async fn sequence(order: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Decla
             return Reply::failed(format!("{words} is under way; nothing new was begun"))
                 .with("code", "busy");
         }
-        SequenceClaim::Same(course) if course.is_over() => return done_before(&course).await,
+        SequenceClaim::Same(course) if course.is_over() => {
+            let hint = "this call was done moments ago and nothing moved now";
+            return course.outcome.done_before(hint).await;
+        }
         SequenceClaim::Same(course) => course,
         SequenceClaim::Mine(course) => {
             let run = SequenceRunner {
@@ -224,12 +204,11 @@ async fn sequence(order: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Decla
 
 /// Refuses a dry run of a sequence with a step that would move all the same.
 fn no_dry_run(tool: &ToolDefinition, step: &DeclaredStep) -> Reply {
-    Reply::failed(format!(
-        "`{}` can do no dry run: its step `{}` moves the arm and takes no dry_run; call `stroke` with dry_run to see its plan; nothing moved",
+    refused("no_dry_run", format!(
+        "`{}` can do no dry run: its step `{}` moves the arm and takes no dry_run; call `stroke` with dry_run to see its plan",
         tool.name,
         step.describe()
     ))
-    .with("code", "no_dry_run")
     .with("moved", false)
 }
 
@@ -254,11 +233,11 @@ async fn wait(node: &Node, course: &SequenceProgress, of: usize, watch: &RemoteC
     let patience = tokio::time::Instant::now() + patience;
     loop {
         tokio::select! {
-            reply = course.answer() => return reply.map_or_else(gone, |reply| (*reply).clone()),
+            reply = course.outcome.reply() => return reply.clone(),
             () = watch.cancelled.cancelled(), if !course.cancelled.is_cancelled() => {
                 course.cancelled.cancel();
             }
-            _ = tokio::time::timeout(LOOK, std::future::pending::<()>()) => {
+            () = base::task::pause(LOOK) => {
                 watch.report(course.steps_done() as f64, of as f64, &course.describe());
                 if tokio::time::Instant::now() > patience && !course.cancelled.is_cancelled() {
                     return goes_on(node, course);
@@ -269,29 +248,11 @@ async fn wait(node: &Node, course: &SequenceProgress, of: usize, watch: &RemoteC
 }
 
 fn goes_on(node: &Node, course: &SequenceProgress) -> Reply {
-    let job = node.seats.iter().filter_map(|seat| seat.board.job());
-    let job = job
-        .filter(|job| !job.is_over())
-        .map(|job| job.card())
-        .next();
-    let reply = Reply::done(format!("{}, and goes on", course.describe()))
+    let mut jobs = node.seats.iter().filter_map(|seat| seat.board.under_way());
+    let mut reply = Reply::done(format!("{}, and goes on", course.describe()))
         .hint("sense reports its job, stop ends it; the same call again waits for its end");
-    match job {
-        Some(card) => reply.with("job", card),
-        None => reply,
-    }
-}
-
-fn gone() -> Reply {
-    Reply::failed("the sequence ended without an answer; call sense")
-}
-
-async fn done_before(course: &SequenceProgress) -> Reply {
-    let reply = course.answer().await;
-    let mut reply = reply.map_or_else(gone, |reply| (*reply).clone());
-    reply.text = format!("done before, not again: {}", reply.text);
-    reply.set("message", reply.text.clone());
-    reply.hint("this call was done moments ago and nothing moved now")
+    reply.set_some("job", jobs.next().map(|job| job.card()));
+    reply
 }
 
 /// A sequence on its way.
@@ -315,7 +276,7 @@ impl SequenceRunner {
                 Reply::failed("the node failed in a sequence; every arm was told to stop")
             }
         };
-        course.end(reply, SequenceEnd::now(&node));
+        course.outcome.end(reply, SequenceEnd::now(&node));
     }
 
     async fn run(self) -> Reply {
@@ -325,12 +286,8 @@ impl SequenceRunner {
         for (index, step) in self.steps.iter().enumerate() {
             let place = format!("step {} of {of} ({})", index + 1, step.tool.name);
             if self.course.cancelled.is_cancelled() {
-                return ended(
-                    &place,
-                    "was not begun: it was stopped before",
-                    told,
-                    Reply::default(),
-                );
+                let how = "was not begun: it was stopped before";
+                return ended(&place, how, told, Reply::default());
             }
             self.course.tell(index, place.clone());
             last = self.step(step).await;
@@ -342,7 +299,7 @@ impl SequenceRunner {
                 return if is_first {
                     reply
                 } else {
-                    reply.instead_of_nothing_moved(NOTHING_IN_THIS_STEP)
+                    instead_of_nothing_moved(reply, NOTHING_IN_THIS_STEP)
                 };
             }
         }
@@ -377,16 +334,11 @@ impl SequenceRunner {
     /// The end of a motion that outlasted its call.
     async fn outlasting(&self, reply: &Reply) -> Option<Reply> {
         let id = reply.structured.get("job")?.get("id")?.as_str()?;
-        let (seat, job) = self
-            .node
-            .seats
-            .iter()
-            .filter_map(|seat| Some((seat, seat.board.job()?)))
-            .find(|(_, job)| !job.is_over() && job.card().id == id)?;
+        let (seat, job) = self.node.board_job(id).filter(|(_, job)| !job.is_over())?;
         let mut told = false;
         loop {
             tokio::select! {
-                reply = job.reply() => return reply.map(|reply| (*reply).clone()),
+                reply = job.outcome.reply() => return Some(reply.clone()),
                 () = self.course.cancelled.cancelled(), if !told => {
                     told = true;
                     seat.motion.abandon();
@@ -408,14 +360,9 @@ fn summary(step: &DeclaredStep, reply: &Reply) -> Value {
 }
 
 fn ended(place: &str, how: &str, told: Vec<Value>, last: Reply) -> Reply {
+    let code = last.structured.get("code").cloned();
     let mut reply = Reply::failed(format!("{place} {how}"))
-        .with(
-            "code",
-            last.structured
-                .get("code")
-                .cloned()
-                .unwrap_or(json!("step_failed")),
-        )
+        .with_value("code", code.unwrap_or(json!("step_failed")))
         .with("failed_step", told.len().max(1))
         .with("steps", told);
     reply.images = last.images;

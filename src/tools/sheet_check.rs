@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::cameras::{CameraCapture, NO_CAMERA, SheetEvidence};
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use super::stroke::rounded;
 use super::{AttachedArm, Node};
 use base::wording::millimetres;
@@ -45,12 +45,14 @@ pub(super) async fn check(
     if looks.is_empty() {
         why_not.push(NO_CAMERA.to_owned());
     }
-    Err(Reply::failed(format!(
-        "scene {} demands that a camera sees where its sheet lies, and none does: {}; nothing moved",
-        scene.title(),
-        why_not.join("; ")
-    ))
-    .with("code", "sheet_unseen")
+    Err(refused(
+        "sheet_unseen",
+        format!(
+            "scene {} demands that a camera sees where its sheet lies, and none does: {}",
+            scene.title(),
+            why_not.join("; ")
+        ),
+    )
     .hint("sense shows what the cameras see")
     .boxed())
 }
@@ -83,15 +85,14 @@ fn has_moved(
     look: &CameraCapture,
     moved: &SheetOffset,
 ) -> Reply {
-    Reply::failed(format!(
-        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it now; the scene allows {} mm and {} degrees: put it back, or call align, and an operator accepts what that proposes; nothing moved",
+    refused("sheet_moved", format!(
+        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it now; the scene allows {} mm and {} degrees: put it back, or call align, and an operator accepts what that proposes",
         scene.title(),
         offset_text(moved),
         look.camera,
         fiducials.moved_mm_max,
         fiducials.moved_deg_max,
     ))
-    .with("code", "sheet_moved")
     .with("moved_mm", rounded(moved.mm))
     .with("moved_deg", rounded(moved.deg))
     .hint("align proposes where the sheet lies now")

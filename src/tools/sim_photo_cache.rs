@@ -44,7 +44,7 @@ pub(super) fn of(seat: &AttachedArm) -> Option<Vec<u8>> {
     let mut last = photograph.last.locked();
     let sheet = photograph.sheets.load(Ordering::SeqCst);
     let now = seat.motion.clock().now();
-    let is_drawing = seat.board.job().is_some_and(|job| !job.is_over());
+    let is_drawing = seat.board.under_way().is_some();
     let old = last
         .take()
         .filter(|taken| taken.sheet == sheet && Arc::ptr_eq(&taken.scene, &scene));

@@ -199,9 +199,11 @@ mod tests {
         let node = node(folder.path());
         let seat = Arc::clone(node.seats.first().unwrap());
         let call = MotionJobRequest {
-            tool: "stroke",
             scene: "default".to_owned(),
-            accepted: AcceptedJob::default(),
+            accepted: AcceptedJob {
+                tool: "stroke".to_owned(),
+                ..AcceptedJob::default()
+            },
             who: ActorRank::Planner,
             key: "once".to_owned(),
             again: false,

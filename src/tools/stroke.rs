@@ -10,10 +10,9 @@ use super::dispatch::ToolContext;
 use super::motion_job::{self, CompletedMotion, JobContext, JobError};
 use super::preview::DrawingPreview;
 use super::preview_text::DrawnExtent;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use super::{AttachedArm, calibration_check, pictures, resume, sheet_check};
 use base::lock::MutexExt;
-use base::units::JointVector;
 use base::wording::{count, millimetres, seconds};
 use call::Refusal;
 use design::compare::{InkDeviation, deviation_mm};
@@ -63,7 +62,7 @@ async fn begin_in(
     // Before it is planned, so that nobody waits for a plan that is not carried out; it is looked
     // again before anything moves.
     sheet_check::check(order.node, seat, &scene).await?;
-    let mut call = order.job("stroke", &scene, order.is("again"));
+    let mut call = order.job("stroke", seat, &scene, order.is("again"));
     drawn.note_in(order, &mut call)?;
     let work = move |errand| draw(errand, scene, drawing);
     let queued = order.queued_drawing()?;
@@ -89,9 +88,7 @@ impl ToolContext<'_> {
     pub(super) fn plan_hash(&self) -> Option<String> {
         self.text("plan").map(same_hash)
     }
-}
 
-impl ToolContext<'_> {
     /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without its `dry_run`;
     /// `None` for a plan that is refused.
     fn drawing_call(&self, scene: &Scene, preview: &DrawingPreview) -> Option<Map<String, Value>> {
@@ -133,22 +130,6 @@ pub(super) struct UnfinishedRest {
     pub(super) strokes: Vec<SheetStroke>,
     /// The number of strokes that earlier jobs have drawn to their end.
     pub(super) done_before: usize,
-}
-
-impl DrawingScope {
-    fn plan(
-        &self,
-        scene: &Scene,
-        start: &JointVector,
-        watch: &dyn plan::PlanObserver,
-    ) -> Result<Plan, plan::PlanError> {
-        match &self.rest {
-            None => plan::draw(scene, start, watch),
-            Some(rest) => {
-                plan::draw_strokes(scene, start, &rest.strokes, DrawingOrder::AsDrawn, watch)
-            }
-        }
-    }
 }
 
 impl DrawingScope {
@@ -236,11 +217,10 @@ pub(super) fn check_previewed(order: &ToolContext<'_>) -> Result<(), Box<Reply>>
     if !order.node.file.require_preview || order.text("plan").is_some() {
         return Ok(());
     }
-    Err(Reply::failed(
-        "this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`; nothing moved",
-    )
-    .with("code", "needs_preview")
-    .boxed())
+    Err(refused(
+        "needs_preview",
+        "this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
+    ))
 }
 
 pub(super) async fn dry_run(
@@ -310,11 +290,8 @@ pub(super) async fn draw(
     drawing: DrawingScope,
 ) -> Result<Reply, JobError> {
     let permit = errand.ask(&scene)?;
-    let start = errand.start()?;
-    let (planned, what) = (Arc::clone(&scene), drawing.clone());
-    let plan = errand
-        .plan(move |watch| what.plan(&planned, &start.position_rad, watch))
-        .await?;
+    let planned = drawing.scene(&scene);
+    let plan = errand.plan(&planned, plan::draw).await?;
     if let Some(canvas) = &scene.canvas {
         let within = canvas.check_time(plan.report.duration_s);
         within.map_err(Refusal::from)?;
@@ -363,10 +340,12 @@ fn refuse_changed_plan(
 ) -> Box<Reply> {
     let wanted: String = wanted.chars().take(64).collect();
     let changed = errand.node.previews.changed(&wanted, scene, plan);
-    let mut reply = Reply::failed(format!(
-        "plan {wanted:?} cannot be drawn: {changed}; this call with `dry_run` true and without `plan` shows the plan as it is; nothing moved"
-    ))
-    .with("code", "plan_changed");
+    let mut reply = refused(
+        "plan_changed",
+        format!(
+            "plan {wanted:?} cannot be drawn: {changed}; this call with `dry_run` true and without `plan` shows the plan as it is"
+        ),
+    );
     facts(&mut reply, plan);
     reply.boxed()
 }

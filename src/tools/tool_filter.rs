@@ -1,7 +1,7 @@
 //! Tool filter of the node file: withholds every tool that moves, or all but the listed tools. Never withholds a stop.
 
 use super::dispatch::ToolRequest;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use super::{AttachedArm, DeclaredTools, Node};
 use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
@@ -91,12 +91,13 @@ impl Node {
         }
         let here = self.all_names();
         let names: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
-        Err(Reply::failed(format!(
-            "{} is not offered: {why}; this node has {}; nothing moved",
-            tool.name,
-            names.join(", ")
+        Err(refused(
+            "not_offered",
+            format!(
+                "{} is not offered: {why}; this node has {}",
+                tool.name,
+                names.join(", ")
+            ),
         ))
-        .with("code", "not_offered")
-        .boxed())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::motion_job::{JobContext, JobError};
+use super::super::motion_job::{JobContext, JobError, plan_to_rest};
 use super::{change_json, reading, rests};
 use crate::cameras::CameraCapture;
 use crate::reply::Reply;
@@ -105,21 +105,15 @@ async fn draw(
     strokes: &[SheetStroke],
 ) -> Result<Plan, JobError> {
     let permit = errand.ask(scene)?;
-    let (planned, start) = (Arc::clone(scene), errand.start()?);
     let pattern = strokes.to_vec();
     let plan = errand
-        .plan(move |watch| {
-            let order = DrawingOrder::AsDrawn;
-            plan::draw_strokes(&planned, &start.position_rad, &pattern, order, watch)
+        .plan(scene, move |scene, start, watch| {
+            plan::draw_strokes(scene, start, &pattern, DrawingOrder::AsDrawn, watch)
         })
         .await?;
     errand.run(scene, permit, &plan).await?;
     let permit = errand.ask(scene)?;
-    let (planned, start) = (Arc::clone(scene), errand.start()?);
-    let poses = [scene.ready_rad, scene.rest_rad];
-    let away = errand
-        .plan(move |watch| plan::go_to(&planned, &start.position_rad, &poses, watch))
-        .await?;
+    let away = errand.plan(scene, plan_to_rest).await?;
     errand.job.update(|card| card.has_later_motions = false);
     errand.run_uncounted(scene, permit, &away).await?;
     Ok(plan)

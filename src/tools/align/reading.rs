@@ -6,7 +6,7 @@ use super::{add_findings, change_json};
 use crate::calibration_check;
 use crate::cameras::CameraCapture;
 use crate::dispatch::ToolContext;
-use crate::reply::Reply;
+use crate::reply::{Reply, refused};
 use crate::sheet_check;
 use crate::{AttachedArm, Node};
 use base::units::short;
@@ -43,11 +43,13 @@ pub(super) fn propose(
     };
     let [dx, dy] = read_mm;
     if dx.hypot(dy) > READ_MM_MAX {
-        return Err(refused(&format!(
-            "`measured` is {} mm from the cross's place; {READ_MM_MAX} mm is the limit: measure from the cross as printed, in mm",
-            short(dx.hypot(dy))
-        ))
-        .boxed());
+        return Err(refused(
+            "calibration",
+            format!(
+                "`measured` is {} mm from the cross's place; {READ_MM_MAX} mm is the limit: measure from the cross as printed, in mm",
+                short(dx.hypot(dy))
+            ),
+        ));
     }
     let what = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
     proposed(order, scene, &session, &what)
@@ -61,7 +63,7 @@ pub(super) fn propose_seen(
     moved: &SheetOffset,
 ) -> Result<Reply, Box<Reply>> {
     let glimpse = look.sheet_glimpse();
-    let glimpse = glimpse.ok_or_else(|| refused("the sheet was not seen").boxed())?;
+    let glimpse = glimpse.ok_or_else(|| refused("calibration", "the sheet was not seen"))?;
     let session = CalibrationSession {
         seen: Some(glimpse),
         ..session(order.node, order.seat()?, scene)?
@@ -82,7 +84,7 @@ fn proposed(
     what: &str,
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&order.node.state);
-    let assessed = keep(&store, session, scene).map_err(|why| refused(&why.to_string()).boxed())?;
+    let assessed = keep(&store, session, scene).map_err(|why| refused("calibration", why))?;
     let found =
         AlignmentResult::without_points(scene, assessed.finding.clone(), next_step(&assessed));
     let reply = Reply::done(format!(
@@ -96,10 +98,6 @@ fn proposed(
         report::assessment_text(session, &assessed)
     );
     Ok(reply)
-}
-
-fn refused(why: &str) -> Reply {
-    Reply::failed(format!("{why}; nothing moved")).with("code", "calibration")
 }
 
 /// A session of the scene's sheet with its first pen.

@@ -22,7 +22,6 @@ pub(super) async fn stand(
     scene: &Arc<Scene>,
     over: impl Iterator<Item = (&str, [f64; 2])>,
 ) -> Result<Vec<RestReading>, JobError> {
-    let permit = errand.ask(scene)?;
     let visit = |((name, at_mm), height_mm): ((&str, [f64; 2]), &f64)| VisitPoint {
         name: format!("over {name}"),
         target: VisitTarget::Sheet {
@@ -33,11 +32,11 @@ pub(super) async fn stand(
         dwell_s: DWELL_S,
     };
     let visits: Vec<VisitPoint> = over.zip(HEIGHTS_MM.iter().cycle()).map(visit).collect();
-    let (planned, start) = (Arc::clone(scene), errand.start()?);
-    let plan = errand
-        .plan(move |watch| plan::visit(&planned, &start.position_rad, &visits, watch))
+    let (plan, done) = errand
+        .go(scene, move |scene, start, watch| {
+            plan::visit(scene, start, &visits, watch)
+        })
         .await?;
-    let done = errand.run_uncounted(scene, permit, &plan).await?;
     let stood = |item: usize| {
         let mut spans = plan.trajectory.spans.iter();
         let span = spans.find(|span| span.kind == SpanKind::Dwell && span.item == Some(item))?;

@@ -157,12 +157,12 @@ async fn probe(
     scene: &Arc<Scene>,
     place: &ProbeTarget,
 ) -> Result<ProbeOutcome, JobError> {
-    let permit = errand.ask(scene)?;
-    let (planned, start, at_mm) = (Arc::clone(scene), errand.start()?, place.at_mm);
-    let plan = errand
-        .plan(move |watch| plan::probe(&planned, &start.position_rad, at_mm, 0, watch))
+    let at_mm = place.at_mm;
+    let (_, done) = errand
+        .go(scene, move |scene, start, watch| {
+            plan::probe(scene, start, at_mm, 0, watch)
+        })
         .await?;
-    let done = errand.run_uncounted(scene, permit, &plan).await?;
     Ok(match done.visits.first() {
         Some(felt) if felt.kind == VisitKind::Contact => ProbeOutcome::Contact(felt.position_rad),
         Some(felt) => ProbeOutcome::EarlyContact(felt.position_rad),
