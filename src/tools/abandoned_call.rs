@@ -1,6 +1,5 @@
 //! Calls whose clients stopped waiting while the arm moved for them: the arm was stopped, and what comes next says for whom.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -21,32 +20,6 @@ pub(super) struct AbandonedCall {
     waited: Duration,
 }
 
-/// The last abandoned call since the arm's last motion began.
-#[derive(Default)]
-pub(super) struct LastAbandoned(Mutex<Option<AbandonedCall>>);
-
-impl LastAbandoned {
-    fn set(&self, call: Option<AbandonedCall>) {
-        *self.0.locked() = call;
-    }
-
-    /// Keeps it where that takes no waiting for a reader, and returns whether it does.
-    fn try_set(&self, call: &AbandonedCall) -> bool {
-        let kept = self.0.try_locked();
-        kept.map(|mut kept| *kept = Some(call.clone())).is_some()
-    }
-
-    fn get(&self) -> Option<AbandonedCall> {
-        let call = self.0.locked();
-        call.clone()
-    }
-
-    /// Forgets it: another motion begins.
-    pub(super) fn clear(&self) {
-        self.set(None);
-    }
-}
-
 impl AttachedArm {
     /// Stops the arm for a client that stopped waiting, and remembers which.
     pub(super) fn abandon(&self, job: &str, waited: Duration, watch: &RemoteCallWatch) {
@@ -56,35 +29,30 @@ impl AttachedArm {
             waited,
         };
         // The latch and its reason are seen together; a note that would have to wait follows the stop.
-        let is_noted = self.abandoned.try_set(&call);
+        let last = self.abandoned.try_locked();
+        let is_noted = last.map(|mut last| *last = Some(call.clone())).is_some();
         self.motion.abandon();
         if !is_noted {
-            self.abandoned.set(Some(call));
+            *self.abandoned.locked() = Some(call);
         }
     }
 
     /// The abandoned call for which the arm stands stopped, if it does.
     pub(super) fn stopped_for(&self) -> Option<AbandonedCall> {
         let is_stopped = self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Planner));
-        self.abandoned.get().filter(|_| is_stopped)
+        self.abandoned.locked().clone().filter(|_| is_stopped)
     }
 
     /// Says, of a job that was stopped, that its client had stopped waiting for it.
     pub(super) fn told_who_left(&self, reply: Reply, job: &str) -> Reply {
-        let Some(call) = self.abandoned.get().filter(|call| call.job == job) else {
+        let last = self.abandoned.locked().clone();
+        let Some(call) = last.filter(|call| call.job == job) else {
             return reply;
         };
-        let reply = Reply {
-            text: format!(
-                "{}, so the arm was stopped: {}",
-                call.to_who_waits(),
-                reply.text
-            ),
-            ..reply
-        };
-        let text = reply.text.clone();
+        let who = call.to_who_waits();
+        let message = format!("{who}, so the arm was stopped: {}", reply.text);
         reply
-            .with("message", text)
+            .reworded(message)
             .with("client_left", call.figures())
             .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then goes on as a job")
     }
@@ -95,34 +63,20 @@ impl AttachedArm {
             self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator));
         if is_operators && !self.motion.snapshot().energised {
             let by_operator = "stopped by an operator";
-            return reworded(
-                reply,
-                by_operator,
-                &format!("{by_operator} and its torque is off"),
-            );
+            let limp = format!("{by_operator} and its torque is off");
+            let message = reply.text.replace(by_operator, &limp);
+            return reply.reworded(message);
         }
-        match self
-            .stopped_for()
-            .filter(|_| reply.code() == Some("needs_reset"))
-        {
-            Some(call) => {
-                let by_call = PermitError::Stopped(ActorRank::Planner).to_string();
-                let by_client = format!("{}; call `reset` first", call.to_others());
-                reworded(reply, &by_call, &by_client).with("client_left", call.figures())
-            }
-            None => reply,
-        }
+        let needs_reset = reply.code() == Some("needs_reset");
+        let Some(call) = self.stopped_for().filter(|_| needs_reset) else {
+            return reply;
+        };
+        let by_call = PermitError::Stopped(ActorRank::Planner).to_string();
+        let by_client = format!("{}; call `reset` first", call.to_others());
+        let message = reply.text.replace(&by_call, &by_client);
+        let figures = call.figures();
+        reply.reworded(message).with_value("client_left", figures)
     }
-}
-
-/// Returns a reply with other words for some of its own.
-fn reworded(reply: Reply, words: &str, others: &str) -> Reply {
-    let text = reply.text.replace(words, others);
-    Reply {
-        text: text.clone(),
-        ..reply
-    }
-    .with("message", text)
 }
 
 impl AbandonedCall {

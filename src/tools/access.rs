@@ -55,7 +55,9 @@ impl Node {
     /// # Errors
     /// The seconds until the next call is allowed.
     pub fn count_call(&self, standing: &Principal) -> Result<(), f64> {
-        self.rates.take(standing, self.now())
+        let seat = self.seats.first();
+        let now = seat.map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now());
+        self.rates.take(standing, now)
     }
 
     /// Returns the time an arm must rest before a different caller may move it.
@@ -71,12 +73,6 @@ impl Node {
                 seat.lease.release();
             }
         }
-    }
-
-    fn now(&self) -> ClockInstant {
-        self.seats
-            .first()
-            .map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now())
     }
 }
 
@@ -114,7 +110,10 @@ impl AttachedArm {
     #[must_use]
     pub fn holder(&self, idle: Duration) -> Option<String> {
         let now = self.motion.clock().now();
-        self.keep_lease(now);
+        // While a job runs, the lease of the caller that began it does.
+        if self.board.under_way().is_some() {
+            self.lease.renew(now);
+        }
         self.lease.holder(now, idle)
     }
 
@@ -125,13 +124,6 @@ impl AttachedArm {
             let text = json!({"by": by, "from": before, "arm": self.name});
             node.audit.note("lease", text.to_string());
             tracing::info!(from = before, arm = self.name, "an operator took the arm");
-        }
-    }
-
-    /// Renews the lease while a job runs, for the caller that started the job.
-    fn keep_lease(&self, now: ClockInstant) {
-        if self.board.under_way().is_some() {
-            self.lease.renew(now);
         }
     }
 }

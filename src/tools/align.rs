@@ -19,7 +19,9 @@ use super::reply::{Reply, refused};
 use super::sheet_check;
 use super::stroke::rounded;
 use base::wording::{count, millimetres};
-use calib::{AlignedPoint, AlignmentResult, CalibrationChange, ResolutionClass};
+use calib::{
+    AlignedPoint, AlignmentResult, CalibrationChange, CalibrationSession, ResolutionClass,
+};
 use call::refusal;
 use motion::VisitReading;
 use plan::{self, VisitPoint, VisitTarget};
@@ -44,12 +46,7 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     calibration_check::refuse_other_zeros(seat, &scene)?;
     let (touches, inks) = (order.is("touch"), order.is("ink"));
     let read = reading::measured_offset_mm(order);
-    if [touches, inks, read.is_some()]
-        .iter()
-        .filter(|asked| **asked)
-        .count()
-        > 1
-    {
+    if (touches && inks) || ((touches || inks) && read.is_some()) {
         return Err(both());
     }
     if let Some(read_mm) = read {
@@ -103,11 +100,8 @@ async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError>
         points,
         &ResolutionClass::of_arm(&scene.arm).accept(),
     );
-    let worst = found
-        .points
-        .iter()
-        .map(|point| point.tracking_error_mm)
-        .fold(0.0, f64::max);
+    let errors = found.points.iter().map(|point| point.tracking_error_mm);
+    let worst = errors.fold(0.0, f64::max);
     let message = format!(
         "{} visited, largest tracking error {}; registration cross drawn{}",
         count(found.points.len(), "point"),
@@ -122,8 +116,6 @@ async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError>
 
 /// The calibrator, each ink cap, the sheet's corners and its centre.
 fn visits(scene: &Scene) -> Vec<VisitPoint> {
-    let [width, height] = scene.surface.size_mm();
-    let (right, top) = (width - INSET_MM, height - INSET_MM);
     let hover_mm = scene.heights.hover_mm;
     let up = |point: &Point3<f64>| VisitTarget::Point {
         point_m: point + nalgebra::Vector3::new(0.0, 0.0, hover_mm / 1e3),
@@ -138,29 +130,26 @@ fn visits(scene: &Scene) -> Vec<VisitPoint> {
         at_mm,
         height_mm: hover_mm,
     };
-    let mut visits = Vec::new();
-    visits.extend(
-        scene
-            .calibrator_m
-            .iter()
-            .map(|at| visit("calibrator".to_owned(), up(at))),
-    );
-    visits.extend(
-        scene
-            .inks
-            .iter()
-            .map(|ink| visit(format!("ink {}", ink.name), up(&ink.rim_m))),
-    );
-    for (name, at_mm) in [
+    let calibrator = scene.calibrator_m.iter();
+    let calibrator = calibrator.map(|at| visit("calibrator".to_owned(), up(at)));
+    let inks = scene.inks.iter();
+    let inks = inks.map(|ink| visit(format!("ink {}", ink.name), up(&ink.rim_m)));
+    let places = sheet_places(scene).into_iter();
+    let places = places.map(|(name, at_mm)| visit(name.to_owned(), sheet(at_mm)));
+    calibrator.chain(inks).chain(places).collect()
+}
+
+/// The sheet's corners, as far in as the tip can come everywhere, and its centre, by name.
+fn sheet_places(scene: &Scene) -> [(&'static str, [f64; 2]); 5] {
+    let [width, height] = scene.surface.size_mm();
+    let (right, top) = (width - INSET_MM, height - INSET_MM);
+    [
         ("lower left", [INSET_MM, INSET_MM]),
         ("lower right", [right, INSET_MM]),
         ("upper right", [right, top]),
         ("upper left", [INSET_MM, top]),
         ("centre", [width / 2.0, height / 2.0]),
-    ] {
-        visits.push(visit(name.to_owned(), sheet(at_mm)));
-    }
-    visits
+    ]
 }
 
 fn target_mm(scene: &Scene, visit: &VisitPoint) -> [f64; 3] {
@@ -214,20 +203,14 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
         source: source.to_owned(),
         pause: None,
     };
+    let (left, right) = ([x - CROSS_MM, y], [x + CROSS_MM, y]);
+    let (below, above) = ([x, y - CROSS_MM], [x, y + CROSS_MM]);
     let cross: [SheetStroke; CROSS_LINES] = [
-        line(
-            "registration cross, across",
-            [x - CROSS_MM, y],
-            [x + CROSS_MM, y],
-        ),
-        line(
-            "registration cross, upwards",
-            [x, y - CROSS_MM],
-            [x, y + CROSS_MM],
-        ),
+        line("registration cross, across", left, right),
+        line("registration cross, upwards", below, above),
     ];
     let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
-    let lighter = Arc::new(lighter.map_err(|error| JobError::Refused(refusal!("{error}")))?);
+    let lighter = Arc::new(lighter.map_err(|error| refusal!("{error}"))?);
     let plan = errand
         .plan(&lighter, move |scene, start, watch| {
             plan::draw_strokes(scene, start, &cross, DrawingOrder::AsDrawn, watch)
@@ -236,6 +219,23 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
     errand.job.update(|card| card.has_later_motions = false);
     errand.run(&lighter, permit, &plan).await?;
     Ok(plan.report.stroke_count)
+}
+
+/// Keeps a session as the proposal, and answers with the message for its size, what it is worth and `then`, what follows an
+/// operator's yes.
+async fn propose(
+    errand: &JobContext,
+    scene: &Arc<Scene>,
+    session: &CalibrationSession,
+    message: String,
+    then: &str,
+) -> Result<Reply, JobError> {
+    let assessed = touch::keep(errand, session, scene).await?;
+    let next = reading::next_step(&assessed, then);
+    let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
+    let reply = Reply::done(message).with("change", change_json(assessed.change));
+    let words = calib::report::assessment_text(session, &assessed);
+    Ok(report(errand, scene, &found, reply, &words))
 }
 
 /// Adds what was found to a reply: as data, as words and as files, its points as a picture too.

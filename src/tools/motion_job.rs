@@ -20,6 +20,7 @@ use super::sheet_check;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use tracing::Instrument as _;
 
+use base::lock::MutexExt as _;
 use base::units::{ArmMeasurement, JointVector};
 use base::wording::seconds;
 use call::{Refusal, refusal};
@@ -221,7 +222,7 @@ impl JobContext {
         }
         let before = self.seat.last_scene();
         self.seat.moved_in(scene);
-        self.seat.abandoned.clear();
+        *self.seat.abandoned.locked() = None;
         let began = motion.clock().now();
         self.record_bytes().await;
         self.record_motion(scene, plan).await;

@@ -7,7 +7,6 @@ use std::sync::{Arc, Mutex};
 use args::ForgivenessProfile;
 use base::clock::NodeClock;
 use base::lock::MutexExt;
-use base::units::ArmMeasurement;
 use call::{Refusal, refusal};
 use caller::{ArmLease, LoginCodes, RateLimiter};
 use config::{ForgivenessSetting, NodeFile};
@@ -19,7 +18,7 @@ use permit::{ActorRank, PermitRegistry};
 use scene::{Scene, SceneError, SceneLibrary};
 use vision::{ImageFrame, PlacedCamera};
 
-use super::abandoned_call::LastAbandoned;
+use super::abandoned_call::AbandonedCall;
 use super::cameras::{self, NodeCamera, RenderExposure};
 use super::declared_tools::DeclaredTools;
 use super::interlock::{self, ArmSeparation};
@@ -80,7 +79,8 @@ pub struct AttachedArm {
     pub(super) recorder: Option<Box<dyn TrafficRecorder>>,
     pub(super) board: JobBoard,
     pub(super) lease: ArmLease,
-    pub(super) abandoned: LastAbandoned,
+    /// The last abandoned call since its last motion began.
+    pub(super) abandoned: Mutex<Option<AbandonedCall>>,
     last_scene: Mutex<Option<Arc<Scene>>>,
     laid: Mutex<Option<Arc<Scene>>>,
     /// The last of its stops that is in the audit log.
@@ -189,7 +189,7 @@ impl AttachedArm {
             recorder: None,
             board: JobBoard::default(),
             lease: ArmLease::default(),
-            abandoned: LastAbandoned::default(),
+            abandoned: Mutex::default(),
             last_scene: Mutex::default(),
             laid: Mutex::default(),
             stops_noted: Mutex::default(),
@@ -233,14 +233,10 @@ impl AttachedArm {
     /// Returns whether the arm was read to stand where the scene that it last moved in rests it.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        let (scene, seen) = (self.last_scene(), self.motion.snapshot().measured);
-        let off_rad = |(scene, seen): (Arc<Scene>, Arc<ArmMeasurement>)| {
-            seen.position_rad.distance_max(&scene.rest_rad)
-        };
-        scene
-            .zip(seen)
-            .map(off_rad)
-            .is_some_and(|off_rad| off_rad < AT_REST_RAD)
+        let seen = self.motion.snapshot().measured;
+        self.last_scene().zip(seen).is_some_and(|(scene, seen)| {
+            seen.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD
+        })
     }
 
     /// Remembers the scene that the arm moves in.
@@ -376,8 +372,8 @@ impl Node {
     /// An error that lists only scenes which the node's arms draw.
     #[must_use]
     pub fn listing_own_scenes(&self, error: SceneError) -> SceneError {
-        let arms = self.seats.iter().map(|seat| seat.motion.arm());
-        let arms: Vec<&str> = arms.map(|arm| arm.file.name.as_str()).collect();
+        let seats = self.seats.iter();
+        let arms: Vec<&str> = seats.map(|seat| &*seat.motion.arm().file.name).collect();
         error.listing_scenes(&self.scenes.scenes_for(&arms))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError, plan_to_rest};
-use super::{change_json, reading, rests};
+use super::{reading, rests};
 use crate::cameras::CameraCapture;
 use crate::reply::Reply;
 use crate::{AttachedArm, Node};
@@ -11,7 +11,7 @@ use base::wording::count;
 use calib::{
     AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, FitFinding, FitVerdict,
     InkFit, InkObservation, PatternGap, PatternPath, PatternReading, gap_sketch, gaps, ink_pattern,
-    pattern_stage, report,
+    pattern_stage,
 };
 use call::{Refusal, refusal};
 use plan::{Plan, SpanKind};
@@ -33,10 +33,8 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         seen(&errand.node, &errand.seat, &scene).await?;
     }
     errand.seat.place_sheet(&scene);
-    let over = strokes.iter().filter_map(|stroke| {
-        let at_mm = stroke.points_mm.first().copied()?;
-        Some((stroke.source.as_str(), at_mm))
-    });
+    let over = strokes.iter();
+    let over = over.filter_map(|one| Some((one.source.as_str(), *one.points_mm.first()?)));
     errand.job.update(|card| {
         (card.done, card.of) = (0, strokes.len());
         card.has_later_motions = true;
@@ -46,12 +44,10 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     if !has_camera {
         let gaps = gaps(&strokes);
         let asked: Vec<_> = gaps.iter().map(|gap| gap.reading(gap.planned_mm)).collect();
-        let observed = observe(&scene, &plan, &strokes, &asked)?.unmeasured();
-        let at_ms = base::clock::calendar_ms();
         let observed = InkObservation {
-            at_ms,
+            at_ms: base::clock::calendar_ms(),
             rests,
-            ..observed
+            ..observe(&scene, &plan, &strokes, &asked)?.unmeasured()
         };
         return wait_for_person(&errand, &scene, observed, &gaps).await;
     }
@@ -128,12 +124,8 @@ fn read(
     let tags = scene.fiducials.as_ref().ok_or_else(unseen)?;
     let seen = look.sheet.as_ref().and_then(|seen| seen.as_ref().ok());
     let seen = seen.ok_or_else(unseen)?;
-    let lines: Vec<ExpectedLine> = strokes
-        .iter()
-        .map(|stroke| ExpectedLine {
-            points_mm: stroke.points_mm.clone(),
-        })
-        .collect();
+    let points = strokes.iter().map(|stroke| stroke.points_mm.clone());
+    let lines: Vec<_> = points.map(|points_mm| ExpectedLine { points_mm }).collect();
     let sheet = PicturedSheet {
         frame: &look.frame,
         lens: &seen.lens,
@@ -152,10 +144,8 @@ fn observe(
 ) -> Result<InkObservation, Refusal> {
     let stage = pattern_stage(scene).ok_or_else(|| refusal!("the scene has no pen"))?;
     let drawn = |stroke: &SheetStroke| {
-        let item = plan
-            .strokes
-            .iter()
-            .position(|one| one.source == stroke.source);
+        let mut all = plan.strokes.iter();
+        let item = all.position(|one| one.source == stroke.source);
         let mut spans = plan.trajectory.spans.iter();
         let span = spans.find(|span| span.kind == SpanKind::Draw && span.item == item);
         span.map_or(0..0, |span| span.first..span.end)
@@ -195,29 +185,20 @@ async fn wait_for_person(
     let session = CalibrationSession {
         kind: CalibrationKind::Play,
         ink: Some(observed),
-        ..reading::session(&errand.node, &errand.seat, scene).map_err(JobError::Said)?
+        ..reading::session(&errand.node, &errand.seat, scene)?
     };
-    let store = CalibrationStore::of_state(&errand.node.state);
-    super::touch::keep(store, &session, scene).await?;
-    let found = AlignmentResult::without_points(
-        scene,
-        FitFinding {
-            verdict: FitVerdict::Usable,
-            reasons: vec!["no camera sees this sheet: nothing of the ink is read yet".to_owned()],
-        },
-        next,
-    );
+    super::touch::keep(errand, &session, scene).await?;
+    let finding = FitFinding {
+        verdict: FitVerdict::Usable,
+        reasons: vec!["no camera sees this sheet: nothing of the ink is read yet".to_owned()],
+    };
+    let found = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::done(format!(
         "pattern drawn: {} of it are to be measured by a person; nothing is proposed until then",
         count(gaps.len(), "gap")
     ));
-    Ok(super::report(
-        errand,
-        scene,
-        &found,
-        reply,
-        &gap_sketch(gaps),
-    ))
+    let sketch = gap_sketch(gaps);
+    Ok(super::report(errand, scene, &found, reply, &sketch))
 }
 
 /// Keeps what was read as the proposal.
@@ -231,38 +212,24 @@ async fn propose(
     let session = CalibrationSession {
         kind,
         ink: Some(observed),
-        ..reading::session(&errand.node, &errand.seat, scene).map_err(JobError::Said)?
+        ..reading::session(&errand.node, &errand.seat, scene)?
     };
-    let store = CalibrationStore::of_state(&errand.node.state);
-    let assessed = super::touch::keep(store, &session, scene).await?;
     let what = match kind {
         CalibrationKind::Play => "play and sag of the joints",
         _ => "the sheet's place and its correction",
     };
-    let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next(&assessed));
-    let reply = Reply::done(format!(
+    let message = format!(
         "pattern drawn and read: {}; {what}: proposed, and nothing is saved until an operator accepts it",
         fit.words()
-    ))
-    .with("change", change_json(assessed.change));
-    let words = report::assessment_text(&session, &assessed);
-    Ok(super::report(errand, scene, &found, reply, &words))
-}
-
-fn next(assessed: &calib::TouchAssessment) -> String {
-    match assessed.finding.verdict {
-        calib::FitVerdict::Redo => calib::next_step(assessed),
-        _ => "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`; then a clean sheet, and align with ink again".to_owned(),
-    }
+    );
+    let then = "then a clean sheet, and align with ink again";
+    super::propose(errand, scene, &session, message, then).await
 }
 
 /// The answer where ink and plan agree as far as can be known.
 fn nothing(errand: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
-    let found = AlignmentResult::without_points(
-        scene,
-        FitFinding::good(),
-        "stroke draws the design".to_owned(),
-    );
+    let next = "stroke draws the design".to_owned();
+    let found = AlignmentResult::without_points(scene, FitFinding::good(), next);
     let words = fit.words();
     let reply = Reply::done(format!(
         "pattern drawn and read: {words}; nothing is significant, and nothing is proposed"
@@ -280,11 +247,8 @@ fn unread(errand: &JobContext, scene: &Scene, look: &CameraCapture, read: &InkRe
     );
     let mut finding = FitFinding::good();
     finding.redo(why.clone());
-    let found = AlignmentResult::without_points(
-        scene,
-        finding,
-        "put a clean sheet and align with ink again".to_owned(),
-    );
+    let next = "put a clean sheet and align with ink again".to_owned();
+    let found = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::failed(why.clone()).with("code", "ink_unread");
     super::report(errand, scene, &found, reply, &why)
 }

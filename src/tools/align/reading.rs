@@ -85,18 +85,15 @@ fn proposed(
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&order.node.state);
     let assessed = keep(&store, session, scene).map_err(|why| refused("calibration", why))?;
-    let found =
-        AlignmentResult::without_points(scene, assessed.finding.clone(), next_step(&assessed));
+    let next = next_step(&assessed, ALIGN_AGAIN);
+    let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(format!(
         "{what}: proposed; nothing moved, and nothing is saved until an operator accepts it"
     ))
     .with("change", change_json(assessed.change));
     let mut reply = add_findings(&found, reply);
-    reply.text = format!(
-        "{}\n{}",
-        reply.text,
-        report::assessment_text(session, &assessed)
-    );
+    let words = report::assessment_text(session, &assessed);
+    reply.text = format!("{}\n{words}", reply.text);
     Ok(reply)
 }
 
@@ -146,19 +143,22 @@ pub(super) fn keep(
         return Err(Refusal::new(why));
     }
     let history = store.history()?;
-    let last = history.iter().rev().find(|record| {
-        let before = &record.session;
-        before.is_of_same(session)
-    });
+    let mut newest_first = history.iter().rev();
+    let last = newest_first.find(|record| record.session.is_of_same(session));
     let assessed = calib::assess(session, scene, last)?;
     store.propose(session, &lock)?;
     Ok(assessed)
 }
 
-/// Returns the operator's next step, as text.
-pub(super) fn next_step(assessed: &TouchAssessment) -> String {
+/// What follows an operator's yes to a sheet.
+pub(super) const ALIGN_AGAIN: &str = "then align again";
+
+/// Returns the operator's next step, as text, with what follows it.
+pub(super) fn next_step(assessed: &TouchAssessment, then: &str) -> String {
     match assessed.finding.verdict {
         calib::FitVerdict::Redo => calib::next_step(assessed),
-        _ => "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`; then align again".to_owned(),
+        _ => format!(
+            "an operator looks with `steadyhand calibrate show` and accepts with `steadyhand calibrate accept`; {then}"
+        ),
     }
 }

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError};
-use super::{DWELL_S, change_json, reading};
+use super::{DWELL_S, reading};
 use crate::reply::Reply;
 use base::clock;
-use calib::{
-    AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, InkObservation,
-    RestReading, SagFit, report,
-};
+use calib::{CalibrationKind, CalibrationSession, InkObservation, RestReading, SagFit};
 use plan::{SpanKind, VisitPoint, VisitTarget};
 use scene::Scene;
 
@@ -63,20 +60,11 @@ pub(super) async fn propose(
             rests,
             ..InkObservation::default()
         }),
-        ..reading::session(&errand.node, &errand.seat, scene).map_err(JobError::Said)?
+        ..reading::session(&errand.node, &errand.seat, scene)?
     };
-    let store = CalibrationStore::of_state(&errand.node.state);
-    let assessed = super::touch::keep(store, &session, scene).await?;
-    let found = AlignmentResult::without_points(
-        scene,
-        assessed.finding.clone(),
-        reading::next_step(&assessed),
-    );
-    let reply = Reply::done(format!(
+    let message = format!(
         "{}: the pen would come to another height than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it; touched again without that, the sheet is felt as it is",
         fit.new_words().join("; ")
-    ))
-    .with("change", change_json(assessed.change));
-    let words = report::assessment_text(&session, &assessed);
-    Ok(super::report(errand, scene, &found, reply, &words))
+    );
+    super::propose(errand, scene, &session, message, reading::ALIGN_AGAIN).await
 }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError, tip_mm};
 use super::super::stroke::rounded;
-use super::{INSET_MM, change_json, reading, report, rests};
+use super::{change_json, reading, report, rests, sheet_places};
 use crate::reply::Reply;
 use base::units::JointVector;
 use base::wording::{count, millimetres};
 use calib::{
-    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding,
-    InkObservation, SagFit, TouchAssessment, TouchContact, TouchRole,
+    self, AlignedPoint, AlignmentResult, CalibrationSession, CalibrationStore, FitFinding, SagFit,
+    TouchAssessment, TouchContact, TouchRole,
 };
 use call::{Refusal, refusal};
 use motion::VisitKind;
@@ -49,7 +49,7 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     }
     let mut session = CalibrationSession {
         probed: true,
-        ..reading::session(&errand.node, &errand.seat, &scene).map_err(JobError::Said)?
+        ..reading::session(&errand.node, &errand.seat, &scene)?
     };
     for (index, place) in places.iter().enumerate() {
         errand
@@ -75,14 +75,11 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         }
     }
     errand.job.update(|card| card.done = card.of);
-    let assessed = keep(store, &session, &scene).await?;
+    let assessed = keep(&errand, &session, &scene).await?;
+    let next = reading::next_step(&assessed, reading::ALIGN_AGAIN);
     let found = AlignmentResult {
         points: points(&scene, &session, &places, Some(&assessed)),
-        ..AlignmentResult::without_points(
-            &scene,
-            assessed.finding.clone(),
-            reading::next_step(&assessed),
-        )
+        ..AlignmentResult::without_points(&scene, assessed.finding.clone(), next)
     };
     let message = format!(
         "{} touched, {TOUCHES} times each: the sheet lies {} and {:.2}° from where the scene puts it; proposed, and nothing is saved until an operator accepts it",
@@ -96,9 +93,8 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
 
 /// Returns whether sag is proposed and not decided on.
 fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
-    let there = store.proposal()?;
-    let is_at_rest = |ink: &InkObservation| ink.is_at_rest();
-    Ok(there.is_some_and(|there| there.ink.as_ref().is_some_and(is_at_rest)))
+    let ink = store.proposal()?.and_then(|there| there.ink);
+    Ok(ink.is_some_and(|ink| ink.is_at_rest()))
 }
 
 /// # Errors
@@ -123,23 +119,13 @@ fn may_feel(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusal> {
 /// The corners and the middle, and one more that the fit does not see.
 fn places(scene: &Scene) -> Vec<ProbeTarget> {
     let [width, height] = scene.surface.size_mm();
-    let (right, top) = (width - INSET_MM, height - INSET_MM);
-    let place = |name, at_mm| ProbeTarget {
-        name,
-        role: TouchRole::Sheet,
-        at_mm,
-    };
-    vec![
-        place("lower left", [INSET_MM, INSET_MM]),
-        place("lower right", [right, INSET_MM]),
-        place("upper right", [right, top]),
-        place("upper left", [INSET_MM, top]),
-        place("centre", [width / 2.0, height / 2.0]),
-        ProbeTarget {
-            role: TouchRole::Verify,
-            ..place("verification", [width * 0.7, height * 0.3])
-        },
-    ]
+    let place = |role, (name, at_mm)| ProbeTarget { name, role, at_mm };
+    let unseen = ("verification", [width * 0.7, height * 0.3]);
+    let fitted = sheet_places(scene).into_iter();
+    fitted
+        .map(|named| place(TouchRole::Sheet, named))
+        .chain([place(TouchRole::Verify, unseen)])
+        .collect()
 }
 
 /// Outcome of a probe.
@@ -172,16 +158,17 @@ async fn probe(
 
 /// The disk is not waited for among the node's other work.
 pub(super) async fn keep(
-    store: CalibrationStore,
+    errand: &JobContext,
     session: &CalibrationSession,
     scene: &Arc<Scene>,
 ) -> Result<TouchAssessment, JobError> {
+    let store = CalibrationStore::of_state(&errand.node.state);
     let (session, scene) = (session.clone(), Arc::clone(scene));
     let kept = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
-    let kept = kept
-        .await
-        .map_err(|_| JobError::Faulted("the proposal's thread failed".to_owned()))?;
-    kept.map_err(|why| JobError::Faulted(why.into()))
+    match kept.await {
+        Ok(kept) => kept.map_err(|why| JobError::Faulted(why.into())),
+        Err(_) => Err(JobError::Faulted("the proposal's thread failed".to_owned())),
+    }
 }
 
 /// Per place the mean of its touches, with their spread.
@@ -263,16 +250,13 @@ fn not_measured(
 ) -> Reply {
     let mut finding = FitFinding::good();
     finding.redo(why.clone());
+    let next = format!(
+        "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
+        scene.name
+    );
     let found = AlignmentResult {
         points: points(scene, session, places, None),
-        ..AlignmentResult::without_points(
-            scene,
-            finding,
-            format!(
-                "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
-                scene.name
-            ),
-        )
+        ..AlignmentResult::without_points(scene, finding, next)
     };
     let reply = Reply::failed(why).with("code", code);
     report(errand, scene, &found, reply, &found.describe())
