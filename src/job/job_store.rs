@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 use super::job_journal::{AcceptedJob, JobJournal};
-use super::journal_file::{self, JournalError, JournalFile};
+use super::journal_file::{self, JournalError};
 use super::journal_record::{JournalRecord, RecordKind};
 use super::old_tickets::{self, OldTicket, OldTickets};
 use super::past_job::PastJob;
@@ -91,9 +91,7 @@ impl JobStore {
             jobs,
         };
         let numbers = numbers(&book.jobs).map_err(|error| file(&book.jobs, error))?;
-        if let Some(last) = numbers.last() {
-            book.next = AtomicU64::new(last + 1);
-        }
+        book.next = AtomicU64::new(numbers.last().map_or(1, |last| last + 1));
         for number in numbers {
             book.load_job(number);
         }
@@ -164,8 +162,8 @@ impl JobStore {
             past.apply_record(&record);
         }
         self.settle(&past);
-        self.ended()
-            .push((without_strokes(past), size(entry.folder())));
+        let size = size(entry.folder());
+        self.ended().push((without_strokes(past), size));
     }
 
     /// Lets a job take over what earlier ones of its arm had left, if it moved and drew or came to its end. Where the disk does
@@ -184,9 +182,7 @@ impl JobStore {
             past.settled.clone_from(&by.id);
             let record = JournalRecord::new(RecordKind::Settled).with("by", &by.id);
             let path = self.jobs.join(&past.id).join(JOURNAL);
-            if let Err(error) =
-                JournalFile::reopen(&path).and_then(|(mut log, _)| log.append(&record))
-            {
+            if let Err(error) = journal_file::append_to(&path, &record) {
                 tracing::error!("{error}");
             }
         }
@@ -195,11 +191,7 @@ impl JobStore {
     /// The drawing that an arm has left half done.
     #[must_use]
     pub fn unfinished(&self, arm: &str) -> Option<PastJob> {
-        let ended = self.ended();
-        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
-        of_arm
-            .find(|past| past.arm == arm && past.is_unfinished())
-            .cloned()
+        self.newest(|past| past.arm == arm && past.is_unfinished())
     }
 
     /// The job of an arm that was moving when its process ended, until a later one settles it. A drawing that is left half done
@@ -221,9 +213,7 @@ impl JobStore {
     /// The last job of an arm that moved it.
     #[must_use]
     pub fn last_moved(&self, arm: &str) -> Option<PastJob> {
-        let ended = self.ended();
-        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
-        of_arm.find(|past| past.arm == arm && past.moved).cloned()
+        self.newest(|past| past.arm == arm && past.moved)
     }
 
     /// Returns the lines that an arm's last drawing has certainly put on its sheet, by its journal: of
@@ -238,56 +228,53 @@ impl JobStore {
     ) -> Vec<Vec<[f64; 2]>> {
         let now = under_way.and_then(|id| self.read(id));
         let now = now.filter(|past| drew(past, arm));
-        let mut next = now.or_else(|| self.last_drawing(arm));
-        let mut lines = Vec::new();
-        while let Some(past) = next.take_if(|past| is_meant(past)) {
-            lines.extend(past.inked());
-            // Whatever a journal says, an earlier job: nothing goes round in a circle.
-            let is_earlier = |before: &PastJob| number(&before.id) < number(&past.id);
-            next = self.read(&past.resumes).filter(is_earlier);
-        }
-        lines
+        let last = now.or_else(|| self.last_drawing(arm));
+        let meant = self.and_earlier(last).take_while(is_meant);
+        meant.flat_map(|past| past.inked()).collect()
+    }
+
+    /// Returns a job, the one that it goes on with, and so on. Whatever a journal says, each is earlier than the one before:
+    /// nothing goes round in a circle.
+    fn and_earlier(&self, last: Option<PastJob>) -> impl Iterator<Item = PastJob> {
+        std::iter::successors(last, |past| {
+            let before = self.read(&past.resumes);
+            before.filter(|before| number(&before.id) < number(&past.id))
+        })
+    }
+
+    /// Counts the strokes that were drawn to their end before a job, itself the rest of earlier ones.
+    #[must_use]
+    pub fn done_before(&self, past: &PastJob) -> usize {
+        let earlier = self.and_earlier(Some(past.clone())).skip(1);
+        earlier.map(|past| past.drawn.strokes).sum()
     }
 
     /// The last job that is over and has drawn with an arm, with its strokes.
     #[must_use]
     pub fn last_drawing(&self, arm: &str) -> Option<PastJob> {
-        let found = {
-            let ended = self.ended();
-            let mut newest_first = ended.iter().rev().map(|(past, _)| past);
-            newest_first.find(|past| drew(past, arm))?.id.clone()
-        };
-        self.read(&found)
+        let found = self.newest(|past| drew(past, arm))?;
+        self.read(&found.id)
     }
 
     /// The drawing that an arm left half done and gave up for its last one, which is another, with its strokes. Where that goes on
     /// with earlier jobs, what was given up for those counts as well.
     #[must_use]
     pub fn given_up(&self, arm: &str) -> Option<PastJob> {
-        let mut next = self.last_drawing(arm);
-        while let Some(by) = next {
-            let given_up = self.given_up_for(&by);
-            if given_up.is_some() {
-                return given_up;
-            }
-            let is_earlier = |before: &PastJob| number(&before.id) < number(&by.id);
-            next = self.read(&by.resumes).filter(is_earlier);
-        }
-        None
+        let mut drawn = self.and_earlier(self.last_drawing(arm));
+        drawn.find_map(|by| self.given_up_for(&by))
     }
 
     fn given_up_for(&self, by: &PastJob) -> Option<PastJob> {
         let is_given_up = |past: &&PastJob| {
             past.settled == by.id && past.id != by.resumes && !by.draws_same(past)
         };
-        let found: Vec<String> = {
-            let ended = self.ended();
-            let newest_first = ended.iter().rev().map(|(past, _)| past);
-            newest_first
-                .filter(is_given_up)
-                .map(|past| past.id.clone())
-                .collect()
-        };
+        let ended = self.ended();
+        let newest_first = ended.iter().rev().map(|(past, _)| past);
+        let found: Vec<String> = newest_first
+            .filter(is_given_up)
+            .map(|past| past.id.clone())
+            .collect();
+        drop(ended);
         let mut found = found.iter().filter_map(|id| self.read(id));
         found.find(PastJob::has_remainder)
     }
@@ -297,10 +284,8 @@ impl JobStore {
     pub fn queued(&self) -> Vec<PastJob> {
         let ended = self.ended();
         let queued = ended.iter().map(|(past, _)| past);
-        let queued: Vec<PastJob> = queued
-            .filter(|past| !past.ticket.is_empty())
-            .cloned()
-            .collect();
+        let queued = queued.filter(|past| !past.ticket.is_empty());
+        let queued: Vec<PastJob> = queued.cloned().collect();
         drop(ended);
         queued.into_iter().map(|past| self.whole(past)).collect()
     }
@@ -348,11 +333,7 @@ impl JobStore {
     /// The last job of this tool that an arm carried out to its end.
     #[must_use]
     pub fn last_reached(&self, arm: &str, tool: &str) -> Option<PastJob> {
-        let ended = self.ended();
-        let mut of_arm = ended.iter().rev().map(|(past, _)| past);
-        of_arm
-            .find(|past| past.arm == arm && past.tool == tool && past.state == "reached")
-            .cloned()
+        self.newest(|past| past.arm == arm && past.tool == tool && past.state == "reached")
     }
 
     /// Removes the oldest jobs beyond what is kept; what is left half done, or has no end in its journal, stays.
@@ -361,10 +342,8 @@ impl JobStore {
         let mut ended = self.ended();
         let mut bytes: u64 = ended.iter().map(|(_, size)| size).sum();
         let mut jobs = ended.len();
-        let times: Vec<u64> = ended
-            .iter()
-            .map(|(past, _)| past.last_written_ms())
-            .collect();
+        let times = ended.iter().map(|(past, _)| past.last_written_ms());
+        let times: Vec<u64> = times.collect();
         let mut ages = ages_ms(&times, calendar_ms(), longest_ms).into_iter();
         ended.retain(|(past, size)| {
             let is_old = ages.next().is_some_and(|age_ms| age_ms > longest_ms);
@@ -386,6 +365,13 @@ impl JobStore {
             }
             false
         });
+    }
+
+    /// Returns the newest job that has ended and is meant.
+    fn newest(&self, is_meant: impl Fn(&PastJob) -> bool) -> Option<PastJob> {
+        let ended = self.ended();
+        let mut newest_first = ended.iter().rev().map(|(past, _)| past);
+        newest_first.find(|past| is_meant(past)).cloned()
     }
 
     fn ended(&self) -> MutexGuard<'_, Vec<(PastJob, u64)>> {
@@ -524,7 +510,7 @@ fn recover(path: &Path) -> Result<Option<PastJob>, JournalError> {
     }
     let record = past.interrupted_record("the node ended");
     past.apply_record(&record);
-    if let Err(error) = JournalFile::reopen(path).and_then(|(mut log, _)| log.append(&record)) {
+    if let Err(error) = journal_file::append_to(path, &record) {
         tracing::warn!(
             "that {} was interrupted is not in its journal: {error}",
             past.id
@@ -562,10 +548,8 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
 
 fn size(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.metadata().ok())
-        .map(|metadata| metadata.len())
-        .sum()
+    let sizes = entries.filter_map(|entry| Some(entry.metadata().ok()?.len()));
+    sizes.sum()
 }
 
 #[cfg(test)]

@@ -108,16 +108,21 @@ impl JournalFile {
         let mut file = opened.map_err(at(path))?;
         let made = file.write_all(MAGIC).and_then(|()| file.sync_all());
         made.map_err(at(path))?;
-        Ok(Self {
+        Ok(Self::of(file, path, 0))
+    }
+
+    /// A file that has this many records.
+    fn of(file: File, path: &Path, records: u64) -> Self {
+        Self {
             file,
             path: path.to_owned(),
-            next: 0,
+            next: records,
             broken: false,
             #[cfg(test)]
             full_at: None,
             #[cfg(test)]
             panics_at: None,
-        })
+        }
     }
 
     /// Goes on with a file; a torn last record is cut off first.
@@ -126,31 +131,20 @@ impl JournalFile {
     /// As [`read`].
     pub(super) fn reopen(path: &Path) -> Result<(Self, JournalContents), JournalError> {
         let contents = read(path)?;
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(path)
-            .map_err(at(path))?;
+        let opened = OpenOptions::new().append(true).open(path);
+        let mut file = opened.map_err(at(path))?;
         if contents.torn_bytes > 0 {
-            let length = u64::try_from(contents.length).unwrap_or(u64::MAX);
-            file.set_len(length)
-                .and_then(|()| file.sync_all())
-                .map_err(at(path))?;
+            let cut = file.set_len(contents.length as u64);
+            cut.and_then(|()| file.sync_all()).map_err(at(path))?;
         }
         if contents.length == 0 {
             let made = file.write_all(MAGIC).and_then(|()| file.sync_all());
             made.map_err(at(path))?;
         }
-        let log = Self {
-            file,
-            path: path.to_owned(),
-            next: u64::try_from(contents.records.len()).unwrap_or(u64::MAX),
-            broken: false,
-            #[cfg(test)]
-            full_at: None,
-            #[cfg(test)]
-            panics_at: None,
-        };
-        Ok((log, contents))
+        Ok((
+            Self::of(file, path, contents.records.len() as u64),
+            contents,
+        ))
     }
 
     /// From this record on the disk is full.
@@ -195,6 +189,15 @@ impl JournalFile {
         self.next += 1;
         written.map_err(at(&self.path))
     }
+}
+
+/// Adds a record to the end of a file; it is on the disk when this returns.
+///
+/// # Errors
+/// As [`JournalFile::reopen`] and [`JournalFile::append`].
+pub(super) fn append_to(path: &Path, record: &JournalRecord) -> Result<(), JournalError> {
+    let (mut log, _) = JournalFile::reopen(path)?;
+    log.append(record)
 }
 
 /// A record's bytes in the file.

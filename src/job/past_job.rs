@@ -246,12 +246,17 @@ impl PastJob {
             .with("message", message)
     }
 
+    /// The overlay, if there is one.
+    #[must_use]
+    pub fn overlay(&self) -> Option<&str> {
+        Some(self.overlay.as_str()).filter(|overlay| !overlay.is_empty())
+    }
+
     /// Returns the scene's name with those of the overlay and of the drawing in place of parts of it.
     #[must_use]
     pub fn scene_title(&self) -> String {
-        let some = |name: &'_ str| (!name.is_empty()).then(|| name.to_owned());
-        let (overlay, drawing) = (some(&self.overlay), some(&self.drawing));
-        scene::scene_title(&self.scene, overlay.as_deref(), drawing.as_deref())
+        let drawing = Some(self.drawing.as_str()).filter(|drawing| !drawing.is_empty());
+        scene::scene_title(&self.scene, self.overlay(), drawing)
     }
 
     /// All line of its present plan.

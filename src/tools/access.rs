@@ -146,11 +146,8 @@ pub(super) fn release_if_unmoved(taken: Option<&Arc<AttachedArm>>, reply: &Reply
 impl ToolContext<'_> {
     /// Takes the lease for a call that is about to move the arm. Returns the arm if it was free. An operator takes it
     /// from its holder later, when the motion begins.
-    pub(super) fn lease(
-        &self,
-        effect: ToolEffect,
-    ) -> Result<Option<&Arc<AttachedArm>>, Box<Reply>> {
-        if effect != ToolEffect::Moves || self.is("dry_run") {
+    pub(super) fn lease(&self, moves: bool) -> Result<Option<&Arc<AttachedArm>>, Box<Reply>> {
+        if !moves || self.is("dry_run") {
             return Ok(None);
         }
         let seat = self.seat()?;

@@ -71,41 +71,25 @@ impl JobCard {
                 "{id} waits for {awaited}: {way_on}; no tool call does"
             ));
         }
-        (self.state == "held").then(|| match self.awaits_approval {
-            true => {
-                format!("{id} waits for a person, who allows it with `steadyhand approve {id}`")
-            }
-            false => {
-                format!("{id} is held, the pen up; an operator goes on with `steadyhand resume`")
-            }
-        })
+        let why = match self.awaits_approval {
+            true => format!("waits for a person, who allows it with `steadyhand approve {id}`"),
+            false => "is held, the pen up; an operator goes on with `steadyhand resume`".to_owned(),
+        };
+        (self.state == "held").then(|| format!("{id} {why}"))
     }
 
     /// Returns the progress as a line for people.
     pub(super) fn progress_text(&self) -> String {
-        let Self {
-            id,
-            scene,
-            state,
-            done,
-            of,
-            eta_s,
-            waits_for,
-            pauses,
-            ..
-        } = self;
+        let (scene, done, of) = (&self.scene, self.done, self.of);
         // The share of a job without a count, such as a self-test, is not known.
-        let is_counted = *of > 0;
-        if let Some(awaited) = waits_for {
+        let is_counted = of > 0;
+        if let Some(awaited) = &self.waits_for {
             let done = is_counted.then(|| format!("; {done} of {of} done"));
-            return format!(
-                "{scene}: waits for {awaited}; {}{}",
-                way_on(id, *pauses),
-                done.unwrap_or_default()
-            );
+            let (way_on, done) = (way_on(&self.id, self.pauses), done.unwrap_or_default());
+            return format!("{scene}: waits for {awaited}; {way_on}{done}");
         }
-        let left = || format!("{} left", seconds(eta_s.round()));
-        match (*state, self.has_later_motions) {
+        let left = || format!("{} left", seconds(self.eta_s.round()));
+        match (self.state, self.has_later_motions) {
             ("moving", true) if is_counted => format!("{scene}: {done} of {of} done"),
             ("moving", false) if is_counted => format!("{scene}: {done} of {of} done, {}", left()),
             ("moving", false) => format!("{scene}: moving, {}", left()),

@@ -1,11 +1,12 @@
 //! Designs that come with a call, and the canvas that each is for.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::AttachedArm;
-use super::dispatch::ToolContext;
+use super::dispatch::{ToolContext, with_corrected_call};
 use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
 use super::node::check_is_for;
@@ -16,8 +17,7 @@ use config::CanvasApproval;
 use job::{DrawingOrigin, JournalDrawing};
 use permit::ActorRank;
 use scene::{
-    CallerDesignKind, DesignOverflow, DesignPlacement, DesignReplacement, DesignSource, Scene,
-    SceneError,
+    CallerDesignKind, DesignPlacement, DesignReplacement, DesignSource, Scene, SceneError,
 };
 
 /// Parameters that carry a design.
@@ -46,23 +46,19 @@ impl CallScene {
             return Ok(());
         };
         let kept = design.to_toml();
-        let kept = kept.map_err(|error| not_drawn("design_refused", &error.to_string()))?;
+        let kept = kept.map_err(|error| not_drawn("design_refused", error))?;
+        let words = match &design.source {
+            DesignSource::Text { text, .. } => Some(text.clone()),
+            DesignSource::Files(_) => None,
+        };
         call.accepted.understood = Value::Object(self.understood(order)).to_string();
         call.accepted.drawing = Some(JournalDrawing {
             label: design.label(),
             design: kept,
-            words: self.words(),
+            words,
             origin: DrawingOrigin::Caller,
         });
         Ok(())
-    }
-
-    /// The words that are written, where the design is a text.
-    fn words(&self) -> Option<String> {
-        match &self.design.as_ref()?.source {
-            DesignSource::Text { text, .. } => Some(text.clone()),
-            DesignSource::Files(_) => None,
-        }
     }
 
     /// The arguments as they are used: with the canvas that is meant, and without the text of an SVG.
@@ -109,44 +105,35 @@ impl ToolContext<'_> {
     /// Refuses a design beside a request to go on with another.
     pub(super) fn check_no_design_beside_resume(&self) -> Result<(), Box<Reply>> {
         let given = &self.reading.given;
-        let keys = DESIGN_KEYS.iter().chain(&PLACE_KEYS);
-        let said: Vec<&str> = keys
-            .filter(|key| given.contains_key(**key))
-            .copied()
-            .collect();
+        let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS);
+        let said: Vec<&str> = keys.filter(|key| given.contains_key(*key)).collect();
         if said.is_empty() {
             return Ok(());
         }
-        Err(refused(
-            "resume_differs",
-            &format!(
-                "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
-                said.join(" and ")
-            ),
-        ))
+        let why = format!(
+            "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
+            said.join(" and ")
+        );
+        Err(not_drawn("resume_differs", why))
     }
 
     fn without_design(&self, seat: &AttachedArm) -> Result<CallScene, Box<Reply>> {
         let given = &self.reading.given;
         if let Some(key) = PLACE_KEYS.iter().find(|key| given.contains_key(**key)) {
             let mut call = given.clone();
-            PLACE_KEYS
-                .iter()
-                .for_each(|key| drop(call.shift_remove(*key)));
+            call.retain(|key, _| !PLACE_KEYS.contains(&key.as_str()));
             let why = format!(
                 "`{key}` is of a design that comes as `text` or `svg`, and this call has none"
             );
-            return Err(with_correction(*not_drawn("no_design", &why), call));
+            return Err(with_correction(not_drawn("no_design", why), call));
         }
         let scene = self.scene(seat)?;
         if scene.canvas.is_some() {
             let name = &scene.name;
-            return Err(refused(
-                "no_design",
-                &format!(
-                    "scene `{name}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`, such as stroke {{\"scene\":\"{name}\",\"text\":\"hello\"}}"
-                ),
-            ));
+            let why = format!(
+                "scene `{name}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`, such as stroke {{\"scene\":\"{name}\",\"text\":\"hello\"}}"
+            );
+            return Err(not_drawn("no_design", why));
         }
         Ok(CallScene {
             scene,
@@ -164,22 +151,13 @@ impl ToolContext<'_> {
         let library = self.node.scenes.with_design_of_caller(design.clone());
         let built = library.scene(&name, self.text("meta"));
         let scene = built.map_err(|error| self.not_drawable(&error))?;
-        check_is_for(seat, &scene).map_err(|why| not_drawn("scene", &why.to_string()))?;
-        let takes = scene.canvas.as_ref().map(|canvas| canvas.takes.as_slice());
-        if !takes.unwrap_or_default().contains(&kind) {
-            let words: Vec<&str> = takes
-                .unwrap_or_default()
-                .iter()
-                .map(|one| one.word())
-                .collect();
-            return Err(refused(
-                "no_design",
-                &format!(
-                    "canvas `{name}` takes {}, and not {}",
-                    words.join(" and "),
-                    kind.word()
-                ),
-            ));
+        check_is_for(seat, &scene).map_err(|why| not_drawn("scene", why))?;
+        let takes = scene.canvas.iter().flat_map(|canvas| &canvas.takes);
+        if !takes.clone().any(|one| *one == kind) {
+            let takes: Vec<&str> = takes.map(|one| one.word()).collect();
+            let (takes, sent) = (takes.join(" and "), kind.word());
+            let why = format!("canvas `{name}` takes {takes}, and not {sent}");
+            return Err(not_drawn("no_design", why));
         }
         Ok(CallScene {
             scene,
@@ -201,20 +179,18 @@ impl ToolContext<'_> {
                     kind.word(),
                     all.join(", ")
                 );
+                let refusal = not_drawn("no_canvas", why);
+                let [only] = all else {
+                    return Err(refusal);
+                };
                 let mut call = self.reading.given.clone();
-                let refusal = not_drawn("no_canvas", &why);
-                Err(match all {
-                    [only] => {
-                        call.insert("scene".to_owned(), only.as_str().into());
-                        with_correction(*refusal, call)
-                    }
-                    _ => refusal,
-                })
+                call.insert("scene".to_owned(), only.as_str().into());
+                Err(with_correction(refusal, call))
             }
-            (None, all) => Err(refused(
-                "no_canvas",
-                &format!("say on which canvas, as `scene`: {}", all.join(", ")),
-            )),
+            (None, all) => {
+                let why = format!("say on which canvas, as `scene`: {}", all.join(", "));
+                Err(not_drawn("no_canvas", why))
+            }
         }
     }
 
@@ -262,17 +238,18 @@ impl ToolContext<'_> {
 
     /// Says why a design cannot be drawn on its canvas, with a size that fits where there is one.
     fn not_drawable(&self, error: &SceneError) -> Box<Reply> {
-        let refusal = not_drawn("design_refused", &error.to_string());
+        let refusal = not_drawn("design_refused", error);
+        // The largest size that fits.
         let fits_mm = match error {
-            SceneError::Outside { outside, .. } => fitting_mm(outside),
+            SceneError::Outside { outside, .. } => outside.fits_mm.map(down_to_a_tenth),
             _ => None,
         };
-        let Some(fits_mm) = fits_mm else {
+        let Some(fits_mm) = fits_mm.filter(|mm| *mm >= 1.0) else {
             return refusal;
         };
         let mut call = self.reading.given.clone();
         call.insert("size_mm".to_owned(), json!(fits_mm));
-        with_correction(*refusal, call)
+        with_correction(refusal, call)
     }
 
     /// Refuses a design on a canvas of hardware that was not previewed, where its node file asks for a preview instead of a
@@ -287,7 +264,7 @@ impl ToolContext<'_> {
         if !is_asked || self.text("plan").is_some() {
             return Ok(());
         }
-        Err(refused(
+        Err(not_drawn(
             "needs_preview",
             "on a canvas this node draws only what was previewed: send this call with `dry_run` true, then with the `plan_hash` of its result as `plan`",
         ))
@@ -302,39 +279,26 @@ impl super::Node {
         scene: &Scene,
         who: ActorRank,
     ) -> Option<CanvasApproval> {
-        let is_on_canvas = scene
-            .canvas
-            .as_ref()
-            .is_some_and(|canvas| canvas.design_hash.is_some());
+        let canvas = scene.canvas.as_ref();
+        let is_on_canvas = canvas.is_some_and(|canvas| canvas.design_hash.is_some());
         let is_asked = is_on_canvas && seat.studio.is_none() && who == ActorRank::Planner;
         is_asked.then_some(self.file.canvas_approval)
     }
 }
 
-/// The largest size that fits, down to a tenth of a millimetre.
-fn fitting_mm(outside: &DesignOverflow) -> Option<f64> {
-    let fits_mm = outside.fits_mm.map(down_to_a_tenth);
-    fits_mm.filter(|mm| *mm >= 1.0)
-}
-
-fn not_drawn(code: &str, why: &str) -> Box<Reply> {
+fn not_drawn(code: &str, why: impl Display) -> Box<Reply> {
     refused(code, why).with("moved", false).boxed()
 }
 
 /// Adds a corrected call, with which nothing moves.
-fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
+fn with_correction(refusal: Box<Reply>, mut call: Map<String, Value>) -> Box<Reply> {
     // It was for what was refused.
     call.shift_remove("plan");
     call.insert("dry_run".to_owned(), true.into());
     let words = Value::Object(call.clone()).to_string();
-    let refusal = match words.len() <= super::preview_text::CALL_BYTES_MAX {
-        true => refusal.with_more_words(&format!("corrected call: stroke {words}")),
-        false => refusal,
-    };
-    refusal
-        .with(
-            "corrected_call",
-            json!({"tool": "stroke", "arguments": call}),
-        )
-        .boxed()
+    let mut refusal = with_corrected_call(*refusal, "stroke", &Value::Object(call));
+    if words.len() <= super::preview_text::CALL_BYTES_MAX {
+        refusal = refusal.with_more_words(&format!("corrected call: stroke {words}"));
+    }
+    refusal.boxed()
 }

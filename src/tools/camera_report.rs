@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use nalgebra::Point3;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::cameras::{CameraCapture, SheetEvidence, SheetObservation};
 use super::dispatch::ToolContext;
@@ -49,8 +49,8 @@ pub(super) async fn take(order: &ToolContext<'_>, seat: &Arc<AttachedArm>) -> Ca
         return shots;
     }
     let scene = visible_scene(order, seat);
-    let ink = scene.as_deref().map(|scene| ink(order, seat, scene));
-    let ink = ink.unwrap_or_default();
+    let ink = scene.iter().flat_map(|scene| ink(order, seat, scene));
+    let ink: Vec<Vec<[f64; 2]>> = ink.collect();
     for (name, look) in order.node.capture(seat, scene.as_ref()).await {
         match look {
             Ok(look) => shots.add(scene.as_deref(), &ink, look),
@@ -68,12 +68,10 @@ pub(super) async fn take(order: &ToolContext<'_>, seat: &Arc<AttachedArm>) -> Ca
 /// Reads it again, because it may have been calibrated since.
 fn visible_scene(order: &ToolContext<'_>, seat: &AttachedArm) -> Option<Arc<Scene>> {
     let read = |name: &str, overlay: Option<&str>| order.node.scene(seat, name, overlay).ok();
-    let asked = order
-        .text("scene")
-        .and_then(|name| read(name, order.text("meta")));
-    let known = [seat.placed_scene(), seat.last_scene()]
-        .into_iter()
-        .flatten();
+    let asked = order.text("scene");
+    let asked = asked.and_then(|name| read(name, order.text("meta")));
+    let known = [seat.placed_scene(), seat.last_scene()];
+    let known = known.into_iter().flatten();
     let known = known.filter_map(|scene| read(&scene.name, scene.overlay.as_deref()));
     let all: Vec<Arc<Scene>> = asked.into_iter().chain(known).collect();
     let tagged = all.iter().find(|scene| scene.fiducials.is_some());
@@ -90,18 +88,17 @@ impl CameraReport {
             lines,
             caption: format!("camera {}, {}", look.camera, time(look.at_ms)),
         };
+        let file = |ending: &str| format!("camera-{}.{ending}", look.camera);
         match seen_png(&view) {
             Ok(png) => {
-                self.files
-                    .push((format!("camera-{}.png", look.camera), png.clone()));
+                self.files.push((file("png"), png.clone()));
                 self.pngs.push(png);
             }
             Err(error) => tracing::warn!("{error}"),
         }
-        let jpeg = look
-            .jpeg
-            .map(|jpeg| (format!("camera-{}.jpg", look.camera), jpeg));
-        self.files.extend(jpeg);
+        let jpeg = look.jpeg.as_ref();
+        self.files
+            .extend(jpeg.map(|jpeg| (file("jpg"), jpeg.clone())));
         self.cards.push(card);
         self.words.push(words);
     }
@@ -128,13 +125,15 @@ fn card(scene: Option<&Scene>, look: &CameraCapture) -> (Value, String) {
     if let (Some(fiducials), Value::Object(card)) = (fiducials, &mut card) {
         if let Some(Ok(seen)) = &look.sheet {
             card.extend(seen_fields(seen));
-            let count = (seen.sighting.used.len(), fiducials.layout.tags.len());
-            words = format!("{words}; {} of {} tags", count.0, count.1);
+            let (used, all) = (seen.sighting.used.len(), fiducials.layout.tags.len());
+            words = format!("{words}; {used} of {all} tags");
+            if let Some((_, moved)) = &seen.lies {
+                let offset = offset_text(moved);
+                words = format!("{words}; the sheet lies {offset} from where it was taught");
+            }
         }
-        card.insert(
-            "allowed".to_owned(),
-            json!({"mm": fiducials.moved_mm_max, "deg": fiducials.moved_deg_max}),
-        );
+        let allowed = json!({"mm": fiducials.moved_mm_max, "deg": fiducials.moved_deg_max});
+        card.insert("allowed".to_owned(), allowed);
         let note = match look.evidence(fiducials) {
             SheetEvidence::Lies => None,
             SheetEvidence::Nothing(why) => Some(why),
@@ -142,16 +141,6 @@ fn card(scene: Option<&Scene>, look: &CameraCapture) -> (Value, String) {
                 Some("the sheet has moved: put it back, or call align".to_owned())
             }
         };
-        if let Some(Ok(SheetObservation {
-            lies: Some((_, moved)),
-            ..
-        })) = &look.sheet
-        {
-            words = format!(
-                "{words}; the sheet lies {} from where it was taught",
-                offset_text(moved)
-            );
-        }
         if let Some(note) = note {
             words = format!("{words}; {note}");
             card.insert("note".to_owned(), note.into());
@@ -160,28 +149,26 @@ fn card(scene: Option<&Scene>, look: &CameraCapture) -> (Value, String) {
     (card, words)
 }
 
-fn seen_fields(seen: &SheetObservation) -> serde_json::Map<String, Value> {
+fn seen_fields(seen: &SheetObservation) -> Map<String, Value> {
     let sighting = &seen.sighting;
-    let mut fields = serde_json::Map::new();
-    let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
-    put("tags_seen", json!(sighting.used));
-    put("tags_missing", json!(sighting.missing));
-    put("tags_left_out", json!(sighting.left_out));
-    put("rms_px", json!(rounded(sighting.rms_px)));
-    put("sigma_mm", json!(rounded(sighting.sigma_mm)));
-    put("calibrated", json!(seen.eye.is_ok()));
+    let mut fields = Map::from_iter([
+        ("tags_seen".to_owned(), json!(sighting.used)),
+        ("tags_missing".to_owned(), json!(sighting.missing)),
+        ("tags_left_out".to_owned(), json!(sighting.left_out)),
+        ("rms_px".to_owned(), json!(rounded(sighting.rms_px))),
+        ("sigma_mm".to_owned(), json!(rounded(sighting.sigma_mm))),
+        ("calibrated".to_owned(), json!(seen.eye.is_ok())),
+    ]);
     if let Some((_, moved)) = &seen.lies {
-        put(
-            "moved",
-            json!({
-                "mm": rounded(moved.mm),
-                "deg": rounded(moved.deg),
-                "along_mm": moved.along_mm.map(rounded),
-                "height_mm": rounded(moved.height_mm),
-                "turn_deg": rounded(moved.turn_deg),
-                "tilt_deg": rounded(moved.tilt_deg),
-            }),
-        );
+        let moved = json!({
+            "mm": rounded(moved.mm),
+            "deg": rounded(moved.deg),
+            "along_mm": moved.along_mm.map(rounded),
+            "height_mm": rounded(moved.height_mm),
+            "turn_deg": rounded(moved.turn_deg),
+            "tilt_deg": rounded(moved.tilt_deg),
+        });
+        fields.insert("moved".to_owned(), moved);
     }
     fields
 }
@@ -190,9 +177,8 @@ fn seen_fields(seen: &SheetObservation) -> serde_json::Map<String, Value> {
 /// journal of its last drawing, and of a running drawing only the part that is certain.
 fn ink(order: &ToolContext<'_>, seat: &AttachedArm, scene: &Scene) -> Vec<Vec<[f64; 2]>> {
     if let Some(studio) = &seat.studio {
-        let laid = seat
-            .placed_scene()
-            .is_some_and(|laid| laid.name == scene.name);
+        let laid = seat.placed_scene();
+        let laid = laid.is_some_and(|laid| laid.name == scene.name);
         let ink = laid.then(|| studio.ink()).into_iter().flatten();
         return ink.map(|(_, points_mm)| points_mm).collect();
     }
@@ -248,12 +234,9 @@ fn pieces(
         }
     }
     lines.push(now);
+    lines.retain(|line| line.len() > 1);
     let line = |points_px| PixelLine { points_px, colour };
-    lines
-        .into_iter()
-        .filter(|line| line.len() > 1)
-        .map(line)
-        .collect()
+    lines.into_iter().map(line).collect()
 }
 
 /// The same line with points no further apart than a piece.
@@ -278,12 +261,9 @@ fn finer(points_mm: &[[f64; 2]]) -> impl Iterator<Item = [f64; 2]> {
 impl CameraReport {
     /// Pictures and camera files, written with the picture of the sheet; the paths of all.
     pub(super) fn write(&self, order: &ToolContext<'_>, sheet: Option<&[u8]>) -> Vec<String> {
-        let own = self
-            .files
-            .iter()
-            .map(|(name, bytes)| (name.as_str(), Some(bytes.as_slice())));
-        let all: Vec<(&str, Option<&[u8]>)> =
-            std::iter::once(("sheet.png", sheet)).chain(own).collect();
+        let mut all = vec![("sheet.png", sheet)];
+        let own = self.files.iter();
+        all.extend(own.map(|(name, bytes)| (name.as_str(), Some(bytes.as_slice()))));
         pictures::write_seen(order.node, &all)
     }
 }

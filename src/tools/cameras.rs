@@ -148,10 +148,8 @@ impl Node {
         })?;
         let watcher = chosen(self.cameras_of(seat), camera)?;
         let store = CalibrationStore::of_state(&self.state);
-        let look = watcher
-            .capture(seat, Some(Arc::clone(&found)), store)
-            .await?;
-        look.camera_glimpse(&found)
+        let look = watcher.capture(seat, Some(Arc::clone(&found)), store);
+        look.await?.camera_glimpse(&found)
     }
 }
 
@@ -214,7 +212,7 @@ impl NodeCamera {
                     sheet: None,
                 }
             }
-            None => Arc::clone(&self).rendered(seat, scene.clone()).await?,
+            None => self.rendered(seat, scene.clone()).await?,
         };
         // Tags are looked for beside the node's other work.
         let read = tokio::task::spawn_blocking(move || {
@@ -226,7 +224,7 @@ impl NodeCamera {
     }
 
     async fn rendered(
-        self: Arc<Self>,
+        &self,
         seat: &Arc<AttachedArm>,
         scene: Option<Arc<Scene>>,
     ) -> Result<CameraCapture, Refusal> {
@@ -237,20 +235,18 @@ impl NodeCamera {
         };
         let scene =
             scene.ok_or_else(|| wrong(&"it is simulated, and no scene says what lies there"))?;
-        let (seat, watcher) = (Arc::clone(seat), Arc::clone(&self));
+        let (seat, lens) = (Arc::clone(seat), self.lens());
+        let seed = self.looks.fetch_add(1, Ordering::Relaxed);
         let render = move || {
             let studio = seat.studio.as_ref();
             let studio = studio.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
-            let eye = PlacedCamera {
-                lens: watcher.lens(),
-                stands: stands(&simulated),
-            };
+            let stands = stands(&simulated);
             let exposure = RenderExposure {
                 light: simulated.light,
                 noise_grey: simulated.noise_grey,
-                seed: watcher.looks.fetch_add(1, Ordering::Relaxed),
+                seed,
             };
-            studio.picture(&scene, &eye, &exposure)
+            studio.picture(&scene, &PlacedCamera { lens, stands }, &exposure)
         };
         let rendered = tokio::task::spawn_blocking(render).await;
         let rendered = rendered.unwrap_or_else(|_| Err(refusal!("it could not be rendered")));
@@ -285,8 +281,7 @@ impl NodeCamera {
     ) -> Option<Result<SheetObservation, VisionError>> {
         let fiducials = scene.fiducials.as_ref()?;
         self.entry.focal_px?;
-        let lens = self.lens();
-        Some(self.sheet(frame, scene, fiducials, &lens, store))
+        Some(self.sheet(frame, scene, fiducials, store))
     }
 
     fn sheet(
@@ -294,9 +289,9 @@ impl NodeCamera {
         frame: &ImageFrame,
         scene: &Scene,
         fiducials: &SheetFiducials,
-        lens: &LensModel,
         store: &CalibrationStore,
     ) -> Result<SheetObservation, VisionError> {
+        let lens = self.lens();
         if frame.size_px() != lens.size_px {
             return Err(VisionError::Size {
                 got: frame.size_px(),
@@ -305,11 +300,9 @@ impl NodeCamera {
         }
         let (layout, size_mm) = (&fiducials.layout, scene.surface.size_mm());
         let seen = find(frame, layout.family)?;
-        let sighting = locate(&seen, layout, lens, size_mm)?;
-        let eye = self.accepted_pose(store).map(|stands| PlacedCamera {
-            lens: *lens,
-            stands,
-        });
+        let sighting = locate(&seen, layout, &lens, size_mm)?;
+        let eye = self.accepted_pose(store);
+        let eye = eye.map(|stands| PlacedCamera { lens, stands });
         let taught = scene.surface.flat_pose();
         let lies = eye.as_ref().ok().zip(taught).map(|(eye, taught)| {
             let lies = eye.stands * sighting.sheet;
@@ -317,7 +310,7 @@ impl NodeCamera {
         });
         Ok(SheetObservation {
             sighting,
-            lens: *lens,
+            lens,
             eye,
             lies,
         })
@@ -354,16 +347,15 @@ impl CameraCapture {
     fn camera_glimpse(&self, scene: &Scene) -> Result<TagObservation, Refusal> {
         let name = &self.camera;
         let seen = match &self.sheet {
-            None if scene.fiducials.is_none() => {
-                return Err(refusal!(
-                    "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
-                    scene.name
-                ));
-            }
-            None => return Err(refusal!("camera {name} {NO_FOCAL}")),
-            Some(Err(error)) => return Err(refusal!("camera {name}: {error}")),
-            Some(Ok(seen)) => seen,
-        };
+            None if scene.fiducials.is_none() => Err(refusal!(
+                "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
+                scene.name
+            )),
+            None => Err(refusal!("camera {name} {NO_FOCAL}")),
+            Some(seen) => seen
+                .as_ref()
+                .map_err(|error| refusal!("camera {name}: {error}")),
+        }?;
         let taught = scene.surface.flat_pose();
         let taught = taught.ok_or_else(|| refusal!("a camera finds flat sheets alone"))?;
         Ok(self.glimpse(seen, &(taught * seen.sighting.sheet.inverse())))
@@ -391,24 +383,22 @@ impl CameraCapture {
     /// Returns the evidence of the picture for the sheet's place.
     pub(super) fn evidence(&self, fiducials: &SheetFiducials) -> SheetEvidence {
         let name = &self.camera;
-        if self.is_old() {
-            return SheetEvidence::Nothing(format!(
+        let why = match &self.sheet {
+            _ if self.is_old() => format!(
                 "camera {name}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
                 self.age.as_secs_f64()
-            ));
-        }
-        let seen = match &self.sheet {
-            None => return SheetEvidence::Nothing(format!("camera {name} {NO_FOCAL}")),
-            Some(Err(error)) => return SheetEvidence::Nothing(format!("camera {name}: {error}")),
-            Some(Ok(seen)) => seen,
+            ),
+            None => format!("camera {name} {NO_FOCAL}"),
+            Some(Err(error)) => format!("camera {name}: {error}"),
+            Some(Ok(seen)) => match (&seen.eye, &seen.lies) {
+                (Err(why), _) => why.to_string(),
+                (Ok(_), None) => format!("camera {name}: the sheet is not flat"),
+                (Ok(_), Some((_, moved))) => {
+                    return self.judged(moved, seen.sighting.sigma_mm, fiducials);
+                }
+            },
         };
-        match (&seen.eye, &seen.lies) {
-            (Err(why), _) => SheetEvidence::Nothing(why.to_string()),
-            (Ok(_), None) => {
-                SheetEvidence::Nothing(format!("camera {name}: the sheet is not flat"))
-            }
-            (Ok(_), Some((_, moved))) => self.judged(moved, seen.sighting.sigma_mm, fiducials),
-        }
+        SheetEvidence::Nothing(why)
     }
 
     fn judged(
@@ -445,10 +435,9 @@ fn stands(simulated: &SimulatedCameraEntry) -> Isometry3<f64> {
     let towards = Point3::from(simulated.looks_at_m) - at;
     let z = towards.try_normalize(1e-9).unwrap_or_else(|| -Vector3::z());
     // Straight down, the top of its pictures is where the arm reaches.
-    let up = if z.z.abs() > 0.999 {
-        -Vector3::y()
-    } else {
-        Vector3::z()
+    let up = match z.z.abs() > 0.999 {
+        true => -Vector3::y(),
+        false => Vector3::z(),
     };
     let x = z.cross(&up).normalize();
     pose(&at, &x, &z)

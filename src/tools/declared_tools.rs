@@ -1,11 +1,12 @@
 //! Tools that the node file declares: checked once, when the node is opened, and made entries of the catalogue.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::dispatch::tools_of;
 use super::tool_shape::shape;
-use args::name::NameResolution;
 use args::{
     self, ArgumentShape, DeclaredUnit, ForgivenessProfile, ReaderPolicy, ReceivedArguments,
     RepairClass,
@@ -75,19 +76,15 @@ impl DeclaredTools {
     /// # Errors
     /// Everything that is wrong with them, each with its line.
     pub fn from_file(file: &NodeFile, here: &KnownNames) -> Result<Self, FileError> {
-        let (tools, deeds_of_sets) = toolsets(file);
+        let (tools, mut deeds) = toolsets(file);
         let mut declared = DeclarationChecker {
             here,
             problems: Vec::new(),
             tools,
         };
-        let of_sets: Vec<Option<DeclaredAction>> = deeds_of_sets.into_iter().map(Some).collect();
-        let own: Vec<Option<DeclaredAction>> = file
-            .tools
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| declared.tool(entry, &format!("tools[{index}]")))
-            .collect();
+        for (index, entry) in file.tools.iter().enumerate() {
+            deeds.extend(declared.tool(entry, &format!("tools[{index}]")));
+        }
         let unknown = super::tool_filter::problems(file, &declared.tools);
         declared.problems.extend(unknown);
         let (reworded, problems) = super::reword::reworded(file, here);
@@ -97,7 +94,7 @@ impl DeclaredTools {
         }
         Ok(Self {
             tools: declared.tools.into(),
-            deeds: of_sets.into_iter().chain(own).flatten().collect(),
+            deeds: deeds.into(),
             reworded: reworded.into(),
         })
     }
@@ -111,12 +108,9 @@ impl DeclaredTools {
     /// Says which names are too long for clients that put the server's before them and allow 60 letters in all.
     #[must_use]
     pub fn long_names(&self) -> Option<String> {
-        let long = |tool: &&ToolDefinition| tool.name.len() > PREFIXED_CHARS_MAX;
-        let names: Vec<&str> = self
-            .tools
-            .iter()
-            .filter(long)
-            .map(|tool| &*tool.name)
+        let names = self.tools.iter().map(|tool| tool.name.as_str());
+        let names: Vec<&str> = names
+            .filter(|name| name.len() > PREFIXED_CHARS_MAX)
             .collect();
         (!names.is_empty()).then(|| {
             format!(
@@ -236,21 +230,11 @@ impl DeclarationChecker<'_> {
 
     /// Form aside, a name belongs to one tool.
     fn name(&mut self, entry: &ToolEntry, path: &str) {
-        let all = || TOOLS.iter().chain(&self.tools);
-        let (names, tools): (Vec<&str>, Vec<&ToolDefinition>) = all()
-            .flat_map(|tool| tool.names().map(move |name| (name, tool)))
-            .unzip();
-        let taken = match args::name::resolve(&entry.name, &names) {
-            NameResolution::Resolved { index, .. } => {
-                tools.get(index).map(|tool| tool.name.clone())
-            }
-            NameResolution::Ambiguous { among } => among.first().cloned(),
-            NameResolution::Unknown { .. } => None,
-        };
-        if let Some(taken) = taken {
+        let taken = tools_of(&entry.name, TOOLS.iter().chain(&self.tools));
+        if let Some(taken) = taken.first() {
             let what = format!(
-                "`{}` is a name of the tool `{taken}`; declare yours under another",
-                entry.name
+                "`{}` is a name of the tool `{}`; declare yours under another",
+                entry.name, taken.name
             );
             self.say(format!("{path}.name"), what);
         }
@@ -272,35 +256,30 @@ impl DeclarationChecker<'_> {
             return self.step(&step, path).map(DeclaredAction::Calls);
         }
         let steps = entry.sequence.as_ref()?;
-        let made: Vec<Option<DeclaredStep>> = steps
-            .iter()
-            .enumerate()
+        let made = steps.iter().enumerate();
+        let made: Vec<Option<DeclaredStep>> = made
             .map(|(index, step)| self.step(step, &format!("{path}.sequence[{index}]")))
             .collect();
-        let made: Vec<DeclaredStep> = made.into_iter().collect::<Option<_>>()?;
+        let made = made.into_iter().collect::<Option<Vec<_>>>()?;
         self.stop_stands_last(&made, entry, path);
         Some(DeclaredAction::Sequence(made))
     }
 
     /// After a stop motion is for a new decision, not for the rest of a list.
     fn stop_stands_last(&mut self, steps: &[DeclaredStep], entry: &ToolEntry, path: &str) {
-        let before_last = steps.iter().rev().skip(1).rev();
-        for (index, step) in before_last.enumerate() {
-            if step.tool.effect == ToolEffect::Stops {
-                let what = format!(
-                    "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
-                    entry.name, step.tool.name
-                );
-                self.say(format!("{path}.sequence[{index}].calls"), what);
-            }
+        let before_last = steps.iter().enumerate().take(steps.len().saturating_sub(1));
+        for (index, step) in before_last.filter(|(_, step)| step.tool.effect == ToolEffect::Stops) {
+            let what = format!(
+                "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
+                entry.name, step.tool.name
+            );
+            self.say(format!("{path}.sequence[{index}].calls"), what);
         }
     }
 
     fn step(&mut self, entry: &StepEntry, path: &str) -> Option<DeclaredStep> {
-        let found = TOOLS
-            .iter()
-            .find(|tool| tool.names().any(|name| name == entry.calls));
-        let Some(tool) = found else {
+        let is_called = |tool: &&ToolDefinition| tool.names().any(|name| name == entry.calls);
+        let Some(tool) = TOOLS.iter().find(is_called) else {
             let names = TOOLS.iter().map(|tool| tool.name.as_str());
             let what = format!(
                 "there is no built-in tool `{}`; nearest first: {}",
@@ -357,14 +336,8 @@ impl DeclarationChecker<'_> {
         path: &str,
     ) -> Option<ToolParameter> {
         let mut kind = self.kind(argument, path);
-        let steps = match deed {
-            DeclaredAction::Abroad { .. } | DeclaredAction::Helps | DeclaredAction::Recordings => {
-                None
-            }
-            DeclaredAction::Calls(step) => Some(std::slice::from_ref(step)),
-            DeclaredAction::Sequence(steps) => Some(steps.as_slice()),
-        };
-        if let Some(steps) = steps {
+        let steps = deed.steps();
+        if !steps.is_empty() {
             let inner = self.inner(entry, argument, steps, path)?;
             if inner.kind.json_type() != kind.json_type() {
                 let what = format!(
@@ -403,23 +376,15 @@ impl DeclarationChecker<'_> {
         if let Some(found) = taking.and_then(|step| parameter(step.tool, name)) {
             return Some(found.clone());
         }
-        let fixed = steps
-            .iter()
-            .any(|step| parameter(step.tool, name).is_some());
-        let what = if fixed {
-            format!(
-                "argument `{name}` of tool `{}` is fixed already",
-                entry.name
-            )
+        let (mut all, tool) = (steps.iter(), &entry.name);
+        let what = if all.any(|step| parameter(step.tool, name).is_some()) {
+            format!("argument `{name}` of tool `{tool}` is fixed already")
         } else {
             let known = steps.iter().flat_map(|step| &step.tool.parameters);
-            let mut known: Vec<&str> = known.map(|one| one.name.as_str()).collect();
-            known.sort_unstable();
-            known.dedup();
+            let known: BTreeSet<&str> = known.map(|one| one.name.as_str()).collect();
+            let nearest = args::nearest(name, known).join(", ");
             format!(
-                "no built-in tool of `{}` takes an argument `{name}`; nearest first: {}",
-                entry.name,
-                args::nearest(name, known).join(", ")
+                "no built-in tool of `{tool}` takes an argument `{name}`; nearest first: {nearest}"
             )
         };
         self.say(format!("{path}.name"), what);
@@ -428,10 +393,8 @@ impl DeclarationChecker<'_> {
 
     fn kind(&mut self, argument: &ArgumentEntry, path: &str) -> ParameterKind {
         let unit = argument.unit.clone();
-        if let Some(name) = unit
-            .as_ref()
-            .filter(|name| DeclaredUnit::named(name).is_none())
-        {
+        let is_unknown = |name: &&String| DeclaredUnit::named(name).is_none();
+        if let Some(name) = unit.as_ref().filter(is_unknown) {
             let what = format!(
                 "argument `{}`: the unit `{name}` is unknown; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
                 argument.name
@@ -460,12 +423,9 @@ fn parameter<'a>(tool: &'a ToolDefinition, name: &str) -> Option<&'a ToolParamet
 fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value, Refusal> {
     let policy = ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded);
     let sent = Map::from_iter([(name.to_owned(), value.clone())]);
-    let reading = args::read(
-        shape,
-        &policy,
-        ReceivedArguments::Value(Value::Object(sent)),
-    )
-    .map_err(|complaints| Refusal::new(complaints.to_string()))?;
+    let sent = ReceivedArguments::Value(Value::Object(sent));
+    let reading = args::read(shape, &policy, sent);
+    let reading = reading.map_err(|complaints| refusal!("{complaints}"))?;
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
         _ => Err(refusal!("{name}: {value} says nothing; leave it out")),
@@ -519,9 +479,6 @@ fn card(
     }
 }
 
-/// The kind of a step's parameter, where a tool takes it.
-type StepParameterKind<'a> = &'a dyn Fn(&DeclaredStep, &ToolParameter) -> Option<ParameterKind>;
-
 /// Returns the parameters beside the declared ones. If none are declared, those that the steps take; also each fixed
 /// parameter with its single value, so that a caller who passes a different value gets an error.
 fn unlisted(
@@ -529,35 +486,28 @@ fn unlisted(
     listed: &[ToolParameter],
     steps: &[DeclaredStep],
 ) -> Vec<ToolParameter> {
+    let all = steps.iter();
+    let all = all.flat_map(|step| step.tool.parameters.iter().map(move |one| (step, one)));
+    let passed = all.clone().filter(|(step, one)| step.takes(&one.name));
+    let passed = passed.filter(|_| entry.arguments.is_none());
+    let passed = passed.map(|(_, one)| (one, one.kind.clone()));
+    let fixed = all.filter_map(|(step, one)| {
+        let text = match step.fixed.get(&one.name)? {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
+        };
+        Some((one, ParameterKind::Choice(vec![text])))
+    });
     let mut found: Vec<ToolParameter> = Vec::new();
-    let passed = |step: &DeclaredStep, one: &ToolParameter| {
-        let is_passed = entry.arguments.is_none() && step.takes(&one.name);
-        is_passed.then(|| one.kind.clone())
-    };
-    let fixed = |step: &DeclaredStep, one: &ToolParameter| {
-        let value = step.fixed.get(&one.name)?;
-        let text = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        Some(ParameterKind::Choice(vec![text]))
-    };
-    let kinds: [StepParameterKind<'_>; 2] = [&passed, &fixed];
-    for kind in kinds {
-        for step in steps {
-            for one in &step.tool.parameters {
-                let is_known = listed
-                    .iter()
-                    .chain(&found)
-                    .any(|known| known.name == one.name);
-                if let Some(kind) = kind(step, one).filter(|_| !is_known) {
-                    found.push(ToolParameter {
-                        kind,
-                        required: false,
-                        default: None,
-                        ..one.clone()
-                    });
-                }
-            }
+    for (one, kind) in passed.chain(fixed) {
+        let mut known = listed.iter().chain(&found);
+        if known.all(|known| known.name != one.name) {
+            found.push(ToolParameter {
+                kind,
+                required: false,
+                default: None,
+                ..one.clone()
+            });
         }
     }
     found
@@ -601,14 +551,11 @@ impl DeclaredAction {
                 ResultFieldKind::Objects,
                 "per step its tool, what was understood and what came of it",
             )],
-            Self::Abroad { .. } => vec![
-                field("server", ResultFieldKind::Text, "which server answered"),
-                field(
-                    "result",
-                    ResultFieldKind::Object,
-                    "what it answered, as data",
-                ),
-            ],
+            Self::Abroad { .. } => {
+                let answer = "what it answered, as data";
+                let server = field("server", ResultFieldKind::Text, "which server answered");
+                vec![server, field("result", ResultFieldKind::Object, answer)]
+            }
             Self::Helps | Self::Recordings => Vec::new(),
         }
     }

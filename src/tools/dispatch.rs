@@ -30,6 +30,9 @@ use scene::{Scene, SceneLibrary};
 
 pub(super) use args::RefusalMemory;
 
+/// Said with every result of a node that reads leniently though its arm is real.
+const DARING: &str = "this node reads leniently though its arm is real (forgiveness = \"lenient\")";
+
 /// A call as it came.
 #[derive(Clone, Debug)]
 pub struct ToolRequest {
@@ -210,11 +213,8 @@ impl Node {
             return reply::understood(*reply, &reading);
         }
         // A declared tool takes no arm itself: its steps do.
-        let taken = match order.lease(if self.is_declared(tool) {
-            ToolEffect::Reads
-        } else {
-            tool.effect
-        }) {
+        let moves = tool.effect == ToolEffect::Moves && !self.is_declared(tool);
+        let taken = match order.lease(moves) {
             Ok(taken) => taken,
             Err(reply) => return reply::understood(*reply, &reading),
         };
@@ -230,12 +230,9 @@ impl Node {
         let reply = reply.unwrap_or_else(|refused| *refused);
         access::release_if_unmoved(taken, &reply);
         let reply = reply::understood(reply, &reading);
-        if self.is_daring() {
-            reply.hint(
-                "this node reads leniently though its arm is real (forgiveness = \"lenient\")",
-            )
-        } else {
-            reply
+        match self.is_daring() {
+            true => reply.hint(DARING),
+            false => reply,
         }
     }
 
@@ -263,17 +260,14 @@ impl Node {
         if self.declared.is_unread(&tool.name) {
             return args::pass_on(&request.arguments);
         }
-        let shape = match &request.hop {
-            None => self.shape(tool),
-            Some(hop) => {
-                let mut here = self.all_names();
-                // Other nodes call this one what their files say.
-                here.nodes.push(hop.called.clone());
-                here.everywhere.push(hop.called.clone());
-                Arc::new(shape(tool, &here))
-            }
+        let Some(hop) = &request.hop else {
+            return args::read(&self.shape(tool), policy, request.arguments.clone());
         };
-        args::read(&shape, policy, request.arguments.clone())
+        let mut here = self.all_names();
+        // Other nodes call this one what their files say.
+        here.nodes.push(hop.called.clone());
+        here.everywhere.push(hop.called.clone());
+        args::read(&shape(tool, &here), policy, request.arguments.clone())
     }
 
     pub(super) fn judged(
@@ -313,8 +307,8 @@ impl Node {
 
     fn policy(&self, tool: &ToolDefinition) -> ReaderPolicy {
         let only_default = |seat: &Arc<AttachedArm>| {
-            seat.permits()
-                .is_only_enabled("default", seat.motion.clock().now())
+            let now = seat.motion.clock().now();
+            seat.permits().is_only_enabled("default", now)
         };
         // Which scene a declared tool means, or whether it means one, its own name says.
         ReaderPolicy {
@@ -332,11 +326,7 @@ impl ToolContext<'_> {
 
     /// A truth, as understood.
     pub(super) fn is(&self, name: &str) -> bool {
-        self.reading
-            .understood
-            .get(name)
-            .and_then(Value::as_bool)
-            .unwrap_or(false)
+        self.reading.understood.get(name) == Some(&Value::Bool(true))
     }
 
     /// The arm that is meant.
@@ -452,19 +442,29 @@ pub(super) fn resolve<'a>(
     if let Some(tool) = all().find(exactly) {
         return Some(tool);
     }
-    let (names, tools): (Vec<&str>, Vec<&ToolDefinition>) = all()
+    // `e_stop` and `estop` differ in form only, and are one tool.
+    match tools_of(name, all()).as_slice() {
+        [tool] => Some(tool),
+        _ => None,
+    }
+}
+
+/// Returns every tool that has a name, form aside.
+pub(super) fn tools_of<'a>(
+    name: &str,
+    all: impl Iterator<Item = &'a ToolDefinition> + Clone,
+) -> Vec<&'a ToolDefinition> {
+    let named = all.clone();
+    let (names, tools): (Vec<&str>, Vec<&ToolDefinition>) = named
         .flat_map(|tool| tool.names().map(move |name| (name, tool)))
         .unzip();
     match args::name::resolve(name, &names) {
-        NameResolution::Resolved { index, .. } => tools.get(index).copied(),
-        // `e_stop` and `estop` differ in form only, and are one tool.
+        NameResolution::Resolved { index, .. } => tools.get(index).copied().into_iter().collect(),
         NameResolution::Ambiguous { among } => {
-            let mut meant =
-                all().filter(|tool| tool.names().any(|name| among.iter().any(|one| one == name)));
-            let first = meant.next()?;
-            meant.next().is_none().then_some(first)
+            let is_one = |name: &str| among.iter().any(|one| one == name);
+            all.filter(|tool| tool.names().any(is_one)).collect()
         }
-        NameResolution::Unknown { .. } => None,
+        NameResolution::Unknown { .. } => Vec::new(),
     }
 }
 
@@ -483,8 +483,8 @@ pub(super) fn refused_arguments(
     }
     told.extend(corrected.as_ref().map(|call| corrected_words(tool, call)));
     told.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
-    let needless = refusal.repairs.iter();
-    let needless = needless.filter(|repair| repair.why.contains("do not send "));
+    let repairs = refusal.repairs.iter();
+    let needless = repairs.filter(|repair| repair.why.contains("do not send "));
     told.extend(needless.map(|repair| format!("do not send {}", repair.field)));
     if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {
         told.push(format!("send {}", tool.minimal(here)));
@@ -495,7 +495,7 @@ pub(super) fn refused_arguments(
         .with("understood", &refusal.good)
         .with("moved", false);
     match corrected {
-        Some(call) => with_corrected_call(reply, tool, &call),
+        Some(call) => with_corrected_call(reply, &tool.name, &call),
         None => reply,
     }
 }
@@ -506,9 +506,7 @@ pub(super) fn corrected_words(tool: &ToolDefinition, call: &Value) -> String {
 }
 
 /// Returns an answer with a call that is offered.
-pub(super) fn with_corrected_call(reply: Reply, tool: &ToolDefinition, call: &Value) -> Reply {
-    reply.with(
-        "corrected_call",
-        json!({"tool": tool.name, "arguments": call}),
-    )
+pub(super) fn with_corrected_call(reply: Reply, tool: &str, call: &Value) -> Reply {
+    let call = json!({"tool": tool, "arguments": call});
+    reply.with_value("corrected_call", call)
 }

@@ -17,7 +17,7 @@ use super::stroke_joining::StrokeJoining;
 use super::{AttachedArm, Node, RemoteCallWatch, motion_job, pictures};
 use call::Refusal;
 use plan::PlanObserver;
-use scene::{DesignOverflow, DesignPlacement, DesignReplacement, Scene, SheetStroke, SizeSource};
+use scene::{DesignOverflow, DesignReplacement, Scene, SheetStroke, SizeSource};
 
 /// Plans that look for the largest size that can be drawn: each halves the span.
 const SIZE_TRIALS: usize = 6;
@@ -95,36 +95,32 @@ impl DrawingOffer {
         let start = motion_job::measured(&seat)?.position_rad;
         let planned = drawing.scope.scene(&scene);
         let strokes = planned.strokes.clone();
-        let resize = order
-            .design
-            .clone()
-            .map(|design| (Arc::clone(node), order.clone(), design));
+        let resize = order.design.clone();
+        let resize = resize.map(|design| (Arc::clone(node), order.clone(), design));
         let watch = RemoteCallWatch::unobserved();
         let previewed = motion_job::preview(&seat, &watch, move |watch| {
             let preview = DrawingPreview::new(&planned, &start, watch)?;
-            let fits_mm = match (preview.refusals.is_empty(), &resize) {
-                (false, Some((node, order, design))) => {
-                    largest_drawn_mm(node, order, design, &planned, watch)
-                }
-                _ => None,
-            };
+            let resize = resize.filter(|_| !preview.refusals.is_empty());
+            let fits_mm = resize.and_then(|(node, order, design)| {
+                largest_drawn_mm(&node, &order, &design, &planned, watch)
+            });
             Ok((preview, fits_mm))
         });
-        let previewed = previewed.await.map_err(motion_job::JobError::into_refusal);
-        let (preview, fits_mm) = previewed?;
+        let previewed = previewed.await;
+        let (preview, fits_mm) = previewed.map_err(motion_job::JobError::into_refusal)?;
+        let (past, hindrance) = (&drawing.past, hindrance(node, &drawing, order.again));
+        let resumes = past
+            .as_ref()
+            .map(|past| format!("{}: {}", past.id, past.summary()));
         let shown = Self {
-            resumes: drawing
-                .past
-                .as_ref()
-                .map(|past| format!("{}: {}", past.id, past.summary())),
-            hindrance: hindrance(node, &drawing, order.again),
+            resumes,
+            hindrance,
             fits_mm,
             ..Self::of_arm(node, &seat)
         };
-        let mut shown = shown
-            .with_scene(&scene, &strokes)
-            .with_preview(&scene, &preview);
-        if drawing.past.is_none() {
+        let shown = shown.with_scene(&scene, &strokes);
+        let mut shown = shown.with_preview(&scene, &preview);
+        if past.is_none() {
             let displaced = DisplacedDrawing::of(node, &seat);
             shown.notes.extend(displaced.map(|left| left.warning()));
         }
@@ -193,8 +189,7 @@ impl DrawingOffer {
             self.duration_s = rounded(plan.report.duration_s);
             self.dips = plan.report.dips;
             self.margin_least_deg = rounded(plan.report.margin_least_deg);
-            self.margin_least_joint
-                .clone_from(&plan.report.margin_least_joint);
+            self.margin_least_joint = plan.report.margin_least_joint.clone();
         }
         self.refusals = refusal_groups(&preview.refusals);
         self.sheet = OfferedSheet::of_preview(&scene.page, preview);
@@ -218,15 +213,9 @@ fn largest_drawn_mm(
     watch: &dyn PlanObserver,
 ) -> Option<f64> {
     let is_drawn = |size_mm: f64| {
-        let placement = DesignPlacement {
-            size_mm: base::units::Finite::new(size_mm).ok(),
-            fits: false,
-            ..design.placement
-        };
-        let design = DesignReplacement {
-            placement,
-            ..design.clone()
-        };
+        let mut design = design.clone();
+        design.placement.size_mm = base::units::Finite::new(size_mm).ok();
+        design.placement.fits = false;
         let library = node.scenes.with_drawing(design);
         let scene = library.scene(&order.scene, order.overlay.as_deref()).ok();
         let preview =

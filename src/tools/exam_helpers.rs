@@ -71,16 +71,13 @@ pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Repl
         .with("code", "helper");
     };
     let given = order.reading.understood.clone();
-    let helped = helpers
-        .help(&tool.name, given, order.node.all_names())
-        .await;
+    let here = order.node.all_names();
+    let helped = helpers.help(&tool.name, given, here).await;
     let mut reply = if helped.is_failed {
         Reply::failed(helped.message).with("code", "helper")
     } else {
         Reply::done(helped.message)
     };
-    for (name, value) in helped.fields {
-        reply = reply.with_value(&name, value);
-    }
+    reply.structured.extend(helped.fields);
     reply
 }

@@ -81,12 +81,10 @@ impl fmt::Display for ArmSeparation {
                 "`{one}` and `{other}` are out of each other's reach: their bases stand {apart_m:.2} m apart, and they reach {:.2} m and {:.2} m",
                 reach_m[0], reach_m[1]
             ),
-            SeparationKind::OneAtATime(why) => {
-                write!(
-                    to,
-                    "`{one}` or `{other}`, one of them at a time, may be enabled: {why}"
-                )
-            }
+            SeparationKind::OneAtATime(why) => write!(
+                to,
+                "`{one}` or `{other}`, one of them at a time, may be enabled: {why}"
+            ),
         }
     }
 }
@@ -99,21 +97,17 @@ pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation
     let is_placed = |entry: &&&ArmEntry| entry.base_m.is_some();
     // Only where places are compared does it matter how far the arms reach: that reads every scene.
     let are_compared = arms.iter().filter(is_placed).count() > 1;
-    let reach_m: Vec<Option<f64>> = arms
-        .iter()
-        .map(|entry| reach_m(entry, library).filter(|_| are_compared))
-        .collect();
-    let all: Vec<_> = arms.iter().zip(&reach_m).collect();
-    let mut separations = Vec::new();
-    for (index, (one, one_m)) in all.iter().enumerate() {
-        for (other, other_m) in all.iter().skip(index + 1) {
-            separations.push(ArmSeparation {
-                arms: [one.name.clone(), other.name.clone()],
-                kind: separation([one, other], [**one_m, **other_m]),
-            });
-        }
-    }
-    separations
+    let reach_m = |entry| are_compared.then(|| reach_m(entry, library)).flatten();
+    let all: Vec<(&ArmEntry, Option<f64>)> =
+        arms.into_iter().map(|arm| (arm, reach_m(arm))).collect();
+    let later = |index: usize| all.iter().skip(index + 1);
+    let pairs = all.iter().enumerate();
+    let pairs = pairs.flat_map(|(index, one)| later(index).map(move |other| (one, other)));
+    let separations = pairs.map(|((one, one_m), (other, other_m))| ArmSeparation {
+        arms: [one.name.clone(), other.name.clone()],
+        kind: separation([one, other], [*one_m, *other_m]),
+    });
+    separations.collect()
 }
 
 /// Returns what keeps two arms apart that reach so far, where that is known.
@@ -129,12 +123,8 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
     let [Some(one_reach_m), Some(other_reach_m)] = reach_m else {
         return SeparationKind::OneAtATime("how far they reach is not known".to_owned());
     };
-    let square_m2: f64 = one_m
-        .iter()
-        .zip(other_m)
-        .map(|(a, b)| (a - b).powi(2))
-        .sum();
-    let apart_m = square_m2.sqrt();
+    let squares = one_m.iter().zip(other_m).map(|(a, b)| (a - b).powi(2));
+    let apart_m = squares.sum::<f64>().sqrt();
     let needed_m = one_reach_m + other_reach_m + SEPARATION_M;
     // So that no number at all is refused too.
     if apart_m >= needed_m {
@@ -153,20 +143,20 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
 /// A scene that cannot be read cannot be enabled either.
 fn reach_m(entry: &ArmEntry, library: &SceneLibrary) -> Option<f64> {
     let arm = library.arm(&entry.model).ok()?;
-    let scenes = scenes_of(&arm.file.name, library);
+    let scenes = scenes_of(&arm.file.name, &library.overlays(), library);
     let reaches = scenes.iter().map(|scene| scene.reach_m());
     Some(reaches.fold(arm.reach_m(), f64::max) + TOOL_GROWTH_M)
 }
 
-/// Returns every scene for an arm, with each overlay and without.
-fn scenes_of(model: &str, library: &SceneLibrary) -> Vec<Arc<Scene>> {
-    let overlays: Vec<String> = library.overlays();
+/// Returns every scene for an arm, with each of these overlays and without.
+fn scenes_of(model: &str, overlays: &[String], library: &SceneLibrary) -> Vec<Arc<Scene>> {
     let overlays = || std::iter::once(None).chain(overlays.iter().map(|name| Some(name.as_str())));
     let names = library.scenes_for(&[model]);
     let each = names
         .iter()
         .flat_map(|name| overlays().map(move |overlay| (name, overlay)));
-    each.filter_map(|(name, overlay)| library.scene(name, overlay).ok())
+    let scenes = each.filter_map(|(name, overlay)| library.scene(name, overlay).ok());
+    scenes
         .filter(|scene| scene.arm.file.name == model)
         .collect()
 }
@@ -180,20 +170,13 @@ pub(super) fn join(
     let separations = separations(file, library);
     let turn = Arc::new(Mutex::new(()));
     for seat in seats {
-        let mine = || {
-            separations
-                .iter()
-                .filter(|pair| pair.other(&seat.name).is_some())
-        };
-        let obstructions = mine()
-            .filter(|pair| pair.is_one_at_a_time())
-            .flat_map(|pair| {
-                let others = seats
-                    .iter()
-                    .filter(|other| pair.other(&seat.name) == Some(&other.name));
-                others.map(|other| obstruction(&seat.name, pair, other, library))
-            });
-        let reach_m = mine().filter_map(|pair| pair.reach_m(&seat.name)).next();
+        let exclusive = separations.iter().filter(|pair| pair.is_one_at_a_time());
+        let obstructions = exclusive.flat_map(|pair| {
+            let is_other = |other: &&Arc<AttachedArm>| pair.other(&seat.name) == Some(&other.name);
+            let others = seats.iter().filter(is_other);
+            others.map(|other| obstruction(&seat.name, pair, other, library))
+        });
+        let reach_m = separations.iter().find_map(|pair| pair.reach_m(&seat.name));
         let interlock = ArmInterlock::new(Arc::clone(&turn), obstructions.collect(), reach_m);
         seat.permits().interlock(interlock);
     }
@@ -220,14 +203,8 @@ fn obstruction(
     library: &SceneLibrary,
 ) -> ObstructionCheck {
     let model = &other.motion.arm().file.name;
-    let scenes = library.scenes_for(&[model.as_str()]);
-    let scenes = scenes
-        .iter()
-        .filter_map(|name| library.scene(name, None).ok());
-    let rests: Vec<JointVector> = scenes
-        .filter(|scene| scene.arm.file.name == *model)
-        .map(|scene| scene.rest_rad)
-        .collect();
+    let scenes = scenes_of(model, &[], library);
+    let rests: Vec<JointVector> = scenes.iter().map(|scene| scene.rest_rad).collect();
     let (arm, pair, name) = (arm.to_owned(), pair.to_string(), other.name.clone());
     let other: Weak<AttachedArm> = Arc::downgrade(other);
     Box::new(move || {
@@ -256,14 +233,11 @@ fn in_the_way(seat: &AttachedArm, rests: &[JointVector]) -> Option<String> {
     if seen.state.is_under_way() {
         return Some("its motion is still under way: `steadyhand stop` first".to_owned());
     }
-    let rests_at = |measured: &JointVector| {
-        let mut poses = rests.iter();
-        poses.any(|rest_rad| measured.distance_max(rest_rad) < AT_REST_RAD)
-    };
     let is_at_rest = seat.is_at_rest()
-        || seen
-            .measured
-            .is_some_and(|seen| rests_at(&seen.position_rad));
+        || seen.measured.is_some_and(|seen| {
+            let mut poses = rests.iter();
+            poses.any(|rest_rad| seen.position_rad.distance_max(rest_rad) < AT_REST_RAD)
+        });
     (seen.energised && !is_at_rest).then(|| {
         format!(
             "its torque is on and it does not stand at rest: enable it, and `steadyhand reset --arm {}` brings it there, then `steadyhand disable`; or `steadyhand torque-off` lets every arm drop",
@@ -296,9 +270,8 @@ impl Node {
         }
         let mut done: Vec<&str> = Vec::new();
         for seat in &seats {
-            let enabled = seat
-                .permits()
-                .enable(scene, seat.motion.clock().now(), for_);
+            let now = seat.motion.clock().now();
+            let enabled = seat.permits().enable(scene, now, for_);
             enabled.map_err(|denied| match done.as_slice() {
                 [] => refusal!("{denied}; nothing was enabled"),
                 done => refusal!("{denied}; enabled: {}", done.join(", ")),
@@ -337,12 +310,8 @@ impl Node {
         let by_word = |pair: &&ArmSeparation| {
             pair.other(&seat.name).is_some() && matches!(pair.kind, SeparationKind::ByWord(_))
         };
-        let words: Vec<String> = self
-            .separations
-            .iter()
-            .filter(by_word)
-            .map(ToString::to_string)
-            .collect();
+        let pairs = self.separations.iter().filter(by_word);
+        let words: Vec<String> = pairs.map(ToString::to_string).collect();
         (!words.is_empty()).then(|| words.join("; "))
     }
 
@@ -356,9 +325,8 @@ impl Node {
             .separations
             .iter()
             .filter(|pair| pair.is_one_at_a_time());
-        let others: Vec<&str> = exclusive
-            .filter_map(|pair| pair.other(&seat.name))
-            .collect();
+        let others = exclusive.filter_map(|pair| pair.other(&seat.name));
+        let others: Vec<&str> = others.collect();
         if !others.is_empty() {
             said.insert("one_at_a_time_with".to_owned(), json!(others));
         }

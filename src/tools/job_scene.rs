@@ -13,18 +13,13 @@ use scene::{DesignReplacement, Scene, SceneLibrary};
 /// # Errors
 /// Why it cannot be built, or that something it depends on was changed: file, overlay, design, arm or calibration.
 pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Arc<Scene>, Refusal> {
-    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
-    let scene = if past.drawing.is_empty() {
-        library.scene(&past.scene, overlay)
-    } else {
-        let design = kept_design(state, past)?;
-        let library = match past.is_drawing_of_caller {
-            true => library.with_design_of_caller(design),
-            false => library.with_drawing(design),
-        };
-        library.scene(&past.scene, overlay)
+    let with_drawing = match (past.drawing.as_str(), past.is_drawing_of_caller) {
+        ("", _) => None,
+        (_, true) => Some(library.with_design_of_caller(kept_design(state, past)?)),
+        (_, false) => Some(library.with_drawing(kept_design(state, past)?)),
     };
-    let scene = scene?;
+    let library = with_drawing.as_ref().unwrap_or(library);
+    let scene = library.scene(&past.scene, past.overlay())?;
     if scene.revision.hex() == past.revision {
         return Ok(scene);
     }
@@ -37,37 +32,33 @@ pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Ar
 }
 
 fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, Refusal> {
-    let text = job::kept_design(state, &past.id);
-    let text =
-        text.map_err(|error| refusal!("its drawing {} was not kept: {error}", past.drawing))?;
-    let drawing = JournalDrawing {
-        label: past.drawing.clone(),
-        design: text,
-        words: None,
-        origin: origin(past),
-    };
+    let name = &past.drawing;
+    let kept = journal_drawing(state, past);
+    let kept = kept.map_err(|error| refusal!("its drawing {name} was not kept: {error}"))?;
     // The revision of a canvas does not cover it.
-    if drawing.hash_hex() != past.design_hash {
-        return Err(refusal!(
-            "its drawing {} is not what was kept",
-            past.drawing
-        ));
+    if kept.hash_hex() != past.design_hash {
+        return Err(refusal!("its drawing {name} is not what was kept"));
     }
-    DesignReplacement::from_toml(&format!("design of {}", past.id), &drawing.design)
-        .map_err(|error| refusal!("its drawing {} cannot be read: {error}", past.drawing))
+    DesignReplacement::from_toml(&format!("design of {}", past.id), &kept.design)
+        .map_err(|error| refusal!("its drawing {name} cannot be read: {error}"))
+}
+
+fn journal_drawing(state: &Path, past: &PastJob) -> std::io::Result<JournalDrawing> {
+    Ok(JournalDrawing {
+        label: past.drawing.clone(),
+        design: job::kept_design(state, &past.id)?,
+        words: None,
+        origin: match past.is_drawing_of_caller {
+            true => DrawingOrigin::Caller,
+            false => DrawingOrigin::Operator,
+        },
+    })
 }
 
 /// Returns the drawing of an earlier job, for the journal of one that goes on with it.
 pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing> {
-    let design = job::kept_design(&node.state, &past.id).ok()?;
-    let label = past.drawing.clone();
-    let origin = origin(past);
-    (!label.is_empty()).then_some(JournalDrawing {
-        label,
-        design,
-        words: None,
-        origin,
-    })
+    let kept = journal_drawing(&node.state, past).ok()?;
+    (!kept.label.is_empty()).then_some(kept)
 }
 
 /// Returns the drawing in whose scene the arm moved last, if a job begins in that same scene, as `reset` and parking do: without
@@ -81,11 +72,4 @@ pub(super) fn drawing_of_last_job(node: &Node, accepted: &AcceptedJob) -> Option
     (is_same && !past.is_drawing_of_caller)
         .then(|| kept_drawing(node, &past))
         .flatten()
-}
-
-const fn origin(past: &PastJob) -> DrawingOrigin {
-    match past.is_drawing_of_caller {
-        true => DrawingOrigin::Caller,
-        false => DrawingOrigin::Operator,
-    }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
+use nalgebra::Point3;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -534,32 +535,23 @@ async fn run_job(errand: JobContext, work: JobWork) {
         Err(_) => {
             // Whatever failed, the arm must not go on alone.
             seat.motion.stop(ActorRank::Node, false);
-            (
-                "faulted",
-                Reply::failed("the node failed while the job ran; the arm was told to stop")
-                    .with("moved", "unknown"),
-            )
+            let why = "the node failed while the job ran; the arm was told to stop";
+            ("faulted", Reply::failed(why).with("moved", "unknown"))
         }
     };
-    let reply = if job.has_moved() {
-        instead_of_nothing_moved(reply, MOVED_BEFORE)
-    } else {
-        reply
+    let reply = match job.has_moved() {
+        true => instead_of_nothing_moved(reply, MOVED_BEFORE),
+        false => reply,
     };
-    let card = job.card();
-    let reply = seat.told_for_whom(seat.told_who_left(reply, &card.id));
-    let reply = match node.kept_apart(&seat) {
-        Some(words) => reply.with("apart", words),
-        None => reply,
+    let card = JobCard {
+        state,
+        left_s: Some(0.0),
+        ..job.card()
     };
-    let reply = reply.with("arm", seat.title()).with(
-        "job",
-        JobCard {
-            state,
-            left_s: Some(0.0),
-            ..card
-        },
-    );
+    let mut reply = seat.told_for_whom(seat.told_who_left(reply, &card.id));
+    reply.set_some("apart", node.kept_apart(&seat));
+    reply.set("arm", seat.title());
+    reply.set("job", card);
     let is_emergency = matches!(seat.permits().latched(), Some(StopLatch::Emergency(_)));
     let reply = match how_to_go_on(&entry.past(), is_emergency) {
         Some(words) if reply.is_error && state != "reached" => reply.hint(&words),
@@ -692,10 +684,9 @@ fn busy(card: &JobCard) -> Reply {
 }
 
 fn article(tool: &str) -> &'static str {
-    if tool.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
+    match tool.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        true => "an",
+        false => "a",
     }
 }
 
@@ -724,19 +715,15 @@ impl JobError {
             Self::PenNotConfirmed(why) => ("stopped", *refused("pen_not_confirmed", why)),
             Self::PenNotMeasured(why) => ("stopped", *refused("pen_not_measured", why)),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
-            Self::Journal(why) => (
-                "faulted",
-                Reply::failed(format!(
+            Self::Journal(why) => {
+                let why = format!(
                     "the journal could not be written ({why}), so the arm was stopped on the way"
-                ))
-                .with("code", "journal")
-                .hint("sense shows where the arm is; remove the cause, then call reset"),
-            ),
+                );
+                ("faulted", faulted("journal", why))
+            }
             Self::Faulted(why) => (
                 "faulted",
-                Reply::failed(format!("fault on the way: {why}"))
-                    .with("code", "fault")
-                    .hint("sense shows where the arm is; remove the cause, then call reset"),
+                faulted("fault", format!("fault on the way: {why}")),
             ),
             Self::Overtaken => (
                 "stopped",
@@ -748,6 +735,11 @@ impl JobError {
             ),
         }
     }
+}
+
+fn faulted(code: &str, why: String) -> Reply {
+    let reply = Reply::failed(why).with("code", code);
+    reply.hint("sense shows where the arm is; remove the cause, then call reset")
 }
 
 fn denied_reply(denied: &PermitError) -> Reply {
@@ -765,10 +757,9 @@ fn denied_reply(denied: &PermitError) -> Reply {
 }
 
 fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
-    let how = if report.lifted {
-        "the pen was lifted"
-    } else {
-        "the pen was not lifted"
+    let how = match report.lifted {
+        true => "the pen was lifted",
+        false => "the pen was not lifted",
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(
@@ -795,10 +786,15 @@ pub(super) fn plan_to_rest(
     plan::go_to(scene, start, &[scene.ready_rad, scene.rest_rad], watch)
 }
 
-/// The tip of a pen for joint angles, in the base frame, in millimetres.
+/// The tip of a pen for joint angles, in the base frame.
+pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<Point3<f64>> {
+    Some(scene.arm.chain.forward(q_rad) * scene.pen(pen)?.tip_m)
+}
+
+/// The same in millimetres.
 pub(super) fn tip_mm(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<[f64; 3]> {
-    let tip = scene.arm.chain.forward(q_rad) * scene.pen(pen)?.tip_m;
-    Some([tip.x * 1e3, tip.y * 1e3, tip.z * 1e3])
+    let tip = tip_m(scene, pen, q_rad)?;
+    Some([tip.x, tip.y, tip.z].map(|m| m * 1e3))
 }
 
 #[cfg(test)]

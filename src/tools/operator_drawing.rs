@@ -117,6 +117,15 @@ pub(super) enum UnresolvedDrawing {
     Said(Refusal),
 }
 
+impl UnresolvedDrawing {
+    fn into_refusal(self) -> Refusal {
+        match self {
+            Self::Scene(error) => error.into(),
+            Self::Said(why) => why,
+        }
+    }
+}
+
 impl From<Refusal> for UnresolvedDrawing {
     fn from(why: Refusal) -> Self {
         Self::Said(why)
@@ -157,10 +166,9 @@ impl Node {
         order: &DrawingOrder,
         assent: &DrawingAssent,
     ) -> Result<String, Refusal> {
-        let drawing = self.resolve(order).map_err(|unresolved| match unresolved {
-            UnresolvedDrawing::Scene(error) => error.into(),
-            UnresolvedDrawing::Said(why) => why,
-        })?;
+        let drawing = self
+            .resolve(order)
+            .map_err(UnresolvedDrawing::into_refusal)?;
         let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
         if scene.revision.hex() != assent.revision {
             return Err(refusal!(
@@ -281,15 +289,13 @@ impl Node {
     }
 
     fn left_half_done(&self, arm: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
-        let all = self.seats.iter();
-        let seats: Vec<_> = all
-            .filter(|seat| arm.is_none_or(|arm| seat.name == arm))
-            .collect();
-        let mut each = seats.iter();
-        let found = each.find_map(|seat| Some((*seat, self.book.unfinished(&seat.name)?)));
+        let is_meant = |seat: &&Arc<AttachedArm>| arm.is_none_or(|arm| seat.name == arm);
+        let mut seats = self.seats.iter().filter(is_meant);
+        let mut rest = seats.clone();
+        let found = seats.find_map(|seat| Some((seat, self.book.unfinished(&seat.name)?)));
         let (seat, past) = found.ok_or_else(|| {
-            let mut complete = seats.iter().filter_map(|seat| resume::complete(self, seat));
-            let words = complete.next().unwrap_or_else(|| match arm {
+            let complete = rest.find_map(|seat| resume::complete(self, seat));
+            let words = complete.unwrap_or_else(|| match arm {
                 Some(arm) => format!("no drawing of arm `{arm}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
@@ -304,15 +310,14 @@ impl Node {
             ));
         }
         let scene = resume::same_scene(self, seat, &past)?;
+        let scope = DrawingScope {
+            rest: Some(resume::rest_of(self, &past)),
+            plan: None,
+        };
         Ok(ResolvedDrawing {
-            seat: Arc::clone(seat),
-            scene,
-            scope: DrawingScope {
-                rest: Some(resume::rest_of(self, &past)),
-                plan: None,
-            },
+            scope,
             past: Some(past),
-            repeated: None,
+            ..ResolvedDrawing::new(seat, scene)
         })
     }
 
@@ -320,33 +325,21 @@ impl Node {
     fn arm_for(&self, scene: &Scene, arm: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
         let is_for = |seat: &&Arc<AttachedArm>| check_is_for(seat, scene).is_ok();
         let able: Vec<_> = self.seats.iter().filter(is_for).collect();
-        let names = || {
-            able.iter()
-                .map(|seat| seat.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", ")
-        };
-        let meant: Vec<_> = able
-            .iter()
-            .filter(|seat| arm.is_none_or(|arm| seat.name == arm))
-            .collect();
-        match (meant.as_slice(), able.is_empty()) {
+        let names: Vec<&str> = able.iter().map(|seat| seat.name.as_str()).collect();
+        let (names, title) = (names.join(", "), scene.title());
+        let is_meant = |seat: &&&Arc<AttachedArm>| arm.is_none_or(|arm| seat.name == arm);
+        let meant: Vec<_> = able.iter().filter(is_meant).collect();
+        match (meant.as_slice(), arm) {
             ([one], _) => Ok(one),
-            (_, true) => Err(refusal!(
-                "scene {} is for the arm {}, which this node does not have; nothing moved",
-                scene.title(),
+            _ if able.is_empty() => Err(refusal!(
+                "scene {title} is for the arm {}, which this node does not have; nothing moved",
                 scene.arm.file.name
             )),
-            ([], _) => Err(refusal!(
-                "this node has no arm `{}` for scene {}; valid: {}; nothing moved",
-                arm.unwrap_or_default(),
-                scene.title(),
-                names()
+            ([], Some(arm)) => Err(refusal!(
+                "this node has no arm `{arm}` for scene {title}; valid: {names}; nothing moved"
             )),
             _ => Err(refusal!(
-                "several arms of this node draw scene {}: name one with --arm: {}; nothing moved",
-                scene.title(),
-                names()
+                "several arms of this node draw scene {title}: name one with --arm: {names}; nothing moved"
             )),
         }
     }
@@ -363,10 +356,8 @@ impl Node {
             return Ok(());
         }
         let planned = Duration::try_from_secs_f64(duration_s * 2.0).unwrap_or(ENABLED_MAX);
-        let waits = match scene.waits_for_person() {
-            true => plan::attended_parts(&scene.holder, &scene.strokes).len(),
-            false => 0,
-        };
+        let parts = || plan::attended_parts(&scene.holder, &scene.strokes).len();
+        let waits = scene.waits_for_person().then(parts).unwrap_or_default();
         let changes = u32::try_from(waits).unwrap_or(u32::MAX);
         let for_ = planned
             .saturating_add(CHANGE_WITHIN.saturating_mul(changes))
@@ -400,12 +391,10 @@ impl Node {
             drawing: journal,
             ..motion_job::accepted_job("stroke", &drawing.seat, scene, CALLER)
         };
+        let (resumes, trim) = (&accepted.resumes, &order.trim);
         Ok(MotionJobRequest {
             scene: scene.title(),
-            key: format!(
-                "draw {} {} {:?}",
-                scene.revision, accepted.resumes, order.trim
-            ),
+            key: format!("draw {} {resumes} {trim:?}", scene.revision),
             accepted,
             who: ActorRank::Operator,
             again: true,
@@ -442,11 +431,8 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
         }
         Some(denied) => return Some(format!("{denied}; nothing moved")),
     }
-    let cut_short = node
-        .book
-        .interrupted(&seat.name)
-        .filter(PastJob::is_unfinished);
-    let cut_short = cut_short.filter(|_| past.is_none() && !again)?;
+    let cut_short = node.book.interrupted(&seat.name);
+    let cut_short = cut_short.filter(|cut| cut.is_unfinished() && past.is_none() && !again)?;
     Some(format!(
         "{} was interrupted, which draws {}: {}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",
         cut_short.id,

@@ -3,13 +3,14 @@
 //! that.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::motion_job::{CompletedMotion, JobContext, JobError, measured};
+use super::plan_approval::UnheardWord;
 use super::{AT_REST_RAD, AttachedArm, Node};
 use base::lock::MutexExt;
 use base::wording::duration;
@@ -20,9 +21,6 @@ use scene::{DrawingPause, Order, Scene, ScenePen};
 
 /// Time after which a job no longer waits for a person.
 pub(super) const CHANGE_WITHIN: Duration = Duration::from_secs(60 * 60);
-
-/// Interval at which a waiting job checks for a stop.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// State of a job that waits for a pen, or at a pause.
 pub(super) const WAITING: &str = "waiting_for_pen";
@@ -51,8 +49,7 @@ pub struct AwaitedPen {
 }
 
 /// Jobs that wait for a pen.
-#[derive(Default)]
-pub(super) struct PenChanges(Mutex<Vec<PenRequest>>);
+pub(super) type PenChanges = Mutex<Vec<PenRequest>>;
 
 impl AwaitedPen {
     /// Says how a person lets the job go on.
@@ -62,7 +59,7 @@ impl AwaitedPen {
     }
 }
 
-struct PenRequest {
+pub(super) struct PenRequest {
     awaited: AwaitedPen,
     seat: Arc<AttachedArm>,
     scene: Arc<Scene>,
@@ -92,19 +89,13 @@ impl ConfirmedPen {
     }
 }
 
-impl PenChanges {
-    fn all(&self) -> MutexGuard<'_, Vec<PenRequest>> {
-        self.0.locked()
-    }
-}
-
 impl AttachedArm {
     /// Returns a scene with the pen in the holder that a person has confirmed, if its pens are changed by hand.
     pub(super) fn with_confirmed_pen(&self, scene: &Arc<Scene>) -> Arc<Scene> {
         if !scene.holder.is_by_hand() {
             return Arc::clone(scene);
         }
-        let confirmed = self.confirmed_pen();
+        let confirmed = self.pen.locked();
         let is_it = |pen: &ScenePen| confirmed.as_ref().is_some_and(|held| held.is(pen));
         let longer_mm = confirmed.as_ref().and_then(|held| held.longer_mm);
         match (scene.pens.iter().position(is_it), longer_mm) {
@@ -118,7 +109,7 @@ impl AttachedArm {
 
     /// Returns whether the pen in the holder was measured.
     pub(super) fn is_pen_measured(&self) -> bool {
-        let confirmed = self.confirmed_pen();
+        let confirmed = self.pen.locked();
         confirmed
             .as_ref()
             .is_some_and(|pen| pen.longer_mm.is_some())
@@ -126,13 +117,9 @@ impl AttachedArm {
 
     /// Remembers the length of the pen in the holder, until another is put in.
     pub(super) fn keep_pen_measurement(&self, longer_mm: f64) {
-        if let Some(pen) = self.confirmed_pen().as_mut() {
+        if let Some(pen) = self.pen.locked().as_mut() {
             pen.longer_mm = Some(longer_mm);
         }
-    }
-
-    fn confirmed_pen(&self) -> MutexGuard<'_, Option<ConfirmedPen>> {
-        self.pen.locked()
     }
 
     /// Ends the wait for a person without one. A hand may still be at an arm that is not simulated in this process.
@@ -149,7 +136,7 @@ impl AttachedArm {
             return;
         }
         let named = pen.and_then(|pen| scene.pen(pen));
-        *self.confirmed_pen() = named.map(ConfirmedPen::of);
+        *self.pen.locked() = named.map(ConfirmedPen::of);
         if let Some(studio) = &self.studio {
             studio.hold_pen(pen);
             self.photograph.invalidate();
@@ -161,7 +148,7 @@ impl Node {
     /// The pens that jobs wait for.
     #[must_use]
     pub fn awaited_pens(&self) -> Vec<AwaitedPen> {
-        let all = self.pen_changes.all();
+        let all = self.pen_changes.locked();
         all.iter().map(|request| request.awaited.clone()).collect()
     }
 
@@ -170,11 +157,11 @@ impl Node {
     /// # Errors
     /// When no such job waits, or for another pen, or motion is not enabled any more; then it waits on.
     pub fn confirm_pen(&self, job: &str, pen: usize) -> Result<String, Refusal> {
-        let mut all = self.pen_changes.all();
-        let Some(at) = all.iter().position(|request| request.awaited.job == job) else {
+        let mut all = self.pen_changes.locked();
+        let mut waiting = all.iter().zip(0..);
+        let Some((request, at)) = waiting.find(|(request, _)| request.awaited.job == job) else {
             return Err(refusal!("{job} does not wait for a pen; nothing was done"));
         };
-        let request = all.get(at).ok_or_else(|| refusal!("it no longer waits"))?;
         let (words, seat) = (request.awaited.words.clone(), &request.seat);
         if request.awaited.pen != pen {
             return Err(refusal!(
@@ -190,16 +177,14 @@ impl Node {
                 refusal!("{denied}; then confirm {words} again; {job} waits on, and nothing moved")
             })?;
         let request = all.swap_remove(at);
-        match request.confirmed.send(()) {
-            Ok(()) if request.awaited.is_pause => {
-                Ok(format!("{job} goes on: keep your hands away"))
-            }
-            Ok(()) => Ok(format!("{job} goes on with {words}: keep your hands away")),
-            Err(()) => {
-                request.seat.give_up_pen_change();
-                Err(refusal!("{job} no longer waits; nothing moved"))
-            }
+        if request.confirmed.send(()).is_err() {
+            request.seat.give_up_pen_change();
+            return Err(refusal!("{job} no longer waits; nothing moved"));
         }
+        Ok(match request.awaited.is_pause {
+            true => format!("{job} goes on: keep your hands away"),
+            false => format!("{job} goes on with {words}: keep your hands away"),
+        })
     }
 }
 
@@ -223,11 +208,8 @@ impl JobContext {
         };
         let mut part = DrawingPart::default();
         for (turn, next) in parts.iter().enumerate() {
-            part.later = parts
-                .iter()
-                .skip(turn)
-                .flat_map(|part| part.strokes.clone())
-                .collect();
+            let later = parts.iter().skip(turn);
+            part.later = later.flat_map(|part| part.strokes.clone()).collect();
             self.entry.begins_part(part.clone());
             self.job.update(|card| {
                 (card.done_before, card.of) = (part.earlier.len(), plan.strokes.len());
@@ -314,9 +296,8 @@ impl JobContext {
         place: &str,
     ) -> AwaitedPen {
         let named = scene.pen(part.pen);
-        let (name, colour) = named.map_or_else(Default::default, |pen| {
-            (pen.name.clone(), pen.colour_text())
-        });
+        let named = named.map(|pen| (pen.name.clone(), pen.colour_text()));
+        let (name, colour) = named.unwrap_or_default();
         let pen = format!("{}, {place}", scene.pen_words(part.pen));
         let words = match part.pause_before().map(pause_words) {
             None => pen,
@@ -353,7 +334,7 @@ impl JobContext {
             card.pauses = awaited.is_pause;
         });
         tracing::warn!(job, "waits for {words}; {}", awaited.how());
-        self.node.pen_changes.all().push(PenRequest {
+        self.node.pen_changes.locked().push(PenRequest {
             awaited: awaited.clone(),
             seat: Arc::clone(&self.seat),
             scene: Arc::clone(scene),
@@ -364,8 +345,9 @@ impl JobContext {
             Ok(()) => self.hear_confirmation(answer).await,
             Err(error) => Err(error.into()),
         };
-        let requests = &self.node.pen_changes;
-        requests.all().retain(|request| request.awaited.job != job);
+        let mut requests = self.node.pen_changes.locked();
+        requests.retain(|request| request.awaited.job != job);
+        drop(requests);
         self.job.update(|card| {
             card.state = "planning";
             card.waits_for = None;
@@ -394,32 +376,24 @@ impl JobContext {
         part: &AttendedPart,
         awaited: &AwaitedPen,
     ) -> Result<(), Refusal> {
-        let ended = part
-            .pause_before()
-            .map(|pause| self.entry.pause_ended(pause));
-        let is_pen = scene.holder.is_by_hand();
-        let pen = is_pen.then(|| self.entry.pen_confirmed(awaited.pen, &awaited.name));
-        let kept = ended.into_iter().chain(pen).collect::<Result<(), _>>();
-        Ok(kept?)
+        if let Some(pause) = part.pause_before() {
+            self.entry.pause_ended(pause)?;
+        }
+        if scene.holder.is_by_hand() {
+            self.entry.pen_confirmed(awaited.pen, &awaited.name)?;
+        }
+        Ok(())
     }
 
-    async fn hear_confirmation(&self, mut answer: oneshot::Receiver<()>) -> Result<(), Refusal> {
-        let clock = self.seat.motion.clock();
-        let until = clock.now().after(CHANGE_WITHIN);
-        loop {
-            if self.seat.motion.stops_requested() > self.seen_stops {
-                return Err(refusal!("stopped"));
+    async fn hear_confirmation(&self, answer: oneshot::Receiver<()>) -> Result<(), Refusal> {
+        let heard = self.hear(answer, CHANGE_WITHIN).await;
+        heard.map_err(|unheard| match unheard {
+            UnheardWord::Stopped => refusal!("stopped"),
+            UnheardWord::TooLate => {
+                refusal!("nobody confirmed within {}", duration(CHANGE_WITHIN))
             }
-            if clock.now() > until {
-                return Err(refusal!(
-                    "nobody confirmed within {}",
-                    duration(CHANGE_WITHIN)
-                ));
-            }
-            if let Ok(answer) = tokio::time::timeout(LOOK, &mut answer).await {
-                return answer.map_err(|_| refusal!("given up"));
-            }
-        }
+            UnheardWord::GivenUp => refusal!("given up"),
+        })
     }
 }
 

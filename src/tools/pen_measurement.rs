@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::motion_job::{JobContext, JobError, tip_mm};
+use super::motion_job::{JobContext, JobError, tip_m};
 use base::units::JointVector;
 use base::wording::millimetres;
 use call::{Refusal, refusal};
@@ -47,8 +47,8 @@ impl JobContext {
                 "{words} could not be measured: {why}; put it in again as the scene says, then `reset` and `resume`, which asks for it"
             ))
         };
-        let strokes = part.strokes.first();
-        let Some(at_mm) = strokes.and_then(|stroke| stroke.points_mm.first()).copied() else {
+        let first = part.strokes.first();
+        let Some(at_mm) = first.and_then(|stroke| stroke.points_mm.first()).copied() else {
             return Err(fails(refusal!("it draws nothing")));
         };
         let first_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&fails)?;
@@ -108,8 +108,8 @@ fn change_words(longer_mm: f64) -> String {
 /// Returns by how much a pen that touches the sheet at these joint angles is longer than the scene says.
 fn longer_mm(scene: &Scene, pen: usize, joints_rad: &JointVector) -> Option<f64> {
     let height_mm = |scene: &Scene| {
-        let tip = nalgebra::Point3::from(tip_mm(scene, pen, joints_rad)?);
-        Some(scene.surface.project(&(tip / 1e3)).height_mm)
+        let tip = tip_m(scene, pen, joints_rad)?;
+        Some(scene.surface.project(&tip).height_mm)
     };
     let is_mm = height_mm(scene)?;
     let nearer_mm = is_mm - height_mm(&scene.with_longer_pen(pen, STEP_MM))?;

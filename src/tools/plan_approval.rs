@@ -1,7 +1,7 @@
 //! A person's word on one plan, where the node file asks for it. It comes by the control socket
 //! and names the plan's hash; nothing that a model can send is one.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -24,21 +24,28 @@ const APPROVAL_WITHIN: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Plans that wait.
-#[derive(Default)]
-pub(super) struct PlanApprovals(Mutex<Vec<ApprovalRequest>>);
+pub(super) type PlanApprovals = Mutex<Vec<ApprovalRequest>>;
 
-struct ApprovalRequest {
-    job: String,
-    plan: String,
-    words: String,
+pub(super) struct ApprovalRequest {
+    pending: PendingPlan,
     judge: oneshot::Sender<PlanVerdict>,
 }
 
 /// A person's word on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PlanVerdict {
+pub(super) enum PlanVerdict {
     Approved,
     Refused,
+}
+
+/// Reason for having no word of a person.
+pub(super) enum UnheardWord {
+    /// A stop came first.
+    Stopped,
+    /// Nobody said anything in time.
+    TooLate,
+    /// Whoever could have said it is gone.
+    GivenUp,
 }
 
 /// A plan that waits for a person.
@@ -52,23 +59,12 @@ pub struct PendingPlan {
     pub words: String,
 }
 
-impl PlanApprovals {
-    fn all(&self) -> MutexGuard<'_, Vec<ApprovalRequest>> {
-        self.0.locked()
-    }
-}
-
 impl Node {
     /// The plans that wait for a person.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingPlan> {
-        let all = self.approvals.all();
-        let pending = all.iter().map(|waiting| PendingPlan {
-            job: waiting.job.clone(),
-            plan: waiting.plan.clone(),
-            words: waiting.words.clone(),
-        });
-        pending.collect()
+        let all = self.approvals.locked();
+        all.iter().map(|waiting| waiting.pending.clone()).collect()
     }
 
     /// Allows a job to carry out the plan of this hash, at once.
@@ -92,18 +88,20 @@ impl Node {
     }
 
     fn judge_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), Refusal> {
-        let mut all = self.approvals.all();
-        let Some(at) = all.iter().position(|waiting| waiting.job == job) else {
-            let names: Vec<&str> = all.iter().map(|waiting| waiting.job.as_str()).collect();
+        let mut all = self.approvals.locked();
+        let pending = all.iter().map(|waiting| &waiting.pending);
+        let found = pending
+            .clone()
+            .zip(0..)
+            .find(|(pending, _)| pending.job == job);
+        let Some((waiting, at)) = found else {
+            let names: Vec<&str> = pending.map(|pending| pending.job.as_str()).collect();
+            let names = names.join(", ");
             return Err(refusal!(
-                "{job} does not wait for approval; these do: [{}]",
-                names.join(", ")
+                "{job} does not wait for approval; these do: [{names}]"
             ));
         };
-        if all
-            .get(at)
-            .is_none_or(|waiting| waiting.plan != same_hash(plan))
-        {
+        if waiting.plan != same_hash(plan) {
             return Err(refusal!(
                 "{job} has a different plan by now; look at that one and approve it"
             ));
@@ -131,35 +129,25 @@ impl JobContext {
             return Ok(());
         }
         let job = self.entry.id().to_owned();
-        let clock = self.seat.motion.clock();
-        let until = clock.now().after(APPROVAL_WITHIN);
-        let (judge, mut verdict) = oneshot::channel();
-        self.node.approvals.all().push(ApprovalRequest {
+        let (judge, verdict) = oneshot::channel();
+        let pending = PendingPlan {
             words: self.words(scene, plan),
             plan: plan.hash.clone(),
-            judge,
             job: job.clone(),
-        });
+        };
+        let request = ApprovalRequest { pending, judge };
+        self.node.approvals.locked().push(request);
         self.job.update(|card| {
             card.state = "held";
             card.awaits_approval = true;
         });
         let held = self.entry.held("it waits for a person's approval");
         held.map_err(Refusal::from)?;
-        let verdict = loop {
-            let stopped = self.seat.motion.stops_requested() > self.seen_stops;
-            if stopped || clock.now() > until {
-                break Err(stopped);
-            }
-            if let Ok(verdict) = tokio::time::timeout(LOOK, &mut verdict).await {
-                break verdict.map_err(|_| false);
-            }
-        };
+        let verdict = self.hear(verdict, APPROVAL_WITHIN).await;
         self.job.update(|card| card.awaits_approval = false);
-        self.node
-            .approvals
-            .all()
-            .retain(|waiting| waiting.job != job);
+        let mut all = self.node.approvals.locked();
+        all.retain(|waiting| waiting.pending.job != job);
+        drop(all);
         match verdict {
             Ok(PlanVerdict::Refused) => {
                 Err(refusal!("an operator refused this plan; ask what should be different").into())
@@ -169,12 +157,34 @@ impl JobContext {
                 let noted = self.entry.approved(&plan.hash);
                 Ok(noted.map_err(Refusal::from)?)
             }
-            Err(true) => Err(refusal!("stopped while it waited for approval").into()),
-            Err(false) => Err(refusal!(
-                "{job} was not approved within {}",
-                duration(APPROVAL_WITHIN)
-            )
-            .into()),
+            Err(UnheardWord::Stopped) => {
+                Err(refusal!("stopped while it waited for approval").into())
+            }
+            Err(UnheardWord::TooLate | UnheardWord::GivenUp) => {
+                let within = duration(APPROVAL_WITHIN);
+                Err(refusal!("{job} was not approved within {within}").into())
+            }
+        }
+    }
+
+    /// Waits for a person's word for at most `within`; a stop ends the wait.
+    pub(super) async fn hear<T>(
+        &self,
+        mut word: oneshot::Receiver<T>,
+        within: Duration,
+    ) -> Result<T, UnheardWord> {
+        let clock = self.seat.motion.clock();
+        let until = clock.now().after(within);
+        loop {
+            if self.seat.motion.stops_requested() > self.seen_stops {
+                return Err(UnheardWord::Stopped);
+            }
+            if clock.now() > until {
+                return Err(UnheardWord::TooLate);
+            }
+            if let Ok(word) = tokio::time::timeout(LOOK, &mut word).await {
+                return word.map_err(|_| UnheardWord::GivenUp);
+            }
         }
     }
 

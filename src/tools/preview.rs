@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use base::units::{JointVector, short};
+use super::preview_text::tenth;
+use super::stroke::rounded;
+use base::units::JointVector;
 use base::wording::{count, millimetres, seconds};
 use plan::{self, PartialPlan, Plan, PlanError, PlanObserver, PlanReport};
 use scene::{CanvasBoundError, Scene, SheetStroke};
@@ -62,43 +64,35 @@ impl DrawingPreview {
         start: &JointVector,
         watch: &dyn PlanObserver,
     ) -> Result<Self, PlanError> {
-        let attempt = match plan::attempt(scene, start, watch) {
-            Ok(attempt) => attempt,
-            Err(PlanError::Refused(refusals)) => {
-                return Ok(Self {
-                    scene: Arc::clone(scene),
-                    plan: None,
-                    refusals: refusals.iter().map(RuleViolation::of_planner).collect(),
-                    refused: scene.strokes.clone(),
-                });
-            }
-            Err(other) => return Err(other),
-        };
-        Ok(Self::judged(scene, attempt))
+        match plan::attempt(scene, start, watch) {
+            Ok(attempt) => Ok(Self::judged(scene, attempt)),
+            Err(PlanError::Refused(refusals)) => Ok(Self {
+                scene: Arc::clone(scene),
+                plan: None,
+                refusals: refusals.iter().map(RuleViolation::of_planner).collect(),
+                refused: scene.strokes.clone(),
+            }),
+            Err(other) => Err(other),
+        }
     }
 
     fn judged(scene: &Arc<Scene>, attempt: PartialPlan) -> Self {
-        let PartialPlan {
-            plan,
-            refusals,
-            refused,
-        } = attempt;
-        let mut all: Vec<RuleViolation> = refusals.iter().map(RuleViolation::of_planner).collect();
-        let plan = (plan.report.stroke_count > 0).then_some(plan);
+        let planned = attempt.refusals.iter().map(RuleViolation::of_planner);
+        let mut refusals: Vec<RuleViolation> = planned.collect();
+        let plan = (attempt.plan.report.stroke_count > 0).then_some(attempt.plan);
         if let Some(plan) = &plan {
             let refused = refused_by_gate(scene, plan);
             let of_gate = |refusal| RuleViolation::of_gate(refusal, &plan.report);
-            all.extend(refused.iter().map(of_gate));
-        }
-        if let (Some(canvas), Some(plan)) = (&scene.canvas, &plan) {
-            let within = canvas.check_time(plan.report.duration_s);
-            all.extend(within.err().map(|bound| RuleViolation::of_canvas(&bound)));
+            refusals.extend(refused.iter().map(of_gate));
+            let canvas = scene.canvas.as_ref();
+            let bound = canvas.and_then(|canvas| canvas.check_time(plan.report.duration_s).err());
+            refusals.extend(bound.map(|bound| RuleViolation::of_canvas(&bound)));
         }
         Self {
             scene: Arc::clone(scene),
             plan,
-            refusals: all,
-            refused,
+            refusals,
+            refused: attempt.refused,
         }
     }
 }
@@ -129,18 +123,16 @@ pub(super) fn sum_up(report: &PlanReport) -> String {
         0 => String::new(),
         dips => format!(", {}", count(dips, "dip")),
     };
-    let expected = match report.expected_deviation_mm {
-        None => String::new(),
-        Some(mm) => format!(
-            "; by its calibrated play the tip is expected within {} of its lines",
-            millimetres(mm, 2)
-        ),
-    };
+    let expected = report.expected_deviation_mm.map(|mm| {
+        let within = millimetres(mm, 2);
+        format!("; by its calibrated play the tip is expected within {within} of its lines")
+    });
     format!(
-        "{}, {} of line, {} of arm time{dips}{expected}",
+        "{}, {} of line, {} of arm time{dips}{}",
         report.strokes_text(),
         millimetres(report.pen_down_mm, 0),
-        seconds(report.duration_s)
+        seconds(report.duration_s),
+        expected.unwrap_or_default()
     )
 }
 
@@ -151,9 +143,9 @@ impl RuleViolation {
             rule: refusal.cause.rule().to_owned(),
             stroke: refusal.stroke.map(|stroke| stroke + 1),
             source: Some(refusal.source.clone()),
-            at_mm: refusal.at_mm.map(rounded),
-            value: excess.map(|(value, ..)| round(value)),
-            limit: excess.map(|(_, limit, _)| round(limit)),
+            at_mm: refusal.at_mm.map(|at_mm| at_mm.map(rounded)),
+            value: excess.map(|(value, ..)| rounded(value)),
+            limit: excess.map(|(_, limit, _)| rounded(limit)),
             unit: excess.map(|(.., unit)| unit),
             why: refusal.to_string(),
             item: None,
@@ -171,14 +163,19 @@ impl RuleViolation {
     fn of_gate(refusal: &gate::GateRefusal, report: &PlanReport) -> Self {
         let stroke = refusal.item.and_then(|item| report.strokes.get(item));
         let rule = serde_json::to_value(refusal.rule).unwrap_or_default();
-        let place = refusal.at_mm.map(rounded);
-        let name = stroke.map(|stroke| format!("{} (stroke {})", stroke.source, stroke.stroke + 1));
+        let place = refusal.at_mm.map(|at_mm| at_mm.map(rounded));
         let at = place.map(|at| {
-            let [x, y] = at.map(|at| short((at * 10.0).round() / 10.0));
+            let [x, y] = at.map(tenth);
             format!(" at ({x}, {y}) mm")
         });
-        let why = match name {
-            Some(name) => format!("{name}{}: {}", at.unwrap_or_default(), refusal.why),
+        let why = match stroke {
+            Some(stroke) => format!(
+                "{} (stroke {}){}: {}",
+                stroke.source,
+                stroke.stroke + 1,
+                at.unwrap_or_default(),
+                refusal.why
+            ),
             None => refusal.why.clone(),
         };
         Self {
@@ -186,19 +183,11 @@ impl RuleViolation {
             stroke: stroke.map(|stroke| stroke.stroke + 1),
             source: stroke.map(|stroke| stroke.source.clone()),
             at_mm: place,
-            value: refusal.excess.map(|excess| round(excess.value)),
-            limit: refusal.excess.map(|excess| round(excess.limit)),
+            value: refusal.excess.map(|excess| rounded(excess.value)),
+            limit: refusal.excess.map(|excess| rounded(excess.limit)),
             unit: refusal.excess.map(|excess| excess.unit),
             why,
             item: refusal.item,
         }
     }
-}
-
-fn round(value: f64) -> f64 {
-    super::stroke::rounded(value)
-}
-
-fn rounded(at_mm: [f64; 2]) -> [f64; 2] {
-    at_mm.map(round)
 }

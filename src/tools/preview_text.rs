@@ -60,10 +60,8 @@ impl DrawingPreview {
             Some(plan) => planned(&self.scene, plan),
             None => vec!["nothing of it can be planned".to_owned()],
         };
-        let refused: Vec<String> = refusal_groups(&self.refusals)
-            .iter()
-            .map(RefusalGroup::words)
-            .collect();
+        let groups = refusal_groups(&self.refusals);
+        let refused: Vec<String> = groups.iter().map(RefusalGroup::words).collect();
         if !refused.is_empty() {
             said.push(format!("refused: {}", refused.join("; ")));
         }
@@ -106,14 +104,14 @@ fn pens(scene: &Scene, plan: &Plan) -> String {
 
 /// The pauses that a person has to end.
 fn pauses(plan: &Plan) -> Option<String> {
-    let mut asked_by: Vec<String> = Vec::new();
-    let pauses = plan
+    let mut asked_by: Vec<&str> = Vec::new();
+    for pause in plan
         .strokes
         .iter()
-        .filter_map(|stroke| stroke.pause.as_ref());
-    for pause in pauses {
-        if !asked_by.contains(&pause.asked_by) {
-            asked_by.push(pause.asked_by.clone());
+        .filter_map(|stroke| stroke.pause.as_ref())
+    {
+        if !asked_by.contains(&pause.asked_by.as_str()) {
+            asked_by.push(&pause.asked_by);
         }
     }
     let all = asked_by.join(", ");
@@ -122,16 +120,14 @@ fn pauses(plan: &Plan) -> Option<String> {
 
 fn drawn_by((call, plan): (&Map<String, Value>, &Plan)) -> String {
     let (hash, call) = (&plan.hash, Value::Object(call.clone()).to_string());
-    if call.len() <= CALL_BYTES_MAX {
-        format!("plan_hash {hash}; to draw exactly this: stroke {call}")
-    } else {
-        format!(
-            "plan_hash {hash}; to draw exactly this: this call without `dry_run` and with \"plan\":\"{hash}\""
-        )
-    }
+    let exactly = match call.len() <= CALL_BYTES_MAX {
+        true => format!("stroke {call}"),
+        false => format!("this call without `dry_run` and with \"plan\":\"{hash}\""),
+    };
+    format!("plan_hash {hash}; to draw exactly this: {exactly}")
 }
 
 /// Writes a length or angle to a tenth.
-fn tenth(value: f64) -> String {
+pub(super) fn tenth(value: f64) -> String {
     short((value * 10.0).round() / 10.0)
 }

@@ -66,19 +66,12 @@ impl Node {
             Err(why) => return json!({ "refused": why.to_string() }),
         };
         // What is on its way from one list to the next stands in both.
-        let mut known: Vec<_> = self
-            .queue_desk
-            .beginning()
-            .into_iter()
-            .map(beginning)
-            .collect();
-        self.queued_jobs()
-            .into_iter()
-            .for_each(|job| add(&mut known, job));
-        self.book
-            .old_tickets(&tag.batch)
-            .into_iter()
-            .for_each(|old| add(&mut known, forgotten(old)));
+        let beginning = self.queue_desk.beginning().into_iter().map(beginning);
+        let mut known: Vec<_> = beginning.collect();
+        let old = self.book.old_tickets(&tag.batch).into_iter().map(forgotten);
+        for one in self.queued_jobs().into_iter().chain(old) {
+            add(&mut known, one);
+        }
         let drawings = known.iter().filter_map(|known| {
             let (batch, drawing) = read_ticket(&known.ticket)?;
             (tag.is_reader() || batch == tag.batch).then(|| {

@@ -1,7 +1,5 @@
 //! Tools that tell of recordings: pass calls on to the node's recordings, and their answers back.
 
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
 use super::dispatch::ToolContext;
@@ -29,14 +27,13 @@ pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Repl
         return failed("this program was built without recordings".to_owned());
     };
     let (name, given) = (tool.name.clone(), order.reading.understood.clone());
-    let answered =
-        tokio::task::spawn_blocking(move || Arc::clone(&library).answer(&name, &given)).await;
-    match answered {
-        Ok(Ok((message, fields))) => fields
-            .into_iter()
-            .fold(Reply::done(message), |reply, (name, value)| {
-                reply.with_value(&name, value)
-            }),
+    let answered = tokio::task::spawn_blocking(move || library.answer(&name, &given));
+    match answered.await {
+        Ok(Ok((message, fields))) => {
+            let mut reply = Reply::done(message);
+            reply.structured.extend(fields);
+            reply
+        }
         Ok(Err(why)) => failed(why.into()),
         Err(_) => failed("the recording could not be read: its thread failed".to_owned()),
     }

@@ -52,10 +52,9 @@ pub(super) async fn call(order: &ToolContext<'_>, server: &ServerEntry, tool: &s
 }
 
 fn reply_from(answer: ToolAnswer) -> Reply {
-    let text = if answer.text.is_empty() {
-        "it answered without words".to_owned()
-    } else {
-        answer.text
+    let text = match answer.text.as_str() {
+        "" => "it answered without words",
+        text => text,
     };
     let mut reply = if answer.is_error {
         Reply::failed(text).with("code", "server")

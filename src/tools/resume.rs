@@ -10,6 +10,8 @@ use super::reply::{Reply, refused};
 use super::sense::pen_words;
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, sheet_check};
+use args::ArgumentReading;
+use call::Refusal;
 use job::PastJob;
 use permit::ActorRank;
 use scene::Scene;
@@ -17,9 +19,6 @@ use scene::Scene;
 /// Length of the last drawn line that is drawn again: servos lag behind their setpoints, and after a power failure the
 /// end of the line may be missing.
 pub(super) const OVERLAP_MM: f64 = 3.0;
-
-/// Longest chain of jobs that went on with one another.
-const RESUMED_MAX: usize = 1_000;
 
 /// `stroke` with `resume`.
 pub(super) async fn call(
@@ -76,24 +75,8 @@ async fn go_on(
 pub(super) fn rest_of(node: &Node, past: &PastJob) -> UnfinishedRest {
     UnfinishedRest {
         strokes: past.remaining_strokes(OVERLAP_MM),
-        done_before: past.drawn.strokes + done_before(node, past),
+        done_before: past.drawn.strokes + node.book.done_before(past),
     }
-}
-
-/// Counts the strokes that were drawn to their end before an unfinished job, itself the rest of earlier ones.
-fn done_before(node: &Node, past: &PastJob) -> usize {
-    let mut done = 0;
-    let mut before = past.resumes.clone();
-    // A chain that a broken journal closes to a circle ends here.
-    for _ in 0..RESUMED_MAX {
-        let earlier = (!before.is_empty()).then(|| job::past(&node.state, &before));
-        let Some(Ok(earlier)) = earlier else {
-            break;
-        };
-        done += earlier.drawn.strokes;
-        before = earlier.resumes;
-    }
-    done
 }
 
 /// The arguments as they are used: the scene, its overlay and the arm are the unfinished job's.
@@ -110,12 +93,11 @@ fn understood(order: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
 
 /// The arguments without the scene that nobody named: where there is no unfinished drawing there is none.
 fn as_given(order: &ToolContext<'_>) -> Map<String, Value> {
-    let mut understood = order.reading.understood.clone();
-    for name in ["scene", "meta"] {
-        if !order.reading.given.contains_key(name) {
-            understood.shift_remove(name);
-        }
-    }
+    let ArgumentReading {
+        understood, given, ..
+    } = order.reading;
+    let mut understood = understood.clone();
+    understood.retain(|name, _| !["scene", "meta"].contains(&&**name) || given.contains_key(name));
     understood
 }
 
@@ -128,11 +110,11 @@ fn drawing_key(understood: &Map<String, Value>) -> Value {
 
 /// The arguments that say what is drawn and by which arm, as the unfinished job has them.
 fn drawn_by(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
-    let overlay = Some(past.overlay.as_str()).filter(|overlay| !overlay.is_empty());
+    let (scene, arm) = (past.scene.as_str(), past.arm.as_str());
     [
-        ("scene", Some(past.scene.as_str())),
-        ("meta", overlay),
-        ("arm", Some(past.arm.as_str())),
+        ("scene", Some(scene)),
+        ("meta", past.overlay()),
+        ("arm", Some(arm)),
     ]
 }
 
@@ -153,18 +135,15 @@ fn check_means(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>
         .map(|(name, _)| format!("{name} {}", given.get(*name).unwrap_or(&Value::Null)))
         .collect();
     let mut resume = given.clone();
-    others
-        .iter()
-        .for_each(|(name, _)| drop(resume.shift_remove(*name)));
-    // It was for the drawing that was named.
-    resume.shift_remove("plan");
+    // A plan was for the drawing that was named.
+    let is_of_other = |key: &str| key == "plan" || others.iter().any(|(name, _)| *name == key);
+    resume.retain(|key, _| !is_of_other(key));
     let words = Value::Object(resume.clone());
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
-    let draws = if order.is("dry_run") {
-        String::new()
-    } else {
-        format!(", stroke {words} draws that")
+    let draws = match order.is("dry_run") {
+        true => String::new(),
+        false => format!(", stroke {words} draws that"),
     };
     Err(refused("resume_differs", format!(
         "`resume` goes on with {}, which draws {} with arm {} ({}), and this call names {}; corrected call: stroke {shown} shows what is left of it{draws}",
@@ -181,10 +160,10 @@ fn check_means(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>
 
 /// The scene of a job, and the overlay on it, for people.
 fn title(past: &PastJob) -> String {
-    match past.overlay.as_str() {
+    match past.overlay() {
         _ if !past.drawing.is_empty() => past.scene_title(),
-        "" => format!("scene {:?}", past.scene),
-        overlay => format!("scene {:?} with overlay {overlay:?}", past.scene),
+        None => format!("scene {:?}", past.scene),
+        Some(overlay) => format!("scene {:?} with overlay {overlay:?}", past.scene),
     }
 }
 
@@ -244,16 +223,15 @@ impl DisplacedDrawing {
     /// Adds to the answer of another drawing that this one is given up for it, if it is, or will be once that has begun to draw.
     pub(super) fn told_in(&self, node: &Node, reply: Reply) -> Reply {
         let now = job::past(&node.state, &self.0.id);
-        if now.is_ok_and(|past| past.settled.is_empty()) {
-            return match reply.is_error {
-                true => reply,
-                false => reply.with_more_words(&self.warning()),
-            };
+        let is_open = now.is_ok_and(|past| past.settled.is_empty());
+        match (is_open, reply.is_error) {
+            (true, true) => reply,
+            (true, false) => reply.with_more_words(&self.warning()),
+            (false, _) => reply.with_more_words(&format!(
+                "{}; it is given up for this drawing, and `resume` no longer goes on with it",
+                self.words()
+            )),
         }
-        reply.with_more_words(&format!(
-            "{}; it is given up for this drawing, and `resume` no longer goes on with it",
-            self.words()
-        ))
     }
 }
 
@@ -267,10 +245,11 @@ fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Box<Reply> {
             ),
         );
     }
-    let others: Vec<String> = node
+    let others = node
         .seats
         .iter()
-        .filter_map(|seat| node.book.unfinished(&seat.name))
+        .filter_map(|seat| node.book.unfinished(&seat.name));
+    let others: Vec<String> = others
         .map(|past| format!("; arm {:?} left {}", past.arm, title(&past)))
         .collect();
     refused(
@@ -301,7 +280,7 @@ pub(super) fn same_scene(
     seat: &AttachedArm,
     past: &PastJob,
 ) -> Result<Arc<Scene>, Box<Reply>> {
-    let changed = |why: String| {
+    let changed = |why: Refusal| {
         refused(
             "scene_changed",
             format!(
@@ -310,9 +289,8 @@ pub(super) fn same_scene(
             ),
         )
     };
-    let scene =
-        job_scene::of_job(&node.scenes, &node.state, past).map_err(|why| changed(why.into()))?;
-    check_is_for(seat, &scene).map_err(|why| changed(why.into()))?;
+    let scene = job_scene::of_job(&node.scenes, &node.state, past).map_err(changed)?;
+    check_is_for(seat, &scene).map_err(changed)?;
     Ok(scene)
 }
 
@@ -367,7 +345,7 @@ pub(super) fn unfinished_json(past: &PastJob) -> Value {
     json!({
         "job": past.id,
         "scene": past.scene,
-        "meta": Some(&past.overlay).filter(|overlay| !overlay.is_empty()),
+        "meta": past.overlay(),
         "interrupted": past.interrupted,
         "strokes_done": past.drawn.strokes,
         "strokes": past.strokes.len(),
@@ -384,12 +362,11 @@ pub(super) fn unfinished_json(past: &PastJob) -> Value {
 impl Node {
     /// Returns the unfinished work of an arm, if any.
     pub(super) fn unfinished(&self, seat: &AttachedArm) -> Option<Value> {
-        let book = &self.book;
-        let left = book
-            .interrupted(&seat.name)
-            .filter(|past| past.tool != "stroke")
-            .or_else(|| book.unfinished(&seat.name))
-            .or_else(|| book.interrupted(&seat.name));
+        let interrupted = self.book.interrupted(&seat.name);
+        let left = match interrupted {
+            Some(past) if past.tool != "stroke" => Some(past),
+            past => self.book.unfinished(&seat.name).or(past),
+        };
         left.as_ref().map(unfinished_json)
     }
 
@@ -444,10 +421,10 @@ impl Node {
         }
         let scene = same_scene(self, seat, past).ok();
         let by_hand = scene.filter(|scene| scene.holder.is_by_hand());
-        match by_hand.zip(past.next_pen()) {
-            Some((scene, pen)) => format!(" and asks for {}", scene.pen_words(pen)),
-            None => String::new(),
-        }
+        let asked = by_hand.zip(past.next_pen());
+        asked.map_or_else(String::new, |(scene, pen)| {
+            format!(" and asks for {}", scene.pen_words(pen))
+        })
     }
 
     /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.

@@ -32,15 +32,17 @@ pub(super) enum CallRoute {
 impl Node {
     /// Returns the destination of a call.
     pub(super) fn route(&self, tool: &ToolDefinition, request: &ToolRequest) -> CallRoute {
-        let others = self.fleet.as_ref().map(|fleet| fleet.peers());
-        let takes_node = tool.parameters.iter().any(|parameter| {
-            matches!(
-                parameter.kind,
-                ParameterKind::Name(NameSource::Nodes | NameSource::Everywhere)
-            )
-        });
+        let is_alone = || {
+            self.fleet
+                .as_ref()
+                .is_none_or(|fleet| fleet.peers().is_empty())
+        };
+        let names_node = ParameterKind::Name(NameSource::Nodes);
+        let names_any = ParameterKind::Name(NameSource::Everywhere);
+        let mut kinds = tool.parameters.iter().map(|parameter| &parameter.kind);
+        let takes_node = kinds.any(|kind| [&names_node, &names_any].contains(&kind));
         // A call that has come one hop stays.
-        if request.hop.is_some() || !takes_node || others.is_none_or(|others| others.is_empty()) {
+        if request.hop.is_some() || !takes_node || is_alone() {
             return CallRoute::Here;
         }
         let shape = open_shape(tool, &self.node_names());
@@ -62,10 +64,8 @@ impl Node {
 
     fn towards(&self, tool: &ToolDefinition, reading: &ArgumentReading) -> CallRoute {
         let named = reading.understood.get("node").and_then(Value::as_str);
-        let lost = reading
-            .repairs
-            .iter()
-            .find(|repair| repair.field == "node" && named.is_none());
+        let mut repairs = reading.repairs.iter();
+        let lost = repairs.find(|repair| repair.field == "node" && named.is_none());
         match lost {
             // Whoever meant another node by a name that nobody has gets every arm stopped that can be.
             Some(lost) if tool.effect == ToolEffect::Stops => {
@@ -159,7 +159,6 @@ impl Node {
         doubled.extend(self.doubled_names());
         let mut told: BTreeMap<String, Value> = by_http.into_iter().collect();
         for (name, answer) in by_engine {
-            let is_stopped = |line: &Value| line.get("success") == Some(&json!(true));
             // One way that brought the stop there is enough; the other's failure is not news then. Of several nodes of one name
             // HTTP reaches one.
             let is_one_of_several = doubled.contains(&name);
@@ -175,11 +174,8 @@ impl Node {
 
     /// Returns the names by which several nodes announce themselves.
     fn doubled_names(&self) -> BTreeSet<String> {
-        let announced = self
-            .fleet
-            .as_ref()
-            .map(|fleet| fleet.presence().announced());
-        let announced = announced.into_iter().flatten();
+        let fleet = self.fleet.iter();
+        let announced = fleet.flat_map(|fleet| fleet.presence().announced());
         let doubled = announced.filter(|(_, count)| *count > 1);
         doubled.map(|(name, _)| name).collect()
     }
@@ -189,11 +185,10 @@ impl Node {
         &self,
         order: FleetStop,
     ) -> BTreeMap<String, Result<StopAcknowledgement, String>> {
-        let told = match &self.fleet {
-            Some(fleet) => fleet.stop_by_engine(order).await,
-            None => None,
-        };
-        told.unwrap_or_default()
+        match &self.fleet {
+            Some(fleet) => fleet.stop_by_engine(order).await.unwrap_or_default(),
+            None => BTreeMap::new(),
+        }
     }
 
     /// The answer to a stop of every node, from this one's own.
@@ -206,21 +201,10 @@ impl Node {
         let name = &self.file.name;
         let mut nodes = vec![stopped(name, &own)];
         nodes.extend(others);
-        let failed = nodes
-            .iter()
-            .any(|node| node.get("success") != Some(&json!(true)));
-        let lines: Vec<String> = nodes
-            .iter()
-            .filter_map(|node| {
-                let text = |key: &str| node.get(key)?.as_str();
-                Some(format!("{}: {}", text("node")?, text("message")?))
-            })
-            .collect();
-        let mut reply = own;
-        reply.text = lines.join("; ");
+        let failed = !nodes.iter().all(is_stopped);
+        let mut reply = own.reworded(lines_of("node", &nodes));
         reply.is_error = failed;
         reply.set("success", !failed);
-        reply.set("message", reply.text.clone());
         reply.set("nodes", nodes);
         match unknown {
             Some(unknown) => reply.hint(&format!(
@@ -288,14 +272,36 @@ fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) ->
 
 /// One node's line of a stop of all.
 fn stopped(name: &str, reply: &Reply) -> Value {
-    let mut line = serde_json::Map::from_iter([
-        ("node".to_owned(), json!(name)),
-        ("success".to_owned(), json!(!reply.is_error)),
-    ]);
-    for key in ["message", "code", "state", "stopped_after_ms", "arms"] {
-        if let Some(value) = reply.structured.get(key) {
-            line.insert(key.to_owned(), value.clone());
-        }
-    }
-    Value::Object(line)
+    let keys = [
+        "success",
+        "message",
+        "code",
+        "state",
+        "stopped_after_ms",
+        "arms",
+    ];
+    summary("node", name, reply, &keys)
+}
+
+fn is_stopped(line: &Value) -> bool {
+    line.get("success") == Some(&json!(true))
+}
+
+/// Returns these fields of an answer, behind one that says whose it is.
+pub(super) fn summary(whose: &str, name: &str, reply: &Reply, keys: &[&str]) -> Value {
+    let fields = keys.iter().filter_map(|key| {
+        let value = reply.structured.get(*key)?;
+        Some(((*key).to_owned(), value.clone()))
+    });
+    let whose = (whose.to_owned(), json!(name));
+    Value::Object(std::iter::once(whose).chain(fields).collect())
+}
+
+/// Returns the messages of such summaries, each behind whose it is.
+pub(super) fn lines_of(whose: &str, summaries: &[Value]) -> String {
+    let lines = summaries.iter().filter_map(|one| {
+        let text = |key: &str| one.get(key)?.as_str();
+        Some(format!("{}: {}", text(whose)?, text("message")?))
+    });
+    lines.collect::<Vec<String>>().join("; ")
 }

@@ -8,7 +8,7 @@ use super::AttachedArm;
 use super::camera_report::{self, CameraReport};
 use super::dispatch::ToolContext;
 use super::job_board::JobCard;
-use super::motion_job::{look, tip_mm};
+use super::motion_job::{look, tip_m};
 use super::reply::Reply;
 use super::sim_photo_cache;
 use super::stroke::rounded;
@@ -16,6 +16,7 @@ use base::units::{ArmMeasurement, ServoState};
 use job::PastJob;
 use motion::{DurationHistogram, Snapshot};
 use permit::StopLatch;
+use scene::Scene;
 
 pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
@@ -27,12 +28,8 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         message = format!("{message}; {}", call.to_others());
     }
     if let Some(past) = order.node.book.interrupted(&seat.name) {
-        let paper = pen_words(seat, &past);
-        message = format!(
-            "{message}; {} was interrupted: {}{paper}",
-            past.id,
-            past.summary()
-        );
+        let (how_far, paper) = (past.summary(), pen_words(seat, &past));
+        message = format!("{message}; {} was interrupted: {how_far}{paper}", past.id);
     }
     let mut reply = Reply::done(message)
         .with("arm", seat.title())
@@ -66,8 +63,8 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     picture(&mut reply, order, seat, &shots);
     reply.text = sense_text(&reply, &shots.words);
     reply.show(shots.pngs);
-    let hinted = |reply: Reply, note: &String| reply.hint(note);
-    Ok(shots.notes.iter().fold(reply, hinted))
+    let notes = shots.notes.iter();
+    Ok(notes.fold(reply, |reply, note| reply.hint(note)))
 }
 
 /// Describes the whole result as text: a line each for the arm's permission, activity and measurements.
@@ -118,23 +115,19 @@ pub(super) fn pen_words(seat: &AttachedArm, past: &PastJob) -> String {
     if seat.studio.is_some() || !past.moved {
         return String::new();
     }
-    let overlay = match past.overlay.as_str() {
-        "" => String::new(),
-        overlay => format!(" --meta {overlay}"),
-    };
+    let overlay = past.overlay().map(|overlay| format!(" --meta {overlay}"));
     format!(
-        "; its pen may still stand on the paper: `steadyhand enable --scene {}{overlay}`, then `steadyhand reset` lifts it",
-        past.scene
+        "; its pen may still stand on the paper: `steadyhand enable --scene {}{}`, then `steadyhand reset` lifts it",
+        past.scene,
+        overlay.unwrap_or_default()
     )
 }
 
 fn message(seat: &AttachedArm, snapshot: &Snapshot) -> String {
-    let fault = snapshot
-        .fault
-        .as_ref()
-        .map(|fault| format!("; fault: {fault}"))
-        .unwrap_or_default();
-    format!("{} {}{fault}", seat.title(), activity_words(snapshot))
+    let fault = snapshot.fault.as_ref();
+    let fault = fault.map(|fault| format!("; fault: {fault}"));
+    let activity = activity_words(snapshot);
+    format!("{} {activity}{}", seat.title(), fault.unwrap_or_default())
 }
 
 /// Says what an arm does, by its snapshot.
@@ -151,12 +144,8 @@ pub(super) fn state_words(state: &str, is_limp: bool) -> String {
         "holding" => "stands and holds its pose",
         "held" => "is held in the middle of a motion, pen up",
         "detached" => "is not connected",
-        other => return limp_words(&format!("is {other}"), is_limp),
+        other => &format!("is {other}"),
     };
-    limp_words(words, is_limp)
-}
-
-fn limp_words(words: &str, is_limp: bool) -> String {
     match is_limp {
         true => format!("{words}; its torque is off"),
         false => words.to_owned(),
@@ -179,10 +168,8 @@ fn readings(
     measured: &ArmMeasurement,
 ) {
     let arm = seat.motion.arm();
-    let joints: Vec<Value> = measured
-        .position_rad
-        .iter()
-        .zip(measured.velocity_rad_s.iter())
+    let both = measured.position_rad.iter().zip(&*measured.velocity_rad_s);
+    let joints: Vec<Value> = both
         .enumerate()
         .map(|(index, (angle, speed))| {
             json!({"name": arm.joint_name(index), "angle_deg": rounded(angle.to_degrees()), "speed_deg_s": rounded(speed.to_degrees())})
@@ -191,47 +178,35 @@ fn readings(
     let age_s = seat.motion.clock().now().seconds_since(measured.at);
     reply.set("joints", joints);
     reply.set("age_ms", rounded(age_s * 1e3));
-    reply.set(
-        "servos",
-        measured.servos.iter().map(servo).collect::<Vec<_>>(),
-    );
+    let servos: Vec<Value> = measured.servos.iter().map(servo).collect();
+    reply.set("servos", servos);
     // The pen is the scene's: the one last moved in, or the one that is asked about.
     let scene = seat.last_scene().or_else(|| {
-        order
-            .node
-            .scene(seat, order.text("scene")?, order.text("meta"))
-            .ok()
+        let (name, overlay) = (order.text("scene")?, order.text("meta"));
+        order.node.scene(seat, name, overlay).ok()
     });
-    if let Some((scene, [x, y, z])) = scene.and_then(|scene| {
-        let tip = tip_mm(&scene, 0, &measured.position_rad)?;
-        Some((scene, tip))
-    }) {
-        let seen = scene
-            .surface
-            .project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
-        let [across, up] = seen.at_mm.map(rounded);
-        reply.set(
-            "tip",
-            json!({
-                "pen": scene.pens.first().map(|pen| pen.name.clone()),
-                "base_mm": [rounded(x), rounded(y), rounded(z)],
-                "sheet_mm": [across, up],
-                "height_mm": rounded(seen.height_mm),
-            }),
-        );
-    }
+    reply.set_some("tip", scene.and_then(|scene| tip(&scene, measured)));
+}
+
+fn tip(scene: &Scene, measured: &ArmMeasurement) -> Option<Value> {
+    let tip_m = tip_m(scene, 0, &measured.position_rad)?;
+    let seen = scene.surface.project(&tip_m);
+    let base_mm = [tip_m.x, tip_m.y, tip_m.z].map(|m| rounded(m * 1e3));
+    Some(json!({
+        "pen": scene.pens.first().map(|pen| pen.name.clone()),
+        "base_mm": base_mm,
+        "sheet_mm": seen.at_mm.map(rounded),
+        "height_mm": rounded(seen.height_mm),
+    }))
 }
 
 /// Returns a servo's state as data. Values that were not read are omitted, never shown as zero.
 fn servo(servo: &ServoState) -> Value {
-    let value = serde_json::to_value(servo).unwrap_or(Value::Null);
-    match value {
-        Value::Object(fields) => fields
-            .into_iter()
-            .filter(|(_, value)| !value.is_null())
-            .collect(),
-        other => other,
+    let mut value = serde_json::to_value(servo).unwrap_or(Value::Null);
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| !value.is_null());
     }
+    value
 }
 
 fn bus(snapshot: &Snapshot) -> Value {

@@ -12,6 +12,7 @@ use super::declared_tools::{DeclaredAction, DeclaredStep};
 use super::dispatch::{ToolContext, ToolRequest};
 use super::job_board::CallOutcome;
 use super::reply::{NOTHING_IN_THIS_STEP, Reply, instead_of_nothing_moved, refused};
+use super::route::{self, lines_of};
 use super::{Node, RemoteCallWatch, exam_helpers, recording_tools, remote_tools};
 use args::ReceivedArguments;
 use base::lock::MutexExt;
@@ -296,22 +297,14 @@ impl SequenceRunner {
                 let why = last.text.clone();
                 let is_first = told.len() == 1;
                 let reply = ended(&place, &format!("failed: {why}"), told, last);
-                return if is_first {
-                    reply
-                } else {
-                    instead_of_nothing_moved(reply, NOTHING_IN_THIS_STEP)
+                return match is_first {
+                    true => reply,
+                    false => instead_of_nothing_moved(reply, NOTHING_IN_THIS_STEP),
                 };
             }
         }
         self.course.tell(of, "done".to_owned());
-        let words: Vec<String> = told
-            .iter()
-            .filter_map(|one| {
-                let text = |key: &str| one.get(key)?.as_str();
-                Some(format!("{}: {}", text("tool")?, text("message")?))
-            })
-            .collect();
-        let mut reply = Reply::done(words.join("; ")).with("steps", told);
+        let mut reply = Reply::done(lines_of("tool", &told)).with("steps", told);
         reply.images = last.images;
         reply
     }
@@ -350,13 +343,8 @@ impl SequenceRunner {
 
 /// A step for the result: what the tool said, without what fills a page.
 fn summary(step: &DeclaredStep, reply: &Reply) -> Value {
-    let mut told = Map::from_iter([("tool".to_owned(), json!(step.tool.name))]);
-    for key in ["success", "message", "code", "understood", "job"] {
-        if let Some(value) = reply.structured.get(key) {
-            told.insert(key.to_owned(), value.clone());
-        }
-    }
-    Value::Object(told)
+    let keys = ["success", "message", "code", "understood", "job"];
+    route::summary("tool", &step.tool.name, reply, &keys)
 }
 
 fn ended(place: &str, how: &str, told: Vec<Value>, last: Reply) -> Reply {

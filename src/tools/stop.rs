@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::AttachedArm;
 use super::dispatch::ToolContext;
-use super::motion_job::tip_mm;
+use super::motion_job::{tip_m, tip_mm};
 use super::reply::Reply;
 use super::stroke::rounded;
 use base::wording::{millimetres, seconds};
@@ -13,58 +13,46 @@ use permit::StopLatch;
 
 pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     // Every arm of the node, all asked before any is waited for.
-    let tickets: Vec<(&Arc<AttachedArm>, u64)> = order
-        .node
-        .seats
-        .iter()
-        .map(|seat| (seat, seat.motion.stop(order.who, false)))
-        .collect();
+    let seats = order.node.seats.iter();
+    let asked = seats.map(|seat| (seat, seat.motion.stop(order.who, false)));
+    let tickets: Vec<(&Arc<AttachedArm>, u64)> = asked.collect();
     let mut reports = Vec::with_capacity(tickets.len());
     for (seat, ticket) in tickets {
         reports.push((seat, seat.motion.stopped(ticket).await));
     }
-    let reply = reply(&reports);
-    match order.node.selftest() {
-        Some(selftest) => reply.with("selftest", selftest),
-        None => reply,
-    }
+    let mut reply = reply(&reports);
+    reply.set_some("selftest", order.node.selftest());
+    reply
 }
 
 fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     let verified = reports
         .iter()
         .all(|(_, report)| report.as_ref().is_some_and(|report| report.verified));
-    let lines: Vec<String> = reports
-        .iter()
-        .map(|(seat, report)| stop_text(seat, report.as_ref()))
-        .collect();
-    let reply = if verified {
-        Reply::done(lines.join("; "))
-    } else {
-        Reply::failed(lines.join("; "))
+    let each = || {
+        reports
+            .iter()
+            .map(|(seat, report)| (*seat, report.as_ref()))
     };
-    let slowest = reports
-        .iter()
-        .filter_map(|(_, report)| report.as_ref()?.standstill_ms)
+    let lines: Vec<String> = each()
+        .map(|(seat, report)| stop_text(seat, report))
+        .collect();
+    let slowest = each()
+        .filter_map(|(_, report)| report?.standstill_ms)
         .fold(0.0, f64::max);
-    let arms: Vec<_> = reports
-        .iter()
-        .map(|(seat, report)| card(seat, report.as_ref()))
-        .collect();
-    let names: Vec<String> = reports.iter().map(|(seat, _)| seat.title()).collect();
-    let reply = reply
-        .with("arm", names.join(", "))
-        .with("state", if verified { "stopped" } else { "unverified" })
-        .with("arms", arms);
-    let reply = if verified {
-        reply.with("stopped_after_ms", rounded(slowest))
-    } else {
-        reply
+    let arms: Vec<_> = each().map(|(seat, report)| card(seat, report)).collect();
+    let names: Vec<String> = each().map(|(seat, _)| seat.title()).collect();
+    let (mut reply, state) = match verified {
+        true => (Reply::done(lines.join("; ")), "stopped"),
+        false => (Reply::failed(lines.join("; ")), "unverified"),
     };
-    let is_emergency = reports
-        .iter()
-        .any(|(seat, _)| matches!(seat.permits().latched(), Some(StopLatch::Emergency(_))));
-    reply.hint(next_step(is_emergency))
+    reply.set("arm", names.join(", "));
+    reply.set("state", state);
+    reply.set("arms", arms);
+    reply.set_some("stopped_after_ms", verified.then(|| rounded(slowest)));
+    let is_emergency =
+        |seat: &AttachedArm| matches!(seat.permits().latched(), Some(StopLatch::Emergency(_)));
+    reply.hint(next_step(each().any(|(seat, _)| is_emergency(seat))))
 }
 
 /// Says what motion needs after a stop.
@@ -79,44 +67,32 @@ pub(super) const fn next_step(is_emergency: bool) -> &'static str {
 /// and the tip's place.
 pub fn stop_text(seat: &AttachedArm, report: Option<&StopReport>) -> String {
     let name = &seat.name;
-    match report {
-        None => format!(
+    let Some(report) = report else {
+        return format!(
             "{name}: its thread has ended or hangs, so the stop may not have been sent: cut its power"
-        ),
-        Some(report) => match (report.verified, report.first_frame_ms, report.standstill_ms) {
-            (true, Some(first), Some(still)) => {
-                let lift = match report.lift_ms.filter(|_| report.lifted) {
-                    Some(ms) => {
-                        format!(", of which the lift of the pen took {}", seconds(ms / 1e3))
-                    }
-                    None if report.lifted => ", pen lifted".to_owned(),
-                    None => String::new(),
-                };
-                let kind = report.kind;
-                format!(
-                    "{name}: stopped ({kind}); first stop frame after {}, standing still after {}{lift}{}{}",
-                    seconds(first / 1e3),
-                    seconds(still / 1e3),
-                    speed(report),
-                    tip_text(seat)
-                )
-            }
-            (true, _, _) => format!(
-                "{name}: was not moving and stands still{}{}",
-                speed(report),
-                tip_text(seat)
-            ),
-            (false, _, _) => format!(
-                "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
-            ),
-        },
+        );
+    };
+    if !report.verified {
+        return format!(
+            "{name}: standstill could not be verified: look at the arm, cut its power if it moves"
+        );
     }
-}
-
-fn speed(report: &StopReport) -> String {
-    report.speed_rad_s.map_or_else(String::new, |speed| {
-        format!(", fastest joint {:.1}°/s", speed.to_degrees())
-    })
+    let speed = report.speed_rad_s.map(f64::to_degrees);
+    let speed = speed.map(|deg_s| format!(", fastest joint {deg_s:.1}°/s"));
+    let (speed, tip) = (speed.unwrap_or_default(), tip_text(seat));
+    let (Some(first), Some(still)) = (report.first_frame_ms, report.standstill_ms) else {
+        return format!("{name}: was not moving and stands still{speed}{tip}");
+    };
+    let lift = match (report.lifted, report.lift_ms) {
+        (true, Some(ms)) => format!(", of which the lift of the pen took {}", seconds(ms / 1e3)),
+        (true, None) => ", pen lifted".to_owned(),
+        (false, _) => String::new(),
+    };
+    let kind = report.kind;
+    let (first, still) = (seconds(first / 1e3), seconds(still / 1e3));
+    format!(
+        "{name}: stopped ({kind}); first stop frame after {first}, standing still after {still}{lift}{speed}{tip}"
+    )
 }
 
 /// Describes the measured place of the tip.
@@ -125,19 +101,13 @@ fn tip_text(seat: &AttachedArm) -> String {
     let Some((scene, seen)) = seat.last_scene().zip(seen) else {
         return String::new();
     };
-    let Some([x, y, z]) = tip_mm(&scene, 0, &seen.position_rad) else {
+    let Some(tip) = tip_m(&scene, 0, &seen.position_rad) else {
         return String::new();
     };
-    let over = scene
-        .surface
-        .project(&nalgebra::Point3::new(x / 1e3, y / 1e3, z / 1e3));
-    let [across, up] = over.at_mm;
-    format!(
-        ", tip {} across and {} up on the sheet, {} over it",
-        millimetres(across, 1),
-        millimetres(up, 1),
-        millimetres(over.height_mm, 1)
-    )
+    let over = scene.surface.project(&tip);
+    let [across, up] = over.at_mm.map(|mm| millimetres(mm, 1));
+    let height = millimetres(over.height_mm, 1);
+    format!(", tip {across} across and {up} up on the sheet, {height} over it")
 }
 
 fn card(seat: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {

@@ -47,7 +47,7 @@ impl Node {
             Some((tool, call)) => {
                 let words = corrected_words(tool, &call);
                 let reply = Reply::failed(format!("{told}; {words}; nothing moved"));
-                with_corrected_call(reply, tool, &call)
+                with_corrected_call(reply, &tool.name, &call)
             }
         };
         reply.with("code", "unknown_tool")

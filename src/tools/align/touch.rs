@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::motion_job::{JobContext, JobError, tip_mm};
+use super::super::motion_job::{JobContext, JobError, tip_m, tip_mm};
 use super::super::stroke::rounded;
 use super::{change_json, reading, report, rests, sheet_places};
 use crate::reply::Reply;
@@ -229,11 +229,11 @@ fn missed_words(
         );
         return ("no_contact", why);
     };
-    let tip = tip_mm(scene, 0, joints_rad).map(nalgebra::Point3::from);
-    let stood = tip.map_or_else(String::new, |tip| {
-        let height_mm = scene.surface.project(&(tip / 1e3)).height_mm;
+    let stood = tip_m(scene, 0, joints_rad).map(|tip| {
+        let height_mm = scene.surface.project(&tip).height_mm;
         format!(", the tip {height_mm:.1} mm above where the scene puts the sheet")
     });
+    let stood = stood.unwrap_or_default();
     let why = format!(
         "at `{name}` the tip was held back before it had moved freely{stood}; the sheet lies higher than the scene says, of which at most {PROBE_DEPTH_MM} mm can be measured, or play and friction hold the tip that long. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
