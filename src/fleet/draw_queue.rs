@@ -245,13 +245,8 @@ impl DrawQueue {
             let Some(place) = place.filter(|_| one.stage != DrawingStage::WithoutInk) else {
                 continue;
             };
-            let is_drawn = |place: &DrawingPlace| {
-                let DrawingPlace::At { stage, .. } = place else {
-                    return false;
-                };
-                *stage == DrawingStage::Drawn
-            };
-            if !is_drawn(place) {
+            let drawn = DrawingStage::Drawn;
+            if !matches!(place, DrawingPlace::At { stage, .. } if *stage == drawn) {
                 *place = DrawingPlace::At {
                     node: from,
                     stage: one.stage,
@@ -331,11 +326,9 @@ impl DrawQueue {
                 }
             }
         };
-        if let Some(known) = self.place_mut(drawing) {
-            // A report may have come before the answer.
-            if matches!(known, DrawingPlace::Sent { .. }) {
-                *known = place;
-            }
+        // A report may have come before the answer.
+        if let Some(known @ DrawingPlace::Sent { .. }) = self.place_mut(drawing) {
+            *known = place;
         }
     }
 
@@ -374,15 +367,12 @@ impl DrawQueue {
         match place {
             None | Some(DrawingPlace::Free) if self.comes_to(drawing) => DrawingNews::Queued,
             None | Some(DrawingPlace::Free) => DrawingNews::Waits(self.why_free(drawing)),
-            Some(DrawingPlace::Sent { node, is_lost }) => {
-                let name = self.name(*node);
-                match is_lost {
-                    false => DrawingNews::UnderWay(format!("{name}: planning")),
-                    true => DrawingNews::Waits(format!(
-                        "for node {name}, which may have begun it and does not answer"
-                    )),
-                }
-            }
+            Some(DrawingPlace::Sent { node, is_lost }) => match (self.name(*node), is_lost) {
+                (name, false) => DrawingNews::UnderWay(format!("{name}: planning")),
+                (name, true) => DrawingNews::Waits(format!(
+                    "for node {name}, which may have begun it and does not answer"
+                )),
+            },
             Some(DrawingPlace::At { node, stage, words }) => self.news_at(*node, *stage, words),
         }
     }
@@ -392,14 +382,13 @@ impl DrawQueue {
         let is_heard = self.nodes.get(node).is_some_and(|node| node.is_heard);
         match stage {
             DrawingStage::Drawn => DrawingNews::Drawn(format!("{name}: {words}")),
-            DrawingStage::UnderWay if is_heard => DrawingNews::UnderWay(format!("{name}: {words}")),
-            DrawingStage::AwaitsPerson if is_heard => {
-                DrawingNews::Waits(format!("for a person at node {name}: {words}"))
+            DrawingStage::UnderWay | DrawingStage::AwaitsPerson if !is_heard => {
+                let why =
+                    format!("for node {name}, which has begun it and does not answer ({words})");
+                DrawingNews::Waits(why)
             }
-            DrawingStage::UnderWay | DrawingStage::AwaitsPerson => DrawingNews::Waits(format!(
-                "for node {name}, which has begun it and does not answer ({words})"
-            )),
-            DrawingStage::LeftHalfDone | DrawingStage::WithoutInk => {
+            DrawingStage::UnderWay => DrawingNews::UnderWay(format!("{name}: {words}")),
+            DrawingStage::AwaitsPerson | DrawingStage::LeftHalfDone | DrawingStage::WithoutInk => {
                 DrawingNews::Waits(format!("for a person at node {name}: {words}"))
             }
         }
@@ -419,24 +408,15 @@ impl DrawQueue {
         if !self.is_surveyed {
             let unheard = self.nodes.iter().filter(|node| !node.is_heard);
             let unheard = unheard.filter(|node| !node.is_excused);
-            let named: Vec<String> = unheard
-                .map(|node| {
-                    let why = node.standing.as_ref().err().cloned().unwrap_or_default();
-                    format!("{} ({why})", node.name)
-                })
-                .collect();
-            return format!(
-                "until every node has said what it has of this batch: {}",
-                named.join(", ")
-            );
+            let named = unheard.map(|node| format!("{} ({})", node.name, node.why_not()));
+            let named = named.collect::<Vec<_>>().join(", ");
+            return format!("until every node has said what it has of this batch: {named}");
         }
         let takers = self.nodes.iter().enumerate().filter(|(_, node)| node.draws);
         let why = takers.map(|(index, node)| {
-            let why = match (self.unable.get(&(drawing, index)), &node.refusal) {
-                (Some(why), _) => why.clone(),
-                (None, Some((why, _, _))) => why.clone(),
-                (None, None) => node.standing.as_ref().err().cloned().unwrap_or_default(),
-            };
+            let unable = self.unable.get(&(drawing, index)).map(String::as_str);
+            let refusal = node.refusal.as_ref().map(|(why, _, _)| why.as_str());
+            let why = unable.or(refusal).unwrap_or_else(|| node.why_not());
             format!("{}: {why}", node.name)
         });
         why.collect::<Vec<_>>().join("; ")
@@ -455,16 +435,19 @@ impl DrawQueue {
 impl QueueNode {
     /// Returns a report as it came, unless it is of other journals than those that the node had: what those tell of is not known then.
     fn believed(&mut self, report: NodeReport) -> NodeReport {
-        match &report {
-            NodeReport::Held { journals, .. } => {
-                let known = self.journals.get_or_insert_with(|| journals.clone());
-                match known == journals {
-                    true => report,
-                    false => NodeReport::Unheard(OTHER_JOURNALS.to_owned()),
-                }
-            }
-            NodeReport::Unheard(_) => report,
+        if let NodeReport::Held { journals, .. } = &report
+            && self.journals.get_or_insert_with(|| journals.clone()) != journals
+        {
+            return NodeReport::Unheard(OTHER_JOURNALS.to_owned());
         }
+        report
+    }
+
+    /// Returns why it is not ready; empty if it is.
+    fn why_not(&self) -> &str {
+        self.standing
+            .as_ref()
+            .map_or_else(|why| why.as_str(), |()| "")
     }
 
     /// Returns whether nothing at the node stands in the way of a drawing.

@@ -76,8 +76,7 @@ impl Fleet {
                 }
                 done => return done,
             }
-            let wait = std::future::pending::<()>();
-            let _ = timeout_at(Instant::now() + pause, wait).await;
+            base::task::pause(pause).await;
             pause = pause.saturating_mul(2);
         }
         self.reach.send(peer, letter, watch.clone()).await

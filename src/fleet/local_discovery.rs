@@ -1,7 +1,6 @@
 //! Nodes of the local network, by mDNS: `_steadyhand._tcp`. What is heard is a hint and proves nothing.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -46,14 +45,6 @@ pub struct LocalAdvertisement {
     name: String,
 }
 
-impl fmt::Debug for LocalAdvertisement {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_tuple("LocalAdvertisement")
-            .field(&self.name)
-            .finish()
-    }
-}
-
 impl Drop for LocalAdvertisement {
     fn drop(&mut self) {
         if let Ok(gone) = self.daemon.unregister(&self.name) {
@@ -78,12 +69,10 @@ pub fn advertise(node: &LocalNode) -> Result<LocalAdvertisement, LocalDiscoveryE
     ];
     let (ip, port) = (node.address.ip(), node.address.port());
     let addresses: &[IpAddr] = if ip.is_unspecified() { &[] } else { &[ip] };
-    let info = ServiceInfo::new(SERVICE, &node.name, &host, addresses, port, &values[..])?;
-    let info = if ip.is_unspecified() {
-        info.enable_addr_auto()
-    } else {
-        info
-    };
+    let mut info = ServiceInfo::new(SERVICE, &node.name, &host, addresses, port, &values[..])?;
+    if ip.is_unspecified() {
+        info = info.enable_addr_auto();
+    }
     let name = info.get_fullname().to_owned();
     let daemon = ServiceDaemon::new()?;
     if ip.is_ipv4() {
@@ -133,11 +122,9 @@ fn node_of(service: &ResolvedService) -> Option<LocalNode> {
             text.chars().count() <= VALUE_CHARS_MAX && !text.chars().any(char::is_control);
         is_plain.then(|| text.to_owned())
     };
-    let addresses = service
-        .get_addresses()
-        .iter()
-        .map(|address| address.to_ip_addr());
-    let ip = addresses.min_by_key(ip_preference)?;
+    let addresses = service.get_addresses().iter();
+    let ip = addresses.map(|address| address.to_ip_addr());
+    let ip = ip.min_by_key(ip_preference)?;
     Some(LocalNode {
         name: value("name").filter(|name| !name.is_empty())?,
         address: SocketAddr::new(ip, service.get_port()),

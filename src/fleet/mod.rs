@@ -20,7 +20,6 @@ pub mod zenoh_stop;
 pub mod zenoh_telemetry;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -172,12 +171,6 @@ pub struct Fleet {
     seen: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
 }
 
-impl fmt::Debug for Fleet {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("Fleet").field("me", &self.me).finish()
-    }
-}
-
 impl Fleet {
     /// The others around the node of this name.
     #[must_use]
@@ -208,6 +201,27 @@ impl Fleet {
     #[must_use]
     pub fn peer(&self, name: &str) -> Option<FleetPeer> {
         self.peers().into_iter().find(|peer| peer.name == name)
+    }
+
+    /// Returns a call of this node's own to another one, in the name of `caller`.
+    fn own_call(
+        &self,
+        peer: &FleetPeer,
+        tool: &str,
+        arguments: ReceivedArguments,
+        caller: String,
+    ) -> OutgoingCall {
+        OutgoingCall {
+            tool: tool.to_owned(),
+            arguments,
+            hop: CallHop {
+                from: self.me.clone(),
+                called: peer.name.clone(),
+                role: None,
+                caller,
+                queue: None,
+            },
+        }
     }
 
     fn peer_state(&self, peer: &FleetPeer) -> Arc<peer_list::PeerState> {

@@ -8,10 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::{
-    CallHop, Fleet, FleetPeer, OutgoingCall, PeerPresence, RemoteCallError, RemoteCallWatch,
-    ToolAnswer,
-};
+use super::{Fleet, FleetPeer, PeerPresence, RemoteCallError, RemoteCallWatch, ToolAnswer};
 use base::clock::calendar_ms;
 use base::lock::MutexExt as _;
 use call::ReceivedArguments;
@@ -89,10 +86,9 @@ impl Fleet {
             let mut ended = seen.ended.subscribe();
             self.ask(&peer, &seen);
             let is_gone = matches!(self.presence.of(&peer.name), PeerPresence::Gone { .. });
-            let patience = match known.last {
-                _ if is_gone => until.min(began + GRACE),
-                Some(Err(_)) => until.min(began + GRACE),
-                _ => until,
+            let patience = match is_gone || matches!(known.last, Some(Err(_))) {
+                true => until.min(began + GRACE),
+                false => until,
             };
             if timeout_at(patience, ended.changed()).await.is_err() {
                 seen.is_late(patience - began);
@@ -150,23 +146,11 @@ impl Fleet {
     }
 
     async fn question(&self, peer: &FleetPeer) -> Result<PeerReport, RemoteCallError> {
-        let letter = OutgoingCall {
-            tool: "list_nodes".to_owned(),
-            arguments: ReceivedArguments::Absent,
-            hop: CallHop {
-                from: self.me.clone(),
-                called: peer.name.clone(),
-                role: None,
-                caller: "list".to_owned(),
-                queue: None,
-            },
-        };
+        let (asked, caller) = (ReceivedArguments::Absent, "list".to_owned());
+        let letter = self.own_call(peer, "list_nodes", asked, caller);
         let (began, began_ms) = (Instant::now(), calendar_ms());
-        let answer = timeout(
-            ASK_MAX,
-            self.reach.send(peer, letter, RemoteCallWatch::unobserved()),
-        )
-        .await;
+        let sent = self.reach.send(peer, letter, RemoteCallWatch::unobserved());
+        let answer = timeout(ASK_MAX, sent).await;
         let answer = answer.map_err(|_| RemoteCallError::Silent(ASK_MAX))??;
         let took = began.elapsed();
         let said = own_report(answer)?;
@@ -179,21 +163,13 @@ impl Fleet {
 }
 
 /// Returns a node's report about itself: the entry in its list that is the node itself.
-pub(super) fn own_report(answer: ToolAnswer) -> Result<Map<String, Value>, RemoteCallError> {
-    let ToolAnswer {
-        mut structured,
-        text,
-        is_error,
-        ..
-    } = answer;
-    if is_error {
-        return Err(RemoteCallError::Refused(text));
+pub(super) fn own_report(mut answer: ToolAnswer) -> Result<Map<String, Value>, RemoteCallError> {
+    if answer.is_error {
+        return Err(RemoteCallError::Refused(answer.text));
     }
-    let nodes = structured.remove("nodes");
-    let own = match nodes {
-        Some(Value::Array(nodes)) => nodes
-            .into_iter()
-            .find(|node| node.get("this") == Some(&Value::Bool(true))),
+    let is_own = |node: &Value| node.get("this") == Some(&Value::Bool(true));
+    let own = match answer.structured.remove("nodes") {
+        Some(Value::Array(nodes)) => nodes.into_iter().find(is_own),
         _ => None,
     };
     match own {
@@ -244,13 +220,10 @@ impl Drop for OpenQuestion {
     fn drop(&mut self) {
         let mut known = self.seen.known.locked();
         known.asking = false;
-        match &self.came {
-            Ok(said) => {
-                known.said = Some(said.clone());
-                known.last = Some(Ok(()));
-            }
-            Err(failure) => known.last = Some(Err(failure.clone())),
+        if let Ok(said) = &self.came {
+            known.said = Some(said.clone());
         }
+        known.last = Some(self.came.as_ref().map(|_| ()).map_err(Clone::clone));
         drop(known);
         self.seen.ended.send_modify(|ended| *ended += 1);
     }

@@ -83,10 +83,8 @@ impl PresenceTable {
     /// Returns whether a node came, went or was doubled later than `at`.
     pub(super) fn changed_since(&self, name: &str, at: Instant) -> bool {
         let heard = self.heard.locked();
-        heard
-            .changes
-            .get(name)
-            .is_some_and(|(_, changed)| *changed > at)
+        let change = heard.changes.get(name);
+        change.is_some_and(|(_, changed)| *changed > at)
     }
 }
 

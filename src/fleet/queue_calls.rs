@@ -8,10 +8,7 @@ use tokio::time::timeout;
 
 use super::draw_queue::{HandoutOutcome, NodeReport, ReportedDrawing};
 use super::peer_list::own_report;
-use super::{
-    CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError, RemoteCallWatch, ToolAnswer,
-    ToolEffect,
-};
+use super::{Fleet, FleetPeer, RemoteCallError, RemoteCallWatch, ToolAnswer, ToolEffect};
 use call::{QueueTag, ReceivedArguments};
 
 /// A node that has not answered a queue's question by then counts as out of reach: a third of what a lease lasts.
@@ -100,18 +97,12 @@ impl Fleet {
         arguments: Map<String, Value>,
         tag: QueueTag,
     ) -> Result<ToolAnswer, RemoteCallError> {
-        let letter = OutgoingCall {
-            tool: tool.to_owned(),
-            arguments: ReceivedArguments::Value(Value::Object(arguments)),
-            hop: CallHop {
-                from: self.me.clone(),
-                called: peer.name.clone(),
-                // Whatever the token may do: an operator's would need nobody's approval.
-                role: Some(ROLE.to_owned()),
-                caller: format!("queue {}", tag.batch),
-                queue: Some(tag),
-            },
-        };
+        let arguments = ReceivedArguments::Value(Value::Object(arguments));
+        let caller = format!("queue {}", tag.batch);
+        let mut letter = self.own_call(peer, tool, arguments, caller);
+        // Whatever the token may do: an operator's would need nobody's approval.
+        letter.hop.role = Some(ROLE.to_owned());
+        letter.hop.queue = Some(tag);
         // Nothing of it is sent twice: what is lost is found again by the next question.
         let effect = ToolEffect::Moves;
         let watch = RemoteCallWatch::unobserved();
@@ -142,6 +133,8 @@ fn node_report(own: &Map<String, Value>) -> NodeReport {
     }
     let number = |of: &Value| of.as_u64().and_then(|number| u32::try_from(number).ok());
     let drawings = queue.get("drawings").and_then(Value::as_array);
+    let drawings = drawings.into_iter().flatten();
+    let reported = |told| ReportedDrawing::deserialize(told).ok();
     let grant = queue.get("grant").and_then(Value::as_u64);
     let journals = queue.get("journals").and_then(Value::as_str);
     let (Some(grant), Some(journals)) = (grant, journals) else {
@@ -151,17 +144,9 @@ fn node_report(own: &Map<String, Value>) -> NodeReport {
         grant,
         journals: journals.to_owned(),
         generation: queue.get("generation").and_then(number).unwrap_or(0),
-        drawings: drawings
-            .into_iter()
-            .flatten()
-            .filter_map(reported)
-            .collect(),
+        drawings: drawings.filter_map(reported).collect(),
         standing: standing(own),
     }
-}
-
-fn reported(told: &Value) -> Option<ReportedDrawing> {
-    ReportedDrawing::deserialize(told).ok()
 }
 
 /// Says whether a node's arm is free to draw, or why not.

@@ -35,10 +35,12 @@ impl FleetStop {
     /// Returns the order as words.
     #[must_use]
     pub fn words(&self) -> String {
-        let emergency = self.is_emergency.then_some(EMERGENCY);
-        let operator = self.is_operators.then_some(OPERATOR);
-        let words: Vec<&str> = emergency.into_iter().chain(operator).collect();
-        words.join(" ")
+        let words = [
+            (self.is_emergency, EMERGENCY),
+            (self.is_operators, OPERATOR),
+        ];
+        let said = words.into_iter().filter(|(is_said, _)| *is_said);
+        said.map(|(_, word)| word).collect::<Vec<_>>().join(" ")
     }
 
     /// Reads an order. Whatever it says, it is a stop.
@@ -133,11 +135,11 @@ impl Fleet {
 /// Returns the answers of the nodes of one name as one; `count` nodes announce themselves by it.
 fn of_one_name(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopAcknowledgement {
     if answers.len() < count {
+        let answered = answers.len();
         answers.push(StopAcknowledgement {
             success: false,
             message: format!(
-                "{count} nodes announce themselves by this name, and {} answered",
-                answers.len()
+                "{count} nodes announce themselves by this name, and {answered} answered"
             ),
         });
     }

@@ -94,11 +94,11 @@ struct AuditRecord {
 }
 
 impl AuditRecord {
-    fn now(kind: &'static str, text: String, may_wait: bool) -> Self {
+    fn now(kind: &'static str, text: impl Into<String>, may_wait: bool) -> Self {
         Self {
             at_ms: calendar_ms(),
             kind,
-            text,
+            text: text.into(),
             may_wait,
         }
     }
@@ -155,13 +155,13 @@ impl AuditLog {
 
     /// Adds a record. It waits for nothing: where there is no room, it is counted as missed.
     pub fn note(&self, kind: &'static str, text: impl Into<String>) {
-        self.send(AuditRecord::now(kind, text.into(), false));
+        self.send(AuditRecord::now(kind, text, false));
         self.bell.ring();
     }
 
     /// Adds a record of something that changed nothing: it may be on the disk a moment later.
     pub fn note_deferred(&self, kind: &'static str, text: impl Into<String>) {
-        self.send(AuditRecord::now(kind, text.into(), true));
+        self.send(AuditRecord::now(kind, text, true));
     }
 
     /// Adds a record, and waits until it is signed and on the disk. What the disk does not take is logged, and counted as
@@ -174,7 +174,7 @@ impl AuditLog {
         kind: &'static str,
         text: impl Into<String>,
     ) -> Result<(), UnrecordedError> {
-        self.wait_for(Some(AuditRecord::now(kind, text.into(), false)))
+        self.wait_for(Some(AuditRecord::now(kind, text, false)))
     }
 
     /// Adds the record of a process that ends, and waits until all that was noted is on the disk.
@@ -256,10 +256,10 @@ fn write(
         }
         let written = chain.add(&records);
         let written = written.and_then(|()| chain.file.sync_data());
-        if let (Err(error), false) = (&written, failing) {
-            tracing::error!("the audit log cannot be written: {error}");
-        }
-        if written.is_err() {
+        if let Err(error) = &written {
+            if !failing {
+                tracing::error!("the audit log cannot be written: {error}");
+            }
             let more = (records.len() - told) as u64;
             missed.fetch_add(lost + more, Ordering::SeqCst);
         }
@@ -298,7 +298,7 @@ impl AuditChain {
     fn open(path: &Path, key: SigningKey) -> io::Result<Self> {
         let file = open(path)?;
         let (end, length) = (end_of_lines(&file)?, file.metadata()?.len());
-        let goes_on = last_line(&file, end)?.and_then(|last| last.followed(&key.verifying_key()));
+        let goes_on = followed(&last_line(&file, end)?, &key.verifying_key());
         let Some((next, last)) = goes_on else {
             return Self::replace_damaged(path, key, &tail_before(&file, length)?);
         };
@@ -313,7 +313,7 @@ impl AuditChain {
             key,
         };
         if end < length {
-            let text = "the last record was not written to its end".to_owned();
+            let text = "the last record was not written to its end";
             chain.add(&[AuditRecord::now("torn", text, false)])?;
         }
         Ok(chain)
@@ -347,7 +347,7 @@ impl AuditChain {
         put_aside(path)?;
         let mut chain = Self::create(path, key, &[0; 32])?;
         let text = "the log before this one does not end with a record that this node signed: it is kept as it was";
-        chain.add(&[AuditRecord::now("torn", text.to_owned(), false)])?;
+        chain.add(&[AuditRecord::now("torn", text, false)])?;
         Ok(chain)
     }
 
@@ -375,17 +375,12 @@ impl AuditChain {
         }
         let (mut lines, mut last) = (String::new(), self.last);
         for (number, record) in (self.next..).zip(records) {
-            let said = format!(
-                "{number}\t{}\t{}\t{}",
-                record.at_ms,
-                record.kind,
-                escaped(&record.text)
-            );
+            let (at_ms, kind, text) = (record.at_ms, record.kind, escaped(&record.text));
+            let said = format!("{number}\t{at_ms}\t{kind}\t{text}");
             last = chained_hash(&last, &said);
-            let signature = if number + 1 == self.next + records.len() as u64 {
-                hex(&self.key.sign(&last).to_bytes())
-            } else {
-                SIGNED_LATER.to_owned()
+            let signature = match number + 1 == self.next + records.len() as u64 {
+                true => hex(&self.key.sign(&last).to_bytes()),
+                false => SIGNED_LATER.to_owned(),
             };
             lines += &format!("{said}\t{}\t{signature}\n", hex(&last));
         }
@@ -468,67 +463,42 @@ fn previous_hash(path: &Path) -> io::Result<Option<[u8; 32]>> {
         return Ok(None);
     };
     let last = last_line(&aside, end_of_lines(&aside)?)?;
-    Ok(last.map(|last| match last {
-        LastLine::Header(hash) => hash,
-        LastLine::Record { hash, .. } => hash,
-    }))
+    let record = AuditLine::read(&last).map(|record| record.hash);
+    Ok(record.or_else(|| header_hash(&last)))
 }
 
-/// The kind of a file's last line, and its hash.
-enum LastLine {
-    Header([u8; 32]),
-    Record {
-        number: u64,
-        hash: [u8; 32],
-        signature: Option<[u8; 64]>,
-    },
+/// Returns the number of the record that comes after a last line and the hash before it; `None` after what is neither a header
+/// nor a record with the key's signature.
+fn followed(line: &str, key: &VerifyingKey) -> Option<(u64, [u8; 32])> {
+    let Some(record) = AuditLine::read(line) else {
+        return header_hash(line).map(|hash| (0, hash));
+    };
+    let signature = Signature::from_bytes(&record.signature?);
+    key.verify_strict(&record.hash, &signature).ok()?;
+    Some((record.number + 1, record.hash))
 }
 
-impl LastLine {
-    /// Returns the number of the record that comes next and the hash before it; `None` after a record without the key's signature.
-    fn followed(&self, key: &VerifyingKey) -> Option<(u64, [u8; 32])> {
-        match self {
-            Self::Header(hash) => Some((0, *hash)),
-            Self::Record {
-                number,
-                hash,
-                signature,
-            } => {
-                let signature = Signature::from_bytes(signature.as_ref()?);
-                key.verify_strict(hash, &signature).ok()?;
-                Some((number + 1, *hash))
-            }
-        }
-    }
+/// Returns the hash of a file's first line, if it is that.
+fn header_hash(line: &str) -> Option<[u8; 32]> {
+    let hash = || *blake3::hash(line.as_bytes()).as_bytes();
+    line.starts_with(MAGIC).then(hash)
 }
 
 /// Returns whether the last record of a log is that of a process that closed it; a log without records has lost none.
 fn was_closed(path: &Path) -> bool {
     let last = || {
         let file = File::open(path).ok()?;
-        let bytes = tail_before(&file, end_of_lines(&file).ok()?).ok()?;
-        let text = String::from_utf8_lossy(&bytes);
-        let last = AuditLine::read(text.lines().last()?)?;
-        Some(last.said.split('\t').nth(2) == Some(END))
+        let last = last_line(&file, end_of_lines(&file).ok()?).ok()?;
+        Some(AuditLine::read(&last)?.said.split('\t').nth(2) == Some(END))
     };
     last().unwrap_or(true)
 }
 
-/// `None` where the line that ends there is neither a record nor a header.
-fn last_line(file: &File, end: u64) -> io::Result<Option<LastLine>> {
+/// Returns the last line of a file before `end`, which is the end of a line.
+fn last_line(file: &File, end: u64) -> io::Result<String> {
     let bytes = tail_before(file, end)?;
     let text = String::from_utf8_lossy(&bytes);
-    let Some(line) = text.lines().last() else {
-        return Ok(None);
-    };
-    let hash = || *blake3::hash(line.as_bytes()).as_bytes();
-    let record = AuditLine::read(line).map(|record| LastLine::Record {
-        number: record.number,
-        hash: record.hash,
-        signature: record.signature,
-    });
-    let header = || line.starts_with(MAGIC).then(|| LastLine::Header(hash()));
-    Ok(record.or_else(header))
+    Ok(text.lines().last().unwrap_or_default().to_owned())
 }
 
 struct AuditLine<'a> {

@@ -108,9 +108,7 @@ impl JournalRecord {
     /// Returns a value as text; empty if it is missing.
     #[must_use]
     pub(super) fn text(&self, name: &str) -> String {
-        self.raw(name)
-            .map(|value| String::from_utf8_lossy(value).into_owned())
-            .unwrap_or_default()
+        String::from_utf8_lossy(self.raw(name).unwrap_or_default()).into_owned()
     }
 
     /// Returns a value as a number; `None` if it is missing or not a number.
@@ -129,8 +127,7 @@ impl JournalRecord {
             let name = name.get(..name.len().min(NAME_BYTES_MAX)).unwrap_or(name);
             bytes.push(u8::try_from(name.len()).unwrap_or(u8::MAX));
             bytes.extend_from_slice(name);
-            let length = u32::try_from(value.len()).unwrap_or(u32::MAX);
-            bytes.extend_from_slice(&length.to_le_bytes());
+            put_number(&mut bytes, value.len());
             bytes.extend_from_slice(value);
         }
         bytes
@@ -160,14 +157,10 @@ impl JournalRecord {
 #[must_use]
 pub(super) fn encode_strokes(strokes: &[scene::SheetStroke]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let count = |bytes: &mut Vec<u8>, count: usize| {
-        bytes.extend_from_slice(&u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
-    };
     for line in strokes {
-        count(&mut bytes, line.pen);
-        count(&mut bytes, line.source.len());
-        bytes.extend_from_slice(line.source.as_bytes());
-        count(&mut bytes, line.points_mm.len());
+        put_number(&mut bytes, line.pen);
+        put_text(&mut bytes, &line.source);
+        put_number(&mut bytes, line.points_mm.len());
         for value in line.points_mm.iter().flatten() {
             bytes.extend_from_slice(&value.to_le_bytes());
         }
@@ -180,10 +173,7 @@ pub(super) fn encode_strokes(strokes: &[scene::SheetStroke]) -> Vec<u8> {
 pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<scene::SheetStroke>> {
     let mut strokes = Vec::new();
     while !bytes.is_empty() {
-        let pen = number(&mut bytes)?;
-        let length = number(&mut bytes)?;
-        let (source, rest) = bytes.split_at_checked(length)?;
-        bytes = rest;
+        let (pen, source) = (number(&mut bytes)?, text(&mut bytes)?);
         let points = number(&mut bytes)?;
         let (coordinates, rest) = bytes.split_at_checked(points.checked_mul(16)?)?;
         bytes = rest;
@@ -197,7 +187,7 @@ pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<scene::SheetStroke>
         }
         strokes.push(scene::SheetStroke {
             pen,
-            source: String::from_utf8_lossy(source).into_owned(),
+            source,
             points_mm,
             pause: None,
         });
@@ -217,12 +207,9 @@ pub(super) fn encode_pauses(strokes: &[scene::SheetStroke]) -> Vec<u8> {
             continue;
         }
         before = pause;
-        let asked_by = pause.map_or("", |pause| pause.asked_by.as_str());
-        let turn = pause.map_or(0, |pause| pause.turn);
-        for number in [index, turn, asked_by.len()] {
-            bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
-        }
-        bytes.extend_from_slice(asked_by.as_bytes());
+        put_number(&mut bytes, index);
+        put_number(&mut bytes, pause.map_or(0, |pause| pause.turn));
+        put_text(&mut bytes, pause.map_or("", |pause| &pause.asked_by));
     }
     bytes
 }
@@ -235,20 +222,32 @@ pub(super) fn with_pauses(
 ) -> Option<Vec<scene::SheetStroke>> {
     while !bytes.is_empty() {
         let (from, turn) = (number(&mut bytes)?, number(&mut bytes)?);
-        let length = number(&mut bytes)?;
-        let (asked_by, rest) = bytes.split_at_checked(length)?;
-        bytes = rest;
-        let pause = (turn > 0).then(|| {
-            Arc::new(DrawingPause {
-                turn,
-                asked_by: String::from_utf8_lossy(asked_by).into_owned(),
-            })
-        });
+        let asked_by = text(&mut bytes)?;
+        let pause = (turn > 0).then(|| Arc::new(DrawingPause { turn, asked_by }));
         for stroke in strokes.get_mut(from..)? {
             stroke.pause.clone_from(&pause);
         }
     }
     Some(strokes)
+}
+
+/// Puts a number of four bytes, least byte first.
+fn put_number(bytes: &mut Vec<u8>, number: usize) {
+    bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+/// Puts a text, behind its length.
+fn put_text(bytes: &mut Vec<u8>, text: &str) {
+    put_number(bytes, text.len());
+    bytes.extend_from_slice(text.as_bytes());
+}
+
+/// Takes a text.
+fn text(bytes: &mut &[u8]) -> Option<String> {
+    let length = number(bytes)?;
+    let (text, rest) = bytes.split_at_checked(length)?;
+    *bytes = rest;
+    Some(String::from_utf8_lossy(text).into_owned())
 }
 
 /// Takes a number of four bytes, least byte first.

@@ -3,15 +3,12 @@
 use std::io;
 use std::path::Path;
 
-use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use ed25519_dalek::{SigningKey, VerifyingKey};
 
-use super::node_key::{self, bytes, hex};
+use super::node_key::{self, bytes, hex, is_signature, random, signature};
 
 /// Beginning of every signed text, so that no challenge can be a text that the key signs elsewhere.
 const PURPOSE: &str = "steadyhand identity";
-
-/// Digits of a challenge.
-const CHALLENGE_DIGITS: usize = 64;
 
 /// A node's name with its key.
 #[derive(Debug)]
@@ -47,9 +44,8 @@ impl NodeIdentity {
     /// Signs a challenge of 64 hexadecimal digits, in lower case; `None` for any other text.
     #[must_use]
     pub fn prove(&self, challenge: &str) -> Option<String> {
-        bytes::<{ CHALLENGE_DIGITS / 2 }>(challenge)?;
-        let signed = self.key.sign(statement(&self.name, challenge).as_bytes());
-        Some(hex(&signed.to_bytes()))
+        bytes::<32>(challenge)?;
+        Some(signature(&self.key, &statement(&self.name, challenge)))
     }
 }
 
@@ -58,23 +54,14 @@ impl NodeIdentity {
 /// # Errors
 /// The system has no random numbers.
 pub fn identity_challenge() -> io::Result<String> {
-    let mut random = [0_u8; CHALLENGE_DIGITS / 2];
-    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-    Ok(hex(&random))
+    Ok(hex(&random()?))
 }
 
 /// Returns whether the node of this name and public key has signed this challenge.
 #[must_use]
 pub fn is_proven(name: &str, public_key: &str, challenge: &str, signature: &str) -> bool {
-    let (Some(key), Some(signature)) = (bytes::<32>(public_key), bytes::<64>(signature)) else {
-        return false;
-    };
-    let Ok(key) = VerifyingKey::from_bytes(&key) else {
-        return false;
-    };
-    let signature = Signature::from_bytes(&signature);
-    key.verify_strict(statement(name, challenge).as_bytes(), &signature)
-        .is_ok()
+    let key = bytes::<32>(public_key).and_then(|key| VerifyingKey::from_bytes(&key).ok());
+    key.is_some_and(|key| is_signature(&key, &statement(name, challenge), signature))
 }
 
 fn statement(name: &str, challenge: &str) -> String {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use base::file_access::{mode, with_mode};
-use ed25519_dalek::{Signature, Signer, SigningKey};
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
 /// The node's key in its state folder.
 pub(super) const FILE: &str = "node.key";
@@ -15,8 +15,7 @@ pub(super) const FILE: &str = "node.key";
 /// # Errors
 /// The key cannot be used.
 pub fn sign(state: &Path, text: &str) -> io::Result<String> {
-    let key = key(&state.join(FILE))?;
-    Ok(hex(&key.sign(text.as_bytes()).to_bytes()))
+    Ok(signature(&key(&state.join(FILE))?, text))
 }
 
 /// Returns whether this node's key has signed this text.
@@ -25,12 +24,28 @@ pub fn sign(state: &Path, text: &str) -> io::Result<String> {
 /// The key cannot be used.
 pub fn has_signed(state: &Path, text: &str, signature: &str) -> io::Result<bool> {
     let key = key(&state.join(FILE))?;
-    let Some(signature) = bytes::<64>(signature) else {
-        return Ok(false);
-    };
-    let signature = Signature::from_bytes(&signature);
-    let public = key.verifying_key();
-    Ok(public.verify_strict(text.as_bytes(), &signature).is_ok())
+    Ok(is_signature(&key.verifying_key(), text, signature))
+}
+
+/// Returns a key's signature of a text: 128 hexadecimal digits.
+pub(super) fn signature(key: &SigningKey, text: &str) -> String {
+    hex(&key.sign(text.as_bytes()).to_bytes())
+}
+
+/// Returns whether this is a key's signature of a text.
+pub(super) fn is_signature(key: &VerifyingKey, text: &str, signature: &str) -> bool {
+    let signature = bytes::<64>(signature).map(|bytes| Signature::from_bytes(&bytes));
+    signature.is_some_and(|signature| key.verify_strict(text.as_bytes(), &signature).is_ok())
+}
+
+/// Returns 32 bytes that nobody can foretell.
+///
+/// # Errors
+/// The system has no random numbers.
+pub(super) fn random() -> io::Result<[u8; 32]> {
+    let mut random = [0_u8; 32];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(random)
 }
 
 /// Reads a node's key, or makes it.
@@ -61,8 +76,7 @@ pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
 }
 
 fn make(path: &Path) -> io::Result<SigningKey> {
-    let mut seed = [0_u8; 32];
-    getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
+    let seed = random()?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     let mut file = with_mode(&mut options, 0o600).open(path)?;

@@ -99,19 +99,19 @@ impl PastJob {
         match record.kind {
             Some(RecordKind::Accepted) => self.accepted(record),
             Some(RecordKind::Planned) => self.planned(record),
-            Some(RecordKind::Moving) => self.state_is("moving", true),
+            Some(RecordKind::Moving) => self.moves(),
             Some(RecordKind::Ink) => {
                 self.drawn_is(record);
                 self.was_at_ink = true;
                 self.released_mm = record.number("upto_mm").unwrap_or(self.released_mm);
-                self.state_is("moving", true);
+                self.moves();
             }
             Some(RecordKind::Held) => {
+                self.state = record.text("state");
                 // Journals of older nodes call every wait so.
-                self.state = match record.text("state").as_str() {
-                    "" => "held".to_owned(),
-                    state => state.to_owned(),
-                };
+                if self.state.is_empty() {
+                    "held".clone_into(&mut self.state);
+                }
                 self.message = record.text("why");
             }
             Some(RecordKind::Passed) => self.drawn_is(record),
@@ -197,9 +197,9 @@ impl PastJob {
         };
     }
 
-    fn state_is(&mut self, state: &str, moved: bool) {
-        state.clone_into(&mut self.state);
-        self.moved |= moved;
+    fn moves(&mut self) {
+        "moving".clone_into(&mut self.state);
+        self.moved = true;
     }
 
     /// Returns whether it has ended, with any outcome. The calendar is not used: it may stand at zero.
@@ -236,10 +236,9 @@ impl PastJob {
 
     /// Returns the record that a job without an end is given, where the node ended before the job did, or could not write it.
     pub(super) fn interrupted_record(&self, how: &str) -> JournalRecord {
-        let message = if self.moved {
-            format!("{how} while this job was under way: {}", self.summary())
-        } else {
-            format!("{how} before this job moved anything")
+        let message = match self.moved {
+            true => format!("{how} while this job was under way: {}", self.summary()),
+            false => format!("{how} before this job moved anything"),
         };
         JournalRecord::new(RecordKind::Interrupted)
             .with("at_ms", calendar_ms())
@@ -350,16 +349,12 @@ impl PastJob {
             return "it had nothing to draw".to_owned();
         }
         let (total, drawn) = (self.total_mm(), self.drawn);
-        let under_way = self
-            .strokes
-            .get(drawn.strokes)
-            .map(|stroke| format!("; in progress: {}", stroke.source))
-            .unwrap_or_default();
-        let unsure_mm = self.released_mm - drawn.mm;
-        let unsure = if unsure_mm > 0.05 {
-            format!(", perhaps {} more", millimetres(unsure_mm, 1))
-        } else {
-            String::new()
+        let under_way = self.next_stroke();
+        let under_way = under_way.map(|stroke| format!("; in progress: {}", stroke.source));
+        let under_way = under_way.unwrap_or_default();
+        let unsure = match self.released_mm - drawn.mm {
+            mm if mm > 0.05 => format!(", perhaps {} more", millimetres(mm, 1)),
+            _ => String::new(),
         };
         format!(
             "{} of {}, {} of {} drawn{unsure}{under_way}; {} left",
