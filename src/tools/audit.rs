@@ -66,21 +66,17 @@ pub(super) struct RefusalHistory(Mutex<VecDeque<(String, String, u32)>>);
 impl RefusalHistory {
     /// Sends a caller to a person who was refused with one code several times in a row. Who only has to wait is not counted.
     pub(super) fn judge(&self, asked: &AuditedCall, reply: Reply) -> Reply {
-        let code = reply.structured.get("code").and_then(Value::as_str);
-        let kind = match (reply.is_error, code) {
-            (true, Some(code)) if code != super::access::RATE => {
-                format!("`{}` was refused with `{code}`", asked.tool)
-            }
-            _ => String::new(),
-        };
+        let code = reply
+            .code()
+            .filter(|code| reply.is_error && *code != super::access::RATE);
+        let kind = code.map(|code| format!("`{}` was refused with `{code}`", asked.tool));
         let mut all = self.0.locked();
-        let known = all
-            .iter()
-            .position(|(caller, _, _)| *caller == asked.caller);
+        let mut callers = all.iter();
+        let known = callers.position(|(caller, _, _)| *caller == asked.caller);
         let before = known.and_then(|at| all.remove(at));
-        if kind.is_empty() {
+        let Some(kind) = kind else {
             return reply;
-        }
+        };
         let times = match before {
             Some((_, last, times)) if last == kind => times.saturating_add(1),
             _ => 1,
@@ -129,8 +125,8 @@ impl Node {
         let snapshot = seat.motion.snapshot();
         if snapshot.stops_done > *noted {
             *noted = snapshot.stops_done;
-            let text =
-                json!({"arm": seat.name, "count": snapshot.stops_done, "report": snapshot.stop});
+            let (count, report) = (snapshot.stops_done, &snapshot.stop);
+            let text = json!({"arm": seat.name, "count": count, "report": report});
             self.audit.note("stop", text.to_string());
         }
     }
@@ -138,14 +134,11 @@ impl Node {
     /// Records the node's configuration at start. A different hash means a different configuration.
     pub fn note_start(&self) {
         let file = serde_json::to_string(&self.file).unwrap_or_default();
-        let arms: Vec<Value> = self
-            .seats
-            .iter()
-            .map(|seat| {
-                let enabled = seat.permits().enabled_text(seat.motion.clock().now());
-                json!({"name": seat.name, "arm": seat.title(), "enabled": enabled})
-            })
-            .collect();
+        let arms = self.seats.iter().map(|seat| {
+            let enabled = seat.permits().enabled_text(seat.motion.clock().now());
+            json!({"name": seat.name, "arm": seat.title(), "enabled": enabled})
+        });
+        let arms: Vec<Value> = arms.collect();
         let mut text = json!({
             "node": self.file.name,
             "version": env!("CARGO_PKG_VERSION"),

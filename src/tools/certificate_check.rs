@@ -27,10 +27,8 @@ impl ToolContext<'_> {
 
     /// Refuses motion to a caller that needs a certificate and has no valid one. Operators and previews need none.
     pub(super) fn check_certificate(&self, tool: &ToolDefinition) -> Result<(), Box<Reply>> {
-        let is_operator = self.who == ActorRank::Operator
-            || self
-                .standing
-                .is_some_and(|standing| standing.role == CallerRole::Operator);
+        let role = self.standing.map(|standing| standing.role);
+        let is_operator = self.who == ActorRank::Operator || role == Some(CallerRole::Operator);
         if tool.effect != ToolEffect::Moves || is_operator || self.is_preview(tool) {
             return Ok(());
         }
@@ -43,10 +41,10 @@ impl ToolContext<'_> {
                 }
             }
             (None, None) => return Ok(()),
-            (None, Some(level)) => (
-                level.word().to_owned(),
-                "this process cannot look at certificates".to_owned(),
-            ),
+            (None, Some(level)) => {
+                let why = "this process cannot look at certificates";
+                (level.word().to_owned(), why.to_owned())
+            }
         };
         Err(refused("needs_qualification", format!(
             "{} moves the arm, and this caller has not proven level {level}: {why}; ask the operator, who examines a planner with \

@@ -42,18 +42,16 @@ fn node_text(node: &Value) -> String {
         let latched = text(arm, "latched").map_or(String::new(), |why| format!("; latched: {why}"));
         format!("; {title} {state}{latched}; enabled: {enabled}")
     });
-    let scenes = list("scenes")
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    let scenes = scenes.collect::<Vec<_>>().join(", ");
-    let scenes = Some(scenes).filter(|scenes| !scenes.is_empty());
-    format!(
-        "{}{}{}",
+    let scenes = list("scenes").into_iter().flatten();
+    let scenes: Vec<&str> = scenes.filter_map(Value::as_str).collect();
+    let (name, arms) = (
         display_name(node).unwrap_or_default(),
         arms.collect::<String>(),
-        scenes.map_or(String::new(), |scenes| format!("; scenes: {scenes}")),
-    )
+    );
+    match scenes.is_empty() {
+        true => format!("{name}{arms}"),
+        false => format!("{name}{arms}; scenes: {}", scenes.join(", ")),
+    }
 }
 
 fn display_name(node: &Value) -> Option<String> {
@@ -126,44 +124,37 @@ fn calibration(node: &Node, seat: &AttachedArm) -> Option<Value> {
 
 /// Another node: what it said, or why nothing was heard and what it said last.
 fn other(sighting: PeerSighting) -> Value {
-    let PeerSighting {
-        peer,
-        presence,
-        unreached,
-        said,
-        age,
-        offset,
-    } = sighting;
+    let PeerSighting { peer, presence, .. } = sighting;
     let mut node = Map::new();
     // What is seen now is on top; what was seen earlier is under `last_seen` alone.
-    let said = said.map(|said| add_freshness(said, offset));
-    if let (None, Some(said)) = (&unreached, &said) {
-        node.clone_from(said);
+    let mut said = sighting
+        .said
+        .map(|said| add_freshness(said, sighting.offset));
+    let unreached = sighting.unreached;
+    if unreached.is_none() {
+        node = said.take().unwrap_or_default();
     }
-    node.insert("name".to_owned(), json!(peer.name));
-    node.insert("this".to_owned(), json!(false));
-    node.insert("address".to_owned(), json!(peer.address));
-    node.insert("tags".to_owned(), json!(peer.tags));
-    node.insert("reachable".to_owned(), json!(unreached.is_none()));
+    let mut put = |field: &str, value: Value| node.insert(field.to_owned(), value);
+    put("name", json!(peer.name));
+    put("this", json!(false));
+    put("address", json!(peer.address));
+    put("tags", json!(peer.tags));
+    put("reachable", json!(unreached.is_none()));
     if let Some(word) = presence_word(presence) {
-        node.insert("presence".to_owned(), json!(word));
+        put("presence", json!(word));
     }
     if let PeerPresence::Gone { since } = presence {
-        let gone_s = rounded(since.elapsed().as_secs_f64());
-        node.insert("gone_s".to_owned(), json!(gone_s));
+        put("gone_s", json!(rounded(since.elapsed().as_secs_f64())));
     }
-    let age_s = age.map(|age| rounded(age.as_secs_f64()));
-    match (unreached, said) {
-        (None, _) => {
-            node.insert("age_s".to_owned(), json!(age_s));
-        }
-        (Some(why), said) => {
-            node.insert("why".to_owned(), json!(why));
-            if let Some(mut said) = said {
-                said.insert("age_s".to_owned(), json!(age_s));
-                node.insert("last_seen".to_owned(), Value::Object(said));
-            }
-        }
+    let age_s = sighting.age.map(|age| rounded(age.as_secs_f64()));
+    let Some(why) = unreached else {
+        put("age_s", json!(age_s));
+        return Value::Object(node);
+    };
+    put("why", json!(why));
+    if let Some(mut said) = said {
+        said.insert("age_s".to_owned(), json!(age_s));
+        put("last_seen", Value::Object(said));
     }
     Value::Object(node)
 }

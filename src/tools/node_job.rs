@@ -110,20 +110,14 @@ impl NodeJob {
 
     /// Ends the job, in its journal first.
     pub async fn end(self, state: &'static str, words: String) {
-        let JobContext {
-            node,
-            seat,
-            job,
-            entry,
-            ..
-        } = self.0;
+        let (seat, entry) = (&self.0.seat, &self.0.entry);
         let reply = match state {
             "reached" => Reply::done(words),
             _ => Reply::failed(words),
         };
         let reply = reply.with("arm", seat.title());
-        journal_entries::end(&node, &entry, state, &reply).await;
-        job.end(state, reply, seat.motion.clock().now());
+        journal_entries::end(&self.0.node, entry, state, &reply).await;
+        self.0.job.end(state, reply, seat.motion.clock().now());
     }
 }
 

@@ -21,11 +21,9 @@ impl Node {
     #[must_use]
     pub fn listed_jobs(&self) -> Vec<String> {
         let mut jobs = self.jobs();
-        for id in self.book.recent(JOURNALS_LISTED_MAX) {
-            if !jobs.contains(&id) {
-                jobs.push(id);
-            }
-        }
+        let mut journals = self.book.recent(JOURNALS_LISTED_MAX);
+        journals.retain(|id| !jobs.contains(id));
+        jobs.extend(journals);
         jobs
     }
 
@@ -63,12 +61,9 @@ impl Node {
         overlay: Option<&str>,
         watch: &RemoteCallWatch,
     ) -> Result<Vec<u8>, Refusal> {
-        let scene = self.scenes.scene(name, overlay);
-        let scene = scene?;
-        let seat = self
-            .seats
-            .first()
-            .ok_or_else(|| refusal!("this node has no arm"))?;
+        let scene = self.scenes.scene(name, overlay)?;
+        let seat = self.seats.first();
+        let seat = seat.ok_or_else(|| refusal!("this node has no arm"))?;
         let planned = Arc::clone(&scene);
         let plan = motion_job::preview(seat, watch, move |watch| {
             plan::draw(&planned, &planned.rest_rad, watch)

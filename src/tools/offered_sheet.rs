@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::preview::DrawingPreview;
 use super::stroke::rounded;
-use scene::{DesignOverflow, ScenePage, SheetStroke};
+use scene::{DesignOverflow, ScenePage};
 
 /// Points that are sent; of larger drawings every n-th.
 const POINTS_MAX: usize = 20_000;
@@ -48,16 +48,17 @@ pub struct RefusedPlace {
 impl OfferedSheet {
     /// Returns the lines of a preview with its refusals.
     pub(super) fn of_preview(page: &ScenePage, preview: &DrawingPreview) -> Self {
-        let planned = preview.plan.iter().flat_map(|plan| &plan.strokes);
-        let refused_items: Vec<usize> =
-            preview.refusals.iter().filter_map(|one| one.item).collect();
-        let planned = planned.enumerate();
+        let items = preview.refusals.iter().filter_map(|one| one.item);
+        let refused_items: Vec<usize> = items.collect();
+        let planned = preview
+            .plan
+            .iter()
+            .flat_map(|plan| &plan.strokes)
+            .enumerate();
         let planned = planned.map(|(item, stroke)| (stroke, refused_items.contains(&item)));
         let refused = preview.refused.iter().map(|stroke| (stroke, true));
-        let lines: Vec<(&SheetStroke, bool)> = planned.chain(refused).collect();
-        let lines = lines
-            .iter()
-            .map(|(stroke, is_refused)| (stroke.points_mm.as_slice(), *is_refused));
+        let lines = planned.chain(refused);
+        let lines = lines.map(|(stroke, is_refused)| (stroke.points_mm.as_slice(), is_refused));
         let places = preview.refusals.iter().filter_map(|refusal| {
             Some(RefusedPlace {
                 at_mm: refusal.at_mm?.map(rounded),

@@ -39,17 +39,14 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
             stroke.is_refused = true;
         }
     }
-    view.strokes
-        .extend(preview.refused.iter().map(|stroke| PlannedStroke {
-            line: line(scene, stroke.pen, stroke.points_mm.clone()),
-            order: None,
-            is_refused: true,
-        }));
-    view.marks_mm = preview
-        .refusals
-        .iter()
-        .filter_map(|refusal| refusal.at_mm)
-        .collect();
+    let refused = preview.refused.iter().map(|stroke| PlannedStroke {
+        line: line(scene, stroke.pen, stroke.points_mm.clone()),
+        order: None,
+        is_refused: true,
+    });
+    view.strokes.extend(refused);
+    let marks_mm = preview.refusals.iter().filter_map(|refusal| refusal.at_mm);
+    view.marks_mm = marks_mm.collect();
     match preview.refusals.len() {
         0 => {}
         1 => view.caption.push_str("; 1 refusal, red"),
@@ -63,13 +60,8 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
 #[must_use]
 pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     let [width, height] = outside.sheet_mm;
-    let edge = [
-        [0.0, 0.0],
-        [width, 0.0],
-        [width, height],
-        [0.0, height],
-        [0.0, 0.0],
-    ];
+    let (right, top) = ([width, 0.0], [0.0, height]);
+    let edge = [[0.0, 0.0], right, [width, height], top, [0.0, 0.0]];
     let all = outside.lines.iter().flat_map(|line| &line.points_mm);
     let corners = all.chain(&edge);
     let (low, high) = corners.fold((edge[0], edge[2]), |(low, high), [x, y]| {
@@ -89,7 +81,8 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
         is_refused,
     };
     let lines = outside.lines.iter();
-    let strokes = lines.map(|l| stroke(&l.points_mm, l.colour, l.width_mm, l.is_outside));
+    let lines = lines.map(|l| stroke(&l.points_mm, l.colour, l.width_mm, l.is_outside));
+    let strokes = std::iter::once(stroke(&edge, EDGE, 0.0, false)).chain(lines);
     or_log(plan_png(&PlanView {
         title: outside.title.clone(),
         caption: format!(
@@ -98,9 +91,7 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
             count(outside.of, "stroke")
         ),
         sheet_mm: [high[0] - low[0], high[1] - low[1]],
-        strokes: std::iter::once(stroke(&edge, EDGE, 0.0, false))
-            .chain(strokes)
-            .collect(),
+        strokes: strokes.collect(),
         ..PlanView::default()
     }))
 }
@@ -111,6 +102,7 @@ const EDGE: [u8; 3] = [120, 120, 120];
 fn view(scene: &Scene, plan: &Plan) -> PlanView {
     let walk = PlanTraces::new(scene, plan);
     let cone_deg = scene.pens.iter().map(|pen| pen.cone_rad.to_degrees());
+    let travel_mm_s = scene.limits.travel_mm_s;
     PlanView {
         title: scene.title(),
         caption: sum_up(&plan.report),
@@ -121,11 +113,7 @@ fn view(scene: &Scene, plan: &Plan) -> PlanView {
         strips: vec![
             strip("joint margin, deg", walk.margin_deg, Some(0.0)),
             strip("tilt, deg", walk.tilt_deg, cone_deg.reduce(f64::min)),
-            strip(
-                "tip speed, mm/s",
-                walk.speed_mm_s,
-                Some(scene.limits.travel_mm_s),
-            ),
+            strip("tip speed, mm/s", walk.speed_mm_s, Some(travel_mm_s)),
         ],
         marks_mm: Vec::new(),
     }
@@ -136,18 +124,14 @@ fn view(scene: &Scene, plan: &Plan) -> PlanView {
 pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
     let lines = ink
         .iter()
-        .map(|(pen, points_mm)| line(scene, *pen, points_mm.clone()))
-        .collect();
+        .map(|(pen, points_mm)| line(scene, *pen, points_mm.clone()));
+    let design = scene.strokes.iter().map(|stroke| stroke.points_mm.clone());
     let view = InkView {
         title: scene.title(),
         caption: "ink over the design in grey".to_owned(),
         sheet_mm: scene.surface.size_mm(),
-        design_mm: scene
-            .strokes
-            .iter()
-            .map(|stroke| stroke.points_mm.clone())
-            .collect(),
-        ink: lines,
+        design_mm: design.collect(),
+        ink: lines.collect(),
     };
     or_log(ink_png(&view))
 }
@@ -156,10 +140,12 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
 #[must_use]
 pub fn reach(scene: &Scene, pen: usize, map: &ReachMap) -> Option<Vec<u8>> {
     let pen = scene.pen(pen)?;
-    let shares = map
-        .shares
-        .iter()
-        .map(|(tilt, share)| format!("{:.0} % of it within {tilt:.1} deg", share * 1e2));
+    let shares = map.shares.iter().map(|(tilt, share)| {
+        let percent = share * 1e2;
+        format!("{percent:.0} % of it within {tilt:.1} deg")
+    });
+    // Off its place, a rolled sheet is not on the map of where it lies.
+    let better = map.suggestion.as_ref().filter(|_| scene.surface.is_flat());
     let view = ReachView {
         title: format!("{}: where the sheet may lie", scene.title()),
         caption: format!(
@@ -172,12 +158,7 @@ pub fn reach(scene: &Scene, pen: usize, map: &ReachMap) -> Option<Vec<u8>> {
         size: map.size,
         tilts_deg: map.spots.iter().map(|spot| spot.tilt_deg).collect(),
         cone_deg: pen.cone_rad.to_degrees(),
-        // Off its place, a rolled sheet is not on the map of where it lies.
-        move_mm: map
-            .suggestion
-            .as_ref()
-            .filter(|_| scene.surface.is_flat())
-            .map(|better| better.move_mm),
+        move_mm: better.map(|better| better.move_mm),
         foot_mm: Some(scene.surface.project(&Point3::origin()).at_mm),
         notes: shares.collect(),
     };
@@ -238,27 +219,22 @@ impl PlanTraces {
             };
             let mut travel = Vec::new();
             let mut before: Option<Point3<f64>> = None;
-            for (sample, q) in trajectory
-                .reached()
-                .iter()
-                .enumerate()
-                .take(span.end)
-                .skip(span.first)
-            {
+            let samples = trajectory.reached().iter().enumerate();
+            for (sample, q) in samples.take(span.end).skip(span.first) {
                 let mount = scene.arm.chain.forward(q);
                 let tip = mount * pen.tip_m;
                 let seen = scene.surface.project(&tip);
                 let lean = -(mount * pen.axis).dot(&scene.surface.at(seen.at_mm).normal);
                 let at_s = sample as f64 * period_s;
-                walk.tilt_deg
-                    .push([at_s, lean.clamp(-1.0, 1.0).acos().to_degrees()]);
-                walk.margin_deg
-                    .push([at_s, margin_rad(scene, q).to_degrees()]);
-                if let Some(before) = before {
-                    walk.speed_mm_s
-                        .push([at_s, (tip - before).norm() * 1e3 / period_s]);
-                }
-                before = Some(tip);
+                let tilt_deg = lean.clamp(-1.0, 1.0).acos().to_degrees();
+                walk.tilt_deg.push([at_s, tilt_deg]);
+                let margin_deg = margin_rad(scene, q).to_degrees();
+                walk.margin_deg.push([at_s, margin_deg]);
+                let way_mm = before
+                    .replace(tip)
+                    .map(|before| (tip - before).norm() * 1e3);
+                walk.speed_mm_s
+                    .extend(way_mm.map(|mm| [at_s, mm / period_s]));
                 if span.kind != SpanKind::Approach {
                     walk.side_mm.push([seen.at_mm[0], seen.height_mm]);
                 }
@@ -276,10 +252,8 @@ fn margin_rad(scene: &Scene, q: &base::units::JointVector) -> f64 {
     let limits = &scene.arm.limits;
     let low = q.zip(&limits.lower_rad, |q, low| q - low);
     let high = limits.upper_rad.zip(q, |high, q| high - q);
-    low.iter()
-        .chain(high.iter())
-        .copied()
-        .fold(f64::INFINITY, f64::min)
+    let both = low.iter().chain(high.iter()).copied();
+    both.fold(f64::INFINITY, f64::min)
 }
 
 /// Camera pictures kept on the disk.

@@ -76,9 +76,8 @@ pub fn refusal_groups(refusals: &[RuleViolation]) -> Vec<RefusalGroup> {
     }
     let groups = rules.into_iter().filter_map(|rule| {
         let of_rule = || refusals.iter().filter(move |refusal| refusal.rule == rule);
-        let strokes: BTreeSet<_> = of_rule()
-            .map(|refusal| (refusal.stroke, &refusal.source))
-            .collect();
+        let strokes = of_rule().map(|refusal| (refusal.stroke, &refusal.source));
+        let strokes: BTreeSet<_> = strokes.collect();
         let worst = of_rule().max_by(|a, b| excess(a).total_cmp(&excess(b)))?;
         let numbers: BTreeSet<usize> = of_rule().filter_map(|refusal| refusal.stroke).collect();
         let why = match remedy(rule) {

@@ -18,11 +18,9 @@ pub(super) fn repaired(
     if reading.repairs.is_empty() {
         return;
     }
-    let why: Vec<String> = reading
-        .repairs
-        .iter()
-        .map(|repair| format!("{}: {}", repair.field, repair.why))
-        .collect();
+    let repairs = reading.repairs.iter();
+    let why = repairs.map(|repair| format!("{}: {}", repair.field, repair.why));
+    let why: Vec<String> = why.collect();
     let used = Value::Object(reading.understood.clone()).to_string();
     tracing::warn!(
         tool = tool.name,

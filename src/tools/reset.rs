@@ -29,12 +29,11 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let started = motion_job::start_job(order.node, seat, call, work);
     let reply = started.ended(order.node, seat, order.watch).await;
     let steps = seat.motion.snapshot().recovery;
-    let reply = if reply.is_error && !steps.is_empty() {
-        reply
+    let reply = match reply.is_error && !steps.is_empty() {
+        true => reply
             .with("steps", steps)
-            .hint("these steps are an operator's, one after the other")
-    } else {
-        reply
+            .hint("these steps are an operator's, one after the other"),
+        false => reply,
     };
     let mut understood = order.reading.understood.clone();
     understood.insert("scene".to_owned(), scene.name.as_str().into());
@@ -65,9 +64,8 @@ fn scene(order: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
 async fn go(errand: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {
     let permits = Arc::clone(errand.seat.permits());
     let now = errand.seat.motion.clock().now();
-    let permit = permits
-        .ask_reset(&scene, who, now)
-        .map_err(JobError::Denied)?;
+    let permit = permits.ask_reset(&scene, who, now);
+    let permit = permit.map_err(JobError::Denied)?;
     let before = permits.latched();
     let plan = errand.plan(&scene, motion_job::plan_to_rest).await?;
     let done = errand.run(&scene, permit.clone(), &plan).await?;

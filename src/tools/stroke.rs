@@ -49,8 +49,7 @@ async fn begin_in(
     };
     if order.is("dry_run") {
         let shown = dry_run(order, &scene, drawing).await;
-        let displaced = resume::DisplacedDrawing::of(order.node, seat);
-        return Ok(match displaced {
+        return Ok(match resume::DisplacedDrawing::of(order.node, seat) {
             Some(displaced) => shown.hint(&displaced.warning()),
             None => shown,
         });
@@ -92,10 +91,8 @@ impl ToolContext<'_> {
     /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without its `dry_run`;
     /// `None` for a plan that is refused.
     fn drawing_call(&self, scene: &Scene, preview: &DrawingPreview) -> Option<Map<String, Value>> {
-        let plan = preview
-            .plan
-            .as_ref()
-            .filter(|_| preview.refusals.is_empty())?;
+        let is_drawn = preview.refusals.is_empty();
+        let plan = preview.plan.as_ref().filter(|_| is_drawn)?;
         let mut call = Map::new();
         if !self.is("resume") {
             call.insert("scene".to_owned(), scene.name.as_str().into());
@@ -249,15 +246,10 @@ async fn previewed(
         order.node.previews.remember(scene, plan);
     }
     let picture = pictures::preview(scene, &preview);
-    let number = order.node.number();
-    let files = pictures::write(
-        order.node,
-        &format!("preview-{number}"),
-        &[("plan.png", picture.as_deref())],
-    );
+    let folder = format!("preview-{}", order.node.number());
+    let files = pictures::write(order.node, &folder, &[("plan.png", picture.as_deref())]);
     let call = order.drawing_call(scene, &preview);
-    let message = preview.text(call.as_ref());
-    let message = format!("planned, not drawn: {message}");
+    let message = format!("planned, not drawn: {}", preview.text(call.as_ref()));
     let mut reply = if preview.refusals.is_empty() {
         Reply::done(message)
     } else {
@@ -265,22 +257,17 @@ async fn previewed(
             .with("code", "plan_refused")
             .with("refusals", &preview.refusals)
     };
-    if let Some(call) = call {
-        reply.set("draw_call", json!({"tool": "stroke", "arguments": call}));
-    }
+    let call = call.map(|call| json!({"tool": "stroke", "arguments": call}));
+    reply.set_some("draw_call", call);
     if let Some(plan) = &preview.plan {
         facts(&mut reply, plan);
-        if let Some(extent) = DrawnExtent::of(&plan.strokes) {
-            reply.set("box_mm", extent);
-        }
+        reply.set_some("box_mm", DrawnExtent::of(&plan.strokes));
         add_extremes(&mut reply, plan);
         stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));
     }
     reply.show(picture);
-    if !scene.notes.is_empty() {
-        reply.set("design_notes", &scene.notes);
-    }
+    reply.set_some("design_notes", &scene.notes);
     Ok(reply.with("arm", seat.title()).with("files", files))
 }
 
@@ -297,38 +284,31 @@ pub(super) async fn draw(
         within.map_err(Refusal::from)?;
     }
     if let Some(wanted) = drawing.plan.as_ref().filter(|wanted| **wanted != plan.hash) {
-        return Err(JobError::Said(refuse_changed_plan(
-            &errand, wanted, &scene, &plan,
-        )));
+        return Err(refuse_changed_plan(&errand, wanted, &scene, &plan).into());
     }
     errand
         .job
         .update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
     // What an earlier job drew stays where it is, as long as this process has seen its sheet.
-    let goes_on = drawing.rest.is_some()
-        && errand
-            .seat
-            .placed_scene()
-            .is_some_and(|laid| laid.revision == scene.revision);
+    let laid = errand.seat.placed_scene();
+    let goes_on =
+        drawing.rest.is_some() && laid.is_some_and(|laid| laid.revision == scene.revision);
     if !goes_on {
         errand.seat.place_sheet(&scene);
     }
     let done = errand.run_drawing(&scene, permit, &plan).await?;
     errand.job.update(|card| card.done = card.of);
-    let done_before = drawing.rest.as_ref().map(|rest| rest.done_before);
-    let design = match drawing.rest {
-        Some(rest) if !goes_on => rest.strokes,
-        _ => scene.strokes.clone(),
+    let design = match &drawing.rest {
+        Some(rest) if !goes_on => &rest.strokes,
+        _ => &scene.strokes,
     };
-    let whole = done_before.map(|before| before + plan.report.stroke_count);
-    let reply = drawn(&errand, &scene, &plan, &done, &design);
-    Ok(match whole {
-        Some(whole) => reply.with_more_words(&format!(
-            "the drawing is complete: {whole} of {}",
-            count(whole, "stroke")
-        )),
-        None => reply,
-    })
+    let reply = drawn(&errand, &scene, &plan, &done, design);
+    let Some(rest) = drawing.rest else {
+        return Ok(reply);
+    };
+    let whole = rest.done_before + plan.report.stroke_count;
+    let strokes = count(whole, "stroke");
+    Ok(reply.with_more_words(&format!("the drawing is complete: {whole} of {strokes}")))
 }
 
 /// Refuses a drawing because its plan differs from the requested one.
@@ -359,18 +339,13 @@ fn drawn(
 ) -> Reply {
     let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
     let deviation = ink.as_ref().map(|ink| deviation(design, ink));
-    let pictures = [
-        ("plan.png", pictures::plan(scene, plan)),
-        (
-            "drawn.png",
-            ink.as_ref().and_then(|ink| pictures::ink(scene, ink)),
-        ),
+    let planned = pictures::plan(scene, plan);
+    let inked = ink.as_ref().and_then(|ink| pictures::ink(scene, ink));
+    let kept = [
+        ("plan.png", planned.as_deref()),
+        ("drawn.png", inked.as_deref()),
     ];
-    let borrowed: Vec<(&str, Option<&[u8]>)> = pictures
-        .iter()
-        .map(|(name, png)| (*name, png.as_deref()))
-        .collect();
-    let files = pictures::write(&errand.node, &errand.job.card().id, &borrowed);
+    let files = pictures::write(&errand.node, &errand.job.card().id, &kept);
     let mut reply = Reply::done(message(plan, done, deviation.as_ref()));
     facts(&mut reply, plan);
     stretch(&mut reply, scene, plan);
@@ -380,15 +355,11 @@ fn drawn(
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
-    if let Some(words) = calibration_check::uncalibrated_basis(&errand.node, &errand.seat, scene) {
-        reply.set("calibration", words);
-    }
-    let measured = errand.entry.past().pens_measured;
-    if !measured.is_empty() {
-        reply.set("pens_measured", measured);
-    }
+    let basis = calibration_check::uncalibrated_basis(&errand.node, &errand.seat, scene);
+    reply.set_some("calibration", basis);
+    reply.set_some("pens_measured", errand.entry.past().pens_measured);
     reply.set("files", files);
-    reply.show(pictures.into_iter().filter_map(|(_, png)| png));
+    reply.show(planned.into_iter().chain(inked));
     reply.hint("sense shows the drawing; reset parks the arm")
 }
 
@@ -400,16 +371,15 @@ fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>
         millimetres(report.pen_down_mm, 0),
         seconds(done.arm_time_s)
     );
-    match deviation {
-        Some(deviation) if !deviation.max_mm.is_finite() => {
-            format!("{line}; no ink came onto the paper")
-        }
-        Some(deviation) => format!(
-            "{line}; the ink is at most {} from the design",
-            millimetres(deviation.max_mm, 2)
+    let ink = match deviation {
+        Some(ink) if !ink.max_mm.is_finite() => "no ink came onto the paper",
+        Some(ink) => &format!(
+            "the ink is at most {} from the design",
+            millimetres(ink.max_mm, 2)
         ),
-        None => format!("{line}; what is on the paper was not measured"),
-    }
+        None => "what is on the paper was not measured",
+    };
+    format!("{line}; {ink}")
 }
 
 fn facts(reply: &mut Reply, plan: &Plan) {
@@ -419,9 +389,8 @@ fn facts(reply: &mut Reply, plan: &Plan) {
     reply.set("planned_s", rounded(report.duration_s));
     reply.set("dips", report.dips);
     reply.set("plan_hash", &plan.hash);
-    if let Some(mm) = report.expected_deviation_mm {
-        reply.set("expected_deviation_mm", rounded(mm));
-    }
+    let expected_mm = report.expected_deviation_mm.map(rounded);
+    reply.set_some("expected_deviation_mm", expected_mm);
 }
 
 /// Adds the plan's extreme values to the reply, for callers that cannot see the picture.
@@ -442,10 +411,8 @@ fn stretch(reply: &mut Reply, scene: &Scene, plan: &Plan) {
 }
 
 fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> InkDeviation {
-    let design: Vec<Vec<[f64; 2]>> = strokes
-        .iter()
-        .map(|stroke| stroke.points_mm.clone())
-        .collect();
+    let design = strokes.iter().map(|stroke| stroke.points_mm.clone());
+    let design: Vec<Vec<[f64; 2]>> = design.collect();
     let ink: Vec<Vec<[f64; 2]>> = ink.iter().map(|(_, line)| line.clone()).collect();
     deviation_mm(&design, &ink)
 }

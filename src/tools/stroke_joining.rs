@@ -49,29 +49,30 @@ impl StrokeJoining {
     /// Returns what was changed, in words; none where all is drawn as the author has it.
     #[must_use]
     pub fn words(&self) -> Option<String> {
-        let backwards = match self.reversed {
-            0 => None,
-            reversed => Some(format!("{reversed} backwards")),
-        };
-        let changes: Vec<String> = [
-            (self.joined > 0).then(|| "ends that touch are joined".to_owned()),
-            (self.left_out > 0).then(|| format!("{} left out, drawn already", self.left_out)),
-            (self.cut > 0).then(|| format!("{} cut where it lies on others", self.cut)),
-            self.is_reordered
-                .then(|| "in the order that is soonest done".to_owned()),
-            backwards,
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let of_design = count(self.of_design, "stroke");
-        (!changes.is_empty()).then(|| {
-            format!(
-                "{of_design} of the design drawn as {}: {}",
-                self.drawn,
-                changes.join(", ")
-            )
-        })
+        let changes = [
+            (self.joined > 0, "ends that touch are joined".to_owned()),
+            (
+                self.left_out > 0,
+                format!("{} left out, drawn already", self.left_out),
+            ),
+            (
+                self.cut > 0,
+                format!("{} cut where it lies on others", self.cut),
+            ),
+            (
+                self.is_reordered,
+                "in the order that is soonest done".to_owned(),
+            ),
+            (self.reversed > 0, format!("{} backwards", self.reversed)),
+        ];
+        let changes = changes.into_iter().filter(|(is_so, _)| *is_so);
+        let changes: Vec<String> = changes.map(|(_, words)| words).collect();
+        let (of_design, drawn) = (count(self.of_design, "stroke"), self.drawn);
+        let words = format!(
+            "{of_design} of the design drawn as {drawn}: {}",
+            changes.join(", ")
+        );
+        (!changes.is_empty()).then_some(words)
     }
 }
 

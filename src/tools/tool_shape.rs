@@ -1,6 +1,6 @@
 //! From the catalogue's entry of a tool to what the reader of arguments wants to know.
 
-use args::{self, ArgumentShape, DeclaredUnit, ItemCount, NumberRange, ParameterShape};
+use args::{ArgumentShape, DeclaredUnit, ItemCount, NumberRange, ParameterShape, ValueKind};
 use catalogue::{
     KnownNames, NameSource, PREVIEW_NAMES, ParameterKind, ToolDefinition, ToolParameter,
 };
@@ -10,10 +10,7 @@ use catalogue::{
 pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
     let taken = || tool.listed_parameters(here).chain(&tool.unlisted);
     let own: Vec<&str> = taken().flat_map(names).collect();
-    let others = || {
-        let all = here.tools();
-        all.flat_map(|other| other.listed_parameters(here))
-    };
+    let others = || here.tools().flat_map(|other| other.listed_parameters(here));
     let flags = others().filter(|other| other.kind == ParameterKind::Bool);
     let is_foreign = |name: &&str| !own.contains(name);
     let params = taken().map(|parameter| param(parameter, here));
@@ -61,7 +58,7 @@ pub(super) fn open_shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentSh
             parameter.kind,
             ParameterKind::Name(NameSource::Scenes | NameSource::Overlays | NameSource::Arms)
         ) {
-            param.kind = args::ValueKind::Text;
+            param.kind = ValueKind::Text;
         }
         param
     });
@@ -70,38 +67,38 @@ pub(super) fn open_shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentSh
         .with_default_action(&tool.default_action)
 }
 
-fn kind(kind: &ParameterKind, here: &KnownNames) -> args::ValueKind {
+fn kind(kind: &ParameterKind, here: &KnownNames) -> ValueKind {
     let range = NumberRange::default();
     let known = |unit: &Option<String>| unit.as_deref().and_then(DeclaredUnit::named);
     match kind {
-        ParameterKind::Bool => args::ValueKind::Bool,
-        ParameterKind::Text => args::ValueKind::Text,
-        ParameterKind::Verbatim { bytes_max } => args::ValueKind::Verbatim {
+        ParameterKind::Bool => ValueKind::Bool,
+        ParameterKind::Text => ValueKind::Text,
+        ParameterKind::Verbatim { bytes_max } => ValueKind::Verbatim {
             bytes_max: *bytes_max,
         },
-        ParameterKind::Point { unit } => args::ValueKind::List {
-            item: Box::new(args::ValueKind::Number {
+        ParameterKind::Point { unit } => ValueKind::List {
+            item: Box::new(ValueKind::Number {
                 range,
                 unit: DeclaredUnit::named(unit),
             }),
             count: ItemCount { min: 2, max: 2 },
         },
-        ParameterKind::Name(names) => args::ValueKind::name(here.names(*names).iter().cloned()),
-        ParameterKind::Choice(values) => args::ValueKind::choice(values.iter().cloned()),
-        ParameterKind::Whole { unit } => args::ValueKind::Integer {
+        ParameterKind::Name(names) => ValueKind::name(here.names(*names).iter().cloned()),
+        ParameterKind::Choice(values) => ValueKind::choice(values.iter().cloned()),
+        ParameterKind::Whole { unit } => ValueKind::Integer {
             range,
             unit: known(unit),
         },
-        ParameterKind::Number { unit } => args::ValueKind::Number {
+        ParameterKind::Number { unit } => ValueKind::Number {
             range,
             unit: known(unit),
         },
-        ParameterKind::Texts => args::ValueKind::list(args::ValueKind::Text),
-        ParameterKind::Numbers { names, unit } => args::ValueKind::Object {
+        ParameterKind::Texts => ValueKind::list(ValueKind::Text),
+        ParameterKind::Numbers { names, unit } => ValueKind::Object {
             fields: names.iter().map(|name| number(name, unit)).collect(),
             open: false,
         },
-        ParameterKind::Objects => args::ValueKind::list(args::ValueKind::Object {
+        ParameterKind::Objects => ValueKind::list(ValueKind::Object {
             fields: Vec::new(),
             open: true,
         }),
@@ -110,7 +107,7 @@ fn kind(kind: &ParameterKind, here: &KnownNames) -> args::ValueKind {
 
 /// A field of an object of numbers.
 fn number(name: &str, unit: &str) -> ParameterShape {
-    let kind = args::ValueKind::Number {
+    let kind = ValueKind::Number {
         range: NumberRange::default(),
         unit: DeclaredUnit::named(unit),
     };
