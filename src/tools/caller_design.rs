@@ -125,7 +125,7 @@ impl ToolContext<'_> {
             let why = format!(
                 "`{key}` is of a design that comes as `text` or `svg`, and this call has none"
             );
-            return Err(with_correction(not_drawn("no_design", why), call));
+            return Err(with_correction(*not_drawn("no_design", why), call));
         }
         let scene = self.scene(seat)?;
         if scene.canvas.is_some() {
@@ -185,7 +185,7 @@ impl ToolContext<'_> {
                 };
                 let mut call = self.reading.given.clone();
                 call.insert("scene".to_owned(), only.as_str().into());
-                Err(with_correction(refusal, call))
+                Err(with_correction(*refusal, call))
             }
             (None, all) => {
                 let why = format!("say on which canvas, as `scene`: {}", all.join(", "));
@@ -249,7 +249,7 @@ impl ToolContext<'_> {
         };
         let mut call = self.reading.given.clone();
         call.insert("size_mm".to_owned(), json!(fits_mm));
-        with_correction(refusal, call)
+        with_correction(*refusal, call)
     }
 
     /// Refuses a design on a canvas of hardware that was not previewed, where its node file asks for a preview instead of a
@@ -291,12 +291,12 @@ fn not_drawn(code: &str, why: impl Display) -> Box<Reply> {
 }
 
 /// Adds a corrected call, with which nothing moves.
-fn with_correction(refusal: Box<Reply>, mut call: Map<String, Value>) -> Box<Reply> {
+fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
     // It was for what was refused.
     call.shift_remove("plan");
     call.insert("dry_run".to_owned(), true.into());
     let words = Value::Object(call.clone()).to_string();
-    let mut refusal = with_corrected_call(*refusal, "stroke", &Value::Object(call));
+    let mut refusal = with_corrected_call(refusal, "stroke", &Value::Object(call));
     if words.len() <= super::preview_text::CALL_BYTES_MAX {
         refusal = refusal.with_more_words(&format!("corrected call: stroke {words}"));
     }

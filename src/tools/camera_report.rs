@@ -96,9 +96,8 @@ impl CameraReport {
             }
             Err(error) => tracing::warn!("{error}"),
         }
-        let jpeg = look.jpeg.as_ref();
-        self.files
-            .extend(jpeg.map(|jpeg| (file("jpg"), jpeg.clone())));
+        let jpeg = file("jpg");
+        self.files.extend(look.jpeg.map(|bytes| (jpeg, bytes)));
         self.cards.push(card);
         self.words.push(words);
     }

@@ -489,7 +489,7 @@ pub(super) fn refused_arguments(
     if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {
         told.push(format!("send {}", tool.minimal(here)));
     }
-    let reply = refused("arguments_refused", format!("{}", told.join("; ")))
+    let reply = refused("arguments_refused", told.join("; "))
         .with("complaints", &refusal.complaints)
         .with("repairs", &refusal.repairs)
         .with("understood", &refusal.good)
