@@ -151,13 +151,14 @@ impl ToolContext<'_> {
             return Ok(None);
         }
         let seat = self.seat()?;
-        if self.who == ActorRank::Operator {
+        if self.request.who == ActorRank::Operator {
             return Ok(None);
         }
         let now = seat.motion.clock().now();
         let before = seat.holder(self.node.lease_idle());
-        let taken = seat.lease.take(self.caller, now, self.node.lease_idle());
-        let is_new = before.as_deref() != Some(self.caller);
+        let caller = self.request.caller.as_str();
+        let taken = seat.lease.take(caller, now, self.node.lease_idle());
+        let is_new = before.as_deref() != Some(caller);
         taken.map(|()| is_new.then_some(seat)).map_err(|taken| {
             refused(
                 "leased",

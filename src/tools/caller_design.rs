@@ -259,8 +259,8 @@ impl ToolContext<'_> {
         seat: &AttachedArm,
         scene: &Scene,
     ) -> Result<(), Box<Reply>> {
-        let is_asked =
-            self.node.canvas_approval(seat, scene, self.who) == Some(CanvasApproval::Preview);
+        let is_asked = self.node.canvas_approval(seat, scene, self.request.who)
+            == Some(CanvasApproval::Preview);
         if !is_asked || self.text("plan").is_some() {
             return Ok(());
         }

@@ -57,17 +57,8 @@ pub(super) struct ToolContext<'a> {
     pub(super) node: &'a Arc<Node>,
     pub(super) reading: &'a ArgumentReading,
     pub(super) watch: &'a RemoteCallWatch,
-    pub(super) who: ActorRank,
-    /// Permissions of the caller's token, where callers need one.
-    pub(super) standing: Option<&'a Principal>,
-    /// The same text for the same caller.
-    pub(super) caller: &'a str,
-    /// The arguments as they came.
-    pub(super) received: String,
-    /// True if a different node passes the call on.
-    pub(super) is_passed_on: bool,
-    /// Set where a queue of drawings calls.
-    pub(super) queue: Option<&'a QueueTag>,
+    /// The call as it came.
+    pub(super) request: &'a ToolRequest,
 }
 
 impl Node {
@@ -199,12 +190,7 @@ impl Node {
             node: self,
             reading: &reading,
             watch,
-            who: request.who,
-            standing: request.standing.as_ref(),
-            caller: &request.caller,
-            received: journal_entries::arguments_text(&request.arguments),
-            is_passed_on: request.hop.is_some(),
-            queue: request.hop.as_ref().and_then(|hop| hop.queue.as_ref()),
+            request,
         };
         // A declared tool has been asked for all of its steps.
         if !request.is_step
@@ -329,6 +315,11 @@ impl ToolContext<'_> {
         self.reading.understood.get(name) == Some(&Value::Bool(true))
     }
 
+    /// The queue of drawings that calls, if one does.
+    pub(super) fn queue(&self) -> Option<&QueueTag> {
+        self.request.hop.as_ref()?.queue.as_ref()
+    }
+
     /// The arm that is meant.
     pub(super) fn seat(&self) -> Result<&Arc<AttachedArm>, Box<Reply>> {
         let name = self.text("arm");
@@ -366,15 +357,15 @@ impl ToolContext<'_> {
         }
         let key = format!("{tool} {} {}", Value::Object(understood), scene.revision);
         let accepted = AcceptedJob {
-            received: self.received.clone(),
+            received: journal_entries::arguments_text(&self.request.arguments),
             understood: Value::Object(self.reading.understood.clone()).to_string(),
             repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
-            ..accepted_job(tool, seat, scene, self.caller)
+            ..accepted_job(tool, seat, scene, &self.request.caller)
         };
         MotionJobRequest {
             scene: scene.title(),
             accepted,
-            who: self.who,
+            who: self.request.who,
             key,
             again,
             seen_stops: None,

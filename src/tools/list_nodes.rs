@@ -15,11 +15,11 @@ use fleet::{ClockOffset, PeerPresence, PeerSighting};
 pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     let node = order.node;
     let mut nodes = vec![own(node)];
-    if let (Some(tag), Some(Value::Object(own))) = (order.queue, nodes.first_mut()) {
+    if let (Some(tag), Some(Value::Object(own))) = (order.queue(), nodes.first_mut()) {
         own.insert("queue".to_owned(), node.queue_report(tag));
     }
     // A node that passes the question on has asked the others itself.
-    if let Some(fleet) = node.fleet.as_ref().filter(|_| !order.is_passed_on) {
+    if let Some(fleet) = node.fleet.as_ref().filter(|_| order.request.hop.is_none()) {
         nodes.extend(fleet.list().await.into_iter().map(other));
     }
     let names: Vec<String> = nodes.iter().filter_map(display_name).collect();

@@ -25,7 +25,7 @@ struct KnownDrawing {
 impl ToolContext<'_> {
     /// Takes the drawing that a queue hands out by this call; `None` where no queue calls.
     pub(super) fn queued_drawing(&self) -> Result<Option<BeginningDrawing>, Box<Reply>> {
-        let Some(tag) = self.queue.filter(|tag| tag.drawing.is_some()) else {
+        let Some(tag) = self.queue().filter(|tag| tag.drawing.is_some()) else {
             return Ok(None);
         };
         let node = self.node;

@@ -11,7 +11,7 @@ use scene::Scene;
 pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let seat = order.seat()?;
     let scene = scene(order)?;
-    let who = order.who;
+    let who = order.request.who;
     let call = MotionJobRequest {
         // A stop that comes while this waits ends it.
         seen_stops: Some(seat.motion.stops_requested()),
@@ -53,7 +53,7 @@ fn scene(order: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
             ),
         )),
         (Some(last), _) => Ok(last),
-        (None, _) if order.who == ActorRank::Operator => order.scene(seat),
+        (None, _) if order.request.who == ActorRank::Operator => order.scene(seat),
         (None, _) => Err(refused(
             "operator_must_reset",
             "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`",

@@ -301,7 +301,7 @@ pub(super) const fn is_of_operator(past: &PastJob) -> bool {
 
 /// Refuses a planner who goes on with a drawing that an operator allowed at the terminal: that word was for one drawing.
 fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
-    if !is_of_operator(past) || order.who == ActorRank::Operator {
+    if !is_of_operator(past) || order.request.who == ActorRank::Operator {
         return Ok(());
     }
     Err(refused(

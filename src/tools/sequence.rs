@@ -31,7 +31,12 @@ pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Repl
     match order.node.declared.action(&tool.name) {
         Some(DeclaredAction::Calls(step)) => {
             let calls = step.tool.name.as_str();
-            let request = asked(step, &order.reading.understood, order.caller, order.who);
+            let request = asked(
+                step,
+                &order.reading.understood,
+                &order.request.caller,
+                order.request.who,
+            );
             let reply = Arc::clone(order.node)
                 .call(request, order.watch.clone())
                 .await;
@@ -192,8 +197,8 @@ async fn sequence(order: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Decla
                 node: Arc::clone(node),
                 steps: steps.to_vec(),
                 given: given.clone(),
-                caller: order.caller.to_owned(),
-                who: order.who,
+                caller: order.request.caller.clone(),
+                who: order.request.who,
                 course: Arc::clone(&course),
             };
             base::task::spawn(run.execute());

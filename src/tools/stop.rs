@@ -14,7 +14,7 @@ use permit::StopLatch;
 pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
     // Every arm of the node, all asked before any is waited for.
     let seats = order.node.seats.iter();
-    let asked = seats.map(|seat| (seat, seat.motion.stop(order.who, false)));
+    let asked = seats.map(|seat| (seat, seat.motion.stop(order.request.who, false)));
     let tickets: Vec<(&Arc<AttachedArm>, u64)> = asked.collect();
     let mut reports = Vec::with_capacity(tickets.len());
     for (seat, ticket) in tickets {
