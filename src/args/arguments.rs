@@ -3,10 +3,10 @@
 use super::{
     candidates::{CandidateReading, TextFlaw},
     form_repair::{FormRepair, FormRepairs},
-    limits::{COST_MAX, UNWRAP_MAX},
-    outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair, RepairLog},
+    limits::{COST_MAX, SHOWN_CHARS_MAX, UNWRAP_MAX},
+    outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::{self, ParsedValue},
-    rules::{ReaderPolicy, ReaderRule, RepairClass},
+    rules::{ReaderPolicy, ReaderRule},
     shape::ArgumentShape,
     value_coercion::{ValueCoercer, dropped},
     withheld::WithheldRequest,
@@ -28,18 +28,7 @@ pub(super) fn judge(
     candidate: CandidateReading,
     text: &str,
 ) -> JudgedCandidate {
-    let mut call = CallReader {
-        shape,
-        policy,
-        coercer: ValueCoercer {
-            policy,
-            repairs: RepairLog::default(),
-        },
-        refused: Vec::new(),
-        given: Map::new(),
-        sent: Vec::new(),
-        withheld: Vec::new(),
-    };
+    let mut call = CallReader::new(shape, policy);
     call.read(candidate, text);
     call.answer_withheld();
     call.check_verbatim();
@@ -64,9 +53,19 @@ pub(super) struct CallReader<'a> {
     pub(super) withheld: Vec<WithheldRequest>,
 }
 
-pub(super) type ArgumentPairs = Vec<(String, ParsedValue)>;
+impl<'a> CallReader<'a> {
+    fn new(shape: &'a ArgumentShape, policy: &'a ReaderPolicy) -> Self {
+        Self {
+            shape,
+            policy,
+            coercer: ValueCoercer::new(policy),
+            refused: Vec::new(),
+            given: Map::new(),
+            sent: Vec::new(),
+            withheld: Vec::new(),
+        }
+    }
 
-impl CallReader<'_> {
     fn read(&mut self, candidate: CandidateReading, text: &str) {
         self.note_forms(&candidate.forms);
         if let Some(first) = self.coercer.repairs.list.first_mut() {
@@ -74,10 +73,8 @@ impl CallReader<'_> {
         }
         if candidate.forms.cost() > COST_MAX {
             let why = "so many repairs are no reading";
-            return self.add_text_issue(
-                whole_text(ReaderRule::Contradiction, "too_many_repairs", why),
-                text,
-            );
+            let issue = whole_text(ReaderRule::Contradiction, "too_many_repairs", why);
+            return self.add_text_issue(issue, text);
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_complete_arguments(&candidate.node);
@@ -90,14 +87,13 @@ impl CallReader<'_> {
         let whole = self.searches_unread_text().then(|| candidate.node.clone());
         match self.unwrapped_pairs(candidate.node, UNWRAP_MAX) {
             Ok(pairs) => {
-                let flaw = candidate
-                    .is_loose
-                    .then(|| flaw_without_default(TextFlaw::NoArguments, text));
-                self.pairs(&pairs, flaw);
-                if candidate.is_loose {
-                    self.judge_loose_pairs(&pairs);
+                if !candidate.is_loose {
+                    return self.pairs(&pairs, None);
                 }
-                if candidate.is_loose && self.given.is_empty() {
+                let flaw = flaw_without_default(TextFlaw::NoArguments, text);
+                self.pairs(&pairs, Some(flaw));
+                self.judge_loose_pairs(&pairs);
+                if self.given.is_empty() {
                     self.search_unread(text, &ParsedValue::Null);
                 }
             }
@@ -119,50 +115,27 @@ impl CallReader<'_> {
             matches!(node, ParsedValue::Map(_)) || (text.is_empty() && *node == ParsedValue::Null);
         if node.is_empty() && !is_plain {
             let why = "nothing is said, so defaults are used";
-            let got = if text.is_empty() {
-                parsed_value::shown_node(node)
-            } else {
-                parsed_value::shown(text)
-            };
-            let repair = dropped("arguments", node, "nothing_said", ReaderRule::Form, why);
             self.coercer.repairs.push(ArgumentRepair {
-                got,
+                got: parsed_value::shown_received(text, node),
                 used: "{}".into(),
-                cost: 0,
-                ..repair
+                ..ArgumentRepair::new("arguments", "nothing_said", 0, why)
             });
         }
     }
 
     /// Trouble with the text as a whole.
     pub(super) fn add_text_issue(&mut self, trouble: ArgumentIssue, text: &str) {
-        let received: String = text
-            .chars()
-            .take(2 * super::limits::SHOWN_CHARS_MAX)
-            .collect();
-        self.trouble(
-            trouble.received(parsed_value::shown(&received)),
-            &ParsedValue::Text(received),
-        );
+        let received: String = text.chars().take(2 * SHOWN_CHARS_MAX).collect();
+        let trouble = trouble.received(parsed_value::shown(&received));
+        self.trouble(trouble, &ParsedValue::Text(received));
     }
 
     /// Adds the complete arguments of a cut-off text to the corrected call. They are not used otherwise.
     pub(super) fn keep_complete_arguments(&mut self, node: &ParsedValue) {
-        let ParsedValue::Map(pairs) = node else {
-            return;
-        };
-        if self.policy.refuses(ReaderRule::Contradiction) {
-            let mut trial = CallReader {
-                coercer: ValueCoercer {
-                    policy: self.policy,
-                    repairs: RepairLog::default(),
-                },
-                refused: Vec::new(),
-                given: Map::new(),
-                sent: Vec::new(),
-                withheld: Vec::new(),
-                ..*self
-            };
+        if let Some(pairs) = node.as_pairs()
+            && self.policy.refuses(ReaderRule::Contradiction)
+        {
+            let mut trial = CallReader::new(self.shape, self.policy);
             trial.pairs(pairs, None);
             self.given = trial.given;
         }
@@ -170,15 +143,7 @@ impl CallReader<'_> {
 
     pub(super) fn note_forms(&mut self, forms: &FormRepairs) {
         for form in forms.iter() {
-            let repair = ArgumentRepair {
-                field: "arguments".into(),
-                got: String::new(),
-                used: String::new(),
-                class: RepairClass::L0,
-                cost: form.cost(),
-                code: form.code(),
-                why: form.why().into(),
-            };
+            let repair = ArgumentRepair::new("arguments", form.code(), form.cost(), form.why());
             self.coercer.repairs.push(repair);
         }
         self.judge_skipped(forms.skipped());
@@ -221,51 +186,37 @@ pub(super) fn whole_text(rule: ReaderRule, code: &'static str, why: &str) -> Arg
 /// Returns the issue for a text that is flawed as a whole. Defaults do not replace an object that was passed over.
 fn flaw_without_default(flaw: TextFlaw, text: &str) -> ArgumentIssue {
     let is_passed_over = flaw == TextFlaw::NoArguments && text.contains(['{', '｛']);
-    flaw_trouble(if is_passed_over {
-        TextFlaw::Garbled
-    } else {
-        flaw
+    flaw_trouble(match is_passed_over {
+        true => TextFlaw::Garbled,
+        false => flaw,
     })
 }
 
 pub(super) fn flaw_trouble(flaw: TextFlaw) -> ArgumentIssue {
-    match flaw {
-        TextFlaw::Cut => whole_text(
-            ReaderRule::Contradiction,
-            "cut_off",
-            "the arguments are cut off",
-        ),
-        TextFlaw::TwoObjects => whole_text(
-            ReaderRule::Contradiction,
+    let rule = match flaw {
+        TextFlaw::PayloadLost => ReaderRule::PayloadLost,
+        TextFlaw::NoArguments => ReaderRule::NoArguments,
+        // What the others ask for is not known, so there is no default for it.
+        _ => ReaderRule::Contradiction,
+    };
+    let (code, why) = match flaw {
+        TextFlaw::Cut => ("cut_off", "the arguments are cut off"),
+        TextFlaw::TwoObjects => (
             "two_objects",
             "there are several objects and no telling which is meant",
         ),
-        TextFlaw::Garbled => whole_text(
-            ReaderRule::Contradiction,
-            "garbled",
-            "there are brackets in this that cannot be read",
-        ),
-        TextFlaw::Template => whole_text(
-            ReaderRule::Contradiction,
+        TextFlaw::Garbled => ("garbled", "there are brackets in this that cannot be read"),
+        TextFlaw::Template => (
             "template",
             "this is a stand-in for arguments, not arguments",
         ),
-        TextFlaw::PayloadLost => whole_text(
-            ReaderRule::PayloadLost,
-            "payload_lost",
-            "the client lost the arguments on the way",
-        ),
-        // What it asks for is not known, so there is no default for it.
-        TextFlaw::TooLong => whole_text(ReaderRule::Contradiction, "too_long", "longer than 1 MiB"),
-        TextFlaw::TooManyComments => whole_text(
-            ReaderRule::Contradiction,
+        TextFlaw::PayloadLost => ("payload_lost", "the client lost the arguments on the way"),
+        TextFlaw::TooLong => ("too_long", "longer than 1 MiB"),
+        TextFlaw::TooManyComments => (
             "too_many_comments",
             "there are more than 4,096 comments in this",
         ),
-        TextFlaw::NoArguments => whole_text(
-            ReaderRule::NoArguments,
-            "no_arguments",
-            "there are no arguments in this",
-        ),
-    }
+        TextFlaw::NoArguments => ("no_arguments", "there are no arguments in this"),
+    };
+    whole_text(rule, code, why)
 }

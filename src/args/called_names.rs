@@ -30,10 +30,7 @@ fn named_in(text: &str) -> Vec<String> {
     if text.len() > TEXT_BYTES_MAX {
         return Vec::new();
     }
-    match candidates::of_inner_text(text)
-        .pop()
-        .map(|inner| inner.node)
-    {
+    match candidates::of_inner_text(text).map(|inner| inner.node) {
         Some(node @ (ParsedValue::Map(_) | ParsedValue::List(_))) => {
             call::names_in_arguments(&node.to_value())
         }

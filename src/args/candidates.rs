@@ -3,19 +3,18 @@
 use super::{
     encoding,
     form_repair::{FormRepair, FormRepairs},
+    heuristics,
     limits::{COMMENTS_MAX, TEXT_BYTES_MAX, UNWRAP_MAX},
+    objects,
     parsed_value::{self, ParsedValue},
-    quote::QuoteMatching,
+    quote::{self, QuoteMatching},
     skipped::SkippedPlace,
-    strict, strip_wrappers, tagged_text,
-    tolerant::{self, TolerantParser},
+    strict, strip_wrappers, tagged_text, tolerant,
     unbracketed::{self, UnbracketedPairs},
 };
-use serde::Serialize;
 
 /// Flaw of a text as a whole, beyond form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TextFlaw {
     /// The text ends before its value does.
     Cut,
@@ -48,7 +47,7 @@ pub(super) struct CandidateReading {
 }
 
 impl CandidateReading {
-    fn new(node: ParsedValue, forms: FormRepairs) -> Self {
+    pub(super) fn new(node: ParsedValue, forms: FormRepairs) -> Self {
         Self {
             node,
             forms,
@@ -63,7 +62,7 @@ impl CandidateReading {
         Self::flawed(ParsedValue::Null, FormRepairs::default(), flaw)
     }
 
-    pub(super) fn flawed(node: ParsedValue, forms: FormRepairs, flaw: TextFlaw) -> Self {
+    fn flawed(node: ParsedValue, forms: FormRepairs, flaw: TextFlaw) -> Self {
         Self {
             flaw: Some(flaw),
             ..Self::new(node, forms)
@@ -79,10 +78,17 @@ impl CandidateReading {
         self.forms.add(form);
         self
     }
+}
 
-    /// Returns whether the parameters can judge this reading.
-    pub(super) fn is_clean(&self) -> bool {
-        self.flaw.is_none()
+impl From<UnbracketedPairs> for CandidateReading {
+    fn from(loose: UnbracketedPairs) -> Self {
+        Self {
+            node: ParsedValue::Map(loose.pairs),
+            forms: loose.forms,
+            flaw: loose.cut.then_some(TextFlaw::Cut),
+            tool: loose.tool,
+            is_loose: true,
+        }
     }
 }
 
@@ -99,8 +105,8 @@ pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
 }
 
 fn at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {
-    let text = text
-        .trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0'));
+    let is_blank = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0');
+    let text = text.trim_matches(is_blank);
     if parsed_value::is_nothing(text) || text == "[object]" {
         return vec![CandidateReading::of_node(ParsedValue::Null)];
     }
@@ -119,36 +125,28 @@ fn inside(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReading> 
     if depth == UNWRAP_MAX {
         return Vec::new();
     }
-    at_depth(inner, depth + 1)
-        .into_iter()
-        .map(|candidate| candidate.with(form))
-        .collect()
+    let found = at_depth(inner, depth + 1).into_iter();
+    found.map(|candidate| candidate.with(form)).collect()
 }
 
 fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
-    if has_many_comments(text) {
-        return vec![CandidateReading::unread(TextFlaw::TooManyComments)];
-    }
-    if super::heuristics::is_template(text) {
-        return vec![CandidateReading::unread(TextFlaw::Template)];
-    }
-    if text.bytes().all(|b| b == b'`') {
-        return vec![CandidateReading::unread(TextFlaw::Cut)];
-    }
-    match strip_wrappers::strip_wrapper(text) {
-        Err(flaw) => {
-            return vec![CandidateReading::unread(flaw)];
-        }
+    let flaw = if has_many_comments(text) {
+        Some(TextFlaw::TooManyComments)
+    } else if heuristics::is_template(text) {
+        Some(TextFlaw::Template)
+    } else if text.bytes().all(|b| b == b'`') {
+        Some(TextFlaw::Cut)
+    } else {
+        None
+    };
+    match flaw.map_or_else(|| strip_wrappers::strip_wrapper(text), Err) {
+        Err(flaw) => vec![CandidateReading::unread(flaw)],
         Ok(Some(peeled)) => {
-            let mut found = inside(&peeled.text, depth, peeled.form);
-            for candidate in &mut found {
-                candidate.forms.extend(&peeled.skipped);
-            }
-            return named(found, peeled.tool.as_deref());
+            let found = inside(&peeled.text, depth, peeled.form);
+            named(beside(found, &peeled.skipped), peeled.tool.as_deref())
         }
-        Ok(None) => {}
+        Ok(None) => layered(text, depth).unwrap_or_else(|| bare(text)),
     }
-    layered(text, depth).unwrap_or_else(|| bare(text))
 }
 
 /// Returns whether a text has more marks of comments than comments are judged.
@@ -156,6 +154,14 @@ fn has_many_comments(text: &str) -> bool {
     let marks = ["#", "//", "/*"];
     let all = marks.iter().flat_map(|mark| text.matches(mark));
     all.take(COMMENTS_MAX + 1).count() > COMMENTS_MAX
+}
+
+/// The same with the text that was skipped around it.
+fn beside(mut found: Vec<CandidateReading>, skipped: &FormRepairs) -> Vec<CandidateReading> {
+    for candidate in &mut found {
+        candidate.forms.extend(skipped);
+    }
+    found
 }
 
 /// The label's tool, where the call inside names none.
@@ -172,12 +178,8 @@ fn layered(text: &str, depth: usize) -> Option<Vec<CandidateReading>> {
         return Some(inside(&inner, depth, FormRepair::TextInText));
     }
     if let Some((inner, around)) = fenced(text) {
-        let found = inside(inner, depth, FormRepair::Fence).into_iter();
-        let with_around = |mut candidate: CandidateReading| {
-            candidate.forms.extend(&around);
-            candidate
-        };
-        return Some(found.map(with_around).collect());
+        let found = inside(inner, depth, FormRepair::Fence);
+        return Some(beside(found, &around));
     }
     if let Some((inner, tool)) = unwrapped(text) {
         let found = inside(inner, depth, FormRepair::Tag);
@@ -185,22 +187,8 @@ fn layered(text: &str, depth: usize) -> Option<Vec<CandidateReading>> {
             return Some(named(found, tool));
         }
     }
-    if let Some(plain) = encoding::without_backslashes(text) {
-        return Some(inside(&plain, depth, FormRepair::Backslashes));
-    }
-    if let Some(plain) = encoding::without_entities(text) {
-        return Some(inside(&plain, depth, FormRepair::Entities));
-    }
-    if let Some(plain) = encoding::without_doubles(text) {
-        return Some(inside(&plain, depth, FormRepair::MixedQuotes));
-    }
-    if encoding::is_url_encoded(text) {
-        let plain = unbracketed::percent_decoded(text);
-        return Some(plain.map_or_else(Vec::new, |plain| {
-            inside(&plain, depth, FormRepair::UrlEncoded)
-        }));
-    }
-    None
+    let (plain, form) = encoding::decoded(text)?;
+    Some(plain.map_or_else(Vec::new, |plain| inside(&plain, depth, form)))
 }
 
 /// A text without anything around it: a call, tags, options, pairs, or an object among words.
@@ -208,26 +196,23 @@ fn bare(text: &str) -> Vec<CandidateReading> {
     let mut bracketless = without_brackets(text);
     if !bracketless.is_empty() {
         if bracketless.iter().any(is_announced) {
-            bracketless.extend(super::objects::find(text));
+            bracketless.extend(objects::find(text));
         }
         return bracketless;
     }
     if text.starts_with(['[', '(']) {
         return whole_or(text);
     }
-    super::objects::find(text)
+    objects::find(text)
 }
 
 /// `'{"scene": "koi"}'`: quotes around everything.
 fn quoted_whole(text: &str) -> Option<String> {
-    let unprefixed = text
-        .strip_prefix(['u', 'b', 'r'])
-        .filter(|rest| rest.starts_with(['"', '\'']));
+    let unprefixed = text.strip_prefix(['u', 'b', 'r']);
+    let unprefixed = unprefixed.filter(|rest| rest.starts_with(['"', '\'']));
     let text = unprefixed.unwrap_or(text);
-    if !text.starts_with(super::quote::is_quote) {
-        return None;
-    }
-    match unbracketed::bare(text) {
+    let is_quoted = text.starts_with(quote::is_quote);
+    match is_quoted.then(|| unbracketed::bare(text))? {
         ParsedValue::Text(inner) => Some(inner),
         _ => None,
     }
@@ -245,24 +230,17 @@ fn fenced(text: &str) -> Option<(&str, FormRepairs)> {
     if !is_prose(before) || !is_prose(after) {
         return None;
     }
-    let language = body
-        .find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .unwrap_or(body.len());
-    let language_name = body.get(..language)?;
-    let has_break = body
-        .get(language..)
-        .is_some_and(|rest| rest.starts_with(['\n', '\r']));
-    let body = if has_break {
-        body.get(language..)?
-    } else {
-        body
+    let language = body.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let (language, rest) = body.split_at_checked(language.unwrap_or(body.len()))?;
+    let (language, body) = match rest.starts_with(['\n', '\r']) {
+        true => (language, rest),
+        false => ("", body),
     };
     let mut around = FormRepairs::default();
     if !before.trim().is_empty() || !after.trim().is_empty() {
         around.add(FormRepair::Prose);
     }
-    let name = if has_break { language_name } else { "" };
-    around.skip(&format!("{before}\n```{name}"), SkippedPlace::Around);
+    around.skip(&format!("{before}\n```{language}"), SkippedPlace::Around);
     around.skip(&format!("{after}\n"), SkippedPlace::Around);
     Some((body, around))
 }
@@ -272,170 +250,107 @@ fn unwrapped(text: &str) -> Option<(&str, Option<&str>)> {
     let (head, rest) = text.strip_prefix('<')?.split_once('>')?;
     let end = head.find(['=', ' ']).unwrap_or(head.len());
     let (name, attribute) = head.split_at_checked(end)?;
-    let inner = rest
-        .strip_suffix('>')?
-        .strip_suffix(name)?
-        .strip_suffix("</")?;
+    let inner = rest.strip_suffix('>')?.strip_suffix(name)?;
+    let inner = inner.strip_suffix("</")?;
     let tool = match attribute.trim() {
         "" => None,
         attribute => {
-            let value = attribute
-                .strip_prefix("name")
-                .unwrap_or(attribute)
-                .trim_start();
-            let value = value.strip_prefix('=')?.trim().trim_matches(['"', '\'']);
-            (!value.contains(['=', ' ', '"'])).then_some(Some(value))?
+            let value = attribute.strip_prefix("name").unwrap_or(attribute);
+            let value = value.trim_start().strip_prefix('=')?.trim();
+            Some(value.trim_matches(['"', '\'']))
         }
     };
-    (tagged_text::is_wrapper(name) && !inner.contains("</")).then_some((inner, tool))
+    let is_name = tool.is_none_or(|tool| !tool.contains(['=', ' ', '"']));
+    (is_name && tagged_text::is_wrapper(name) && !inner.contains("</")).then_some((inner, tool))
 }
 
 /// A list or tuple; or a call without a name, or lines under `[arguments]`.
 fn whole_or(text: &str) -> Vec<CandidateReading> {
-    let headed = text
-        .starts_with('[')
-        .then(|| unbracketed::lines(text))
-        .flatten();
-    if let Some(read) = headed.filter(|_| text.contains('\n')) {
-        return vec![of_loose(read)];
+    let may_be_headed = text.starts_with('[') && text.contains('\n');
+    let headed = may_be_headed.then(|| unbracketed::lines(text)).flatten();
+    if let Some(read) = headed {
+        return vec![read.into()];
     }
-    let found = whole(text);
-    if found.is_empty() {
-        call(text).into_iter().collect()
-    } else {
-        found
-    }
+    let found = whole(text).or_else(|| call(text));
+    found.into_iter().collect()
 }
 
 /// A list or tuple that is the whole text.
-fn whole(text: &str) -> Vec<CandidateReading> {
-    for quotes in [QuoteMatching::Exact, QuoteMatching::Loose] {
-        let mut parser = TolerantParser::new(text, 0, quotes);
-        let Ok(value) = parser.value(0) else { continue };
-        let node = value.unwrap_or(ParsedValue::Null);
-        if parser.cut {
-            return vec![CandidateReading::flawed(node, parser.forms, TextFlaw::Cut)];
-        }
-        if parser.filler().is_ok() && parser.position() == text.len() {
-            return vec![CandidateReading::new(node, parser.forms)];
-        }
-        return vec![CandidateReading::flawed(
-            ParsedValue::Null,
-            parser.forms,
-            TextFlaw::Garbled,
-        )];
-    }
-    let garbled = text
-        .contains('{')
-        .then(|| CandidateReading::unread(TextFlaw::Garbled));
-    garbled.into_iter().collect()
+fn whole(text: &str) -> Option<CandidateReading> {
+    let Some((value, mut parser)) = tolerant::values(text, 0).next() else {
+        let is_garbled = text.contains('{');
+        return is_garbled.then(|| CandidateReading::unread(TextFlaw::Garbled));
+    };
+    let node = value.unwrap_or(ParsedValue::Null);
+    Some(if parser.cut {
+        CandidateReading::flawed(node, parser.forms, TextFlaw::Cut)
+    } else if parser.filler().is_ok() && parser.position() == text.len() {
+        CandidateReading::new(node, parser.forms)
+    } else {
+        CandidateReading::flawed(ParsedValue::Null, parser.forms, TextFlaw::Garbled)
+    })
 }
 
 fn without_brackets(text: &str) -> Vec<CandidateReading> {
     if text.starts_with(['{', '[', '(']) {
         return Vec::new();
     }
-    let tagged = tagged_text::read(text).map(|tagged| CandidateReading {
-        node: ParsedValue::Map(tagged.pairs),
-        forms: tagged.forms,
-        flaw: tagged.cut.then_some(TextFlaw::Cut),
-        tool: tagged.tool,
-        is_loose: true,
-    });
-    let found: Vec<_> = tagged
-        .into_iter()
-        .chain(options_or_url(text))
-        .chain(call(text))
-        .chain(named_options(text))
-        .collect();
-    if !found.is_empty() {
-        found
-    } else {
-        pairs(text)
+    let ways = [tagged_text::read, options_or_url, call_pairs, named_options];
+    let mut found: Vec<_> = ways.iter().filter_map(|way| way(text)).collect();
+    if found.is_empty() {
+        // Keywords, or else lines whose values are no words or quoted texts.
+        let pairs = unbracketed::any_keywords(text).or_else(|| unbracketed::lines(text));
+        found.extend(pairs);
     }
+    found.into_iter().map(CandidateReading::from).collect()
 }
 
 /// `Result: {"scene": "koi"}`: the word before the colon may be a key or may announce the object.
 fn is_announced(candidate: &CandidateReading) -> bool {
-    matches!(&candidate.node, ParsedValue::Map(pairs) if matches!(pairs.as_slice(), [(_, ParsedValue::Map(_))]))
+    matches!(candidate.node.as_pairs(), Some([(_, ParsedValue::Map(_))]))
 }
 
-fn of_loose(loose: UnbracketedPairs) -> CandidateReading {
-    CandidateReading {
-        node: ParsedValue::Map(loose.pairs),
-        forms: loose.forms,
-        flaw: loose.cut.then_some(TextFlaw::Cut),
-        tool: None,
-        is_loose: true,
-    }
-}
-
-fn options_or_url(text: &str) -> Option<CandidateReading> {
-    unbracketed::options(text)
-        .or_else(|| {
-            text.contains('&')
-                .then(|| unbracketed::url_pairs(text))
-                .flatten()
-        })
-        .map(of_loose)
+fn options_or_url(text: &str) -> Option<UnbracketedPairs> {
+    let url = || text.contains('&').then(|| unbracketed::url_pairs(text));
+    unbracketed::options(text).or_else(|| url().flatten())
 }
 
 /// `stroke --scene koi`, `stroke scene=koi debug=true`.
-fn named_options(text: &str) -> Option<CandidateReading> {
+fn named_options(text: &str) -> Option<UnbracketedPairs> {
     let (name, rest) = unbracketed::leading_name(text)?;
-    let read =
-        unbracketed::options(rest).or_else(|| unbracketed::keywords(rest, QuoteMatching::Exact))?;
-    Some(CandidateReading {
-        tool: Some(name.to_owned()),
-        ..of_loose(read)
-    })
+    let keywords = || unbracketed::keywords(rest, QuoteMatching::Exact);
+    let tool = Some(name.to_owned());
+    let read = unbracketed::options(rest).or_else(keywords)?;
+    Some(UnbracketedPairs { tool, ..read })
+}
+
+fn call_pairs(text: &str) -> Option<UnbracketedPairs> {
+    unbracketed::call(text.trim_matches('`'))
 }
 
 fn call(text: &str) -> Option<CandidateReading> {
-    let text = text.trim_matches('`');
-    let (name, loose) = unbracketed::call(text, QuoteMatching::Exact)
-        .or_else(|| unbracketed::call(text, QuoteMatching::Loose))?;
-    Some(CandidateReading {
-        tool: Some(name).filter(|name| !name.is_empty()),
-        ..of_loose(loose)
-    })
-}
-
-/// Keywords, or else lines whose values are no words or quoted texts.
-fn pairs(text: &str) -> Vec<CandidateReading> {
-    let keywords = unbracketed::keywords(text, QuoteMatching::Exact)
-        .or_else(|| unbracketed::keywords(text, QuoteMatching::Loose));
-    keywords
-        .or_else(|| unbracketed::lines(text))
-        .into_iter()
-        .map(of_loose)
-        .collect()
+    call_pairs(text).map(CandidateReading::from)
 }
 
 /// The words of a text, as a parameter of type text would see them, read once more as a value.
-pub(super) fn of_inner_text(text: &str) -> Vec<CandidateReading> {
-    let mut found = of_inner_text_with_comments(text);
-    found.retain(|candidate| candidate.forms.skipped().is_empty());
-    found
+pub(super) fn of_inner_text(text: &str) -> Option<CandidateReading> {
+    of_inner_text_with_comments(text).filter(|candidate| candidate.forms.skipped().is_empty())
 }
 
 /// The same where comments may stand in it, which the caller has to judge.
-pub(super) fn of_inner_text_with_comments(text: &str) -> Vec<CandidateReading> {
+pub(super) fn of_inner_text_with_comments(text: &str) -> Option<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
-        return Vec::new();
+        return None;
     }
     let trimmed = text.trim();
+    let in_text = |candidate: CandidateReading| candidate.with(FormRepair::TextInText);
     if let Some(node) = strict::parse(trimmed) {
-        return vec![CandidateReading::of_node(node).with(FormRepair::TextInText)];
+        Some(in_text(CandidateReading::of_node(node)))
+    } else if trimmed.starts_with(['{', '[', '(']) {
+        let found = whole(trimmed).filter(|candidate| candidate.flaw.is_none());
+        found.map(in_text)
+    } else {
+        let (word, _) = tolerant::scalar(trimmed.to_owned());
+        Some(CandidateReading::of_node(word))
     }
-    if trimmed.starts_with(['{', '[', '(']) {
-        return whole(trimmed)
-            .into_iter()
-            .filter(CandidateReading::is_clean)
-            .map(|c| c.with(FormRepair::TextInText))
-            .collect();
-    }
-    vec![CandidateReading::of_node(
-        tolerant::scalar(trimmed.to_owned()).0,
-    )]
 }

@@ -5,9 +5,9 @@
 
 use super::{
     heuristics,
-    outcome::{ArgumentIssue, ArgumentRepair},
+    outcome::{self, ArgumentIssue, ArgumentRefusal, ArgumentRepair},
     parsed_value::ParsedValue,
-    rules::{ForgivenessProfile, ReaderPolicy},
+    rules::{ForgivenessProfile, ReaderPolicy, ReaderRule},
     shape::{ArgumentShape, ParameterShape, ValueKind},
     withheld,
 };
@@ -50,11 +50,18 @@ const LOSSLESS: [&str; 30] = [
 
 /// The call that is offered instead of a refused one.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct CorrectedCall {
+struct CorrectedCall {
     /// Its arguments; none where none can be offered.
-    pub(super) call: Option<Map<String, Value>>,
+    call: Option<Map<String, Value>>,
     /// Advice to read before sending it, or the reason for having none.
-    pub(super) guidance: String,
+    guidance: String,
+}
+
+impl CorrectedCall {
+    fn none(guidance: String) -> Self {
+        let call = None;
+        Self { call, guidance }
+    }
 }
 
 /// A refused call.
@@ -68,8 +75,32 @@ pub(super) struct RefusedCall<'a> {
 }
 
 impl RefusedCall<'_> {
+    /// Returns the refusal, whose gravest trouble comes under a rule.
+    pub(super) fn refusal(&self, kind: ReaderRule) -> Box<ArgumentRefusal> {
+        let CorrectedCall { call, guidance } = self.correction();
+        Box::new(ArgumentRefusal {
+            complaints: outcome::complaints(self.troubles),
+            corrected: call,
+            guidance,
+            good: self.given.clone(),
+            repairs: self.repairs.to_vec(),
+            kind,
+            must_mend: self.must_mend(),
+            choosing: self.choosing(),
+        })
+    }
+
+    /// Returns the names of the parameters that choose what is done.
+    fn choosing(&self) -> Vec<String> {
+        let chooses = |param: &&ParameterShape| {
+            param.selects_motion || matches!(param.kind, ValueKind::Verbatim { .. })
+        };
+        let params = self.shape.params.iter().filter(chooses);
+        params.map(|param| param.name.clone()).collect()
+    }
+
     /// Returns the corrected call, if there is one that is accepted and does no more than was asked for.
-    pub(super) fn correction(&self) -> CorrectedCall {
+    fn correction(&self) -> CorrectedCall {
         let readable = self.readable();
         let mut missing = self.missing(&readable);
         missing.extend(self.lost_data());
@@ -78,10 +109,7 @@ impl RefusedCall<'_> {
                 "no corrected call can be offered, since {} must come from the caller",
                 missing.join(", ")
             );
-            return CorrectedCall {
-                call: None,
-                guidance,
-            };
+            return CorrectedCall::none(guidance);
         }
         if !self.policy.guards_motion() || self.may_move(&readable) {
             return CorrectedCall {
@@ -93,7 +121,7 @@ impl RefusedCall<'_> {
     }
 
     /// Returns the names that a next call must not just leave out: refused parameters, and keys that asked for no motion.
-    pub(super) fn must_mend(&self) -> Vec<String> {
+    fn must_mend(&self) -> Vec<String> {
         let is_param = |name: &str| self.shape.params.iter().any(|param| param.name == name);
         let counts = |trouble: &&ArgumentIssue| {
             let name = trouble.subject();
@@ -112,15 +140,11 @@ impl RefusedCall<'_> {
             Some((param.name.clone(), value))
         };
         let readable: Map<String, Value> = self.shape.params.iter().filter_map(value).collect();
-        let pairs = readable.iter();
-        let pairs: Vec<_> = pairs
-            .map(|(key, value)| (key.clone(), ParsedValue::from(value.clone())))
-            .collect();
         // Words for types alone would be taken for an echo of the schema.
-        if heuristics::is_signature(pairs.iter()) {
-            return Map::new();
+        match ParsedValue::from(Value::Object(readable.clone())).as_pairs() {
+            Some(pairs) if heuristics::is_signature(pairs.iter()) => Map::new(),
+            _ => readable,
         }
-        readable
     }
 
     /// Returns the value for a refused parameter: the caller's own under a misspelt key, else its default.
@@ -184,10 +208,7 @@ impl RefusedCall<'_> {
             let guidance = format!(
                 "no corrected call is offered, since this tool moves and has no preview: send the arguments that are meant as one JSON object; `{{}}` {action}"
             );
-            return CorrectedCall {
-                call: None,
-                guidance,
-            };
+            return CorrectedCall::none(guidance);
         };
         let guidance = match self.selects(&readable) {
             true => format!("with `{}` nothing moves", cautious.name),

@@ -1,9 +1,8 @@
 //! Tool definitions that a model repeats in the place of a call.
 
 use super::heuristics::is_schema_of_arguments;
-use super::parsed_value::ParsedValue;
-use super::quote::QuoteMatching;
-use super::tolerant::TolerantParser;
+use super::parsed_value::{Pair, ParsedValue, value_of};
+use super::tolerant;
 
 /// Deepest wrapper around a definition that is looked into.
 const WRAPPERS_MAX: usize = 3;
@@ -17,16 +16,10 @@ const SCHEMAS: [&str; 4] = ["parameters", "inputSchema", "input_schema", "schema
 /// Returns whether the first object of a text defines a tool, whole or cut off, and so calls none.
 #[must_use]
 pub fn is_tool_definition(text: &str) -> bool {
-    let Some(start) = text.find('{') else {
-        return false;
-    };
-    [QuoteMatching::Exact, QuoteMatching::Loose]
-        .into_iter()
-        .any(|quotes| {
-            let mut parser = TolerantParser::new(text, start, quotes);
-            let parsed = parser.value(0);
-            matches!(parsed, Ok(Some(node)) if defines(&node, parser.cut, 0))
-        })
+    let found = text.find('{').into_iter();
+    found
+        .flat_map(|start| tolerant::values(text, start))
+        .any(|(node, parser)| node.is_some_and(|node| defines(&node, parser.cut, 0)))
 }
 
 fn defines(node: &ParsedValue, is_cut: bool, depth: usize) -> bool {
@@ -35,32 +28,25 @@ fn defines(node: &ParsedValue, is_cut: bool, depth: usize) -> bool {
             .first()
             .is_some_and(|item| defines(item, is_cut, depth)),
         ParsedValue::Map(pairs) if depth < WRAPPERS_MAX => {
-            let holds_schema = |(key, value): &(String, ParsedValue)| {
-                SCHEMAS.contains(&key.as_str())
-                    && matches!(value, ParsedValue::Map(inner) if is_schema_of_arguments(inner, &|_| false))
+            let holds_definition = |(key, value): &Pair| match (key.as_str(), value) {
+                ("arguments", ParsedValue::Map(inner)) => describes(inner, is_cut),
+                (key, ParsedValue::Map(inner)) if SCHEMAS.contains(&key) => is_schema(inner),
+                (key, value) => WRAPPERS.contains(&key) && defines(value, is_cut, depth + 1),
             };
-            let wraps = |(key, value): &(String, ParsedValue)| {
-                WRAPPERS.contains(&key.as_str()) && defines(value, is_cut, depth + 1)
-            };
-            let echoes = |(key, value): &(String, ParsedValue)| {
-                key == "arguments"
-                    && matches!(value, ParsedValue::Map(inner) if describes(inner, is_cut))
-            };
-            is_schema_of_arguments(pairs, &|_| false)
-                || pairs.iter().any(echoes)
-                || pairs.iter().any(holds_schema)
-                || pairs.iter().any(wraps)
+            is_schema(pairs) || pairs.iter().any(holds_definition)
         }
         _ => false,
     }
 }
 
+fn is_schema(pairs: &[Pair]) -> bool {
+    is_schema_of_arguments(pairs, &|_| false)
+}
+
 /// Returns whether arguments are what a schema says of one, not one: a type with its description, which may be cut off.
-fn describes(arguments: &[(String, ParsedValue)], is_cut: bool) -> bool {
-    let has = |key: &str| arguments.iter().any(|(own, _)| own == key);
-    has("type")
-        && (is_cut || has("description") || has("properties"))
-        && is_schema_of_arguments(arguments, &|_| false)
+fn describes(arguments: &[Pair], is_cut: bool) -> bool {
+    let has = |key: &str| value_of(arguments, key).is_some();
+    has("type") && (is_cut || has("description") || has("properties")) && is_schema(arguments)
 }
 
 #[cfg(test)]

@@ -1,5 +1,9 @@
 //! Texts that went through an encoder once too often: backslashes, HTML entities, doubled quotes and braces, percent signs.
 
+use super::{
+    form_repair::FormRepair, parsed_value::starts_with_word, unbracketed::percent_decoded,
+};
+
 /// Longest entity looked for, `&quot;` and `&#x0022;` among them.
 const ENTITY_BYTES_MAX: usize = 10;
 
@@ -8,89 +12,81 @@ fn after_bracket(text: &str) -> &str {
     text.strip_prefix(['{', '[']).unwrap_or(text).trim_start()
 }
 
+/// Decodes a text that is encoded in one way; `None` where it is not.
+type Decoder = fn(&str) -> Option<String>;
+
+/// The text as it was before it was encoded, and the repair that this is; `None` where it is not encoded. Where it cannot be
+/// decoded there is no text.
+pub(super) fn decoded(text: &str) -> Option<(Option<String>, FormRepair)> {
+    let ways: [(Decoder, FormRepair); 3] = [
+        (without_backslashes, FormRepair::Backslashes),
+        (without_entities, FormRepair::Entities),
+        (without_doubles, FormRepair::MixedQuotes),
+    ];
+    let mut ways = ways.into_iter();
+    let found = ways.find_map(|(way, form)| Some((Some(way(text)?), form)));
+    let url = || (percent_decoded(text), FormRepair::UrlEncoded);
+    found.or_else(|| is_url_encoded(text).then(url))
+}
+
 /// `{\"scene\": \"koi\"}`: the text was escaped once and its outer quotes are gone. One pass, so that `\\n` stays two characters.
-pub(super) fn without_backslashes(text: &str) -> Option<String> {
+fn without_backslashes(text: &str) -> Option<String> {
     let inner = after_bracket(text);
     let is_bracketed = inner.len() < text.len();
     let starts = |marks: &[&str]| marks.iter().any(|mark| inner.starts_with(mark));
     let escaped = starts(&["\\\"", "\\u0022"])
         || (is_bracketed && starts(&["\\n", "\\r", "\\t", "\\'"]))
         || (!is_bracketed && starts(&["\\u007b", "\\u007B"]));
-    escaped.then(|| unescaped(text))
+    escaped.then(|| replaced(text, '\\', escape))
 }
 
-fn unescaped(text: &str) -> String {
+/// A text in which each mark, with the bytes after it that belong to it, is replaced by the character that they mean.
+fn replaced(text: &str, mark: char, meaning: fn(&str) -> Option<(char, usize)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((before, after)) = rest.split_once('\\') {
+    while let Some((before, after)) = rest.split_once(mark) {
         out.push_str(before);
-        let (c, used) = escape(after);
-        if used == 0 {
-            out.push('\\');
-        }
-        out.extend(c);
+        let (c, used) = meaning(after).unwrap_or((mark, 0));
+        out.push(c);
         rest = after.get(used..).unwrap_or_default();
     }
     out.push_str(rest);
     out
 }
 
-/// The character that an escape means and the bytes it takes; none where it is no escape.
-fn escape(after: &str) -> (Option<char>, usize) {
-    match after.bytes().next() {
-        Some(b'n') => (Some('\n'), 1),
-        Some(b't') => (Some('\t'), 1),
-        Some(b'r') => (Some('\r'), 1),
-        Some(b'"') => (Some('"'), 1),
-        Some(b'\'') => (Some('\''), 1),
-        Some(b'\\') => (Some('\\'), 1),
-        Some(b'u') => {
-            let code = after
-                .get(1..5)
-                .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+/// The character that an escape means and the bytes it takes.
+fn escape(after: &str) -> Option<(char, usize)> {
+    match after.bytes().next()? {
+        b'n' => Some(('\n', 1)),
+        b't' => Some(('\t', 1)),
+        b'r' => Some(('\r', 1)),
+        c @ (b'"' | b'\'' | b'\\') => Some((char::from(c), 1)),
+        b'u' => {
+            let code = u32::from_str_radix(after.get(1..5)?, 16).ok()?;
             // Only what JSON itself is written with: other characters are left to the text they stand in.
-            let plain = code
-                .and_then(char::from_u32)
-                .filter(char::is_ascii_punctuation);
-            (plain, if plain.is_some() { 5 } else { 0 })
+            let plain = char::from_u32(code).filter(char::is_ascii_punctuation)?;
+            Some((plain, 5))
         }
-        _ => (None, 0),
+        _ => None,
     }
 }
 
 /// `{&quot;scene&quot;: &quot;koi&quot;}`: the text went through a web page. One pass, so that `&amp;quot;` stays text.
-pub(super) fn without_entities(text: &str) -> Option<String> {
+fn without_entities(text: &str) -> Option<String> {
     let inner = after_bracket(text);
     let quotes = [
         "&quot;", "&#34;", "&#x22;", "&#39;", "&#x27;", "&apos;", "&#123;", "&#x7b;", "&#x7B;",
     ];
-    if !quotes.iter().any(|entity| inner.starts_with(entity)) {
-        return None;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('&') {
-        out.push_str(before);
-        let (c, used) = entity(after).unwrap_or(('&', 0));
-        out.push(c);
-        rest = after.get(used..).unwrap_or_default();
-    }
-    out.push_str(rest);
-    Some(out)
+    let is_encoded = quotes.iter().any(|entity| inner.starts_with(entity));
+    is_encoded.then(|| replaced(text, '&', entity))
 }
 
 /// The character of an entity whose `&` is gone, and the bytes it takes.
 fn entity(after: &str) -> Option<(char, usize)> {
-    let end = after
-        .bytes()
-        .take(ENTITY_BYTES_MAX)
-        .position(|b| b == b';')?;
+    let mut bytes = after.bytes().take(ENTITY_BYTES_MAX);
+    let end = bytes.position(|b| b == b';')?;
     let name = after.get(..end)?;
-    let number = |digits: &str, radix| {
-        u32::from_str_radix(digits, radix)
-            .ok()
-            .and_then(char::from_u32)
-    };
+    let number = |digits, radix| char::from_u32(u32::from_str_radix(digits, radix).ok()?);
     let c = match name {
         "quot" => '"',
         "apos" => '\'',
@@ -110,12 +106,10 @@ fn entity(after: &str) -> Option<(char, usize)> {
 }
 
 /// `{""scene"": ""koi""}`, quotes doubled as in a CSV cell, or `{{"scene": "koi"}}`, braces doubled as in a template.
-pub(super) fn without_doubles(text: &str) -> Option<String> {
+fn without_doubles(text: &str) -> Option<String> {
     let inner = after_bracket(text);
-    let after_quotes = inner
-        .strip_prefix("\"\"")
-        .filter(|_| inner.len() < text.len());
-    if after_quotes.is_some_and(|rest| rest.starts_with(char::is_alphabetic)) {
+    let after_quotes = inner.strip_prefix("\"\"").unwrap_or_default();
+    if inner.len() < text.len() && after_quotes.starts_with(char::is_alphabetic) {
         return Some(text.replace("\"\"", "\""));
     }
     let single = text.strip_prefix('{')?.strip_suffix('}')?;
@@ -124,12 +118,9 @@ pub(super) fn without_doubles(text: &str) -> Option<String> {
 }
 
 /// `%7B%22scene%22…`, or the same between plain braces.
-pub(super) fn is_url_encoded(text: &str) -> bool {
-    let starts = |mark: &str| {
-        text.get(..mark.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(mark))
-    };
-    starts("%7b") || starts("%5b%7b") || starts("{%22")
+fn is_url_encoded(text: &str) -> bool {
+    let marks = ["%7b", "%5b%7b", "{%22"];
+    marks.iter().any(|mark| starts_with_word(text, mark))
 }
 
 #[cfg(test)]

@@ -1,15 +1,14 @@
 //! A JSON-RPC line or body that is not quite JSON: repaired where it has one meaning, otherwise answered under its own id.
 
 use super::{
-    candidates,
+    candidates::{self, CandidateReading},
+    form_repair::FormRepairs,
     limits::TEXT_BYTES_MAX,
     outcome::ArgumentRepair,
     parsed_value::{self, ParsedValue},
-    quote::QuoteMatching,
-    rules::RepairClass,
     skipped::{SkippedMeaning, SkippedPlace, SkippedText},
     strict,
-    tolerant::TolerantParser,
+    tolerant::{self, TolerantParser},
     withheld,
 };
 use serde_json::{Map, Value, json};
@@ -47,6 +46,14 @@ pub enum EnvelopeError {
 }
 
 impl EnvelopeError {
+    fn unreadable<T>(id: Option<Value>, why: &'static str) -> Result<T, Self> {
+        Err(Self::Unreadable { id, why })
+    }
+
+    fn not_a_message<T>(id: Option<Value>, why: &'static str) -> Result<T, Self> {
+        Err(Self::NotAMessage { id, why })
+    }
+
     /// The id to answer under; `None` means null.
     #[must_use]
     pub fn id(&self) -> Option<&Value> {
@@ -69,53 +76,53 @@ impl EnvelopeError {
 /// # Errors
 /// Where the bytes are not text, cannot be repaired to one meaning, or are no message.
 pub fn read(bytes: &[u8]) -> Result<RepairedEnvelope, EnvelopeError> {
-    let unreadable = |why| EnvelopeError::Unreadable {
-        id: scanned_id(&String::from_utf8_lossy(
-            bytes.get(..TEXT_BYTES_MAX).unwrap_or(bytes),
-        )),
-        why,
+    let unreadable = |why| {
+        let begin = bytes.get(..TEXT_BYTES_MAX).unwrap_or(bytes);
+        EnvelopeError::unreadable(scanned_id(&String::from_utf8_lossy(begin)), why)
     };
     if bytes.len() > TEXT_BYTES_MAX {
-        return Err(unreadable("longer than 1 MiB"));
+        return unreadable("longer than 1 MiB");
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| unreadable("it is not UTF-8"))?;
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return unreadable("it is not UTF-8");
+    };
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
     match strict::parse(text) {
         Some(node) if !node.contradicts_itself() => message(&node, Vec::new()),
-        Some(_) => tolerantly(text, "a key is given twice with different values"),
+        Some(_) => tolerantly(text, CONTRADICTION),
         None => tolerantly(text, "it is not an object"),
     }
 }
 
+const CONTRADICTION: &str = "a key is given twice with different values";
+
 fn tolerantly(text: &str, why: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
-    let unreadable = |id, why| Err(EnvelopeError::Unreadable { id, why });
     let Some(start) = text.find('{').filter(|_| !text.starts_with('[')) else {
         return whole_text(text, why);
     };
-    let Some((node, parser)) = parsed(text, start) else {
-        return unreadable(scanned_id(text), "its brackets and quotes do not match");
+    let Some((mut node, parser)) = parsed(text, start) else {
+        let why = "its brackets and quotes do not match";
+        return EnvelopeError::unreadable(scanned_id(text), why);
     };
-    let (rest, before) = (
-        text.get(parser.position()..).unwrap_or_default(),
-        text.get(..start).unwrap_or_default(),
-    );
+    let before = text.get(..start).unwrap_or_default();
+    let rest = text.get(parser.position()..).unwrap_or_default();
     if rest.contains('{') || before.contains(['"', '}', ']']) {
-        return unreadable(field(&node, "id"), "there is more than one object");
+        return EnvelopeError::unreadable(id_of(&node), "there is more than one object");
     }
-    let mut repairs: Vec<ArgumentRepair> = parser
-        .forms
-        .iter()
-        .map(|form| repair("message", form.why()))
-        .collect();
+    let mut repairs = form_repairs(&parser.forms);
     if !rest.trim().is_empty() || !before.trim().is_empty() {
         repairs.push(repair("message", "text around the message skipped"));
     }
-    let comments = parser.forms.skipped().to_vec();
-    let mut node = match parser.cut {
-        true => with_what_is_left(text, node, parser.arguments)?,
-        false => with_arguments_as_written(text, node, parser.arguments)?,
-    };
-    forward_words(&mut node, [before, rest], &comments);
+    if parser.cut {
+        keep_what_is_left(text, &mut node, parser.arguments)?;
+    } else {
+        keep_arguments_as_written(text, &mut node, parser.arguments);
+    }
+    // A message may contradict itself nowhere but in the arguments' own text.
+    if node.contradicts_itself() {
+        return EnvelopeError::unreadable(id_of(&node), CONTRADICTION);
+    }
+    forward_words(&mut node, [before, rest], parser.forms.skipped());
     message(&node, repairs)
 }
 
@@ -146,100 +153,61 @@ fn forward_words(node: &mut ParsedValue, around: [&str; 2], comments: &[SkippedT
     if before.is_empty() && after.is_empty() {
         return;
     }
-    let arguments =
-        params_of(node).and_then(|params| params.iter().find(|(key, _)| key == "arguments"));
-    let written = match arguments {
-        Some((_, ParsedValue::Text(text))) => text.clone(),
-        Some((_, ParsedValue::Null)) | None => "{}".to_owned(),
-        Some((_, other)) => other.to_value().to_string(),
+    let written = match node
+        .get("params")
+        .and_then(|params| params.get("arguments"))
+    {
+        Some(ParsedValue::Text(text)) => text.clone(),
+        Some(ParsedValue::Null) | None => "{}".to_owned(),
+        Some(other) => other.to_value().to_string(),
     };
     set_arguments(node, &format!("{before} {written} {after}"));
 }
 
-fn params_of(node: &ParsedValue) -> Option<&Vec<(String, ParsedValue)>> {
-    let ParsedValue::Map(pairs) = node else {
-        return None;
-    };
-    let params = pairs.iter().find(|(key, _)| key == "params");
-    match params {
-        Some((_, ParsedValue::Map(params))) => Some(params),
-        _ => None,
-    }
-}
-
 /// The value that begins there, by the strictest quoting that finds one.
 fn parsed(text: &str, start: usize) -> Option<(ParsedValue, TolerantParser<'_>)> {
-    let in_quotes = |quotes| {
-        let mut parser = TolerantParser::new(text, start, quotes);
-        let node = parser.value(0).ok()??;
-        Some((node, parser))
-    };
-    [QuoteMatching::Exact, QuoteMatching::Loose]
-        .into_iter()
-        .find_map(in_quotes)
+    let mut values = tolerant::values(text, start);
+    values.find_map(|(node, parser)| Some((node?, parser)))
 }
 
 /// A whole message inside quotes, or a list.
 fn whole_text(text: &str, why: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
-    let mut found = candidates::of_text(text);
-    let candidate = found.swap_remove(0);
-    if candidate.flaw.is_some() || candidate.is_loose || candidate.node.contradicts_itself() {
-        return Err(EnvelopeError::Unreadable {
-            id: scanned_id(text),
-            why,
-        });
+    match only_reading(text) {
+        Some(candidate) => message(&candidate.node, form_repairs(&candidate.forms)),
+        None => EnvelopeError::unreadable(scanned_id(text), why),
     }
-    message(
-        &candidate.node,
-        candidate
-            .forms
-            .iter()
-            .map(|form| repair("message", form.why()))
-            .collect(),
-    )
 }
 
-/// Puts the arguments' own text in their place unless it is strict; a message may contradict itself nowhere else.
-fn with_arguments_as_written(
-    text: &str,
-    mut node: ParsedValue,
-    span: Option<Range<usize>>,
-) -> Result<ParsedValue, EnvelopeError> {
+/// The first reading of a text, where nothing is wrong with it.
+fn only_reading(text: &str) -> Option<CandidateReading> {
+    let first = candidates::of_text(text).into_iter().next()?;
+    let is_clean = first.flaw.is_none() && !first.is_loose && !first.node.contradicts_itself();
+    is_clean.then_some(first)
+}
+
+/// Puts the arguments' own text in their place unless it is strict.
+fn keep_arguments_as_written(text: &str, node: &mut ParsedValue, span: Option<Range<usize>>) {
     let is_sloppy =
         |written: &&str| strict::parse(written).is_none_or(|node| node.contradicts_itself());
     if let Some(written) = span.and_then(|span| text.get(span)).filter(is_sloppy) {
-        set_arguments(&mut node, written);
+        set_arguments(node, written);
     }
-    without_contradiction(node)
 }
 
 /// A call that is cut off is handed on as cut off, wherever the cut is: what only looks or stops may still be
 /// carried out, and nothing moves. Of other messages nothing is left.
-fn with_what_is_left(
+fn keep_what_is_left(
     text: &str,
-    mut node: ParsedValue,
+    node: &mut ParsedValue,
     span: Option<Range<usize>>,
-) -> Result<ParsedValue, EnvelopeError> {
+) -> Result<(), EnvelopeError> {
     let rest = span.and_then(|span| text.get(span.start..));
     // Arguments that are whole, or of which nothing is there, say nothing of a cut: the message does.
     let is_cut = |rest: &&str| parsed(rest, 0).is_some_and(|(_, parser)| parser.cut);
-    if set_arguments(&mut node, rest.filter(is_cut).unwrap_or(text)) {
-        return without_contradiction(node);
+    match set_arguments(node, rest.filter(is_cut).unwrap_or(text)) {
+        true => Ok(()),
+        false => EnvelopeError::unreadable(id_of(node), "it is cut off"),
     }
-    Err(EnvelopeError::Unreadable {
-        id: field(&node, "id"),
-        why: "it is cut off",
-    })
-}
-
-fn without_contradiction(node: ParsedValue) -> Result<ParsedValue, EnvelopeError> {
-    if node.contradicts_itself() {
-        return Err(EnvelopeError::Unreadable {
-            id: field(&node, "id"),
-            why: "a key is given twice with different values",
-        });
-    }
-    Ok(node)
 }
 
 /// Sets the arguments of the call. Returns whether there is a call.
@@ -257,27 +225,21 @@ fn set_arguments(node: &mut ParsedValue, written: &str) -> bool {
     is_call
 }
 
-fn field(node: &ParsedValue, key: &str) -> Option<Value> {
-    let ParsedValue::Map(pairs) = node else {
-        return None;
-    };
-    let value = pairs
-        .iter()
-        .find(|(k, _)| k == key)
-        .map(|(_, value)| value.to_value())?;
-    (value.is_string() || value.is_number()).then_some(value)
+fn id_of(node: &ParsedValue) -> Option<Value> {
+    node.get("id").map(ParsedValue::to_value).filter(is_id)
+}
+
+fn is_id(value: &Value) -> bool {
+    value.is_string() || value.is_number()
 }
 
 fn repair(field: &str, why: &'static str) -> ArgumentRepair {
-    ArgumentRepair {
-        field: field.to_owned(),
-        got: String::new(),
-        used: String::new(),
-        class: RepairClass::L0,
-        cost: 1,
-        code: "envelope",
-        why: why.into(),
-    }
+    ArgumentRepair::new(field, "envelope", 1, why)
+}
+
+fn form_repairs(forms: &FormRepairs) -> Vec<ArgumentRepair> {
+    let forms = forms.iter();
+    forms.map(|form| repair("message", form.why())).collect()
 }
 
 /// Supplies what a message must have, where there is only one thing it can be.
@@ -285,63 +247,39 @@ fn message(
     node: &ParsedValue,
     mut repairs: Vec<ArgumentRepair>,
 ) -> Result<RepairedEnvelope, EnvelopeError> {
-    match node.to_value() {
-        Value::Object(mut map) => {
-            normalise(&mut map, &mut repairs)?;
-            Ok(RepairedEnvelope {
-                message: Value::Object(map),
-                repairs,
-            })
-        }
-        Value::Array(mut items) => {
-            for item in &mut items {
-                let Value::Object(map) = item else {
-                    return Err(EnvelopeError::NotAMessage {
-                        id: None,
-                        why: "a batch holds objects only",
-                    });
-                };
-                normalise(map, &mut repairs)?;
+    let mut message = node.to_value();
+    match &mut message {
+        Value::Object(map) => normalise(map, &mut repairs)?,
+        Value::Array(items) => {
+            for item in items {
+                match item {
+                    Value::Object(map) => normalise(map, &mut repairs)?,
+                    _ => return EnvelopeError::not_a_message(None, "a batch holds objects only"),
+                }
             }
-            Ok(RepairedEnvelope {
-                message: Value::Array(items),
-                repairs,
-            })
         }
-        _ => Err(EnvelopeError::NotAMessage {
-            id: None,
-            why: "it is neither an object nor a list",
-        }),
+        _ => return EnvelopeError::not_a_message(None, "it is neither an object nor a list"),
     }
+    Ok(RepairedEnvelope { message, repairs })
 }
 
 fn normalise(
     map: &mut Map<String, Value>,
     repairs: &mut Vec<ArgumentRepair>,
 ) -> Result<(), EnvelopeError> {
-    let is_message = ["method", "result", "error"]
-        .iter()
-        .any(|key| map.contains_key(*key));
-    if !is_message {
-        let id = map
-            .get("id")
-            .filter(|id| id.is_string() || id.is_number())
-            .cloned();
-        return Err(EnvelopeError::NotAMessage {
-            id,
-            why: "it has no 'method'",
-        });
+    let mut own = ["method", "result", "error"].iter();
+    if !own.any(|key| map.contains_key(*key)) {
+        let id = map.get("id").filter(|id| is_id(id)).cloned();
+        return EnvelopeError::not_a_message(id, "it has no 'method'");
     }
     version(map, repairs);
-    if map
-        .get("method")
-        .is_some_and(|method| method == "tools/call")
-    {
+    let is_call = map.get("method").is_some_and(|name| name == "tools/call");
+    if is_call {
         gather_params(map, repairs);
-        params(map, repairs);
+    }
+    params(map, repairs);
+    if is_call {
         forward_requests(map, repairs);
-    } else {
-        params(map, repairs);
     }
     Ok(())
 }
@@ -364,45 +302,34 @@ fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>
     if map.contains_key("params") || !map.contains_key("name") {
         return;
     }
-    let params: Map<String, Value> = ["name", "arguments"]
-        .iter()
-        .filter_map(|key| map.remove(*key).map(|value| ((*key).to_owned(), value)))
-        .collect();
-    map.insert("params".into(), Value::Object(params));
-    repairs.push(repair(
-        "params",
-        "the call's name and arguments put where they belong",
-    ));
+    let own = ["name", "arguments"].iter();
+    let params = own.filter_map(|key| map.remove_entry(*key)).collect();
+    map.insert("params".into(), params);
+    let why = "the call's name and arguments put where they belong";
+    repairs.push(repair("params", why));
 }
 
 /// A request for a dry run beside a call's arguments is put to them, where the reader judges it.
 fn forward_requests(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     const OWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "name", "arguments"];
-    let asks = |(key, value): &(&String, &Value)| {
-        !OWN.contains(&key.as_str())
-            && withheld::asks_not_to_move(key, &ParsedValue::from((*value).clone()))
+    let asked = |(key, value): (&String, &Value)| {
+        let asks =
+            !OWN.contains(&key.as_str()) && withheld::asks_not_to_move(key, &value.clone().into());
+        asks.then(|| (key.clone(), value.clone()))
     };
-    let asked = |map: &Map<String, Value>| -> Map<String, Value> {
-        let pairs = map.iter().filter(asks);
-        pairs
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect()
-    };
-    let mut beside = asked(map);
+    let mut beside: Map<String, Value> = map.iter().filter_map(asked).collect();
     let Some(Value::Object(params)) = map.get_mut("params") else {
         return;
     };
-    beside.extend(asked(params));
+    beside.extend(params.iter().filter_map(asked));
     if beside.is_empty() {
         return;
     }
     let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
     beside.insert("arguments".into(), arguments);
     params.insert("arguments".into(), Value::Object(beside));
-    repairs.push(repair(
-        "params",
-        "what stands beside the arguments put to them",
-    ));
+    let why = "what stands beside the arguments put to them";
+    repairs.push(repair("params", why));
 }
 
 /// `params` as text or as a list of one is read as its object; nothing is the same as none.
@@ -412,33 +339,21 @@ fn params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     };
     let got = parsed_value::shown(&sent.to_string());
     let read = match sent {
-        Value::String(text) => single_object(text),
-        Value::Array(items) if items.len() == 1 => {
-            items.first().filter(|only| only.is_object()).cloned()
-        }
+        Value::String(text) => only_reading(text).map(|reading| reading.node.to_value()),
+        Value::Array(items) if items.len() == 1 => items.first().cloned(),
         _ => None,
     };
-    if let Some(params) = read {
+    let why = if let Some(params) = read.filter(Value::is_object) {
         map.insert("params".into(), params);
-        repairs.push(ArgumentRepair {
-            got,
-            ..repair("params", "an object in another wrapping")
-        });
+        "an object in another wrapping"
     } else if ParsedValue::from(sent.clone()).is_empty() {
         map.remove("params");
-        repairs.push(ArgumentRepair {
-            got,
-            ..repair("params", "empty, so read as not sent")
-        });
-    }
-}
-
-fn single_object(text: &str) -> Option<Value> {
-    let found = candidates::of_text(text);
-    let clean = found.first().filter(|candidate| {
-        candidate.flaw.is_none() && !candidate.is_loose && !candidate.node.contradicts_itself()
-    })?;
-    Some(clean.node.to_value()).filter(Value::is_object)
+        "empty, so read as not sent"
+    } else {
+        return;
+    };
+    let repair = repair("params", why);
+    repairs.push(ArgumentRepair { got, ..repair });
 }
 
 /// The id of a message that cannot be parsed: what follows the only `"id":` in it.
@@ -454,9 +369,7 @@ fn scanned_id(text: &str) -> Option<Value> {
     let value = after.trim_start().strip_prefix(':')?.trim_start();
     let end = value.find([',', '}', '\n']).unwrap_or(value.len());
     let value = value.get(..end)?.trim().replace('\'', "\"");
-    serde_json::from_str(&value)
-        .ok()
-        .filter(|value: &Value| value.is_string() || value.is_number())
+    serde_json::from_str(&value).ok().filter(is_id)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{
     arguments::JudgedCandidate,
-    outcome::{ArgumentComplaint, ArgumentReading, ArgumentRepair},
+    outcome::{ArgumentComplaint, ArgumentRepair},
     read::{self, ReceivedArguments},
     rules::{ForgivenessProfile, ReaderPolicy, RepairClass, ToolEffect},
     shape::ArgumentShape,
@@ -79,22 +79,17 @@ pub fn explain(shape: &ArgumentShape, effect: ToolEffect, text: &str) -> Reading
 impl fmt::Display for ReadingExplanation {
     /// For people: each way of reading the text, then what each profile does, then every repair.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, way) in self.candidates.iter().enumerate() {
+        for (number, way) in (1..).zip(&self.candidates) {
             let cost = way.cost;
             match &way.understood {
-                Some(understood) => writeln!(
-                    f,
-                    "reading {} at cost {cost}: {}",
-                    index + 1,
-                    json(understood)
-                )?,
-                None => writeln!(f, "reading {} at cost {cost} is none", index + 1)?,
+                Some(understood) => {
+                    writeln!(f, "reading {number} at cost {cost}: {}", json(understood))?;
+                }
+                None => writeln!(f, "reading {number} at cost {cost} is none")?,
             }
         }
-        for verdict in &self.profiles {
-            write!(f, "\n{verdict}")?;
-        }
-        Ok(())
+        let mut profiles = self.profiles.iter();
+        profiles.try_for_each(|verdict| write!(f, "\n{verdict}"))
     }
 }
 
@@ -116,9 +111,8 @@ impl fmt::Display for ProfileVerdict {
         if !self.guidance.is_empty() {
             writeln!(f, "  {}", self.guidance)?;
         }
-        self.repairs
-            .iter()
-            .try_for_each(|repair| write!(f, "  {repair}"))
+        let mut repairs = self.repairs.iter();
+        repairs.try_for_each(|repair| write!(f, "  {repair}"))
     }
 }
 
@@ -135,11 +129,10 @@ impl fmt::Display for ArgumentRepair {
             why,
         } = self;
         write!(f, "{class:?} cost {cost:>3}  {code}  {field}")?;
-        match (got.is_empty(), used.is_empty()) {
-            (false, false) => write!(f, ": {got} → {used}")?,
-            (false, true) => write!(f, ": {got}")?,
-            (true, false) => write!(f, ": {used}")?,
-            (true, true) => {}
+        match (got.as_str(), used.as_str()) {
+            ("", "") => {}
+            ("", one) | (one, "") => write!(f, ": {one}")?,
+            (got, used) => write!(f, ": {got} → {used}")?,
         }
         writeln!(f, " ({why})")
     }
@@ -150,24 +143,15 @@ fn json(map: &Map<String, Value>) -> String {
 }
 
 fn alternative(judged: JudgedCandidate) -> ReadingAlternative {
-    let cost = judged.cost;
-    match judged.outcome {
-        Ok(ArgumentReading {
-            understood,
-            repairs,
-            ..
-        }) => ReadingAlternative {
-            cost,
-            understood: Some(understood),
-            complaints: Vec::new(),
-            repairs,
-        },
-        Err(refusal) => ReadingAlternative {
-            cost,
-            understood: None,
-            complaints: refusal.complaints,
-            repairs: refusal.repairs,
-        },
+    let (understood, complaints, repairs) = match judged.outcome {
+        Ok(reading) => (Some(reading.understood), Vec::new(), reading.repairs),
+        Err(refusal) => (None, refusal.complaints, refusal.repairs),
+    };
+    ReadingAlternative {
+        cost: judged.cost,
+        understood,
+        complaints,
+        repairs,
     }
 }
 
@@ -177,35 +161,32 @@ fn verdict(
     profile: ForgivenessProfile,
     text: &str,
 ) -> ProfileVerdict {
-    match read::read(
-        shape,
-        &ReaderPolicy::new(effect, profile),
-        ReceivedArguments::Text(text.to_owned()),
-    ) {
-        Ok(reading) => ProfileVerdict {
-            profile,
-            runs: true,
-            understood: Some(reading.understood),
-            loss: Some(reading.loss),
-            refused: None,
-            corrected: None,
-            guidance: String::new(),
-            repairs: reading.repairs,
-        },
+    let policy = ReaderPolicy::new(effect, profile);
+    let mut verdict = ProfileVerdict {
+        profile,
+        runs: false,
+        understood: None,
+        loss: None,
+        refused: None,
+        corrected: None,
+        guidance: String::new(),
+        repairs: Vec::new(),
+    };
+    match read::read(shape, &policy, ReceivedArguments::Text(text.to_owned())) {
+        Ok(reading) => {
+            verdict.runs = true;
+            verdict.understood = Some(reading.understood);
+            verdict.loss = Some(reading.loss);
+            verdict.repairs = reading.repairs;
+        }
         Err(refusal) => {
-            let refused = Some(refusal.to_string());
-            ProfileVerdict {
-                profile,
-                runs: false,
-                understood: None,
-                loss: None,
-                refused,
-                corrected: refusal.corrected,
-                guidance: refusal.guidance,
-                repairs: refusal.repairs,
-            }
+            verdict.refused = Some(refusal.to_string());
+            verdict.corrected = refusal.corrected;
+            verdict.guidance = refusal.guidance;
+            verdict.repairs = refusal.repairs;
         }
     }
+    verdict
 }
 
 /// One line's answer: what was sent as it was understood, without defaults and nulls, or why not.
@@ -236,19 +217,15 @@ pub enum LineReading {
 /// Judges one text by a foreign schema, as for a tool that moves in the guarded profile, unknown keys ignored.
 #[must_use]
 pub fn explain_line(shape: &ArgumentShape, text: &str) -> LineReading {
-    match read::read(
-        shape,
-        &ReaderPolicy::of_foreign_schema(),
-        ReceivedArguments::Text(text.to_owned()),
-    ) {
-        Ok(reading) => LineReading::Understood {
-            understood: reading
-                .given
-                .into_iter()
-                .filter(|(_, value)| !value.is_null())
-                .collect(),
-            repairs: reading.repairs,
-        },
+    let policy = ReaderPolicy::of_foreign_schema();
+    match read::read(shape, &policy, ReceivedArguments::Text(text.to_owned())) {
+        Ok(reading) => {
+            let said = reading.given.into_iter();
+            LineReading::Understood {
+                understood: said.filter(|(_, value)| !value.is_null()).collect(),
+                repairs: reading.repairs,
+            }
+        }
         Err(refusal) => LineReading::Refused {
             refused: refusal.to_string(),
             complaints: refusal.complaints,

@@ -3,7 +3,7 @@
 use super::{
     arguments::CallReader,
     corrected_call::RefusedCall,
-    outcome::{self, ArgumentReading, ArgumentRefusal},
+    outcome::{ArgumentReading, ArgumentRefusal},
     rules::{ReaderRule, RepairClass},
     shape::{ArgumentShape, ValueKind},
     value_coercion,
@@ -23,15 +23,11 @@ impl CallReader<'_> {
         } = self;
         let given = in_order(shape, given);
         let repairs = coercer.repairs;
-        let Some(worst) = refused
-            .iter()
-            .map(|trouble| trouble.rule)
-            .max_by_key(|rule| rule.cost())
-        else {
-            let understood = with_defaults(shape, &given);
+        let rules = refused.iter().map(|trouble| trouble.rule);
+        let Some(worst) = rules.max_by_key(|rule| rule.cost()) else {
             return Ok(ArgumentReading {
                 is_cautious: shape.is_cautious(&given),
-                understood,
+                understood: with_defaults(shape, &given),
                 given,
                 repairs: repairs.list,
                 loss: repairs.loss.unwrap_or(RepairClass::L0),
@@ -44,17 +40,7 @@ impl CallReader<'_> {
             troubles: &refused,
             repairs: &repairs.list,
         };
-        let (correction, must_mend) = (call.correction(), call.must_mend());
-        Err(Box::new(ArgumentRefusal {
-            complaints: outcome::complaints(&refused),
-            corrected: correction.call,
-            guidance: correction.guidance,
-            good: given,
-            repairs: repairs.list,
-            kind: worst,
-            must_mend,
-            choosing: choosing(shape),
-        }))
+        Err(call.refusal(worst))
     }
 
     /// Refuses a call without a required argument, however the others were lost. A stop is never refused.
@@ -65,20 +51,11 @@ impl CallReader<'_> {
         for param in &self.shape.params {
             let is_said = self.given.contains_key(&param.name) || param.default.is_some();
             if param.required && !is_said {
-                self.refused
-                    .push(value_coercion::missing(param, &param.name));
+                let issue = value_coercion::missing(param, &param.name);
+                self.refused.push(issue);
             }
         }
     }
-}
-
-fn choosing(shape: &ArgumentShape) -> Vec<String> {
-    let is_data = |kind: &ValueKind| matches!(kind, ValueKind::Verbatim { .. });
-    let params = shape.params.iter();
-    params
-        .filter(|param| param.selects_motion || is_data(&param.kind))
-        .map(|param| param.name.clone())
-        .collect()
 }
 
 fn in_order(shape: &ArgumentShape, mut given: Map<String, Value>) -> Map<String, Value> {
@@ -86,15 +63,9 @@ fn in_order(shape: &ArgumentShape, mut given: Map<String, Value>) -> Map<String,
     if !shape.open {
         return given;
     }
-    let mut ordered: Map<String, Value> = shape
-        .params
-        .iter()
-        .filter_map(|param| {
-            given
-                .remove(&param.name)
-                .map(|value| (param.name.clone(), value))
-        })
-        .collect();
+    let params = shape.params.iter();
+    let sent = params.filter_map(|param| given.remove_entry(&param.name));
+    let mut ordered: Map<String, Value> = sent.collect();
     ordered.extend(given);
     ordered
 }

@@ -39,114 +39,64 @@ pub(super) enum FormRepair {
 }
 
 impl FormRepair {
+    /// The cost of the repair, a stable word for programs, and the repair in words.
+    const fn row(self) -> (u32, &'static str, &'static str) {
+        match self {
+            Self::SingleQuotes => (1, "single_quotes", "single quotes read as double quotes"),
+            Self::CurlyQuotes => (1, "curly_quotes", "curly quotes read as straight quotes"),
+            Self::MixedQuotes => (3, "mixed_quotes", "quotes of different sorts paired"),
+            Self::InnerQuotes => (4, "inner_quotes", "a quote inside a text kept as text"),
+            Self::TrailingComma => (1, "trailing_comma", "a comma before the end dropped"),
+            Self::ExtraComma => (2, "extra_comma", "a comma too many dropped"),
+            Self::MissingComma => (3, "missing_comma", "a missing comma supplied"),
+            Self::MissingColon => (4, "missing_colon", "a missing colon supplied"),
+            Self::OtherPunctuation => (
+                2,
+                "other_punctuation",
+                "punctuation of another kind read as comma or colon",
+            ),
+            Self::UnquotedKey => (1, "unquoted_key", "a key without quotes"),
+            Self::UnquotedText => (2, "unquoted_text", "a text without quotes"),
+            Self::PythonLiteral => (1, "python_literal", "a Python literal"),
+            Self::Tuple => (1, "tuple", "a tuple read as a list"),
+            Self::Comment => (1, "comment", "a comment skipped"),
+            Self::Arrow => (2, "arrow", "'=>' or '=' read as a colon"),
+            Self::RawControl => (
+                1,
+                "raw_control",
+                "a raw line break or tab inside a text kept",
+            ),
+            Self::OddEscape => (3, "odd_escape", "an escape that is not JSON's"),
+            Self::ExtraCloser => (2, "extra_closer", "a closing bracket too many dropped"),
+            Self::Fence => (1, "fence", "a code fence removed"),
+            Self::Prose => (2, "prose", "words around the arguments skipped"),
+            Self::Tag => (2, "tag", "tags read"),
+            Self::Keywords => (2, "keywords", "keyword arguments read"),
+            Self::Call => (2, "call", "call syntax read"),
+            Self::Lines => (3, "lines", "lines of 'key: value' read"),
+            Self::Options => (3, "options", "command-line options read"),
+            Self::UrlEncoded => (2, "url_encoded", "url-encoded text decoded"),
+            Self::TextInText => (1, "text_in_text", "JSON inside a text read"),
+            Self::Backslashes => (3, "backslashes", "needless backslashes removed"),
+            Self::Entities => (3, "entities", "HTML entities decoded"),
+            Self::ListOfOne => (2, "list_of_one", "a list of one read as its element"),
+            Self::Envelope => (2, "envelope", "an envelope around the arguments opened"),
+        }
+    }
+
     /// Returns the cost of the repair; the cheapest reading wins.
     pub(super) const fn cost(self) -> u32 {
-        match self {
-            Self::SingleQuotes
-            | Self::TrailingComma
-            | Self::Comment
-            | Self::PythonLiteral
-            | Self::Fence
-            | Self::UnquotedKey
-            | Self::RawControl
-            | Self::Tuple
-            | Self::TextInText
-            | Self::CurlyQuotes => 1,
-            Self::ExtraComma
-            | Self::OtherPunctuation
-            | Self::UnquotedText
-            | Self::Arrow
-            | Self::ExtraCloser
-            | Self::Tag
-            | Self::Prose
-            | Self::ListOfOne
-            | Self::Envelope
-            | Self::Keywords
-            | Self::Call
-            | Self::UrlEncoded => 2,
-            Self::MissingComma
-            | Self::OddEscape
-            | Self::Backslashes
-            | Self::Entities
-            | Self::Lines
-            | Self::Options
-            | Self::MixedQuotes => 3,
-            Self::MissingColon | Self::InnerQuotes => 4,
-        }
+        self.row().0
     }
 
     /// A stable word for programs.
     pub(super) const fn code(self) -> &'static str {
-        match self {
-            Self::SingleQuotes => "single_quotes",
-            Self::CurlyQuotes => "curly_quotes",
-            Self::MixedQuotes => "mixed_quotes",
-            Self::InnerQuotes => "inner_quotes",
-            Self::TrailingComma => "trailing_comma",
-            Self::ExtraComma => "extra_comma",
-            Self::MissingComma => "missing_comma",
-            Self::MissingColon => "missing_colon",
-            Self::OtherPunctuation => "other_punctuation",
-            Self::UnquotedKey => "unquoted_key",
-            Self::UnquotedText => "unquoted_text",
-            Self::PythonLiteral => "python_literal",
-            Self::Tuple => "tuple",
-            Self::Comment => "comment",
-            Self::Arrow => "arrow",
-            Self::RawControl => "raw_control",
-            Self::OddEscape => "odd_escape",
-            Self::ExtraCloser => "extra_closer",
-            Self::Fence => "fence",
-            Self::Prose => "prose",
-            Self::Tag => "tag",
-            Self::Keywords => "keywords",
-            Self::Call => "call",
-            Self::Lines => "lines",
-            Self::Options => "options",
-            Self::UrlEncoded => "url_encoded",
-            Self::TextInText => "text_in_text",
-            Self::Backslashes => "backslashes",
-            Self::Entities => "entities",
-            Self::ListOfOne => "list_of_one",
-            Self::Envelope => "envelope",
-        }
+        self.row().1
     }
 
     /// The repair in words.
     pub(super) const fn why(self) -> &'static str {
-        match self {
-            Self::SingleQuotes => "single quotes read as double quotes",
-            Self::CurlyQuotes => "curly quotes read as straight quotes",
-            Self::MixedQuotes => "quotes of different sorts paired",
-            Self::InnerQuotes => "a quote inside a text kept as text",
-            Self::TrailingComma => "a comma before the end dropped",
-            Self::ExtraComma => "a comma too many dropped",
-            Self::MissingComma => "a missing comma supplied",
-            Self::OtherPunctuation => "punctuation of another kind read as comma or colon",
-            Self::MissingColon => "a missing colon supplied",
-            Self::UnquotedKey => "a key without quotes",
-            Self::UnquotedText => "a text without quotes",
-            Self::PythonLiteral => "a Python literal",
-            Self::Tuple => "a tuple read as a list",
-            Self::Comment => "a comment skipped",
-            Self::Arrow => "'=>' or '=' read as a colon",
-            Self::RawControl => "a raw line break or tab inside a text kept",
-            Self::OddEscape => "an escape that is not JSON's",
-            Self::ExtraCloser => "a closing bracket too many dropped",
-            Self::Fence => "a code fence removed",
-            Self::Prose => "words around the arguments skipped",
-            Self::Tag => "tags read",
-            Self::Keywords => "keyword arguments read",
-            Self::Call => "call syntax read",
-            Self::Lines => "lines of 'key: value' read",
-            Self::Options => "command-line options read",
-            Self::UrlEncoded => "url-encoded text decoded",
-            Self::TextInText => "JSON inside a text read",
-            Self::Entities => "HTML entities decoded",
-            Self::Backslashes => "needless backslashes removed",
-            Self::ListOfOne => "a list of one read as its element",
-            Self::Envelope => "an envelope around the arguments opened",
-        }
+        self.row().2
     }
 }
 

@@ -5,13 +5,10 @@ use super::{
     form_repair::FormRepair,
     heuristics,
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
-    parsed_value::{self, ParsedValue},
+    parsed_value::{self, Pair, ParsedValue},
     rules::{ReaderRule, ValueRendering},
     shape::{ItemCount, ParameterShape, ValueKind},
-    value_coercion::{
-        CoercionResult, ValueCoercer, ValuePosition, dropped, is_default, missing, repair,
-        unplaceable,
-    },
+    value_coercion::{CoercionResult, ValueCoercer, ValueSite, dropped, is_default, missing},
 };
 use serde_json::{Map, Value};
 
@@ -20,68 +17,50 @@ impl ValueCoercer<'_> {
         &mut self,
         item: &ValueKind,
         count: ItemCount,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
+        site: ValueSite<'_>,
     ) -> CoercionResult {
-        let value = self.any_list(item, node, at)?;
+        let value = self.any_list(item, site)?;
         let items = value.as_array().map_or(0, Vec::len);
-        if count.contains(items) {
-            return Ok(value);
+        if items < count.min {
+            Err(site.refuse("too_few_items", "this list has too few items"))
+        } else if items > count.max {
+            Err(site.refuse("too_many_items", "this list has too many items"))
+        } else {
+            Ok(value)
         }
-        let kind = ValueKind::List {
-            item: Box::new(item.clone()),
-            count,
-        };
-        let (code, why) = match items < count.min {
-            true => ("too_few_items", "this list has too few items"),
-            false => ("too_many_items", "this list has too many items"),
-        };
-        Err(unplaceable(code, &kind, node, at, why))
     }
 
     /// A list of any length.
-    fn any_list(
-        &mut self,
-        item: &ValueKind,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> CoercionResult {
-        let refuse = |code, why| unplaceable(code, &ValueKind::list(item.clone()), node, at, why);
-        match node {
-            ParsedValue::List(items) => self.items(item, items, at),
+    fn any_list(&mut self, item: &ValueKind, site: ValueSite<'_>) -> CoercionResult {
+        let refuse = |code, why| {
+            let kind = &ValueKind::list(item.clone());
+            Err(ValueSite { kind, ..site }.refuse(code, why))
+        };
+        match site.node {
+            ParsedValue::List(items) => self.items(item, items, site),
             ParsedValue::Text(text) if text.trim_start().starts_with(['[', '(']) => {
                 let Some(ParsedValue::List(items)) = opened(text) else {
-                    return Err(refuse("not_a_list", "this text is not a whole list"));
+                    return refuse("not_a_list", "this text is not a whole list");
                 };
-                let value = self.items(item, &items, at)?;
-                self.note_text_in_text(at, node, &value);
+                let value = self.items(item, &items, site)?;
+                self.note_form(site, &value, FormRepair::TextInText);
                 Ok(value)
             }
             ParsedValue::Text(text) | ParsedValue::Word(text)
                 if text.contains([',', ';', '\n']) =>
             {
-                Err(refuse(
-                    "one_or_many",
-                    "this may be one value or several; write a list",
-                ))
+                let why = "this may be one value or several; write a list";
+                refuse("one_or_many", why)
             }
             _ => {
-                let value = Value::Array(vec![self.value(
-                    item,
-                    node,
-                    ValuePosition {
-                        is_inner: true,
-                        ..at
-                    },
-                )?]);
-                self.note(
-                    at,
-                    node,
-                    &value,
-                    "single_for_list",
-                    2,
-                    "a single value read as a list of one",
-                );
+                let only = ValueSite {
+                    kind: item,
+                    is_inner: true,
+                    ..site
+                };
+                let value = Value::Array(vec![self.value(only)?]);
+                let why = "a single value read as a list of one";
+                self.note(site, &value, "single_for_list", 2, why);
                 Ok(value)
             }
         }
@@ -89,71 +68,43 @@ impl ValueCoercer<'_> {
 
     fn items(
         &mut self,
-        item: &ValueKind,
+        kind: &ValueKind,
         items: &[ParsedValue],
-        at: ValuePosition<'_>,
+        site: ValueSite<'_>,
     ) -> CoercionResult {
-        let mut values = Vec::with_capacity(items.len());
-        for (index, node) in items.iter().enumerate() {
-            let path = format!("{}[{index}]", at.path);
-            values.push(self.value(
-                item,
+        let item = |(index, node)| {
+            self.value(ValueSite {
+                kind,
                 node,
-                ValuePosition {
-                    path: &path,
-                    is_inner: true,
-                },
-            )?);
-        }
-        Ok(Value::Array(values))
-    }
-
-    fn note_text_in_text(&mut self, at: ValuePosition<'_>, node: &ParsedValue, value: &Value) {
-        self.note(
-            at,
-            node,
-            value,
-            "text_in_text",
-            FormRepair::TextInText.cost(),
-            FormRepair::TextInText.why(),
-        );
+                path: &format!("{}[{index}]", site.path),
+                is_inner: true,
+            })
+        };
+        let values = items.iter().enumerate().map(item);
+        values.collect::<Result<_, _>>().map(Value::Array)
     }
 
     pub(super) fn object(
         &mut self,
-        kind: &ValueKind,
         fields: &[ParameterShape],
         open: bool,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
+        site: ValueSite<'_>,
     ) -> CoercionResult {
-        match node {
-            ParsedValue::Map(pairs) => self.fields(fields, open, pairs, at),
+        match site.node {
+            ParsedValue::Map(pairs) => self.fields(fields, open, pairs, site),
             ParsedValue::Text(text) => match opened(text) {
                 Some(ParsedValue::Map(pairs)) => {
-                    let value = self.fields(fields, open, &pairs, at)?;
-                    self.note_text_in_text(at, node, &value);
+                    let value = self.fields(fields, open, &pairs, site)?;
+                    self.note_form(site, &value, FormRepair::TextInText);
                     Ok(value)
                 }
-                _ => Err(unplaceable(
-                    "not_an_object",
-                    kind,
-                    node,
-                    at,
-                    "this text is not a whole object",
-                )),
+                _ => Err(site.refuse("not_an_object", "this text is not a whole object")),
             },
-            ParsedValue::List(items) if items.len() == 1 && !at.is_inner => {
-                let only = items.first().unwrap_or(node);
-                self.list_of_one(kind, node, only, at)
+            ParsedValue::List(items) if !site.is_inner && items.len() == 1 => {
+                let only = items.first().unwrap_or(site.node);
+                self.list_of_one(only, site)
             }
-            _ => Err(unplaceable(
-                "not_an_object",
-                kind,
-                node,
-                at,
-                "this is not an object",
-            )),
+            _ => Err(site.refuse("not_an_object", "this is not an object")),
         }
     }
 
@@ -161,45 +112,34 @@ impl ValueCoercer<'_> {
         &mut self,
         fields: &[ParameterShape],
         open: bool,
-        pairs: &[(String, ParsedValue)],
-        at: ValuePosition<'_>,
+        pairs: &[Pair],
+        site: ValueSite<'_>,
     ) -> CoercionResult {
         let mut map = Map::new();
         for (key, node) in pairs {
-            let field = fields
-                .iter()
-                .find(|field| field.name == *key)
-                .or_else(|| only_by_form(fields, key));
+            let to_the_letter = fields.iter().find(|field| field.name == *key);
+            let field = to_the_letter.or_else(|| only_by_form(fields, key));
             let name = field.map_or(key, |field| &field.name);
-            let path = format!("{}.{name}", at.path);
-            let at = ValuePosition {
-                path: &path,
-                is_inner: true,
-            };
+            let path = format!("{}.{name}", site.path);
             let value = match field {
-                Some(field) if is_default(field, node) => node.to_value(),
-                Some(field) if *node == ParsedValue::Null && field.may_be_null() => Value::Null,
-                Some(field) if *node == ParsedValue::Null => return Err(missing(field, at.path)),
-                Some(field) if node.is_empty() && !field.required => node.to_value(),
-                Some(field) => self.value(&field.kind, node, at)?,
+                Some(field) => self.field(field, node, &path)?,
                 None if open => node.to_value(),
                 None => {
-                    self.no_such_field(fields, node, at)?;
+                    self.no_such_field(fields, node, &path)?;
                     continue;
                 }
             };
             let before = map.insert(name.clone(), value.clone());
             if before.is_some_and(|before| before != value) {
-                return Err(ArgumentIssue::new(
+                let (rule, why) = (
                     ReaderRule::Contradiction,
-                    "duplicate_keys",
-                    &path,
                     "given twice with different values",
-                ));
+                );
+                return Err(ArgumentIssue::new(rule, "duplicate_keys", &path, why));
             }
         }
         for field in fields.iter().filter(|field| !map.contains_key(&field.name)) {
-            let path = format!("{}.{}", at.path, field.name);
+            let path = format!("{}.{}", site.path, field.name);
             match &field.default {
                 Some(default) => self.note_default(&path, default),
                 None if field.required => return Err(missing(field, &path)),
@@ -209,16 +149,31 @@ impl ValueCoercer<'_> {
         Ok(Value::Object(map))
     }
 
+    fn field(&mut self, field: &ParameterShape, node: &ParsedValue, path: &str) -> CoercionResult {
+        match node {
+            _ if is_default(field, node) => Ok(node.to_value()),
+            ParsedValue::Null if field.may_be_null() => Ok(Value::Null),
+            ParsedValue::Null => Err(missing(field, path)),
+            _ if node.is_empty() && !field.required => Ok(node.to_value()),
+            _ => self.value(ValueSite {
+                kind: &field.kind,
+                node,
+                path,
+                is_inner: true,
+            }),
+        }
+    }
+
     /// Notes a default beside fields that were sent.
     fn note_default(&mut self, path: &str, default: &Value) {
         if self.policy.render == ValueRendering::AsSent {
             return;
         }
-        let (used, why) = (default.to_string(), "not sent, so its default is used");
-        let noted = repair(path, String::new(), used, "default", 0, why);
+        let why = "not sent, so its default is used";
         self.repairs.push(ArgumentRepair {
+            used: default.to_string(),
             class: ReaderRule::Empty.class(),
-            ..noted
+            ..ArgumentRepair::new(path, "default", 0, why)
         });
     }
 
@@ -227,86 +182,59 @@ impl ValueCoercer<'_> {
         &mut self,
         fields: &[ParameterShape],
         node: &ParsedValue,
-        at: ValuePosition<'_>,
+        path: &str,
     ) -> Result<(), ArgumentIssue> {
         if self.policy.guards_motion() {
             let names = fields.iter().map(|field| field.name.clone()).collect();
-            let why = "there is no such field";
-            let trouble =
-                ArgumentIssue::new(ReaderRule::Unplaceable, "unknown_field", at.path, why);
-            return Err(trouble
-                .received(parsed_value::shown_node(node))
-                .valid(names));
+            let (rule, why) = (ReaderRule::Unplaceable, "there is no such field");
+            let issue = ArgumentIssue::new(rule, "unknown_field", path, why);
+            let issue = issue.received(parsed_value::shown_node(node));
+            return Err(issue.valid(names));
         }
         let why = "no such field; ignored";
-        let repair = dropped(at.path, node, "unknown_key", ReaderRule::Meaningless, why);
+        let repair = dropped(path, node, "unknown_key", ReaderRule::Meaningless, why);
         self.repairs.push(repair);
         Ok(())
     }
 
     /// The alternative that takes the least repair; the first of equals.
-    pub(super) fn any_of(
-        &mut self,
-        kind: &ValueKind,
-        kinds: &[ValueKind],
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> CoercionResult {
-        let mut best: Option<(u32, Value, RepairLog)> = None;
+    pub(super) fn any_of(&mut self, kinds: &[ValueKind], site: ValueSite<'_>) -> CoercionResult {
+        let mut best: Option<(Value, RepairLog)> = None;
         let mut trouble = None;
-        for alternative in kinds {
-            let mut trial = ValueCoercer {
-                policy: self.policy,
-                repairs: RepairLog::default(),
-            };
-            match trial.value(alternative, node, at) {
-                Ok(value)
-                    if best
-                        .as_ref()
-                        .is_none_or(|(cost, ..)| trial.repairs.cost < *cost) =>
-                {
-                    best = Some((trial.repairs.cost, value, trial.repairs));
+        for kind in kinds {
+            let mut trial = ValueCoercer::new(self.policy);
+            let least = best.as_ref().map_or(u32::MAX, |(_, repairs)| repairs.cost);
+            match trial.value(ValueSite { kind, ..site }) {
+                Ok(value) if best.is_none() || trial.repairs.cost < least => {
+                    best = Some((value, trial.repairs));
                 }
                 Ok(_) => {}
                 Err(found) => trouble = trouble.or(Some(found)),
             }
         }
-        let Some((_, value, repairs)) = best else {
-            return Err(trouble
-                .unwrap_or_else(|| {
-                    unplaceable(
-                        "no_alternative",
-                        kind,
-                        node,
-                        at,
-                        "this fits none of the alternatives",
-                    )
-                })
-                .expected(kind.describe()));
+        let Some((value, repairs)) = best else {
+            let why = "this fits none of the alternatives";
+            let trouble = trouble.unwrap_or_else(|| site.refuse("no_alternative", why));
+            return Err(trouble.expected(site.kind.describe()));
         };
-        repairs
-            .list
-            .into_iter()
-            .for_each(|repair| self.repairs.push(repair));
+        for repair in repairs.list {
+            self.repairs.push(repair);
+        }
         Ok(value)
     }
 }
 
 fn only_by_form<'a>(fields: &'a [ParameterShape], key: &str) -> Option<&'a ParameterShape> {
     let folded = heuristics::fold_key(key);
-    let mut same = fields
-        .iter()
-        .filter(|field| heuristics::fold_key(&field.name) == folded);
+    let is_same = |field: &&ParameterShape| heuristics::fold_key(&field.name) == folded;
+    let mut same = fields.iter().filter(is_same);
     same.next().filter(|_| same.next().is_none())
 }
 
 /// A text that is a whole list or object, opened.
 fn opened(text: &str) -> Option<ParsedValue> {
-    candidates::of_inner_text(text)
-        .into_iter()
-        .next()
-        .map(|candidate| candidate.node)
-        .filter(|node| !node.contradicts_itself())
+    let inner = candidates::of_inner_text(text)?.node;
+    (!inner.contradicts_itself()).then_some(inner)
 }
 
 #[cfg(test)]

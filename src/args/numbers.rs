@@ -2,11 +2,11 @@
 
 use super::{
     numeral::{self, ParsedNumeral},
-    outcome::ArgumentIssue,
+    outcome::{ArgumentIssue, ArgumentRepair},
     parsed_value::{self, ParsedValue},
     shape::{self, NumberRange, ValueKind},
     unit::{self, DeclaredUnit},
-    value_coercion::{CoercionResult, ValueCoercer, ValuePosition, repair, unplaceable},
+    value_coercion::{CoercionResult, ValueCoercer, ValueSite},
 };
 use base::units;
 use serde_json::{Number, Value};
@@ -16,13 +16,11 @@ pub(super) const WHOLE_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
 /// Other units that are offered for a bare number.
 const OTHER_UNITS_MAX: usize = 3;
 
-/// A number where it stands, and what may stand there.
-struct NumberContext<'a> {
-    kind: &'a ValueKind,
+/// A place for a number.
+struct NumberSite<'a> {
+    site: ValueSite<'a>,
     range: &'a NumberRange,
     unit: Option<DeclaredUnit>,
-    node: &'a ParsedValue,
-    at: ValuePosition<'a>,
 }
 
 /// A number that was read, and whether it came with a unit.
@@ -35,77 +33,49 @@ struct ParsedNumber {
 impl ValueCoercer<'_> {
     pub(super) fn number(
         &mut self,
-        kind: &ValueKind,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
+        range: &NumberRange,
+        unit: Option<DeclaredUnit>,
+        site: ValueSite<'_>,
     ) -> CoercionResult {
-        let (ValueKind::Integer { range, unit } | ValueKind::Number { range, unit }) = kind else {
-            return Err(unplaceable(
-                "not_a_number",
-                kind,
-                node,
-                at,
-                "no number belongs here",
-            ));
-        };
-        let site = NumberContext {
-            kind,
-            range,
-            unit: *unit,
-            node,
-            at,
-        };
-        let found = site.found()?;
+        let place = NumberSite { site, range, unit };
+        let found = place.found()?;
         let has_unit = found.has_unit;
-        let number = if matches!(kind, ValueKind::Integer { .. }) {
-            site.whole(&found)?
-        } else {
-            found.number
+        let number = match site.kind {
+            ValueKind::Integer { .. } => place.whole(&found)?,
+            _ => found.number,
         };
         if !range.contains(&number) {
-            return Err(site.out_of_range(&number, has_unit));
+            return Err(place.out_of_range(&number, has_unit));
         }
         let value = Value::Number(number);
         if has_unit {
-            let used = format!("{value} {}", unit.map_or("", DeclaredUnit::symbol));
             let why = "converted to the parameter's unit";
-            self.repairs.push(repair(
-                at.path,
-                parsed_value::shown_node(node),
-                used,
-                "unit",
-                1,
-                why,
-            ));
-        } else if node.to_value() != value
-            || matches!(node, ParsedValue::Text(_) | ParsedValue::Word(_))
-        {
-            self.note(
-                at,
-                node,
-                &value,
-                "number_form",
-                1,
-                "a number in another spelling",
-            );
+            self.repairs.push(ArgumentRepair {
+                got: parsed_value::shown_node(site.node),
+                used: format!("{value} {}", unit.map_or("", DeclaredUnit::symbol)),
+                ..ArgumentRepair::new(site.path, "unit", 1, why)
+            });
+        } else if site.node.as_text().is_some() || site.node.to_value() != value {
+            let why = "a number in another spelling";
+            self.note(site, &value, "number_form", 1, why);
         }
         Ok(value)
     }
 }
 
-impl NumberContext<'_> {
+impl NumberSite<'_> {
     fn refuse(&self, code: &'static str, why: &str) -> ArgumentIssue {
-        unplaceable(code, self.kind, self.node, self.at, why)
+        self.site.refuse(code, why)
     }
 
     fn found(&self) -> Result<ParsedNumber, ArgumentIssue> {
-        let text = match self.node {
-            ParsedValue::Number(number) => return Ok(ParsedNumber::of_json(number)),
-            ParsedValue::Text(text) | ParsedValue::Word(text) => unquoted(text.trim()),
-            _ => return Err(self.refuse("not_a_number", "this is not a number")),
-        };
-        let quantity = unit::quantity(text)
-            .ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
+        if let ParsedValue::Number(number) = self.site.node {
+            return Ok(ParsedNumber::of_json(number));
+        }
+        let text = self.site.node.as_text().map(|text| unquoted(text.trim()));
+        let quantity = text.and_then(|text| Some((text, unit::quantity(text)?)));
+        let (text, quantity) =
+            quantity.ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
         if self.has_two_readings(text, quantity.suffix) {
             let why = "the point groups thousands to some and begins a fraction to others";
             return Err(self.refuse("ambiguous_number", why));
@@ -114,10 +84,10 @@ impl NumberContext<'_> {
             ParsedNumeral::NotFinite => {
                 Err(self.refuse("not_finite", "this is not a finite number"))
             }
-            ParsedNumeral::Ambiguous => Err(self.refuse(
-                "ambiguous_number",
-                "a leading zero makes this octal to some and decimal to others",
-            )),
+            ParsedNumeral::Ambiguous => {
+                let why = "a leading zero makes this octal to some and decimal to others";
+                Err(self.refuse("ambiguous_number", why))
+            }
             numeral if quantity.suffix.is_empty() => self.plain(numeral, false),
             _ => self.converted(&quantity),
         }
@@ -142,10 +112,10 @@ impl NumberContext<'_> {
         let Some((whole, "000")) = number.rsplit_once('.') else {
             return false;
         };
-        let is_text = matches!(self.node, ParsedValue::Text(_)) || !suffix.is_empty();
+        let is_text = matches!(self.site.node, ParsedValue::Text(_)) || !suffix.is_empty();
         let digits = whole.trim_start_matches(['+', '-', '−']);
         let is_group = (1..=3).contains(&digits.len()) && !digits.starts_with('0');
-        let is_whole = matches!(self.kind, ValueKind::Integer { .. });
+        let is_whole = matches!(self.site.kind, ValueKind::Integer { .. });
         is_text && (is_whole || (is_group && self.unit.is_some()))
     }
 
@@ -154,19 +124,15 @@ impl NumberContext<'_> {
         quantity: &unit::WrittenQuantity<'_>,
     ) -> Result<ParsedNumber, ArgumentIssue> {
         let Some(unit) = self.unit else {
-            return Err(self.refuse(
-                "unexpected_unit",
-                "a bare number is expected, without unit or other words",
-            ));
+            let why = "a bare number is expected, without unit or other words";
+            return Err(self.refuse("unexpected_unit", why));
         };
-        let converted = DeclaredUnit::named(quantity.suffix)
-            .and_then(|from| unit.convert(&quantity.numeral, from));
-        let numeral = converted.ok_or_else(|| {
-            let why = format!(
-                "'{}' is no unit that converts to {}",
-                parsed_value::shown(quantity.suffix),
-                unit.symbol()
-            );
+        let suffix = quantity.suffix;
+        let from = DeclaredUnit::named(suffix);
+        let numeral = from.and_then(|from| unit.convert(&quantity.numeral, from));
+        let numeral = numeral.ok_or_else(|| {
+            let (suffix, symbol) = (parsed_value::shown(suffix), unit.symbol());
+            let why = format!("'{suffix}' is no unit that converts to {symbol}");
             self.refuse("wrong_unit", &why)
         })?;
         self.plain(numeral, true)
@@ -191,37 +157,24 @@ impl NumberContext<'_> {
 
     /// Nothing is clamped; where another unit would make sense of the number, that thought is offered.
     fn out_of_range(&self, sent: &Number, has_unit: bool) -> ArgumentIssue {
-        let bounds = nearest_bounds(self.range, sent);
-        let symbol = self
-            .unit
-            .map_or_else(String::new, |unit| format!(" {}", unit.symbol()));
-        let (number, bounds) = distinct_texts(sent, &bounds);
-        let trouble = self.refuse("out_of_range", &format!("{number}{symbol} is out of range"));
+        let symbol = self.unit.map(|unit| format!(" {}", unit.symbol()));
+        let symbol = symbol.unwrap_or_default();
+        let (number, bounds) = distinct_texts(sent, &nearest_bounds(self.range, sent));
+        let why = format!("{number}{symbol} is out of range");
         let thoughts = match self.unit {
             Some(unit) if !has_unit => other_units(self.range, unit, sent),
             _ => Vec::new(),
         };
         let Some((other, converted)) = thoughts.first() else {
-            return trouble.valid(
-                bounds
-                    .iter()
-                    .map(|bound| format!("{bound}{symbol}"))
-                    .collect(),
-            );
+            let bounds = bounds.iter().map(|bound| format!("{bound}{symbol}"));
+            return self.refuse("out_of_range", &why).valid(bounds.collect());
         };
+        let converted = shape::short(converted);
         let why = format!(
-            "{number}{symbol} is out of range; if {number} {other} is meant, which is {}{symbol}, write \"{number}{other}\"",
-            shape::short(converted)
+            "{why}; if {number} {other} is meant, which is {converted}{symbol}, write \"{number}{other}\""
         );
-        let mut trouble = trouble.valid(
-            thoughts
-                .iter()
-                .map(|(symbol, _)| format!("{number}{symbol}"))
-                .collect(),
-        );
-        trouble.complaint.code = "other_unit";
-        trouble.complaint.why = why;
-        trouble
+        let others = thoughts.iter().map(|(other, _)| format!("{number}{other}"));
+        self.refuse("other_unit", &why).valid(others.collect())
     }
 }
 
@@ -246,37 +199,30 @@ fn unquoted(text: &str) -> &str {
 
 /// A number and the bounds that it does not keep, with as many digits as tell it from the nearest.
 fn distinct_texts(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
-    let exact = |number: &Number| number.as_f64().filter(|_| number.is_f64());
-    let written: Vec<String> = bounds.iter().map(shape::short).collect();
+    let exact = number.as_f64().filter(|_| number.is_f64());
     let nearest = bounds.first().and_then(Number::as_f64);
-    match (exact(number), nearest) {
-        (Some(value), Some(bound)) => (units::apart(value, bound).0, written),
-        _ => (shape::short(number), written),
-    }
+    let text = match exact.zip(nearest) {
+        Some((value, bound)) => units::apart(value, bound).0,
+        None => shape::short(number),
+    };
+    (text, bounds.iter().map(shape::short).collect())
 }
 
+/// The whole numbers beside a value that are within the range, the nearer first.
 fn neighbours(range: &NumberRange, value: f64) -> Vec<String> {
-    let mut both = [value.floor(), value.ceil()];
-    both.sort_by(|a, b| (a - value).abs().total_cmp(&(b - value).abs()));
-    let within =
-        |number: &f64| Number::from_f64(*number).is_some_and(|number| range.contains(&number));
-    let mut both = Vec::from(both);
+    let mut both = vec![value.floor(), value.ceil()];
+    let distance = |whole: &f64| (whole - value).abs();
+    both.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
     both.dedup();
-    both.into_iter()
-        .filter(within)
-        .map(|number| format!("{number:.0}"))
-        .collect()
+    both.retain(|whole| Number::from_f64(*whole).is_some_and(|whole| range.contains(&whole)));
+    both.iter().map(|whole| format!("{whole:.0}")).collect()
 }
 
 fn nearest_bounds(range: &NumberRange, number: &Number) -> Vec<Number> {
-    let distance =
-        |bound: &Number| (bound.as_f64().unwrap_or(0.0) - number.as_f64().unwrap_or(0.0)).abs();
-    let mut bounds: Vec<_> = [&range.min, &range.max]
-        .into_iter()
-        .flatten()
-        .filter(|bound| range.contains(bound))
-        .cloned()
-        .collect();
+    let value = |number: &Number| number.as_f64().unwrap_or(0.0);
+    let distance = |bound: &Number| (value(bound) - value(number)).abs();
+    let bounds = [&range.min, &range.max].into_iter().flatten();
+    let mut bounds: Vec<Number> = bounds.filter(|one| range.contains(one)).cloned().collect();
     bounds.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
     bounds
 }
@@ -293,21 +239,16 @@ fn other_units(
     };
     let in_range = |kin: DeclaredUnit| {
         let converted = numeral::number(&unit.convert(&numeral, kin)?)?;
-        Some((
-            kin.symbol(),
-            Some(converted).filter(|one| range.contains(one))?,
-        ))
+        range
+            .contains(&converted)
+            .then(|| (kin.symbol(), converted))
     };
     let mut found: Vec<_> = unit
         .units_of_same_dimension()
         .filter_map(in_range)
         .collect();
-    found.sort_by_key(|(symbol, _)| {
-        COMMON
-            .iter()
-            .position(|common| common == symbol)
-            .unwrap_or(COMMON.len())
-    });
+    let rank = |symbol: &str| COMMON.iter().position(|common| *common == symbol);
+    found.sort_by_key(|(symbol, _)| rank(symbol).unwrap_or(COMMON.len()));
     found.truncate(OTHER_UNITS_MAX);
     found
 }

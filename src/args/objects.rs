@@ -4,35 +4,25 @@ use super::{
     candidates::{CandidateReading, TextFlaw},
     form_repair::{FormRepair, FormRepairs},
     parsed_value::ParsedValue,
-    quote::{self, QuoteMatching},
     skipped::SkippedPlace,
-    tolerant::TolerantParser,
+    tolerant::{self, TolerantParser},
 };
 
 /// Closing brackets too many that are dropped; more says that the beginning is missing.
 const CLOSERS_MAX: usize = 2;
-
-struct EmbeddedObject {
-    node: ParsedValue,
-    forms: FormRepairs,
-    cut: bool,
-    end: usize,
-}
 
 /// The object in `text`, or what keeps it from being one; empty where there is no opening brace.
 pub(super) fn find(text: &str) -> Vec<CandidateReading> {
     let Some(first) = text.find(['{', '｛']) else {
         return Vec::new();
     };
-    let Some(found) = object_at(text, first) else {
+    let Some((node, parser)) = object_at(text, first) else {
         return vec![CandidateReading::unread(TextFlaw::Garbled)];
     };
-    let (before, after) = (
-        text.get(..first).unwrap_or_default(),
-        text.get(found.end..).unwrap_or_default(),
-    );
-    let mut forms = found.forms;
-    let flaw = if found.cut {
+    let before = text.get(..first).unwrap_or_default();
+    let after = text.get(parser.position()..).unwrap_or_default();
+    let mut forms = parser.forms;
+    let flaw = if parser.cut {
         Some(TextFlaw::Cut)
     } else {
         let after = closers_dropped(after, &mut forms);
@@ -40,26 +30,20 @@ pub(super) fn find(text: &str) -> Vec<CandidateReading> {
     };
     vec![CandidateReading {
         flaw,
-        ..CandidateReading::flawed(found.node, forms, TextFlaw::Garbled)
+        ..CandidateReading::new(node, forms)
     }]
 }
 
 /// Exact quotes first; quotes by their surroundings where that does not come out.
-fn object_at(text: &str, at: usize) -> Option<EmbeddedObject> {
+fn object_at(text: &str, at: usize) -> Option<(ParsedValue, TolerantParser<'_>)> {
     let mut cut = None;
-    for quotes in [QuoteMatching::Exact, QuoteMatching::Loose] {
-        let mut parser = TolerantParser::new(text, at, quotes);
-        let Ok(value) = parser.value(0) else { continue };
-        let found = EmbeddedObject {
-            node: value.unwrap_or(ParsedValue::Null),
-            cut: parser.cut,
-            end: parser.position(),
-            forms: parser.forms,
-        };
-        if !found.cut {
-            return Some(found);
+    for (node, parser) in tolerant::values(text, at) {
+        let is_cut = parser.cut;
+        let found = Some((node.unwrap_or(ParsedValue::Null), parser));
+        if !is_cut {
+            return found;
         }
-        cut = cut.or(Some(found));
+        cut = cut.or(found);
     }
     cut
 }
@@ -94,10 +78,9 @@ fn surroundings(before: &str, after: &str, forms: &mut FormRepairs) -> Option<Te
     // A comment after the arguments may end with the text.
     forms.skip(&format!("{after}\n"), SkippedPlace::Around);
     if after.contains('{') {
-        return Some(if holds_object(after) {
-            TextFlaw::TwoObjects
-        } else {
-            TextFlaw::Garbled
+        return Some(match holds_object(after) {
+            true => TextFlaw::TwoObjects,
+            false => TextFlaw::Garbled,
         });
     }
     // A comma after the object says that something else was to follow.
@@ -113,7 +96,7 @@ fn surroundings(before: &str, after: &str, forms: &mut FormRepairs) -> Option<Te
 /// nothing.
 fn holds_object(text: &str) -> bool {
     let found = text.find('{').and_then(|at| object_at(text, at));
-    found.is_some_and(|found| !found.cut)
+    found.is_some_and(|(_, parser)| !parser.cut)
 }
 
 /// A quoted text next to a colon, a comma or an equals sign is a piece of JSON, not prose.
@@ -124,7 +107,7 @@ fn is_fragment(text: &str) -> bool {
         let next = chars.peek().copied().unwrap_or(' ');
         let beside = matches!(next, ':' | ',' | '}' | ']' | '=')
             || (matches!(before, ':' | ',' | '[' | '=') && next != ' ');
-        if matches!(c, '"' | '“' | '”') && beside && quote::is_quote(c) {
+        if matches!(c, '"' | '“' | '”') && beside {
             return true;
         }
         before = c;

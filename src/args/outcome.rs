@@ -27,6 +27,26 @@ pub struct ArgumentRepair {
     pub why: Cow<'static, str>,
 }
 
+impl ArgumentRepair {
+    /// A repair of form; what was received and what is used instead are not shown.
+    pub(super) fn new(
+        field: &str,
+        code: &'static str,
+        cost: u32,
+        why: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            field: field.to_owned(),
+            got: String::new(),
+            used: String::new(),
+            class: RepairClass::L0,
+            cost,
+            code,
+            why: why.into(),
+        }
+    }
+}
+
 /// The arguments as they will be used.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ArgumentReading {
@@ -207,11 +227,6 @@ impl ArgumentIssue {
 
     pub(super) fn valid(mut self, valid: Vec<String>) -> Self {
         self.complaint.valid = valid;
-        self
-    }
-
-    pub(super) fn fix(mut self, fix: Option<Value>) -> Self {
-        self.fix = fix;
         self
     }
 }

@@ -5,18 +5,16 @@ use super::{
     heuristics,
     limits::KEY_BYTES_MAX,
     outcome::{ArgumentIssue, ArgumentRepair},
-    parsed_value::{self, ParsedValue},
-    rules::{ReaderRule, RepairClass},
+    parsed_value::{self, Pair, ParsedValue},
+    rules::ReaderRule,
     shape::{ParameterShape, ValueKind},
-    value_coercion::dropped,
 };
 use serde_json::Map;
-use std::collections::HashMap;
 use unicode_normalization::UnicodeNormalization as _;
 
 impl CallReader<'_> {
     /// Reads pairs; `flaw` is what is wrong where none of them is known, if they were read without brackets.
-    pub(super) fn pairs(&mut self, pairs: &[(String, ParsedValue)], flaw: Option<ArgumentIssue>) {
+    pub(super) fn pairs(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) {
         let owners: Vec<_> = pairs
             .iter()
             .map(|(key, node)| match node {
@@ -27,44 +25,43 @@ impl CallReader<'_> {
         if owners.iter().all(Option::is_none) && self.has_lost_arguments(pairs, flaw) {
             return;
         }
-        if contradicts(pairs, &owners) {
+        let of_owner = |wanted: Option<usize>| {
+            let owned = pairs.iter().zip(&owners);
+            owned.filter_map(move |(pair, owner)| (*owner == wanted).then_some(pair))
+        };
+        // Keys of parameters are compared as values.
+        if parsed_value::contradict(of_owner(None)) {
             let why = "a key is given twice with different values";
-            return self.add_text_issue(
-                whole_text(ReaderRule::Contradiction, "duplicate_keys", why),
-                "",
-            );
+            let issue = whole_text(ReaderRule::Contradiction, "duplicate_keys", why);
+            return self.add_text_issue(issue, "");
         }
         self.sent = owners.iter().flatten().copied().collect();
         self.given = Map::with_capacity(self.sent.len());
-        for ((key, node), owner) in pairs.iter().zip(&owners) {
-            if let Some(index) = owner {
-                self.note_spelling(*index, key, node);
+        for ((key, _), owner) in pairs.iter().zip(&owners) {
+            if let Some(param) = owner.and_then(|index| self.shape.params.get(index)) {
+                self.note_spelling(&param.name, key);
             }
         }
         for (index, param) in self.shape.params.iter().enumerate() {
-            let is_sent = move |(_, owner): &(_, &Option<usize>)| **owner == Some(index);
-            let sent = pairs.iter().zip(&owners).filter(is_sent);
-            let sent = sent.map(|((_, node), _)| node);
-            sent.clone()
-                .for_each(|node| self.search_fields(&param.kind, node));
+            let sent = of_owner(Some(index)).map(|(_, node)| node);
+            for node in sent.clone() {
+                self.search_fields(&param.kind, node);
+            }
             self.param(param, sent);
         }
         // What other keys mean depends on what is used.
-        let unknown = pairs
-            .iter()
-            .zip(&owners)
-            .filter(|(_, owner)| owner.is_none());
-        self.unknown_keys(unknown.map(|(pair, _)| pair));
+        self.unknown_keys(&of_owner(None).collect::<Vec<_>>());
+    }
+
+    /// Returns whether a key means a parameter.
+    pub(super) fn is_param(&self, key: &str) -> bool {
+        find(&self.shape.params, key).is_some()
     }
 
     /// Returns whether pairs without a parameter are not arguments, or hold arguments where none are expected. Their
     /// requests still count then.
-    fn has_lost_arguments(
-        &mut self,
-        pairs: &[(String, ParsedValue)],
-        flaw: Option<ArgumentIssue>,
-    ) -> bool {
-        let is_no_argument = |(key, node): &(String, ParsedValue)| {
+    fn has_lost_arguments(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) -> bool {
+        let is_no_argument = |(key, node): &Pair| {
             heuristics::is_template_pair(key, node) || heuristics::holds_schema(node)
         };
         if pairs.iter().any(is_no_argument) {
@@ -81,41 +78,16 @@ impl CallReader<'_> {
         true
     }
 
-    pub(super) fn note_spelling(&mut self, index: usize, key: &str, node: &ParsedValue) {
-        let name = self.shape.params.get(index).map_or("", |param| &param.name);
+    fn note_spelling(&mut self, name: &str, key: &str) {
         if name != key {
-            let repair = ArgumentRepair {
-                used: name.to_owned(),
-                class: RepairClass::L0,
-                ..dropped(
-                    name,
-                    node,
-                    "key_form",
-                    ReaderRule::Form,
-                    "the parameter's name in another spelling",
-                )
-            };
+            let why = "the parameter's name in another spelling";
             self.coercer.repairs.push(ArgumentRepair {
                 got: parsed_value::shown(key),
-                ..repair
+                used: name.to_owned(),
+                ..ArgumentRepair::new(name, "key_form", ReaderRule::Form.cost(), why)
             });
         }
     }
-}
-
-/// Returns whether keys without a parameter contradict each other. Keys of parameters are compared as values.
-fn contradicts(pairs: &[(String, ParsedValue)], owners: &[Option<usize>]) -> bool {
-    if owners.iter().all(Option::is_some) {
-        return false;
-    }
-    let mut seen = HashMap::new();
-    let unknown = pairs
-        .iter()
-        .zip(owners)
-        .filter(|(_, owner)| owner.is_none());
-    unknown.map(|(pair, _)| pair).any(|(key, node)| {
-        seen.insert(key, node).is_some_and(|before| before != node) || node.contradicts_itself()
-    })
 }
 
 /// The parameter that a key means: to the letter, or uniquely when only letters and digits count.
@@ -129,34 +101,26 @@ pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
             return find(params, &plain);
         }
     }
-    if let Some(index) = params.iter().position(|param| param.name == key) {
-        return Some(index);
-    }
-    if let Some(index) = params
-        .iter()
-        .position(|param| param.aliases.iter().any(|alias| alias == key))
-    {
-        return Some(index);
-    }
-    let mut same = params
-        .iter()
-        .enumerate()
-        .filter(|(_, param)| answers_to(param, key));
-    let (index, _) = same.next()?;
-    same.next().is_none().then_some(index)
+    let is_alias = |param: &ParameterShape| param.aliases.iter().any(|alias| alias == key);
+    let to_the_letter = params.iter().position(|param| param.name == key);
+    to_the_letter
+        .or_else(|| params.iter().position(is_alias))
+        .or_else(|| {
+            let mut same = (0..)
+                .zip(params)
+                .filter(|(_, param)| answers_to(param, key));
+            let (index, _) = same.next()?;
+            same.next().is_none().then_some(index)
+        })
 }
 
 /// `scene_name` names a scene as well as `scene` does.
 fn answers_to(param: &ParameterShape, key: &str) -> bool {
+    let is_named =
+        matches!(param.kind, ValueKind::Name { .. }) && parsed_value::ends_with_word(key, "name");
     let stem = key
-        .len()
-        .checked_sub("name".len())
-        .filter(|_| matches!(param.kind, ValueKind::Name { .. }))
-        .filter(|at| {
-            key.get(*at..)
-                .is_some_and(|end| end.eq_ignore_ascii_case("name"))
-        })
-        .and_then(|at| key.get(..at));
+        .get(..key.len().saturating_sub("name".len()))
+        .filter(|_| is_named);
     let key = heuristics::without_remark(key);
     let has_letters = key.chars().any(char::is_alphanumeric);
     let mut names = std::iter::once(&param.name).chain(&param.aliases);

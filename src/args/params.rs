@@ -6,7 +6,7 @@ use super::{
     parsed_value::{self, ParsedValue},
     rules::ReaderRule,
     shape::{ParameterShape, ValueKind},
-    value_coercion::{self, ValuePosition, dropped},
+    value_coercion::{self, ValueSite, dropped},
 };
 use serde_json::Value;
 
@@ -43,13 +43,8 @@ impl CallReader<'_> {
         }
         if is_again {
             let why = "given twice with the same value";
-            self.coercer.repairs.push(dropped(
-                &param.name,
-                first,
-                "same_twice",
-                ReaderRule::Form,
-                why,
-            ));
+            let repair = dropped(&param.name, first, "same_twice", ReaderRule::Form, why);
+            self.coercer.repairs.push(repair);
         }
         self.given.insert(param.name.clone(), value);
     }
@@ -59,37 +54,27 @@ impl CallReader<'_> {
         if value_coercion::is_default(param, node) {
             return param.default.clone();
         }
-        let at = ValuePosition {
-            path: &param.name,
-            is_inner: false,
-        };
-        match self.coercer.value(&param.kind, node, at) {
-            Ok(value) => Some(value),
-            Err(trouble) => {
-                self.trouble(trouble, node);
-                None
-            }
-        }
+        let coerced = self.coercer.value(ValueSite::of_parameter(param, node));
+        coerced.map_err(|trouble| self.trouble(trouble, node)).ok()
     }
 
     /// Not sent, or sent empty.
     fn absent(&mut self, param: &ParameterShape, empty: Option<&ParsedValue>) {
-        let holds_empty = |node: &ParsedValue| match &param.kind {
-            ValueKind::List { .. } => matches!(node, ParsedValue::List(_)),
-            ValueKind::Object { .. } => matches!(node, ParsedValue::Map(_)),
-            ValueKind::Text => matches!(node, ParsedValue::Text(text) if text.is_empty()),
-            _ => false,
-        };
-        let may_be_empty = match &param.kind {
-            ValueKind::List { count, .. } => count.contains(0),
-            ValueKind::Object { .. } | ValueKind::Text => true,
+        // Whether an empty value of the parameter's own type was sent, and may be one that is required.
+        let is_own = |node: &ParsedValue| match (&param.kind, node) {
+            (ValueKind::List { count, .. }, ParsedValue::List(_)) => {
+                param.empty_is_default || (param.required && count.contains(0))
+            }
+            (ValueKind::Object { .. }, ParsedValue::Map(_)) => {
+                param.empty_is_default || param.required
+            }
+            (ValueKind::Text, ParsedValue::Text(text)) => {
+                text.is_empty() && (param.empty_is_default || param.required)
+            }
             _ => false,
         };
         match empty {
-            Some(node)
-                if holds_empty(node)
-                    && (param.empty_is_default || (param.required && may_be_empty)) =>
-            {
+            Some(node) if is_own(node) => {
                 self.given.insert(param.name.clone(), node.to_value());
             }
             Some(ParsedValue::Null) if param.required && param.nullable => {
@@ -100,18 +85,12 @@ impl CallReader<'_> {
                 self.trouble(trouble, empty.unwrap_or(&ParsedValue::Null));
             }
             Some(node) => {
-                let used = param
-                    .default
-                    .as_ref()
-                    .map_or_else(String::new, |value| parsed_value::shown(&value.to_string()));
-                let repair = dropped(
-                    &param.name,
-                    node,
-                    "empty",
-                    ReaderRule::Empty,
-                    "empty, so read as not sent",
-                );
-                self.coercer.repairs.push(ArgumentRepair { used, ..repair });
+                let shown = |value: &Value| parsed_value::shown(&value.to_string());
+                let why = "empty, so read as not sent";
+                self.coercer.repairs.push(ArgumentRepair {
+                    used: param.default.as_ref().map(shown).unwrap_or_default(),
+                    ..dropped(&param.name, node, "empty", ReaderRule::Empty, why)
+                });
             }
             None => {}
         }
@@ -120,18 +99,12 @@ impl CallReader<'_> {
 
 /// One parameter, several values.
 fn given_twice(param: &ParameterShape, said: &[&ParsedValue]) -> ArgumentIssue {
-    let why = "given twice with different values";
-    let shown: Vec<_> = said
-        .iter()
-        .map(|node| parsed_value::shown_node(node))
-        .collect();
-    let trouble = ArgumentIssue::new(
+    let (rule, why) = (
         ReaderRule::Contradiction,
-        "duplicate_keys",
-        &param.name,
-        why,
+        "given twice with different values",
     );
-    trouble
+    let shown: Vec<_> = said.iter().copied().map(parsed_value::shown_node).collect();
+    ArgumentIssue::new(rule, "duplicate_keys", &param.name, why)
         .received(parsed_value::shown(&shown.join(" and ")))
         .expected("one value")
 }
@@ -139,13 +112,8 @@ fn given_twice(param: &ParameterShape, said: &[&ParsedValue]) -> ArgumentIssue {
 /// Returns whether a value is empty. For a parameter whose cautious value keeps the arm still, only a clear null
 /// counts.
 fn is_unspecified(param: &ParameterShape, node: &ParsedValue) -> bool {
-    let is_clear = match node {
-        ParsedValue::Null => true,
-        ParsedValue::Text(text) | ParsedValue::Word(text) => {
-            !text.trim().is_empty() && parsed_value::is_nothing(text)
-        }
-        _ => false,
-    };
+    let is_word = |text: &str| !text.trim().is_empty() && parsed_value::is_nothing(text);
+    let is_clear = *node == ParsedValue::Null || node.as_text().is_some_and(is_word);
     is_empty(&param.kind, node) && (param.cautious.is_none() || is_clear)
 }
 
@@ -170,18 +138,16 @@ fn is_empty(kind: &ValueKind, node: &ParsedValue) -> bool {
     if kind.takes_text() && matches!(node, ParsedValue::Text(text) if is_blank(text)) {
         return false;
     }
-    node.is_empty()
-        || is_scalar
-            && match node {
-                ParsedValue::Text(text) | ParsedValue::Word(text) => {
-                    matches!(text.trim(), "[]" | "{}")
-                }
-                ParsedValue::List(items) => matches!(items.as_slice(), [only] if only.is_empty()),
-                _ => false,
-            }
+    let holds_nothing = || match node {
+        ParsedValue::Text(text) | ParsedValue::Word(text) => matches!(text.trim(), "[]" | "{}"),
+        ParsedValue::List(items) => matches!(items.as_slice(), [only] if only.is_empty()),
+        _ => false,
+    };
+    node.is_empty() || (is_scalar && holds_nothing())
 }
 
 /// Returns whether an empty-looking word is one of the parameter's own values.
 fn is_own_word(kind: &ValueKind, node: &ParsedValue) -> bool {
-    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if value_coercion::is_declared(kind, text))
+    node.as_text()
+        .is_some_and(|text| value_coercion::is_declared(kind, text))
 }

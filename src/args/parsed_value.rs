@@ -1,6 +1,11 @@
 //! A value as it was written: objects keep every pair, words without quotes stay words.
 
-use serde_json::{Map, Number, Value};
+use super::limits::SHOWN_CHARS_MAX;
+use serde_json::{Number, Value};
+use std::collections::HashMap;
+
+/// A key and its value.
+pub(super) type Pair = (String, ParsedValue);
 
 /// Parsed value, before any parameter gave it meaning.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +21,7 @@ pub(super) enum ParsedValue {
     Word(String),
     List(Vec<ParsedValue>),
     /// Pairs in order, duplicates included.
-    Map(Vec<(String, ParsedValue)>),
+    Map(Vec<Pair>),
 }
 
 impl ParsedValue {
@@ -31,6 +36,36 @@ impl ParsedValue {
         }
     }
 
+    /// The text of a text or a word.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) | Self::Word(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The pairs of an object.
+    pub(super) fn as_pairs(&self) -> Option<&[Pair]> {
+        match self {
+            Self::Map(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+
+    /// The value of an object under a key, the first of several.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        self.as_pairs().and_then(|pairs| value_of(pairs, key))
+    }
+
+    /// Returns whether a test holds for a pair of an object, or for an item of a list, which has no key.
+    pub(super) fn any_inside(&self, mut test: impl FnMut(&str, &Self) -> bool) -> bool {
+        match self {
+            Self::Map(pairs) => pairs.iter().any(|(key, inner)| test(key, inner)),
+            Self::List(items) => items.iter().any(|item| test("", item)),
+            _ => false,
+        }
+    }
+
     /// The plain JSON value; of duplicate keys the last is kept, so ask about those first.
     pub(super) fn to_value(&self) -> Value {
         match self {
@@ -42,13 +77,12 @@ impl ParsedValue {
             Self::Word(word) => {
                 super::numeral::plain(word).unwrap_or_else(|| Value::String(word.clone()))
             }
-            Self::List(items) => Value::Array(items.iter().map(Self::to_value).collect()),
+            Self::List(items) => items.iter().map(Self::to_value).collect(),
             Self::Map(pairs) => {
-                let mut map = Map::new();
-                for (key, node) in pairs {
-                    map.insert(key.clone(), node.to_value());
-                }
-                Value::Object(map)
+                let pairs = pairs.iter();
+                pairs
+                    .map(|(key, node)| (key.clone(), node.to_value()))
+                    .collect()
             }
         }
     }
@@ -57,16 +91,24 @@ impl ParsedValue {
     pub(super) fn contradicts_itself(&self) -> bool {
         match self {
             Self::List(items) => items.iter().any(Self::contradicts_itself),
-            Self::Map(pairs) => {
-                let mut seen = std::collections::HashMap::new();
-                pairs.iter().any(|(key, node)| {
-                    seen.insert(key, node).is_some_and(|before| before != node)
-                        || node.contradicts_itself()
-                })
-            }
+            Self::Map(pairs) => contradict(pairs),
             _ => false,
         }
     }
+}
+
+/// Returns whether pairs at any depth hold one key twice with different values.
+pub(super) fn contradict<'a>(pairs: impl IntoIterator<Item = &'a Pair>) -> bool {
+    let mut seen = HashMap::new();
+    pairs.into_iter().any(|(key, node)| {
+        seen.insert(key, node).is_some_and(|before| before != node) || node.contradicts_itself()
+    })
+}
+
+/// The value under a key, the first of several.
+pub(super) fn value_of<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a ParsedValue> {
+    let found = pairs.iter().find(|(own, _)| own == key);
+    found.map(|(_, value)| value)
 }
 
 impl From<Value> for ParsedValue {
@@ -77,30 +119,33 @@ impl From<Value> for ParsedValue {
             Value::Number(number) => Self::Number(number),
             Value::String(text) => Self::Text(text),
             Value::Array(items) => Self::List(items.into_iter().map(Self::from).collect()),
-            Value::Object(map) => Self::Map(
-                map.into_iter()
-                    .map(|(key, value)| (key, Self::from(value)))
-                    .collect(),
-            ),
+            Value::Object(map) => {
+                let pairs = map.into_iter();
+                Self::Map(pairs.map(|(key, value)| (key, value.into())).collect())
+            }
         }
     }
 }
 
+/// Returns whether a text begins with an ASCII word, whose capitals do not matter.
+pub(super) fn starts_with_word(text: &str, word: &str) -> bool {
+    let head = text.get(..word.len());
+    head.is_some_and(|head| head.eq_ignore_ascii_case(word))
+}
+
+/// Returns whether a text ends with an ASCII word, whose capitals do not matter.
+pub(super) fn ends_with_word(text: &str, word: &str) -> bool {
+    let at = text.len().checked_sub(word.len());
+    let end = at.and_then(|at| text.get(at..));
+    end.is_some_and(|end| end.eq_ignore_ascii_case(word))
+}
+
 /// Words that callers write for "nothing".
 pub(super) fn is_nothing(text: &str) -> bool {
-    const WORDS: [&str; 9] = [
-        "",
-        "null",
-        "none",
-        "nil",
-        "undefined",
-        "none.",
-        "null.",
-        "nil.",
-        "undefined.",
-    ];
     let text = text.trim();
-    text.len() <= 10 && WORDS.iter().any(|word| text.eq_ignore_ascii_case(word))
+    let word = text.strip_suffix('.').unwrap_or(text);
+    let words = ["null", "none", "nil", "undefined"];
+    text.is_empty() || words.iter().any(|one| word.eq_ignore_ascii_case(one))
 }
 
 /// Returns whether the text is the remains of one or more objects that a client turned into text by mistake, even if it
@@ -115,32 +160,22 @@ pub(super) fn is_lost_payload(text: &str) -> bool {
     if !text.starts_with('[') || text.len() > 200 {
         return false;
     }
-    let inner = text
-        .strip_prefix('[')
-        .filter(|rest| rest.starts_with('['))
-        .unwrap_or(text);
-    let inner: String = inner
-        .chars()
-        .take(200)
-        .filter(|c| !c.is_whitespace())
-        .collect();
-    let is_word =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '[' | ']' | ',' | '…' | '.' | '"');
-    let starts = inner
-        .get(..MARK.len())
-        .is_some_and(|head| head.eq_ignore_ascii_case(MARK));
-    starts && inner.len() > MARK.len() + 1 && inner.chars().all(is_word)
+    let nested = text.strip_prefix('[').filter(|rest| rest.starts_with('['));
+    let inner = nested.unwrap_or(text).chars();
+    let inner: String = inner.filter(|c| !c.is_whitespace()).collect();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "[],….\"".contains(c);
+    starts_with_word(&inner, MARK) && inner.len() > MARK.len() + 1 && inner.chars().all(is_word)
 }
 
-/// At most [`super::limits::SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.
+/// At most [`SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.
 pub(super) fn shown(text: &str) -> String {
     let is_plain = |b: u8| (0x20..0x7f).contains(&b);
-    if text.len() <= super::limits::SHOWN_CHARS_MAX && text.bytes().all(is_plain) {
+    if text.len() <= SHOWN_CHARS_MAX && text.bytes().all(is_plain) {
         return text.to_owned();
     }
     let mut out = String::new();
     for (count, c) in text.chars().enumerate() {
-        if count == super::limits::SHOWN_CHARS_MAX {
+        if count == SHOWN_CHARS_MAX {
             out.push('…');
             break;
         }
@@ -162,15 +197,19 @@ pub(super) fn shown_node(node: &ParsedValue) -> String {
         ParsedValue::List(items) if items.len() > 32 => format!("a list of {} values", items.len()),
         ParsedValue::Map(pairs) if pairs.len() > 32 => format!("an object of {} keys", pairs.len()),
         ParsedValue::List(items) => format!("[{}]", joined(items.iter().map(shown_node))),
-        ParsedValue::Map(pairs) => format!(
-            "{{{}}}",
-            joined(
-                pairs
-                    .iter()
-                    .map(|(k, v)| format!("{}: {}", shown(k), shown_node(v)))
-            )
-        ),
+        ParsedValue::Map(pairs) => {
+            let pair = |(key, value): &Pair| format!("{}: {}", shown(key), shown_node(value));
+            format!("{{{}}}", joined(pairs.iter().map(pair)))
+        }
         other => shown(&other.to_value().to_string()),
+    }
+}
+
+/// What was received: the text, or the value where no text arrived.
+pub(super) fn shown_received(text: &str, node: &ParsedValue) -> String {
+    match text {
+        "" => shown_node(node),
+        text => shown(text),
     }
 }
 
@@ -181,7 +220,7 @@ fn joined(parts: impl Iterator<Item = String>) -> String {
             out.push_str(", ");
         }
         out.push_str(&part);
-        if out.len() > 4 * super::limits::SHOWN_CHARS_MAX {
+        if out.len() > 4 * SHOWN_CHARS_MAX {
             break;
         }
     }

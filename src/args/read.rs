@@ -4,7 +4,7 @@ use super::{
     arguments::{self, JudgedCandidate},
     candidates::{self, CandidateReading},
     corrected_call::RefusedCall,
-    outcome::{self, ArgumentReading, ArgumentRefusal, ArgumentRepair},
+    outcome::{ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::ParsedValue,
     rules::{ReaderPolicy, ReaderRule, ToolEffect},
     shape::ArgumentShape,
@@ -31,18 +31,13 @@ pub(super) fn judged<'a>(
     policy: &'a ReaderPolicy,
     received: ReceivedArguments,
 ) -> impl Iterator<Item = JudgedCandidate> {
+    let of_node = |node| (vec![CandidateReading::of_node(node)], String::new());
     let (candidates, text) = match received {
-        ReceivedArguments::Absent => (
-            vec![CandidateReading::of_node(ParsedValue::Null)],
-            String::new(),
-        ),
+        ReceivedArguments::Absent => of_node(ParsedValue::Null),
         ReceivedArguments::Text(text) | ReceivedArguments::Value(Value::String(text)) => {
             (candidates::of_text(&text), text)
         }
-        ReceivedArguments::Value(value) => (
-            vec![CandidateReading::of_node(ParsedValue::from(value))],
-            String::new(),
-        ),
+        ReceivedArguments::Value(value) => of_node(value.into()),
     };
     candidates
         .into_iter()
@@ -57,17 +52,11 @@ fn choose(
 ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     let mut refusal: Option<(u32, Box<ArgumentRefusal>)> = None;
     let mut best: Option<(u32, ArgumentReading)> = None;
-    let mut tie = false;
-    let mut moves = false;
-    let mut withheld: Option<Box<ArgumentRefusal>> = None;
-    let mut verbatim: Option<Box<ArgumentRefusal>> = None;
-    for JudgedCandidate {
-        outcome,
-        cost,
-        is_cautious,
-    } in judged
-    {
-        match outcome {
+    let (mut tie, mut moves) = (false, false);
+    let (mut withheld, mut verbatim) = (None, None);
+    for candidate in judged {
+        let cost = candidate.cost;
+        match candidate.outcome {
             Err(found) if found.kind == ReaderRule::Verbatim => verbatim = verbatim.or(Some(found)),
             Err(found) if found.kind == ReaderRule::Withheld => withheld = withheld.or(Some(found)),
             Ok(reading) => match &best {
@@ -76,7 +65,7 @@ fn choose(
                 }
                 _ => {
                     tie = false;
-                    moves = !is_cautious;
+                    moves = !candidate.is_cautious;
                     best = Some((cost, reading));
                 }
             },
@@ -98,7 +87,7 @@ fn choose(
     }
     match (best, refusal) {
         (Some((_, reading)), _) if tie && policy.refuses(ReaderRule::Contradiction) => {
-            Err(Box::new(ambiguous(shape, policy, reading.repairs)))
+            Err(ambiguous(shape, policy, &reading.repairs))
         }
         // Arguments that were read and refused are not made good by reading the text as none.
         (Some((_, reading)), Some((_, refusal)))
@@ -108,7 +97,7 @@ fn choose(
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
-        (None, None) => Err(Box::new(ambiguous(shape, policy, Vec::new()))),
+        (None, None) => Err(ambiguous(shape, policy, &[])),
     }
 }
 
@@ -122,31 +111,15 @@ fn has_no_arguments(reading: &ArgumentReading) -> bool {
 fn ambiguous(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,
-    repairs: Vec<ArgumentRepair>,
-) -> ArgumentRefusal {
-    let why = "this can be read in two ways";
-    let troubles = [arguments::whole_text(
-        ReaderRule::Contradiction,
-        "ambiguous",
-        why,
-    )];
-    let good = Map::new();
+    repairs: &[ArgumentRepair],
+) -> Box<ArgumentRefusal> {
+    let (rule, why) = (ReaderRule::Contradiction, "this can be read in two ways");
     let call = RefusedCall {
         shape,
         policy,
-        given: &good,
-        troubles: &troubles,
-        repairs: &repairs,
-    };
-    let correction = call.correction();
-    ArgumentRefusal {
-        complaints: outcome::complaints(&troubles),
-        corrected: correction.call,
-        guidance: correction.guidance,
-        good,
+        given: &Map::new(),
+        troubles: &[arguments::whole_text(rule, "ambiguous", why)],
         repairs,
-        kind: ReaderRule::Contradiction,
-        must_mend: Vec::new(),
-        choosing: Vec::new(),
-    }
+    };
+    call.refusal(rule)
 }

@@ -1,11 +1,12 @@
 //! Tags as some models write calls: `<scene>koi</scene>`, `<parameter=scene>koi</parameter>`, `<arg name="scene">koi</arg>`.
 
 use super::{
-    form_repair::{FormRepair, FormRepairs},
+    form_repair::FormRepair,
     limits::PAIRS_MAX,
-    parsed_value::ParsedValue,
+    parsed_value::{Pair, ParsedValue},
+    quote::QuoteMatching,
     skipped::SkippedPlace,
-    unbracketed,
+    unbracketed::{self, UnbracketedPairs},
 };
 
 /// Deepest nesting of tags that is followed.
@@ -35,16 +36,8 @@ const WRAPPERS: [&str; 21] = [
     "answer",
 ];
 
-/// Contents of a text in tags.
-pub(super) struct TaggedText {
-    pub(super) pairs: Vec<(String, ParsedValue)>,
-    /// The tool that the tags name, if they do.
-    pub(super) tool: Option<String>,
-    /// Text that was skipped.
-    pub(super) forms: FormRepairs,
-    /// Tags are left open.
-    pub(super) cut: bool,
-}
+/// Attributes of a tag.
+type TagAttributes = Vec<Pair>;
 
 struct OpenTag<'a> {
     name: &'a str,
@@ -54,54 +47,47 @@ struct OpenTag<'a> {
     has_children: bool,
 }
 
+/// A reader of tags: those that are open, and what was read.
+struct TagReader<'a> {
+    open: Vec<OpenTag<'a>>,
+    read: UnbracketedPairs,
+}
+
 /// Reads a text that consists of tags. Returns `None` if there are none, they cross, or words stand between them.
-pub(super) fn read(text: &str) -> Option<TaggedText> {
-    let mut tagged = TaggedText {
-        pairs: Vec::new(),
-        tool: None,
-        forms: FormRepairs::default(),
-        cut: false,
+pub(super) fn read(text: &str) -> Option<UnbracketedPairs> {
+    let mut reader = TagReader {
+        open: Vec::new(),
+        read: UnbracketedPairs::of(FormRepair::Tag),
     };
-    tagged.forms.add(FormRepair::Tag);
-    let mut open: Vec<OpenTag<'_>> = Vec::new();
     let mut pos = 0;
     if text.starts_with("<?xml") {
         pos = text.find("?>")? + 2;
         let prolog = text.get(..pos)?;
-        tagged.forms.skip(prolog, SkippedPlace::Remark);
+        reader.read.forms.skip(prolog, SkippedPlace::Remark);
     }
     while let Some(found) = text.get(pos..)?.find('<') {
         let at = pos + found;
-        if text.get(at..)?.starts_with("<![CDATA[") {
-            tagged.words(text.get(pos..at)?, &open)?;
-            pos = at + text.get(at..)?.find("]]>")? + 3;
+        let (between, tag) = (text.get(pos..at)?, text.get(at..)?);
+        if tag.starts_with("<![CDATA[") {
+            reader.words(between)?;
+            pos = at + tag.find("]]>")? + 3;
             continue;
         }
-        let Some(length) = text.get(at..)?.find('>') else {
-            tagged.cut = true;
+        let Some(length) = tag.find('>') else {
+            reader.read.cut = true;
             break;
         };
-        let inside = text.get(at + 1..at + length)?;
-        let between = text.get(pos..at)?;
+        let inside = tag.get(1..length)?;
         pos = at + length + 1;
         if let Some(name) = inside.strip_prefix('/') {
-            let has_ended = open.last().is_some_and(|tag| tag.has_children);
-            let after = if has_ended { between } else { "" };
-            tagged.forms.skip(after, SkippedPlace::Around);
-            close(&mut open, name.trim(), text, at, &mut tagged)?;
+            reader.words_after_child(between);
+            reader.close(name.trim(), text.get(..at)?)?;
         } else {
-            tagged.words(between, &open)?;
-            start(&mut open, inside, pos, &mut tagged)?;
+            reader.words(between)?;
+            reader.start(inside, pos)?;
         }
     }
-    tagged.cut |= !open.is_empty();
-    let rest = text.get(pos..)?.trim();
-    let is_open_value = open.last().is_some_and(|tag| !is_wrapper(tag.name)) && !rest.contains('{');
-    if is_open_value && text.starts_with('<') {
-        return Some(tagged);
-    }
-    rest.is_empty().then_some(())?;
-    (!tagged.pairs.is_empty() || (tagged.cut && tagged.tool.is_some())).then_some(tagged)
+    reader.finish(text, pos)
 }
 
 pub(super) fn is_wrapper(name: &str) -> bool {
@@ -110,62 +96,12 @@ pub(super) fn is_wrapper(name: &str) -> bool {
         .any(|wrapper| name.eq_ignore_ascii_case(wrapper))
 }
 
-fn start<'a>(
-    open: &mut Vec<OpenTag<'a>>,
-    inside: &'a str,
-    pos: usize,
-    tagged: &mut TaggedText,
-) -> Option<()> {
-    let self_closing = inside.ends_with('/');
-    let inside = inside.trim_end_matches('/').trim();
-    let end = inside
-        .find(|c: char| c.is_whitespace() || c == '=')
-        .unwrap_or(inside.len());
-    let (name, rest) = (inside.get(..end)?, inside.get(end..)?.trim());
-    let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
-        && name
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
-    if !is_name || open.len() == OPEN_MAX || tagged.pairs.len() == PAIRS_MAX {
-        return None;
-    }
-    if let Some(parent) = open.last_mut() {
-        parent.has_children = true;
-        if !is_wrapper(parent.name) && parent.parameter.is_none() {
-            tagged.called(parent.name);
-        }
-    }
-    let attributes = attributes(rest)?;
-    let mut tag = OpenTag {
-        name,
-        parameter: None,
-        start: pos,
-        has_children: false,
-    };
-    if is_carrier(name) && !attributes.is_empty() {
-        let (parameter, value) = tagged.carried(attributes)?;
-        match value {
-            Some(value) if self_closing => return push(tagged, parameter, value),
-            None if !self_closing => tag.parameter = Some(parameter),
-            _ => return None,
-        }
-    } else {
-        tag.has_children = tagged.take_attributes(name, attributes, self_closing);
-    }
-    if !self_closing {
-        open.push(tag);
-    }
-    Some(())
-}
-
 fn is_carrier(name: &str) -> bool {
     const CARRIERS: [&str; 5] = ["parameter", "param", "arg", "argument", "property"];
     CARRIERS
         .iter()
         .any(|carrier| name.eq_ignore_ascii_case(carrier))
 }
-
-type TagAttributes = Vec<(String, ParsedValue)>;
 
 /// `=stroke` counts as a name; `None` if they cannot be read.
 fn attributes(rest: &str) -> Option<TagAttributes> {
@@ -177,26 +113,75 @@ fn attributes(rest: &str) -> Option<TagAttributes> {
         let is_name = !value.is_empty() && !value.contains(char::is_whitespace);
         return is_name.then(|| vec![("name".to_owned(), ParsedValue::Text(value.to_owned()))]);
     }
-    let read =
-        unbracketed::keywords(rest, super::quote::QuoteMatching::Exact).filter(|read| !read.cut)?;
-    Some(read.pairs)
+    let read = unbracketed::keywords(rest, QuoteMatching::Exact)?;
+    (!read.cut).then_some(read.pairs)
 }
 
-impl TaggedText {
+impl<'a> TagReader<'a> {
     /// Words before a tag: outside a value, but for those inside a call's tag, they are no call.
-    fn words(&mut self, between: &str, open: &[OpenTag<'_>]) -> Option<()> {
-        self.forms.skip(between, SkippedPlace::Around);
-        let is_inside = open.last().is_some_and(|tag| is_wrapper(tag.name));
+    fn words(&mut self, between: &str) -> Option<()> {
+        self.read.forms.skip(between, SkippedPlace::Around);
+        let is_inside = self.open.last().is_some_and(|tag| is_wrapper(tag.name));
         (between.trim().is_empty() || is_inside).then_some(())
+    }
+
+    /// Words between a tag inside another and the end of the other.
+    fn words_after_child(&mut self, between: &str) {
+        if self.open.last().is_some_and(|tag| tag.has_children) {
+            self.read.forms.skip(between, SkippedPlace::Around);
+        }
+    }
+
+    fn start(&mut self, inside: &'a str, pos: usize) -> Option<()> {
+        let self_closing = inside.ends_with('/');
+        let inside = inside.trim_end_matches('/').trim();
+        let ends_name = |c: char| c.is_whitespace() || c == '=';
+        let end = inside.find(ends_name).unwrap_or(inside.len());
+        let (name, rest) = inside.split_at_checked(end)?;
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        let is_name = name.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && name.chars().all(is_inside);
+        if !is_name || self.open.len() == OPEN_MAX || self.read.pairs.len() == PAIRS_MAX {
+            return None;
+        }
+        if let Some(parent) = self.open.last_mut() {
+            parent.has_children = true;
+            let name = parent.name;
+            if !is_wrapper(name) && parent.parameter.is_none() {
+                self.called(name);
+            }
+        }
+        let attributes = attributes(rest.trim())?;
+        let mut tag = OpenTag {
+            name,
+            parameter: None,
+            start: pos,
+            has_children: false,
+        };
+        if is_carrier(name) && !attributes.is_empty() {
+            let (parameter, value) = self.carried(attributes)?;
+            match value {
+                Some(value) if self_closing => return self.push(parameter, value),
+                None if !self_closing => tag.parameter = Some(parameter),
+                _ => return None,
+            }
+        } else {
+            tag.has_children = self.take_attributes(name, attributes, self_closing);
+        }
+        if !self_closing {
+            self.open.push(tag);
+        }
+        Some(())
     }
 
     /// Notes the tool that a tag names. Of several only one can be the tool: the others are tags like any.
     fn called(&mut self, tool: &str) {
-        match &self.tool {
+        match &self.read.tool {
             Some(known) if known != tool => {
-                self.forms.skip(&format!("<{tool}>"), SkippedPlace::Around);
+                let tag = format!("<{tool}>");
+                self.read.forms.skip(&tag, SkippedPlace::Around);
             }
-            _ => self.tool = Some(tool.to_owned()),
+            _ => self.read.tool = Some(tool.to_owned()),
         }
     }
 
@@ -217,16 +202,13 @@ impl TaggedText {
                 return None;
             }
         }
-        let (ParsedValue::Text(name) | ParsedValue::Word(name)) = name? else {
-            return None;
-        };
+        let name = name?.as_text()?.to_owned();
         Some((name, value.map(as_word)))
     }
 
     fn remark(&mut self, node: &ParsedValue) {
-        if let ParsedValue::Text(text) | ParsedValue::Word(text) = node {
-            self.forms.skip(text, SkippedPlace::Remark);
-        }
+        let text = node.as_text().unwrap_or_default();
+        self.read.forms.skip(text, SkippedPlace::Remark);
     }
 
     /// `<stroke scene="koi"/>` holds arguments in its attributes, `<invoke name="stroke">` its tool; says whether it held any.
@@ -237,20 +219,64 @@ impl TaggedText {
         self_closing: bool,
     ) -> bool {
         let wraps = is_wrapper(name);
-        if !wraps && (self_closing || !attributes.is_empty()) {
+        let had_any = !attributes.is_empty();
+        if !wraps && (self_closing || had_any) {
             self.called(name);
         }
-        let had_any = !attributes.is_empty();
         for (key, node) in attributes {
             match (key.as_str(), node) {
                 ("name", ParsedValue::Text(tool) | ParsedValue::Word(tool)) if wraps => {
                     self.called(&tool);
                 }
                 ("id" | "type", node) if wraps => self.remark(&node),
-                (_, node) => self.pairs.push((key, as_word(node))),
+                (_, node) => self.read.pairs.push((key, as_word(node))),
             }
         }
         had_any
+    }
+
+    /// Ends the tag that `before`, the text so far, ends in.
+    fn close(&mut self, name: &str, before: &str) -> Option<()> {
+        let tag = self.open.pop().filter(|tag| tag.name == name)?;
+        let value = before.get(tag.start..)?;
+        let is_wrapper = is_wrapper(tag.name);
+        if is_wrapper && !tag.has_children && value.trim().starts_with('{') {
+            let object = ParsedValue::Text(value.trim().to_owned());
+            return self.push("arguments".to_owned(), object);
+        }
+        if tag.has_children || (is_wrapper && tag.parameter.is_none()) {
+            return (tag.has_children || value.trim().is_empty()).then_some(());
+        }
+        let node = if let Some(inner) = value.trim().strip_prefix("<![CDATA[") {
+            ParsedValue::Text(inner.strip_suffix("]]>")?.to_owned())
+        } else if value.trim() == value && value.contains('\n') && value.contains(':') {
+            return None;
+        } else {
+            unbracketed::bare(value)
+        };
+        let key = tag.parameter.unwrap_or_else(|| tag.name.to_owned());
+        self.push(key, node)
+    }
+
+    /// `<arg_key>scene</arg_key><arg_value>koi</arg_value>` makes one pair of two tags.
+    fn push(&mut self, mut key: String, value: ParsedValue) -> Option<()> {
+        if key == "arg_value" {
+            let (_, name) = self.read.pairs.pop().filter(|(key, _)| key == "arg_key")?;
+            name.as_text()?.clone_into(&mut key);
+        }
+        self.read.pairs.push((key, value));
+        Some(())
+    }
+
+    /// Returns what was read, if nothing stands behind the last tag, which ends at `pos`.
+    fn finish(mut self, text: &str, pos: usize) -> Option<UnbracketedPairs> {
+        self.read.cut |= !self.open.is_empty();
+        let rest = text.get(pos..)?.trim();
+        let is_value = self.open.last().is_some_and(|tag| !is_wrapper(tag.name));
+        let is_open_value = is_value && !rest.contains('{') && text.starts_with('<');
+        let says_something =
+            !self.read.pairs.is_empty() || (self.read.cut && self.read.tool.is_some());
+        (is_open_value || (rest.is_empty() && says_something)).then_some(self.read)
     }
 }
 
@@ -260,58 +286,6 @@ fn as_word(node: ParsedValue) -> ParsedValue {
         ParsedValue::Text(text) => unbracketed::bare(&text),
         other => other,
     }
-}
-
-fn close(
-    open: &mut Vec<OpenTag<'_>>,
-    name: &str,
-    text: &str,
-    at: usize,
-    tagged: &mut TaggedText,
-) -> Option<()> {
-    let tag = open.pop()?;
-    if tag.name != name {
-        return None;
-    }
-    let value = text.get(tag.start..at)?;
-    if is_wrapper(tag.name) && !tag.has_children && value.trim().starts_with('{') {
-        let object = ParsedValue::Text(value.trim().to_owned());
-        return push(tagged, "arguments".to_owned(), object);
-    }
-    if tag.has_children || (is_wrapper(tag.name) && tag.parameter.is_none()) {
-        let has_text = !tag.has_children && !value.trim().is_empty();
-        return (!has_text).then_some(());
-    }
-    if let Some(inner) = value.trim().strip_prefix("<![CDATA[") {
-        let inner = inner.strip_suffix("]]>")?;
-        return push(
-            tagged,
-            tag.parameter.unwrap_or_else(|| tag.name.to_owned()),
-            ParsedValue::Text(inner.to_owned()),
-        );
-    }
-    if value.trim() == value && value.contains('\n') && value.contains(':') {
-        return None;
-    }
-    push(
-        tagged,
-        tag.parameter.unwrap_or_else(|| tag.name.to_owned()),
-        unbracketed::bare(value),
-    )
-}
-
-/// `<arg_key>scene</arg_key><arg_value>koi</arg_value>` makes one pair of two tags.
-fn push(tagged: &mut TaggedText, key: String, value: ParsedValue) -> Option<()> {
-    if key == "arg_value" {
-        let (_, name) = tagged.pairs.pop().filter(|(key, _)| key == "arg_key")?;
-        let (ParsedValue::Text(name) | ParsedValue::Word(name)) = name else {
-            return None;
-        };
-        tagged.pairs.push((name, value));
-        return Some(());
-    }
-    tagged.pairs.push((key, value));
-    Some(())
 }
 
 #[cfg(test)]

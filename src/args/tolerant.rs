@@ -431,6 +431,20 @@ impl<'a> TolerantParser<'a> {
     }
 }
 
+/// The value that begins at a place, by each matching of quotes by which one can be read, with the parser after it; `None`
+/// where the text was cut before the value was complete.
+pub(super) fn values(
+    text: &str,
+    at: usize,
+) -> impl Iterator<Item = (Option<ParsedValue>, TolerantParser<'_>)> {
+    let all = [QuoteMatching::Exact, QuoteMatching::Loose].into_iter();
+    all.filter_map(move |quotes| {
+        let mut parser = TolerantParser::new(text, at, quotes);
+        let value = parser.value(0).ok()?;
+        Some((value, parser))
+    })
+}
+
 /// A word's own meaning: a literal, a plain number, or a word still.
 pub(super) fn scalar(word: String) -> (ParsedValue, Option<FormRepair>) {
     let lower_is = |literal: &str| word.eq_ignore_ascii_case(literal);

@@ -3,28 +3,26 @@
 use super::{
     form_repair::{FormRepair, FormRepairs},
     limits::PAIRS_MAX,
-    parsed_value::ParsedValue,
-    quote::QuoteMatching,
+    parsed_value::{Pair, ParsedValue},
+    quote::{self, QuoteMatching},
     skipped::SkippedPlace,
     tolerant::{self, PairsEnd, TolerantParser},
 };
 
-/// Pairs read from a text, the repairs that took, and whether the text ended too early.
+/// Pairs read from a text, the repairs that took, the tool that is named, and whether the text ended too early.
+#[derive(Default)]
 pub(super) struct UnbracketedPairs {
-    pub(super) pairs: Vec<(String, ParsedValue)>,
+    pub(super) pairs: Vec<Pair>,
     pub(super) forms: FormRepairs,
+    pub(super) tool: Option<String>,
     pub(super) cut: bool,
 }
 
 impl UnbracketedPairs {
-    fn of(form: FormRepair) -> Self {
-        let mut forms = FormRepairs::default();
-        forms.add(form);
-        Self {
-            pairs: Vec::new(),
-            forms,
-            cut: false,
-        }
+    pub(super) fn of(form: FormRepair) -> Self {
+        let mut loose = Self::default();
+        loose.forms.add(form);
+        loose
     }
 
     /// Adds a pair; `None` where the value has brackets or quotes that do not come out, so that a piece of JSON is no value.
@@ -47,16 +45,21 @@ pub(super) fn keywords(text: &str, quotes: QuoteMatching) -> Option<UnbracketedP
     let pairs = parser.pairs(PairsEnd::Text, 0).ok()?;
     let mut loose = UnbracketedPairs::of(FormRepair::Keywords);
     loose.forms.extend(&parser.forms);
-    Some(UnbracketedPairs {
-        pairs,
-        cut: parser.cut,
-        ..loose
-    })
-    .filter(|loose| loose.cut || !loose.pairs.is_empty())
+    (loose.pairs, loose.cut) = (pairs, parser.cut);
+    (loose.cut || !loose.pairs.is_empty()).then_some(loose)
+}
+
+/// Keywords whose quotes come out in one way or the other.
+pub(super) fn any_keywords(text: &str) -> Option<UnbracketedPairs> {
+    keywords(text, QuoteMatching::Exact).or_else(|| keywords(text, QuoteMatching::Loose))
 }
 
 /// `stroke(scene="koi")`, with the name that was called; `Calling:` may stand before it.
-pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, UnbracketedPairs)> {
+pub(super) fn call(text: &str) -> Option<UnbracketedPairs> {
+    call_in(text, QuoteMatching::Exact).or_else(|| call_in(text, QuoteMatching::Loose))
+}
+
+fn call_in(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
     let open = text.find('(')?;
     let head = text.get(..open)?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
@@ -69,18 +72,13 @@ pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, Unbrack
         return None;
     }
     let mut parser = TolerantParser::new(text, open + 1, quotes);
-    let pairs = call_pairs(&mut parser, name)?;
     let mut loose = UnbracketedPairs::of(FormRepair::Call);
-    if parser.cut {
+    loose.pairs = call_pairs(&mut parser, name)?;
+    loose.cut = parser.cut;
+    loose.tool = Some(name.to_owned()).filter(|name| !name.is_empty());
+    if loose.cut {
         loose.forms.extend(&parser.forms);
-        return Some((
-            name.to_owned(),
-            UnbracketedPairs {
-                cut: true,
-                pairs,
-                ..loose
-            },
-        ));
+        return Some(loose);
     }
     parser.filler().ok()?;
     loose.forms.extend(&parser.forms);
@@ -93,12 +91,12 @@ pub(super) fn call(text: &str, quotes: QuoteMatching) -> Option<(String, Unbrack
     }
     loose.forms.skip(before, SkippedPlace::Around);
     loose.forms.skip(after, SkippedPlace::Around);
-    Some((name.to_owned(), UnbracketedPairs { pairs, ..loose }))
+    Some(loose)
 }
 
 /// Reads the pairs between the brackets of a call: keywords, one object with or without `**`, or the arguments of a
 /// constructor that makes an object.
-fn call_pairs(parser: &mut TolerantParser<'_>, name: &str) -> Option<Vec<(String, ParsedValue)>> {
+fn call_pairs(parser: &mut TolerantParser<'_>, name: &str) -> Option<Vec<Pair>> {
     parser.filler().ok()?;
     while parser.skip('*') {}
     let constructs = parser.at('[') || CONSTRUCTORS.contains(&name);
@@ -166,10 +164,8 @@ fn line_pair(line: &str) -> Option<(&str, &str)> {
     let at = line.find([':', '='])?;
     let marks = ['"', '\'', '*', '`'];
     let key = line.get(..at)?.trim().trim_matches(marks);
-    let is_key = !key.is_empty()
-        && key
-            .chars()
-            .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '?'));
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '?');
+    let is_key = !key.is_empty() && key.chars().all(is_inside);
     // `**scene:** koi` closes its emphasis after the colon.
     let value = line.get(at + 1..)?.trim_start_matches("**").trim();
     is_key.then(|| (key, value.trim_end_matches(',').trim()))
@@ -181,14 +177,9 @@ fn without_bullet(line: &str) -> &str {
         return line;
     }
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let numbered = (digits.len() < line.len())
-        .then(|| {
-            digits
-                .strip_prefix(". ")
-                .or_else(|| digits.strip_prefix(") "))
-        })
-        .flatten();
-    numbered
+    let mut marks = [". ", ") "].iter().filter(|_| digits.len() < line.len());
+    marks
+        .find_map(|mark| digits.strip_prefix(mark))
         .or_else(|| line.strip_prefix(['-', '*', '•']))
         .map_or(line, str::trim_start)
 }
@@ -211,16 +202,11 @@ pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix("$ ").unwrap_or(text);
     let (name, rest) = text.split_once([' ', '\n'])?;
     let rest = rest.trim_start();
-    let is_name = |part: &str| {
-        part.starts_with(char::is_alphabetic)
-            && part
-                .chars()
-                .all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/'))
-    };
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let is_name = |part: &str| part.starts_with(char::is_alphabetic) && part.chars().all(is_inside);
     let first = rest.split(char::is_whitespace).next()?;
-    let is_pair = first
-        .split_once('=')
-        .is_some_and(|(key, value)| is_name(key) && !value.is_empty());
+    let pair = first.split_once('=');
+    let is_pair = pair.is_some_and(|(key, value)| is_name(key) && !value.is_empty());
     let is_option = rest.starts_with("--") || first == DRY_RUN_OPTION;
     (is_name(name) && (is_option || is_pair)).then_some((name, rest))
 }
@@ -265,13 +251,13 @@ pub(super) fn url_pairs(text: &str) -> Option<UnbracketedPairs> {
         Some((address, query)) if is_address || address.is_empty() => (address, query),
         _ => ("", text),
     };
-    loose
-        .forms
-        .skip(&percent_decoded(address)?, SkippedPlace::Remark);
+    let address = percent_decoded(address)?;
+    loose.forms.skip(&address, SkippedPlace::Remark);
     for part in query.split('&') {
-        let (key, value) = part
-            .split_once('=')
-            .filter(|(key, _)| is_plain_key(key) && loose.pairs.len() < PAIRS_MAX)?;
+        let (key, value) = part.split_once('=')?;
+        if !is_plain_key(key) || loose.pairs.len() == PAIRS_MAX {
+            return None;
+        }
         let key = percent_decoded(&key.replace('+', " "))?;
         if value.is_empty() {
             // `dry_run=` is an empty text, as `"dry_run": ""` is: it was sent.
@@ -310,25 +296,11 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
 /// A value that stands alone: unquoted if it is quoted throughout, otherwise a word.
 pub(super) fn bare(value: &str) -> ParsedValue {
     let value = value.trim();
-    let mut forms = FormRepairs::default();
-    if value.starts_with(super::quote::is_quote) {
-        let read = super::quote::read(
-            value,
-            QuoteMatching::Exact,
-            super::quote::QuotePosition::Value,
-            false,
-            &mut forms,
-        );
-        if let Some((text, _)) = read.ok().filter(|(_, used)| *used == value.len()) {
-            return ParsedValue::Text(text);
-        }
-    }
-    if value.starts_with(['{', '[']) {
-        let mut parser = TolerantParser::new(value, 0, QuoteMatching::Exact);
-        if let Ok(Some(node)) = parser.value(0)
-            && !parser.cut
-            && parser.position() == value.len()
-        {
+    let mut parser = TolerantParser::new(value, 0, QuoteMatching::Exact);
+    if value.starts_with(quote::is_quote) || value.starts_with(['{', '[']) {
+        let read = parser.value(0).ok().flatten();
+        let is_whole = !parser.cut && parser.position() == value.len();
+        if let Some(node) = read.filter(|_| is_whole) {
             return node;
         }
     }
@@ -378,15 +350,15 @@ mod tests {
             "stroke(scene=\"koi\", debug=True, fps=5)",
             "tatbot.stroke({scene: 'koi', debug: true, fps: 5});",
         ] {
-            let (name, loose) = call(text, QuoteMatching::Exact).unwrap();
-            assert!(name.ends_with("stroke"));
+            let loose = call_in(text, QuoteMatching::Exact).unwrap();
+            assert!(loose.tool.as_ref().unwrap().ends_with("stroke"));
             assert_eq!(json(Some(loose)), KOI, "{text}");
         }
         assert_eq!(
-            json(call("stroke(scene=\"koi\",", QuoteMatching::Exact).map(|c| c.1)),
+            json(call_in("stroke(scene=\"koi\",", QuoteMatching::Exact)),
             "cut"
         );
-        assert!(call("stroke(\"koi\")", QuoteMatching::Exact).is_none());
+        assert!(call_in("stroke(\"koi\")", QuoteMatching::Exact).is_none());
     }
 
     #[test]

@@ -7,12 +7,12 @@ use super::{
     candidates, heuristics,
     limits::{PAIRS_MAX, UNWRAP_MAX},
     name,
-    outcome::{ArgumentIssue, RepairLog},
-    parameter_keys::find,
-    parsed_value::{self, ParsedValue},
+    nearest::nearest,
+    outcome::ArgumentIssue,
+    parsed_value::{self, Pair, ParsedValue},
     rules::ReaderRule,
     shape::{ParameterShape, ValueKind},
-    value_coercion::{ValueCoercer, ValuePosition, dropped},
+    value_coercion::{ValueCoercer, ValueSite, dropped, truth_word},
     vocabulary::vocabulary,
     withheld::{is_clear_no, is_dry_run_key, is_negation, is_unclear_assent},
     word_table::FoldedText,
@@ -25,15 +25,11 @@ const SLIP_BYTES_MAX: usize = 64;
 
 impl CallReader<'_> {
     /// Judges keys that no parameter answers to; the parameters have been read.
-    pub(super) fn unknown_keys<'n>(
-        &mut self,
-        pairs: impl Iterator<Item = &'n (String, ParsedValue)>,
-    ) {
-        let pairs: Vec<&(String, ParsedValue)> = pairs.collect();
-        if self.judges_unknown_keys() && heuristics::holds_signature(&pairs) {
-            let why = "these are types, not arguments";
-            self.trouble(
-                whole_text(ReaderRule::Contradiction, "schema_echo", why),
+    pub(super) fn unknown_keys(&mut self, pairs: &[&Pair]) {
+        if self.judges_unknown_keys() && heuristics::holds_signature(pairs) {
+            self.no_argument(
+                "schema_echo",
+                "these are types, not arguments",
                 &ParsedValue::Null,
             );
         }
@@ -47,20 +43,21 @@ impl CallReader<'_> {
             && self.refused.is_empty()
             && !self.given.keys().any(says_what)
         {
+            let (rule, shown) = (ReaderRule::DoubtfulKey, parsed_value::shown(key));
             let why = "this is all that was said, and this tool has no such parameter";
-            let trouble = self.stray(
-                ReaderRule::DoubtfulKey,
-                "only_unknown",
-                &parsed_value::shown(key),
-                why,
-                node,
-            );
+            let trouble = self.stray(rule, "only_unknown", &shown, why, node);
             self.trouble(trouble.in_doubt(true), node);
         }
     }
 
+    /// Trouble with what stands where arguments should, and is none.
+    fn no_argument(&mut self, code: &'static str, why: &str, node: &ParsedValue) {
+        let issue = whole_text(ReaderRule::Contradiction, code, why);
+        self.trouble(issue, node);
+    }
+
     /// Judges pairs without brackets, whose keys and values may be the words of one sentence.
-    pub(super) fn judge_loose_pairs(&mut self, pairs: &[(String, ParsedValue)]) {
+    pub(super) fn judge_loose_pairs(&mut self, pairs: &[Pair]) {
         if !self.judges_unknown_keys() {
             return;
         }
@@ -69,7 +66,7 @@ impl CallReader<'_> {
             return;
         }
         for (key, node) in pairs {
-            if find(&self.shape.params, key).is_none() && self.holds_arguments(node, UNWRAP_MAX) {
+            if !self.is_param(key) && self.holds_arguments(node, UNWRAP_MAX) {
                 let issue = self.nested(&parsed_value::shown(key), node);
                 let rule = ReaderRule::Contradiction;
                 self.trouble(ArgumentIssue { rule, ..issue }, node);
@@ -82,13 +79,10 @@ impl CallReader<'_> {
         let shown = parsed_value::shown(key);
         if heuristics::holds_schema(node) {
             let why = "this is a piece of a schema, not arguments";
-            self.trouble(
-                whole_text(ReaderRule::Contradiction, "schema_echo", why),
-                node,
-            );
+            self.no_argument("schema_echo", why, node);
         } else if heuristics::is_template_pair(key, node) {
             let why = "this is a stand-in for an argument, not an argument";
-            self.trouble(whole_text(ReaderRule::Contradiction, "template", why), node);
+            self.no_argument("template", why, node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());
         } else if self.is_withheld(key, node) {
@@ -120,7 +114,7 @@ impl CallReader<'_> {
 
     /// Judges whether leaving out an unknown key would change the act; says whether it is ignored.
     fn judged_unknown(&mut self, key: &str, shown: &str, node: &ParsedValue) -> bool {
-        if let ParsedValue::Text(tool) | ParsedValue::Word(tool) = node
+        if let Some(tool) = node.as_text()
             && heuristics::is_tool_name(key)
         {
             self.check_tool_name(tool, node);
@@ -154,19 +148,11 @@ impl CallReader<'_> {
             let why = "this tool has no such parameter, and it may change what is done";
             (ReaderRule::PhysicalKey, "physical_key", why)
         } else if !key.contains(char::is_alphanumeric) {
-            let trouble = self.stray(
-                ReaderRule::ForeignKey,
-                "nameless",
-                shown,
-                "a value without a name",
-                node,
-            );
+            let (rule, why) = (ReaderRule::ForeignKey, "a value without a name");
+            let trouble = self.stray(rule, "nameless", shown, why, node);
             return Some(trouble.in_doubt(true));
-        } else if self.slip(key).is_some() {
-            let why = "this is nearly a parameter's name, or that name in other words";
-            let rule = self.slip_rule(key, node);
-            let trouble = self.stray(rule, "near_key", shown, why, node);
-            return Some(self.mended(trouble, key, node));
+        } else if let Some(param) = self.slip(key) {
+            return Some(self.slip_issue(param, shown, node));
         } else if self.names_other(key, node) {
             let why = "this names something known here that is not what would be used";
             (ReaderRule::DoubtfulKey, "other_name", why)
@@ -198,33 +184,20 @@ impl CallReader<'_> {
     fn names_other(&self, key: &str, node: &ParsedValue) -> bool {
         let is_name = |text: &str| self.is_other_name(text);
         parts_of_name(key).any(is_name)
-            || match node {
-                ParsedValue::Text(text) | ParsedValue::Word(text) => {
-                    parts_of_name(text).any(is_name)
-                }
-                ParsedValue::List(items) => items.iter().any(|item| self.names_other("", item)),
-                ParsedValue::Map(pairs) => pairs
-                    .iter()
-                    .any(|(key, inner)| self.names_other(key, inner)),
-                _ => false,
-            }
+            || node
+                .as_text()
+                .is_some_and(|text| parts_of_name(text).any(is_name))
+            || node.any_inside(|key, inner| self.names_other(key, inner))
     }
 
     fn is_other_name(&self, text: &str) -> bool {
         let plain: String = text.nfkc().collect();
         let folded = name::fold(plain.trim_matches(['"', '\'', '`']));
         let is_same = |name: &str| name::fold(name) == folded;
-        let default = |param: &ParameterShape| {
-            param
-                .default
-                .as_ref()
-                .and_then(Value::as_str)
-                .map(str::to_owned)
-        };
+        let is_it = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(is_same);
         // Of a parameter that was sent the default's name says nothing: `"style": "default"`.
         let is_used = |param: &ParameterShape| {
-            let given = self.given.get(&param.name).and_then(Value::as_str);
-            given.is_some_and(is_same) || default(param).is_some_and(|name| is_same(&name))
+            is_it(self.given.get(&param.name)) || is_it(param.default.as_ref())
         };
         !folded.is_empty()
             && self.shape.known_names.iter().any(|name| is_same(name))
@@ -239,15 +212,10 @@ impl CallReader<'_> {
     }
 
     /// Returns arguments under an unknown key: to ignore it would be to lose the whole call.
-    pub(super) fn lost_arguments<'n>(
-        &self,
-        pairs: &'n [(String, ParsedValue)],
-    ) -> Option<(&'n str, &'n ParsedValue)> {
-        let lost = pairs
-            .iter()
-            .filter(|(key, _)| !heuristics::is_harmless(key))
-            .find(|(_, node)| self.holds_arguments(node, UNWRAP_MAX));
-        lost.map(|(key, node)| (key.as_str(), node))
+    pub(super) fn lost_arguments<'n>(&self, pairs: &'n [Pair]) -> Option<&'n Pair> {
+        pairs.iter().find(|(key, node)| {
+            !heuristics::is_harmless(key) && self.holds_arguments(node, UNWRAP_MAX)
+        })
     }
 
     /// Returns whether a parameter is given at any depth, including inside text.
@@ -257,7 +225,7 @@ impl CallReader<'_> {
         };
         match node {
             ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| {
-                (!inner.is_empty() && find(&self.shape.params, key).is_some())
+                (!inner.is_empty() && self.is_param(key))
                     || heuristics::is_call(key, inner)
                     || self.holds_arguments(inner, left)
             }),
@@ -265,7 +233,7 @@ impl CallReader<'_> {
                 items.iter().any(|item| self.holds_arguments(item, left))
             }
             ParsedValue::Text(text) if text.trim_start().starts_with('{') => {
-                let inner = candidates::of_inner_text_with_comments(text).pop();
+                let inner = candidates::of_inner_text_with_comments(text);
                 inner.is_some_and(|inner| self.holds_arguments(&inner.node, left))
             }
             _ => false,
@@ -288,12 +256,8 @@ impl CallReader<'_> {
             heuristics::has_words_of(key, name)
                 || strsim::osa_distance(&known, &folded) <= slips_max(&known)
         };
-        let mut unsent = self
-            .shape
-            .params
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| !self.sent.contains(index));
+        let unsent = (0..).zip(&self.shape.params);
+        let mut unsent = unsent.filter(|(index, _)| !self.sent.contains(index));
         let words = FoldedText::new(key);
         let is_meant = |param: &ParameterShape| {
             let mut names = std::iter::once(&param.name).chain(&param.aliases);
@@ -304,33 +268,21 @@ impl CallReader<'_> {
         meant.map(|(_, param)| param)
     }
 
-    /// Returns the rule for a slip: data under a misspelt key is as lost as data that is refused.
-    fn slip_rule(&self, key: &str, node: &ParsedValue) -> ReaderRule {
-        let kind = self.slip(key).map(|param| &param.kind);
-        match (kind, node) {
-            (Some(ValueKind::Verbatim { .. }), ParsedValue::Text(_)) => ReaderRule::Verbatim,
+    /// Returns the issue with a slip in a parameter's name, and the value under it, if it is one of the parameter.
+    fn slip_issue(&self, param: &ParameterShape, shown: &str, node: &ParsedValue) -> ArgumentIssue {
+        let rule = match (&param.kind, node) {
+            // Data under a misspelt key is as lost as data that is refused.
+            (ValueKind::Verbatim { .. }, ParsedValue::Text(_)) => ReaderRule::Verbatim,
             _ => ReaderRule::ForeignKey,
-        }
-    }
-
-    /// The value under a slip, if it is one of the parameter that is meant.
-    fn mended(&self, trouble: ArgumentIssue, key: &str, node: &ParsedValue) -> ArgumentIssue {
-        let Some(param) = self.slip(key) else {
-            return trouble;
         };
-        let mut coercer = ValueCoercer {
-            policy: self.policy,
-            repairs: RepairLog::default(),
-        };
-        let at = ValuePosition {
-            path: &param.name,
-            is_inner: false,
-        };
-        let value = coercer.value(&param.kind, node, at).ok();
+        let why = "this is nearly a parameter's name, or that name in other words";
+        let mut coercer = ValueCoercer::new(self.policy);
+        let fix = coercer.value(ValueSite::of_parameter(param, node)).ok();
         ArgumentIssue {
-            is_in_doubt: value.is_none(),
+            is_in_doubt: fix.is_none(),
             mends: Some(param.name.clone()),
-            ..trouble.fix(value)
+            fix,
+            ..self.stray(rule, "near_key", shown, why, node)
         }
     }
 
@@ -341,9 +293,8 @@ impl CallReader<'_> {
         code: &'static str,
         why: impl Into<Cow<'static, str>>,
     ) {
-        self.coercer
-            .repairs
-            .push(dropped(key, node, code, ReaderRule::Meaningless, why));
+        let repair = dropped(key, node, code, ReaderRule::Meaningless, why);
+        self.coercer.repairs.push(repair);
     }
 
     fn stray(
@@ -354,14 +305,11 @@ impl CallReader<'_> {
         why: &str,
         node: &ParsedValue,
     ) -> ArgumentIssue {
-        let names = super::nearest::nearest(
-            key,
-            self.shape.params.iter().map(|param| param.name.as_str()),
-        );
+        let names = self.shape.params.iter().map(|param| param.name.as_str());
         ArgumentIssue::new(rule, code, key, why)
             .received(parsed_value::shown_node(node))
             .expected("the tool's own parameters")
-            .valid(names)
+            .valid(nearest(key, names))
     }
 }
 
@@ -395,8 +343,9 @@ fn is_count(key: &str, node: &ParsedValue) -> bool {
 
 /// Returns whether a key that says what is to be done says another act: `"command": "reset"`.
 fn names_other_act(key: &str, node: &ParsedValue) -> bool {
-    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text)
-        if vocabulary().is_other_act(&FoldedText::new(key), &FoldedText::new(text)))
+    node.as_text().is_some_and(|text| {
+        vocabulary().is_other_act(&FoldedText::new(key), &FoldedText::new(text))
+    })
 }
 
 /// Returns whether a key or its value denies, limits or postpones something.
@@ -416,9 +365,7 @@ pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
                 || is_time(text)
                 || is_question(text)
         }
-        ParsedValue::List(items) => items.iter().any(|item| is_doubt("", item)),
-        ParsedValue::Map(pairs) => pairs.iter().any(|(key, inner)| is_doubt(key, inner)),
-        _ => false,
+        _ => node.any_inside(is_doubt),
     }
 }
 
@@ -427,19 +374,18 @@ fn is_question(text: &str) -> bool {
     const ASKING: [&str; 11] = [
         "how", "what", "why", "which", "who", "where", "is", "are", "does", "do", "should",
     ];
-    let ends = text.trim_end().ends_with(['?', '？', '؟']);
-    ends && FoldedText::new(text)
-        .words()
-        .next()
-        .is_some_and(|first| ASKING.contains(&first))
+    let asks = |text: FoldedText| {
+        text.words()
+            .next()
+            .is_some_and(|word| ASKING.contains(&word))
+    };
+    text.trim_end().ends_with(['?', '？', '؟']) && asks(FoldedText::new(text))
 }
 
 /// Such as `"wait": "until I say so"`, where `"wait": true` is about the answer.
 fn waits_for(key: &str, node: &ParsedValue) -> bool {
-    let is_word =
-        |text: &str| super::value_coercion::truth_word(&text.trim().to_lowercase()).is_some();
-    heuristics::same_key(key, "wait")
-        && matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if !is_word(text))
+    let is_more = |text: &str| truth_word(&text.trim().to_lowercase()).is_none();
+    heuristics::same_key(key, "wait") && node.as_text().is_some_and(is_more)
 }
 
 /// Such as `18:30` and `2031-05-01`.

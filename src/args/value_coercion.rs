@@ -6,7 +6,7 @@ use super::{
     nearest::nearest,
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
     parsed_value::{self, ParsedValue},
-    rules::{ReaderPolicy, ReaderRule, RepairClass, ValueRendering},
+    rules::{ReaderPolicy, ReaderRule, ValueRendering},
     shape::{NumberRange, ParameterShape, ValueKind},
 };
 use serde_json::{Number, Value};
@@ -18,306 +18,243 @@ pub(super) struct ValueCoercer<'a> {
     pub(super) repairs: RepairLog,
 }
 
-/// Position of a value.
+/// A value where it stands, and what may stand there.
 #[derive(Clone, Copy)]
-pub(super) struct ValuePosition<'a> {
+pub(super) struct ValueSite<'a> {
+    pub(super) kind: &'a ValueKind,
+    pub(super) node: &'a ParsedValue,
     pub(super) path: &'a str,
     /// Inside a list or an object, where a list of one may be meant as one.
     pub(super) is_inner: bool,
 }
 
-impl ValuePosition<'_> {
+impl<'a> ValueSite<'a> {
+    /// The value that was sent for a parameter.
+    pub(super) fn of_parameter(param: &'a ParameterShape, node: &'a ParsedValue) -> Self {
+        Self {
+            kind: &param.kind,
+            node,
+            path: &param.name,
+            is_inner: false,
+        }
+    }
+
     /// The name of the parameter or field: the last part of the path.
-    fn name(&self) -> &str {
+    fn name(&self) -> &'a str {
         self.path.rsplit('.').next().unwrap_or(self.path)
     }
-}
 
-pub(super) type CoercionResult = Result<Value, ArgumentIssue>;
+    fn issue(&self, rule: ReaderRule, code: &'static str, why: &str) -> ArgumentIssue {
+        ArgumentIssue::new(rule, code, self.path, why)
+            .received(parsed_value::shown_node(self.node))
+            .expected(self.kind.describe())
+    }
 
-impl ValueCoercer<'_> {
-    /// The value of `node` as `kind` has it.
-    pub(super) fn value(
-        &mut self,
-        kind: &ValueKind,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> CoercionResult {
-        if let Some(inner) = named_object(kind, node, at) {
-            let value = self.value(kind, inner, at)?;
-            let why = "an object with a name read as the name";
-            self.note(at, node, &value, "name_in_object", 2, why);
-            return Ok(value);
-        }
-        self.refuse_stand_ins(kind, node, at)?;
-        match kind {
-            ValueKind::Any => Ok(node.to_value()),
-            ValueKind::Nothing if *node == ParsedValue::Null => Ok(Value::Null),
-            ValueKind::Nothing => Err(unplaceable(
-                "not_null",
-                kind,
-                node,
-                at,
-                "only null fits here",
-            )),
-            ValueKind::List { item, count } => self.list(item, *count, node, at),
-            ValueKind::Object { fields, open } => self.object(kind, fields, *open, node, at),
-            ValueKind::AnyOf(kinds) => self.any_of(kind, kinds, node, at),
-            _ => self.scalar(kind, node, at),
-        }
+    /// The issue with a value that does not fit here.
+    pub(super) fn refuse(&self, code: &'static str, why: &str) -> ArgumentIssue {
+        let issue = self.issue(ReaderRule::Unplaceable, code, why);
+        issue.valid(valid(self.kind))
     }
 
     /// Templates, pieces of schema and self-contradicting objects are no values of any kind.
-    fn refuse_stand_ins(
-        &self,
-        kind: &ValueKind,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> Result<(), ArgumentIssue> {
-        let trouble = |code, why: &str| {
-            ArgumentIssue::new(ReaderRule::Contradiction, code, at.path, why)
-                .received(parsed_value::shown_node(node))
-                .expected(kind.describe())
+    fn refuse_stand_ins(&self) -> Result<(), ArgumentIssue> {
+        let is_stand_in = |text: &str| {
+            (heuristics::is_template(text) || heuristics::is_dressed_name(text, self.name()))
+                && !is_declared(self.kind, text)
         };
-        match node {
-            ParsedValue::Text(text) | ParsedValue::Word(text)
-                if (heuristics::is_template(text)
-                    || heuristics::is_dressed_name(text, at.name()))
-                    && !is_declared(kind, text) =>
-            {
+        let rule = ReaderRule::Contradiction;
+        match self.node {
+            ParsedValue::Text(text) | ParsedValue::Word(text) if is_stand_in(text) => {
                 let why = "this is a stand-in for a value, not a value";
-                Err(trouble("template", why).valid(valid(kind, "")))
+                Err(self.issue(rule, "template", why).valid(valid(self.kind)))
             }
             ParsedValue::Text(text)
-                if parsed_value::is_lost_payload(text) && !is_declared(kind, text) =>
+                if parsed_value::is_lost_payload(text) && !is_declared(self.kind, text) =>
             {
-                Err(ArgumentIssue::new(
-                    ReaderRule::PayloadLost,
-                    "payload_lost",
-                    at.path,
-                    "the client lost this value on the way",
-                )
-                .received(parsed_value::shown_node(node))
-                .expected(kind.describe()))
+                let why = "the client lost this value on the way";
+                Err(self.issue(ReaderRule::PayloadLost, "payload_lost", why))
             }
-            ParsedValue::Map(pairs) if heuristics::is_schema_of_value(pairs, kind) => Err(trouble(
-                "schema_echo",
-                "this is the schema of a value, not a value",
-            )
-            .valid(valid(kind, ""))),
+            ParsedValue::Map(pairs) if heuristics::is_schema_of_value(pairs, self.kind) => {
+                let why = "this is the schema of a value, not a value";
+                Err(self.issue(rule, "schema_echo", why).valid(valid(self.kind)))
+            }
             ParsedValue::Map(_) | ParsedValue::List(_)
-                if !at.is_inner && node.contradicts_itself() =>
+                if !self.is_inner && self.node.contradicts_itself() =>
             {
-                Err(trouble(
-                    "duplicate_keys",
-                    "one key is given twice with different values",
-                ))
+                let why = "one key is given twice with different values";
+                Err(self.issue(rule, "duplicate_keys", why))
             }
             _ => Ok(()),
         }
     }
 
-    fn scalar(
-        &mut self,
-        kind: &ValueKind,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> CoercionResult {
-        if let ParsedValue::List(items) = node
+    /// Returns the name that is all that an object holds: `{"name": "koi"}`.
+    fn named_object(&self) -> Option<&'a ParsedValue> {
+        let (ValueKind::Name { .. }, ParsedValue::Map(pairs)) = (self.kind, self.node) else {
+            return None;
+        };
+        let [(key, inner @ ParsedValue::Text(_))] = pairs.as_slice() else {
+            return None;
+        };
+        let own = format!("{}_name", self.name());
+        let keys = ["name", "value", self.name(), &own];
+        let is_name = keys.iter().any(|word| heuristics::same_key(word, key));
+        let is_said = !heuristics::is_marked(key) && !heuristics::is_type_word(inner);
+        (is_name && is_said).then_some(inner)
+    }
+}
+
+pub(super) type CoercionResult = Result<Value, ArgumentIssue>;
+
+impl<'p> ValueCoercer<'p> {
+    pub(super) fn new(policy: &'p ReaderPolicy) -> Self {
+        let repairs = RepairLog::default();
+        Self { policy, repairs }
+    }
+
+    /// The value that stands there, as its kind has it.
+    pub(super) fn value(&mut self, site: ValueSite<'_>) -> CoercionResult {
+        if let Some(node) = site.named_object() {
+            let value = self.value(ValueSite { node, ..site })?;
+            let why = "an object with a name read as the name";
+            self.note(site, &value, "name_in_object", 2, why);
+            return Ok(value);
+        }
+        site.refuse_stand_ins()?;
+        match site.kind {
+            ValueKind::Any => Ok(site.node.to_value()),
+            ValueKind::Nothing if *site.node == ParsedValue::Null => Ok(Value::Null),
+            ValueKind::Nothing => Err(site.refuse("not_null", "only null fits here")),
+            ValueKind::List { item, count } => self.list(item, *count, site),
+            ValueKind::Object { fields, open } => self.object(fields, *open, site),
+            ValueKind::AnyOf(kinds) => self.any_of(kinds, site),
+            _ => self.scalar(site),
+        }
+    }
+
+    fn scalar(&mut self, site: ValueSite<'_>) -> CoercionResult {
+        if let ParsedValue::List(items) = site.node
             && let [only] = items.as_slice()
         {
-            return self.list_of_one(kind, node, only, at);
+            return self.list_of_one(only, site);
         }
-        match kind {
-            ValueKind::Text => self.text(kind, node, at),
-            ValueKind::Name { known } => self.name(kind, known, node, at),
-            ValueKind::Choice { values, synonyms } => self.choice(kind, values, synonyms, node, at),
-            ValueKind::Bool => self.boolean(kind, node, at),
-            ValueKind::Integer { .. } | ValueKind::Number { .. } => self.number(kind, node, at),
-            _ => Err(unplaceable(
-                "wrong_type",
-                kind,
-                node,
-                at,
-                "this does not fit",
-            )),
+        match site.kind {
+            ValueKind::Text => self.text(site),
+            ValueKind::Name { known } => self.name(known, site),
+            ValueKind::Choice { values, synonyms } => self.choice(values, synonyms, site),
+            ValueKind::Bool => self.boolean(site),
+            ValueKind::Integer { range, unit } | ValueKind::Number { range, unit } => {
+                self.number(range, *unit, site)
+            }
+            _ => Err(site.refuse("wrong_type", "this does not fit")),
         }
     }
 
     pub(super) fn list_of_one(
         &mut self,
-        kind: &ValueKind,
-        list: &ParsedValue,
         only: &ParsedValue,
-        at: ValuePosition<'_>,
+        site: ValueSite<'_>,
     ) -> CoercionResult {
-        if matches!(only, ParsedValue::Word(word) if heuristics::same_key(word, at.name())) {
-            let stand_in = ParsedValue::Text(format!("[{}]", at.name()));
-            self.refuse_stand_ins(kind, &stand_in, at)?;
+        if matches!(only, ParsedValue::Word(word) if heuristics::same_key(word, site.name())) {
+            let node = &ParsedValue::Text(format!("[{}]", site.name()));
+            ValueSite { node, ..site }.refuse_stand_ins()?;
         }
-        let value = self.value(kind, only, at)?;
-        if at.is_inner && self.policy.render == ValueRendering::AsSent {
-            return Ok(list.to_value());
+        let value = self.value(ValueSite { node: only, ..site })?;
+        if site.is_inner && self.policy.render == ValueRendering::AsSent {
+            return Ok(site.node.to_value());
         }
-        self.note(
-            at,
-            list,
-            &value,
-            "list_of_one",
-            FormRepair::ListOfOne.cost(),
-            FormRepair::ListOfOne.why(),
-        );
+        self.note_form(site, &value, FormRepair::ListOfOne);
         Ok(value)
     }
 
-    fn text(
-        &mut self,
-        kind: &ValueKind,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> CoercionResult {
-        match node {
+    fn text(&mut self, site: ValueSite<'_>) -> CoercionResult {
+        match site.node {
             ParsedValue::Text(text) | ParsedValue::Word(text) => Ok(Value::String(text.clone())),
             ParsedValue::Bool(_) | ParsedValue::Number(_)
                 if self.policy.render == ValueRendering::AsSent =>
             {
-                Ok(node.to_value())
+                Ok(site.node.to_value())
             }
-            ParsedValue::Number(number) if is_inexact(number) => Err(unplaceable(
-                "inexact_text",
-                kind,
-                node,
-                at,
-                "a number this long does not keep its digits; send it in quotes",
-            )),
+            ParsedValue::Number(number) if is_inexact(number) => {
+                let why = "a number this long does not keep its digits; send it in quotes";
+                Err(site.refuse("inexact_text", why))
+            }
             ParsedValue::Bool(_) | ParsedValue::Number(_) => {
-                let value = Value::String(node.to_value().to_string());
-                self.note(
-                    at,
-                    node,
-                    &value,
-                    "text_from_scalar",
-                    1,
-                    "a number or boolean read as text",
-                );
+                let value = Value::String(site.node.to_value().to_string());
+                let why = "a number or boolean read as text";
+                self.note(site, &value, "text_from_scalar", 1, why);
                 Ok(value)
             }
-            _ => Err(unplaceable(
-                "not_text",
-                kind,
-                node,
-                at,
-                "this is not a text",
-            )),
+            _ => Err(site.refuse("not_text", "this is not a text")),
         }
     }
 
-    fn name(
-        &mut self,
-        kind: &ValueKind,
-        known: &[String],
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> CoercionResult {
-        let received = match node {
+    fn name(&mut self, known: &[String], site: ValueSite<'_>) -> CoercionResult {
+        let received = match site.node {
             ParsedValue::Text(text) | ParsedValue::Word(text) => text.clone(),
             ParsedValue::Number(number) => number.to_string(),
-            _ => {
-                return Err(unplaceable(
-                    "not_a_name",
-                    kind,
-                    node,
-                    at,
-                    "this is not a name",
-                ));
-            }
+            _ => return Err(site.refuse("not_a_name", "this is not a name")),
         };
         match name::resolve_value(&received, known) {
             name::NameResolution::Resolved { index, exact } => {
                 let value = Value::String(known.get(index).cloned().unwrap_or_default());
                 if !exact {
-                    self.note(
-                        at,
-                        node,
-                        &value,
-                        "name_form",
-                        1,
-                        "case, blanks, hyphens and underscores do not matter",
-                    );
+                    let why = "case, blanks, hyphens and underscores do not matter";
+                    self.note(site, &value, "name_form", 1, why);
                 }
                 Ok(value)
             }
-            name::NameResolution::Ambiguous { among } => Err(unplaceable(
-                "ambiguous_name",
-                kind,
-                node,
-                at,
-                "several names differ from this in form only",
-            )
-            .valid(among)),
+            name::NameResolution::Ambiguous { among } => {
+                let why = "several names differ from this in form only";
+                Err(site.refuse("ambiguous_name", why).valid(among))
+            }
             name::NameResolution::Unknown { nearest } => {
                 let why = "there is no such name";
-                Err(unplaceable("unknown_name", kind, node, at, why).valid(nearest))
+                Err(site.refuse("unknown_name", why).valid(nearest))
             }
         }
     }
 
     fn choice(
         &mut self,
-        kind: &ValueKind,
         values: &[Value],
         synonyms: &[(String, Value)],
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
+        site: ValueSite<'_>,
     ) -> CoercionResult {
-        let sent = node.to_value();
+        let sent = site.node.to_value();
         if let Some(value) = values.iter().find(|value| same(value, &sent)) {
             return Ok(value.clone());
         }
         let received = plain_text(&sent);
-        let folded = |text: &str| name::fold(text);
-        let by_form: Vec<_> = values
-            .iter()
-            .filter(|value| {
-                !folded(&received).is_empty() && folded(&plain_text(value)) == folded(&received)
-            })
-            .collect();
-        if let [value] = by_form.as_slice() {
+        let folded = name::fold(&received);
+        let is_same_form =
+            |value: &&Value| !folded.is_empty() && name::fold(&plain_text(value)) == folded;
+        let mut by_form = values.iter().filter(is_same_form);
+        if let (Some(value), None) = (by_form.next(), by_form.next()) {
             let is_other_scalar =
-                matches!(node, ParsedValue::Bool(_) | ParsedValue::Number(_)) && value.is_string();
+                matches!(site.node, ParsedValue::Bool(_) | ParsedValue::Number(_))
+                    && value.is_string();
             if is_other_scalar && self.policy.render == ValueRendering::AsSent {
                 return Ok(sent);
             }
-            self.note(
-                at,
-                node,
-                value,
-                "choice_form",
-                1,
-                "case, blanks, hyphens, underscores and quotes do not matter",
-            );
-            return Ok((*value).clone());
+            let why = "case, blanks, hyphens, underscores and quotes do not matter";
+            self.note(site, value, "choice_form", 1, why);
+            return Ok(value.clone());
         }
-        if let Some((_, value)) = synonyms
-            .iter()
-            .find(|(word, _)| folded(word) == folded(&received) && !received.is_empty())
-        {
-            self.note(at, node, value, "synonym", 2, "a declared synonym");
+        let is_synonym =
+            |(word, _): &&(String, Value)| !received.is_empty() && name::fold(word) == folded;
+        if let Some((_, value)) = synonyms.iter().find(is_synonym) {
+            self.note(site, value, "synonym", 2, "a declared synonym");
             return Ok(value.clone());
         }
         let words: Vec<String> = values.iter().map(plain_text).collect();
         let near = nearest(&received, words.iter().map(String::as_str));
         let why = "this is none of the values";
-        Err(unplaceable("not_a_choice", kind, node, at, why).valid(near))
+        Err(site.refuse("not_a_choice", why).valid(near))
     }
 
-    fn boolean(
-        &mut self,
-        kind: &ValueKind,
-        node: &ParsedValue,
-        at: ValuePosition<'_>,
-    ) -> CoercionResult {
-        let word = match node {
+    fn boolean(&mut self, site: ValueSite<'_>) -> CoercionResult {
+        let word = match site.node {
             ParsedValue::Bool(value) => return Ok(Value::Bool(*value)),
             ParsedValue::Flag => return Ok(Value::Bool(true)),
             ParsedValue::Text(text) | ParsedValue::Word(text) => text
@@ -328,58 +265,32 @@ impl ValueCoercer<'_> {
             _ => String::new(),
         };
         let Some(value) = truth_word(&word) else {
-            let why = "this is neither true nor false";
-            return Err(unplaceable("not_boolean", kind, node, at, why)
-                .valid(vec!["true".into(), "false".into()]));
+            return Err(site.refuse("not_boolean", "this is neither true nor false"));
         };
         let value = Value::Bool(value);
-        self.note(
-            at,
-            node,
-            &value,
-            "boolean_word",
-            1,
-            "a word for true or false",
-        );
+        let why = "a word for true or false";
+        self.note(site, &value, "boolean_word", 1, why);
         Ok(value)
     }
 
     pub(super) fn note(
         &mut self,
-        at: ValuePosition<'_>,
-        node: &ParsedValue,
+        site: ValueSite<'_>,
         value: &Value,
         code: &'static str,
         cost: u32,
         why: &'static str,
     ) {
-        self.repairs.push(repair(
-            at.path,
-            parsed_value::shown_node(node),
-            parsed_value::shown(&value.to_string()),
-            code,
-            cost,
-            why,
-        ));
+        self.repairs.push(ArgumentRepair {
+            got: parsed_value::shown_node(site.node),
+            used: parsed_value::shown(&value.to_string()),
+            ..ArgumentRepair::new(site.path, code, cost, why)
+        });
     }
-}
 
-pub(super) fn repair(
-    path: &str,
-    got: String,
-    used: String,
-    code: &'static str,
-    cost: u32,
-    why: impl Into<Cow<'static, str>>,
-) -> ArgumentRepair {
-    ArgumentRepair {
-        field: path.to_owned(),
-        got,
-        used,
-        class: RepairClass::L0,
-        cost,
-        code,
-        why: why.into(),
+    /// Notes what also is a repair of a whole text.
+    pub(super) fn note_form(&mut self, site: ValueSite<'_>, value: &Value, form: FormRepair) {
+        self.note(site, value, form.code(), form.cost(), form.why());
     }
 }
 
@@ -392,48 +303,24 @@ pub(super) fn dropped(
     why: impl Into<Cow<'static, str>>,
 ) -> ArgumentRepair {
     ArgumentRepair {
+        got: parsed_value::shown_node(node),
         class: rule.class(),
-        cost: rule.cost(),
-        ..repair(
-            path,
-            parsed_value::shown_node(node),
-            String::new(),
-            code,
-            0,
-            why,
-        )
+        ..ArgumentRepair::new(path, code, rule.cost(), why)
     }
-}
-
-pub(super) fn unplaceable(
-    code: &'static str,
-    kind: &ValueKind,
-    node: &ParsedValue,
-    at: ValuePosition<'_>,
-    why: &str,
-) -> ArgumentIssue {
-    ArgumentIssue::new(ReaderRule::Unplaceable, code, at.path, why)
-        .received(parsed_value::shown_node(node))
-        .expected(kind.describe())
-        .valid(valid(kind, ""))
 }
 
 /// A required parameter that is not there.
 pub(super) fn missing(param: &ParameterShape, path: &str) -> ArgumentIssue {
-    ArgumentIssue::new(
-        ReaderRule::Unplaceable,
-        "missing",
-        path,
-        "required but not sent",
-    )
-    .expected(param.kind.describe())
-    .valid(valid(&param.kind, ""))
+    let why = "required but not sent";
+    ArgumentIssue::new(ReaderRule::Unplaceable, "missing", path, why)
+        .expected(param.kind.describe())
+        .valid(valid(&param.kind))
 }
 
 /// Valid values of a kind that has few.
-fn valid(kind: &ValueKind, received: &str) -> Vec<String> {
+fn valid(kind: &ValueKind) -> Vec<String> {
     match kind {
-        ValueKind::Name { known } => nearest(received, known.iter().map(String::as_str)),
+        ValueKind::Name { known } => nearest("", known.iter().map(String::as_str)),
         ValueKind::Choice { values, .. } => values
             .iter()
             .take(super::limits::VALID_MAX)
@@ -444,7 +331,8 @@ fn valid(kind: &ValueKind, received: &str) -> Vec<String> {
     }
 }
 
-fn plain_text(value: &Value) -> String {
+/// A value as a text without quotes.
+pub(super) fn plain_text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
@@ -466,25 +354,6 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns the name that is all that an object holds: `{"name": "koi"}`.
-fn named_object<'n>(
-    kind: &ValueKind,
-    node: &'n ParsedValue,
-    at: ValuePosition<'_>,
-) -> Option<&'n ParsedValue> {
-    let (ValueKind::Name { .. }, ParsedValue::Map(pairs)) = (kind, node) else {
-        return None;
-    };
-    let [(key, inner @ ParsedValue::Text(_))] = pairs.as_slice() else {
-        return None;
-    };
-    let own = format!("{}_name", at.name());
-    let keys = ["name", "value", at.name(), &own];
-    let is_name = keys.iter().any(|word| heuristics::same_key(word, key));
-    let is_said = !heuristics::is_marked(key) && !heuristics::is_type_word(inner);
-    (is_name && is_said).then_some(inner)
-}
-
 /// Returns whether a value is exactly the declared default, which counts as a value.
 pub(super) fn is_default(param: &ParameterShape, node: &ParsedValue) -> bool {
     let default = param.default.as_ref();
@@ -496,17 +365,16 @@ pub(super) fn is_declared(kind: &ValueKind, text: &str) -> bool {
     match kind {
         ValueKind::Name { known } => known.iter().any(|name| name == text),
         ValueKind::Choice { values, synonyms } => {
-            values.iter().any(|value| {
-                value
-                    .as_str()
-                    .is_some_and(|value| value == text || value.eq_ignore_ascii_case(text))
-            }) || synonyms.iter().any(|(word, _)| word == text)
+            let mut values = values.iter().filter_map(Value::as_str);
+            values.any(|value| value.eq_ignore_ascii_case(text))
+                || synonyms.iter().any(|(word, _)| word == text)
         }
         ValueKind::List { item, .. } => is_declared(item, text),
         ValueKind::AnyOf(kinds) => kinds.iter().any(|kind| is_declared(kind, text)),
         _ => false,
     }
 }
+
 /// Returns what a lower-case word for true or false says.
 pub(crate) fn truth_word(word: &str) -> Option<bool> {
     match word {

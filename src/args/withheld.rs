@@ -2,19 +2,17 @@
 //!
 //! A call with one never moves: it is understood as a dry run, or it is refused.
 
-use super::value_coercion::truth_word;
 use super::{
     arguments::CallReader,
     candidates::{self, CandidateReading},
     heuristics,
     limits::{KEY_BYTES_MAX, SEARCHED_MAX, UNWRAP_MAX},
     outcome::ArgumentIssue,
-    parameter_keys::find,
-    parsed_value::{self, ParsedValue},
+    parsed_value::{self, Pair, ParsedValue},
     rules::{ReaderRule, UnknownKeyPolicy},
-    shape::ValueKind,
+    shape::{ParameterShape, ValueKind},
     skipped::{SkippedMeaning, SkippedPlace, SkippedText},
-    value_coercion::dropped,
+    value_coercion::truth_word,
     vocabulary::vocabulary,
     word_table::{FoldedText, SEARCHED_BYTES_MAX},
 };
@@ -37,17 +35,14 @@ impl CallReader<'_> {
     pub(super) fn is_withheld(&mut self, key: &str, node: &ParsedValue) -> bool {
         let asks = self.judges_unknown_keys() && asks_not_to_move(key, node);
         if asks {
-            self.withhold(
-                &parsed_value::shown(key),
-                parsed_value::shown_node(node),
-                ReaderRule::Meaningless,
-            );
+            let received = parsed_value::shown_node(node);
+            self.withhold(&parsed_value::shown(key), received, ReaderRule::Meaningless);
         }
         asks
     }
 
     /// Hears a dry run whose words a reading without brackets parted: `scene: koi dry run: yes`.
-    pub(super) fn withhold_across(&mut self, pairs: &[(String, ParsedValue)]) {
+    pub(super) fn withhold_across(&mut self, pairs: &[Pair]) {
         let dry_run = &vocabulary().dry_run;
         let is_in = |text: &str| dry_run.is_in(&FoldedText::new(text));
         let parts: Vec<&str> = pairs.iter().flat_map(key_and_word).collect();
@@ -62,14 +57,11 @@ impl CallReader<'_> {
 
     fn withhold(&mut self, path: &str, received: String, otherwise: ReaderRule) {
         let why = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
-        let names = self
-            .shape
-            .params
-            .iter()
-            .filter(|param| param.cautious.is_some());
-        let names: Vec<String> = names.map(|param| param.name.clone()).collect();
-        let expected = match names.first() {
-            Some(name) => format!("{name}: true at the top for a dry run, or nothing of the kind"),
+        let mut params = self.shape.params.iter();
+        let expected = match params.find(|param| param.cautious.is_some()) {
+            Some(ParameterShape { name, .. }) => {
+                format!("{name}: true at the top for a dry run, or nothing of the kind")
+            }
             None => "a call without it: this tool can do no dry run".to_owned(),
         };
         let trouble = ArgumentIssue::new(ReaderRule::Withheld, "withheld", path, why);
@@ -130,25 +122,27 @@ impl CallReader<'_> {
         lines.any(|(key, _)| {
             let key = key.split_whitespace().next_back().unwrap_or_default();
             let key = key.trim_matches(|c: char| !c.is_alphanumeric());
-            key.len() > KEY_BYTES_MAX || find(&self.shape.params, key).is_some()
+            key.len() > KEY_BYTES_MAX || self.is_param(key)
         })
     }
 
     fn commented_out(&mut self, received: String) {
         let why = "a comment holds arguments, and it is not clear which are meant";
-        let trouble = ArgumentIssue::new(ReaderRule::Contradiction, "commented_out", "", why);
-        let node = ParsedValue::Text(received.clone());
-        let expected = "the arguments alone, as one JSON object";
-        self.trouble(trouble.received(received).expected(expected), &node);
+        let issue = ArgumentIssue::new(ReaderRule::Contradiction, "commented_out", "", why);
+        self.not_alone(issue, received);
     }
 
     fn other_text(&mut self, received: String) {
         let why = "there is other text around the arguments";
-        let trouble = ArgumentIssue::new(ReaderRule::OtherText, "other_text", "", why);
+        let issue = ArgumentIssue::new(ReaderRule::OtherText, "other_text", "", why);
+        self.not_alone(issue.in_doubt(true), received);
+    }
+
+    /// Trouble with what stands beside the arguments.
+    fn not_alone(&mut self, issue: ArgumentIssue, received: String) {
         let node = ParsedValue::Text(received.clone());
-        let expected = "the arguments alone, as one JSON object";
-        let trouble = trouble.received(received).expected(expected);
-        self.trouble(trouble.in_doubt(true), &node);
+        let issue = issue.expected("the arguments alone, as one JSON object");
+        self.trouble(issue.received(received), &node);
     }
 
     /// Returns whether a text or value without arguments may lead to defaults, so that its words count.
@@ -169,11 +163,7 @@ impl CallReader<'_> {
             || known.withholds_unless_false(&folded)
             || known.declines(&folded);
         if says_no || asks_not_to_move("", node) {
-            let received = if text.is_empty() {
-                parsed_value::shown_node(node)
-            } else {
-                parsed_value::shown(text)
-            };
+            let received = parsed_value::shown_received(text, node);
             self.withhold("", received, ReaderRule::NoArguments);
         }
     }
@@ -181,13 +171,8 @@ impl CallReader<'_> {
     /// Searches what a parameter's own object holds beside its fields.
     pub(super) fn search_fields(&mut self, kind: &ValueKind, node: &ParsedValue) {
         match (kind, node) {
-            (
-                ValueKind::Object {
-                    fields,
-                    open: false,
-                },
-                ParsedValue::Map(pairs),
-            ) => {
+            (ValueKind::Object { open: true, .. }, _) => {}
+            (ValueKind::Object { fields, .. }, ParsedValue::Map(pairs)) => {
                 for (key, inner) in pairs {
                     match fields.iter().find(|field| field.name == *key) {
                         Some(field) => self.search_fields(&field.kind, inner),
@@ -195,8 +180,8 @@ impl CallReader<'_> {
                     }
                 }
             }
-            (ValueKind::Object { open: false, .. }, ParsedValue::Text(text)) => {
-                for inner in candidates::of_inner_text(text) {
+            (ValueKind::Object { .. }, ParsedValue::Text(text)) => {
+                if let Some(inner) = candidates::of_inner_text(text) {
                     self.search_fields(kind, &inner.node);
                 }
             }
@@ -216,9 +201,7 @@ impl CallReader<'_> {
                 self.trouble(trouble, &received);
             } else if otherwise == ReaderRule::Meaningless {
                 let why = "nothing moves with these arguments";
-                let path = &trouble.complaint.path;
-                let repair = dropped(path, &received, "withheld", otherwise, why);
-                self.coercer.repairs.push(repair);
+                self.ignored(&trouble.complaint.path, &received, "withheld", why);
             } else {
                 let rule = otherwise;
                 self.trouble(ArgumentIssue { rule, ..trouble }, &received);
@@ -278,23 +261,21 @@ impl RequestSearch {
     }
 
     fn value_asks(&mut self, node: &ParsedValue, reads_texts: bool, unwraps: usize) -> bool {
-        match node {
-            ParsedValue::Map(pairs) => pairs
-                .iter()
-                .any(|(key, inner)| self.pair_asks(key, inner, reads_texts, unwraps)),
-            ParsedValue::List(items) => items
-                .iter()
-                .any(|item| self.value_asks(item, reads_texts, unwraps)),
-            ParsedValue::Text(text) | ParsedValue::Word(text) => match opened(text, unwraps) {
-                Some(inner) => self.inner_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
-                None if !reads_texts => false,
-                None => {
-                    self.is_spent()
-                        || may_be_object(text)
-                        || vocabulary().asks_for_dry_run(&FoldedText::new(text))
-                }
-            },
-            _ => false,
+        let Some(text) = node.as_text() else {
+            let is_list = matches!(node, ParsedValue::List(_));
+            return node.any_inside(|key, inner| match is_list {
+                true => self.value_asks(inner, reads_texts, unwraps),
+                false => self.pair_asks(key, inner, reads_texts, unwraps),
+            });
+        };
+        match opened(text, unwraps) {
+            Some(inner) => self.inner_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
+            None if !reads_texts => false,
+            None => {
+                self.is_spent()
+                    || may_be_object(text)
+                    || vocabulary().asks_for_dry_run(&FoldedText::new(text))
+            }
         }
     }
 
@@ -311,7 +292,7 @@ impl RequestSearch {
 /// `"metadata": "dry_run=true"`.
 fn harmless_asks(key: &str, node: &ParsedValue) -> bool {
     const WORDS_MAX: usize = 3;
-    let (ParsedValue::Text(text) | ParsedValue::Word(text)) = node else {
+    let Some(text) = node.as_text() else {
         return false;
     };
     let known = vocabulary();
@@ -357,7 +338,7 @@ pub(super) fn is_dry_run_key(key: &str) -> bool {
 }
 
 /// A pair's key and its value, as far as that has no quotes.
-fn key_and_word((key, node): &(String, ParsedValue)) -> impl Iterator<Item = &str> {
+fn key_and_word((key, node): &Pair) -> impl Iterator<Item = &str> {
     let word = match node {
         ParsedValue::Word(word) => Some(word.as_str()),
         _ => None,
@@ -368,7 +349,7 @@ fn key_and_word((key, node): &(String, ParsedValue)) -> impl Iterator<Item = &st
 /// The object or list that a text holds.
 fn opened(text: &str, left: usize) -> Option<CandidateReading> {
     let may_hold = left > 0 && text.trim_start().starts_with(['{', '[']);
-    let found = may_hold.then(|| candidates::of_inner_text_with_comments(text).pop());
+    let found = may_hold.then(|| candidates::of_inner_text_with_comments(text));
     let found = found.flatten()?;
     matches!(found.node, ParsedValue::Map(_) | ParsedValue::List(_)).then_some(found)
 }
@@ -411,17 +392,13 @@ fn is_clear_yes(node: &ParsedValue) -> bool {
 
 /// The words "none" and "nothing": under a key such as `motion` they say more than that nothing was sent.
 fn is_none(node: &ParsedValue) -> bool {
-    let is_it = |text: &str| {
-        let words = ["none", "nothing"];
-        words
-            .iter()
-            .any(|word| text.trim().eq_ignore_ascii_case(word))
-    };
-    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if is_it(text))
+    let text = node.as_text().unwrap_or_default().trim();
+    text.eq_ignore_ascii_case("none") || text.eq_ignore_ascii_case("nothing")
 }
 
 fn is_still_mode(key: &FoldedText, node: &ParsedValue) -> bool {
-    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if vocabulary().is_still_mode(key, &FoldedText::new(text)))
+    node.as_text()
+        .is_some_and(|text| vocabulary().is_still_mode(key, &FoldedText::new(text)))
 }
 
 /// Returns whether a key withholds the act where it is not true, and nothing clear is said under it.
@@ -431,5 +408,6 @@ pub(super) fn is_unclear_assent(key: &str, node: &ParsedValue) -> bool {
 
 /// Returns whether a text is a negation in any known language.
 pub(super) fn is_negation(node: &ParsedValue) -> bool {
-    matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if vocabulary().negations.is_in(&FoldedText::new(text)))
+    node.as_text()
+        .is_some_and(|text| vocabulary().negations.is_in(&FoldedText::new(text)))
 }
