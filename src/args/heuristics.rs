@@ -2,7 +2,7 @@
 
 use super::{
     numeral,
-    parsed_value::ParsedValue,
+    parsed_value::{Pair, ParsedValue, ends_with_word, starts_with_word, value_of},
     shape::ValueKind,
     unit::{self, DeclaredUnit},
     vocabulary::vocabulary,
@@ -103,21 +103,19 @@ const SCHEMA_KEYS: [&str; 14] = [
     "optional",
     "name",
 ];
+
+fn letters(key: &str) -> impl Iterator<Item = char> {
+    let letters = key.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase)
+}
+
 /// A key's letters and digits in lower case.
 pub(super) fn fold_key(key: &str) -> String {
-    key.chars()
-        .filter(|c| c.is_alphanumeric())
-        .flat_map(char::to_lowercase)
-        .collect()
+    letters(key).collect()
 }
 
 /// Returns whether two keys are equal if only letters and digits count. Allocates nothing.
 pub(super) fn same_key(a: &str, b: &str) -> bool {
-    fn letters(key: &str) -> impl Iterator<Item = char> {
-        key.chars()
-            .filter(|c| c.is_alphanumeric())
-            .flat_map(char::to_lowercase)
-    }
     // Most keys differ at once, and most are ASCII.
     if let (Some(first), Some(other)) = (a.bytes().next(), b.bytes().next())
         && first.is_ascii_alphanumeric()
@@ -138,28 +136,23 @@ pub(super) fn is_marked(key: &str) -> bool {
 
 /// A key without what a signature or a path puts around it: `scene (string)`, `args.scene`. A unit is no such remark.
 pub(super) fn without_remark(key: &str) -> &str {
-    let is_remark = |remark: &str| {
-        remark
-            .split([',', ' '])
-            .filter(|word| !word.is_empty())
-            .all(|word| matches!(word, "optional" | "required") || TYPES.contains(&word))
+    let is_remark =
+        |word: &str| matches!(word, "" | "optional" | "required") || TYPES.contains(&word);
+    let remarked = key.strip_suffix(')').and_then(|key| key.split_once(" ("));
+    let bare = match remarked {
+        Some((name, remark)) if remark.split([',', ' ']).all(is_remark) => name,
+        _ => key,
     };
-    let bare = key
-        .strip_suffix(')')
-        .and_then(|key| key.split_once(" ("))
-        .filter(|(_, remark)| is_remark(remark))
-        .map_or(key, |(name, _)| name);
-    let prefix = bare.rsplit_once('.');
-    prefix
-        .filter(|(prefix, name)| is_wrapper(prefix) && !name.is_empty())
-        .map_or(bare, |(_, name)| name)
+    match bare.rsplit_once('.') {
+        Some((prefix, name)) if is_wrapper(prefix) && !name.is_empty() => name,
+        _ => bare,
+    }
 }
 
 /// Returns whether `key` contains every word of `name`, as `the_scene` contains that of `scene`.
 pub(super) fn has_words_of(key: &str, name: &str) -> bool {
     let (key, name) = (words(key), words(name));
-    let mut said = name.iter().filter(|word| !word.is_empty()).peekable();
-    said.peek().is_some() && said.all(|word| key.contains(word))
+    !name.is_empty() && name.iter().all(|word| key.contains(word))
 }
 
 /// Returns whether a key says how far, how fast, how often or with what.
@@ -220,13 +213,16 @@ pub(super) fn is_wrapper(key: &str) -> bool {
 
 /// An envelope with something in it that can be opened.
 pub(super) fn is_envelope(key: &str, value: &ParsedValue) -> bool {
+    let is_pair = |item: &ParsedValue| match item {
+        ParsedValue::List(pair) => matches!(pair.as_slice(), [ParsedValue::Text(_), _]),
+        _ => false,
+    };
     let holds_object = match value {
         ParsedValue::Map(pairs) => !pairs.is_empty(),
-        ParsedValue::List(items) => {
-            let is_pair = |item: &ParsedValue| matches!(item, ParsedValue::List(pair) if matches!(pair.as_slice(), [ParsedValue::Text(_), _]));
-            matches!(items.as_slice(), [ParsedValue::Map(_)])
-                || (!items.is_empty() && items.iter().all(is_pair))
-        }
+        ParsedValue::List(items) => match items.as_slice() {
+            [ParsedValue::Map(_)] => true,
+            items => !items.is_empty() && items.iter().all(is_pair),
+        },
         ParsedValue::Text(text) => text.trim_start().starts_with(['{', '[']),
         _ => false,
     };
@@ -265,6 +261,7 @@ pub fn is_physical(key: &str) -> bool {
         || known.dry_run.is_in_key(&key)
 }
 
+/// The words of a key in lower case, split at case and at what is no letter.
 fn words(key: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_lower = false;
@@ -277,6 +274,7 @@ fn words(key: &str) -> Vec<String> {
             word.extend(c.to_lowercase());
         }
     }
+    words.retain(|word| !word.is_empty());
     words
 }
 
@@ -287,10 +285,9 @@ pub(super) fn is_template(text: &str) -> bool {
     if !starts || text.len() > STAND_IN_BYTES_MAX {
         return false;
     }
-    let between = |open: &str, close: &str| {
-        let inner = text
-            .strip_prefix(open)
-            .and_then(|rest| rest.strip_suffix(close));
+    let between = |(open, close): &(&str, &str)| {
+        let rest = text.strip_prefix(open);
+        let inner = rest.and_then(|rest| rest.strip_suffix(close));
         inner.is_some_and(|inner| is_stand_in(inner, open.starts_with('<')))
     };
     const PAIRS: [(&str, &str); 12] = [
@@ -310,7 +307,7 @@ pub(super) fn is_template(text: &str) -> bool {
     const WHOLE: [&str; 10] = [
         "...", "…", "<>", "{}", "%s", "%d", "%f", "{0}", "<...>", "[...]",
     ];
-    PAIRS.iter().any(|(open, close)| between(open, close)) || WHOLE.contains(&text)
+    PAIRS.iter().any(between) || WHOLE.contains(&text)
 }
 
 /// Longest stand-in: what is longer is text in brackets.
@@ -339,40 +336,29 @@ pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
     if text.len() > STAND_IN_BYTES_MAX || !may_be_dressed(text) {
         return false;
     }
-    let marks = |c: char| {
-        matches!(
-            c,
-            '$' | '@' | '#' | '[' | ']' | '*' | '«' | '»' | ':' | '%' | '!'
-        )
-    };
-    let bare = text.trim_matches(marks);
-    let bare = bare
-        .strip_prefix("__")
-        .and_then(|rest| rest.strip_suffix("__"))
-        .unwrap_or(bare);
+    let bare = text.trim_matches(|c: char| "$@#[]*«»:%!".contains(c));
+    let underlined = bare.strip_prefix("__");
+    let underlined = underlined.and_then(|rest| rest.strip_suffix("__"));
+    let bare = underlined.unwrap_or(bare);
     let is_marked = bare.len() < text.len() && !text.starts_with(char::is_alphanumeric);
     is_marked && is_name_of(&fold_key(bare), name) || is_placeholder(bare, name)
 }
 
 /// Cheap to ask of every text: it begins with a mark or a request, or ends with "here".
 fn may_be_dressed(text: &str) -> bool {
-    const ASKS: [&str; 5] = ["your", "insert", "enter", "put", "choose"];
-    let starts = |word: &&str| {
-        text.get(..word.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(word))
-    };
-    let ends = text.len().checked_sub(4).and_then(|at| text.get(at..));
     !text.starts_with(char::is_alphanumeric)
-        || ASKS.iter().any(starts)
-        || ends.is_some_and(|end| end.eq_ignore_ascii_case("here"))
+        || ASKS.iter().any(|word| starts_with_word(text, word))
+        || ends_with_word(text, "here")
 }
+
+/// Words by which a placeholder asks for a value.
+const ASKS: [&str; 5] = ["your", "insert", "enter", "put", "choose"];
 
 /// The parameter's name, be it as `scene name` or `scene value`.
 fn is_name_of(folded: &str, name: &str) -> bool {
     let name = fold_key(name);
-    let stem = ["name", "value", "id"]
-        .iter()
-        .find_map(|word| folded.strip_suffix(word));
+    let mut ends = ["name", "value", "id"].iter();
+    let stem = ends.find_map(|word| folded.strip_suffix(word));
     !name.is_empty() && (folded == name || stem == Some(name.as_str()))
 }
 
@@ -388,24 +374,12 @@ fn is_placeholder(text: &str, name: &str) -> bool {
         "credentials",
     ];
     let mut asked = words(text);
-    asked.retain(|word| !word.is_empty());
     let has_here = asked.last().is_some_and(|word| word == "here");
-    let has_verb = asked.first().is_some_and(|word| {
-        matches!(
-            word.as_str(),
-            "your" | "insert" | "enter" | "put" | "choose"
-        )
-    });
-    let is_filler = |word: &String| {
-        matches!(
-            word.as_str(),
-            "your" | "insert" | "enter" | "put" | "choose" | "the" | "a" | "here"
-        )
-    };
-    let is_credential = words(name)
-        .iter()
-        .any(|word| CREDENTIALS.contains(&word.as_str()));
-    asked.retain(|word| !is_filler(word));
+    let asks = |word: &String| ASKS.contains(&word.as_str());
+    let has_verb = asked.first().is_some_and(asks);
+    asked.retain(|word| !asks(word) && !matches!(word.as_str(), "the" | "a" | "here"));
+    let is_secret = |word: &String| CREDENTIALS.contains(&word.as_str());
+    let is_credential = words(name).iter().any(is_secret);
     (has_verb || has_here) && !is_credential && is_name_of(&asked.concat(), name)
 }
 
@@ -420,37 +394,31 @@ pub(super) fn is_template_pair(key: &str, value: &ParsedValue) -> bool {
         "parameter",
         "arg",
     ];
-    let is_text = |node: &ParsedValue, test: &dyn Fn(&str) -> bool| matches!(node, ParsedValue::Text(text) | ParsedValue::Word(text) if test(text));
+    let is_value = |text: &str| fold_key(text).ends_with("value");
+    let text = value.as_text();
     is_template(key)
-        || is_text(value, &is_template)
-        || (is_one_of(key, &KEYS) && is_text(value, &|text| fold_key(text).ends_with("value")))
+        || text.is_some_and(is_template)
+        || (is_one_of(key, &KEYS) && text.is_some_and(is_value))
 }
 
 pub(super) fn is_type_word(node: &ParsedValue) -> bool {
-    let (ParsedValue::Text(text) | ParsedValue::Word(text)) = node else {
-        return false;
-    };
+    node.as_text().is_some_and(is_type)
+}
+
+fn is_type(text: &str) -> bool {
     TYPES.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// A type with a remark, as signatures have it: `string (optional)`, `integer?`, `str, required`.
 fn is_type_with_remark(node: &ParsedValue) -> bool {
-    let (ParsedValue::Text(text) | ParsedValue::Word(text)) = node else {
-        return false;
-    };
+    let text = node.as_text().unwrap_or_default();
     let end = text.find(['(', ',', '?', '|', '=']).unwrap_or(text.len());
-    let word = text.get(..end).unwrap_or_default().trim();
-    let remark = text.get(end..).unwrap_or_default();
-    if remark.trim_start_matches('?').len() + 1 < remark.len() {
-        return false;
-    }
-    TYPES.iter().any(|known| word.eq_ignore_ascii_case(known))
+    let (word, remark) = text.split_at_checked(end).unwrap_or_default();
+    !remark.starts_with("??") && is_type(word.trim())
 }
 
 /// Every value is the word for a type, and no key says that types are what is asked for: `{"scene": "string", "fps": "int"}`.
-pub(super) fn is_signature<'a>(
-    pairs: impl Iterator<Item = &'a (String, ParsedValue)> + Clone,
-) -> bool {
+pub(super) fn is_signature<'a>(pairs: impl Iterator<Item = &'a Pair> + Clone) -> bool {
     const ABOUT_TYPES: [&str; 9] = [
         "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
     ];
@@ -459,7 +427,8 @@ pub(super) fn is_signature<'a>(
         return false;
     };
     // A single word must be the type of a text: "list" and "function" may well be what a text says.
-    let names_text = |node: &ParsedValue| matches!(node, ParsedValue::Text(word) | ParsedValue::Word(word) if word.starts_with("str") || word.starts_with("Str"));
+    let is_text = |word: &str| word.starts_with("str") || word.starts_with("Str");
+    let names_text = |node: &ParsedValue| node.as_text().is_some_and(is_text);
     let asks_for_type = |key: &str| {
         let is_about = |word: &String| ABOUT_TYPES.contains(&word.as_str());
         words(key).iter().any(is_about) || fold_key(key).ends_with("type")
@@ -469,69 +438,45 @@ pub(super) fn is_signature<'a>(
 }
 
 /// Returns whether some of these pairs form a signature, regardless of the others.
-pub(super) fn holds_signature(pairs: &[&(String, ParsedValue)]) -> bool {
-    let types = pairs.iter().copied();
-    let types = types.filter(|(_, node)| !node.is_empty() && is_type_with_remark(node));
-    is_signature(types)
+pub(super) fn holds_signature(pairs: &[&Pair]) -> bool {
+    let pairs = pairs.iter().copied();
+    is_signature(pairs.filter(|(_, node)| !node.is_empty() && is_type_with_remark(node)))
 }
 
 /// A piece of a schema where a value should be: `{"type": "string"}`.
-pub(super) fn is_schema_of_value(pairs: &[(String, ParsedValue)], kind: &ValueKind) -> bool {
-    let get = |key: &str| pairs.iter().find(|(k, _)| k == key).map(|(_, node)| node);
-    let names_type = get("type").is_some_and(is_type_word);
+pub(super) fn is_schema_of_value(pairs: &[Pair], kind: &ValueKind) -> bool {
+    let names_type = value_of(pairs, "type").is_some_and(is_type_word);
+    let are_of_schema = || {
+        let mut keys = pairs.iter().map(|(key, _)| key.as_str());
+        keys.all(|key| SCHEMA_KEYS.contains(&key))
+    };
     if kind.takes_object() {
         let declared = matches!(kind, ValueKind::Object { fields, .. } if fields.iter().any(|field| field.name == "type"));
-        return names_type
-            && !declared
-            && pairs
-                .iter()
-                .all(|(key, _)| SCHEMA_KEYS.contains(&key.as_str()));
+        return names_type && !declared && are_of_schema();
     }
-    names_type
-        || get("description").is_some()
-        || (!pairs.is_empty()
-            && pairs
-                .iter()
-                .all(|(key, _)| SCHEMA_KEYS.contains(&key.as_str())))
+    names_type || value_of(pairs, "description").is_some() || (!pairs.is_empty() && are_of_schema())
 }
 
 /// Returns whether an object at any depth states its type as schemas do.
 pub(super) fn holds_schema(node: &ParsedValue) -> bool {
-    match node {
-        ParsedValue::Map(pairs) => pairs
-            .iter()
-            .any(|(key, value)| (key == "type" && is_type_word(value)) || holds_schema(value)),
-        ParsedValue::List(items) => items.iter().any(holds_schema),
-        _ => false,
-    }
+    node.any_inside(|key, inner| (key == "type" && is_type_word(inner)) || holds_schema(inner))
 }
 
 /// A schema or a tool's definition where arguments should be. `is_param` says which keys are really parameters.
-pub(super) fn is_schema_of_arguments(
-    pairs: &[(String, ParsedValue)],
-    is_param: &dyn Fn(&str) -> bool,
-) -> bool {
-    let get = |key: &str| {
-        pairs
-            .iter()
-            .find(|(k, _)| k == key && !is_param(k))
-            .map(|(_, node)| node)
-    };
+pub(super) fn is_schema_of_arguments(pairs: &[Pair], is_param: &dyn Fn(&str) -> bool) -> bool {
+    let get = |key: &str| value_of(pairs, key).filter(|_| !is_param(key));
+    let has_any = |keys: &[&str]| keys.iter().any(|key| get(key).is_some());
     let carries_call = ["arguments", "args", "function"]
         .iter()
         .any(|key| matches!(get(key), Some(ParsedValue::Map(_) | ParsedValue::Text(_))));
     let names_type = get("type").is_some_and(is_type_word);
-    let describes = get("description").is_some()
-        && (get("parameters").is_some() || get("name").is_some() || get("type").is_some());
-    let is_definition = names_type
-        && !(carries_call && get("description").is_none() && get("parameters").is_none());
+    let describes = has_any(&["description"]) && has_any(&["parameters", "name", "type"]);
+    let is_definition = names_type && (!carries_call || has_any(&["description", "parameters"]));
     is_definition
         || describes
         || matches!(get("properties"), Some(ParsedValue::Map(_) | ParsedValue::List(_)))
         || matches!(get("required"), Some(ParsedValue::List(_)))
-        || ["$schema", "$ref", "$defs", "$id", "additionalProperties"]
-            .iter()
-            .any(|key| get(key).is_some())
+        || has_any(&["$schema", "$ref", "$defs", "$id", "additionalProperties"])
         || is_signature(pairs.iter())
         // What stands beside parameters is ignored later, and must not hide that the rest is a signature.
         || is_signature(pairs.iter().filter(|(key, _)| is_param(key)))

@@ -75,7 +75,7 @@ pub use rules::{
 pub use schema::SchemaError;
 pub use shape::{ArgumentShape, ItemCount, NumberRange, ParameterShape, ValueKind};
 pub use thought::without_thoughts;
-pub use unit::{DeclaredUnit, UnitDimension};
+pub use unit::DeclaredUnit;
 
 #[cfg(test)]
 mod properties;

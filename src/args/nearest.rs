@@ -1,6 +1,6 @@
 //! The valid names that come nearest to the one received. For showing, never for choosing.
 
-use super::limits::VALID_MAX;
+use super::{limits::VALID_MAX, name};
 
 /// Longest name that is compared letter by letter; what is longer is a sentence, not a slip.
 const COMPARED_CHARS_MAX: usize = 64;
@@ -8,33 +8,20 @@ const COMPARED_CHARS_MAX: usize = 64;
 /// At most twelve of `candidates`, the nearest to `received` first; those equally near keep their order.
 #[must_use]
 pub fn nearest<'a>(received: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    ranked(received, candidates.into_iter().collect())
-}
-
-fn ranked(received: &str, candidates: Vec<&str>) -> Vec<String> {
-    let received = super::name::fold(
-        &received
-            .chars()
-            .take(COMPARED_CHARS_MAX)
-            .collect::<String>(),
-    );
-    let mut ranked: Vec<_> = candidates
+    let received: String = received.chars().take(COMPARED_CHARS_MAX).collect();
+    let received = name::fold(&received);
+    let ranked = candidates
         .into_iter()
-        .map(|name| (rank(&received, name), name))
-        .collect();
+        .map(|name| (rank(&received, name), name));
+    let mut ranked: Vec<_> = ranked.collect();
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    ranked
-        .into_iter()
-        .take(VALID_MAX)
-        .map(|(_, name)| name.to_owned())
-        .collect()
+    let nearest = ranked.into_iter().take(VALID_MAX);
+    nearest.map(|(_, name)| name.to_owned()).collect()
 }
 
 fn rank(received: &str, name: &str) -> f64 {
-    let name: String = super::name::fold(name)
-        .chars()
-        .take(COMPARED_CHARS_MAX)
-        .collect();
+    let name = name::fold(name);
+    let name: String = name.chars().take(COMPARED_CHARS_MAX).collect();
     let contained = !received.is_empty()
         && !name.is_empty()
         && (name.contains(received) || received.contains(&name));

@@ -4,6 +4,7 @@ use super::{
     limits::DEPTH_MAX,
     shape::{ArgumentShape, ItemCount, NumberRange, ParameterShape, ValueKind},
     unit::DeclaredUnit,
+    value_coercion::plain_text,
 };
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -42,12 +43,7 @@ impl ArgumentShape {
         let Value::Object(object) = schema else {
             return Err(SchemaError::NotAnObject(type_word(schema)));
         };
-        let object = inner_schema(object);
-        let fields = fields(object, "", 0)?;
-        Ok(Self {
-            open: false,
-            ..Self::new(fields)
-        })
+        fields(inner_schema(object), "", 0).map(Self::new)
     }
 }
 
@@ -59,14 +55,12 @@ fn inner_schema(object: &Map<String, Value>) -> &Map<String, Value> {
     if let Some(Value::Object(function)) = object.get("function") {
         return inner_schema(function);
     }
-    let carried = ["inputSchema", "input_schema", "parameters", "schema"]
-        .iter()
-        .find_map(|key| object.get(*key)?.as_object());
-    carried
-        .filter(|inner| {
-            inner.contains_key("properties") || inner.get("type").is_some_and(Value::is_string)
-        })
-        .unwrap_or(object)
+    let mut keys = ["inputSchema", "input_schema", "parameters", "schema"].iter();
+    let carried = keys.find_map(|key| object.get(*key)?.as_object());
+    let is_schema = |inner: &&Map<String, Value>| {
+        inner.contains_key("properties") || inner.get("type").is_some_and(Value::is_string)
+    };
+    carried.filter(is_schema).unwrap_or(object)
 }
 
 const fn type_word(value: &Value) -> &'static str {
@@ -104,34 +98,24 @@ fn param(
     path: &str,
     depth: usize,
 ) -> Result<ParameterShape, SchemaError> {
-    let path = if path.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{path}.{name}")
+    let path = match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
     };
-    let kind = kind(name, schema, &path, depth + 1)?;
-    let optional = schema
-        .get("optional")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    let says_required = schema
-        .get("required")
-        .and_then(Value::as_bool)
-        .unwrap_or(false);
-    let default = schema
-        .get("default")
-        .filter(|value| !value.is_null())
-        .cloned();
-    let empty_is_default = default
-        .as_ref()
-        .map_or_else(|| describes_empty_default(schema), is_empty);
+    let place = SchemaPlace {
+        name,
+        path: &path,
+        depth: depth + 1,
+    };
+    let says = |key: &str| schema.get(key) == Some(&Value::Bool(true));
+    let default = schema.get("default").filter(|value| !value.is_null());
     Ok(ParameterShape {
         aliases: texts(schema.get("x-aliases").or_else(|| schema.get("aliases"))),
-        required: (required.iter().any(|r| r == name) || says_required) && !optional,
-        default: default.or_else(|| schema.get("const").cloned()),
-        empty_is_default,
+        required: (required.iter().any(|r| r == name) || says("required")) && !says("optional"),
+        default: default.or_else(|| schema.get("const")).cloned(),
+        empty_is_default: default.map_or_else(|| describes_empty_default(schema), is_empty),
         nullable: is_nullable(schema),
-        ..ParameterShape::new(name, kind)
+        ..ParameterShape::new(name, place.kind(schema)?)
     })
 }
 
@@ -139,10 +123,9 @@ fn param(
 fn is_nullable(schema: &Value) -> bool {
     let is_null = |word: &Value| word == "null" || word == "none";
     let types = schema.get("type").and_then(Value::as_array);
-    let members = ["anyOf", "oneOf"].iter();
-    let mut members = members
-        .filter_map(|key| schema.get(*key)?.as_array())
-        .flatten();
+    let unions = ["anyOf", "oneOf"].iter();
+    let unions = unions.filter_map(|key| schema.get(*key)?.as_array());
+    let mut members = unions.flatten();
     schema.get("nullable") == Some(&Value::Bool(true))
         || types.is_some_and(|types| types.iter().any(is_null))
         || members.any(|member| member.get("type").is_some_and(is_null))
@@ -159,180 +142,147 @@ fn is_empty(value: &Value) -> bool {
 
 /// A default is often given in words only: "Default is empty array".
 fn describes_empty_default(schema: &Value) -> bool {
-    let words = schema
-        .get("description")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_lowercase();
+    const EMPTY: &str = "empty ";
+    let words = schema.get("description").and_then(Value::as_str);
+    let words = words.unwrap_or_default().to_lowercase();
     let Some((_, after)) = words.split_once("default") else {
         return false;
     };
-    let after =
-        after.trim_start_matches(|c: char| c == 's' || c.is_whitespace() || matches!(c, ':' | '='));
-    let after = ["is ", "to ", "an ", "a ", "is an ", "to an ", "is a "]
-        .iter()
-        .filter_map(|word| after.strip_prefix(word))
-        .min_by_key(|rest| rest.len())
-        .unwrap_or(after);
-    [
-        "empty array",
-        "empty list",
-        "empty object",
-        "empty dict",
-        "[]",
-        "{}",
-    ]
-    .iter()
-    .any(|empty| after.starts_with(empty))
+    let is_mark = |c: char| c.is_whitespace() || matches!(c, 's' | ':' | '=');
+    let after = after.trim_start_matches(is_mark);
+    let fillers = ["is ", "to ", "an ", "a ", "is an ", "to an ", "is a "].iter();
+    let rests = fillers.filter_map(|word| after.strip_prefix(word));
+    let after = rests.min_by_key(|rest| rest.len()).unwrap_or(after);
+    let what = after.strip_prefix(EMPTY).unwrap_or_default();
+    let mut types = ["array", "list", "object", "dict"].iter();
+    types.any(|one| what.starts_with(one)) || after.starts_with("[]") || after.starts_with("{}")
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {
-    let items = value
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    items
-        .iter()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
+    let items = value.and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn kind(name: &str, schema: &Value, path: &str, depth: usize) -> Result<ValueKind, SchemaError> {
-    if depth > DEPTH_MAX {
-        return Err(SchemaError::TooDeep(path.to_owned()));
-    }
-    let Value::Object(object) = schema else {
-        return Ok(ValueKind::Any);
-    };
-    for key in ["anyOf", "oneOf"] {
-        if let Some(Value::Array(members)) = object.get(key) {
-            return union(name, members, path, depth);
-        }
-    }
-    match object.get("type") {
-        Some(Value::Array(types)) => {
-            let kinds: Result<Vec<_>, _> = types
-                .iter()
-                .filter_map(Value::as_str)
-                .map(|word| typed(name, word, object, path, depth))
-                .collect();
-            Ok(one_or_any(kinds?))
-        }
-        Some(Value::String(word)) => typed(name, word, object, path, depth),
-        _ => untyped(name, object, path, depth),
-    }
-}
-
-/// `oneOf` with constants is an enumeration with titles; any other union is tried in order.
-fn union(
-    name: &str,
-    members: &[Value],
-    path: &str,
+/// Place of a part of a schema.
+#[derive(Clone, Copy)]
+struct SchemaPlace<'a> {
+    /// Name of the parameter.
+    name: &'a str,
+    path: &'a str,
     depth: usize,
-) -> Result<ValueKind, SchemaError> {
-    let constants: Vec<_> = members
-        .iter()
-        .filter_map(|member| member.get("const"))
-        .cloned()
-        .collect();
-    if constants.len() == members.len() && !constants.is_empty() {
-        let titled = members.iter().filter_map(|member| {
-            Some((
-                member.get("title")?.as_str()?.to_owned(),
-                member.get("const")?.clone(),
-            ))
-        });
-        return Ok(ValueKind::Choice {
-            synonyms: titled.collect(),
-            values: constants,
-        });
-    }
-    let kinds: Result<Vec<_>, _> = members
-        .iter()
-        .map(|member| kind(name, member, path, depth + 1))
-        .collect();
-    Ok(one_or_any(kinds?))
 }
 
-fn one_or_any(mut kinds: Vec<ValueKind>) -> ValueKind {
+impl SchemaPlace<'_> {
+    fn kind(self, schema: &Value) -> Result<ValueKind, SchemaError> {
+        if self.depth > DEPTH_MAX {
+            return Err(SchemaError::TooDeep(self.path.to_owned()));
+        }
+        let Value::Object(object) = schema else {
+            return Ok(ValueKind::Any);
+        };
+        let mut unions = ["anyOf", "oneOf"].iter();
+        if let Some(members) = unions.find_map(|key| object.get(*key)?.as_array()) {
+            return self.union(members);
+        }
+        match object.get("type") {
+            Some(Value::Array(types)) => {
+                let types = types.iter().filter_map(Value::as_str);
+                one_or_any(types.map(|word| self.typed(word, object)))
+            }
+            Some(Value::String(word)) => self.typed(word, object),
+            _ if is_choice(object) => Ok(choice(object)),
+            _ if object.contains_key("properties") => self.typed("object", object),
+            _ if object.contains_key("items") => self.typed("array", object),
+            _ => Ok(ValueKind::Any),
+        }
+    }
+
+    /// `oneOf` with constants is an enumeration with titles; any other union is tried in order.
+    fn union(self, members: &[Value]) -> Result<ValueKind, SchemaError> {
+        let constants = members.iter().filter_map(|member| member.get("const"));
+        let values: Vec<Value> = constants.cloned().collect();
+        if values.len() == members.len() && !values.is_empty() {
+            let title = |member: &Value| Some(member.get("title")?.as_str()?.to_owned());
+            let titled = members.iter().zip(&values);
+            let titled = titled.filter_map(|(member, value)| Some((title(member)?, value.clone())));
+            return Ok(ValueKind::Choice {
+                synonyms: titled.collect(),
+                values,
+            });
+        }
+        let depth = self.depth + 1;
+        let members = members.iter();
+        one_or_any(members.map(|member| Self { depth, ..self }.kind(member)))
+    }
+
+    fn typed(self, word: &str, object: &Map<String, Value>) -> Result<ValueKind, SchemaError> {
+        let lower = word.to_ascii_lowercase();
+        let is_list = matches!(lower.as_str(), "array" | "list" | "tuple" | "set");
+        if is_choice(object) && !is_list && lower != "null" {
+            return Ok(choice(object));
+        }
+        let (range, unit) = (range(object), unit(self.name, object));
+        Ok(match lower.as_str() {
+            "string" | "str" | "text" | "char" => ValueKind::Text,
+            "integer" | "int" | "long" => ValueKind::Integer { range, unit },
+            "number" | "float" | "double" => ValueKind::Number { range, unit },
+            "boolean" | "bool" => ValueKind::Bool,
+            "null" | "none" => ValueKind::Nothing,
+            "object" | "dict" | "map" | "hashmap" => {
+                let fields = fields(object, self.path, self.depth)?;
+                let allows_others = object.get("additionalProperties") != Some(&Value::Bool(false));
+                let open = allows_others || fields.is_empty();
+                ValueKind::Object { fields, open }
+            }
+            "any" => ValueKind::Any,
+            _ if is_list => ValueKind::List {
+                item: Box::new(self.items(object)?),
+                count: count(object),
+            },
+            _ => {
+                let (name, path) = (word.to_owned(), self.path.to_owned());
+                return Err(SchemaError::UnknownType { name, path });
+            }
+        })
+    }
+
+    /// The kind of a list's items; an `enum` beside `items` is meant for each item.
+    fn items(self, object: &Map<String, Value>) -> Result<ValueKind, SchemaError> {
+        let listed = object.get("enum").and_then(Value::as_array);
+        if listed.is_some_and(|values| !values.iter().any(Value::is_array)) {
+            return Ok(choice(object));
+        }
+        match object.get("items") {
+            Some(schema @ Value::Object(_)) => {
+                let (path, depth) = (&format!("{}[]", self.path), self.depth + 1);
+                SchemaPlace {
+                    path,
+                    depth,
+                    ..self
+                }
+                .kind(schema)
+            }
+            _ => Ok(ValueKind::Any),
+        }
+    }
+}
+
+/// The only kind, or each of several but null.
+fn one_or_any(
+    kinds: impl Iterator<Item = Result<ValueKind, SchemaError>>,
+) -> Result<ValueKind, SchemaError> {
+    let mut kinds = kinds.collect::<Result<Vec<_>, _>>()?;
     if kinds.len() > 1 {
         kinds.retain(|kind| *kind != ValueKind::Nothing);
     }
-    match kinds.len() {
-        0 => ValueKind::Any,
-        1 => kinds.pop().unwrap_or(ValueKind::Any),
+    Ok(match kinds.len() {
+        0 | 1 => kinds.pop().unwrap_or(ValueKind::Any),
         _ => ValueKind::AnyOf(kinds),
-    }
-}
-
-fn untyped(
-    name: &str,
-    object: &Map<String, Value>,
-    path: &str,
-    depth: usize,
-) -> Result<ValueKind, SchemaError> {
-    if object.contains_key("enum") || object.contains_key("const") {
-        return Ok(choice(object));
-    }
-    if object.contains_key("properties") {
-        return typed(name, "object", object, path, depth);
-    }
-    if object.contains_key("items") {
-        typed(name, "array", object, path, depth)
-    } else {
-        Ok(ValueKind::Any)
-    }
-}
-
-fn typed(
-    name: &str,
-    word: &str,
-    object: &Map<String, Value>,
-    path: &str,
-    depth: usize,
-) -> Result<ValueKind, SchemaError> {
-    let lower = word.to_ascii_lowercase();
-    let is_list = matches!(lower.as_str(), "array" | "list" | "tuple" | "set");
-    if !is_list && (object.contains_key("enum") || object.contains_key("const")) && lower != "null"
-    {
-        return Ok(choice(object));
-    }
-    Ok(match lower.as_str() {
-        "string" | "str" | "text" | "char" => ValueKind::Text,
-        "integer" | "int" | "long" => ValueKind::Integer {
-            range: range(object),
-            unit: unit(name, object),
-        },
-        "number" | "float" | "double" => ValueKind::Number {
-            range: range(object),
-            unit: unit(name, object),
-        },
-        "boolean" | "bool" => ValueKind::Bool,
-        "null" | "none" => ValueKind::Nothing,
-        "object" | "dict" | "map" | "hashmap" => nested(object, path, depth)?,
-        "any" => ValueKind::Any,
-        _ if is_list => ValueKind::List {
-            item: Box::new(items(name, object, path, depth)?),
-            count: count(object),
-        },
-        _ => {
-            return Err(SchemaError::UnknownType {
-                name: word.to_owned(),
-                path: path.to_owned(),
-            });
-        }
     })
 }
 
-fn nested(object: &Map<String, Value>, path: &str, depth: usize) -> Result<ValueKind, SchemaError> {
-    let fields = fields(object, path, depth)?;
-    let closed =
-        object.get("additionalProperties") == Some(&Value::Bool(false)) && !fields.is_empty();
-    Ok(ValueKind::Object {
-        fields,
-        open: !closed,
-    })
+fn is_choice(object: &Map<String, Value>) -> bool {
+    object.contains_key("enum") || object.contains_key("const")
 }
 
 /// Returns the bounds on a list's length.
@@ -344,41 +294,15 @@ fn count(object: &Map<String, Value>) -> ItemCount {
     }
 }
 
-/// The kind of a list's items; an `enum` beside `items` is meant for each item.
-fn items(
-    name: &str,
-    object: &Map<String, Value>,
-    path: &str,
-    depth: usize,
-) -> Result<ValueKind, SchemaError> {
-    let own_enum = object
-        .get("enum")
-        .and_then(Value::as_array)
-        .is_some_and(|values| values.iter().all(|value| !value.is_array()));
-    if own_enum {
-        return Ok(choice(object));
-    }
-    match object.get("items") {
-        Some(schema @ Value::Object(_)) => kind(name, schema, &format!("{path}[]"), depth + 1),
-        _ => Ok(ValueKind::Any),
-    }
-}
-
 /// Returns the listed values and the default, which counts as a value, with any synonyms that the schema declares.
 fn choice(object: &Map<String, Value>) -> ValueKind {
-    let mut values = object
-        .get("enum")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
+    let listed = object.get("enum").and_then(Value::as_array);
+    let mut values = listed.cloned().unwrap_or_default();
     values.extend(object.get("const").cloned());
     let synonyms = synonyms(object, &values);
-    let default = object
-        .get("default")
-        .filter(|value| !value.is_null() && !value.is_array());
-    if let Some(default) = default.filter(|default| !values.contains(default)) {
-        values.push(default.clone());
-    }
+    let is_new = |value: &&Value| !value.is_null() && !value.is_array() && !values.contains(value);
+    let default = object.get("default").filter(is_new).cloned();
+    values.extend(default);
     ValueKind::Choice { values, synonyms }
 }
 
@@ -403,46 +327,25 @@ fn synonyms(object: &Map<String, Value>, values: &[Value]) -> Vec<(String, Value
         "enumNames",
         "x-enum-names",
     ];
-    let maps = MAPS
-        .iter()
-        .filter_map(|key| object.get(*key)?.as_object())
-        .flatten();
-    let mut found: Vec<(String, Value)> = maps
-        .flat_map(|(key, value)| synonym_pairs(key, value, values))
-        .collect();
-    for names in LISTS.iter().filter_map(|key| object.get(*key)?.as_array()) {
-        found.extend(
-            names
-                .iter()
-                .zip(values)
-                .filter_map(|(name, value)| Some((name.as_str()?.to_owned(), value.clone()))),
-        );
-    }
-    found
+    let maps = MAPS.iter().filter_map(|key| object.get(*key)?.as_object());
+    let mapped = maps.flatten();
+    let mapped = mapped.flat_map(|(key, value)| synonym_pairs(key, value, values));
+    let lists = LISTS.iter().filter_map(|key| object.get(*key)?.as_array());
+    let named = lists.flat_map(|names| names.iter().zip(values));
+    let named = named.filter_map(|(name, value)| Some((name.as_str()?.to_owned(), value.clone())));
+    mapped.chain(named).collect()
 }
 
 fn synonym_pairs(key: &str, value: &Value, values: &[Value]) -> Vec<(String, Value)> {
-    let is_key = |candidate: &Value| {
-        candidate
-            .as_str()
-            .map_or_else(|| candidate.to_string(), str::to_owned)
-            == key
-    };
-    if let Some(known) = values.iter().find(|candidate| is_key(candidate)) {
+    if let Some(known) = values.iter().find(|known| plain_text(known) == key) {
         let words = value
             .as_array()
-            .map_or_else(|| vec![value.clone()], Clone::clone);
-        return words
-            .iter()
-            .filter_map(Value::as_str)
-            .map(|word| (word.to_owned(), known.clone()))
-            .collect();
+            .map_or(std::slice::from_ref(value), Vec::as_slice);
+        let words = words.iter().filter_map(Value::as_str);
+        return words.map(|word| (word.to_owned(), known.clone())).collect();
     }
-    values
-        .iter()
-        .filter(|known| *known == value)
-        .map(|known| (key.to_owned(), known.clone()))
-        .collect()
+    let same = values.iter().filter(|known| *known == value);
+    same.map(|known| (key.to_owned(), known.clone())).collect()
 }
 
 fn range(object: &Map<String, Value>) -> NumberRange {
@@ -472,14 +375,12 @@ fn unit(name: &str, object: &Map<String, Value>) -> Option<DeclaredUnit> {
         ("_s", "s"),
         ("_hz", "hz"),
     ];
-    let declared = ["unit", "x-unit", "units"]
-        .iter()
-        .find_map(|key| DeclaredUnit::named(object.get(*key)?.as_str()?));
+    let mut keys = ["unit", "x-unit", "units"].iter();
+    let declared = keys.find_map(|key| DeclaredUnit::named(object.get(*key)?.as_str()?));
+    let mut suffixes = SUFFIXES.iter();
     declared.or_else(|| {
-        SUFFIXES
-            .iter()
-            .find(|(suffix, _)| name.ends_with(suffix))
-            .and_then(|(_, unit)| DeclaredUnit::named(unit))
+        let (_, unit) = suffixes.find(|(suffix, _)| name.ends_with(suffix))?;
+        DeclaredUnit::named(unit)
     })
 }
 

@@ -14,10 +14,10 @@ const LAYERS_MAX: usize = 8;
 /// Longest special token, as in `<|tool_call_start|>`.
 const TOKEN_BYTES_MAX: usize = 48;
 
-/// Text without the wrapper that surrounded it.
+/// Text without what surrounded it.
 #[derive(Debug, PartialEq)]
-pub(super) struct StrippedText<'a> {
-    pub(super) text: Cow<'a, str>,
+pub(super) struct StrippedText<T> {
+    pub(super) text: T,
     pub(super) form: FormRepair,
     /// The tool that a label named.
     pub(super) tool: Option<String>,
@@ -26,44 +26,36 @@ pub(super) struct StrippedText<'a> {
 }
 
 /// The text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
-pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<'_>>, TextFlaw> {
-    let mut rest = text;
-    let mut form = FormRepair::Prose;
-    let mut tool = None;
-    let mut skipped = FormRepairs::default();
+pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, str>>>, TextFlaw> {
+    let layers = [
+        channels, reasoning, marker, react, assignment, printed, pythonic,
+    ];
+    let mut rest = WrapperLayer::new(text, FormRepair::Prose);
     for _ in 0..LAYERS_MAX {
-        let layer = [
-            channels, reasoning, marker, react, assignment, printed, pythonic,
-        ]
-        .iter()
-        .find_map(|layer| layer(rest));
-        let Some(layer) = layer else { break };
-        rest = layer.text.trim();
-        form = layer.form;
-        tool = tool.or(layer.tool);
-        skipped.extend(&layer.skipped);
-        if rest.is_empty() {
+        let Some(layer) = layers.iter().find_map(|layer| layer(rest.text)) else {
+            break;
+        };
+        rest.text = layer.text.trim();
+        rest.form = layer.form;
+        rest.tool = rest.tool.or(layer.tool);
+        rest.skipped.extend(&layer.skipped);
+        if rest.text.is_empty() {
             return Err(TextFlaw::Cut);
         }
     }
-    let plain = with_plain_quotes(rest);
-    if plain.is_none() && rest.len() == text.len() {
+    let plain = with_plain_quotes(rest.text);
+    if plain.is_none() && rest.text.len() == text.len() {
         return Ok(None);
     }
     Ok(Some(StrippedText {
-        text: plain.map_or(Cow::Borrowed(rest), Cow::Owned),
-        form,
-        tool,
-        skipped,
+        text: plain.map_or(Cow::Borrowed(rest.text), Cow::Owned),
+        form: rest.form,
+        tool: rest.tool,
+        skipped: rest.skipped,
     }))
 }
 
-struct WrapperLayer<'a> {
-    text: &'a str,
-    form: FormRepair,
-    tool: Option<String>,
-    skipped: FormRepairs,
-}
+type WrapperLayer<'a> = StrippedText<&'a str>;
 
 impl<'a> WrapperLayer<'a> {
     fn new(text: &'a str, form: FormRepair) -> Self {
@@ -114,6 +106,9 @@ fn channels(text: &str) -> Option<WrapperLayer<'_>> {
     })
 }
 
+/// Marks around special tokens.
+const MARKS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
+
 /// `<|python_tag|>`, `[TOOL_CALLS]`, `</s>` and their like at either end.
 fn marker(text: &str) -> Option<WrapperLayer<'_>> {
     const BEFORE: [&str; 9] = [
@@ -138,19 +133,23 @@ fn marker(text: &str) -> Option<WrapperLayer<'_>> {
         "<|tool_call>",
         "</s>",
     ];
-    let functools = || {
-        text.strip_prefix("functools")
-            .filter(|rest| rest.starts_with('['))
-    };
-    let known = BEFORE
-        .iter()
-        .find_map(|mark| text.strip_prefix(mark))
+    let functools = text.strip_prefix("functools");
+    let before = BEFORE.iter().find_map(|mark| text.strip_prefix(mark));
+    let known = before
         .or_else(|| AFTER.iter().find_map(|mark| text.strip_suffix(mark)))
-        .or_else(functools);
+        .or_else(|| functools.filter(|rest| rest.starts_with('[')));
     if let Some(rest) = known {
         return Some(WrapperLayer::new(rest, FormRepair::Tag));
     }
-    let (token, rest) = token_before(text).or_else(|| token_after(text))?;
+    let before = |(open, close)| text.strip_prefix(open)?.split_once(close);
+    let after = |(open, close)| {
+        let (rest, token) = text.strip_suffix(close)?.rsplit_once(open)?;
+        Some((token, rest))
+    };
+    // A token alone is a stand-in, and what is left of a text when everything is peeled is a cut.
+    let is_token = |(token, rest): &(&str, &str)| is_token(token) && !rest.trim().is_empty();
+    let mut all = MARKS.map(before).into_iter().chain(MARKS.map(after));
+    let (token, rest) = all.find_map(|found| found.filter(is_token))?;
     let layer = WrapperLayer::new(rest, FormRepair::Tag);
     Some(layer.skipping(&format!("<|{token}|>"), SkippedPlace::Around))
 }
@@ -161,46 +160,25 @@ fn is_token(inner: &str) -> bool {
     !inner.is_empty() && inner.len() <= TOKEN_BYTES_MAX && inner.chars().all(allowed)
 }
 
-fn token_before(text: &str) -> Option<(&str, &str)> {
-    [("<|", "|>"), ("<｜", "｜>")]
-        .iter()
-        .find_map(|(open, close)| {
-            let (inner, rest) = text.strip_prefix(open)?.split_once(close)?;
-            // A token alone is a stand-in, and what is left of a text when everything is peeled is a cut.
-            (is_token(inner) && !rest.trim().is_empty()).then_some((inner, rest))
-        })
-}
-
-fn token_after(text: &str) -> Option<(&str, &str)> {
-    [("<|", "|>"), ("<｜", "｜>")]
-        .iter()
-        .find_map(|(open, close)| {
-            let (rest, inner) = text.strip_suffix(close)?.rsplit_once(open)?;
-            (is_token(inner) && !rest.trim().is_empty()).then_some((inner, rest))
-        })
-}
-
 /// `Action: stroke`, `Action Input: {…}`, `Observation:`: what stands before the input is thought, what stands after it is not said by the caller.
 fn react(text: &str) -> Option<WrapperLayer<'_>> {
     const LABEL: &str = "Action Input:";
-    let at = text.find(LABEL)?;
-    let starts_line = at == 0 || text.get(..at)?.trim_end_matches([' ', '*']).ends_with('\n');
-    let rest = text.get(at + LABEL.len()..)?;
-    if !starts_line || rest.contains(LABEL) {
+    let (before, rest) = text.split_once(LABEL)?;
+    let starts_line = before.is_empty() || before.trim_end_matches([' ', '*']).ends_with('\n');
+    let said = without_thought(before);
+    if !starts_line || rest.contains(LABEL) || before.contains("```") || said.contains('{') {
         return None;
     }
     let (rest, observed) = rest.split_once("\nObservation:").unwrap_or((rest, ""));
-    let before = text.get(..at)?;
-    let tool = before.lines().rev().find_map(|line| {
-        let name = line.trim().strip_prefix("Action:")?.trim();
-        (!name.is_empty()).then(|| name.to_owned())
-    });
-    let said = without_thought(before);
-    let is_code = |part: &str| part.contains("```");
-    let layer = WrapperLayer::new(rest.trim_start_matches('*'), FormRepair::Prose);
+    let names = before.lines().rev();
+    let names = names.filter_map(|line| Some(line.trim().strip_prefix("Action:")?.trim()));
+    let mut names = names.filter(|name| !name.is_empty());
+    let layer = WrapperLayer {
+        tool: names.next().map(str::to_owned),
+        ..WrapperLayer::new(rest.trim_start_matches('*'), FormRepair::Prose)
+    };
     let layer = layer.skipping(&said, SkippedPlace::Around);
-    let layer = layer.skipping(observed, SkippedPlace::Around);
-    (!is_code(before) && !said.contains('{')).then_some(WrapperLayer { tool, ..layer })
+    Some(layer.skipping(observed, SkippedPlace::Around))
 }
 
 /// The lines before the input without the thought, which ends where the action is named, and without the action's name.
@@ -237,62 +215,59 @@ fn assignment(text: &str) -> Option<WrapperLayer<'_>> {
                 .and_then(|(target, _)| rest.get(target.len() + 1..))?,
         };
         let written = text.get(..text.len() - value.len()).unwrap_or_default();
-        return Some(
-            WrapperLayer::new(value, FormRepair::Prose).skipping(written, SkippedPlace::Remark),
-        );
+        let layer = WrapperLayer::new(value, FormRepair::Prose);
+        return Some(layer.skipping(written, SkippedPlace::Remark));
     }
     let (target, rest) = text.split_once('=')?;
-    let is_identifier = |part: &str| {
-        !part.is_empty()
-            && part
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '.')
-    };
     let rest = rest.trim_start();
     let rest = rest.strip_prefix("await ").unwrap_or(rest);
-    let called = rest.get(..rest.find('(')?)?;
-    (is_identifier(target.trim()) && is_identifier(called) && rest.ends_with([')', ';']))
-        .then(|| WrapperLayer::new(rest, FormRepair::Prose).skipping(target, SkippedPlace::Remark))
+    let is_call = is_identifier(target.trim()) && calls(rest) && rest.ends_with([')', ';']);
+    let layer = WrapperLayer::new(rest, FormRepair::Prose);
+    is_call.then(|| layer.skipping(target, SkippedPlace::Remark))
+}
+
+fn is_identifier(text: &str) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
+    !text.is_empty() && text.chars().all(is_inside)
+}
+
+/// Returns whether a text begins as a call.
+fn calls(text: &str) -> bool {
+    let called = text.split_once('(');
+    called.is_some_and(|(name, _)| is_identifier(name))
 }
 
 /// `print(stroke(…))`.
 fn printed(text: &str) -> Option<WrapperLayer<'_>> {
-    let inner = text
-        .strip_prefix("print(")
-        .or_else(|| text.strip_prefix("console.log("))?;
+    let mut printers = ["print(", "console.log("].iter();
+    let inner = printers.find_map(|printer| text.strip_prefix(printer))?;
     let inner = inner.trim_end_matches(';').trim_end().strip_suffix(')')?;
-    let called = inner.get(..inner.find('(')?)?;
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    (!called.is_empty() && called.chars().all(is_name))
-        .then(|| WrapperLayer::new(inner, FormRepair::Call))
+    calls(inner).then(|| WrapperLayer::new(inner, FormRepair::Call))
 }
 
 /// `[stroke(scene="koi")]`: a list of calls with one call in it.
 fn pythonic(text: &str) -> Option<WrapperLayer<'_>> {
     let inner = text.strip_prefix('[')?.strip_suffix(']')?.trim();
-    let called = inner.get(..inner.find('(')?)?;
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.');
-    let is_call = !called.is_empty() && called.chars().all(is_name) && inner.ends_with(')');
-    is_call.then(|| WrapperLayer::new(inner, FormRepair::Call))
+    (calls(inner) && inner.ends_with(')')).then(|| WrapperLayer::new(inner, FormRepair::Call))
 }
 
 /// Tokens that some models write for a quote; `call:stroke{…}` then is a call. Where a value begins with a plain quote, or with none,
 /// such a token is part of the value.
 fn with_plain_quotes(text: &str) -> Option<String> {
     const QUOTES: [&str; 2] = ["<escape>", "<|\"|>"];
-    let (before, token) = QUOTES
-        .iter()
-        .find_map(|token| Some((text.split_once(token)?.0, token)))?;
+    let mut quotes = QUOTES.iter();
+    let (before, token) = quotes.find_map(|token| Some((text.split_once(token)?.0, token)))?;
     let begins_value = before.trim_end().ends_with([':', '=', '{', '[', '(', ',']);
     if !begins_value || before.contains(super::quote::is_quote) {
         return None;
     }
     let plain = text.replace(token, "\"");
-    let called = plain
-        .strip_prefix("call:")
-        .filter(|call| call.ends_with('}'));
-    let call = called.and_then(|call| call.split_once('{'));
-    Some(call.map_or(plain.clone(), |(tool, rest)| format!("{tool}({{{rest})")))
+    let called = plain.strip_prefix("call:");
+    let called = called.filter(|call| call.ends_with('}'));
+    match called.and_then(|call| call.split_once('{')) {
+        Some((tool, rest)) => Some(format!("{tool}({{{rest})")),
+        None => Some(plain),
+    }
 }
 
 #[cfg(test)]

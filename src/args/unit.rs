@@ -1,20 +1,21 @@
 //! Units of a parameter: which suffixes belong to its dimension, and exact conversion.
 
 use super::numeral::{self, ParsedNumeral};
+use UnitDimension::{Angle, Length, Rate, Speed, Time};
 use serde_json::Number;
 
-/// Dimension that a quantity measures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum UnitDimension {
-    /// Metres and their kin.
+/// Dimension that a quantity measures, with its base unit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum UnitDimension {
+    /// Metres.
     Length,
-    /// Radians, degrees, turns.
+    /// Radians.
     Angle,
-    /// Seconds and their kin.
+    /// Seconds.
     Time,
-    /// Metres per second and their kin.
+    /// Metres per second.
     Speed,
-    /// Hertz and their kin.
+    /// Hertz.
     Rate,
 }
 
@@ -22,19 +23,14 @@ pub enum UnitDimension {
 #[derive(Debug, PartialEq)]
 struct UnitRow {
     dimension: UnitDimension,
-    /// First the symbol, which is also how the unit is shown; then other spellings. Folded to lower case.
-    names: &'static [&'static str],
+    /// First the symbol, which is also how the unit is shown; then other spellings. Folded to lower case, with `|` between them.
+    names: &'static str,
     num: i128,
     den: i128,
     is_circular: bool,
 }
 
-const fn row(
-    dimension: UnitDimension,
-    names: &'static [&'static str],
-    num: i128,
-    den: i128,
-) -> UnitRow {
+const fn row(dimension: UnitDimension, names: &'static str, num: i128, den: i128) -> UnitRow {
     UnitRow {
         dimension,
         names,
@@ -44,153 +40,73 @@ const fn row(
     }
 }
 
-const fn circular(names: &'static [&'static str], num: i128, den: i128) -> UnitRow {
+const fn circular(names: &'static str, num: i128, den: i128) -> UnitRow {
     UnitRow {
-        dimension: UnitDimension::Angle,
-        names,
-        num,
-        den,
         is_circular: true,
+        ..row(UnitDimension::Angle, names, num, den)
     }
 }
 
-/// Base units: metre, radian, second, metre per second, hertz.
+impl UnitRow {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.names.split('|')
+    }
+}
+
 const TABLE: [UnitRow; 28] = [
     row(
-        UnitDimension::Length,
-        &[
-            "um",
-            "µm",
-            "μm",
-            "micron",
-            "microns",
-            "micrometer",
-            "micrometers",
-            "micrometre",
-            "micrometres",
-        ],
+        Length,
+        "um|µm|μm|micron|microns|micrometer|micrometers|micrometre|micrometres",
         1,
         1_000_000,
     ),
     row(
-        UnitDimension::Length,
-        &[
-            "mm",
-            "millimeter",
-            "millimeters",
-            "millimetre",
-            "millimetres",
-        ],
+        Length,
+        "mm|millimeter|millimeters|millimetre|millimetres",
         1,
         1_000,
     ),
     row(
-        UnitDimension::Length,
-        &[
-            "cm",
-            "centimeter",
-            "centimeters",
-            "centimetre",
-            "centimetres",
-        ],
+        Length,
+        "cm|centimeter|centimeters|centimetre|centimetres",
         1,
         100,
     ),
     row(
-        UnitDimension::Length,
-        &["dm", "decimeter", "decimeters", "decimetre", "decimetres"],
+        Length,
+        "dm|decimeter|decimeters|decimetre|decimetres",
         1,
         10,
     ),
+    row(Length, "m|meter|meters|metre|metres", 1, 1),
+    row(Length, "in|inch|inches|\"|″", 254, 10_000),
+    row(Length, "ft|foot|feet", 3_048, 10_000),
+    row(Angle, "rad|radian|radians", 1, 1),
+    row(Angle, "mrad|milliradian|milliradians", 1, 1_000),
+    circular("deg|°|degree|degrees|º", 1, 180),
+    circular("turn|turns|rev|revolution|revolutions", 2, 1),
+    row(Time, "us|µs|μs|microsecond|microseconds", 1, 1_000_000),
+    row(Time, "ms|msec|millisecond|milliseconds", 1, 1_000),
+    row(Time, "s|sec|secs|second|seconds", 1, 1),
+    row(Time, "min|mins|minute|minutes", 60, 1),
+    row(Time, "h|hr|hrs|hour|hours", 3_600, 1),
+    row(Speed, "m/s|mps|m_s", 1, 1),
+    row(Speed, "cm/s|cm_s", 1, 100),
+    row(Speed, "mm/s|mmps|mm_s", 1, 1_000),
+    row(Speed, "m/min|m_min", 1, 60),
+    row(Speed, "cm/min|cm_min", 1, 6_000),
+    row(Speed, "mm/min|mm_min", 1, 60_000),
+    row(Speed, "in/s|ips|in_s", 254, 10_000),
+    row(Speed, "in/min|ipm|in_min", 254, 600_000),
     row(
-        UnitDimension::Length,
-        &["m", "meter", "meters", "metre", "metres"],
+        Rate,
+        "hz|fps|hertz|/s|1/s|per second|frames per second|frames/s|times per second",
         1,
         1,
     ),
-    row(
-        UnitDimension::Length,
-        &["in", "inch", "inches", "\"", "″"],
-        254,
-        10_000,
-    ),
-    row(
-        UnitDimension::Length,
-        &["ft", "foot", "feet"],
-        3_048,
-        10_000,
-    ),
-    row(UnitDimension::Angle, &["rad", "radian", "radians"], 1, 1),
-    row(
-        UnitDimension::Angle,
-        &["mrad", "milliradian", "milliradians"],
-        1,
-        1_000,
-    ),
-    circular(&["deg", "°", "degree", "degrees", "º"], 1, 180),
-    circular(&["turn", "turns", "rev", "revolution", "revolutions"], 2, 1),
-    row(
-        UnitDimension::Time,
-        &["us", "µs", "μs", "microsecond", "microseconds"],
-        1,
-        1_000_000,
-    ),
-    row(
-        UnitDimension::Time,
-        &["ms", "msec", "millisecond", "milliseconds"],
-        1,
-        1_000,
-    ),
-    row(
-        UnitDimension::Time,
-        &["s", "sec", "secs", "second", "seconds"],
-        1,
-        1,
-    ),
-    row(
-        UnitDimension::Time,
-        &["min", "mins", "minute", "minutes"],
-        60,
-        1,
-    ),
-    row(
-        UnitDimension::Time,
-        &["h", "hr", "hrs", "hour", "hours"],
-        3_600,
-        1,
-    ),
-    row(UnitDimension::Speed, &["m/s", "mps", "m_s"], 1, 1),
-    row(UnitDimension::Speed, &["cm/s", "cm_s"], 1, 100),
-    row(UnitDimension::Speed, &["mm/s", "mmps", "mm_s"], 1, 1_000),
-    row(UnitDimension::Speed, &["m/min", "m_min"], 1, 60),
-    row(UnitDimension::Speed, &["cm/min", "cm_min"], 1, 6_000),
-    row(UnitDimension::Speed, &["mm/min", "mm_min"], 1, 60_000),
-    row(UnitDimension::Speed, &["in/s", "ips", "in_s"], 254, 10_000),
-    row(
-        UnitDimension::Speed,
-        &["in/min", "ipm", "in_min"],
-        254,
-        600_000,
-    ),
-    row(
-        UnitDimension::Rate,
-        &[
-            "hz",
-            "fps",
-            "hertz",
-            "/s",
-            "1/s",
-            "per second",
-            "frames per second",
-            "frames/s",
-            "times per second",
-        ],
-        1,
-        1,
-    ),
-    row(UnitDimension::Rate, &["khz", "kilohertz"], 1_000, 1),
-    row(UnitDimension::Rate, &["millihertz"], 1, 1_000),
-    row(UnitDimension::Rate, &["/min", "per minute", "bpm"], 1, 60),
+    row(Rate, "khz|kilohertz", 1_000, 1),
+    row(Rate, "millihertz", 1, 1_000),
+    row(Rate, "/min|per minute|bpm", 1, 60),
 ];
 
 /// A declared unit, such as the millimetre.
@@ -212,22 +128,15 @@ impl DeclaredUnit {
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let name = fold(name);
-        TABLE
-            .iter()
-            .find(|row| row.names.contains(&name.as_str()))
-            .map(Self)
-    }
-
-    /// Returns its dimension.
-    #[must_use]
-    pub fn dimension(self) -> UnitDimension {
-        self.0.dimension
+        let mut rows = TABLE.iter();
+        let found = rows.find(|row| row.names().any(|known| known == name));
+        found.map(Self)
     }
 
     /// Returns the unit's symbol, such as `mm`.
     #[must_use]
     pub fn symbol(self) -> &'static str {
-        self.0.names.first().copied().unwrap_or_default()
+        self.0.names().next().unwrap_or_default()
     }
 
     /// The value of `numeral` in `from`, expressed in this unit: exact, or the nearest double. `None` across dimensions or overflow.
@@ -253,13 +162,11 @@ impl DeclaredUnit {
     }
 
     fn base_ratio(self) -> f64 {
-        let circle = if self.0.is_circular {
-            std::f64::consts::PI
-        } else {
-            1.0
-        };
         let ratio = self.0.num as f64 / self.0.den as f64;
-        ratio * circle
+        match self.0.is_circular {
+            true => ratio * std::f64::consts::PI,
+            false => ratio,
+        }
     }
 
     /// Units of the same dimension, this one excepted.
@@ -278,14 +185,7 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<ParsedNumeral> {
     let (num, mut den) = (num / divisor, den / divisor);
     let (mut digits, mut power) = (num, exponent);
     // A denominator of twos and fives only is a decimal, and a decimal is rounded once, when it is parsed.
-    while den % 2 == 0 || den % 5 == 0 {
-        let factor = if den % 10 == 0 {
-            10
-        } else if den % 5 == 0 {
-            5
-        } else {
-            2
-        };
+    while let Some(factor) = [10, 5, 2].into_iter().find(|factor| den % factor == 0) {
         den /= factor;
         digits = digits.checked_mul(10 / factor)?;
         power -= 1;
@@ -300,8 +200,7 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<ParsedNumeral> {
             .filter(|whole| numeral::whole(*whole).is_some());
         return Some(whole.map_or(ParsedNumeral::Decimal(decimal), ParsedNumeral::Whole));
     }
-    let value = decimal.value() / den as f64;
-    real(value)
+    real(decimal.value() / den as f64)
 }
 
 /// A double as the decimal that it prints as; `None` where it is not finite.
@@ -342,16 +241,9 @@ fn fold(name: &str) -> String {
 pub(super) fn quantity(text: &str) -> Option<WrittenQuantity<'_>> {
     let text = text.trim();
     let word = text.split_whitespace().next()?;
-    let length = word
-        .char_indices()
-        .nth(NUMERAL_CHARS_MAX)
-        .map_or(word.len(), |(at, _)| at);
-    let ends = word
-        .char_indices()
-        .map(|(at, _)| at)
-        .chain([word.len()])
-        .rev();
-    ends.skip_while(|end| *end > length).find_map(|end| {
+    let ends = word.char_indices().map(|(at, _)| at).chain([word.len()]);
+    let ends: Vec<usize> = ends.take(NUMERAL_CHARS_MAX + 1).collect();
+    ends.into_iter().rev().find_map(|end| {
         let (head, suffix) = (text.get(..end)?, text.get(end..)?.trim());
         let numeral = numeral::parse(head)?;
         Some(WrittenQuantity { numeral, suffix })
@@ -417,7 +309,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let mut all: Vec<_> = TABLE.iter().flat_map(|row| row.names).collect();
+        let mut all: Vec<_> = TABLE.iter().flat_map(UnitRow::names).collect();
         all.sort();
         let before = all.len();
         all.dedup();

@@ -41,10 +41,10 @@ impl CallReader<'_> {
             // Judged with the other arguments.
             ParsedValue::Null => {}
             ParsedValue::Text(text) => match flaw(text, &param.name, bytes_max) {
-                None => drop(
-                    self.given
-                        .insert(param.name.clone(), Value::from(text.as_str())),
-                ),
+                None => {
+                    let value = Value::from(text.as_str());
+                    self.given.insert(param.name.clone(), value);
+                }
                 Some((code, why)) => self.trouble(unusable(param, code, &why, node), node),
             },
             _ => {
@@ -60,18 +60,15 @@ impl CallReader<'_> {
             |param: &&ParameterShape| matches!(param.kind, ValueKind::Verbatim { .. });
         let shape = self.shape;
         let params: Vec<&ParameterShape> = shape.params.iter().filter(is_verbatim).collect();
-        if params
-            .iter()
-            .any(|param| self.given.contains_key(&param.name))
-        {
+        let is_given = |param: &ParameterShape| self.given.contains_key(&param.name);
+        if params.iter().any(|param| is_given(param)) {
             if let Some(beside) = self.repaired_beside(&params) {
                 self.trouble(beside, &ParsedValue::Null);
             }
             return;
         }
-        let is_chosen =
-            |param: &ParameterShape| param.selects_motion && self.given.contains_key(&param.name);
-        if shape.params.iter().any(is_chosen) {
+        let mut choosing = shape.params.iter().filter(|param| param.selects_motion);
+        if choosing.any(is_given) {
             return;
         }
         for (index, param) in shape.params.iter().enumerate() {
@@ -106,14 +103,10 @@ impl CallReader<'_> {
             first.why,
             names.join(" or ")
         );
-        let issue = ArgumentIssue::new(ReaderRule::Verbatim, "beside_data", path, why);
-        let expected = "plain JSON with the tool's own parameters alone";
-        Some(
-            issue
-                .received(first.got.clone())
-                .expected(expected)
-                .in_doubt(true),
-        )
+        let issue = ArgumentIssue::new(ReaderRule::Verbatim, "beside_data", path, why)
+            .received(first.got.clone())
+            .expected("plain JSON with the tool's own parameters alone");
+        Some(issue.in_doubt(true))
     }
 }
 
@@ -131,39 +124,31 @@ fn unusable(
 
 /// Returns why a text cannot be what was meant, if that is certain.
 fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, String)> {
-    let said = |code, why: &str| Some((code, why.to_owned()));
-    let trimmed = text.trim();
-    if text.len() > bytes_max {
-        let why = format!(
-            "this has {} bytes, and {bytes_max} are possible",
-            text.len()
-        );
-        Some(("too_long", why))
-    } else if trimmed.is_empty() {
-        said("empty", "an empty text draws nothing")
-    } else if parsed_value::is_nothing(text) || parsed_value::is_lost_payload(text) {
-        said("payload_lost", "the client lost this value on the way")
-    } else if heuristics::is_template(text) || heuristics::is_dressed_name(text, name) {
-        said("template", "this is a stand-in for a value, not a value")
-    } else if is_cut(trimmed) {
-        said("cut_off", "this text was cut on the way")
-    } else if holds_call(trimmed) {
-        said(
-            "nested_arguments",
-            "this is JSON, as arguments are; send arguments at the top",
-        )
-    } else {
-        None
+    let (trimmed, bytes) = (text.trim(), text.len());
+    if bytes > bytes_max {
+        let why = format!("this has {bytes} bytes, and {bytes_max} are possible");
+        return Some(("too_long", why));
     }
+    let (code, why) = if trimmed.is_empty() {
+        ("empty", "an empty text draws nothing")
+    } else if parsed_value::is_nothing(text) || parsed_value::is_lost_payload(text) {
+        ("payload_lost", "the client lost this value on the way")
+    } else if heuristics::is_template(text) || heuristics::is_dressed_name(text, name) {
+        ("template", "this is a stand-in for a value, not a value")
+    } else if is_cut(trimmed) {
+        ("cut_off", "this text was cut on the way")
+    } else if holds_call(trimmed) {
+        let why = "this is JSON, as arguments are; send arguments at the top";
+        ("nested_arguments", why)
+    } else {
+        return None;
+    };
+    Some((code, why.to_owned()))
 }
 
 fn is_cut(trimmed: &str) -> bool {
-    let ends_with = |mark: &str| {
-        let at = trimmed.len().checked_sub(mark.len());
-        let end = at.and_then(|at| trimmed.get(at..));
-        end.is_some_and(|end| end.eq_ignore_ascii_case(mark))
-    };
-    CUT_MARKS.iter().any(|mark| ends_with(mark))
+    let mut marks = CUT_MARKS.iter();
+    marks.any(|mark| parsed_value::ends_with_word(trimmed, mark))
 }
 
 /// Returns whether a text begins as a JSON object, which may be cut off, or is a list.
