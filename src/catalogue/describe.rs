@@ -33,10 +33,8 @@ pub(super) const NOTES: &str = "Notes: do not send ctx; the server supplies it";
 
 /// The calls that are shown, the minimal one first.
 pub(super) fn examples(tool: &ToolDefinition, here: &KnownNames) -> Vec<String> {
-    let more = tool
-        .examples
-        .iter()
-        .map(|example| example.replace("$scene", here.example_scene()));
+    let more = tool.examples.iter();
+    let more = more.map(|example| example.replace("$scene", here.example_scene()));
     std::iter::once(tool.minimal(here)).chain(more).collect()
 }
 
@@ -56,10 +54,8 @@ fn call_schema(tool: &ToolDefinition, here: &KnownNames) -> String {
 /// The workflow, for clients that pass it on.
 #[must_use]
 pub fn instructions(here: &KnownNames) -> String {
-    let order: Vec<&str> = ["sense", "align", "stroke", "sense"]
-        .into_iter()
-        .filter(|name| here.find(name).is_some())
-        .collect();
+    let mut order = vec!["sense", "align", "stroke", "sense"];
+    order.retain(|name| here.find(name).is_some());
     format!(
         "A robot arm draws a scene's design. {} Order: {}. \
          A long drawing answers with a job: look with sense until it is done. \
@@ -73,14 +69,9 @@ pub fn instructions(here: &KnownNames) -> String {
 }
 
 fn calling_advice(here: &KnownNames) -> &'static str {
-    let all_optional = here
-        .tools()
-        .flat_map(|tool| &tool.parameters)
-        .all(|parameter| !parameter.required);
-    if all_optional {
-        "Every tool may be called with {}."
-    } else {
-        "A tool without required arguments may be called with {}."
+    match here.tools().any(|tool| tool.required().next().is_some()) {
+        false => "Every tool may be called with {}.",
+        true => "A tool without required arguments may be called with {}.",
     }
 }
 
@@ -90,10 +81,9 @@ fn declared_names(here: &KnownNames) -> String {
     for tool in here.declared.iter() {
         let comma = if names.is_empty() { " Also: " } else { ", " };
         if names.len() + comma.len() + tool.name.len() > NAMES_CHARS_MAX {
-            return if names.is_empty() {
-                " See tools/list for more.".to_owned()
-            } else {
-                names + ", …"
+            return match names.is_empty() {
+                true => " See tools/list for more.".to_owned(),
+                false => names + ", …",
             };
         }
         names.push_str(comma);

@@ -95,8 +95,6 @@ impl KnownNames {
     #[must_use]
     pub fn example_scene(&self) -> &str {
         let other = self.scenes.iter().find(|scene| *scene != "default");
-        other
-            .or_else(|| self.scenes.first())
-            .map_or("default", String::as_str)
+        other.map_or("default", String::as_str)
     }
 }

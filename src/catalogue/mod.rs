@@ -55,7 +55,7 @@ fn listed(tool: &ToolDefinition, name: &str, here: &KnownNames) -> ListedTool {
         summary: summary(tool),
         description: description(tool, here),
         input_schema: input(tool, here),
-        output_schema: Some(output(tool)),
+        output_schema: output(tool),
         hints: tool.hints(),
         alias_of: (name != tool.name).then(|| tool.name.clone()),
     }

@@ -66,12 +66,9 @@ impl CataloguePrompt {
         for (name, _) in self.takes {
             let said = chosen.get(*name).filter(|value| !value.trim().is_empty());
             // A drawing names its scene, so that the person sees which.
-            let shown = said
-                .map(String::as_str)
-                .or((*name == "scene").then_some("default"));
-            if let Some(value) = shown {
-                call.insert((*name).to_owned(), Value::from(value));
-            }
+            let default = (*name == "scene").then_some("default");
+            let shown = said.map(String::as_str).or(default);
+            call.extend(shown.map(|value| ((*name).to_owned(), value.into())));
         }
         let mut plan = call.clone();
         plan.insert("dry_run".to_owned(), Value::from(true));

@@ -39,11 +39,13 @@ impl CatalogueFormat {
     #[must_use]
     pub fn render(self, here: &KnownNames) -> String {
         let tools = list(here);
+        let texts = |of: fn(&ListedTool) -> String| tools.iter().map(of).collect::<Vec<_>>();
+        let values = |of: fn(&ListedTool) -> Value| tools.iter().map(of).collect::<Value>();
         match self {
-            Self::Text => tools.iter().map(text).collect::<Vec<_>>().join("\n"),
-            Self::Markdown => tools.iter().map(markdown).collect::<Vec<_>>().join("\n"),
-            Self::Json => pretty(&json!({"tools": tools.iter().map(listed).collect::<Vec<_>>()})),
-            Self::Openai => pretty(&Value::from(tools.iter().map(function).collect::<Vec<_>>())),
+            Self::Text => texts(text).join("\n"),
+            Self::Markdown => texts(markdown).join("\n"),
+            Self::Json => pretty(&json!({"tools": values(listed)})),
+            Self::Openai => pretty(&values(function)),
             Self::Hermes => hermes(&tools),
             Self::Page => page(here),
         }
@@ -56,7 +58,7 @@ fn pretty(value: &Value) -> String {
 
 /// A tool as the protocol lists it.
 fn listed(tool: &ListedTool) -> Value {
-    let mut card = json!({
+    json!({
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
@@ -67,11 +69,8 @@ fn listed(tool: &ListedTool) -> Value {
             "idempotentHint": tool.hints.idempotent,
             "openWorldHint": tool.hints.open_world,
         },
-    });
-    if let (Some(card), Some(output)) = (card.as_object_mut(), &tool.output_schema) {
-        card.insert("outputSchema".to_owned(), Value::Object(output.clone()));
-    }
-    card
+        "outputSchema": tool.output_schema,
+    })
 }
 
 fn function(tool: &ListedTool) -> Value {
@@ -106,45 +105,33 @@ struct ListedParameter<'a> {
 fn listed_parameters(schema: &Map<String, Value>) -> Vec<ListedParameter<'_>> {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
-    properties
-        .into_iter()
-        .flatten()
-        .map(|(name, property)| ListedParameter {
+    let all = properties.into_iter().flatten().map(|(name, property)| {
+        let text = |key: &str| property.get(key).and_then(Value::as_str);
+        let values = property.get("enum").and_then(Value::as_array);
+        let values = values.into_iter().flatten().filter_map(Value::as_str);
+        ListedParameter {
             name,
-            kind: property
-                .get("type")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
+            kind: text("type").unwrap_or_default(),
             is_required: required.is_some_and(|names| names.iter().any(|one| one == name)),
-            words: property
-                .get("description")
-                .and_then(Value::as_str)
-                .unwrap_or_default(),
-            values: property
-                .get("enum")
-                .and_then(Value::as_array)
-                .map(|values| values.iter().filter_map(Value::as_str).collect())
-                .unwrap_or_default(),
-        })
-        .collect()
+            words: text("description").unwrap_or_default(),
+            values: values.collect(),
+        }
+    });
+    all.collect()
 }
 
 fn text(tool: &ListedTool) -> String {
     let size = tool.description.len() + Value::Object(tool.input_schema.clone()).to_string().len();
     let mut out = format!("{}  ({size} bytes)\n  {}\n", tool.name, tool.summary);
     for parameter in listed_parameters(&tool.input_schema) {
-        let _ = writeln!(
-            out,
-            "  {} ({}, {}): {}",
-            parameter.name,
-            parameter.kind,
-            if parameter.is_required {
-                "required"
-            } else {
-                "optional"
-            },
-            parameter.words
-        );
+        let ListedParameter {
+            name, kind, words, ..
+        } = parameter;
+        let required = match parameter.is_required {
+            true => "required",
+            false => "optional",
+        };
+        let _ = writeln!(out, "  {name} ({kind}, {required}): {words}");
         if !parameter.values.is_empty() {
             let _ = writeln!(out, "    one of {}", parameter.values.join(", "));
         }
@@ -161,18 +148,14 @@ fn markdown(tool: &ListedTool) -> String {
     out.push_str("\n| parameter | type | required | meaning | values |\n|---|---|---|---|---|\n");
     for parameter in parameters {
         let ListedParameter {
-            name,
-            kind,
-            is_required,
-            words,
-            values,
+            name, kind, words, ..
         } = parameter;
-        let required = if is_required { "yes" } else { "no" };
-        let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+        let required = if parameter.is_required { "yes" } else { "no" };
+        let values = parameter.values.iter().map(|value| format!("`{value}`"));
+        let values = values.collect::<Vec<_>>().join(" ");
         let _ = writeln!(
             out,
-            "| `{name}` | {kind} | {required} | {words} | {} |",
-            values.join(" ")
+            "| `{name}` | {kind} | {required} | {words} | {values} |"
         );
     }
     out

@@ -3,10 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{
-    ENUM_MAX, KnownNames, ParameterKind, ResultField, ResultFieldKind, ToolDefinition,
-    ToolParameter,
-};
+use super::{ENUM_MAX, KnownNames, ParameterKind, ResultFieldKind, ToolDefinition, ToolParameter};
 
 /// Schema of a tool's arguments, with the values that are valid on this node now.
 #[must_use]
@@ -36,22 +33,18 @@ fn property(parameter: &ToolParameter, here: &KnownNames) -> Map<String, Value> 
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!(parameter.kind.json_type()));
     schema.insert("description".to_owned(), json!(words(parameter, here)));
-    match &parameter.kind {
-        ParameterKind::Texts => {
-            schema.insert("items".to_owned(), json!({"type": "string"}));
-        }
-        ParameterKind::Point { .. } => {
-            schema.insert("items".to_owned(), json!({"type": "number"}));
-        }
-        ParameterKind::Objects => {
-            schema.insert("items".to_owned(), json!({"type": "object"}));
-        }
-        kind => {
-            let values = values(kind, here);
-            if (1..=ENUM_MAX).contains(&values.len()) {
-                schema.insert("enum".to_owned(), json!(values));
-            }
-        }
+    let item = match &parameter.kind {
+        ParameterKind::Texts => Some("string"),
+        ParameterKind::Point { .. } => Some("number"),
+        ParameterKind::Objects => Some("object"),
+        _ => None,
+    };
+    if let Some(item) = item {
+        schema.insert("items".to_owned(), json!({"type": item}));
+    }
+    let values = values(&parameter.kind, here);
+    if (1..=ENUM_MAX).contains(&values.len()) {
+        schema.insert("enum".to_owned(), json!(values));
     }
     schema
 }
@@ -84,47 +77,43 @@ pub(super) fn words(parameter: &ToolParameter, here: &KnownNames) -> String {
     )
 }
 
+/// Fields of every result.
+const COMMON_FIELDS: [(&str, ResultFieldKind); 6] = [
+    ("success", ResultFieldKind::Bool),
+    ("message", ResultFieldKind::Text),
+    ("understood", ResultFieldKind::Object),
+    ("repairs", ResultFieldKind::Objects),
+    ("usage_hints", ResultFieldKind::Texts),
+    ("job", ResultFieldKind::Object),
+];
+
 /// Schema of a tool's result. It is loose, so that a client that checks it lets every true result pass.
 #[must_use]
 pub fn output(tool: &ToolDefinition) -> Map<String, Value> {
-    let mut properties = Map::new();
-    for (name, schema) in [
-        ("success", json!({"type": "boolean"})),
-        ("message", json!({"type": "string"})),
-        ("understood", json!({"type": "object"})),
-        (
-            "repairs",
-            json!({"type": "array", "items": {"type": "object"}}),
-        ),
-        (
-            "usage_hints",
-            json!({"type": "array", "items": {"type": "string"}}),
-        ),
-        ("job", json!({"type": "object"})),
-    ] {
-        properties.insert(name.to_owned(), schema);
-    }
-    for field in &tool.fields {
-        properties.insert(field.name.to_owned(), field_schema(field));
-    }
-    let mut schema = object(properties);
+    let common = COMMON_FIELDS.iter();
+    let common = common.map(|(name, kind)| ((*name).to_owned(), kind_schema(*kind).into()));
+    let own = tool.fields.iter().map(|field| {
+        let mut schema = kind_schema(field.kind);
+        schema.insert("description".to_owned(), json!(field.words));
+        (field.name.to_owned(), schema.into())
+    });
+    let mut schema = object(common.chain(own).collect());
     schema.insert("required".to_owned(), json!(["success", "message"]));
     schema
 }
 
-fn field_schema(field: &ResultField) -> Value {
-    let mut schema = match field.kind {
-        ResultFieldKind::Text => json!({"type": "string"}),
-        ResultFieldKind::Bool => json!({"type": "boolean"}),
-        ResultFieldKind::Whole => json!({"type": "integer"}),
-        ResultFieldKind::Number => json!({"type": "number"}),
-        ResultFieldKind::Object => json!({"type": "object"}),
-        ResultFieldKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        ResultFieldKind::Objects => json!({"type": "array", "items": {"type": "object"}}),
+fn kind_schema(kind: ResultFieldKind) -> Map<String, Value> {
+    let (kind, item) = match kind {
+        ResultFieldKind::Text => ("string", None),
+        ResultFieldKind::Bool => ("boolean", None),
+        ResultFieldKind::Whole => ("integer", None),
+        ResultFieldKind::Number => ("number", None),
+        ResultFieldKind::Object => ("object", None),
+        ResultFieldKind::Texts => ("array", Some("string")),
+        ResultFieldKind::Objects => ("array", Some("object")),
     };
-    if let Some(schema) = schema.as_object_mut() {
-        schema.insert("description".to_owned(), json!(field.words));
-    }
+    let mut schema = Map::from_iter([("type".to_owned(), json!(kind))]);
+    schema.extend(item.map(|item| ("items".to_owned(), json!({"type": item}))));
     schema
 }
 

@@ -56,9 +56,8 @@ pub fn asks_to_stop(text: &str) -> bool {
         return false;
     };
     let is_filler = |word: &String| WORDS.fillers.contains(word.as_str());
-    let is_noun = rest
-        .get(1)
-        .is_some_and(|next| WORDS.nouns.contains(next.as_str()));
+    let next = rest.get(1);
+    let is_noun = next.is_some_and(|next| WORDS.nouns.contains(next.as_str()));
     // `stop_on_error` is the name of something, and no sentence.
     let is_name = !text.trim().contains(char::is_whitespace);
     let says_more = rest.iter().any(|word| !WORDS.has(word) && !is_filler(word));
@@ -84,17 +83,18 @@ impl StopWords {
     fn read(table: &'static str) -> Self {
         let mut read = Self::default();
         for line in table.lines().filter(|line| !line.starts_with('#')) {
-            if let Some(ordinary) = line.strip_prefix("- ") {
-                read.ordinary.extend(ordinary.split_whitespace());
-            } else if let Some(fillers) = line.strip_prefix("+ ") {
-                read.fillers.extend(fillers.split_whitespace());
-            } else if let Some(nouns) = line.strip_prefix("= ") {
-                read.nouns.extend(nouns.split_whitespace());
-            } else if let Some((_, words)) = line.split_once(':') {
-                let (anywhere, alone) = words.split_once('|').unwrap_or((words, ""));
-                read.anywhere.extend(anywhere.split_whitespace());
-                read.alone.extend(alone.split_whitespace());
-            }
+            let (set, words) = match line.split_once(' ') {
+                Some(("-", ordinary)) => (&mut read.ordinary, ordinary),
+                Some(("+", fillers)) => (&mut read.fillers, fillers),
+                Some(("=", nouns)) => (&mut read.nouns, nouns),
+                _ => {
+                    let (_, words) = line.split_once(':').unwrap_or_default();
+                    let (anywhere, alone) = words.split_once('|').unwrap_or((words, ""));
+                    read.alone.extend(alone.split_whitespace());
+                    (&mut read.anywhere, anywhere)
+                }
+            };
+            set.extend(words.split_whitespace());
         }
         read
     }
@@ -105,17 +105,12 @@ impl StopWords {
 
     /// Returns whether a word is one for stopping with others of the kind, or fillers, behind it: `stopstop`, `haltnow`.
     fn is_joined(&self, word: &str) -> bool {
-        let ends: Vec<usize> = word
-            .char_indices()
-            .map(|(at, _)| at)
-            .chain([word.len()])
-            .collect();
-        if ends.len() > JOINED_CHARS_MAX {
+        if word.chars().count() >= JOINED_CHARS_MAX {
             return false;
         }
         // Ends up to which the word is such.
         let mut reached = vec![0];
-        for end in ends.into_iter().skip(1) {
+        for end in word.char_indices().map(|(at, c)| at + c.len_utf8()) {
             let is_reached = |from: &usize| {
                 let part = word.get(*from..end).unwrap_or_default();
                 self.anywhere.contains(part) || (*from > 0 && self.fillers.contains(part))
@@ -210,15 +205,11 @@ fn is_written_without_blanks(c: char) -> bool {
 /// Returns the words of a name in lower case: split at blanks, digits, signs and changes of case.
 #[must_use]
 pub fn words_of(name: &str) -> Vec<String> {
-    let letters: Vec<char> = name
-        .chars()
-        .take(NAME_CHARS_MAX)
-        .filter(|c| !is_invisible(*c))
-        .nfkc()
-        // A character may become several.
-        .take(NAME_CHARS_MAX)
-        .map(plain_letter)
-        .collect();
+    let visible = name.chars().take(NAME_CHARS_MAX);
+    let visible = visible.filter(|c| !is_invisible(*c));
+    // A character may become several.
+    let letters = visible.nfkc().take(NAME_CHARS_MAX);
+    let letters: Vec<char> = letters.map(plain_letter).collect();
     let mut words = vec![String::new()];
     for (at, c) in letters.iter().copied().enumerate() {
         let before = at.checked_sub(1).and_then(|before| letters.get(before));
@@ -251,10 +242,10 @@ fn without_lookalikes(word: String) -> String {
 
 /// `stopNow` begins one at `N`, `STOPNow` too.
 fn begins_word(before: Option<char>, c: char, after: Option<char>) -> bool {
-    let is = |c: Option<char>, test: fn(char) -> bool| c.is_some_and(test);
+    let ends_capitals = after.is_some_and(char::is_lowercase);
     c.is_uppercase()
-        && (is(before, char::is_lowercase)
-            || (is(before, char::is_uppercase) && is(after, char::is_lowercase)))
+        && before
+            .is_some_and(|before| before.is_lowercase() || (before.is_uppercase() && ends_capitals))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Parts of a catalogue entry.
 
 pub use call::{ToolEffect, ToolHints};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::KnownNames;
 
@@ -48,13 +48,13 @@ impl ToolDefinition {
     /// Every name it answers to, its own first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.aliases.iter().chain(&self.also);
-        std::iter::once(&self.name)
-            .chain(others)
-            .map(String::as_str)
+        let names = std::iter::once(&self.name).chain(others);
+        names.map(String::as_str)
     }
 
-    /// A tool that only reads, with the parameters that it takes.
-    pub(super) fn reading(
+    /// A tool that spoils nothing, with its names and the parameters that it takes.
+    pub(super) fn new(
+        effect: ToolEffect,
         name: &str,
         title: &str,
         does: &str,
@@ -65,7 +65,7 @@ impl ToolDefinition {
             title: title.to_owned(),
             aliases: Vec::new(),
             also: Vec::new(),
-            effect: ToolEffect::Reads,
+            effect,
             writes: false,
             does: does.to_owned(),
             default_action: String::new(),
@@ -81,13 +81,20 @@ impl ToolDefinition {
         }
     }
 
+    /// A tool that only reads.
+    pub(super) fn reading(
+        name: &str,
+        title: &str,
+        does: &str,
+        parameters: Vec<ToolParameter>,
+    ) -> Self {
+        Self::new(ToolEffect::Reads, name, title, does, parameters)
+    }
+
     /// The names of the parameters that a call must have.
     pub fn required(&self) -> impl Iterator<Item = &str> {
-        let required = self
-            .parameters
-            .iter()
-            .filter(|parameter| parameter.required);
-        required.map(|parameter| parameter.name.as_str())
+        let required = self.parameters.iter().filter(|one| one.required);
+        required.map(|one| one.name.as_str())
     }
 
     /// The parameters that mean something on this node, such as `arm` where there is more than one.
@@ -159,15 +166,15 @@ impl ToolParameter {
             ParameterKind::Choice(values) => values.first().cloned().into(),
             ParameterKind::Bool => true.into(),
             ParameterKind::Text | ParameterKind::Verbatim { .. } => "example".into(),
-            ParameterKind::Point { .. } => Value::Array(vec![1.5.into(), 1.5.into()]),
+            ParameterKind::Point { .. } => json!([1.5, 1.5]),
             ParameterKind::Whole { .. } => 1.into(),
             ParameterKind::Number { .. } => 1.5.into(),
-            ParameterKind::Texts => Value::Array(vec!["example".into()]),
+            ParameterKind::Texts => json!(["example"]),
             ParameterKind::Numbers { names, .. } => {
                 let sample = names.iter().map(|name| (name.clone(), 1.5.into()));
                 Value::Object(sample.collect()).to_string().into()
             }
-            ParameterKind::Objects => Value::Array(vec![Value::Object(Map::new())]),
+            ParameterKind::Objects => json!([{}]),
         }
     }
 }
@@ -343,7 +350,7 @@ pub struct ListedTool {
     /// JSON Schema of its arguments.
     pub input_schema: Map<String, Value>,
     /// JSON Schema of its result.
-    pub output_schema: Option<Map<String, Value>>,
+    pub output_schema: Map<String, Value>,
     /// Effect of the tool on the world.
     pub hints: ToolHints,
     /// The tool whose alias this is.

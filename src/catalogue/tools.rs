@@ -110,27 +110,19 @@ pub static TOOLS: LazyLock<Vec<ToolDefinition>> =
     LazyLock::new(|| vec![align(), reset(), sense(), stroke(), list_nodes(), stop()]);
 
 fn align() -> ToolDefinition {
+    let parameters = vec![
+        scene(),
+        meta(),
+        arm(),
+        node(),
+        flag("touch", "feel the sheet").or_named("probe"),
+        flag("ink", "read ink").or_named("pattern"),
+        measured(),
+        debug(),
+    ];
     ToolDefinition {
-        name: "align".to_owned(),
-        title: "Align the pen".to_owned(),
         aliases: texts(&["robot_align"]),
-        also: Vec::new(),
-        effect: ToolEffect::Moves,
-        writes: false,
-        does: "Run the calibration strokes and measure the pen's tracking error".to_owned(),
         default_action: "visits points of the default scene and draws its cross".to_owned(),
-        parameters: vec![
-            scene(),
-            meta(),
-            arm(),
-            node(),
-            flag("touch", "feel the sheet").or_named("probe"),
-            flag("ink", "read ink").or_named("pattern"),
-            measured(),
-            debug(),
-        ],
-        unlisted: Vec::new(),
-        canvas_parameters: Vec::new(),
         examples: texts(&[r#"{"scene":"$scene"}"#]),
         when: texts(&[
             "Use first, or after a pen change. Before: a person enables motion. After: stroke.",
@@ -155,31 +147,32 @@ fn align() -> ToolDefinition {
         ],
         destructive: true,
         idempotent: false,
-        open_world: false,
+        ..ToolDefinition::new(
+            ToolEffect::Moves,
+            "align",
+            "Align the pen",
+            "Run the calibration strokes and measure the pen's tracking error",
+            parameters,
+        )
     }
 }
 
 fn reset() -> ToolDefinition {
+    let parameters = vec![last_scene(), arm(), node(), debug()];
     ToolDefinition {
-        name: "reset".to_owned(),
-        title: "Go to rest".to_owned(),
         aliases: texts(&["robot_reset"]),
-        also: Vec::new(),
-        effect: ToolEffect::Moves,
-        writes: false,
-        does: "Lift the pen and go to rest; ends an ordinary stop".to_owned(),
         default_action: "lifts the pen and goes to rest".to_owned(),
-        parameters: vec![last_scene(), arm(), node(), debug()],
-        unlisted: Vec::new(),
-        canvas_parameters: Vec::new(),
-        examples: Vec::new(),
         when: texts(&[
             "Use after a stop, refusal or fault, and at the end. A person clears an emergency stop.",
         ]),
         fields: vec![ARM_STATE, STATE],
-        destructive: false,
-        idempotent: true,
-        open_world: false,
+        ..ToolDefinition::new(
+            ToolEffect::Moves,
+            "reset",
+            "Go to rest",
+            "Lift the pen and go to rest; ends an ordinary stop",
+            parameters,
+        )
     }
 }
 
@@ -210,27 +203,20 @@ fn sense() -> ToolDefinition {
 }
 
 fn stroke() -> ToolDefinition {
+    let parameters = vec![
+        scene(),
+        meta(),
+        arm(),
+        node(),
+        flag(PREVIEW, "plan and picture, no motion").or_named("preview"),
+        plan(),
+        flag("resume", "finish a drawing"),
+        flag("again", "repeat a call"),
+        debug(),
+    ];
     ToolDefinition {
-        name: "stroke".to_owned(),
-        title: "Draw".to_owned(),
         aliases: texts(&["robot_stroke"]),
-        also: Vec::new(),
-        effect: ToolEffect::Moves,
-        writes: false,
-        does: "Draw the scene's design with the pen".to_owned(),
         default_action: "draws the default scene".to_owned(),
-        parameters: vec![
-            scene(),
-            meta(),
-            arm(),
-            node(),
-            flag(PREVIEW, "plan and picture, no motion").or_named("preview"),
-            plan(),
-            flag("resume", "finish a drawing"),
-            flag("again", "repeat a call"),
-            debug(),
-        ],
-        unlisted: Vec::new(),
         canvas_parameters: design(),
         examples: texts(&[r#"{"scene":"$scene"}"#, r#"{"dry_run":true}"#]),
         when: texts(&[
@@ -250,7 +236,13 @@ fn stroke() -> ToolDefinition {
         ],
         destructive: true,
         idempotent: false,
-        open_world: false,
+        ..ToolDefinition::new(
+            ToolEffect::Moves,
+            "stroke",
+            "Draw",
+            "Draw the scene's design with the pen",
+            parameters,
+        )
     }
 }
 
@@ -274,9 +266,8 @@ fn list_nodes() -> ToolDefinition {
 }
 
 fn stop() -> ToolDefinition {
+    let parameters = vec![nodes(), debug()];
     ToolDefinition {
-        name: "stop".to_owned(),
-        title: "Stop the arm".to_owned(),
         aliases: texts(&["robot_stop"]),
         also: texts(&[
             "emergency_stop",
@@ -286,14 +277,6 @@ fn stop() -> ToolDefinition {
             "abort",
             "freeze",
         ]),
-        effect: ToolEffect::Stops,
-        writes: false,
-        does: "Stop the arm now: slow down, lift the pen, hold".to_owned(),
-        default_action: String::new(),
-        parameters: vec![nodes(), debug()],
-        unlisted: Vec::new(),
-        canvas_parameters: Vec::new(),
-        examples: Vec::new(),
         when: texts(&["Always allowed; use whenever in doubt. After: reset."]),
         fields: vec![
             ARM_STATE,
@@ -304,8 +287,12 @@ fn stop() -> ToolDefinition {
                 "from the call to measured standstill",
             ),
         ],
-        destructive: false,
-        idempotent: true,
-        open_world: false,
+        ..ToolDefinition::new(
+            ToolEffect::Stops,
+            "stop",
+            "Stop the arm",
+            "Stop the arm now: slow down, lift the pen, hold",
+            parameters,
+        )
     }
 }

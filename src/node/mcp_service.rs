@@ -239,7 +239,7 @@ fn card(listed: catalogue::ListedTool) -> ToolCard {
         title: Some(listed.title),
         description: listed.description,
         input_schema: listed.input_schema,
-        output_schema: listed.output_schema,
+        output_schema: Some(listed.output_schema),
         hints: listed.hints,
     }
 }
