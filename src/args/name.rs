@@ -49,22 +49,16 @@ pub fn normalise(name: &str) -> String {
 
 /// Returns `name` without the characters that callers put around it.
 fn bare(name: &str) -> &str {
-    let edge = |c: char| {
-        c.is_whitespace()
-            || matches!(
-                c,
-                '"' | '\'' | '`' | '“' | '”' | '.' | ',' | ';' | ':' | '*'
-            )
-    };
+    let edge = |c: char| c.is_whitespace() || "\"'`“”.,;:*".contains(c);
     // `!` before a name is "not".
     let trimmed = |name| str::trim_matches(name, edge).trim_end_matches(|c| c == '!' || edge(c));
     let name = trimmed(name);
-    let name = trimmed(
-        name.strip_suffix("()")
-            .or_else(|| name.strip_suffix("({})"))
-            .unwrap_or(name),
-    );
-    name.strip_prefix('<')
+    let called = name
+        .strip_suffix("()")
+        .or_else(|| name.strip_suffix("({})"));
+    let name = trimmed(called.unwrap_or(name));
+    let inner = name.strip_prefix('<');
+    inner
         .and_then(|inner| inner.strip_suffix('>'))
         .unwrap_or(name)
 }
@@ -77,9 +71,8 @@ const SEPARATORS: [&str; 5] = ["::", ".", "/", ":", "__"];
 
 /// The namespace and the name in `server.tool`, `server/tool`, `server::tool` or `mcp__server__tool`.
 fn parted(name: &str) -> Option<(&str, &str)> {
-    let parted = SEPARATORS
-        .iter()
-        .filter_map(|separator| name.rsplit_once(separator));
+    let separators = SEPARATORS.iter();
+    let parted = separators.filter_map(|separator| name.rsplit_once(separator));
     parted.min_by_key(|(_, last)| last.len())
 }
 
@@ -122,17 +115,16 @@ pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> NameResolutio
         };
     }
     let whole = bare(received);
-    by_form(&fold(whole), candidates)
-        .or_else(|| {
-            let (namespace, name) = parted(whole)?;
-            let name = fold(name);
-            is_namespace(namespace, &name, candidates)
-                .then(|| by_form(&name, candidates))
-                .flatten()
-        })
-        .unwrap_or_else(|| NameResolution::Unknown {
-            nearest: nearest(&fold(whole), candidates.iter().map(AsRef::as_ref)),
-        })
+    let folded = fold(whole);
+    let in_namespace = || {
+        let (namespace, name) = parted(whole)?;
+        let name = fold(name);
+        by_form(&name, candidates).filter(|_| is_namespace(namespace, &name, candidates))
+    };
+    let found = by_form(&folded, candidates).or_else(in_namespace);
+    found.unwrap_or_else(|| NameResolution::Unknown {
+        nearest: nearest(&folded, candidates.iter().map(AsRef::as_ref)),
+    })
 }
 
 fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<NameResolution> {
@@ -140,17 +132,12 @@ fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<NameResoluti
     let mut found = candidates.iter().enumerate().filter(|(_, name)| same(name));
     let (index, _) = found.next()?;
     if found.next().is_none() {
-        return Some(NameResolution::Resolved {
-            index,
-            exact: false,
-        });
+        let exact = false;
+        return Some(NameResolution::Resolved { index, exact });
     }
+    let among = candidates.iter().filter(same);
     Some(NameResolution::Ambiguous {
-        among: candidates
-            .iter()
-            .filter(same)
-            .map(|name| name.as_ref().to_owned())
-            .collect(),
+        among: among.map(|name| name.as_ref().to_owned()).collect(),
     })
 }
 
@@ -159,24 +146,12 @@ pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution 
     if let Some(index) = known.iter().position(|name| name == received) {
         return NameResolution::Resolved { index, exact: true };
     }
-    const QUOTES: [(char, char); 6] = [
-        ('"', '"'),
-        ('\'', '\''),
-        ('`', '`'),
-        ('“', '”'),
-        ('‘', '’'),
-        ('«', '»'),
-    ];
-    let mut quotes = QUOTES.iter();
-    let plain = quotes.find_map(|(open, close)| received.strip_prefix(*open)?.strip_suffix(*close));
+    let mut quotes = "\"'`“‘«".chars().zip("\"'`”’»".chars());
+    let plain = quotes.find_map(|(open, close)| received.strip_prefix(open)?.strip_suffix(close));
     let plain = plain.unwrap_or(received);
+    let unmarked = || plain.trim_end().trim_end_matches(['.', ',', '!']);
     by_form(&fold(plain), known)
-        .or_else(|| {
-            by_form(
-                &fold(plain.trim_end().trim_end_matches(['.', ',', '!'])),
-                known,
-            )
-        })
+        .or_else(|| by_form(&fold(unmarked()), known))
         .unwrap_or_else(|| NameResolution::Unknown {
             nearest: nearest(received, known.iter().map(String::as_str)),
         })

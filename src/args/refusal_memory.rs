@@ -62,20 +62,20 @@ impl RefusalMemory {
             let failures = 1 + last
                 .filter(|last| last.is_same_failure(&refusal))
                 .map_or(0, |last| last.failures);
-            self.remember(RememberedRefusal {
+            if self.entries.len() == REFUSALS_MAX {
+                self.entries.pop_front();
+            }
+            self.entries.push_back(RememberedRefusal {
                 caller: caller.to_owned(),
                 tool: tool.to_owned(),
                 refusal: refusal.clone(),
                 failures,
             });
-            (
-                refusal,
-                if failures < SAME_FAILURES_MAX {
-                    RefusalAdvice::Mend
-                } else {
-                    RefusalAdvice::AskTheOperator
-                },
-            )
+            let advice = match failures < SAME_FAILURES_MAX {
+                true => RefusalAdvice::Mend,
+                false => RefusalAdvice::AskTheOperator,
+            };
+            (refusal, advice)
         })
     }
 
@@ -89,13 +89,6 @@ impl RefusalMemory {
         let at = entries.position(|entry| entry.caller == caller && entry.tool == tool)?;
         self.entries.remove(at)
     }
-
-    fn remember(&mut self, entry: RememberedRefusal) {
-        if self.entries.len() == REFUSALS_MAX {
-            self.entries.pop_front();
-        }
-        self.entries.push_back(entry);
-    }
 }
 
 impl RememberedRefusal {
@@ -107,27 +100,23 @@ impl RememberedRefusal {
         let Some(field) = self.left_out(&reading.given) else {
             return Ok(reading);
         };
-        if policy.refuses(ReaderRule::RefusedArgumentLeftOut) {
+        let rule = ReaderRule::RefusedArgumentLeftOut;
+        if policy.refuses(rule) {
             return Err(Box::new(ArgumentRefusal {
-                kind: ReaderRule::RefusedArgumentLeftOut,
+                kind: rule,
                 guidance: self.why_refused(field, &reading.understood),
                 ..(*self.refusal).clone()
             }));
         }
+        let (class, cost) = (rule.class(), rule.cost());
+        let why = "it was refused a moment ago and is now left out";
+        let used = reading.understood.get(field).map(Value::to_string);
         reading.repairs.push(ArgumentRepair {
-            field: field.to_owned(),
-            got: String::new(),
-            used: reading
-                .understood
-                .get(field)
-                .map(Value::to_string)
-                .unwrap_or_default(),
-            class: ReaderRule::RefusedArgumentLeftOut.class(),
-            cost: ReaderRule::RefusedArgumentLeftOut.cost(),
-            code: "refused_argument_left_out",
-            why: "it was refused a moment ago and is now left out".into(),
+            used: used.unwrap_or_default(),
+            class,
+            ..ArgumentRepair::new(field, "refused_argument_left_out", cost, why)
         });
-        reading.loss = reading.loss.max(ReaderRule::RefusedArgumentLeftOut.class());
+        reading.loss = reading.loss.max(class);
         Ok(reading)
     }
 
@@ -157,10 +146,8 @@ impl RememberedRefusal {
                 "{refused} by a default that was not asked for: write `{field}` out, be it the default{or_corrected}"
             );
         }
-        let said = understood.iter().filter(|(_, value)| !value.is_null());
-        let said: Map<_, _> = said
-            .map(|(key, value)| (key.clone(), value.clone()))
-            .collect();
+        let mut said = understood.clone();
+        said.retain(|_, value| !value.is_null());
         let call = match self.left_out(&said) {
             None => format!("send {}", Value::Object(said)),
             Some(_) => "ask the operator to do it".to_owned(),
@@ -169,14 +156,11 @@ impl RememberedRefusal {
     }
 
     fn is_same_failure(&self, refusal: &ArgumentRefusal) -> bool {
-        let signature = |refusal: &ArgumentRefusal| {
-            refusal
-                .complaints
-                .iter()
-                .map(|c| (c.code, c.path.clone(), c.received.clone()))
-                .collect::<Vec<_>>()
-        };
-        signature(&self.refusal) == signature(refusal)
+        fn signature(refusal: &ArgumentRefusal) -> impl Iterator<Item = (&str, &str, &str)> {
+            let complaints = refusal.complaints.iter();
+            complaints.map(|one| (one.code, one.path.as_str(), one.received.as_str()))
+        }
+        signature(&self.refusal).eq(signature(refusal))
     }
 }
 

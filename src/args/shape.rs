@@ -3,6 +3,7 @@
 use super::unit::DeclaredUnit;
 use base::units;
 use serde_json::{Map, Number, Value};
+use std::cmp::Ordering;
 
 /// The arguments of one tool.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -273,12 +274,9 @@ impl ValueKind {
     /// One of these texts.
     #[must_use]
     pub fn choice<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Self {
-        let values = values
-            .into_iter()
-            .map(|value| Value::String(value.into()))
-            .collect();
+        let values = values.into_iter().map(|value| Value::String(value.into()));
         Self::Choice {
-            values,
+            values: values.collect(),
             synonyms: Vec::new(),
         }
     }
@@ -354,11 +352,10 @@ impl ValueKind {
                 format!("a list{}, each {}", count.words(), item.describe())
             }
             Self::Object { .. } => "an object".into(),
-            Self::AnyOf(kinds) => kinds
-                .iter()
-                .map(Self::describe)
-                .collect::<Vec<_>>()
-                .join(" or "),
+            Self::AnyOf(kinds) => {
+                let kinds: Vec<String> = kinds.iter().map(Self::describe).collect();
+                kinds.join(" or ")
+            }
             Self::Nothing => "nothing".into(),
             Self::Any => "any value".into(),
         }
@@ -376,28 +373,21 @@ impl NumberRange {
         Self {
             min,
             max,
-            above_min: false,
-            below_max: false,
+            ..Self::default()
         }
     }
 
     /// Returns whether `number` lies within the bounds. Whole numbers are compared as whole numbers.
     #[must_use]
     pub fn contains(&self, number: &Number) -> bool {
-        use std::cmp::Ordering::{Equal, Greater, Less};
-        let low = self.min.as_ref().is_none_or(|min| {
-            matches!(
-                (compare(number, min), self.above_min),
-                (Some(Greater), _) | (Some(Equal), false)
-            )
-        });
-        let high = self.max.as_ref().is_none_or(|max| {
-            matches!(
-                (compare(number, max), self.below_max),
-                (Some(Less), _) | (Some(Equal), false)
-            )
-        });
-        low && high
+        let keeps = |bound: &Option<Number>, is_excluded: bool, side: Ordering| {
+            let order = bound.as_ref().map(|bound| compare(number, bound));
+            order.is_none_or(|order| {
+                order == Some(side) || (order == Some(Ordering::Equal) && !is_excluded)
+            })
+        };
+        keeps(&self.min, self.above_min, Ordering::Greater)
+            && keeps(&self.max, self.below_max, Ordering::Less)
     }
 
     fn words(&self) -> String {
@@ -424,7 +414,7 @@ pub(super) fn short(number: &Number) -> String {
     }
 }
 
-fn compare(a: &Number, b: &Number) -> Option<std::cmp::Ordering> {
+fn compare(a: &Number, b: &Number) -> Option<Ordering> {
     match (a.as_i128(), b.as_i128()) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
         _ => a.as_f64()?.partial_cmp(&b.as_f64()?),

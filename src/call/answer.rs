@@ -31,15 +31,13 @@ impl ToolAnswer {
     }
 
     fn new(success: bool, message: String) -> Self {
-        let mut answer = Self {
+        let answer = Self {
             is_error: !success,
             text: message.clone(),
             ..Self::default()
         };
-        let fields = [("success", success.into()), ("message", message.into())];
-        let fields = fields.map(|(field, value)| (field.to_owned(), value));
-        answer.structured.extend(fields);
-        answer
+        let answer = answer.with_value("success", success.into());
+        answer.with_value("message", message.into())
     }
 
     /// Adds a field.
@@ -87,10 +85,8 @@ impl ToolAnswer {
     /// Adds a hint on what to call next, once.
     #[must_use]
     pub fn hint(mut self, hint: &str) -> Self {
-        let hints = self
-            .structured
-            .entry("usage_hints")
-            .or_insert_with(|| json!([]));
+        let hints = self.structured.entry("usage_hints");
+        let hints = hints.or_insert_with(|| json!([]));
         if let Value::Array(hints) = hints
             && !hints.iter().any(|one| one == hint)
         {

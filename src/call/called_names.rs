@@ -65,29 +65,31 @@ const WRAPPERS: [&str; 10] = [
 /// Returns the names that a message calls something by.
 #[must_use]
 pub fn called_names(message: &Value) -> Vec<String> {
-    let mut names = CalledNames::default();
-    names.gather(message, 0);
-    names.found
+    CalledNames::of(message, false)
 }
 
 /// Returns the names that the arguments of a call call something by. In these a name beside others hides none.
 #[must_use]
 pub fn names_in_arguments(arguments: &Value) -> Vec<String> {
-    let mut names = CalledNames {
-        is_arguments: true,
-        ..CalledNames::default()
-    };
-    names.gather(arguments, 0);
-    names.found
+    CalledNames::of(arguments, true)
 }
 
-#[derive(Default)]
 struct CalledNames {
     found: Vec<String>,
     is_arguments: bool,
 }
 
 impl CalledNames {
+    fn of(value: &Value, is_arguments: bool) -> Vec<String> {
+        let found = Vec::new();
+        let mut names = Self {
+            found,
+            is_arguments,
+        };
+        names.gather(value, 0);
+        names.found
+    }
+
     fn gather(&mut self, value: &Value, depth: usize) {
         /// `[{"params": {"function": {"name": …}}}]` and no deeper.
         const DEPTH_MAX: usize = 5;
@@ -96,10 +98,10 @@ impl CalledNames {
         }
         match value {
             Value::String(name) => self.found.push(name.clone()),
-            Value::Array(all) => all
-                .iter()
-                .take(NAMES_MAX)
-                .for_each(|one| self.gather(one, depth + 1)),
+            Value::Array(all) => {
+                let all = all.iter().take(NAMES_MAX);
+                all.for_each(|one| self.gather(one, depth + 1));
+            }
             Value::Object(object) => self.gather_object(object, depth),
             _ => {}
         }
@@ -132,9 +134,10 @@ fn says_yes(value: &Value) -> bool {
     match value {
         Value::Bool(value) => *value,
         Value::Number(number) => number.as_f64() == Some(1.0),
-        Value::String(word) => WORDS
-            .iter()
-            .any(|yes| word.trim().eq_ignore_ascii_case(yes)),
+        Value::String(word) => {
+            let mut words = WORDS.iter();
+            words.any(|yes| word.trim().eq_ignore_ascii_case(yes))
+        }
         Value::Object(empty) => empty.is_empty(),
         Value::Null | Value::Array(_) => false,
     }
@@ -160,26 +163,20 @@ fn is_another_method(method: &str) -> bool {
 #[must_use]
 pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
     let head = raw.get(..SEARCHED_BYTES_MAX).unwrap_or(raw);
-    let text: String = String::from_utf8_lossy(head)
-        .chars()
-        .filter(|c| *c != '\0')
-        .collect();
+    let text = String::from_utf8_lossy(head).replace('\0', "");
     let line = text.trim_matches(|c: char| c.is_whitespace() || c == char::REPLACEMENT_CHARACTER);
     let pieces: Vec<&str> = line.split(['"', '\'', '`']).collect();
     if line.len() <= LINE_BYTES_MAX {
         let quoted = pieces.into_iter().skip(1).step_by(2);
-        return std::iter::once(line)
-            .chain(quoted)
-            .map(str::to_owned)
-            .collect();
+        let all = std::iter::once(line).chain(quoted);
+        return all.map(str::to_owned).collect();
     }
+    let is_mark = |between: &str| matches!(between.trim(), ":" | "=");
     let after_keys = pieces.windows(3).filter_map(|three| match three {
-        [key, between, name] if is_name_key(key) && matches!(between.trim(), ":" | "=") => {
-            Some(*name)
-        }
+        [key, between, name] if is_name_key(key) && is_mark(between) => Some((*name).to_owned()),
         _ => None,
     });
-    after_keys.take(NAMES_MAX).map(str::to_owned).collect()
+    after_keys.take(NAMES_MAX).collect()
 }
 
 /// Returns the words behind the words that announce a name, in a text of any form: `<function=stop>`, `Action: stop`,

@@ -4,18 +4,18 @@
 #[must_use]
 pub fn plain_letter(c: char) -> char {
     const SMALL_CAPITALS: &str = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡ?ʏᴢ";
-    let at = match c {
-        '\u{1f150}'..='\u{1f169}' => Some(u32::from(c) - 0x1f150),
-        '\u{1f170}'..='\u{1f189}' => Some(u32::from(c) - 0x1f170),
-        '\u{1f1e6}'..='\u{1f1ff}' => Some(u32::from(c) - 0x1f1e6),
-        c if c.is_ascii() => None,
-        c => SMALL_CAPITALS
-            .chars()
-            .position(|small| small == c)
-            .and_then(|at| u32::try_from(at).ok()),
+    let first = match c {
+        '\u{1f150}'..='\u{1f169}' => 0x1f150,
+        '\u{1f170}'..='\u{1f189}' => 0x1f170,
+        '\u{1f1e6}'..='\u{1f1ff}' => 0x1f1e6,
+        c if c.is_ascii() => return c,
+        c => {
+            let mut capitals = ('a'..='z').zip(SMALL_CAPITALS.chars());
+            let letter = capitals.find_map(|(letter, small)| (small == c).then_some(letter));
+            return letter.unwrap_or(c);
+        }
     };
-    at.and_then(|at| char::from_u32(u32::from('a') + at))
-        .unwrap_or(c)
+    char::from_u32(u32::from('a') + u32::from(c) - first).unwrap_or(c)
 }
 
 /// Returns whether a character is a joiner, a mark of direction or another that is not seen.

@@ -57,16 +57,14 @@ impl ArmLease {
 
     /// Renews the lease, for its holder: the arm moves.
     pub fn renew(&self, now: ClockInstant) {
-        let mut held = self.0.locked();
-        if let Some(held) = held.as_mut() {
+        if let Some(held) = self.0.locked().as_mut() {
             held.used = held.used.max(now);
         }
     }
 
     /// Releases the arm from any holder: at the end of a session, or by an operator. Returns the holder.
     pub fn release(&self) -> Option<String> {
-        let mut held = self.0.locked();
-        held.take().map(|held| held.by)
+        self.0.locked().take().map(|held| held.by)
     }
 
     /// Returns the current holder of the arm.

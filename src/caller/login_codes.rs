@@ -1,6 +1,6 @@
 //! Codes that let a person in to the operator's page once: made for somebody whom the kernel has named, and typed there.
 
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use base::lock::MutexExt;
@@ -73,13 +73,13 @@ impl LoginCodes {
     ) -> Result<(String, String), LoginCodeError> {
         let address = self.address.get().ok_or(LoginCodeError::NoPage)?;
         let code = random_code()?;
-        let mut state = self.state();
+        let mut state = self.state.locked();
         state.codes.retain(|code| now < code.ends);
         if state.codes.len() >= CODES_MAX {
             state.codes.remove(0);
         }
         state.codes.push(LoginCode {
-            hash: blake3::hash(plain(&code).as_bytes()),
+            hash: hash(&code),
             holder: holder.to_owned(),
             ends: now.after(CODE_VALID),
         });
@@ -88,8 +88,8 @@ impl LoginCodes {
 
     /// Spends a code, written with or without its hyphens. Returns whom it was made for.
     pub fn spend(&self, code: &str, now: ClockInstant) -> Option<String> {
-        let hash = blake3::hash(plain(code).as_bytes());
-        let mut state = self.state();
+        let hash = hash(code);
+        let mut state = self.state.locked();
         state.codes.retain(|code| now < code.ends);
         let Some(at) = state.codes.iter().position(|code| code.hash == hash) else {
             state.wrong = state.wrong.saturating_add(1);
@@ -101,10 +101,6 @@ impl LoginCodes {
         state.wrong = 0;
         Some(state.codes.swap_remove(at).holder)
     }
-
-    fn state(&self) -> MutexGuard<'_, LoginCodeState> {
-        self.state.locked()
-    }
 }
 
 /// Returns whether a text looks like a code, and so not like a token.
@@ -114,20 +110,21 @@ pub fn is_login_code(text: &str) -> bool {
     plain.len() == CODE_CHARS && plain.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
+fn hash(code: &str) -> blake3::Hash {
+    blake3::hash(plain(code).as_bytes())
+}
+
 fn plain(code: &str) -> String {
-    let kept = code
-        .chars()
-        .filter(|c| !c.is_whitespace() && !"-–".contains(*c));
+    let is_kept = |c: &char| !c.is_whitespace() && !"-–".contains(*c);
+    let kept = code.chars().filter(is_kept);
     kept.flat_map(char::to_lowercase).collect()
 }
 
 fn random_code() -> Result<String, LoginCodeError> {
     let mut bytes = [0_u8; CODE_CHARS];
     getrandom::fill(&mut bytes).map_err(|error| LoginCodeError::NoChance(error.to_string()))?;
-    let letters: Vec<char> = bytes
-        .iter()
-        .filter_map(|byte| ALPHABET.get(usize::from(byte % 32)).map(|c| char::from(*c)))
-        .collect();
+    let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).copied();
+    let letters: Vec<char> = bytes.iter().filter_map(letter).map(char::from).collect();
     let groups = letters.chunks(GROUP_CHARS).map(String::from_iter);
     Ok(groups.collect::<Vec<_>>().join("-"))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::Mutex;
 
 use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
@@ -59,12 +59,6 @@ struct TokenFileCache {
 
 /// Attributes that change with the file or with its permissions; `None` without a file.
 type TokenFileStamp = Option<FileStamp>;
-
-/// Result of looking up a token without verifying it.
-enum TokenLookup {
-    Believed(TokenRecord),
-    Unproven(TokenRecord),
-}
 
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -191,9 +185,7 @@ impl TokenStore {
     /// # Errors
     /// No token has this name, or the file cannot be changed.
     pub fn require_level(&self, name: &str, level: Option<&str>) -> Result<(), TokenError> {
-        self.change(name, |token| {
-            token.qualified = level.map(str::to_owned);
-        })
+        self.change(name, |token| token.qualified = level.map(str::to_owned))
     }
 
     /// Attaches a certificate in place of the previous one, or removes it.
@@ -266,8 +258,8 @@ impl TokenStore {
     /// Unknown or expired token, or the token file has never been readable. Access is denied in all three cases.
     pub fn check(&self, token: &str, now_ms: u64) -> Result<Principal, AccessDenied> {
         match self.look_up(token, now_ms)? {
-            TokenLookup::Believed(record) => record.holds(now_ms),
-            TokenLookup::Unproven(record) => self.prove(token, record, now_ms)?.holds(now_ms),
+            (record, true) => record.holds(now_ms),
+            (record, false) => self.prove(token, record, now_ms)?.holds(now_ms),
         }
     }
 
@@ -278,27 +270,24 @@ impl TokenStore {
         now_ms: u64,
     ) -> Option<Result<Principal, AccessDenied>> {
         match self.look_up(token, now_ms) {
-            Ok(TokenLookup::Believed(record)) => Some(record.holds(now_ms)),
-            Ok(TokenLookup::Unproven(_)) => None,
-            Err(denied) => Some(Err(denied)),
+            Ok((_, false)) => None,
+            found => Some(found.and_then(|(record, _)| record.holds(now_ms))),
         }
     }
 
-    fn look_up(&self, token: &str, now_ms: u64) -> Result<TokenLookup, AccessDenied> {
+    /// Looks up a token without verifying it. Returns its record, and whether it was believed before.
+    fn look_up(&self, token: &str, now_ms: u64) -> Result<(TokenRecord, bool), AccessDenied> {
         let id = id_of(token).ok_or(AccessDenied::Unknown)?;
-        let mut seen = self.lock();
+        let mut seen = self.seen.locked();
         self.refresh(&mut seen)?;
         let known = seen.records.iter().find(|record| record.id == id);
         let record = known.cloned().ok_or(AccessDenied::Unknown)?;
         if seen.believed.get(id) == Some(&blake3::hash(token.as_bytes())) {
-            return Ok(TokenLookup::Believed(record));
+            return Ok((record, true));
         }
-        match seen
-            .wrong
-            .get(id)
-            .map_or(0, |wrong| wrong.remaining_ms(now_ms))
-        {
-            0 => Ok(TokenLookup::Unproven(record)),
+        let wrong = seen.wrong.get(id);
+        match wrong.map_or(0, |wrong| wrong.remaining_ms(now_ms)) {
+            0 => Ok((record, false)),
             left_ms => Err(AccessDenied::Paused(left_ms.div_ceil(1_000))),
         }
     }
@@ -310,7 +299,7 @@ impl TokenStore {
         now_ms: u64,
     ) -> Result<TokenRecord, AccessDenied> {
         let is_right = record.is_for(token);
-        let mut seen = self.lock();
+        let mut seen = self.seen.locked();
         if !is_right {
             seen.wrong.entry(record.id).or_default().record(now_ms);
             return Err(AccessDenied::Unknown);
@@ -326,19 +315,14 @@ impl TokenStore {
         Ok(record)
     }
 
-    fn lock(&self) -> MutexGuard<'_, TokenFileCache> {
-        self.seen.locked()
-    }
-
     /// Reads the file again if it has changed. An unreadable file is logged, and the last readable contents stay in force.
     fn refresh(&self, seen: &mut TokenFileCache) -> Result<(), AccessDenied> {
         let stamp = self.stamp();
-        if let (Ok(stamp), Some(before)) = (&stamp, &seen.stamp)
-            && stamp == before
-        {
+        let now = stamp.as_ref().ok().copied();
+        if now.is_some() && now == seen.stamp {
             return Ok(());
         }
-        let now = stamp.as_ref().ok().copied().flatten();
+        let now = now.flatten();
         match stamp.and_then(|stamp| Ok((stamp, self.load()?.tokens))) {
             Ok((stamp, records)) => {
                 *seen = TokenFileCache {
@@ -359,20 +343,13 @@ impl TokenStore {
     }
 
     fn stamp(&self) -> Result<TokenFileStamp, TokenError> {
-        match std::fs::metadata(&self.path) {
-            Ok(about) => Ok(Some(FileStamp::of(&about))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(self.refused(source)),
-        }
+        let about = self.if_there(std::fs::metadata(&self.path))?;
+        Ok(about.as_ref().map(FileStamp::of))
     }
 
     fn load(&self) -> Result<TokenFile, TokenError> {
-        let text = match std::fs::read_to_string(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(TokenFile::default());
-            }
-            Err(source) => return Err(self.refused(source)),
+        let Some(text) = self.if_there(std::fs::read_to_string(&self.path))? else {
+            return Ok(TokenFile::default());
         };
         // The text holds hashes: no error may quote it.
         let read = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
@@ -385,6 +362,15 @@ impl TokenStore {
     fn store(&self, file: &TokenFile) -> Result<(), TokenError> {
         let text = toml::to_string(file).map_err(|error| TokenError::Make(error.to_string()))?;
         disk::put_secret(&self.path, &text).map_err(|source| self.refused(source))
+    }
+
+    /// What was read of the file; nothing without one.
+    fn if_there<T>(&self, read: io::Result<T>) -> Result<Option<T>, TokenError> {
+        match read {
+            Ok(read) => Ok(Some(read)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(self.refused(source)),
+        }
     }
 
     fn refused(&self, source: io::Error) -> TokenError {
@@ -422,32 +408,24 @@ impl TokenRecord {
     }
 
     fn is_for(&self, token: &str) -> bool {
-        PasswordHash::new(&self.hash).is_ok_and(|hash| {
-            Argon2::default()
-                .verify_password(token.as_bytes(), &hash)
-                .is_ok()
-        })
+        let (argon2, token) = (Argon2::default(), token.as_bytes());
+        PasswordHash::new(&self.hash).is_ok_and(|hash| argon2.verify_password(token, &hash).is_ok())
     }
 }
 
 fn check_name(name: &str) -> Result<(), TokenError> {
     let fits = (1..=NAME_CHARS_MAX).contains(&name.chars().count());
     if fits && !name.chars().any(char::is_control) {
-        Ok(())
-    } else {
-        Err(TokenError::Name(
-            name.chars().take(NAME_CHARS_MAX).collect(),
-        ))
+        return Ok(());
     }
+    let begin = name.chars().take(NAME_CHARS_MAX);
+    Err(TokenError::Name(begin.collect()))
 }
 
 /// The part by which a token is found.
 fn id_of(token: &str) -> Option<&str> {
-    if token.len() > TOKEN_CHARS_MAX {
-        return None;
-    }
     let (id, _) = token.strip_prefix(PREFIX)?.split_once('.')?;
-    Some(id)
+    (token.len() <= TOKEN_CHARS_MAX).then_some(id)
 }
 
 fn random_text<const BYTES: usize>() -> Result<String, TokenError> {

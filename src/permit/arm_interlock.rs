@@ -53,11 +53,8 @@ impl ArmInterlock {
         self.check_reach(scene)?;
         // It guards no data: a thread that panicked has left nothing half done.
         let turn = self.turn.locked();
-        match self
-            .within_reach
-            .iter()
-            .find_map(|obstruction| obstruction())
-        {
+        let mut others = self.within_reach.iter();
+        match others.find_map(|obstruction| obstruction()) {
             Some(why) => Err(PermitError::OtherArm(why)),
             None => Ok(turn),
         }

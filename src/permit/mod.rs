@@ -26,7 +26,7 @@ pub use estop_writer::EstopKeepingError;
 use estop_writer::EstopWriter;
 
 /// The permissions to move on one node, shared by all threads.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct PermitRegistry {
     state: Mutex<PermitState>,
     /// [`PermitState::withdrawals`], for readers that must not wait.
@@ -193,24 +193,19 @@ impl PermitRegistry {
     /// Nothing is enabled: for hardware.
     #[must_use]
     pub fn none() -> Self {
-        Self::of(PermitState::default())
+        Self::default()
     }
 
     /// Everything is enabled: for the embedded simulator.
     #[must_use]
     pub fn everything() -> Self {
-        Self::of(PermitState {
+        let state = PermitState {
             everything: true,
             ..PermitState::default()
-        })
-    }
-
-    fn of(state: PermitState) -> Self {
+        };
         Self {
             state: Mutex::new(state),
-            withdrawn: AtomicU64::new(0),
-            keeper: OnceLock::new(),
-            interlock: OnceLock::new(),
+            ..Self::default()
         }
     }
 
@@ -234,10 +229,8 @@ impl PermitRegistry {
         for_: Option<Duration>,
     ) -> Result<(), PermitError> {
         // Until the grant is there, no other arm of the node is enabled.
-        let _turn = match self.interlock.get() {
-            Some(interlock) => Some(interlock.clear_for(scene)?),
-            None => None,
-        };
+        let interlock = self.interlock.get();
+        let _turn = interlock.map(|one| one.clear_for(scene)).transpose()?;
         let grant = SceneGrant {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone(),
@@ -277,11 +270,8 @@ impl PermitRegistry {
     pub fn is_only_enabled(&self, scene: &str, now: ClockInstant) -> bool {
         let state = self.state();
         let mut live = state.live(now);
-        !state.everything
-            && live
-                .next()
-                .is_some_and(|grant| grant.scene == scene && grant.drawing.is_none())
-            && live.next().is_none()
+        let is_it = |grant: &SceneGrant| grant.scene == scene && grant.drawing.is_none();
+        !state.everything && live.next().is_some_and(is_it) && live.next().is_none()
     }
 
     /// Leave to move in a scene.
@@ -289,12 +279,16 @@ impl PermitRegistry {
     /// # Errors
     /// [`Denied`] says what an operator or caller must do first.
     pub fn ask(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
-        if let Some(interlock) = self.interlock.get() {
-            interlock.check_reach(scene)?;
-        }
+        self.check_reach(scene)?;
         let state = self.state();
         state.check_no_pen_change()?;
         state.leave(scene, now)
+    }
+
+    /// Refuses a scene whose pens reach farther than the node's arms were found to be apart.
+    fn check_reach(&self, scene: &Scene) -> Result<(), PermitError> {
+        let interlock = self.interlock.get();
+        interlock.map_or(Ok(()), |interlock| interlock.check_reach(scene))
     }
 
     /// Gives permission to move out of an ordinary stop or a fault, in the scene last moved in. The node
@@ -367,11 +361,8 @@ impl PermitRegistry {
         let emergency = matches!(new, StopLatch::Emergency(_));
         self.withdraw(&mut state);
         state.emergencies += u64::from(emergency);
-        if state
-            .latch
-            .as_ref()
-            .is_none_or(|old| old.severity() <= new.severity())
-        {
+        let is_lesser = |old: &StopLatch| old.severity() <= new.severity();
+        if state.latch.as_ref().is_none_or(is_lesser) {
             state.latch = Some(new);
         }
         drop(state);
@@ -451,40 +442,34 @@ impl PermitState {
         now: ClockInstant,
         is_meant: impl Fn(&SceneGrant) -> bool,
     ) -> Result<MotionPermit, PermitError> {
-        let until = if self.everything {
-            Some(None)
-        } else {
-            self.live(now)
-                .find(|grant| is_meant(grant))
-                .map(|grant| grant.until)
+        let until = match self.live(now).find(|grant| is_meant(grant)) {
+            _ if self.everything => None,
+            Some(grant) => grant.until,
+            None => return Err(self.not_enabled(scene, now)),
         };
-        match until {
-            Some(until) => Ok(MotionPermit {
-                revision: scene.revision,
-                until,
-                withdrawals: self.withdrawals,
-                nodes_own: false,
-            }),
-            None => Err(self.not_enabled(scene, now)),
-        }
+        Ok(MotionPermit {
+            revision: scene.revision,
+            until,
+            withdrawals: self.withdrawals,
+            nodes_own: false,
+        })
     }
 
     fn not_enabled(&self, scene: &Scene, now: ClockInstant) -> PermitError {
-        let (title, revision) = (scene.title(), scene.revision.to_string());
-        let enabled = self.enabled(now);
-        match (&scene.canvas, &scene.drawing) {
-            // Of a canvas everything that is drawn on it is enabled at once, by the scene's name.
-            (Some(_), _) => PermitError::NeedsEnabling {
-                scene: scene.name.clone(),
-                revision,
-                enabled,
-            },
-            (None, Some(_)) => PermitError::DrawingNeedsEnabling {
+        let (revision, enabled) = (scene.revision.to_string(), self.enabled(now));
+        // Of a canvas everything that is drawn on it is enabled at once, by the scene's name.
+        let is_canvas = scene.canvas.is_some();
+        let title = match is_canvas {
+            true => scene.name.clone(),
+            false => scene.title(),
+        };
+        match scene.drawing.is_some() && !is_canvas {
+            true => PermitError::DrawingNeedsEnabling {
                 scene: title,
                 revision,
                 enabled,
             },
-            (None, None) => PermitError::NeedsEnabling {
+            false => PermitError::NeedsEnabling {
                 scene: title,
                 revision,
                 enabled,
@@ -497,38 +482,26 @@ impl PermitState {
             return "everything (embedded simulator)".to_owned();
         }
         let names: Vec<String> = self.live(now).map(SceneGrant::words).collect();
-        if names.is_empty() {
-            "nothing".to_owned()
-        } else {
-            names.join(", ")
+        match names.is_empty() {
+            true => "nothing".to_owned(),
+            false => names.join(", "),
         }
     }
 
     fn live(&self, now: ClockInstant) -> impl Iterator<Item = &SceneGrant> {
-        self.grants
-            .iter()
-            .filter(move |grant| grant.until.is_none_or(|until| now < until))
+        let grants = self.grants.iter();
+        grants.filter(move |grant| grant.until.is_none_or(|until| now < until))
     }
 }
 
 impl SceneGrant {
     fn words(&self) -> String {
-        scene::scene_title(
-            &self.scene,
-            self.overlay.as_deref(),
-            self.drawing.as_deref(),
-        )
+        let (overlay, drawing) = (self.overlay.as_deref(), self.drawing.as_deref());
+        scene::scene_title(&self.scene, overlay, drawing)
     }
 
     /// Returns whether both are for the same scene, overlay and drawing, by name.
     fn is_for_same(&self, other: &Self) -> bool {
-        let names = |grant: &Self| {
-            (
-                grant.scene.clone(),
-                grant.overlay.clone(),
-                grant.drawing.clone(),
-            )
-        };
-        names(self) == names(other)
+        self.scene == other.scene && self.overlay == other.overlay && self.drawing == other.drawing
     }
 }

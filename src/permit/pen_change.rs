@@ -19,9 +19,7 @@ impl PermitRegistry {
     /// # Errors
     /// Why nothing could move afterwards; then the change goes on.
     pub fn confirm_pen_change(&self, scene: &Scene, now: ClockInstant) -> Result<(), PermitError> {
-        if let Some(interlock) = self.interlock.get() {
-            interlock.check_reach(scene)?;
-        }
+        self.check_reach(scene)?;
         let mut state = self.state();
         state.leave(scene, now)?;
         state.pen_change = None;
@@ -43,9 +41,7 @@ impl PermitRegistry {
 impl PermitState {
     /// Refuses while a person changes the pen.
     pub(super) fn check_no_pen_change(&self) -> Result<(), PermitError> {
-        match &self.pen_change {
-            None => Ok(()),
-            Some(words) => Err(PermitError::PenChange(words.clone())),
-        }
+        let words = self.pen_change.clone();
+        words.map_or(Ok(()), |words| Err(PermitError::PenChange(words)))
     }
 }
