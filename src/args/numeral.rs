@@ -81,26 +81,23 @@ pub(super) fn narrow(text: &str) -> String {
 }
 
 fn sign(text: &str) -> (bool, &str) {
-    match text.as_bytes().first() {
-        Some(b'-') => (true, text.get(1..).unwrap_or("")),
-        Some(b'+') => (false, text.get(1..).unwrap_or("")),
-        _ => text
-            .strip_prefix('−')
-            .map_or((false, text), |rest| (true, rest)),
+    match text.strip_prefix(['-', '−']) {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
     }
 }
 
 fn is_not_finite(body: &str) -> bool {
-    ["nan", "inf", "infinity", "∞"]
-        .iter()
-        .any(|word| body.eq_ignore_ascii_case(word))
+    let mut words = ["nan", "inf", "infinity", "∞"].iter();
+    words.any(|word| body.eq_ignore_ascii_case(word))
 }
 
 fn radix(body: &str, negative: bool) -> Option<ParsedNumeral> {
-    let (base, digits) = match body.get(..2)? {
-        "0x" | "0X" => (16, body.get(2..)?),
-        "0b" | "0B" => (2, body.get(2..)?),
-        "0o" | "0O" => (8, body.get(2..)?),
+    let (mark, digits) = body.split_at_checked(2)?;
+    let base = match mark {
+        "0x" | "0X" => 16,
+        "0b" | "0B" => 2,
+        "0o" | "0O" => 8,
         _ => return None,
     };
     if digits.starts_with(['+', '-']) {
@@ -135,13 +132,8 @@ fn decimal(body: &str, negative: bool) -> Option<ParsedNumeral> {
     if has_octal_reading(whole) && !mantissa.contains('.') {
         return Some(ParsedNumeral::Ambiguous);
     }
-    Some(exact(
-        whole,
-        fraction,
-        exponent,
-        negative,
-        mantissa.contains('.') || body.contains(['e', 'E']),
-    ))
+    let is_decimal = body.contains(['.', 'e', 'E']);
+    Some(exact(whole, fraction, exponent, negative, is_decimal))
 }
 
 /// `05` is five either way; `010` is eight to some readers and ten to others.
@@ -166,17 +158,12 @@ fn exact(
         return ParsedNumeral::NotFinite;
     };
     let digits = if negative { -digits } else { digits };
-    let decimal = ExactDecimal {
-        digits,
-        exponent: exponent.saturating_sub(shift).saturating_add(left_out),
-    };
-    if !is_decimal {
-        return ParsedNumeral::Whole(digits);
-    }
-    if decimal.value().is_finite() {
-        ParsedNumeral::Decimal(decimal)
-    } else {
-        ParsedNumeral::NotFinite
+    let exponent = exponent.saturating_sub(shift).saturating_add(left_out);
+    let decimal = ExactDecimal { digits, exponent };
+    match is_decimal {
+        false => ParsedNumeral::Whole(digits),
+        true if decimal.value().is_finite() => ParsedNumeral::Decimal(decimal),
+        true => ParsedNumeral::NotFinite,
     }
 }
 
@@ -210,10 +197,7 @@ pub(super) fn number(numeral: &ParsedNumeral) -> Option<Number> {
 
 /// A whole JSON number; `None` beyond 64 bits.
 pub(super) fn whole(value: i128) -> Option<Number> {
-    i64::try_from(value)
-        .map(Number::from)
-        .or_else(|_| u64::try_from(value).map(Number::from))
-        .ok()
+    Number::from_i128(value)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::{
     numeral::{self, ParsedNumeral},
     parsed_value::ParsedValue,
 };
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::{cell::Cell, fmt};
 
 /// Reads `text` if it is JSON to the letter; `None` where it is not, holds too many values, or has a decimal that
@@ -135,18 +135,10 @@ impl<'de> Visitor<'de> for StrictValueSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ParsedValue, A::Error> {
         let mut pairs = Vec::new();
-        while let Some(StrictKey(key)) = map.next_key()? {
+        while let Some(key) = map.next_key()? {
             pairs.push((key, map.next_value_seed(self)?));
         }
         Ok(ParsedValue::Map(pairs))
-    }
-}
-
-struct StrictKey(String);
-
-impl<'de> Deserialize<'de> for StrictKey {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(StrictKey)
     }
 }
 

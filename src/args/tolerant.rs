@@ -3,7 +3,8 @@
 use super::{
     form_repair::{FormRepair, FormRepairs},
     limits::{COMMENTS_MAX, DEPTH_MAX, LOOK_MAX, NODES_MAX, PAIRS_MAX},
-    parsed_value::ParsedValue,
+    numeral,
+    parsed_value::{self, Pair, ParsedValue},
     quote::{self, QuoteError, QuoteMatching, QuotePosition},
     skipped::SkippedPlace,
 };
@@ -75,10 +76,12 @@ impl<'a> TolerantParser<'a> {
                 self.cut = true;
                 Ok(None)
             }
-            _ if quote::is_quote(c) => Ok(self
-                .quoted(QuotePosition::Value, false)?
-                .map(ParsedValue::Text)),
-            _ => self.prefixed_or_word(),
+            _ if self.has_prefix(&['u', 'U', 'b', 'B', 'r', 'R']) || quote::is_quote(c) => {
+                let text = self.quoted(QuotePosition::Value, matches!(c, 'r' | 'R'))?;
+                Ok(text.map(ParsedValue::Text))
+            }
+            '<' => self.angled(),
+            _ => self.word(),
         }
     }
 
@@ -95,11 +98,7 @@ impl<'a> TolerantParser<'a> {
     }
 
     /// Pairs up to `end`, which is consumed.
-    pub(super) fn pairs(
-        &mut self,
-        end: PairsEnd,
-        depth: usize,
-    ) -> TolerantResult<Vec<(String, ParsedValue)>> {
+    pub(super) fn pairs(&mut self, end: PairsEnd, depth: usize) -> TolerantResult<Vec<Pair>> {
         let mut pairs = Vec::new();
         loop {
             let commas = self.separators()?;
@@ -143,7 +142,7 @@ impl<'a> TolerantParser<'a> {
         }
     }
 
-    fn pair(&mut self, depth: usize) -> TolerantResult<Option<(String, ParsedValue)>> {
+    fn pair(&mut self, depth: usize) -> TolerantResult<Option<Pair>> {
         let Some((key, is_quoted)) = self.key()? else {
             return Ok(None);
         };
@@ -164,61 +163,42 @@ impl<'a> TolerantParser<'a> {
 
     fn key(&mut self) -> TolerantResult<Option<(String, bool)>> {
         let c = self.peek().ok_or(TolerantParseError)?;
-        if quote::is_quote(c) {
-            return Ok(self
-                .quoted(QuotePosition::Key, false)?
-                .map(|key| (key, true)));
-        }
-        if matches!(c, 'u' | 'U') && self.has_prefix() {
-            self.pos += 1;
-            self.forms.add(FormRepair::PythonLiteral);
-            return Ok(self
-                .quoted(QuotePosition::Key, false)?
-                .map(|key| (key, true)));
+        if self.has_prefix(&['u', 'U']) || quote::is_quote(c) {
+            let key = self.quoted(QuotePosition::Key, false)?;
+            return Ok(key.map(|key| (key, true)));
         }
         // A Ruby symbol: `:scene => "koi"`.
-        if c == ':'
-            && self
-                .rest()
-                .get(1..)
-                .is_some_and(|rest| rest.starts_with(char::is_alphabetic))
-        {
+        let symbol = self.rest().strip_prefix(':');
+        if symbol.is_some_and(|rest| rest.starts_with(char::is_alphabetic)) {
             self.pos += 1;
         }
-        let length = self
-            .rest()
-            .char_indices()
-            .find(|(_, c)| !is_key_char(*c))
-            .map_or(self.rest().len(), |(at, _)| at);
-        let key = self.rest().get(..length).unwrap_or_default().to_owned();
-        if key.is_empty() {
-            return Err(TolerantParseError);
-        }
+        let rest = self.rest();
+        let length = rest.find(|c| !is_key_char(c)).unwrap_or(rest.len());
+        let key = rest.get(..length).filter(|key| !key.is_empty());
+        let key = key.ok_or(TolerantParseError)?.to_owned();
         self.pos += length;
         self.forms.add(FormRepair::UnquotedKey);
         Ok(Some((key, false)))
     }
 
     fn colon(&mut self, is_quoted: bool) -> TolerantResult<()> {
+        const COLONS: [(&str, Option<FormRepair>); 6] = [
+            ("=>", Some(FormRepair::Arrow)),
+            (":=", Some(FormRepair::Arrow)),
+            ("->", Some(FormRepair::Arrow)),
+            (":", None),
+            ("：", Some(FormRepair::OtherPunctuation)),
+            ("=", Some(FormRepair::Arrow)),
+        ];
         let rest = self.rest();
-        let (length, form) =
-            if rest.starts_with("=>") || rest.starts_with(":=") || rest.starts_with("->") {
-                (2, Some(FormRepair::Arrow))
-            } else if rest.starts_with(':') {
-                (1, None)
-            } else if rest.starts_with('：') {
-                ('：'.len_utf8(), Some(FormRepair::OtherPunctuation))
-            } else if rest.starts_with('=') && !rest.starts_with("==") {
-                (1, Some(FormRepair::Arrow))
-            } else if is_quoted && starts_value(rest) {
-                (0, Some(FormRepair::MissingColon))
-            } else {
-                return Err(TolerantParseError);
-            };
-        self.pos += length;
-        if let Some(form) = form {
-            self.forms.add(form);
-        }
+        let mut colons = COLONS.into_iter();
+        let (colon, form) = match colons.find(|(colon, _)| rest.starts_with(colon)) {
+            Some(found) if !rest.starts_with("==") => found,
+            None if is_quoted && starts_value(rest) => ("", Some(FormRepair::MissingColon)),
+            _ => return Err(TolerantParseError),
+        };
+        self.pos += colon.len();
+        form.into_iter().for_each(|form| self.forms.add(form));
         Ok(())
     }
 
@@ -267,28 +247,15 @@ impl<'a> TolerantParser<'a> {
         }
     }
 
-    /// Returns whether a Python string prefix and its quote come next.
-    fn has_prefix(&self) -> bool {
-        let mut chars = self.rest().chars();
-        let is_letter = chars
-            .next()
-            .is_some_and(|c| matches!(c, 'u' | 'U' | 'b' | 'B' | 'r' | 'R'));
-        is_letter && chars.next().is_some_and(|c| matches!(c, '"' | '\''))
-    }
-
-    fn prefixed_or_word(&mut self) -> TolerantResult<Option<ParsedValue>> {
-        if self.has_prefix() {
-            let raw = self.rest().starts_with(['r', 'R']);
+    /// Steps over a Python string prefix, if one of these letters and a quote come next.
+    fn has_prefix(&mut self, letters: &[char]) -> bool {
+        let quoted = self.rest().strip_prefix(letters);
+        let has_prefix = quoted.is_some_and(|quoted| quoted.starts_with(['"', '\'']));
+        if has_prefix {
             self.pos += 1;
             self.forms.add(FormRepair::PythonLiteral);
-            return Ok(self
-                .quoted(QuotePosition::Value, raw)?
-                .map(ParsedValue::Text));
         }
-        if self.rest().starts_with('<') {
-            return self.angled();
-        }
-        self.word()
+        has_prefix
     }
 
     /// `<scene-name>`: kept with its brackets, for the coercion to see what it is.
@@ -306,22 +273,18 @@ impl<'a> TolerantParser<'a> {
     /// Text without quotes: up to punctuation, a line's end, or the key of the next pair.
     fn word(&mut self) -> TolerantResult<Option<ParsedValue>> {
         let length = self.word_length()?;
-        let word = self
-            .rest()
-            .get(..length)
-            .unwrap_or_default()
-            .trim_end()
-            .to_owned();
+        let word = self.rest().get(..length).unwrap_or_default().trim_end();
         self.pos += length;
         if word.is_empty() {
             return Err(TolerantParseError);
         }
         self.cut |= self.brackets > 0 && self.pos == self.text.len();
-        Ok(if self.cut {
-            None
-        } else {
-            Some(self.scalar(word))
-        })
+        if self.cut {
+            return Ok(None);
+        }
+        let (node, form) = scalar(word.to_owned());
+        form.into_iter().for_each(|form| self.forms.add(form));
+        Ok(Some(node))
     }
 
     fn word_length(&self) -> TolerantResult<usize> {
@@ -336,35 +299,21 @@ impl<'a> TolerantParser<'a> {
                 ' ' | '\t' if before != ' ' && !blank_then_separator(tail) => {
                     (gap, token) = (Some(at), at + 1);
                 }
-                ':' | '='
-                    if !is_inside_word(
-                        rest.get(token..at).unwrap_or_default(),
-                        tail,
-                        gap.is_some(),
-                    ) =>
-                {
-                    return gap.ok_or(TolerantParseError);
+                ':' | '=' => {
+                    let token = rest.get(token..at).unwrap_or_default();
+                    if !is_inside_word(token, tail, gap.is_some()) {
+                        return gap.ok_or(TolerantParseError);
+                    }
                 }
                 _ if quote::is_quote(c) && !is_apostrophe(before, tail) => {
-                    return if before == ' ' {
-                        gap.ok_or(TolerantParseError)
-                    } else {
-                        Err(TolerantParseError)
-                    };
+                    let gap = gap.filter(|_| before == ' ');
+                    return gap.ok_or(TolerantParseError);
                 }
                 _ => {}
             }
             before = if c == '\t' { ' ' } else { c };
         }
         Ok(rest.len())
-    }
-
-    fn scalar(&mut self, word: String) -> ParsedValue {
-        let (node, form) = scalar(word);
-        if let Some(form) = form {
-            self.forms.add(form);
-        }
-        node
     }
 
     /// Returns whether `c` comes next.
@@ -447,26 +396,17 @@ pub(super) fn values(
 
 /// A word's own meaning: a literal, a plain number, or a word still.
 pub(super) fn scalar(word: String) -> (ParsedValue, Option<FormRepair>) {
-    let lower_is = |literal: &str| word.eq_ignore_ascii_case(literal);
-    if matches!(word.as_str(), "true" | "false") {
-        return (ParsedValue::Bool(word == "true"), None);
+    let python = |is_json: bool| (!is_json).then_some(FormRepair::PythonLiteral);
+    for (literal, value) in [("true", true), ("false", false)] {
+        if word.eq_ignore_ascii_case(literal) {
+            return (ParsedValue::Bool(value), python(word == literal));
+        }
     }
-    if lower_is("true") || lower_is("false") {
-        return (
-            ParsedValue::Bool(lower_is("true")),
-            Some(FormRepair::PythonLiteral),
-        );
+    if parsed_value::is_nothing(&word) {
+        return (ParsedValue::Null, python(word == "null"));
     }
-    if word == "null" {
-        return (ParsedValue::Null, None);
-    }
-    if super::parsed_value::is_nothing(&word) {
-        return (ParsedValue::Null, Some(FormRepair::PythonLiteral));
-    }
-    match super::numeral::parse(&word)
-        .as_ref()
-        .and_then(super::numeral::number)
-    {
+    let numeral = numeral::parse(&word);
+    match numeral.as_ref().and_then(numeral::number) {
         // `1.10` may be a version and `05` a code: only a number that prints alike is one for certain.
         Some(number) if number.to_string() == word => (ParsedValue::Number(number), None),
         Some(_) => (ParsedValue::Word(word), None),
@@ -510,10 +450,9 @@ fn comment_length(text: &str) -> Option<Option<usize>> {
 
 /// `debug : true`: the blank belongs to the separator, not to a new word.
 fn blank_then_separator(text: &str) -> bool {
-    text.chars()
-        .take(LOOK_MAX)
-        .find(|c| !matches!(c, ' ' | '\t'))
-        .is_some_and(|c| matches!(c, ':' | '='))
+    let mut chars = text.chars().take(LOOK_MAX);
+    let next = chars.find(|c| !matches!(c, ' ' | '\t'));
+    matches!(next, Some(':' | '='))
 }
 
 /// Returns whether the colon or equals sign that `tail` begins with is part of the word, as in `14:00` or a URL.

@@ -94,13 +94,8 @@ impl ReaderVocabulary {
             let name = name.strip_prefix("meaning ")?;
             Some((name.to_owned(), words.collect()))
         };
-        let folded = |name: &str| -> Vec<String> {
-            let words = list(name);
-            words
-                .iter()
-                .map(|word| FoldedText::new(word).phrase())
-                .collect()
-        };
+        let phrase = |word: &String| FoldedText::new(word).phrase();
+        let folded = |name: &str| list(name).iter().map(phrase).collect();
         let words = |phrase: &String| phrase.split(' ').map(str::to_owned).collect();
         Self {
             framework: list("framework_keys"),
@@ -182,15 +177,10 @@ impl ReaderVocabulary {
 
     /// Returns whether what stands before a tool's name says how or whether it is called, not where it is: `slow`, `help`.
     pub(super) fn says_how(&self, namespace: &FoldedText) -> bool {
-        let is_place = |word: &str| self.places.iter().any(|place| place == word);
-        let is_how = |word: &str| {
-            [&self.physical, &self.dry_run_if_true, &self.questions]
-                .iter()
-                .any(|list| list.iter().any(|known| known == word))
-        };
-        namespace
-            .words()
-            .any(|word| is_how(word) && !is_place(word))
+        let lists = [&self.physical, &self.dry_run_if_true, &self.questions];
+        let is_how = |word: &str| lists.iter().any(|list| holds(list, word));
+        let mut words = namespace.words();
+        words.any(|word| is_how(word) && !holds(&self.places, word))
     }
 
     /// Returns whether a word alone withholds the act: `stop`, `test`.
@@ -200,11 +190,7 @@ impl ReaderVocabulary {
 
     /// Returns whether a key asks for a dry run if its value is true: `sim`, `is_draft`, `planOnly`.
     pub(super) fn asks_if_true(&self, key: &FoldedText) -> bool {
-        is_made_of(
-            key,
-            &[self.dry_run_if_true.as_slice()],
-            &self.dry_run_fillers,
-        )
+        is_made_of(key, &[&self.dry_run_if_true], &self.dry_run_fillers)
     }
 
     /// Returns whether a key is a name of a dry run and nothing else: `simulate`, `previewOnly`.
@@ -219,7 +205,7 @@ impl ReaderVocabulary {
 
     /// Returns whether a folded key is an ordinary word, and so no slip of another.
     pub(super) fn is_ordinary(&self, key: &str) -> bool {
-        self.ordinary.iter().any(|word| word == key)
+        holds(&self.ordinary, key)
     }
 
     /// Returns whether a value is a word for yes.
@@ -268,20 +254,17 @@ impl ReaderVocabulary {
 
 /// Returns whether a text has no other words than `words` and `fillers`, and one of the former at least.
 fn is_made_of(text: &FoldedText, words: &[&[String]], fillers: &[String]) -> bool {
-    let is_known = |word: &str| {
-        words
-            .iter()
-            .any(|list| list.iter().any(|known| known == word))
-    };
-    let is_filler = |word: &str| fillers.iter().any(|known| known == word);
-    text.words().any(is_known) && text.words().all(|word| is_known(word) || is_filler(word))
+    let is_known = |word: &str| words.iter().any(|list| holds(list, word));
+    let is_either = |word: &str| is_known(word) || holds(fillers, word);
+    text.words().any(is_known) && text.words().all(is_either)
+}
+
+fn holds(list: &[String], word: &str) -> bool {
+    list.iter().any(|known| known == word)
 }
 
 fn has_word(key: &FoldedText, words: &[String]) -> bool {
-    let letters = key.letters();
-    key.words()
-        .chain(std::iter::once(letters.as_str()))
-        .any(|word| words.iter().any(|known| known == word))
+    key.words().any(|word| holds(words, word)) || holds(words, &key.letters())
 }
 
 #[cfg(test)]
