@@ -69,24 +69,24 @@ pub(super) struct RefusedCall<'a> {
     pub(super) shape: &'a ArgumentShape,
     pub(super) policy: &'a ReaderPolicy,
     /// The arguments that are readable.
-    pub(super) given: &'a Map<String, Value>,
+    pub(super) given: Map<String, Value>,
     pub(super) troubles: &'a [ArgumentIssue],
-    pub(super) repairs: &'a [ArgumentRepair],
+    pub(super) repairs: Vec<ArgumentRepair>,
 }
 
 impl RefusedCall<'_> {
     /// Returns the refusal, whose gravest trouble comes under a rule.
-    pub(super) fn refusal(&self, kind: ReaderRule) -> Box<ArgumentRefusal> {
+    pub(super) fn refusal(self, kind: ReaderRule) -> Box<ArgumentRefusal> {
         let CorrectedCall { call, guidance } = self.correction();
         Box::new(ArgumentRefusal {
             complaints: outcome::complaints(self.troubles),
             corrected: call,
             guidance,
-            good: self.given.clone(),
-            repairs: self.repairs.to_vec(),
             kind,
             must_mend: self.must_mend(),
             choosing: self.choosing(),
+            good: self.given,
+            repairs: self.repairs,
         })
     }
 

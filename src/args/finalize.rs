@@ -36,9 +36,9 @@ impl CallReader<'_> {
         let call = RefusedCall {
             shape,
             policy,
-            given: &given,
+            given,
             troubles: &refused,
-            repairs: &repairs.list,
+            repairs: repairs.list,
         };
         Err(call.refusal(worst))
     }

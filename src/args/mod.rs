@@ -1,6 +1,6 @@
 //! The forgiving reader: whatever form arguments arrive in, their meaning is found or asked for, never guessed.
 //!
-//! It knows no tool and no scene: a [`Shape`] says what may be sent, a [`ReaderPolicy`] what the tool does and how much is forgiven.
+//! It knows no tool and no scene: an [`ArgumentShape`] says what may be sent, a [`ReaderPolicy`] what the tool does and how much is forgiven.
 //!
 //! ```text
 //! text ─▶ strict JSON, else: quotes, fences, tags, objects in prose, calls, keywords, lines, options   (candidates)

@@ -5,6 +5,7 @@ use super::{
     form_repair::FormRepair,
     heuristics,
     outcome::{ArgumentIssue, ArgumentRepair, RepairLog},
+    params::GIVEN_TWICE,
     parsed_value::{self, Pair, ParsedValue},
     rules::{ReaderRule, ValueRendering},
     shape::{ItemCount, ParameterShape, ValueKind},
@@ -131,10 +132,7 @@ impl ValueCoercer<'_> {
             };
             let before = map.insert(name.clone(), value.clone());
             if before.is_some_and(|before| before != value) {
-                let (rule, why) = (
-                    ReaderRule::Contradiction,
-                    "given twice with different values",
-                );
+                let (rule, why) = (ReaderRule::Contradiction, GIVEN_TWICE);
                 return Err(ArgumentIssue::new(rule, "duplicate_keys", &path, why));
             }
         }

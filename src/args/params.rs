@@ -97,12 +97,12 @@ impl CallReader<'_> {
     }
 }
 
+/// Trouble with a key that stands there with several values.
+pub(super) const GIVEN_TWICE: &str = "given twice with different values";
+
 /// One parameter, several values.
 fn given_twice(param: &ParameterShape, said: &[&ParsedValue]) -> ArgumentIssue {
-    let (rule, why) = (
-        ReaderRule::Contradiction,
-        "given twice with different values",
-    );
+    let (rule, why) = (ReaderRule::Contradiction, GIVEN_TWICE);
     let shown: Vec<_> = said.iter().copied().map(parsed_value::shown_node).collect();
     ArgumentIssue::new(rule, "duplicate_keys", &param.name, why)
         .received(parsed_value::shown(&shown.join(" and ")))

@@ -87,7 +87,7 @@ fn choose(
     }
     match (best, refusal) {
         (Some((_, reading)), _) if tie && policy.refuses(ReaderRule::Contradiction) => {
-            Err(ambiguous(shape, policy, &reading.repairs))
+            Err(ambiguous(shape, policy, reading.repairs))
         }
         // Arguments that were read and refused are not made good by reading the text as none.
         (Some((_, reading)), Some((_, refusal)))
@@ -97,7 +97,7 @@ fn choose(
         }
         (Some((_, reading)), _) => Ok(reading),
         (None, Some((_, refusal))) => Err(refusal),
-        (None, None) => Err(ambiguous(shape, policy, &[])),
+        (None, None) => Err(ambiguous(shape, policy, Vec::new())),
     }
 }
 
@@ -111,13 +111,13 @@ fn has_no_arguments(reading: &ArgumentReading) -> bool {
 fn ambiguous(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,
-    repairs: &[ArgumentRepair],
+    repairs: Vec<ArgumentRepair>,
 ) -> Box<ArgumentRefusal> {
     let (rule, why) = (ReaderRule::Contradiction, "this can be read in two ways");
     let call = RefusedCall {
         shape,
         policy,
-        given: &Map::new(),
+        given: Map::new(),
         troubles: &[arguments::whole_text(rule, "ambiguous", why)],
         repairs,
     };

@@ -139,10 +139,13 @@ impl<'a> PackagingScanner<'a> {
 
     /// A terminal's code for a colour.
     fn colour(&mut self) -> bool {
+        let is_code = |c: char| c.is_ascii_digit() || c == ';';
         let code = self.rest.strip_prefix("\u{1b}[");
-        let rest =
-            code.map(|code| code.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';'));
-        let rest = rest.and_then(|rest| rest.strip_prefix('m'));
+        self.take(code.and_then(|code| code.trim_start_matches(is_code).strip_prefix('m')))
+    }
+
+    /// Goes on with the rest of the text behind a piece that is packaging, if it is.
+    fn take(&mut self, rest: Option<&'a str>) -> bool {
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
@@ -173,10 +176,8 @@ impl<'a> PackagingScanner<'a> {
         let mut rest = words.as_slice();
         while !rest.is_empty() {
             let phrases = self.known.lead_ins.iter();
-            let longest = phrases
-                .filter(|phrase| self.begins_with(rest, phrase))
-                .map(Vec::len)
-                .max();
+            let said = phrases.filter(|phrase| self.begins_with(rest, phrase));
+            let longest = said.map(Vec::len).max();
             let Some(after) = longest.and_then(|length| rest.get(length..)) else {
                 return false;
             };
@@ -201,13 +202,12 @@ impl<'a> PackagingScanner<'a> {
             return false;
         };
         let rest = self.rest.get(length..).unwrap_or_default();
-        let end = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
-            .unwrap_or(rest.len());
-        let name = rest.get(..end).unwrap_or_default().to_ascii_lowercase();
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        let name = rest.strip_suffix(after).unwrap_or_default();
+        let name = name.to_ascii_lowercase();
         let is_known = name.is_empty() || self.known.fence_names.contains(&name);
         if is_known && self.is_phrase() {
-            self.rest = rest.get(end..).unwrap_or_default();
+            self.rest = after;
         }
         is_known
     }
@@ -238,23 +238,17 @@ impl<'a> PackagingScanner<'a> {
         };
         let token = FoldedText::new(&token.replace('▁', " "));
         let is_known = |word: &str| self.known.token_words.iter().any(|known| known == word);
-        let is_token = token
-            .words()
-            .all(|word| is_known(word) || may_be_tool(word, self.tools));
-        if is_token {
-            self.rest = rest;
-        }
-        is_token
+        let is_part = |word: &str| is_known(word) || may_be_tool(word, self.tools);
+        let is_token = token.words().all(is_part);
+        self.take(is_token.then_some(rest))
     }
 
     /// A comment that ends before the arguments begin. One that does not has the arguments in it.
     fn comment(&mut self) -> bool {
-        let end = if self.rest.starts_with("/*") {
-            self.rest.find("*/").map(|at| at + 2)
-        } else if self.rest.starts_with("//") || self.rest.starts_with('#') {
-            self.rest.find('\n')
-        } else {
-            None
+        let is_line = self.rest.starts_with("//") || self.rest.starts_with('#');
+        let end = match self.rest.strip_prefix("/*") {
+            Some(_) => self.rest.find("*/").map(|at| at + 2),
+            None => self.rest.find('\n').filter(|_| is_line),
         };
         let Some((comment, rest)) = end.and_then(|end| self.rest.split_at_checked(end)) else {
             return false;

@@ -87,13 +87,10 @@ impl CallReader<'_> {
                 SkippedMeaning::Packaging => {}
                 SkippedMeaning::Words => self.other_text(received),
                 SkippedMeaning::Arguments => self.commented_out(received),
-                SkippedMeaning::Refusal => {
-                    let otherwise = match piece.place {
-                        SkippedPlace::Around => ReaderRule::OtherText,
-                        SkippedPlace::Remark => ReaderRule::Meaningless,
-                    };
-                    self.withhold("", received, otherwise);
+                SkippedMeaning::Refusal if piece.place == SkippedPlace::Around => {
+                    self.withhold("", received, ReaderRule::OtherText);
                 }
+                SkippedMeaning::Refusal => self.withhold("", received, ReaderRule::Meaningless),
             }
         }
     }
@@ -101,9 +98,8 @@ impl CallReader<'_> {
     /// Hears a dry run whose words stand in comments one after the other: `# dry`, `# run`.
     fn judge_adjacent(&mut self, skipped: &[SkippedText]) {
         let dry_run = &vocabulary().dry_run;
-        let comments = skipped
-            .iter()
-            .filter(|piece| piece.place == SkippedPlace::Remark);
+        let comments = skipped.iter();
+        let comments = comments.filter(|piece| piece.place == SkippedPlace::Remark);
         let comments: Vec<&str> = comments.map(|piece| piece.text.trim()).collect();
         for adjacent in comments.windows(2).chain(comments.windows(3)) {
             let words = adjacent.join(" ");
@@ -116,10 +112,9 @@ impl CallReader<'_> {
 
     /// Returns whether a comment holds a parameter with a value: `// debug: true`.
     fn holds_pair(&self, comment: &str) -> bool {
-        let mut lines = comment
-            .lines()
-            .filter_map(|line| line.split_once([':', '=']));
-        lines.any(|(key, _)| {
+        let lines = comment.lines();
+        let mut pairs = lines.filter_map(|line| line.split_once([':', '=']));
+        pairs.any(|(key, _)| {
             let key = key.split_whitespace().next_back().unwrap_or_default();
             let key = key.trim_matches(|c: char| !c.is_alphanumeric());
             key.len() > KEY_BYTES_MAX || self.is_param(key)

@@ -184,7 +184,7 @@ impl ToolCaller {
     }
 }
 
-/// Returns the [`McpCaller::key`] of calls within a session. Other callers see it, and a client that knows a
+/// Returns the [`ToolCaller::key`] of calls within a session. Other callers see it, and a client that knows a
 /// session's id can call in its name: so a hash stands for the id.
 #[must_use]
 pub fn session_key(session: &str) -> String {

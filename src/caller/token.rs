@@ -263,7 +263,7 @@ impl TokenStore {
         }
     }
 
-    /// The same where it takes no time; nothing where the token has to be proven by [`Book::check`].
+    /// The same where it takes no time; nothing where the token has to be proven by [`Self::check`].
     pub fn check_cached(
         &self,
         token: &str,

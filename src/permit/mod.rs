@@ -221,7 +221,7 @@ impl PermitRegistry {
     /// Enables a scene as it is now. A second time for the same scene replaces the first.
     ///
     /// # Errors
-    /// [`Denied::OtherArm`] names the arm of the same node that is in the way.
+    /// [`PermitError::OtherArm`] names the arm of the same node that is in the way.
     pub fn enable(
         &self,
         scene: &Scene,
@@ -277,7 +277,7 @@ impl PermitRegistry {
     /// Leave to move in a scene.
     ///
     /// # Errors
-    /// [`Denied`] says what an operator or caller must do first.
+    /// [`PermitError`] says what an operator or caller must do first.
     pub fn ask(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
         self.check_reach(scene)?;
         let state = self.state();
