@@ -1,4 +1,4 @@
-//! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk, lines for people, nearest segments.
+//! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk, lines for people, points in a plane, nearest segments.
 
 mod alarm_timer;
 pub mod background_thread;
@@ -7,6 +7,7 @@ pub mod clock;
 pub mod disk;
 pub mod file_access;
 pub mod lock;
+pub mod plane;
 pub mod segment_index;
 pub mod signals;
 mod system_clocks;

@@ -1,5 +1,7 @@
 //! Gathers strokes under caps: what comes out is finite, bounded and has neighbours apart.
 
+use base::plane::{Point, distance};
+
 use super::{Design, DesignCaps, DesignError, DesignStroke};
 
 /// Neighbouring points nearer than this are one point.
@@ -16,16 +18,6 @@ const REACH_MAX_MM: f64 = 100_000.0;
 
 /// The least side of a page that a drawing covers.
 const PAGE_MIN_MM: f64 = 0.1;
-
-/// Attributes that the author gave a stroke.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StrokeAttributes {
-    pub(crate) colour: Option<[u8; 3]>,
-    pub(crate) pen: Option<u16>,
-    pub(crate) layer: Option<String>,
-    pub(crate) pause_before: bool,
-    pub(crate) source: String,
-}
 
 /// The strokes so far.
 pub(crate) struct StrokeCollector<'c> {
@@ -46,7 +38,7 @@ impl<'c> StrokeCollector<'c> {
     }
 
     /// With dots that suit a page of this size.
-    pub(crate) fn for_page(caps: &'c DesignCaps, page_mm: [f64; 2]) -> Self {
+    pub(crate) fn for_page(caps: &'c DesignCaps, page_mm: Point) -> Self {
         let dot_mm = page_mm[0].max(page_mm[1]) * DOT_SHARE;
         Self {
             dot_mm: dot_mm.clamp(2.0 * APART_MM, DOT_MM),
@@ -68,12 +60,12 @@ impl<'c> StrokeCollector<'c> {
         }
     }
 
-    /// Takes a path in: repeated points fall away, a path without length becomes a dot, an empty
-    /// one nothing.
+    /// Takes a path in, as the stroke that `mark` is but for its points: repeated points fall away, a path without
+    /// length becomes a dot, an empty one nothing.
     pub(crate) fn push(
         &mut self,
-        points_mm: Vec<[f64; 2]>,
-        mark: &StrokeAttributes,
+        points_mm: Vec<Point>,
+        mark: &DesignStroke,
     ) -> Result<(), DesignError> {
         if points_mm.len() > self.room() {
             return Err(self.full(&mark.source));
@@ -86,27 +78,18 @@ impl<'c> StrokeCollector<'c> {
             });
         }
         refuse_far_points(&points_mm, &mark.source)?;
-        let Some(points_mm) = tidy(points_mm, self.dot_mm) else {
-            return Ok(());
-        };
-        self.points += points_mm.len();
-        self.strokes.push(DesignStroke {
-            points_mm,
-            colour: mark.colour,
-            pen: mark.pen,
-            layer: mark.layer.clone(),
-            pause_before: mark.pause_before,
-            source: mark.source.clone(),
-        });
+        if let Some(points_mm) = tidy(points_mm, self.dot_mm) {
+            self.points += points_mm.len();
+            self.strokes.push(DesignStroke {
+                points_mm,
+                ..mark.clone()
+            });
+        }
         Ok(())
     }
 
     /// The drawing on the page that its file states.
-    pub(crate) fn on_page(
-        self,
-        page_mm: [f64; 2],
-        hint: &'static str,
-    ) -> Result<Design, DesignError> {
+    pub(crate) fn on_page(self, page_mm: Point, hint: &'static str) -> Result<Design, DesignError> {
         if self.strokes.is_empty() {
             return Err(DesignError::Empty { hint });
         }
@@ -119,102 +102,82 @@ impl<'c> StrokeCollector<'c> {
 
     /// The drawing on the page that it just covers.
     pub(crate) fn on_own_page(self, hint: &'static str) -> Result<Design, DesignError> {
-        match self.bounds() {
-            Some((low, high)) => self.moved_onto_page(low, high, hint),
-            None => Err(DesignError::Empty { hint }),
-        }
+        let (low, high) = self.bounds().ok_or(DesignError::Empty { hint })?;
+        self.moved_onto_page(low, high, hint)
     }
 
     /// The drawing on a page of which its file's origin is the middle, if that lies in the middle of the lines, and
     /// otherwise on the page that it just covers.
     pub(crate) fn on_page_about_origin(self, hint: &'static str) -> Result<Design, DesignError> {
-        match self.bounds() {
-            Some((low, high)) if is_central(low, high) => {
-                let half = [0, 1].map(|axis| half_side(&low, &high, axis));
-                let mut design = self.moved_onto_page(half.map(|mm| -mm), half, hint)?;
-                let note =
-                    "the file's origin, which lies inside the drawing, is the middle of its page";
-                design.notes.push(note.to_owned());
-                Ok(design)
-            }
-            _ => self.on_own_page(hint),
-        }
+        let Some((low, high)) = self.bounds().filter(|(low, high)| is_central(*low, *high)) else {
+            return self.on_own_page(hint);
+        };
+        let half = [(-low[0]).max(high[0]), (-low[1]).max(high[1])];
+        let mut design = self.moved_onto_page(half.map(|mm| -mm), half, hint)?;
+        let note = "the file's origin, which lies inside the drawing, is the middle of its page";
+        design.notes.push(note.to_owned());
+        Ok(design)
     }
 
-    fn bounds(&self) -> Option<([f64; 2], [f64; 2])> {
+    fn bounds(&self) -> Option<(Point, Point)> {
         bounds(self.strokes.iter().flat_map(|stroke| &stroke.points_mm))
     }
 
     fn moved_onto_page(
         mut self,
-        low: [f64; 2],
-        high: [f64; 2],
+        low: Point,
+        high: Point,
         hint: &'static str,
     ) -> Result<Design, DesignError> {
         for point in self.strokes.iter_mut().flat_map(|s| &mut s.points_mm) {
             *point = [point[0] - low[0], point[1] - low[1]];
         }
-        let page_mm = [0, 1].map(|axis| side(&low, &high, axis));
-        self.on_page(page_mm, hint)
+        let sides = [high[0] - low[0], high[1] - low[1]];
+        self.on_page(sides.map(|side| side.max(PAGE_MIN_MM)), hint)
     }
 }
 
 /// The origin is a drawing's middle if no side of it is farther away than this many times the other.
 const OFF_CENTRE_MAX: f64 = 3.0;
 
-fn is_central(low: [f64; 2], high: [f64; 2]) -> bool {
+fn is_central(low: Point, high: Point) -> bool {
     low.iter().zip(&high).all(|(low, high)| {
         *low < 0.0 && *high > 0.0 && (-low).max(*high) <= OFF_CENTRE_MAX * (-low).min(*high)
     })
 }
 
-fn half_side(low: &[f64; 2], high: &[f64; 2], axis: usize) -> f64 {
-    let [low, high] = [low, high].map(|corner| corner.get(axis).map_or(0.0, |mm| mm.abs()));
-    low.max(high)
-}
-
-fn side(low: &[f64; 2], high: &[f64; 2], axis: usize) -> f64 {
-    let span = high.get(axis).unwrap_or(&0.0) - low.get(axis).unwrap_or(&0.0);
-    span.max(PAGE_MIN_MM)
-}
-
 /// The smallest and the largest coordinates, none for no points.
-pub(crate) fn bounds<'p>(
-    points: impl Iterator<Item = &'p [f64; 2]>,
-) -> Option<([f64; 2], [f64; 2])> {
-    points.fold(None, |so_far, &[x, y]| {
-        let (low, high) = so_far.unwrap_or(([x, y], [x, y]));
-        Some((
+pub(crate) fn bounds<'p>(points: impl Iterator<Item = &'p Point>) -> Option<(Point, Point)> {
+    let each = points.map(|point| (*point, *point));
+    each.reduce(|(low, high), (_, [x, y])| {
+        (
             [low[0].min(x), low[1].min(y)],
             [high[0].max(x), high[1].max(y)],
-        ))
+        )
     })
 }
 
-fn refuse_far_points(points_mm: &[[f64; 2]], source: &str) -> Result<(), DesignError> {
-    let near = |value: f64| value.abs() <= REACH_MAX_MM;
-    match points_mm.iter().find(|[x, y]| !near(*x) || !near(*y)) {
-        None => Ok(()),
-        Some(&[x, y]) => Err(DesignError::FarAway {
-            at: source.to_owned(),
-            x,
-            y,
-            max_mm: REACH_MAX_MM,
-        }),
-    }
+fn refuse_far_points(points_mm: &[Point], source: &str) -> Result<(), DesignError> {
+    let near = |value: &f64| value.abs() <= REACH_MAX_MM;
+    let Some([x, y]) = points_mm.iter().find(|point| !point.iter().all(near)) else {
+        return Ok(());
+    };
+    Err(DesignError::FarAway {
+        at: source.to_owned(),
+        x: *x,
+        y: *y,
+        max_mm: REACH_MAX_MM,
+    })
 }
 
 /// Drops points that repeat their neighbour; none for no points, a dot where one is left.
-fn tidy(mut points: Vec<[f64; 2]>, dot_mm: f64) -> Option<Vec<[f64; 2]>> {
-    let first = *points.first()?;
+fn tidy(mut points: Vec<Point>, dot_mm: f64) -> Option<Vec<Point>> {
+    let [x, y] = *points.first()?;
     let last = *points.last()?;
-    points.dedup_by(|next, kept| (next[0] - kept[0]).hypot(next[1] - kept[1]) < APART_MM);
+    points.dedup_by(|next, kept| distance(*kept, *next) < APART_MM);
     if points.len() < 2 {
         let half = dot_mm / 2.0;
-        return Some(vec![
-            [first[0] - half, first[1]],
-            [first[0] + half, first[1]],
-        ]);
+        return Some(vec![[x - half, y], [x + half, y]]);
     }
     // A closed path stays closed even where its last step was a short one.
     if let Some(end) = points.last_mut() {
@@ -232,10 +195,10 @@ fn tidy(mut points: Vec<[f64; 2]>, dot_mm: f64) -> Option<Vec<[f64; 2]>> {
 mod tests {
     use super::*;
 
-    fn mark() -> StrokeAttributes {
-        StrokeAttributes {
+    fn mark() -> DesignStroke {
+        DesignStroke {
             source: "line 1".to_owned(),
-            ..StrokeAttributes::default()
+            ..DesignStroke::default()
         }
     }
 

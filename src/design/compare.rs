@@ -1,8 +1,7 @@
 //! Compares ink with a design: distances of the ink from the design, and of the design from the ink.
 
+use base::plane::{self, Point, distance};
 use base::segment_index::SegmentIndex;
-
-type Point = [f64; 2];
 
 /// Lines are looked at each so far.
 pub const STEP_MM: f64 = 0.1;
@@ -85,30 +84,15 @@ fn distances(from: &SegmentIndex, to: &SegmentIndex) -> Vec<f64> {
     let step_mm = STEP_MM.max(from.length_mm() / SAMPLES_MAX);
     let mut all = Vec::new();
     for [a, b] in from.segments() {
-        let length = (b[0] - a[0]).hypot(b[1] - a[1]);
-        let steps = (length / step_mm).ceil().max(1.0);
+        let steps = (distance(a, b) / step_mm).ceil().max(1.0);
         let mut step = 0.0;
         // Both ends: where pieces join a sample counts twice, which changes nothing to speak of.
         while step <= steps {
-            let t = step / steps;
-            let sample = [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t];
-            all.push(to.distance_mm(sample));
+            all.push(to.distance_mm(plane::along(a, b, step / steps)));
             step += 1.0;
         }
     }
     all
-}
-
-pub(super) fn to_piece(from: Point, [a, b]: &[Point; 2]) -> f64 {
-    let d = [b[0] - a[0], b[1] - a[1]];
-    let square = d[0] * d[0] + d[1] * d[1];
-    let dot = (from[0] - a[0]) * d[0] + (from[1] - a[1]) * d[1];
-    let t = if square > 0.0 {
-        (dot / square).clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    (a[0] + t * d[0] - from[0]).hypot(a[1] + t * d[1] - from[1])
 }
 
 #[cfg(test)]
@@ -162,7 +146,7 @@ mod tests {
         fn the_index_finds_what_a_search_of_all_finds(a in path(), b in path()) {
             let lines = SegmentIndex::new(&[a]);
             for sample in b {
-                let all = lines.segments().map(|segment| to_piece(sample, &segment));
+                let all = lines.segments().map(|segment| plane::distance_to_piece(sample, segment));
                 let nearest = all.fold(f64::INFINITY, f64::min);
                 prop_assert!((lines.distance_mm(sample) - nearest).abs() < 1e-9);
             }

@@ -1,25 +1,31 @@
 //! Cuts a path into dashes.
 
-type Point = [f64; 2];
+use base::plane::{Point, along, pieces};
 
 /// Shorter patterns than this are drawn as a whole line: no pen makes such dashes.
 const PATTERN_MIN_MM: f64 = 0.05;
 
-/// Position of a walk along the pattern.
+/// A walk along a path and, at once, along the pattern.
 struct DashCursor<'p> {
     pattern_mm: &'p [f64],
     index: usize,
     left_mm: f64,
+    points_left: usize,
+    dash: Vec<Point>,
+    done: Vec<Vec<Point>>,
 }
 
 impl<'p> DashCursor<'p> {
     /// At `offset_mm` into the pattern, which repeats.
-    fn at(pattern_mm: &'p [f64], offset_mm: f64) -> Self {
+    fn at(pattern_mm: &'p [f64], offset_mm: f64, points_max: usize) -> Self {
         let whole: f64 = pattern_mm.iter().sum();
         let mut pen = Self {
             pattern_mm,
             index: 0,
             left_mm: pattern_mm.first().copied().unwrap_or(f64::INFINITY),
+            points_left: points_max,
+            dash: Vec::new(),
+            done: Vec::new(),
         };
         let mut skip_mm = offset_mm.rem_euclid(whole);
         while skip_mm >= pen.left_mm && pen.index < pattern_mm.len() {
@@ -30,13 +36,38 @@ impl<'p> DashCursor<'p> {
         pen
     }
 
-    fn is_down(&self) -> bool {
-        self.index.is_multiple_of(2)
-    }
-
     fn turn(&mut self) {
         self.index = (self.index + 1) % self.pattern_mm.len().max(1);
         self.left_mm = self.pattern_mm.get(self.index).copied().unwrap_or(0.0);
+    }
+
+    fn visit(&mut self, point: Point) -> Option<()> {
+        // Counted up or down, so that the caller's cap bounds the time too.
+        self.points_left = self.points_left.checked_sub(1)?;
+        let is_down = self.index.is_multiple_of(2);
+        self.dash.extend(is_down.then_some(point));
+        Some(())
+    }
+
+    fn lift(&mut self) {
+        if !self.dash.is_empty() {
+            self.done.push(std::mem::take(&mut self.dash));
+        }
+    }
+
+    /// Along one straight piece.
+    fn walk(&mut self, from: Point, to: Point, length_mm: f64) -> Option<()> {
+        let mut gone_mm = 0.0;
+        while self.left_mm < length_mm - gone_mm {
+            gone_mm += self.left_mm;
+            let here = along(from, to, gone_mm / length_mm);
+            self.visit(here)?;
+            self.turn();
+            self.lift();
+            self.visit(here)?;
+        }
+        self.left_mm -= length_mm - gone_mm;
+        self.visit(to)
     }
 }
 
@@ -61,76 +92,21 @@ pub(crate) fn dashes_by(
     points_max: usize,
     length_mm: impl Fn(Point) -> f64,
 ) -> Option<Vec<Vec<Point>>> {
-    let sane = pattern_mm.iter().all(|mm| mm.is_finite() && *mm >= 0.0) && offset_mm.is_finite();
     let whole_mm: f64 = pattern_mm.iter().sum();
-    if !sane
-        || !pattern_mm.len().is_multiple_of(2)
-        || whole_mm.is_nan()
-        || whole_mm < PATTERN_MIN_MM
-    {
+    let is_pattern = pattern_mm.iter().all(|mm| mm.is_finite() && *mm >= 0.0)
+        && pattern_mm.len().is_multiple_of(2)
+        && whole_mm >= PATTERN_MIN_MM;
+    if !is_pattern || !offset_mm.is_finite() {
         return Some(vec![path.to_vec()]);
     }
-    let mut pen = DashCursor::at(pattern_mm, offset_mm);
-    let mut all = DashPattern {
-        done: Vec::new(),
-        dash: Vec::new(),
-        points_left: points_max,
-    };
-    all.visit(*path.first()?, &pen)?;
-    for (from, to) in path.iter().zip(path.iter().skip(1)) {
+    let mut pen = DashCursor::at(pattern_mm, offset_mm, points_max);
+    pen.visit(*path.first()?)?;
+    for [from, to] in pieces(path) {
         let length_mm = length_mm([to[0] - from[0], to[1] - from[1]]);
-        walk(*from, *to, length_mm, &mut pen, &mut all)?;
+        pen.walk(from, to, length_mm)?;
     }
-    all.lift();
-    Some(all.done)
-}
-
-/// Along one straight piece.
-fn walk(
-    from: Point,
-    to: Point,
-    length_mm: f64,
-    pen: &mut DashCursor<'_>,
-    all: &mut DashPattern,
-) -> Option<()> {
-    let mut gone_mm = 0.0;
-    while pen.left_mm < length_mm - gone_mm {
-        gone_mm += pen.left_mm;
-        let t = gone_mm / length_mm;
-        let here = [
-            from[0] + (to[0] - from[0]) * t,
-            from[1] + (to[1] - from[1]) * t,
-        ];
-        all.visit(here, pen)?;
-        pen.turn();
-        all.lift();
-        all.visit(here, pen)?;
-    }
-    pen.left_mm -= length_mm - gone_mm;
-    all.visit(to, pen)
-}
-
-struct DashPattern {
-    done: Vec<Vec<Point>>,
-    dash: Vec<Point>,
-    points_left: usize,
-}
-
-impl DashPattern {
-    fn visit(&mut self, point: Point, pen: &DashCursor<'_>) -> Option<()> {
-        // Counted up or down, so that the caller's cap bounds the time too.
-        self.points_left = self.points_left.checked_sub(1)?;
-        if pen.is_down() {
-            self.dash.push(point);
-        }
-        Some(())
-    }
-
-    fn lift(&mut self) {
-        if !self.dash.is_empty() {
-            self.done.push(std::mem::take(&mut self.dash));
-        }
-    }
+    pen.lift();
+    Some(pen.done)
 }
 
 #[cfg(test)]

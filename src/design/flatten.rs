@@ -1,5 +1,7 @@
 //! Curves made polylines that stray from them by no more than a stated distance.
 
+use base::plane::Point;
+
 /// Largest distance of a chord from its curve.
 pub const CHORD_ERROR_MM: f64 = 0.02;
 
@@ -7,9 +9,7 @@ pub const CHORD_ERROR_MM: f64 = 0.02;
 const DRAWN_AT_MM: f64 = 200.0;
 
 /// The most pieces that one curve is cut into.
-const PIECES_MAX: f64 = 4096.0;
-
-type Point = [f64; 2];
+pub(crate) const PIECES_MAX: f64 = 4096.0;
 
 /// The chord error for a page of this size: a small drawing may be drawn larger.
 pub(crate) fn chord_error_mm(page_mm: [f64; 2]) -> f64 {
@@ -50,8 +50,7 @@ pub(crate) fn arc(points: &mut Vec<Point>, centre: Point, sweep_rad: f64, end: P
     let Some(&start) = points.last() else { return };
     let (radius, from) = polar(centre, start);
     let (radius_end, _) = polar(centre, end);
-    let step = 2.0 * (1.0 - CHORD_ERROR_MM / radius.max(radius_end).max(CHORD_ERROR_MM)).acos();
-    let pieces = (sweep_rad.abs() / step).ceil().clamp(1.0, PIECES_MAX);
+    let pieces = arc_pieces(radius.max(radius_end), sweep_rad);
     append(points, pieces, end, |t| {
         let at = from + sweep_rad * t;
         let r = radius + (radius_end - radius) * t;
@@ -59,12 +58,23 @@ pub(crate) fn arc(points: &mut Vec<Point>, centre: Point, sweep_rad: f64, end: P
     });
 }
 
+/// Returns the angle of a chord that strays from its arc by the chord error.
+pub(crate) fn chord_rad(radius_mm: f64) -> f64 {
+    2.0 * (1.0 - CHORD_ERROR_MM / radius_mm.max(CHORD_ERROR_MM)).acos()
+}
+
+/// Returns the number of equal chords that keeps the chord error of an arc.
+pub(crate) fn arc_pieces(radius_mm: f64, sweep_rad: f64) -> f64 {
+    let pieces = sweep_rad.abs() / chord_rad(radius_mm);
+    pieces.ceil().clamp(1.0, PIECES_MAX)
+}
+
 fn polar(centre: Point, point: Point) -> (f64, f64) {
     let [dx, dy] = [point[0] - centre[0], point[1] - centre[1]];
     (dx.hypot(dy), dy.atan2(dx))
 }
 
-fn second_difference(a: Point, b: Point, c: Point) -> f64 {
+pub(crate) fn second_difference(a: Point, b: Point, c: Point) -> f64 {
     (a[0] - 2.0 * b[0] + c[0]).hypot(a[1] - 2.0 * b[1] + c[1])
 }
 
@@ -73,7 +83,8 @@ fn pieces(bound_mm: f64, error_mm: f64) -> f64 {
     (bound_mm / error_mm).sqrt().ceil().clamp(1.0, PIECES_MAX)
 }
 
-fn append(points: &mut Vec<Point>, pieces: f64, end: Point, at: impl Fn(f64) -> Point) {
+/// Appends the points of a curve in equal steps of its parameter, from behind 0 up to `end`.
+pub(crate) fn append(points: &mut Vec<Point>, pieces: f64, end: Point, at: impl Fn(f64) -> Point) {
     let mut step = 1.0;
     while step < pieces {
         points.push(at(step / pieces));

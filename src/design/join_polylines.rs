@@ -2,27 +2,26 @@
 
 use std::collections::HashMap;
 
-use super::DesignStroke;
-
-type Point = [f64; 2];
+use base::plane::{self, Point, distance};
 
 /// Largest part of a line that is simplified at once, in points; this bounds the work.
 const PART_MAX: usize = 1024;
 
-/// Points by the cell they lie in; cells are as wide as two points may be apart.
-struct NearbyPoints<T> {
-    cell_mm: f64,
-    cells: HashMap<[i64; 2], Vec<(Point, T)>>,
+/// One end of a line.
+#[derive(Clone, Copy)]
+struct PolylineEnd {
+    at: Point,
+    line: usize,
+    is_last: bool,
 }
 
-impl<T: Copy> NearbyPoints<T> {
-    fn new(cell_mm: f64) -> Self {
-        Self {
-            cell_mm,
-            cells: HashMap::new(),
-        }
-    }
+/// Ends by the cell they lie in; cells are as wide as two ends may be apart.
+struct NearbyEnds {
+    cell_mm: f64,
+    cells: HashMap<[i64; 2], Vec<PolylineEnd>>,
+}
 
+impl NearbyEnds {
     #[expect(
         clippy::cast_possible_truncation,
         reason = "saturates, which does no harm"
@@ -31,105 +30,73 @@ impl<T: Copy> NearbyPoints<T> {
         point.map(|value| (value / self.cell_mm).floor().clamp(-1e15, 1e15) as i64)
     }
 
-    fn insert(&mut self, point: Point, what: T) {
-        let cell = self.cell(point);
-        self.cells.entry(cell).or_default().push((point, what));
+    fn insert(&mut self, end: PolylineEnd) {
+        let cell = self.cell(end.at);
+        self.cells.entry(cell).or_default().push(end);
     }
 
-    /// The nearest within a cell's width that is wanted; the first inserted of equals.
-    fn nearest(&self, from: Point, is_wanted: impl Fn(&T) -> bool) -> Option<T> {
+    /// The nearest within a cell's width whose line is not joined yet; the first inserted of equals.
+    fn nearest(&self, from: Point, left: &[Option<Vec<Point>>]) -> Option<PolylineEnd> {
         let [x, y] = self.cell(from);
         let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [x + dx, y + dy]));
-        let points = around.filter_map(|cell| self.cells.get(&cell)).flatten();
-        points
-            .filter(|(_, what)| is_wanted(what))
-            .map(|(point, what)| ((point[0] - from[0]).hypot(point[1] - from[1]), what))
+        let ends = around.filter_map(|cell| self.cells.get(&cell)).flatten();
+        ends.filter(|end| left.get(end.line).is_some_and(Option::is_some))
+            .map(|end| (distance(from, end.at), *end))
             .filter(|(mm, _)| *mm <= self.cell_mm)
             .min_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, what)| *what)
+            .map(|(_, end)| end)
     }
 }
 
-/// Two strokes may touch one another only where one pen draws both.
-type PenKey = (Option<[u8; 3]>, Option<u16>);
-
-fn hand(stroke: &DesignStroke) -> PenKey {
-    (stroke.colour, stroke.pen)
-}
-
-/// One end of a stroke.
-#[derive(Clone, Copy)]
-struct PolylineEnd {
-    stroke: usize,
-    is_last: bool,
-}
-
-pub(super) fn joined(strokes: Vec<DesignStroke>, join_mm: f64) -> Vec<DesignStroke> {
-    let mut ends = NearbyPoints::new(join_mm);
-    for (index, stroke) in strokes.iter().enumerate() {
-        for (is_last, point) in [
-            (false, stroke.points_mm.first()),
-            (true, stroke.points_mm.last()),
-        ] {
-            if let Some(point) = point.filter(|_| !is_closed(&stroke.points_mm)) {
-                let end = PolylineEnd {
-                    stroke: index,
-                    is_last,
-                };
-                ends.insert(*point, end);
+pub(super) fn joined(lines: Vec<Vec<Point>>, join_mm: f64) -> Vec<Vec<Point>> {
+    let mut ends = NearbyEnds {
+        cell_mm: join_mm,
+        cells: HashMap::new(),
+    };
+    for (line, points) in lines.iter().enumerate() {
+        if let [first, .., last] = *points.as_slice()
+            && !is_closed(points)
+        {
+            for (at, is_last) in [(first, false), (last, true)] {
+                ends.insert(PolylineEnd { at, line, is_last });
             }
         }
     }
-    let hands: Vec<PenKey> = strokes.iter().map(hand).collect();
-    let mut left: Vec<Option<DesignStroke>> = strokes.into_iter().map(Some).collect();
+    let mut left: Vec<Option<Vec<Point>>> = lines.into_iter().map(Some).collect();
     let mut all = Vec::new();
     for index in 0..left.len() {
-        let Some(mut stroke) = left.get_mut(index).and_then(Option::take) else {
+        let Some(mut line) = left.get_mut(index).and_then(Option::take) else {
             continue;
         };
-        if !is_closed(&stroke.points_mm) {
-            grow(&mut stroke, &ends, &hands, &mut left);
-            stroke.points_mm.reverse();
-            grow(&mut stroke, &ends, &hands, &mut left);
-            stroke.points_mm.reverse();
+        if !is_closed(&line) {
+            for _ in 0..2 {
+                grow(&mut line, &ends, &mut left);
+                line.reverse();
+            }
         }
-        all.push(stroke);
+        all.push(line);
     }
     all
 }
 
 fn is_closed(points: &[Point]) -> bool {
     match (points.first(), points.last()) {
-        (Some(first), Some(last)) => (first[0] - last[0]).hypot(first[1] - last[1]) < 1e-9,
+        (Some(first), Some(last)) => distance(*first, *last) < 1e-9,
         _ => true,
     }
 }
 
-/// Appends strokes that begin or end where this one ends, as long as there are any.
-fn grow(
-    stroke: &mut DesignStroke,
-    ends: &NearbyPoints<PolylineEnd>,
-    hands: &[PenKey],
-    left: &mut [Option<DesignStroke>],
-) {
-    let mine = hand(stroke);
-    while let Some(last) = stroke.points_mm.last().copied() {
-        let is_free = |end: &PolylineEnd| {
-            hands.get(end.stroke) == Some(&mine)
-                && left.get(end.stroke).is_some_and(Option::is_some)
-        };
-        let Some(end) = ends.nearest(last, is_free) else {
-            return;
-        };
-        let next = left.get_mut(end.stroke).and_then(Option::take);
-        let Some(mut next) = next else { return };
+/// Appends lines that begin or end where this one ends, as long as there are any.
+fn grow(line: &mut Vec<Point>, ends: &NearbyEnds, left: &mut [Option<Vec<Point>>]) {
+    while let Some(last) = line.last().copied()
+        && let Some(end) = ends.nearest(last, left)
+        && let Some(mut next) = left.get_mut(end.line).and_then(Option::take)
+    {
         if end.is_last {
-            next.points_mm.reverse();
+            next.reverse();
         }
-        let repeats = next.points_mm.first() == Some(&last);
-        stroke
-            .points_mm
-            .extend(next.points_mm.into_iter().skip(usize::from(repeats)));
+        let repeats = next.first() == Some(&last);
+        line.extend(next.into_iter().skip(usize::from(repeats)));
     }
 }
 
@@ -154,28 +121,23 @@ fn corners(part: &[Point], tolerance_mm: f64) -> Vec<bool> {
     let mut keeps = vec![false; part.len()];
     let mut open = vec![(0, part.len().saturating_sub(1))];
     while let Some((from, to)) = open.pop() {
+        let (Some(a), Some(b)) = (part.get(from), part.get(to)) else {
+            continue;
+        };
         for end in [from, to] {
             if let Some(keep) = keeps.get_mut(end) {
                 *keep = true;
             }
         }
-        let farthest = (from + 1..to)
-            .map(|index| (segment_distance(part, index, from, to), index))
+        let inside = part.iter().enumerate().take(to).skip(from + 1);
+        let farthest = inside
+            .map(|(index, point)| (plane::distance_to_piece(*point, [*a, *b]), index))
             .max_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((_, middle)) = farthest.filter(|(mm, _)| *mm > tolerance_mm) {
-            open.push((from, middle));
-            open.push((middle, to));
+            open.extend([(from, middle), (middle, to)]);
         }
     }
     keeps
-}
-
-/// Returns the distance of a point from the segment between two others.
-fn segment_distance(part: &[Point], index: usize, from: usize, to: usize) -> f64 {
-    match (part.get(index), part.get(from), part.get(to)) {
-        (Some(point), Some(a), Some(b)) => super::compare::to_piece(*point, &[*a, *b]),
-        _ => 0.0,
-    }
 }
 
 #[cfg(test)]
@@ -191,9 +153,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(paths: &[Vec<Point>], wanted: &[Vec<Point>]) {
-        let found = joined(polylines(paths).unwrap().strokes, 0.1);
-        let found: Vec<_> = found.into_iter().map(|s| s.points_mm).collect();
-        assert_eq!(found, wanted);
+        assert_eq!(joined(paths.to_vec(), 0.1), wanted);
     }
 
     #[test]
@@ -214,14 +174,6 @@ mod tests {
         );
     }
 
-    #[test]
-    fn keeps_apart_what_two_pens_draw() {
-        let mut design =
-            polylines(&[vec![[0.0, 0.0], [5.0, 0.0]], vec![[5.0, 0.0], [0.0, 0.0]]]).unwrap();
-        design.strokes[1].colour = Some([255, 0, 0]);
-        assert_eq!(joined(design.strokes, 0.1).len(), 2);
-    }
-
     fn paths() -> impl Strategy<Value = Vec<Vec<Point>>> {
         let whole = (0..6_u8, 0..6_u8).prop_map(|(x, y)| [f64::from(x) * 4.0, f64::from(y) * 4.0]);
         prop::collection::vec(prop::collection::vec(whole, 2..7), 1..9)
@@ -232,15 +184,14 @@ mod tests {
 
         #[test]
         fn the_ink_stays_where_it_was(paths in paths()) {
-            let before = polylines(&paths).unwrap();
-            let lines = |d: &[DesignStroke]| d.iter().map(|s| s.points_mm.clone()).collect::<Vec<_>>();
-            let after = joined(before.strokes.clone(), 0.1);
-            let found = deviation_mm(&lines(&before.strokes), &lines(&after));
+            let before: Vec<_> = polylines(&paths).unwrap().strokes.into_iter().map(|s| s.points_mm).collect();
+            let after = joined(before.clone(), 0.1);
+            let found = deviation_mm(&before, &after);
             prop_assert!(found.max_mm < 0.11, "{found:?}");
             // Joining bridges gaps, each by no more than its tolerance.
-            let bridges_mm = 0.1 * f64::from(u8::try_from(before.strokes.len()).unwrap());
+            let bridges_mm = 0.1 * f64::from(u8::try_from(before.len()).unwrap());
             prop_assert!(found.ink_mm <= found.design_mm + bridges_mm);
-            prop_assert!(after.iter().all(|s| s.points_mm.len() >= 2));
+            prop_assert!(after.iter().all(|line| line.len() >= 2));
         }
 
         #[test]
@@ -250,7 +201,7 @@ mod tests {
             prop_assert_eq!(simple.last(), path.last());
             for point in path {
                 let pieces = simple.windows(2).map(|pair| [pair[0], pair[1]]);
-                let near = pieces.map(|piece| super::super::compare::to_piece(point, &piece));
+                let near = pieces.map(|piece| plane::distance_to_piece(point, piece));
                 prop_assert!(near.fold(f64::INFINITY, f64::min) <= mm + 1e-9);
             }
         }

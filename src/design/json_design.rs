@@ -3,9 +3,9 @@
 
 use serde::Deserialize;
 
-use super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use super::collect_strokes::StrokeCollector;
 use super::design_error::quoted;
-use super::{Design, DesignCaps, DesignError};
+use super::{Design, DesignCaps, DesignError, DesignStroke};
 
 const EMPTY: &str = "give at least one stroke with a point";
 const ACCEPTED: &str =
@@ -179,7 +179,7 @@ fn page(file: &File) -> Result<Option<[f64; 2]>, DesignError> {
     ))
 }
 
-fn mark(stroke: &StrokeFile, number: usize) -> Result<StrokeAttributes, DesignError> {
+fn mark(stroke: &StrokeFile, number: usize) -> Result<DesignStroke, DesignError> {
     let source = format!("stroke {number}");
     let colour = match &stroke.colour {
         None => None,
@@ -198,11 +198,11 @@ fn mark(stroke: &StrokeFile, number: usize) -> Result<StrokeAttributes, DesignEr
             "1 for the first pen, 2 for the next: pens count from 1",
         ));
     }
-    Ok(StrokeAttributes {
+    Ok(DesignStroke {
         colour,
         pen: stroke.pen,
         source,
-        ..StrokeAttributes::default()
+        ..DesignStroke::default()
     })
 }
 

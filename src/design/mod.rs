@@ -19,9 +19,12 @@ pub use collect_strokes::DOT_MM;
 pub use design_error::DesignError;
 pub use fill_area::AreaFill;
 pub use flatten::CHORD_ERROR_MM;
+pub use gcode::set_of;
 pub use join_polylines::simplified;
+pub use letters::design as letters;
 
-use collect_strokes::{StrokeAttributes, StrokeCollector};
+use base::plane;
+use collect_strokes::StrokeCollector;
 
 /// A drawing on its page. The page's origin is its lower left corner, x to the right, y up.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,18 +71,15 @@ impl Design {
 
     /// Notes where a person has to let the drawing go on.
     fn with_pause_notes(mut self) -> Self {
-        let pausing = self.strokes.iter().filter(|stroke| stroke.pause_before);
-        let notes = pausing.clone().take(PAUSE_NOTES_MAX).map(|stroke| {
-            format!(
-                "the drawing pauses before {} until a person lets it go on",
-                stroke.place_text()
-            )
-        });
-        let more = pausing.clone().count().saturating_sub(PAUSE_NOTES_MAX);
-        self.notes.extend(notes.collect::<Vec<_>>());
-        if more > 0 {
-            self.notes.push(format!("and {more} pauses more"));
-        }
+        let mut pausing = self.strokes.iter().filter(|stroke| stroke.pause_before);
+        let places = pausing.by_ref().take(PAUSE_NOTES_MAX);
+        self.notes.extend(places.map(|stroke| {
+            let place = stroke.place_text();
+            format!("the drawing pauses before {place} until a person lets it go on")
+        }));
+        let more = pausing.count();
+        self.notes
+            .extend((more > 0).then(|| format!("and {more} pauses more")));
         self
     }
 }
@@ -97,11 +97,7 @@ impl DesignStroke {
     /// Its length.
     #[must_use]
     pub fn length_mm(&self) -> f64 {
-        self.points_mm
-            .iter()
-            .zip(self.points_mm.iter().skip(1))
-            .map(|([ax, ay], [bx, by])| (bx - ax).hypot(by - ay))
-            .sum()
+        plane::length(&self.points_mm)
     }
 }
 
@@ -116,6 +112,16 @@ pub struct DesignCaps {
     pub points_max: usize,
     /// Elements of an SVG, every `use` counted as what it stands for.
     pub elements_max: usize,
+}
+
+impl DesignCaps {
+    fn refuse_larger(&self, bytes: usize) -> Result<(), DesignError> {
+        let bytes_max = self.bytes_max;
+        if bytes > bytes_max {
+            return Err(DesignError::TooLarge { bytes, bytes_max });
+        }
+        Ok(())
+    }
 }
 
 impl Default for DesignCaps {
@@ -162,12 +168,7 @@ pub fn load_with(
     caps: &DesignCaps,
     options: ReadOptions,
 ) -> Result<Design, DesignError> {
-    if bytes.len() > caps.bytes_max {
-        return Err(DesignError::TooLarge {
-            bytes: bytes.len(),
-            bytes_max: caps.bytes_max,
-        });
-    }
+    caps.refuse_larger(bytes.len())?;
     let (_, extension) = name.rsplit_once('.').unwrap_or(("", ""));
     let design = match extension.to_ascii_lowercase().as_str() {
         "svg" => svg::read(utf8(bytes)?, caps, options),
@@ -200,13 +201,7 @@ pub fn load_set(
     if let [(name, bytes)] = files {
         return load_with(name, bytes, caps, options);
     }
-    let bytes = files.iter().map(|(_, bytes)| bytes.len()).sum();
-    if bytes > caps.bytes_max {
-        return Err(DesignError::TooLarge {
-            bytes,
-            bytes_max: caps.bytes_max,
-        });
-    }
+    caps.refuse_larger(files.iter().map(|(_, bytes)| bytes.len()).sum())?;
     let mut texts = Vec::with_capacity(files.len());
     for (name, bytes) in files {
         if set_of(name).is_none() {
@@ -218,26 +213,11 @@ pub fn load_set(
     gcode::read(&texts, caps).map(Design::with_pause_notes)
 }
 
-/// The drawing that a G-code file is a pen's part of: `flower` of `flower_pen3_red.gcode`.
-#[must_use]
-pub fn set_of(name: &str) -> Option<&str> {
-    gcode::set_of(name)
-}
-
 fn utf8(bytes: &[u8]) -> Result<&str, DesignError> {
     let text = std::str::from_utf8(bytes).map_err(|error| DesignError::NotText {
         byte: error.valid_up_to(),
     })?;
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
-}
-
-/// Words in single-line letters, one line of letters for each line of `text`, on the page that
-/// they just cover. `letter_height_mm` is the height of a capital letter, 0.5 to 500.
-///
-/// # Errors
-/// A character that the letters do not have, by its position; an impossible height; no letter.
-pub fn letters(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> {
-    letters::design(text, letter_height_mm)
 }
 
 /// Paths given as points, y up, on the page that they just cover; a path of one point is a dot.
@@ -249,12 +229,9 @@ pub fn polylines(paths: &[Vec<[f64; 2]>]) -> Result<Design, DesignError> {
     let mut all = StrokeCollector::new(&caps);
     for (index, path) in paths.iter().enumerate() {
         let source = format!("polyline {}", index + 1);
-        if path.len() > all.room() {
-            return Err(all.full(&source));
-        }
-        let mark = StrokeAttributes {
+        let mark = DesignStroke {
             source,
-            ..StrokeAttributes::default()
+            ..DesignStroke::default()
         };
         all.push(path.clone(), &mark)?;
     }

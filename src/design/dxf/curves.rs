@@ -2,9 +2,9 @@
 
 use std::f64::consts::TAU;
 
-use super::super::CHORD_ERROR_MM;
+use base::plane::Point;
 
-pub(super) type Point = [f64; 2];
+use super::super::CHORD_ERROR_MM;
 
 /// The most pieces of a curve.
 const PIECES_MAX: f64 = 4096.0;

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
-use super::super::{DesignCaps, DesignError};
-use super::curves::{BSpline, EllipseArc, Point};
+use base::plane::Point;
+
+use super::super::collect_strokes::StrokeCollector;
+use super::super::{DesignCaps, DesignError, DesignStroke};
+use super::curves::{BSpline, EllipseArc};
 use super::group_codes::{DxfEntity, DxfSection};
 use super::layers::{DxfLayers, OUTSIDE_BLOCKS, folded, pen_of};
 
@@ -202,12 +204,12 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         place: BlockPlace<'t>,
         points: &[Point],
     ) -> Result<(), DesignError> {
-        let mark = StrokeAttributes {
+        let mark = DesignStroke {
             colour: self.layers.colour_of(entity, place.layer, place.colour)?,
             pen: pen_of(place.layer),
             layer: Some(place.layer.to_owned()),
             source: entity.place(),
-            ..StrokeAttributes::default()
+            ..DesignStroke::default()
         };
         let points = points.iter().map(|point| place.map.apply(*point));
         self.all.push(points.collect(), &mark)

@@ -2,7 +2,7 @@
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
-use super::line_name;
+use super::wrong;
 
 /// The most words that a line may have.
 const WORDS_MAX: usize = 64;
@@ -67,7 +67,7 @@ pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, Des
 
 fn odd(line: usize, found: &str) -> DesignError {
     let accepted = "letters with their numbers, such as G1 X10 Y-2.5";
-    DesignError::syntax(line_name(line), quoted(found), accepted)
+    wrong(line, quoted(found), accepted)
 }
 
 fn without_comments(text: &str, line: usize) -> Result<String, DesignError> {
@@ -83,8 +83,7 @@ fn without_comments(text: &str, line: usize) -> Result<String, DesignError> {
         }
     }
     if is_comment {
-        let found = "a comment that does not end";
-        return Err(DesignError::syntax(line_name(line), found, "( … ) or ; …"));
+        return Err(wrong(line, "a comment that does not end", "( … ) or ; …"));
     }
     Ok(kept)
 }

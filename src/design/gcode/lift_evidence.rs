@@ -1,10 +1,10 @@
 //! Evidence of what lifts a G-code file's pen: which of Z and the tool's switch changes between cuts.
 
 use super::super::DesignError;
-use super::line_name;
 use super::machine::{self, GcodeMove};
 use super::pen_lift::LiftRule;
 use super::tool_switch::ToolLevel;
+use super::undrawable;
 
 /// Heights nearer than this to one another are one height.
 const SAME_MM: f64 = 1e-6;
@@ -112,9 +112,10 @@ impl LiftEvidence {
         Ok(evidence)
     }
 
+    /// Reads the rule from the whole of a file: by Z where Z moves between cuts, by the tool's switch where only that
+    /// does, by G0 where neither does.
     pub(super) fn judge(&self, text: &str) -> Result<LiftRule, DesignError> {
-        let by_height = self.height_rule();
-        match (by_height, self.tool) {
+        match (self.height_rule(), self.tool) {
             (Ok(Some(down_max_mm)), Some(_)) => self.choose(text, down_max_mm),
             (Ok(Some(down_max_mm)), None) => Ok(LiftRule::Height { down_max_mm }),
             (_, Some(down)) => self.tool_rule(down),
@@ -165,37 +166,26 @@ impl LiftEvidence {
                 return Ok(Some(cuts.high_mm + SAME_MM / 2.0));
             }
         }
-        let HeightSides {
-            above,
-            level,
-            below,
-        } = self.sides;
-        match (above, level, below) {
+        let cut = self.cut_sides;
+        match (self.sides.above, self.sides.level, self.sides.below) {
             (true, true, false) => Ok(Some(SAME_MM)),
             (true, false, true) => Ok(Some(0.0)),
             (false, true, true) => Ok(Some(-SAME_MM)),
             // At 0 nothing is cut, or nothing below it: the tool passes there, or parks.
-            (true, true, true) if !(self.cut_sides.level && self.cut_sides.below) => {
-                let is_below = self.cut_sides.below;
-                match is_below || self.cut_sides.level {
-                    true => Ok(Some(if is_below { -SAME_MM } else { SAME_MM })),
-                    false => Err(self.refusal("heights above, at and below 0")),
-                }
-            }
+            (true, true, true) if cut.below && !cut.level => Ok(Some(-SAME_MM)),
+            (true, true, true) if cut.level && !cut.below => Ok(Some(SAME_MM)),
             (true, true, true) => Err(self.refusal("heights above, at and below 0")),
             _ => Err(self.refusal("several heights, all on one side of 0")),
         }
     }
 
     fn tool_rule(&self, down: ToolLevel) -> Result<LiftRule, DesignError> {
-        match (self.other_tool, down) {
-            (None, down) => Ok(LiftRule::Tool { down }),
-            (Some((other, line)), down) => Err(DesignError::unsupported(
-                line_name(line),
-                format!("{} after {}", level_name(other), level_name(down)),
-                "use M5, S0 or another S in G0 for up, and one S in G1 for down",
-            )),
-        }
+        let Some((other, line)) = self.other_tool else {
+            return Ok(LiftRule::Tool { down });
+        };
+        let found = format!("{} after {}", level_name(other), level_name(down));
+        let fix = "use M5, S0 or another S in G0 for up, and one S in G1 for down";
+        Err(undrawable(line, found, fix))
     }
 
     /// Chooses where both change. A pen marks where both have it down, so the one that says so for fewer cuts decides,
@@ -206,11 +196,7 @@ impl LiftEvidence {
             agreement.see(movement, down_max_mm);
             Ok(())
         })?;
-        let LiftAgreement {
-            both,
-            by_height,
-            by_tool,
-        } = agreement;
+        let (both, by_height, by_tool) = (agreement.both, agreement.by_height, agreement.by_tool);
         let is_by_height = match (by_height.alone, by_tool.alone) {
             (None, None) => by_height.lifts >= by_tool.lifts,
             (None, Some(_)) if !both => false,
@@ -227,11 +213,9 @@ impl LiftEvidence {
 
     fn refusal(&self, found: &str) -> DesignError {
         let (low, high) = self.heights.map_or((0.0, 0.0), |h| (h.low_mm, h.high_mm));
-        DesignError::unsupported(
-            line_name(self.line),
-            format!("{found} (Z from {low} to {high} mm)"),
-            "lift the pen to one Z above 0 and draw at one at or below 0",
-        )
+        let found = format!("{found} (Z from {low} to {high} mm)");
+        let fix = "lift the pen to one Z above 0 and draw at one at or below 0";
+        undrawable(self.line, found, fix)
     }
 }
 
@@ -250,8 +234,8 @@ impl LiftAgreement {
 }
 
 fn disagreement(line: usize) -> DesignError {
-    DesignError::unsupported(
-        line_name(line),
+    undrawable(
+        line,
         "a cut for which Z and the tool (M3, M5, S) disagree whether the pen is down",
         "lift the pen by Z alone or by the tool alone",
     )

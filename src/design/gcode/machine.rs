@@ -2,12 +2,12 @@
 
 use std::f64::consts::TAU;
 
+use base::plane::{Point, distance};
+
 use super::super::DesignError;
 use super::gcode_words::{GcodeWord, split_words, text_lines};
-use super::line_name;
 use super::tool_switch::{ToolLevel, ToolSwitch};
-
-type Point = [f64; 2];
+use super::{undrawable, wrong};
 
 /// An arc whose end is nearer to its centre than its start is, by more than this and by more
 /// than a hundredth of its radius, is a mistake.
@@ -63,7 +63,7 @@ impl GcodeMove {
     pub(super) fn is_along_paper(&self) -> bool {
         let [[x, y, _], [x_end, y_end, _]] = [self.from, self.to];
         let is_circle = matches!(self.motion, GcodeMotion::Arc { .. });
-        self.motion != GcodeMotion::None && (is_circle || (x_end - x).hypot(y_end - y) > 0.0)
+        self.motion != GcodeMotion::None && (is_circle || distance([x, y], [x_end, y_end]) > 0.0)
     }
 
     /// Returns whether the tool goes along the paper, and not by G0.
@@ -152,21 +152,22 @@ impl GcodeMachine {
             ..GcodeLine::default()
         };
         for word in words {
-            let value = Some(word.value);
-            match word.letter {
-                'G' => self.general(*word, &mut line)?,
-                'M' => self.miscellaneous(*word, &mut line)?,
-                'X' => set(&mut line.axes[0], value, *word, number)?,
-                'Y' => set(&mut line.axes[1], value, *word, number)?,
-                'Z' => set(&mut line.axes[2], value, *word, number)?,
-                'I' => set(&mut line.centre[0], value, *word, number)?,
-                'J' => set(&mut line.centre[1], value, *word, number)?,
-                'R' => set(&mut line.radius, value, *word, number)?,
-                'S' => set(&mut line.power, value, *word, number)?,
-                'F' | 'N' | 'T' => {}
-                'O' if words.len() == 1 => {}
-                'P' | 'H' | 'K' => line.beside.push(*word),
-                _ => return Err(refused(number, *word)),
+            let said = match word.letter {
+                'X' => &mut line.axes[0],
+                'Y' => &mut line.axes[1],
+                'Z' => &mut line.axes[2],
+                'I' => &mut line.centre[0],
+                'J' => &mut line.centre[1],
+                'R' => &mut line.radius,
+                'S' => &mut line.power,
+                _ => {
+                    self.command(words, *word, &mut line)?;
+                    continue;
+                }
+            };
+            if said.replace(word.value).is_some() {
+                let found = format!("a second {}", word.letter);
+                return Err(wrong(number, found, "each letter once a line"));
             }
         }
         match line.beside.iter().find(|word| !line.knows(words, **word)) {
@@ -175,49 +176,44 @@ impl GcodeMachine {
         }
     }
 
+    /// Takes a word that is no coordinate.
+    fn command(
+        &mut self,
+        words: &[GcodeWord],
+        word: GcodeWord,
+        line: &mut GcodeLine,
+    ) -> Result<(), DesignError> {
+        match word.letter {
+            'G' => return self.general(word, line),
+            'M' => return self.miscellaneous(word, line),
+            'F' | 'N' | 'T' => {}
+            'O' if words.len() == 1 => {}
+            'P' | 'H' | 'K' => line.beside.push(word),
+            _ => return Err(refused(line.number, word)),
+        }
+        Ok(())
+    }
+
     fn general(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
         match word.code() {
-            Some(0) => set_mode(line, GcodeMode::Rapid, word),
-            Some(10) => set_mode(line, GcodeMode::Straight, word),
-            Some(20) => set_mode(line, GcodeMode::Clockwise, word),
-            Some(30) => set_mode(line, GcodeMode::CounterClockwise, word),
-            Some(40) => {
-                line.waits = true;
-                Ok(())
-            }
-            Some(200) => {
-                self.mm_per_unit = 25.4;
-                Ok(())
-            }
-            Some(210) => {
-                self.mm_per_unit = 1.0;
-                Ok(())
-            }
-            Some(280) => {
-                line.homes = true;
-                Ok(())
-            }
-            Some(530) => {
-                line.of_machine = true;
-                Ok(())
-            }
-            Some(900) => {
-                self.is_relative = false;
-                Ok(())
-            }
-            Some(910) => {
-                self.is_relative = true;
-                Ok(())
-            }
-            Some(920) => {
-                line.renames = true;
-                Ok(())
-            }
+            Some(0) => set_mode(line, GcodeMode::Rapid, word)?,
+            Some(10) => set_mode(line, GcodeMode::Straight, word)?,
+            Some(20) => set_mode(line, GcodeMode::Clockwise, word)?,
+            Some(30) => set_mode(line, GcodeMode::CounterClockwise, word)?,
+            Some(40) => line.waits = true,
+            Some(200) => self.mm_per_unit = 25.4,
+            Some(210) => self.mm_per_unit = 1.0,
+            Some(280) => line.homes = true,
+            Some(530) => line.of_machine = true,
+            Some(900) => self.is_relative = false,
+            Some(910) => self.is_relative = true,
+            Some(920) => line.renames = true,
             // Plane XY, no compensation of radius, a tool's length, first coordinate system, path modes,
             // no cycle, return height, feed per minute, arc centres relative: what is done here anyway.
-            Some(170 | 400 | 430 | 490 | 540 | 610 | 640 | 800 | 911 | 940 | 980 | 990) => Ok(()),
-            _ => Err(refused(line.number, word)),
+            Some(170 | 400 | 430 | 490 | 540 | 610 | 640 | 800 | 911 | 940 | 980 | 990) => {}
+            _ => return Err(refused(line.number, word)),
         }
+        Ok(())
     }
 
     fn miscellaneous(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
@@ -269,29 +265,19 @@ impl GcodeMachine {
     /// Goes to the machine's own zero, or to a place counted from it: all axes that are named, or by G28 alone every
     /// one. Where that is the file does not know; its work is at 0 until it says otherwise.
     fn lose(&mut self, line: &GcodeLine) -> Result<(), DesignError> {
-        if line.of_machine && line.axes.iter().all(Option::is_none) {
-            let found = "G53 without coordinates";
-            return Err(DesignError::syntax(
-                line_name(line.number),
-                found,
-                "G53 G0 Z0",
-            ));
+        let is_bare = !line.has_axes();
+        if line.of_machine && is_bare {
+            return Err(wrong(line.number, "G53 without coordinates", "G53 G0 Z0"));
         }
-        let all = line.axes.iter().all(Option::is_none);
-        for (axis, value) in line.axes.iter().enumerate() {
-            if !all && value.is_none() {
-                continue;
-            }
-            if let (Some(lost), Some(position), Some(shift)) = (
-                self.lost.get_mut(axis),
-                self.position_mm.get_mut(axis),
-                self.shift_mm.get_mut(axis),
-            ) {
+        let places = self.position_mm.iter_mut().zip(&mut self.shift_mm);
+        let axes = places.zip(&mut self.lost).zip(&line.axes).enumerate();
+        for (axis, (((position, shift), lost), value)) in axes {
+            if is_bare || value.is_some() {
+                (*position, *shift) = (0.0, 0.0);
                 // G28 is where a plotter begins, too: its paper's corner.
                 *lost = line.of_machine || axis == 2;
-                (*position, *shift) = (0.0, 0.0);
+                self.height_is_known &= axis != 2;
             }
-            self.height_is_known &= axis != 2;
         }
         Ok(())
     }
@@ -309,12 +295,12 @@ impl GcodeMachine {
 
     fn go(&mut self, line: &GcodeLine) -> Result<GcodeMotion, DesignError> {
         let has_arc_words = line.has_arc_words();
-        if line.axes.iter().all(Option::is_none) && !has_arc_words {
+        if !line.has_axes() && !has_arc_words {
             return Ok(GcodeMotion::None);
         }
         let mode = self.mode.ok_or_else(|| {
             let found = "coordinates before any of G0 to G3";
-            DesignError::syntax(line_name(line.number), found, "G0 or G1 in front of them")
+            wrong(line.number, found, "G0 or G1 in front of them")
         })?;
         let from = self.position_mm;
         self.find(line, mode)?;
@@ -322,11 +308,7 @@ impl GcodeMachine {
         let is_arc = matches!(mode, GcodeMode::Clockwise | GcodeMode::CounterClockwise);
         if has_arc_words && !is_arc {
             let found = "I, J or R with a straight move";
-            return Err(DesignError::syntax(
-                line_name(line.number),
-                found,
-                "them with G2 and G3",
-            ));
+            return Err(wrong(line.number, found, "them with G2 and G3"));
         }
         self.position_mm = to;
         match mode {
@@ -342,8 +324,8 @@ impl GcodeMachine {
         let [lost_x, lost_y, lost_z] = self.lost;
         let [x, y, z] = line.axes;
         if mode != GcodeMode::Rapid && (lost_x || lost_y) && (x.is_some() || y.is_some()) {
-            return Err(DesignError::unsupported(
-                line_name(line.number),
+            return Err(undrawable(
+                line.number,
                 "a line that begins at a place in the machine's own coordinates (G53)",
                 "go to its beginning by G0 with X and Y first",
             ));
@@ -363,11 +345,7 @@ impl GcodeMachine {
         for ((to, value), shift) in to.iter_mut().zip(axes).zip(self.shift_mm) {
             let Some(value) = value else { continue };
             let value = value * self.mm_per_unit;
-            *to = if self.is_relative {
-                *to + value
-            } else {
-                value + shift
-            };
+            *to = value + if self.is_relative { *to } else { shift };
         }
         to
     }
@@ -391,7 +369,7 @@ impl GcodeMachine {
         let centre = centre.ok_or_else(|| {
             let found = "an arc without a centre that fits";
             let accepted = "I and J from the start to the centre, or R of at least half the way";
-            DesignError::syntax(line_name(line.number), found, accepted)
+            wrong(line.number, found, accepted)
         })?;
         let sweep_rad = sweep(start, end, centre, clockwise, line.number)?;
         Ok(GcodeMotion::Arc { centre, sweep_rad })
@@ -399,19 +377,23 @@ impl GcodeMachine {
 }
 
 impl GcodeLine {
+    fn has_axes(&self) -> bool {
+        self.axes.iter().any(Option::is_some)
+    }
+
     fn has_arc_words(&self) -> bool {
         self.radius.is_some() || self.centre.iter().any(Option::is_some)
     }
 
     /// Returns whether X is the time of G4: X alone is, where neither P nor S is one.
     fn pauses_by_x(&self) -> Result<bool, DesignError> {
-        let goes = self.axes.iter().any(Option::is_some) || self.has_arc_words();
+        let goes = self.has_axes() || self.has_arc_words();
         let is_timed = self.power.is_some() || self.beside.iter().any(|word| word.letter == 'P');
         match self.axes {
             _ if !self.waits || is_timed || !goes => Ok(false),
             [Some(_), None, None] if !self.has_arc_words() && self.motion.is_none() => Ok(true),
-            _ => Err(DesignError::syntax(
-                line_name(self.number),
+            _ => Err(wrong(
+                self.number,
                 "G4 without its time beside coordinates",
                 "G4 P1 in front of them, or on a line of its own",
             )),
@@ -432,49 +414,24 @@ impl GcodeLine {
     }
 }
 
-fn set(
-    to: &mut Option<f64>,
-    value: Option<f64>,
-    word: GcodeWord,
-    line: usize,
-) -> Result<(), DesignError> {
-    if to.is_some() {
-        let found = format!("a second {}", word.letter);
-        return Err(DesignError::syntax(
-            line_name(line),
-            found,
-            "each letter once a line",
-        ));
-    }
-    *to = value;
-    Ok(())
-}
-
 fn set_mode(line: &mut GcodeLine, mode: GcodeMode, word: GcodeWord) -> Result<(), DesignError> {
     if line.motion.is_some_and(|before| before != mode) {
         let found = format!("G{} beside another motion", word.value);
-        return Err(DesignError::syntax(
-            line_name(line.number),
-            found,
-            "one of G0 to G3 a line",
-        ));
+        return Err(wrong(line.number, found, "one of G0 to G3 a line"));
     }
     line.motion = Some(mode);
     Ok(())
 }
 
 fn refused(line: usize, word: GcodeWord) -> DesignError {
-    DesignError::unsupported(
-        line_name(line),
-        format!("{}{}", word.letter, word.value),
-        format!("known are {ACCEPTED}"),
-    )
+    let found = format!("{}{}", word.letter, word.value);
+    undrawable(line, found, format!("known are {ACCEPTED}"))
 }
 
 /// The centre of an arc with this radius; a negative one asks for the longer way round.
 fn centre_of(start: Point, end: Point, radius: f64, clockwise: bool) -> Option<Point> {
     let [dx, dy] = [end[0] - start[0], end[1] - start[1]];
-    let way = dx.hypot(dy);
+    let way = distance(start, end);
     let height2 = radius * radius - way * way / 4.0;
     if way <= 0.0 || height2 < -RADIUS_SLACK_MM * radius.abs() {
         return None;
@@ -500,24 +457,20 @@ fn sweep(
 ) -> Result<f64, DesignError> {
     let from = [start[0] - centre[0], start[1] - centre[1]];
     let to = [end[0] - centre[0], end[1] - centre[1]];
-    let (radius, radius_end) = (from[0].hypot(from[1]), to[0].hypot(to[1]));
+    let (radius, radius_end) = (distance(centre, start), distance(centre, end));
     let slack = RADIUS_SLACK_MM.max(radius / 100.0);
     if (radius - radius_end).abs() > slack || !radius.is_finite() {
-        return Err(DesignError::syntax(
-            line_name(line),
-            format!(
-                "an arc that starts {radius:.3} mm from its centre and ends {radius_end:.3} mm from it"
-            ),
-            "the same distance at both ends",
-        ));
+        let found = format!(
+            "an arc that starts {radius:.3} mm from its centre and ends {radius_end:.3} mm from it"
+        );
+        return Err(wrong(line, found, "the same distance at both ends"));
     }
     let turn = (to[1].atan2(to[0]) - from[1].atan2(from[0])).rem_euclid(TAU);
-    let apart = (end[0] - start[0]).hypot(end[1] - start[1]);
-    let turn = match clockwise {
-        false if apart < 1e-6 => TAU,
-        true if apart < 1e-6 => -TAU,
+    let is_whole = distance(start, end) < 1e-6;
+    Ok(match clockwise {
+        false if is_whole => TAU,
+        true if is_whole => -TAU,
         false => turn,
         true => turn - TAU,
-    };
-    Ok(turn)
+    })
 }

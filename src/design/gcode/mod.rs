@@ -10,43 +10,46 @@ mod pen_lift;
 mod pen_sets;
 mod tool_switch;
 
-use super::collect_strokes::{StrokeAttributes, StrokeCollector};
-use super::{Design, DesignCaps, DesignError, flatten};
+use base::plane::Point;
+
+use super::collect_strokes::StrokeCollector;
+use super::{Design, DesignCaps, DesignError, DesignStroke, flatten};
+use lift_evidence::LiftEvidence;
 use machine::{GcodeMotion, GcodeMove};
 use pen_lift::LiftRule;
 use pen_sets::PenNumbering;
-pub(super) use pen_sets::set_of;
+pub use pen_sets::set_of;
 
 const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
-
-type Point = [f64; 2];
 
 /// Reads files, each a name and its text, that share their coordinates and so their page.
 pub(super) fn read(files: &[(&str, &str)], caps: &DesignCaps) -> Result<Design, DesignError> {
     let mut all = StrokeCollector::new(caps);
     let pens = PenNumbering::of(files.iter().map(|(name, _)| *name));
     for (name, text) in files {
-        let file = (files.len() > 1).then_some(*name);
-        all = read_one(text, pens.pen_of(name), file, all).map_err(|error| match file {
-            Some(file) => error.in_file(file),
-            None => error,
-        })?;
+        let pen = pens.pen_of(name);
+        if files.len() > 1 {
+            let of_file = format!("{name} ");
+            read_one(text, pen, of_file, &mut all).map_err(|error| error.in_file(name))?;
+        } else {
+            read_one(text, pen, String::new(), &mut all)?;
+        }
     }
     let mut design = all.on_page_about_origin(EMPTY)?;
     design.notes.extend(pens.note());
     Ok(design)
 }
 
-fn read_one<'c>(
+fn read_one(
     text: &str,
     pen: Option<u16>,
-    file: Option<&str>,
-    all: StrokeCollector<'c>,
-) -> Result<StrokeCollector<'c>, DesignError> {
+    of_file: String,
+    all: &mut StrokeCollector<'_>,
+) -> Result<(), DesignError> {
     let mut drawer = GcodePlotter {
-        lift: LiftRule::from_text(text)?,
+        lift: LiftEvidence::of(text)?.judge(text)?,
         pen,
-        of_file: file.map_or_else(String::new, |file| format!("{file} ")),
+        of_file,
         all,
         path: Vec::new(),
         from_line: 0,
@@ -55,8 +58,7 @@ fn read_one<'c>(
         pauses: false,
     };
     machine::run(text, |movement| drawer.take(movement))?;
-    drawer.finish()?;
-    Ok(drawer.all)
+    drawer.finish()
 }
 
 /// Returns the name of a line for messages.
@@ -64,12 +66,22 @@ fn line_name(line: usize) -> String {
     format!("line {line}")
 }
 
-struct GcodePlotter<'c> {
+/// Returns the error that a line is not as G-code is written.
+fn wrong(line: usize, found: impl Into<String>, accepted: &str) -> DesignError {
+    DesignError::syntax(line_name(line), found, accepted)
+}
+
+/// Returns the error that what a line asks for cannot be drawn.
+fn undrawable(line: usize, found: impl Into<String>, fix: impl Into<String>) -> DesignError {
+    DesignError::unsupported(line_name(line), found, fix)
+}
+
+struct GcodePlotter<'a, 'c> {
     lift: LiftRule,
     pen: Option<u16>,
     /// Comes before the line's number where there are several files.
     of_file: String,
-    all: StrokeCollector<'c>,
+    all: &'a mut StrokeCollector<'c>,
     /// Under the pen since it came down.
     path: Vec<Point>,
     from_line: usize,
@@ -79,7 +91,7 @@ struct GcodePlotter<'c> {
     pauses: bool,
 }
 
-impl GcodePlotter<'_> {
+impl GcodePlotter<'_, '_> {
     fn take(&mut self, movement: &GcodeMove) -> Result<(), DesignError> {
         let draws = self.lift.draws(movement, self.was_down)?;
         let is_down = self.lift.is_down(movement, self.was_down);
@@ -130,11 +142,11 @@ impl GcodePlotter<'_> {
         if self.path.is_empty() {
             return Ok(());
         }
-        let mark = StrokeAttributes {
+        let mark = DesignStroke {
             pen: self.pen,
             pause_before: std::mem::take(&mut self.pauses),
             source: format!("{}{}", self.of_file, line_name(self.from_line)),
-            ..StrokeAttributes::default()
+            ..DesignStroke::default()
         };
         self.has_drawn = true;
         self.all.push(std::mem::take(&mut self.path), &mark)

@@ -1,10 +1,9 @@
 //! Pen lift of a G-code file: by Z, by M3 and M5, or by G0 itself.
 
 use super::super::DesignError;
-use super::lift_evidence::LiftEvidence;
-use super::line_name;
 use super::machine::{GcodeMotion, GcodeMove};
 use super::tool_switch::ToolLevel;
+use super::undrawable;
 
 /// One rule for a whole file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,12 +17,6 @@ pub(super) enum LiftRule {
 }
 
 impl LiftRule {
-    /// Reads the rule from the whole of a file: by Z where Z moves between cuts, by the tool's switch where only that
-    /// does, by G0 where neither does.
-    pub(super) fn from_text(text: &str) -> Result<Self, DesignError> {
-        LiftEvidence::of(text)?.judge(text)
-    }
-
     /// Returns whether the pen is down after this move.
     pub(super) fn is_down(self, movement: &GcodeMove, was_down: bool) -> bool {
         match self {
@@ -47,29 +40,24 @@ impl LiftRule {
         let is_down = self.is_down(movement, was_down);
         match self {
             Self::Rapid => Ok(movement.motion != GcodeMotion::Rapid),
-            _ if movement.motion == GcodeMotion::Rapid => {
-                refuse_rapid_with_pen_down(movement, was_down && is_down)
+            _ if movement.motion == GcodeMotion::Rapid => match was_down && is_down {
+                true => Err(undrawable(
+                    movement.line,
+                    "G0 with the pen down",
+                    "draw with G1, or lift the pen first",
+                )),
+                false => Ok(false),
+            },
+            Self::Height { .. } if was_down != is_down => {
+                let motion = movement.motion.name();
+                let found = format!("{motion} along the paper that also lifts or lowers the pen");
+                Err(undrawable(
+                    movement.line,
+                    found,
+                    "move Z in a line of its own",
+                ))
             }
-            Self::Height { .. } if was_down != is_down => Err(DesignError::unsupported(
-                line_name(movement.line),
-                format!(
-                    "{} along the paper that also lifts or lowers the pen",
-                    movement.motion.name()
-                ),
-                "move Z in a line of its own",
-            )),
             Self::Height { .. } | Self::Tool { .. } => Ok(is_down),
         }
     }
-}
-
-fn refuse_rapid_with_pen_down(movement: &GcodeMove, is_down: bool) -> Result<bool, DesignError> {
-    if !is_down {
-        return Ok(false);
-    }
-    Err(DesignError::unsupported(
-        line_name(movement.line),
-        "G0 with the pen down",
-        "draw with G1, or lift the pen first",
-    ))
 }

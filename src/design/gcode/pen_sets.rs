@@ -36,8 +36,9 @@ fn number_in(name: &str) -> Option<u16> {
     })
 }
 
-/// The `flower` of `flower_pen3_red.gcode`; none of other files.
-pub(in super::super) fn set_of(name: &str) -> Option<&str> {
+/// The drawing that a G-code file is a pen's part of: `flower` of `flower_pen3_red.gcode`; none for other files.
+#[must_use]
+pub fn set_of(name: &str) -> Option<&str> {
     let (_, ending) = name.rsplit_once('.')?;
     let is_gcode = matches!(
         ending.to_ascii_lowercase().as_str(),

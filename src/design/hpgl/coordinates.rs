@@ -1,10 +1,10 @@
 //! From the units of a file to millimetres: plotter units, scaling points, user units, rotation.
 
+use base::plane::Point;
+
 use super::super::DesignError;
 use super::byte_name;
 use super::commands::HpglCommand;
-
-pub(super) type Point = [f64; 2];
 
 /// Plotter units in a millimetre.
 pub(super) const UNITS_PER_MM: f64 = 40.0;

@@ -1,10 +1,12 @@
 //! Shapes of HP-GL beside lines: arcs, curves, polygons, labels and ticks.
 
+use base::plane::Point;
+
 use super::super::design_error::quoted;
 use super::super::{CHORD_ERROR_MM, DesignError, flatten};
 use super::byte_name;
 use super::commands::HpglCommand;
-use super::coordinates::{Point, UNITS_PER_MM};
+use super::coordinates::UNITS_PER_MM;
 use super::encoded_polyline::{EncodedStep, steps};
 use super::plotter::{HpglPlotter, unknown};
 use super::shapes::{UserArc, rectangle, wedge};

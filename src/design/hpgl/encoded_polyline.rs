@@ -1,9 +1,10 @@
 //! Polylines of HP-GL/2 in their short form, PE: flags, and numbers of base 64 or 32.
 
+use base::plane::Point;
+
 use super::super::DesignError;
 use super::byte_name;
 use super::commands::HpglCommand;
-use super::coordinates::Point;
 
 /// Lowest byte of a number; lower ones are flags and blanks.
 const DIGIT_MIN: u8 = 63;

@@ -1,8 +1,10 @@
 //! Labels of HP-GL in our single-line letters, each in the cell that the plotter would give it.
 
+use base::plane::Point;
+
 use super::super::letters::lay_out_line;
 use super::commands::HpglCommand;
-use super::coordinates::{Point, UNITS_PER_MM};
+use super::coordinates::UNITS_PER_MM;
 
 /// Width and height of a capital letter where SI and SR say none, in mm: those of a plotter for A4.
 const SIZE_MM: Point = [1.87, 2.69];

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use base::plane::Point;
+
+use super::super::collect_strokes::StrokeCollector;
 use super::super::design_error::quoted;
 use super::super::fill_area::{FilledArea, InsideRule, WorkBudget, clipped};
-use super::super::{Design, DesignCaps, DesignError, dash};
+use super::super::{Design, DesignCaps, DesignError, DesignStroke, dash};
 use super::commands::HpglCommand;
-use super::coordinates::{PlotterCoordinates, Point};
+use super::coordinates::PlotterCoordinates;
 use super::label::LabelStyle;
 use super::line_type::LineType;
 use super::losses::HpglLosses;
@@ -287,13 +289,13 @@ impl<'c> HpglPlotter<'c> {
             ));
         }
         self.losses.is_of_unknown_size |= self.place.is_of_unknown_size();
-        let mark = StrokeAttributes {
+        let mark = DesignStroke {
             pen: match self.pen {
                 HeldPen::Numbered(pen) => Some(pen),
                 HeldPen::Any | HeldPen::Away => None,
             },
             source: byte_name(byte),
-            ..StrokeAttributes::default()
+            ..DesignStroke::default()
         };
         for part in self.patterned(path, &mark)? {
             self.put(part, &mark)?;
@@ -305,7 +307,7 @@ impl<'c> HpglPlotter<'c> {
     fn patterned(
         &self,
         path: Vec<Point>,
-        mark: &StrokeAttributes,
+        mark: &DesignStroke,
     ) -> Result<Vec<Vec<Point>>, DesignError> {
         match &self.line_type {
             LineType::Solid => Ok(vec![path]),
@@ -316,12 +318,12 @@ impl<'c> HpglPlotter<'c> {
     }
 
     /// Takes in what the window leaves of a line.
-    fn put(&mut self, path: Vec<Point>, mark: &StrokeAttributes) -> Result<(), DesignError> {
+    fn put(&mut self, path: Vec<Point>, mark: &DesignStroke) -> Result<(), DesignError> {
         let Some(window) = &self.window else {
             return self.all.push(path, mark);
         };
         let parts = clipped(&path, std::slice::from_ref(window), &mut self.work);
-        let parts = parts.map_err(|_| {
+        let parts = parts.ok_or_else(|| {
             DesignError::unsupported(
                 mark.source.clone(),
                 "so much to cut at a window (IW)",

@@ -1,6 +1,6 @@
 //! Polygons of HP-GL, as PM collects them for EP and FP.
 
-use super::coordinates::Point;
+use base::plane::Point;
 
 #[derive(Clone, Copy)]
 struct PolygonVertex {

@@ -2,8 +2,9 @@
 
 use std::f64::consts::TAU;
 
+use base::plane::Point;
+
 use super::super::CHORD_ERROR_MM;
-use super::coordinates::Point;
 
 /// The most chords of an arc.
 const CHORDS_MAX: f64 = 4096.0;

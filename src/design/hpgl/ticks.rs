@@ -1,7 +1,9 @@
 //! Ticks of HP-GL's axes.
 
+use base::plane::Point;
+
 use super::commands::HpglCommand;
-use super::coordinates::{PlotterCoordinates, Point, UNITS_PER_MM};
+use super::coordinates::{PlotterCoordinates, UNITS_PER_MM};
 
 /// Half-lengths of ticks: TL, in hundredths of the distance between the scaling points.
 #[derive(Clone, Copy, Debug)]

@@ -3,13 +3,13 @@
 mod accents;
 mod glyphs;
 
-use super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use base::plane::Point;
+
+use super::collect_strokes::StrokeCollector;
 use super::design_error::quoted;
-use super::{Design, DesignCaps, DesignError, flatten};
+use super::{Design, DesignCaps, DesignError, DesignStroke, flatten};
 use accents::composed;
 use glyphs::{CAPITAL, glyph};
-
-type Point = [f64; 2];
 
 /// Least height of capital letters.
 const HEIGHT_MIN_MM: f64 = 0.5;
@@ -62,7 +62,12 @@ pub fn lay_out_line(text: &str) -> Result<TextLine, DesignError> {
     Ok(all)
 }
 
-pub(super) fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> {
+/// Words in single-line letters, one line of letters for each line of `text`, on the page that
+/// they just cover. `letter_height_mm` is the height of a capital letter, 0.5 to 500.
+///
+/// # Errors
+/// A character that the letters do not have, by its position; an impossible height; no letter.
+pub fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> {
     if !(HEIGHT_MIN_MM..=HEIGHT_MAX_MM).contains(&letter_height_mm) {
         return Err(DesignError::LetterHeight {
             height_mm: letter_height_mm,
@@ -78,9 +83,9 @@ pub(super) fn design(text: &str, letter_height_mm: f64) -> Result<Design, Design
         let words = words.strip_suffix('\r').unwrap_or(words);
         let line = lay_out_line(words).map_err(|error| counted_from(position, error))?;
         let place = |[x, y]: Point| [x * letter_height_mm, (y - baseline) * letter_height_mm];
-        let mark = StrokeAttributes {
+        let mark = DesignStroke {
             source: format!("line {}", index + 1),
-            ..StrokeAttributes::default()
+            ..DesignStroke::default()
         };
         for path in line.strokes {
             all.push(path.into_iter().map(place).collect(), &mark)?;

@@ -4,7 +4,7 @@ use usvg::{ClipPath, Group, Node, Transform};
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
-use super::super::fill_area::{FilledArea, WorkBudget, WorkExceeded};
+use super::super::fill_area::{FilledArea, WorkBudget};
 use super::paint::{PageTransform, outlines, rule};
 
 /// A clip path of more points than this is refused.
@@ -25,7 +25,7 @@ pub(super) fn push(
         // Made anew for every group that it clips: that has to end somewhere.
         let edges: usize = areas.iter().map(|area| area.edges.len()).sum();
         let taken = work.take(edges.saturating_mul(64));
-        taken.map_err(|WorkExceeded| refuse(clip, "a clip path used so often"))?;
+        taken.ok_or_else(|| refuse(clip, "a clip path used so often"))?;
         clips.push(areas);
         next = clip.clip_path();
     }

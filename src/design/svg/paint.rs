@@ -2,21 +2,18 @@
 
 use std::collections::HashMap;
 
+use base::plane::Point;
 use usvg::roxmltree::Document;
 use usvg::tiny_skia_path::PathSegment;
 use usvg::{Group, Node, Paint, Path, Transform};
 
-use super::super::collect_strokes::{StrokeAttributes, StrokeCollector};
+use super::super::collect_strokes::StrokeCollector;
 use super::super::design_error::quoted;
-use super::super::fill_area::{
-    AreaFill, FilledArea, InsideRule, WorkBudget, WorkExceeded, clipped,
-};
-use super::super::{DesignError, dash, flatten};
+use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clipped};
+use super::super::{DesignError, DesignStroke, dash, flatten};
 use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
 use super::{clip_paths, text_to_paths};
-
-type Point = [f64; 2];
 
 /// Areas in this colour without an outline are paper.
 const PAPER: [u8; 3] = [255, 255, 255];
@@ -159,12 +156,12 @@ impl<'p> SvgPainter<'p> {
             .iter()
             .rev()
             .filter_map(|place| place.layer.as_ref());
-        let mark = StrokeAttributes {
+        let mark = DesignStroke {
             colour: look.colour,
             pen: layers.clone().find_map(|layer| layer.pen),
             layer: layers.next().map(|layer| layer.name.clone()),
             source: self.source(path.id()),
-            ..StrokeAttributes::default()
+            ..DesignStroke::default()
         };
         let page = self.to_page(path.abs_transform());
         if self.grid_mm.max(page.grid_mm(path)) > GRID_MAX_MM {
@@ -181,8 +178,8 @@ impl<'p> SvgPainter<'p> {
             return Ok(());
         };
         let lines = area.filled(self.fill, &mut self.work);
-        let mark = StrokeAttributes { colour, ..mark };
-        for line in lines.map_err(|WorkExceeded| too_much(&mark))? {
+        let mark = DesignStroke { colour, ..mark };
+        for line in lines.ok_or_else(|| too_much(&mark))? {
             self.put(line, &mark, all)?;
         }
         Ok(())
@@ -201,7 +198,7 @@ impl<'p> SvgPainter<'p> {
     fn put(
         &mut self,
         points: Vec<Point>,
-        mark: &StrokeAttributes,
+        mark: &DesignStroke,
         all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
         if self.clips.is_empty() {
@@ -212,7 +209,7 @@ impl<'p> SvgPainter<'p> {
             let mut inside = Vec::new();
             for part in &parts {
                 let kept = clipped(part, areas, &mut self.work);
-                inside.extend(kept.map_err(|WorkExceeded| too_much(mark))?);
+                inside.extend(kept.ok_or_else(|| too_much(mark))?);
             }
             parts = inside;
         }
@@ -225,14 +222,14 @@ impl<'p> SvgPainter<'p> {
     fn push(
         &mut self,
         points: Vec<Point>,
-        mark: &StrokeAttributes,
+        mark: &DesignStroke,
         all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
         if points.is_empty() || !self.pauses {
             return all.push(points, mark);
         }
         self.pauses = false;
-        let mark = StrokeAttributes {
+        let mark = DesignStroke {
             pause_before: true,
             ..mark.clone()
         };
@@ -243,7 +240,7 @@ impl<'p> SvgPainter<'p> {
         &mut self,
         points: Vec<Point>,
         path: &Path,
-        mark: &StrokeAttributes,
+        mark: &DesignStroke,
         all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
         let Some(stroke) = path.stroke() else {
@@ -300,7 +297,7 @@ pub(super) fn outlines(
     Some(tracer.done)
 }
 
-fn too_much(mark: &StrokeAttributes) -> DesignError {
+fn too_much(mark: &DesignStroke) -> DesignError {
     DesignError::unsupported(
         mark.source.clone(),
         "an area that takes so many lines to fill or clip",

@@ -1,0 +1,41 @@
+//! Points and polylines in a plane, in whichever unit their coordinates have.
+
+/// x and y.
+pub type Point = [f64; 2];
+
+/// Returns the distance between two points.
+#[must_use]
+pub fn distance([ax, ay]: Point, [bx, by]: Point) -> f64 {
+    (bx - ax).hypot(by - ay)
+}
+
+/// Returns the point at a share of the way, 0 at its beginning and 1 at its end.
+#[must_use]
+pub fn along([ax, ay]: Point, [bx, by]: Point, share: f64) -> Point {
+    [ax + (bx - ax) * share, ay + (by - ay) * share]
+}
+
+/// Returns the straight pieces of a polyline, each by its ends.
+pub fn pieces(line: &[Point]) -> impl Iterator<Item = [Point; 2]> {
+    line.iter().zip(line.iter().skip(1)).map(|(a, b)| [*a, *b])
+}
+
+/// Returns the length of a polyline.
+#[must_use]
+pub fn length(line: &[Point]) -> f64 {
+    pieces(line).map(|[a, b]| distance(a, b)).sum()
+}
+
+/// Returns the distance of a point from a straight piece, or from its only point where it has no length.
+#[must_use]
+pub fn distance_to_piece([x, y]: Point, [[ax, ay], [bx, by]]: [Point; 2]) -> f64 {
+    let [dx, dy] = [bx - ax, by - ay];
+    let square = dx * dx + dy * dy;
+    let dot = (x - ax) * dx + (y - ay) * dy;
+    let share = if square > 0.0 {
+        (dot / square).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    (x - ax - share * dx).hypot(y - ay - share * dy)
+}
