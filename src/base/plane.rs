@@ -37,5 +37,5 @@ pub fn distance_to_piece([x, y]: Point, [[ax, ay], [bx, by]]: [Point; 2]) -> f64
     } else {
         0.0
     };
-    (x - ax - share * dx).hypot(y - ay - share * dy)
+    (ax + share * dx - x).hypot(ay + share * dy - y)
 }

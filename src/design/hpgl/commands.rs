@@ -1,5 +1,7 @@
 //! Bytes of HP-GL → commands: two letters and their numbers, or a label and its text.
 
+use base::plane::Point;
+
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::byte_name;
@@ -55,30 +57,34 @@ impl HpglCommand {
     ///
     /// # Errors
     /// An odd number of them.
-    pub(super) fn points(&self) -> Result<impl Iterator<Item = [f64; 2]> + '_, DesignError> {
-        if !self.numbers.len().is_multiple_of(2) {
-            let found = format!("{} with {} coordinates", self.word(), self.numbers.len());
-            return Err(DesignError::syntax(
-                byte_name(self.at),
-                found,
-                "coordinates in pairs",
-            ));
+    pub(super) fn points(&self) -> Result<&[Point], DesignError> {
+        match self.numbers.as_chunks() {
+            (points, []) => Ok(points),
+            _ => Err(self.wrong_count("coordinates", "coordinates in pairs")),
         }
-        let pairs = self.numbers.chunks_exact(2);
-        Ok(pairs.filter_map(|pair| <[f64; 2]>::try_from(pair).ok()))
     }
 
     /// Refuses fewer numbers than the command needs.
     pub(super) fn needs(&self, count: usize) -> Result<(), DesignError> {
-        if self.numbers.len() >= count {
-            return Ok(());
+        match self.numbers.len() < count {
+            true => Err(self.wrong_count("numbers", format!("{count} numbers"))),
+            false => Ok(()),
         }
-        let found = format!("{} with {} numbers", self.word(), self.numbers.len());
-        Err(DesignError::syntax(
-            byte_name(self.at),
-            found,
-            format!("{count} numbers"),
-        ))
+    }
+
+    /// Returns the error that it has too few or too many numbers.
+    pub(super) fn wrong_count(&self, what: &str, accepted: impl Into<String>) -> DesignError {
+        let found = format!("{} with {} {what}", self.word(), self.numbers.len());
+        self.wrong(found, accepted)
+    }
+
+    /// Returns the error that it is not as HP-GL is written.
+    pub(super) fn wrong(
+        &self,
+        found: impl Into<String>,
+        accepted: impl Into<String>,
+    ) -> DesignError {
+        DesignError::syntax(byte_name(self.at), found, accepted)
     }
 }
 
@@ -129,6 +135,10 @@ impl<'b> HpglScanner<'b> {
         Ok(Some(command))
     }
 
+    fn rest(&self, at: usize) -> &'b [u8] {
+        self.bytes.get(at..).unwrap_or_default()
+    }
+
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
@@ -168,11 +178,9 @@ impl<'b> HpglScanner<'b> {
             ));
         }
         self.at = self.bytes.len().min(self.at + 3);
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let length = rest
-            .iter()
-            .take_while(|b| b.is_ascii_digit() || **b == b';')
-            .count();
+        let rest = self.rest(self.at);
+        let is_number = |byte: &&u8| byte.is_ascii_digit() || **byte == b';';
+        let length = rest.iter().take_while(is_number).count();
         if rest.get(length) == Some(&b':') {
             self.at += length + 1;
         }
@@ -180,12 +188,10 @@ impl<'b> HpglScanner<'b> {
     }
 
     fn bytes_until(&mut self, end: u8) -> Vec<u8> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let length = rest.iter().position(|byte| *byte == end);
-        self.at += length.map_or(rest.len(), |length| length + 1);
-        rest.get(..length.unwrap_or(rest.len()))
-            .unwrap_or_default()
-            .to_vec()
+        let rest = self.rest(self.at);
+        let raw = rest.split(|byte| *byte == end).next().unwrap_or_default();
+        self.at = self.bytes.len().min(self.at + raw.len() + 1);
+        raw.to_vec()
     }
 
     /// The byte behind DT ends labels; without one it is that of the beginning again.
@@ -214,27 +220,21 @@ impl<'b> HpglScanner<'b> {
         Ok(numbers)
     }
 
+    /// A number, at whose first byte it stands.
     fn a_number(&mut self) -> Result<f64, DesignError> {
         let at = self.at;
-        let rest = self.bytes.get(at..).unwrap_or_default();
-        let is_part = |(index, byte): (usize, &u8)| match byte {
-            b'+' | b'-' => index == 0,
-            byte => byte.is_ascii_digit() || *byte == b'.',
-        };
-        let length = rest
-            .iter()
-            .enumerate()
-            .take_while(|(i, b)| is_part((*i, b)))
-            .count();
-        self.at += length.max(1);
+        let rest = self.rest(at);
+        let is_part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
+        let length = 1 + rest.iter().skip(1).take_while(is_part).count();
+        self.at += length;
         let text = rest.get(..length).map(std::str::from_utf8);
         let number = text.and_then(Result::ok).and_then(|text| text.parse().ok());
         number.ok_or_else(|| self.odd(at))
     }
 
     fn odd(&self, at: usize) -> DesignError {
-        let rest = self.bytes.get(at..).unwrap_or_default();
-        let found: String = rest.iter().take(12).map(|byte| char::from(*byte)).collect();
+        let rest = self.rest(at).iter().take(12);
+        let found: String = rest.map(|byte| char::from(*byte)).collect();
         DesignError::syntax(
             byte_name(at),
             quoted(&found),

@@ -3,7 +3,6 @@
 use base::plane::Point;
 
 use super::super::DesignError;
-use super::byte_name;
 use super::commands::HpglCommand;
 
 /// Plotter units in a millimetre.
@@ -22,13 +21,21 @@ pub(super) struct PlotterCoordinates {
     user: Option<[AxisScale; 2]>,
     /// The SC that they are of: it holds between whichever scaling points come.
     scaled_by: Option<HpglCommand>,
-    quarter_turns: u8,
+    pub(super) quarter_turns: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct AxisScale {
     zero: f64,
     units: f64,
+}
+
+impl AxisScale {
+    /// Of an axis whose coordinate `user` lies at `plotter`.
+    fn between(user: f64, plotter: f64, units: f64) -> Self {
+        let zero = plotter - user * units;
+        Self { zero, units }
+    }
 }
 
 impl Default for PlotterCoordinates {
@@ -72,55 +79,35 @@ impl PlotterCoordinates {
             return Ok(());
         }
         command.needs(4)?;
-        let [x, y] = [0, 1].map(|axis| {
-            let at = |corner: usize| self.scaling_points.get(corner).and_then(|p| p.get(axis));
-            let [low, high] = [0, 1].map(|corner| at(corner).copied().unwrap_or(0.0));
-            let from = command.number(2 * axis, 0.0);
-            let to = command.number(2 * axis + 1, 0.0);
+        let kind = command.choice(4, 0);
+        let [[x1, y1], [x2, y2]] = self.scaling_points;
+        let numbers = |axis: usize| [2 * axis, 2 * axis + 1].map(|at| command.number(at, 0.0));
+        let axes = [(numbers(0), [x1, x2]), (numbers(1), [y1, y2])];
+        let mut user = axes.map(|([from, to], [low, high])| {
             // Of type 2 the second number is the units themselves.
-            let units = match command.choice(4, 0) {
+            let units = match kind {
                 2 => to,
                 _ => (high - low) / (to - from),
             };
-            AxisScale {
-                zero: low - from * units,
-                units,
-            }
+            AxisScale::between(from, low, units)
         });
-        let mut user = [x, y];
-        if command.choice(4, 0) == 1 {
-            user = self.isotropic(user, command);
+        if kind == 1 {
+            // The same scale both ways, with what is left over on both sides alike.
+            let least = user[0].units.abs().min(user[1].units.abs());
+            for (scale, ([from, to], [low, high])) in user.iter_mut().zip(axes) {
+                let units = least * scale.units.signum();
+                *scale = AxisScale::between((from + to) / 2.0, (low + high) / 2.0, units);
+            }
         }
         let is_usable = |scale: &AxisScale| scale.units.is_finite() && scale.units != 0.0;
         if !user.iter().all(is_usable) {
-            return Err(DesignError::syntax(
-                byte_name(command.at),
+            return Err(command.wrong(
                 "SC with two equal coordinates",
                 "the lowest and the highest x and y, such as SC0,100,0,80",
             ));
         }
         (self.user, self.scaled_by) = (Some(user), Some(command.clone()));
         Ok(())
-    }
-
-    /// The same scale both ways, with what is left over on both sides alike.
-    fn isotropic(&self, [x, y]: [AxisScale; 2], command: &HpglCommand) -> [AxisScale; 2] {
-        let least = x.units.abs().min(y.units.abs());
-        let middle = |axis: usize| {
-            let at = |corner: usize| self.scaling_points.get(corner).and_then(|p| p.get(axis));
-            let sum: f64 = [0, 1].iter().filter_map(|corner| at(*corner)).sum();
-            let user = command.number(2 * axis, 0.0) + command.number(2 * axis + 1, 0.0);
-            (sum / 2.0, user / 2.0)
-        };
-        let scale = |axis: usize, of: AxisScale| {
-            let units = least * of.units.signum();
-            let (plotter, user) = middle(axis);
-            AxisScale {
-                zero: plotter - user * units,
-                units,
-            }
-        };
-        [scale(0, x), scale(1, y)]
     }
 
     /// RO: turns all that follows.
@@ -131,19 +118,10 @@ impl PlotterCoordinates {
             180 => 2,
             270 => 3,
             other => {
-                return Err(DesignError::syntax(
-                    byte_name(command.at),
-                    format!("RO{other}"),
-                    "0, 90, 180 or 270 degrees",
-                ));
+                return Err(command.wrong(format!("RO{other}"), "0, 90, 180 or 270 degrees"));
             }
         };
         Ok(())
-    }
-
-    /// Takes over how another turns.
-    pub(super) fn keep_rotation(&mut self, other: &Self) {
-        self.quarter_turns = other.quarter_turns;
     }
 
     /// The scale depends on a plotter's own scaling points.
@@ -178,18 +156,13 @@ impl PlotterCoordinates {
 
     /// The larger of a user unit's two lengths, in mm.
     pub(super) fn mm_per_user_unit(&self) -> f64 {
-        let units = self
-            .user
-            .map_or(1.0, |[x, y]| x.units.abs().max(y.units.abs()));
-        units / UNITS_PER_MM
+        let units = |[x, y]: [AxisScale; 2]| x.units.abs().max(y.units.abs());
+        self.user.map_or(1.0, units) / UNITS_PER_MM
     }
 
     /// Distances between the scaling points along both axes, in mm.
     pub(super) fn frame_mm(&self) -> Point {
         let [[x1, y1], [x2, y2]] = self.scaling_points;
-        [
-            (x2 - x1).abs() / UNITS_PER_MM,
-            (y2 - y1).abs() / UNITS_PER_MM,
-        ]
+        [x2 - x1, y2 - y1].map(|units| units.abs() / UNITS_PER_MM)
     }
 }

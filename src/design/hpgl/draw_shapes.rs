@@ -1,7 +1,5 @@
 //! Shapes of HP-GL beside lines: arcs, curves, polygons, labels and ticks.
 
-use base::plane::Point;
-
 use super::super::design_error::quoted;
 use super::super::{CHORD_ERROR_MM, DesignError, flatten};
 use super::byte_name;
@@ -14,10 +12,9 @@ use super::shapes::{UserArc, rectangle, wedge};
 impl HpglPlotter<'_> {
     /// The angle of a chord, which the arc has as many of as its file says; none to be as round as can be.
     fn chord_rad(&self, command: &HpglCommand, index: usize) -> Option<f64> {
-        let chord_deg = command.numbers.get(index).copied().map(f64::abs);
-        chord_deg
-            .filter(|deg| !self.chord_is_distance && *deg > 0.0)
-            .map(|deg| deg.clamp(0.5, 180.0).to_radians())
+        let chord_deg = command.numbers.get(index).map(|deg| deg.abs());
+        let chord_deg = chord_deg.filter(|deg| !self.chord_is_distance && *deg > 0.0);
+        chord_deg.map(|deg| deg.clamp(0.5, 180.0).to_radians())
     }
 
     pub(super) fn arc(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
@@ -35,7 +32,7 @@ impl HpglPlotter<'_> {
         let (arc, chord_index) = if through_points {
             let arc = UserArc::through(from, point(0), point(2)).ok_or_else(|| {
                 let found = format!("{} through points on a line", command.word());
-                DesignError::syntax(byte_name(command.at), found, "three points of an arc")
+                command.wrong(found, "three points of an arc")
             })?;
             (arc, 4)
         } else {
@@ -57,23 +54,14 @@ impl HpglPlotter<'_> {
 
     pub(super) fn bezier(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         let is_relative = command.name == *b"BR";
-        if !command.numbers.len().is_multiple_of(6) {
-            let found = format!("{} with {} numbers", command.word(), command.numbers.len());
-            return Err(DesignError::syntax(
-                byte_name(command.at),
-                found,
-                "six for each curve",
-            ));
-        }
-        let points: Vec<Point> = command.points()?.collect();
-        for curve in points.chunks_exact(3) {
-            let to: Vec<Point> = curve.iter().map(|p| self.named(*p, is_relative)).collect();
-            let [first, second, end] = to.as_slice() else {
-                continue;
-            };
+        let (curves, []) = command.numbers.as_chunks() else {
+            return Err(command.wrong_count("numbers", "six for each curve"));
+        };
+        for [x1, y1, x2, y2, x3, y3] in curves {
+            let controls = [[*x1, *y1], [*x2, *y2], [*x3, *y3]];
+            let controls = controls.map(|point| self.named(point, is_relative));
             let mut line = vec![self.at];
-            let error = CHORD_ERROR_MM * UNITS_PER_MM;
-            flatten::cubic(&mut line, [*first, *second, *end], error);
+            flatten::cubic(&mut line, controls, CHORD_ERROR_MM * UNITS_PER_MM);
             for to in line.into_iter().skip(1) {
                 self.go(to, command.at)?;
             }
@@ -162,38 +150,34 @@ impl HpglPlotter<'_> {
 
     pub(super) fn write(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
-        let label = self
-            .label
-            .laid(&command.text(), self.at)
-            .map_err(|letter| {
-                DesignError::unsupported(
-                    byte_name(command.at),
-                    format!("{} in a label", quoted(letter.encode_utf8(&mut [0; 4]))),
-                    "use Latin letters, digits and common signs",
-                )
-            })?;
-        for stroke in label.strokes {
+        let laid = self.label.laid(&command.text(), self.at);
+        let (strokes, end) = laid.map_err(|letter| {
+            DesignError::unsupported(
+                byte_name(command.at),
+                format!("{} in a label", quoted(letter.encode_utf8(&mut [0; 4]))),
+                "use Latin letters, digits and common signs",
+            )
+        })?;
+        // Letters have no dashes.
+        let line_type = std::mem::take(&mut self.line_type);
+        for stroke in strokes {
             let line = stroke.into_iter().map(|point| self.place.to_mm(point));
-            let line = line.collect();
-            // Letters have no dashes.
-            let line_type = std::mem::take(&mut self.line_type);
-            let left = self.leave(line, command.at);
-            self.line_type = line_type;
-            left?;
+            self.leave(line.collect(), command.at)?;
         }
-        self.at = label.end;
+        self.line_type = line_type;
+        self.at = end;
         Ok(())
     }
 
+    /// A tick across the x axis (XT) or across the y axis.
     pub(super) fn tick(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
-        let tick = self
-            .ticks
-            .tick(self.at, &self.place, command.name == *b"XT");
-        let line = tick
-            .into_iter()
-            .map(|point| self.place.to_mm(point))
-            .collect();
-        self.leave(line, command.at)
+        let [width, height] = self.place.frame_mm().map(|mm| mm * UNITS_PER_MM / 100.0);
+        let ([x, y], [up, down]) = (self.at, self.tick_percent);
+        let ends = match command.name == *b"XT" {
+            true => [[x, y - down * height], [x, y + up * height]],
+            false => [[x - down * width, y], [x + up * width, y]],
+        };
+        self.leave(ends.map(|end| self.place.to_mm(end)).to_vec(), command.at)
     }
 }

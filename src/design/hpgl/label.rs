@@ -39,28 +39,18 @@ impl Default for LabelStyle {
     }
 }
 
-/// A label laid out: its lines, and where the next would begin. Plotter units.
-pub(super) struct LaidLabel {
-    pub(super) strokes: Vec<Vec<Point>>,
-    pub(super) end: Point,
-}
-
 impl LabelStyle {
     /// Takes a command that sets the style; false for others.
     pub(super) fn set(&mut self, command: &HpglCommand, frame_mm: Point) -> bool {
         let number = |index: usize, otherwise: f64| command.number(index, otherwise);
         match &command.name {
             b"SI" => {
-                self.size_mm = [
-                    number(0, SIZE_MM[0] / 10.0) * 10.0,
-                    number(1, SIZE_MM[1] / 10.0) * 10.0,
-                ];
+                let [width_cm, height_cm] = SIZE_MM.map(|mm| mm / 10.0);
+                self.size_mm = [number(0, width_cm), number(1, height_cm)].map(|cm| cm * 10.0);
             }
             b"SR" => {
-                self.size_mm = [
-                    number(0, 0.75) * frame_mm[0] / 100.0,
-                    number(1, 1.5) * frame_mm[1] / 100.0,
-                ];
+                let [width, height] = [number(0, 0.75) * frame_mm[0], number(1, 1.5) * frame_mm[1]];
+                self.size_mm = [width / 100.0, height / 100.0];
             }
             b"DI" => self.turn([number(0, 1.0), number(1, 0.0)]),
             b"DR" => self.turn([number(0, 1.0) * frame_mm[0], number(1, 0.0) * frame_mm[1]]),
@@ -105,10 +95,15 @@ impl LabelStyle {
         ]
     }
 
+    /// LO without its half letter, from 0: columns of three.
+    fn origin_index(&self) -> i32 {
+        (self.origin.clamp(1, 19) - 1) % 10
+    }
+
     /// Returns the place of the first letter's lower left corner for a text of this length.
     fn start_mm(&self, cells: f64) -> Point {
         let [width, height] = self.size_mm;
-        let index = (self.origin.clamp(1, 19) - 1) % 10;
+        let index = self.origin_index();
         let (column, row) = (f64::from(index / 3), f64::from(index % 3));
         let length_mm = (cells * self.cell_mm()[0] - width * (CELL_WIDTHS - 1.0)).max(0.0);
         let gap = if self.origin > 10 { 0.5 } else { 0.0 };
@@ -118,8 +113,9 @@ impl LabelStyle {
         ]
     }
 
-    /// Lays out a label that begins at `from`; or names the letter that there is none for.
-    pub(super) fn laid(&self, text: &str, from: Point) -> Result<LaidLabel, char> {
+    /// Returns the lines of a label that begins at `from`, and where the next would begin, in plotter units; or names
+    /// the letter that there is none for.
+    pub(super) fn laid(&self, text: &str, from: Point) -> Result<(Vec<Vec<Point>>, Point), char> {
         let cells = text.chars().filter(|letter| !letter.is_control()).count();
         let start_mm = self.start_mm(cells as f64);
         let mut cursor_mm = start_mm;
@@ -137,15 +133,9 @@ impl LabelStyle {
                 }
             }
         }
-        let is_left = (self.origin.clamp(1, 19) - 1) % 10 < 3;
-        Ok(LaidLabel {
-            strokes,
-            end: if is_left {
-                self.place(from, cursor_mm)
-            } else {
-                from
-            },
-        })
+        let is_left = self.origin_index() < 3;
+        let end = is_left.then(|| self.place(from, cursor_mm));
+        Ok((strokes, end.unwrap_or(from)))
     }
 
     fn letter(&self, letter: char, from: Point, cursor_mm: Point) -> Result<Vec<Vec<Point>>, char> {

@@ -44,12 +44,8 @@ impl LineType {
             1 => length,
             _ => frame_mm[0].hypot(frame_mm[1]) * length / 100.0,
         };
-        let pattern = PATTERNS.get(index)?;
-        Some(Self::Dashed(
-            pattern
-                .iter()
-                .map(|part| part * length_mm / 100.0)
-                .collect(),
-        ))
+        let parts = PATTERNS.get(index)?.iter();
+        let parts_mm = parts.map(|part| part * length_mm / 100.0);
+        Some(Self::Dashed(parts_mm.collect()))
     }
 }

@@ -13,7 +13,6 @@ mod losses;
 mod plotter;
 mod polygon;
 mod shapes;
-mod ticks;
 
 use super::{Design, DesignCaps, DesignError};
 use commands::HpglScanner;

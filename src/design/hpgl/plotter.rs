@@ -15,25 +15,16 @@ use super::line_type::LineType;
 use super::losses::HpglLosses;
 use super::polygon::PolygonBuffer;
 use super::shapes::rectangle;
-use super::ticks::TickLengths;
 use super::{EMPTY, byte_name};
 
-/// The pen in the plotter's hand.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-enum HeldPen {
-    /// No SP yet: whichever is there.
-    #[default]
-    Any,
-    /// SP0: none, and nothing is drawn.
-    Away,
-    /// Counted from 1.
-    Numbered(u16),
-}
+/// Half-lengths of ticks where TL says none: upwards and downwards, or to the right and to the left.
+const TICK_PERCENT: Point = [0.5, 0.5];
 
 pub(super) struct HpglPlotter<'c> {
     pub(super) all: StrokeCollector<'c>,
     pub(super) place: PlotterCoordinates,
-    pen: HeldPen,
+    /// Counted from 1; 0 is none, after SP0, and draws nothing. Before any SP it is whichever is there.
+    pen: Option<u16>,
     /// In plotter units.
     pub(super) at: Point,
     pub(super) is_down: bool,
@@ -49,7 +40,8 @@ pub(super) struct HpglPlotter<'c> {
     work: WorkBudget,
     pub(super) polygon: PolygonBuffer,
     pub(super) label: LabelStyle,
-    pub(super) ticks: TickLengths,
+    /// In hundredths of the distance between the scaling points.
+    pub(super) tick_percent: Point,
     /// A new page came; what follows would lie on the first.
     page_ended: Option<usize>,
     pub(super) losses: HpglLosses,
@@ -60,7 +52,7 @@ impl<'c> HpglPlotter<'c> {
         Self {
             all: StrokeCollector::new(caps),
             place: PlotterCoordinates::default(),
-            pen: HeldPen::Any,
+            pen: None,
             at: [0.0, 0.0],
             is_down: false,
             is_relative: false,
@@ -73,7 +65,7 @@ impl<'c> HpglPlotter<'c> {
             work: WorkBudget::default(),
             polygon: PolygonBuffer::default(),
             label: LabelStyle::default(),
-            ticks: TickLengths::DEFAULT,
+            tick_percent: TICK_PERCENT,
             page_ended: None,
             losses: HpglLosses::default(),
         }
@@ -120,7 +112,12 @@ impl<'c> HpglPlotter<'c> {
                 self.line_type = line_type.ok_or_else(|| unknown(command))?;
             }
             b"CT" => self.chord_is_distance = command.choice(0, 0) == 1,
-            b"TL" => self.ticks = TickLengths::of(command),
+            b"TL" => {
+                self.tick_percent = match command.numbers.is_empty() {
+                    true => TICK_PERCENT,
+                    false => [command.number(0, 0.0), command.number(1, 0.0)],
+                };
+            }
             b"CP" => {
                 let cells = match command.numbers.is_empty() {
                     true => [0.0, -1.0],
@@ -145,13 +142,13 @@ impl<'c> HpglPlotter<'c> {
         self.window = None;
         self.of_frame.clear();
         self.polygon = PolygonBuffer::default();
-        let turned = self.place.clone();
+        // DF leaves the paper as it lies.
+        let quarter_turns = self.place.quarter_turns;
         self.place = PlotterCoordinates::default();
         if all {
             (self.is_down, self.at) = (false, [0.0, 0.0]);
         } else {
-            // DF leaves the paper as it lies.
-            self.place.keep_rotation(&turned);
+            self.place.quarter_turns = quarter_turns;
         }
     }
 
@@ -167,11 +164,7 @@ impl<'c> HpglPlotter<'c> {
             reason = "between 0 and 65535"
         )]
         let pen = is_pen.then_some(number.round() as u16);
-        self.pen = match pen {
-            None => return Err(unknown(command)),
-            Some(0) => HeldPen::Away,
-            Some(number) => HeldPen::Numbered(number),
-        };
+        self.pen = Some(pen.ok_or_else(|| unknown(command))?);
         Ok(())
     }
 
@@ -181,8 +174,7 @@ impl<'c> HpglPlotter<'c> {
             return Ok(());
         }
         command.needs(4)?;
-        let corners: Vec<Point> = command.points()?.collect();
-        if let [low, high, ..] = *corners.as_slice() {
+        if let [low, high, ..] = *command.points()? {
             let outline = rectangle(self.place.to_plotter(low), self.place.to_plotter(high));
             let outline = outline.into_iter().map(|point| self.place.to_mm(point));
             self.window = Some(FilledArea::new(&[outline.collect()], InsideRule::NonZero));
@@ -209,17 +201,13 @@ impl<'c> HpglPlotter<'c> {
             _ => {}
         }
         for point in command.points()? {
-            let to = self.target(point);
+            let to = self.named(*point, self.is_relative);
             self.go(to, command.at)?;
         }
         Ok(())
     }
 
     /// A place that a command names, in plotter units.
-    fn target(&self, point: Point) -> Point {
-        self.named(point, self.is_relative)
-    }
-
     pub(super) fn named(&self, [x, y]: Point, is_relative: bool) -> Point {
         if !is_relative {
             return self.place.to_plotter([x, y]);
@@ -244,6 +232,10 @@ impl<'c> HpglPlotter<'c> {
             self.path.push(to_mm);
         }
         self.at = to;
+        self.refuse_full(byte)
+    }
+
+    fn refuse_full(&self, byte: usize) -> Result<(), DesignError> {
         match self.path.len().max(self.polygon.vertices) > self.all.room() {
             true => Err(self.all.full(&byte_name(byte))),
             false => Ok(()),
@@ -252,11 +244,10 @@ impl<'c> HpglPlotter<'c> {
 
     /// Ends the line under the pen.
     pub(super) fn lift(&mut self) -> Result<(), DesignError> {
-        let path = std::mem::take(&mut self.path);
-        if path.is_empty() {
-            return Ok(());
+        match std::mem::take(&mut self.path) {
+            path if path.is_empty() => Ok(()),
+            path => self.leave(path, self.path_from),
         }
-        self.leave(path, self.path_from)
     }
 
     /// A line in user units, wherever the pen is and whether it is down or not.
@@ -264,20 +255,16 @@ impl<'c> HpglPlotter<'c> {
         self.lift()?;
         let place = &self.place;
         let line = points.iter().map(|p| place.to_mm(place.to_plotter(*p)));
-        let line = line.collect();
-        self.leave(line, byte)
+        self.leave(line.collect(), byte)
     }
 
     /// Leaves a line's ink, or a part of a polygon.
     pub(super) fn leave(&mut self, path: Vec<Point>, byte: usize) -> Result<(), DesignError> {
         if self.polygon.is_open {
             self.polygon.add_whole(path);
-            return match self.polygon.vertices > self.all.room() {
-                true => Err(self.all.full(&byte_name(byte))),
-                false => Ok(()),
-            };
+            return self.refuse_full(byte);
         }
-        if self.pen == HeldPen::Away {
+        if self.pen == Some(0) {
             self.losses.without_pen += 1;
             return Ok(());
         }
@@ -290,10 +277,7 @@ impl<'c> HpglPlotter<'c> {
         }
         self.losses.is_of_unknown_size |= self.place.is_of_unknown_size();
         let mark = DesignStroke {
-            pen: match self.pen {
-                HeldPen::Numbered(pen) => Some(pen),
-                HeldPen::Any | HeldPen::Away => None,
-            },
+            pen: self.pen,
             source: byte_name(byte),
             ..DesignStroke::default()
         };

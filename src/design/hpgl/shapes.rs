@@ -4,10 +4,7 @@ use std::f64::consts::TAU;
 
 use base::plane::Point;
 
-use super::super::CHORD_ERROR_MM;
-
-/// The most chords of an arc.
-const CHORDS_MAX: f64 = 4096.0;
+use super::super::flatten;
 
 /// An arc about a centre.
 #[derive(Clone, Copy, Debug)]
@@ -23,14 +20,10 @@ impl UserArc {
     pub(super) fn points(&self, chord_rad: Option<f64>, mm_per_unit: f64) -> Vec<Point> {
         let [dx, dy] = [self.from[0] - self.centre[0], self.from[1] - self.centre[1]];
         let radius = dx.hypot(dy);
-        let radius_mm = (radius * mm_per_unit).max(CHORD_ERROR_MM);
-        let fine_rad = 2.0 * (1.0 - CHORD_ERROR_MM / radius_mm).acos();
+        let fine_rad = flatten::chord_rad(radius * mm_per_unit);
         let chords = self.sweep_rad.abs() / chord_rad.unwrap_or(fine_rad);
-        let chords = if chords.is_finite() {
-            chords.ceil().clamp(1.0, CHORDS_MAX)
-        } else {
-            1.0
-        };
+        let chords = Some(chords).filter(|chords| chords.is_finite());
+        let chords = chords.map_or(1.0, |chords| chords.ceil().clamp(1.0, flatten::PIECES_MAX));
         let start = dy.atan2(dx);
         let mut points = Vec::new();
         let mut step = 0.0;
