@@ -213,6 +213,13 @@ pub fn load_set(
     gcode::read(&texts, caps).map(Design::with_pause_notes)
 }
 
+/// The number at the start of a layer's name, perhaps behind the word `pen`.
+fn pen_in(name: &str) -> Option<u16> {
+    let number = name.strip_prefix("pen").unwrap_or(name).trim_start();
+    let mut digits = number.split(|c: char| !c.is_ascii_digit());
+    digits.next()?.parse().ok()
+}
+
 fn utf8(bytes: &[u8]) -> Result<&str, DesignError> {
     let text = std::str::from_utf8(bytes).map_err(|error| DesignError::NotText {
         byte: error.valid_up_to(),

@@ -4,10 +4,8 @@ use std::f64::consts::TAU;
 
 use base::plane::Point;
 
-use super::super::CHORD_ERROR_MM;
+use super::super::{CHORD_ERROR_MM, flatten};
 
-/// The most pieces of a curve.
-const PIECES_MAX: f64 = 4096.0;
 /// The highest degree of a spline.
 const DEGREE_MAX: usize = 10;
 
@@ -55,33 +53,25 @@ impl EllipseArc {
 
     /// Its points, both ends with them; `mm` are millimetres of a unit.
     pub(super) fn points(&self, mm: f64) -> Vec<Point> {
-        let radius_mm = self.major[0]
-            .hypot(self.major[1])
-            .max(self.minor[0].hypot(self.minor[1]))
-            * mm;
-        let step = 2.0 * (1.0 - CHORD_ERROR_MM / radius_mm.max(CHORD_ERROR_MM)).acos();
-        let pieces = (self.sweep_rad.abs() / step).ceil().clamp(1.0, PIECES_MAX);
+        let [major, minor] = [self.major, self.minor];
+        let radius = major[0].hypot(major[1]).max(minor[0].hypot(minor[1]));
         let at = |t: f64| {
             let (sin, cos) = (self.start_rad + self.sweep_rad * t).sin_cos();
-            [0, 1].map(|axis| {
-                let of = |vector: Point| vector.get(axis).copied().unwrap_or(0.0);
-                of(self.centre) + of(self.major) * cos + of(self.minor) * sin
-            })
+            [
+                self.centre[0] + major[0] * cos + minor[0] * sin,
+                self.centre[1] + major[1] * cos + minor[1] * sin,
+            ]
         };
-        let mut points = vec![at(0.0)];
-        let mut step = 1.0;
-        while step < pieces {
-            points.push(at(step / pieces));
-            step += 1.0;
-        }
         // A whole ellipse ends exactly where it began.
         let is_whole = (self.sweep_rad.abs() - TAU).abs() < 1e-9;
-        let end = if is_whole {
-            points.first().copied()
-        } else {
-            None
-        };
-        points.push(end.unwrap_or_else(|| at(1.0)));
+        let mut points = vec![at(0.0)];
+        let pieces = flatten::arc_pieces(radius * mm, self.sweep_rad);
+        flatten::append(
+            &mut points,
+            pieces,
+            at(if is_whole { 0.0 } else { 1.0 }),
+            at,
+        );
         points
     }
 }
@@ -128,14 +118,14 @@ impl BSpline {
     /// Pieces of each span, by how much the controls bend; weights may bend them twice as much.
     fn pieces(&self, mm: f64) -> f64 {
         let bends = self.controls.windows(3).map(|three| match three {
-            [a, b, c] => (a[0] - 2.0 * b[0] + c[0]).hypot(a[1] - 2.0 * b[1] + c[1]),
+            [a, b, c] => flatten::second_difference(*a, *b, *c),
             _ => 0.0,
         });
         let bend_mm = bends.fold(0.0, f64::max) * mm;
         let degree = f64::from(u8::try_from(self.degree).unwrap_or(u8::MAX));
         let of_weights = if self.weights.is_empty() { 1.0 } else { 2.0 };
         let bound = of_weights * degree * (degree - 1.0) / 8.0 * bend_mm / CHORD_ERROR_MM;
-        bound.sqrt().ceil().clamp(1.0, PIECES_MAX / 16.0)
+        bound.sqrt().ceil().clamp(1.0, flatten::PIECES_MAX / 16.0)
     }
 
     /// De Boor's algorithm with weights.

@@ -37,10 +37,8 @@ impl<'t> DxfEntity<'t> {
 
     /// The first number of this code, for which DXF defines no default.
     pub(super) fn needed(&self, code: i32) -> Result<f64, DesignError> {
-        match self.text(code) {
-            Some(text) => self.parsed(code, text),
-            None => Err(self.lacks(code)),
-        }
+        let text = self.text(code).ok_or_else(|| self.lacks(code))?;
+        self.parsed(code, text)
     }
 
     /// The point of this code and of the one ten above it.

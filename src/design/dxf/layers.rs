@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::super::DesignError;
+use super::super::{DesignError, pen_in};
 use super::group_codes::{DxfEntity, DxfSection};
 
 /// Colours 1 to 9 of AutoCAD's index; 7 is black on paper.
@@ -90,10 +90,7 @@ pub(super) fn folded(name: &str) -> String {
 
 /// The number at the start of a layer's name, counted from 1. The layer `0`, which every file has, names no pen.
 pub(super) fn pen_of(name: &str) -> Option<u16> {
-    let name = folded(name.trim());
-    let name = name.strip_prefix("pen").unwrap_or(&name).trim_start();
-    let digits = name.len() - name.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    name.get(..digits)?.parse().ok().filter(|pen| *pen > 0)
+    pen_in(&folded(name.trim())).filter(|pen| *pen > 0)
 }
 
 fn true_colour(entity: &DxfEntity<'_>) -> Result<Option<[u8; 3]>, DesignError> {
@@ -106,9 +103,8 @@ fn true_colour(entity: &DxfEntity<'_>) -> Result<Option<[u8; 3]>, DesignError> {
 
 /// A colour of the index: hues of 15° from 10 on, in ten shades each, every second of them paler.
 fn of_index(index: i64) -> Option<[u8; 3]> {
-    let index = usize::try_from(index)
-        .ok()
-        .filter(|index| (1..256).contains(index))?;
+    let index = usize::try_from(index).ok()?;
+    let index = Some(index).filter(|index| (1..256).contains(index))?;
     if let Some(colour) = COLOURS.get(index - 1) {
         return Some(*colour);
     }

@@ -8,9 +8,6 @@ mod layers;
 mod plot_entities;
 mod text;
 
-use std::collections::BTreeMap;
-
-use super::collect_strokes::StrokeCollector;
 use super::{Design, DesignCaps, DesignError};
 use group_codes::DxfSection;
 use plot_entities::DxfPlotter;
@@ -32,24 +29,14 @@ pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError>
         plotter.draw(&section.entities)?;
     }
     let (all, losses) = plotter.finish();
-    finished(all, &losses, unit_note)
-}
-
-fn finished(
-    all: StrokeCollector<'_>,
-    losses: &BTreeMap<String, usize>,
-    unit_note: Option<String>,
-) -> Result<Design, DesignError> {
     let mut design = all.on_own_page(EMPTY)?;
     design.notes.extend(unit_note);
     if !losses.is_empty() {
-        let counted: Vec<String> = losses
+        let counted = losses
             .iter()
-            .map(|(what, count)| format!("{what} ({count})"))
-            .collect();
-        design
-            .notes
-            .push(format!("not drawn: {}", counted.join(", ")));
+            .map(|(what, count)| format!("{what} ({count})"));
+        let counted = counted.collect::<Vec<_>>().join(", ");
+        design.notes.push(format!("not drawn: {counted}"));
     }
     Ok(design)
 }

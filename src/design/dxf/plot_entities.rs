@@ -1,8 +1,9 @@
 //! Entities of a DXF, and blocks of them, made strokes.
 
 use std::collections::{BTreeMap, HashMap};
+use std::f64::consts::TAU;
 
-use base::plane::Point;
+use base::plane::{Point, distance};
 
 use super::super::collect_strokes::StrokeCollector;
 use super::super::{DesignCaps, DesignError, DesignStroke};
@@ -190,11 +191,9 @@ impl<'c, 't> DxfPlotter<'c, 't> {
     pub(super) fn lose(&mut self, what: &str) -> Result<(), DesignError> {
         // A file may have any number of kinds; their names are bounded by its size, and their count here.
         let what: String = what.chars().take(60).collect();
-        if self.losses.len() < 20 || self.losses.contains_key(&what) {
-            *self.losses.entry(what).or_default() += 1;
-        } else {
-            *self.losses.entry("others".to_owned()).or_default() += 1;
-        }
+        let is_named = self.losses.len() < 20 || self.losses.contains_key(&what);
+        let what = if is_named { what } else { "others".to_owned() };
+        *self.losses.entry(what).or_default() += 1;
         Ok(())
     }
 
@@ -233,15 +232,9 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         let major = entity.point(11)?;
         let ratio = entity.needed(40)?;
         // Seen from below, angles go the other way round.
-        let side = if entity.number(230, 1.0)? < 0.0 {
-            -ratio
-        } else {
-            ratio
-        };
-        let (from, to) = (
-            entity.number(41, 0.0)?,
-            entity.number(42, std::f64::consts::TAU)?,
-        );
+        let is_below = entity.number(230, 1.0)? < 0.0;
+        let side = if is_below { -ratio } else { ratio };
+        let (from, to) = (entity.number(41, 0.0)?, entity.number(42, TAU)?);
         let turn = EllipseArc::of_circle([0.0; 2], 1.0, from, to);
         let arc = EllipseArc {
             centre: entity.point(10)?,
@@ -264,7 +257,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         let around = points.first().filter(|_| is_closed && points.len() > 1);
         let next = points.iter().skip(1).chain(around);
         for ((from, to), bulge) in points.iter().zip(next).zip(bulges) {
-            if bulge.abs() > 1e-9 && (to[0] - from[0]).hypot(to[1] - from[1]) > 0.0 {
+            if bulge.abs() > 1e-9 && distance(*from, *to) > 0.0 {
                 let arc = EllipseArc::of_bulge(*from, *to, *bulge).points(place.map.growth());
                 line.extend(arc.into_iter().skip(1));
                 if let Some(last) = line.last_mut() {
@@ -312,10 +305,8 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         for row in 0..count(71)? {
             for column in 0..count(70)? {
                 self.count(entity)?;
-                let [dx, dy] = [
-                    column as f64 * entity.number(44, 0.0)?,
-                    row as f64 * entity.number(45, 0.0)?,
-                ];
+                let dx = column as f64 * entity.number(44, 0.0)?;
+                let dy = row as f64 * entity.number(45, 0.0)?;
                 let turned = PlaneMap([cos, sin, -sin, cos, at[0], at[1]]);
                 let scaled = PlaneMap([sx, 0.0, 0.0, sy, dx - base[0] * sx, dy - base[1] * sy]);
                 let inner = BlockPlace {
@@ -333,11 +324,8 @@ impl<'c, 't> DxfPlotter<'c, 't> {
 
 /// The plane that an entity lies in: as it is, mirrored where it is seen from below, none where it is tilted.
 fn extrusion(entity: &DxfEntity<'_>) -> Result<Option<PlaneMap>, DesignError> {
-    let (x, y, z) = (
-        entity.number(210, 0.0)?,
-        entity.number(220, 0.0)?,
-        entity.number(230, 1.0)?,
-    );
+    let (x, y) = (entity.number(210, 0.0)?, entity.number(220, 0.0)?);
+    let z = entity.number(230, 1.0)?;
     if x.abs() > 1e-6 || y.abs() > 1e-6 {
         return Ok(None);
     }

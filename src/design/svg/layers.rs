@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use usvg::roxmltree::{Document, Node};
 
-use super::super::DesignError;
+use super::super::{DesignError, pen_in};
 use super::expansion_limits::name_of;
 
 const INKSCAPE: &str = "http://www.inkscape.org/namespaces/inkscape";
@@ -40,15 +40,9 @@ impl SvgLayer {
     fn named(name: &str) -> Self {
         let said = name.trim_start();
         let behind = said.strip_prefix('!');
-        let number = behind.unwrap_or(said).trim_start();
-        let number = number.strip_prefix("pen").unwrap_or(number).trim_start();
-        let digits = number.len()
-            - number
-                .trim_start_matches(|c: char| c.is_ascii_digit())
-                .len();
         Self {
             name: name.to_owned(),
-            pen: number.get(..digits).and_then(|digits| digits.parse().ok()),
+            pen: pen_in(behind.unwrap_or(said).trim_start()),
             pauses: behind.is_some(),
         }
     }
