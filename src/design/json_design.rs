@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::collect_strokes::StrokeCollector;
 use super::design_error::quoted;
-use super::{Design, DesignCaps, DesignError, DesignStroke};
+use super::{Design, DesignCaps, DesignError, DesignStroke, PENS_FROM_1};
 
 const EMPTY: &str = "give at least one stroke with a point";
 const ACCEPTED: &str =
@@ -192,11 +192,7 @@ fn mark(stroke: &StrokeFile, number: usize) -> Result<DesignStroke, DesignError>
         })?),
     };
     if stroke.pen == Some(0) {
-        return Err(DesignError::syntax(
-            source,
-            "pen 0",
-            "1 for the first pen, 2 for the next: pens count from 1",
-        ));
+        return Err(DesignError::syntax(source, "pen 0", PENS_FROM_1));
     }
     Ok(DesignStroke {
         colour,

@@ -213,6 +213,9 @@ pub fn load_set(
     gcode::read(&texts, caps).map(Design::with_pause_notes)
 }
 
+/// Fix for a pen 0.
+const PENS_FROM_1: &str = "1 for the first pen, 2 for the next: pens count from 1";
+
 /// The number at the start of a layer's name, perhaps behind the word `pen`.
 fn pen_in(name: &str) -> Option<u16> {
     let number = name.strip_prefix("pen").unwrap_or(name).trim_start();

@@ -10,8 +10,9 @@ use usvg::roxmltree::{Document, Node};
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::cascade::is_geometry;
-use super::expansion_limits::{links, name_of};
+use super::expansion_limits::{links, undrawable, wrong};
 use super::text_to_paths::{property, styled, styles};
+use super::unsupported::UnsupportedNotes;
 
 /// Patterns may refer to others that far.
 const REFERENCES_MAX: usize = 10;
@@ -73,11 +74,9 @@ fn refuse_patterns(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), D
     for name in ["fill", "stroke"] {
         let value = property(node, name).unwrap_or("");
         if let Some(id) = links(value).find(|id| patterns.contains(id)) {
-            return Err(DesignError::unsupported(
-                name_of(node),
-                format!("a {name} with the lines of pattern {}", quoted(id)),
-                "turn the pattern into paths, or give the element a plain colour",
-            ));
+            let found = format!("a {name} with the lines of pattern {}", quoted(id));
+            let fix = "turn the pattern into paths, or give the element a plain colour";
+            return Err(undrawable(node, found, fix));
         }
     }
     Ok(())
@@ -101,8 +100,8 @@ pub(super) fn check(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), 
 }
 
 fn unsupported(node: Node<'_, '_>, found: impl Into<String>) -> DesignError {
-    DesignError::unsupported(
-        name_of(node),
+    undrawable(
+        node,
         found,
         "write it as attributes of SVG (cx, r, transform …), or save the drawing as plain SVG",
     )
@@ -110,20 +109,18 @@ fn unsupported(node: Node<'_, '_>, found: impl Into<String>) -> DesignError {
 
 fn refuse_unknown_colours(node: Node<'_, '_>) -> Result<(), DesignError> {
     let is_wrong = |name: &&str| property(node, name).is_some_and(|value| !is_paint(value));
-    let wrong = ["fill", "stroke"].into_iter().find(is_wrong).or_else(|| {
+    let unknown = ["fill", "stroke"].into_iter().find(is_wrong).or_else(|| {
         let own = property(node, "color")?;
         let is_known = Color::from_str(own).is_ok() || matches!(own, "inherit" | "currentColor");
         (!is_known).then_some("color")
     });
-    let Some(name) = wrong else {
+    let Some(name) = unknown else {
         return Ok(());
     };
     let value = property(node, name).unwrap_or("");
-    Err(DesignError::syntax(
-        name_of(node),
-        format!("{name} = {}", quoted(value)),
-        "a colour as #c0392b, rgb(192, 57, 43), hsl(6, 63%, 46%) or red, or none",
-    ))
+    let found = format!("{name} = {}", quoted(value));
+    let accepted = "a colour as #c0392b, rgb(192, 57, 43), hsl(6, 63%, 46%) or red, or none";
+    Err(wrong(node, found, accepted))
 }
 
 /// Properties that move or shape an element in CSS alone.
@@ -152,11 +149,8 @@ fn refuse_shapes_of_css(node: Node<'_, '_>) -> Result<(), DesignError> {
         let is_known = matches!(value, "" | "none" | "inherit" | "initial" | "unset");
         if !is_known && !value.starts_with("url(") {
             let found = format!("the {name} {}", quoted(value));
-            return Err(DesignError::unsupported(
-                name_of(node),
-                found,
-                "clip with a `clipPath` element, or cut the paths themselves",
-            ));
+            let fix = "clip with a `clipPath` element, or cut the paths themselves";
+            return Err(undrawable(node, found, fix));
         }
     }
     Ok(())
@@ -170,8 +164,8 @@ const OF_LETTERS: [(&str, &[&str]); 4] = [
     ("baseline-shift", &["baseline", "0", "0px", "0%"]),
 ];
 
-/// Notes of what is not drawn but changes no line.
-pub(super) fn notes(node: Node<'_, '_>) -> Vec<String> {
+/// Notes what is not drawn but changes no line.
+pub(super) fn note(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
     let asked = |name: &str, plain: &[&str]| {
         let value = property(node, name).map(str::trim);
         value.is_some_and(|value| !plain.contains(&value) && !matches!(value, "inherit" | ""))
@@ -180,32 +174,25 @@ pub(super) fn notes(node: Node<'_, '_>) -> Vec<String> {
         let mut inside = node.descendants();
         inside.any(|inside| matches!(inside.tag_name().name(), "text" | "tspan"))
     };
-    let mut notes = Vec::new();
     for (name, value) in styles(node) {
         if node.parent_element().is_none() && is_geometry("svg", name) {
-            notes.push(format!(
-                "{}: the {name} {} of its style is not used: the page is as its attributes say",
-                name_of(node),
-                quoted(value)
-            ));
+            notes.add(node, || {
+                let value = quoted(value);
+                format!(": the {name} {value} of its style is not used: the page is as its attributes say")
+            });
         }
     }
     for (name, plain) in OF_LETTERS {
         if asked(name, plain) && holds_text() {
-            notes.push(format!(
-                "{}: its {name} is not used: the letters stand as they would without it",
-                name_of(node)
-            ));
+            notes.add(node, || {
+                format!(": its {name} is not used: the letters stand as they would without it")
+            });
         }
     }
-    if styled(node, "animation")
-        .or_else(|| styled(node, "animation-name"))
-        .is_some_and(|value| value != "none")
-    {
-        notes.push(format!(
-            "{}: its animation is not drawn: the drawing is as it stands without it",
-            name_of(node)
-        ));
+    let animation = styled(node, "animation").or_else(|| styled(node, "animation-name"));
+    if animation.is_some_and(|value| value != "none") {
+        notes.add(node, || {
+            ": its animation is not drawn: the drawing is as it stands without it".to_owned()
+        });
     }
-    notes
 }

@@ -5,10 +5,11 @@
 
 use std::collections::HashMap;
 
-use usvg::roxmltree::{Document, Node};
+use usvg::roxmltree::{Document, Node, NodeId};
 
 use super::super::design_error::quoted;
 use super::super::{DesignCaps, DesignError};
+use super::grammar;
 
 /// Largest depth of nested elements, references followed. Well within any thread's stack.
 const DEPTH_MAX: usize = 100;
@@ -100,11 +101,8 @@ fn refuse_huge_numbers(document: &Document<'_>) -> Result<(), DesignError> {
         let css = (node.tag_name().name() == "style").then(|| node.text().unwrap_or(""));
         let huge = values.map(|a| a.value()).chain(css).find_map(huge_number);
         if let Some(number) = huge {
-            return Err(DesignError::syntax(
-                name_of(node),
-                format!("the number {}", quoted(number)),
-                format!("numbers up to ±{NUMBER_MAX}"),
-            ));
+            let found = format!("the number {}", quoted(number));
+            return Err(wrong(node, found, format!("numbers up to ±{NUMBER_MAX}")));
         }
     }
     Ok(())
@@ -117,7 +115,7 @@ fn huge_number(text: &str) -> Option<&str> {
         let token = rest.get(start..)?;
         let is_number = token.starts_with(|c: char| c.is_ascii_digit());
         let length = if is_number {
-            number_length(token)
+            grammar::number_length(token)
         } else {
             word_length(token)
         };
@@ -138,22 +136,22 @@ fn word_length(token: &str) -> usize {
     end.unwrap_or(token.len())
 }
 
-fn number_length(token: &str) -> usize {
-    let digits =
-        |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let mut length = digits(token);
-    let after = |length: usize| token.get(length..).unwrap_or("");
-    if let Some(fraction) = after(length).strip_prefix('.') {
-        length += 1 + digits(fraction);
-    }
-    if let Some(power) = after(length).strip_prefix(['e', 'E']) {
-        let sign = usize::from(power.starts_with(['+', '-']));
-        let count = digits(power.get(sign..).unwrap_or(""));
-        if count > 0 {
-            length += 1 + sign + count;
-        }
-    }
-    length
+/// Returns the error that an element is not as SVG is written.
+pub(super) fn wrong(
+    node: Node<'_, '_>,
+    found: impl Into<String>,
+    accepted: impl Into<String>,
+) -> DesignError {
+    DesignError::syntax(name_of(node), found, accepted)
+}
+
+/// Returns the error that what an element asks for cannot be drawn.
+pub(super) fn undrawable(
+    node: Node<'_, '_>,
+    found: impl Into<String>,
+    fix: impl Into<String>,
+) -> DesignError {
+    DesignError::unsupported(name_of(node), found, fix)
 }
 
 /// Returns the name of an element for messages.
@@ -168,13 +166,8 @@ pub(super) fn name_of(node: Node<'_, '_>) -> String {
 }
 
 fn refuse_long_matching(document: &Document<'_>, elements: usize) -> Result<(), DesignError> {
-    let rules: usize = styles(document)
-        .map(|css| {
-            css.bytes()
-                .filter(|byte| matches!(byte, b'{' | b','))
-                .count()
-        })
-        .sum();
+    let bytes = styles(document).flat_map(str::bytes);
+    let rules = bytes.filter(|byte| matches!(byte, b'{' | b',')).count();
     if rules.saturating_mul(elements) > MATCHES_MAX {
         return Err(too_many("style rules times elements", MATCHES_MAX));
     }
@@ -189,19 +182,10 @@ pub(super) fn styles<'a>(document: &'a Document<'_>) -> impl Iterator<Item = &'a
         .flat_map(|node| node.children().filter_map(|child| child.text()))
 }
 
-/// Number of copies of a referenced element.
-enum ReferenceCopies {
-    Once,
-    /// A pattern may be instantiated for every element below.
-    EachElement,
-    /// A marker stands on every vertex below.
-    EachVertex,
-}
-
 struct ExpansionCensus<'d, 'i> {
     by_id: HashMap<&'d str, Node<'d, 'i>>,
     /// None while it is being counted.
-    weights: HashMap<usize, Option<ElementCost>>,
+    weights: HashMap<NodeId, Option<ElementCost>>,
     sheet_links: Vec<&'d str>,
 }
 
@@ -221,8 +205,7 @@ impl<'d, 'i> ExpansionCensus<'d, 'i> {
     }
 
     fn weigh(&mut self, node: Node<'d, 'i>, level: usize) -> Result<ElementCost, DesignError> {
-        let key = usize::try_from(node.id().get()).unwrap_or(usize::MAX);
-        match self.weights.get(&key) {
+        match self.weights.get(&node.id()) {
             Some(Some(weight)) => return Ok(*weight),
             Some(None) => return Err(refers_to_itself(node)),
             None => {}
@@ -230,12 +213,12 @@ impl<'d, 'i> ExpansionCensus<'d, 'i> {
         if level > DEPTH_MAX {
             return Err(too_deep(node));
         }
-        self.weights.insert(key, None);
+        self.weights.insert(node.id(), None);
         let weight = self.weigh_anew(node, level)?;
         if level + weight.depth > DEPTH_MAX {
             return Err(too_deep(node));
         }
-        self.weights.insert(key, Some(weight));
+        self.weights.insert(node.id(), Some(weight));
         Ok(weight)
     }
 
@@ -275,23 +258,20 @@ impl<'d, 'i> ExpansionCensus<'d, 'i> {
     }
 }
 
+/// Returns how often a referenced element may be drawn.
 fn times(target: Node<'_, '_>, below: ElementCost) -> usize {
-    let times = match target.tag_name().name() {
-        "marker" => ReferenceCopies::EachVertex,
-        "pattern" => ReferenceCopies::EachElement,
-        _ => ReferenceCopies::Once,
-    };
-    match times {
-        ReferenceCopies::Once => 1,
-        ReferenceCopies::EachElement => below.elements,
-        // "1 1 " or "h1": no vertex is shorter.
-        ReferenceCopies::EachVertex => below.elements + below.bytes / 2,
+    match target.tag_name().name() {
+        // On every vertex below. "1 1 " or "h1": no vertex is shorter.
+        "marker" => below.elements + below.bytes / 2,
+        // For every element below.
+        "pattern" => below.elements,
+        _ => 1,
     }
 }
 
 fn refers_to_itself(node: Node<'_, '_>) -> DesignError {
-    DesignError::unsupported(
-        name_of(node),
+    undrawable(
+        node,
         "an element that refers to itself",
         "remove the reference",
     )

@@ -51,17 +51,12 @@ impl PathArguments {
 
     /// Reads all of them; false where the cursor stands at something else.
     fn all(self, cursor: &mut PathCursor<'_>) -> bool {
-        if matches!(self, Self::None) {
-            return true;
-        }
-        loop {
-            if !self.once(cursor) {
-                return false;
-            }
-            if !cursor.is_at_number() {
+        while self.once(cursor) {
+            if matches!(self, Self::None) || !cursor.is_at_number() {
                 return true;
             }
         }
+        false
     }
 
     fn once(self, cursor: &mut PathCursor<'_>) -> bool {
@@ -120,6 +115,13 @@ pub(super) fn length(text: &str) -> Option<(f64, &str)> {
         "" | "px" | "mm" | "cm" | "in" | "pt" | "pc" | "Q" | "q" | "em" | "ex" | "%"
     );
     number.parse().ok().filter(|_| is_unit).zip(Some(unit))
+}
+
+/// Returns the length in bytes of the number that a text begins with.
+pub(super) fn number_length(text: &str) -> usize {
+    let mut cursor = PathCursor::new(text);
+    cursor.bare_number();
+    cursor.at
 }
 
 struct PathCursor<'t> {

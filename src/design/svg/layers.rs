@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use usvg::roxmltree::{Document, Node};
 
-use super::super::{DesignError, pen_in};
-use super::expansion_limits::name_of;
+use super::super::{DesignError, PENS_FROM_1, pen_in};
+use super::expansion_limits::wrong;
 
 const INKSCAPE: &str = "http://www.inkscape.org/namespaces/inkscape";
 
@@ -86,11 +86,8 @@ pub(super) fn judge(node: Node<'_, '_>) -> Result<Option<String>, DesignError> {
     }
     let layer = SvgLayer::named(name);
     if layer.pen == Some(0) {
-        return Err(DesignError::syntax(
-            name_of(node),
-            format!("pen 0 in the layer's name {quoted}"),
-            "1 for the first pen, 2 for the next: pens count from 1",
-        ));
+        let found = format!("pen 0 in the layer's name {quoted}");
+        return Err(wrong(node, found, PENS_FROM_1));
     }
     let note = format!("layer {quoted}: speed, height and delay in a layer's name are not used");
     Ok(layer.asks_for_motion().then_some(note))

@@ -7,27 +7,7 @@ use usvg::roxmltree::{Document, Node};
 
 use super::grammar;
 use super::layers::{is_left_out, label_of};
-use super::unsupported::is_svg;
-
-/// Attributes that are lengths.
-const LENGTHS: [&str; 16] = [
-    "x",
-    "y",
-    "width",
-    "height",
-    "r",
-    "rx",
-    "ry",
-    "cx",
-    "cy",
-    "x1",
-    "y1",
-    "x2",
-    "y2",
-    "dx",
-    "dy",
-    "font-size",
-];
+use super::unsupported::{LENGTHS, is_svg};
 
 /// A place in the file, and what stands there instead.
 pub(super) type SvgEdit = (Range<usize>, String);
@@ -71,8 +51,10 @@ pub(super) fn edited(text: &str, mut edits: Vec<SvgEdit>) -> Option<String> {
 fn quarters(node: Node<'_, '_>) -> impl Iterator<Item = SvgEdit> {
     node.attributes().filter_map(|attribute| {
         let (number, unit) = grammar::length(attribute.value())?;
-        let is_quarters = LENGTHS.contains(&attribute.name()) && unit.eq_ignore_ascii_case("q");
-        is_quarters.then(|| (attribute.range_value(), format!("{}mm", number / 4.0)))
+        let name = attribute.name();
+        let is_length = LENGTHS.contains(&name) || matches!(name, "dx" | "dy" | "font-size");
+        (is_length && unit.eq_ignore_ascii_case("q"))
+            .then(|| (attribute.range_value(), format!("{}mm", number / 4.0)))
     })
 }
 

@@ -12,7 +12,8 @@ use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::super::letters::{CAPITAL_EM, SPACE_AFTER, TextLine, lay_out_line};
 use super::css_limits::referred;
-use super::expansion_limits::name_of;
+use super::expansion_limits::{name_of, undrawable, wrong};
+use super::grammar;
 
 /// Marks the paths that are letters. Ids of an author may begin like this and do no harm: their
 /// areas are then not closed.
@@ -76,8 +77,8 @@ fn refuse_clips_of_text(
     let mut clipping = clips.flat_map(|clip| clip.descendants());
     match clipping.find(|node| of_text(node) && !is_hidden(*node)) {
         None => Ok(()),
-        Some(node) => Err(DesignError::unsupported(
-            name_of(node),
+        Some(node) => Err(undrawable(
+            node,
             "a clip path of text",
             "turn the text into paths",
         )),
@@ -95,8 +96,8 @@ fn is(node: Node<'_, '_>, name: &str) -> bool {
 }
 
 fn from_an_entity(node: Node<'_, '_>) -> DesignError {
-    DesignError::unsupported(
-        name_of(node),
+    undrawable(
+        node,
         "text from an entity",
         "write the text where it stands",
     )
@@ -106,16 +107,16 @@ fn from_an_entity(node: Node<'_, '_>) -> DesignError {
 fn refuse_other_words(document: &Document<'_>) -> Result<(), DesignError> {
     let is_other = |node: &Node<'_, '_>| {
         let has_words = || {
-            let texts = node.descendants().filter_map(|inner| inner.text());
-            texts.into_iter().any(|text| !text.trim().is_empty())
+            let mut texts = node.descendants().filter_map(|inner| inner.text());
+            texts.any(|text| !text.trim().is_empty())
         };
         let is_foreign = is(*node, "foreignObject") && !has_alternative(*node);
         (is_foreign || is(*node, "flowRoot")) && !is_hidden(*node) && has_words()
     };
     match document.descendants().find(is_other) {
         None => Ok(()),
-        Some(node) => Err(DesignError::unsupported(
-            name_of(node),
+        Some(node) => Err(undrawable(
+            node,
             "flowing text",
             "turn it into plain text or into paths",
         )),
@@ -149,31 +150,20 @@ impl TextCoordinate {
 
     /// Adds a `dx` or a `dy`.
     fn shift(&mut self, length: &str, node: Node<'_, '_>) -> Result<(), DesignError> {
-        let unit_at = length
-            .find(|c: char| c.is_ascii_alphabetic() && c != 'e' || c == '%')
-            .or_else(|| length.find("em").or_else(|| length.find("ex")))
-            .unwrap_or(length.len());
-        let (number, unit) = length.split_at_checked(unit_at).unwrap_or((length, ""));
-        let (number, unit) = match number.strip_suffix('e') {
-            Some(number) => (number, format!("e{unit}")),
-            None => (number, unit.to_owned()),
-        };
-        let value = number.trim().parse::<f64>().ok().filter(|v| v.is_finite());
-        match (value, unit.trim()) {
-            (Some(value), "" | "px") => self.px += value,
-            (Some(value), "em") => self.em += value,
-            (Some(value), "ex") => self.em += value / 2.0,
-            (Some(value), "mm") => self.px += value * 96.0 / 25.4,
-            (Some(value), "cm") => self.px += value * 960.0 / 25.4,
-            (Some(value), "in") => self.px += value * 96.0,
-            (Some(value), "pt") => self.px += value * 96.0 / 72.0,
-            (Some(value), "pc") => self.px += value * 16.0,
+        let said = grammar::length(length).filter(|(value, _)| value.is_finite());
+        match said {
+            Some((value, "" | "px")) => self.px += value,
+            Some((value, "em")) => self.em += value,
+            Some((value, "ex")) => self.em += value / 2.0,
+            Some((value, "mm")) => self.px += value * 96.0 / 25.4,
+            Some((value, "cm")) => self.px += value * 960.0 / 25.4,
+            Some((value, "in")) => self.px += value * 96.0,
+            Some((value, "pt")) => self.px += value * 96.0 / 72.0,
+            Some((value, "pc")) => self.px += value * 16.0,
             _ => {
-                return Err(DesignError::syntax(
-                    name_of(node),
-                    format!("the shift {}", quoted(length)),
-                    "a number, perhaps with em, ex, px, mm, cm, in, pt or pc",
-                ));
+                let found = format!("the shift {}", quoted(length));
+                let accepted = "a number, perhaps with em, ex, px, mm, cm, in, pt or pc";
+                return Err(wrong(node, found, accepted));
             }
         }
         Ok(())
@@ -222,9 +212,9 @@ impl LetterWriter {
         layout.element(text)?;
         self.letters += before - layout.letters_left;
         let _ = write!(to, "<{}g {}>", tag.prefix, tag.attributes);
-        let anchor = LetterAnchor::of(text);
+        let (share, rise_em) = (anchor_share(text), baseline_em(text));
         for chunk in &layout.chunks {
-            self.chunk(chunk, anchor, baseline_em(text), tag.prefix, to);
+            self.chunk(chunk, share, rise_em, tag.prefix, to);
         }
         let _ = write!(to, "</{}g>", tag.prefix);
         Ok(())
@@ -233,13 +223,13 @@ impl LetterWriter {
     fn chunk(
         &mut self,
         chunk: &TextChunk,
-        anchor: LetterAnchor,
+        anchor_share: f64,
         rise_em: f64,
         ns: &str,
         to: &mut String,
     ) {
         let width_em = (chunk.width_em - SPACE_AFTER * CAPITAL_EM).max(0.0);
-        let start = chunk.x.em - anchor.share() * width_em;
+        let start = chunk.x.em - anchor_share * width_em;
         let drop = chunk.y.em + rise_em;
         for run in &chunk.runs {
             for span in &run.spans {
@@ -340,8 +330,8 @@ impl TextLayout {
                 self.spans.pop();
                 Ok(())
             }
-            other => Err(DesignError::unsupported(
-                name_of(child),
+            other => Err(undrawable(
+                child,
                 format!("`{}` inside a text", other.escape_debug()),
                 "use plain text and tspan, or turn the text into paths",
             )),
@@ -439,9 +429,8 @@ impl TextLayout {
         let Some(chunk) = self.chunks.last_mut().filter(|_| !text.is_empty()) else {
             return Ok(());
         };
-        let line = lay_out_line(text).map_err(|error| {
-            DesignError::unsupported(name_of(node), error.to_string(), "turn the text into paths")
-        })?;
+        let line = lay_out_line(text)
+            .map_err(|error| undrawable(node, error.to_string(), "turn the text into paths"))?;
         let start_em = chunk.width_em;
         chunk.width_em += line.advance * CAPITAL_EM;
         chunk.runs.push(LetterRun {
@@ -498,8 +487,8 @@ fn refuse_odd_attributes(node: Node<'_, '_>) -> Result<(), DesignError> {
     ];
     match odd.iter().find(|(name, plain)| is_odd(name, plain)) {
         None => Ok(()),
-        Some((name, _)) => Err(DesignError::unsupported(
-            name_of(node),
+        Some((name, _)) => Err(undrawable(
+            node,
             format!("text with `{name}`"),
             "remove it, or turn the text into paths",
         )),
@@ -537,30 +526,14 @@ fn keeps_space(node: Node<'_, '_>) -> bool {
     node.ancestors().find_map(space).unwrap_or(false)
 }
 
-#[derive(Clone, Copy)]
-enum LetterAnchor {
-    Start,
-    Middle,
-    End,
-}
-
-impl LetterAnchor {
-    fn of(text: Node<'_, '_>) -> Self {
-        // A span may have an anchor of its own; editors write it on the text.
-        let spans = text.descendants().find_map(|n| property(n, "text-anchor"));
-        match spans.or_else(|| inherited(text, "text-anchor")) {
-            Some("middle") => Self::Middle,
-            Some("end") => Self::End,
-            _ => Self::Start,
-        }
-    }
-
-    fn share(self) -> f64 {
-        match self {
-            Self::Start => 0.0,
-            Self::Middle => 0.5,
-            Self::End => 1.0,
-        }
+/// Returns the share of its width that a text stands before its place.
+fn anchor_share(text: Node<'_, '_>) -> f64 {
+    // A span may have an anchor of its own; editors write it on the text.
+    let spans = text.descendants().find_map(|n| property(n, "text-anchor"));
+    match spans.or_else(|| inherited(text, "text-anchor")) {
+        Some("middle") => 0.5,
+        Some("end") => 1.0,
+        _ => 0.0,
     }
 }
 

@@ -9,8 +9,9 @@ use usvg::roxmltree::{Document, Node, NodeId};
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
-use super::expansion_limits::{links, name_of, styles};
-use super::{css_limits, grammar, layers, text_to_paths};
+use super::expansion_limits::{links, name_of, styles, undrawable, wrong};
+use super::text_to_paths::{has_alternative, property};
+use super::{css_limits, grammar, layers};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
@@ -23,7 +24,7 @@ pub(super) fn is_svg(node: Node<'_, '_>) -> bool {
 const NOTES_MAX: usize = 20;
 
 /// Numbers of shapes that usvg takes for 0 where it cannot read them.
-const LENGTHS: [&str; 13] = [
+pub(super) const LENGTHS: [&str; 13] = [
     "x", "y", "width", "height", "r", "rx", "ry", "cx", "cy", "x1", "y1", "x2", "y2",
 ];
 
@@ -85,7 +86,12 @@ pub(super) struct UnsupportedNotes {
 }
 
 impl UnsupportedNotes {
-    fn add(&mut self, note: impl FnOnce() -> String) {
+    /// Adds what is said behind an element's name.
+    pub(super) fn add(&mut self, node: Node<'_, '_>, said: impl FnOnce() -> String) {
+        self.add_text(|| name_of(node) + &said());
+    }
+
+    fn add_text(&mut self, note: impl FnOnce() -> String) {
         if self.said.len() < NOTES_MAX {
             self.said.push(note());
         } else {
@@ -124,7 +130,7 @@ pub(super) fn inspect(
         if !was_hidden.is_some_and(|above| above.is_hidden)
             && let Some(note) = layers::judge(node)?
         {
-            notes.add(|| note);
+            notes.add_text(|| note);
         }
         if above.is_hidden || !is_svg(node) {
             continue;
@@ -149,7 +155,7 @@ struct InheritedProperties {
 
 impl InheritedProperties {
     fn with(self, node: Node<'_, '_>) -> Self {
-        let own = |name: &str| text_to_paths::property(node, name).map(str::trim);
+        let own = |name: &str| property(node, name).map(str::trim);
         Self {
             is_hidden: self.is_hidden
                 || own("display") == Some("none")
@@ -165,7 +171,7 @@ fn sheets(document: &Document<'_>, notes: &mut UnsupportedNotes) {
     if document.root().children().any(is_linked)
         || styles(document).any(|css| css.contains("@import"))
     {
-        notes.add(|| {
+        notes.add_text(|| {
             "style sheets in other files are not read: put their rules into the drawing".to_owned()
         });
     }
@@ -173,29 +179,29 @@ fn sheets(document: &Document<'_>, notes: &mut UnsupportedNotes) {
 
 fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
     let attribute = |name: &str| node.attribute(name).unwrap_or("");
-    let found = match node.tag_name().name() {
-        "path" => broken(
-            node,
-            ("its path data", attribute("d")),
-            grammar::path_error,
-            "M and then commands, each with its numbers",
-        ),
-        "polyline" | "polygon" => broken(
-            node,
-            ("its points", attribute("points")),
-            grammar::points_error,
-            "pairs of numbers",
-        ),
-        _ => Ok(()),
-    };
-    found?;
-    let transform = text_to_paths::property(node, "transform").unwrap_or("");
-    broken(
-        node,
-        ("its transform", transform),
-        grammar::transform_error,
-        "matrix, translate, scale, rotate, skewX and skewY with numbers in brackets",
-    )?;
+    match node.tag_name().name() {
+        "path" => {
+            let data = attribute("d");
+            let accepted = "M and then commands, each with its numbers";
+            broken(
+                node,
+                "its path data",
+                data,
+                grammar::path_error(data),
+                accepted,
+            )?;
+        }
+        "polyline" | "polygon" => {
+            let points = attribute("points");
+            let error = grammar::points_error(points);
+            broken(node, "its points", points, error, "pairs of numbers")?;
+        }
+        _ => {}
+    }
+    let transform = property(node, "transform").unwrap_or("");
+    let error = grammar::transform_error(transform);
+    let accepted = "matrix, translate, scale, rotate, skewX and skewY with numbers in brackets";
+    broken(node, "its transform", transform, error, accepted)?;
     refuse_broken_lists(node)?;
     refuse_no_length(node)
 }
@@ -204,13 +210,11 @@ fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
 fn refuse_broken_lists(node: Node<'_, '_>) -> Result<(), DesignError> {
     let view_box = node.attribute("viewBox");
     if let Some(value) = view_box.filter(|value| ViewBox::from_str(value).is_err()) {
-        return Err(DesignError::syntax(
-            name_of(node),
-            format!("viewBox = {}", quoted(value)),
-            "four numbers, the last two, width and height, above 0",
-        ));
+        let found = format!("viewBox = {}", quoted(value));
+        let accepted = "four numbers, the last two, width and height, above 0";
+        return Err(wrong(node, found, accepted));
     }
-    let dashes = text_to_paths::property(node, "stroke-dasharray").unwrap_or("none");
+    let dashes = property(node, "stroke-dasharray").unwrap_or("none");
     let lengths = dashes.split(|c: char| c == ',' || c.is_ascii_whitespace());
     let mut lengths = lengths.filter(|text| !text.is_empty());
     let is_length = |text: &str| grammar::length(text).is_some();
@@ -218,27 +222,25 @@ fn refuse_broken_lists(node: Node<'_, '_>) -> Result<(), DesignError> {
     if !lengths.next().is_some_and(is_length) || lengths.all(is_length) {
         return Ok(());
     }
-    Err(DesignError::syntax(
-        name_of(node),
-        format!("stroke-dasharray = {}", quoted(dashes)),
-        "lengths, or none",
-    ))
+    let found = format!("stroke-dasharray = {}", quoted(dashes));
+    Err(wrong(node, found, "lengths, or none"))
 }
 
 fn broken(
     node: Node<'_, '_>,
-    (what, text): (&str, &str),
-    error: fn(&str) -> Option<usize>,
+    what: &str,
+    text: &str,
+    error: Option<usize>,
     accepted: &str,
 ) -> Result<(), DesignError> {
-    let Some(at) = error(text) else {
+    let Some(at) = error else {
         return Ok(());
     };
     let found = match text.get(at..).unwrap_or("") {
         "" => format!("the end of {what} too soon, behind {}", quoted(tail(text))),
         rest => format!("{} in {what}, at its character {}", quoted(rest), at + 1),
     };
-    Err(DesignError::syntax(name_of(node), found, accepted))
+    Err(wrong(node, found, accepted))
 }
 
 /// The last of a text, short enough to be repeated.
@@ -261,8 +263,8 @@ fn refuse_no_length(node: Node<'_, '_>) -> Result<(), DesignError> {
         .filter_map(|name| Some((name, node.attribute(*name)?)));
     match values.find(|(_, value)| is_wrong(value)) {
         None => Ok(()),
-        Some((name, value)) => Err(DesignError::syntax(
-            name_of(node),
+        Some((name, value)) => Err(wrong(
+            node,
             format!("{name} = {}", quoted(value)),
             "a number, perhaps with px, mm, cm, in, pt, pc, Q, em, ex or %",
         )),
@@ -274,10 +276,10 @@ fn refuse_missing(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignE
         refuse_lost_use(node, ids)?;
     }
     for name in ["clip-path", "mask", "filter"] {
-        let value = text_to_paths::property(node, name).unwrap_or("");
+        let value = property(node, name).unwrap_or("");
         if let Some(id) = links(value).find(|id| !ids.contains(id)) {
-            return Err(DesignError::unsupported(
-                name_of(node),
+            return Err(undrawable(
+                node,
                 format!("a {name} {}, which is not in the file,", quoted(id)),
                 format!("remove its {name}, or add what it refers to"),
             ));
@@ -291,8 +293,8 @@ fn refuse_scaled_dashes(node: Node<'_, '_>, above: InheritedProperties) -> Resul
     if !above.is_dashed || !node.has_attribute("pathLength") {
         return Ok(());
     }
-    Err(DesignError::unsupported(
-        name_of(node),
+    Err(undrawable(
+        node,
         "a dashed line with a `pathLength`",
         "remove pathLength and write the dashes in the drawing's own units",
     ))
@@ -307,8 +309,8 @@ fn refuse_lost_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), Design
         None if href.is_empty() => "a `use` of nothing".to_owned(),
         None => format!("a `use` of another file, {},", quoted(href)),
     };
-    Err(DesignError::unsupported(
-        name_of(node),
+    Err(undrawable(
+        node,
         found,
         "put what it refers to into the drawing, or remove it",
     ))
@@ -318,7 +320,7 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
     let tag = node.tag_name().name();
     let why = if tag.starts_with("animate") || matches!(tag, "set" | "discard") {
         Some("the drawing is as it stands without it")
-    } else if tag == "foreignObject" && !text_to_paths::has_alternative(node) {
+    } else if tag == "foreignObject" && !has_alternative(node) {
         Some("what it holds is no SVG")
     } else if !KNOWN.contains(&tag) && !tag.starts_with("fe") {
         Some("no such element is known")
@@ -326,33 +328,29 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
         None
     };
     if let Some(why) = why {
-        notes.add(|| format!("{} is not drawn: {why}", name_of(node)));
+        notes.add(node, || format!(" is not drawn: {why}"));
     }
     if is_shape(tag) {
         note_negative(node, notes);
     }
     if matches!(tag, "text" | "tspan") && node.has_attribute("textLength") {
-        notes.add(|| {
-            let name = name_of(node);
-            format!("{name}: its textLength is not used: the letters have widths of their own")
+        notes.add(node, || {
+            ": its textLength is not used: the letters have widths of their own".to_owned()
         });
     }
-    for note in css_limits::notes(node) {
-        notes.add(|| note);
-    }
-    let filter = text_to_paths::property(node, "filter").map_or("none", str::trim);
+    css_limits::note(node, notes);
+    let filter = property(node, "filter").map_or("none", str::trim);
     if tag != "filter" && !matches!(filter, "none" | "" | "inherit" | "initial") {
-        notes.add(|| {
-            let name = name_of(node);
-            format!("{name}: its filter is not drawn: only lines are")
+        notes.add(node, || {
+            ": its filter is not drawn: only lines are".to_owned()
         });
     }
     for name in PAINTS {
-        let value = text_to_paths::property(node, name).unwrap_or("");
+        let value = property(node, name).unwrap_or("");
         if let Some(id) = links(value).find(|id| !ids.contains(id)) {
-            notes.add(|| {
-                let (of, id) = (name_of(node), quoted(id));
-                format!("{of}: its {name} {id} is not in the file and is not drawn")
+            notes.add(node, || {
+                let id = quoted(id);
+                format!(": its {name} {id} is not in the file and is not drawn")
             });
         }
     }
@@ -374,9 +372,9 @@ fn note_negative(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
         .filter_map(|name| Some((name, node.attribute(name)?)));
     let is_negative = |value: &str| grammar::length(value).is_some_and(|(n, _)| n < 0.0);
     if let Some((name, value)) = sizes.find(|(_, value)| is_negative(value)) {
-        notes.add(|| {
-            let (of, value) = (name_of(node), quoted(value));
-            format!("{of} is not drawn as it stands: its {name} is {value}, below 0")
+        notes.add(node, || {
+            let value = quoted(value);
+            format!(" is not drawn as it stands: its {name} is {value}, below 0")
         });
     }
 }
@@ -387,8 +385,9 @@ const IMAGES_NAMED_MAX: usize = 3;
 /// Names, for messages, of elements whose problems appear only while drawing.
 #[derive(Default)]
 pub(super) struct FlaggedElements {
-    images: Vec<String>,
-    images_more: usize,
+    images: usize,
+    /// The first of them.
+    named_images: Vec<String>,
     /// Ids and names of elements with a mask.
     masked: Vec<(String, String)>,
 }
@@ -397,13 +396,12 @@ impl FlaggedElements {
     fn take(&mut self, node: Node<'_, '_>) {
         let tag = node.tag_name().name();
         if matches!(tag, "image" | "feImage") {
-            if self.images.len() < IMAGES_NAMED_MAX {
-                self.images.push(name_of(node));
-            } else {
-                self.images_more += 1;
+            self.images += 1;
+            if self.images <= IMAGES_NAMED_MAX {
+                self.named_images.push(name_of(node));
             }
         }
-        let mask = text_to_paths::property(node, "mask").map_or("none", str::trim);
+        let mask = property(node, "mask").map_or("none", str::trim);
         if mask != "none" && self.masked.len() < NOTES_MAX {
             let id = node.attribute("id").unwrap_or("");
             self.masked.push((id.to_owned(), name_of(node)));
@@ -412,14 +410,12 @@ impl FlaggedElements {
 
     /// The refusal of pictures, which says how many there are and where.
     pub(super) fn refuse_images(&self) -> DesignError {
-        let found = match self.images.len() + self.images_more {
+        let found = match self.images {
             0 | 1 => "a picture made of pixels".to_owned(),
             count => format!("a picture made of pixels (one of {count})"),
         };
-        let at = self
-            .images
-            .first()
-            .map_or("an `image` element", String::as_str);
+        let first = self.named_images.first();
+        let at = first.map_or("an `image` element", String::as_str);
         DesignError::unsupported(
             at,
             found,
@@ -429,15 +425,18 @@ impl FlaggedElements {
 
     /// Says which pictures are left out.
     pub(super) fn images_note(&self) -> String {
-        let more = match self.images_more {
+        let more = match self.images - self.named_images.len() {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        let pictures = match self.images.len() + self.images_more {
+        let pictures = match self.images {
             1 => "1 picture made of pixels is".to_owned(),
             count => format!("{count} pictures made of pixels are"),
         };
-        format!("{pictures} left out: {}{more}", self.images.join(", "))
+        format!(
+            "{pictures} left out: {}{more}",
+            self.named_images.join(", ")
+        )
     }
 
     /// The element with this id, or the first of all.
