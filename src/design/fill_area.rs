@@ -2,14 +2,10 @@
 
 use base::plane::{self, Point, along, distance, distance_to_piece};
 
-use super::{collect_strokes, join_polylines};
-
 /// The rule that says which points are inside where outlines overlap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InsideRule {
-    EvenOdd,
-    NonZero,
-}
+pub(crate) use usvg::FillRule as InsideRule;
+
+use super::{collect_strokes, join_polylines};
 
 /// Fill of coloured areas.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

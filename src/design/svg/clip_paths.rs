@@ -5,7 +5,7 @@ use usvg::{ClipPath, Group, Node, Transform};
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::super::fill_area::{FilledArea, WorkBudget};
-use super::paint::{PageTransform, outlines, rule};
+use super::paint::{PageTransform, outlines};
 
 /// A clip path of more points than this is refused.
 const POINTS_MAX: usize = 100_000;
@@ -56,7 +56,7 @@ fn collect(
                 let winding = path
                     .fill()
                     .map_or(usvg::FillRule::NonZero, usvg::Fill::rule);
-                areas.push(FilledArea::new(&lines, rule(winding)));
+                areas.push(FilledArea::new(&lines, winding));
             }
             Node::Path(_) | Node::Image(_) | Node::Text(_) => {}
         }

@@ -21,11 +21,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use usvg::roxmltree::{Document, Node, ParsingOptions};
 
 use super::design_error::quoted;
-use super::{Design, DesignCaps, DesignError, ReadOptions, StrokeCollector};
+use super::{Design, DesignCaps, DesignError, ReadOptions};
 
-/// CSS pixels, the unit that usvg counts in.
-const PX_PER_IN: f64 = 96.0;
-const MM_PER_IN: f64 = 25.4;
+/// Of CSS pixels, the unit that usvg counts in.
+const MM_PER_PX: f64 = 25.4 / 96.0;
 
 /// Browsers' value of `font-size: medium`.
 const FONT_SIZE_PX: f32 = 16.0;
@@ -38,59 +37,40 @@ pub(super) fn read(
     caps: &DesignCaps,
     options: ReadOptions,
 ) -> Result<Design, DesignError> {
-    let document = parse(text, caps)?;
-    expansion_limits::check(&document, caps)?;
-    match cascade::inlined(text, &document, caps)? {
-        None => styled(text, &document, &document, caps, options),
-        Some(inlined) => {
-            let own = parse(&inlined, caps)?;
-            expansion_limits::check(&own, caps)?;
-            styled(&inlined, &own, &document, caps, options)
-        }
-    }
-}
-
-/// Draws the file with its styles where they belong; `original` is the file as it came.
-fn styled(
-    text: &str,
-    document: &Document<'_>,
-    original: &Document<'_>,
-    caps: &DesignCaps,
-    options: ReadOptions,
-) -> Result<Design, DesignError> {
-    let (notes, places) = unsupported::inspect(document, original)?;
-    let design = match normalize_units::mended(text, document) {
-        None => worded(text, document, caps, options, &places),
-        Some(mended) => {
-            let document = parse(&mended, caps)?;
-            worded(&mended, &document, caps, options, &places)
-        }
-    }?;
+    let original = checked(text, caps)?;
+    // Each step writes the file anew where it has something to say otherwise: first its styles where they belong.
+    let inlined = cascade::inlined(text, &original, caps)?;
+    let text = inlined.as_deref().unwrap_or(text);
+    let styled = inlined.as_deref().map(|text| checked(text, caps));
+    let styled = styled.transpose()?;
+    let document = styled.as_ref().unwrap_or(&original);
+    let (notes, places) = unsupported::inspect(document, &original)?;
+    let states_size = states_size(document.root_element());
+    // Then what usvg does not know in words that it knows.
+    let mended = normalize_units::mended(text, document);
+    let text = mended.as_deref().unwrap_or(text);
+    let known = mended.as_deref().map(|text| parse(text, caps));
+    let known = known.transpose()?;
+    let document = known.as_ref().unwrap_or(document);
+    // At last its words as paths.
+    let redrawn = text_to_paths::as_paths(text, document)?;
+    let worded = redrawn.as_deref().map(|text| checked(text, caps));
+    let worded = worded.transpose()?;
+    let design = draw(worded.as_ref().unwrap_or(document), caps, options, &places)?;
     let mut notes = notes.all();
     notes.extend(design.notes);
     Ok(Design {
-        states_size: states_size(document.root_element()),
+        states_size,
         notes,
         ..design
     })
 }
 
-/// Draws the file with its words as paths.
-fn worded(
-    text: &str,
-    document: &Document<'_>,
-    caps: &DesignCaps,
-    options: ReadOptions,
-    places: &unsupported::FlaggedElements,
-) -> Result<Design, DesignError> {
-    match text_to_paths::as_paths(text, document)? {
-        None => draw(document, caps, options, places),
-        Some(redrawn) => {
-            let document = parse(&redrawn, caps)?;
-            expansion_limits::check(&document, caps)?;
-            draw(&document, caps, options, places)
-        }
-    }
+/// Parses a document that is within the limits.
+fn checked<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignError> {
+    let document = parse(text, caps)?;
+    expansion_limits::check(&document, caps)?;
+    Ok(document)
 }
 
 /// Returns whether the page has a size on paper. Pixels and bare numbers have none.
@@ -134,12 +114,11 @@ fn draw(
     if has_image && !options.skip_images {
         return Err(places.refuse_images());
     }
-    let mm = MM_PER_IN / PX_PER_IN;
-    let page_mm = [tree.size().width(), tree.size().height()].map(|px| f64::from(px) * mm);
-    let mut all = StrokeCollector::for_page(caps, page_mm);
-    paint::SvgPainter::new(document, places, page_mm, mm, options.fill)
-        .group(tree.root(), &mut all)?;
-    let mut design = all.on_page(page_mm, NOTHING_SEEN)?;
+    let page_px = [tree.size().width(), tree.size().height()];
+    let page_mm = page_px.map(|px| f64::from(px) * MM_PER_PX);
+    let mut painter = paint::SvgPainter::new(document, places, page_mm, caps, options.fill);
+    painter.group(tree.root())?;
+    let mut design = painter.all.on_page(page_mm, NOTHING_SEEN)?;
     design.notes.extend(has_image.then(|| places.images_note()));
     Ok(design)
 }

@@ -10,19 +10,18 @@ use usvg::{Group, Node, Paint, Path, Transform};
 use super::super::collect_strokes::StrokeCollector;
 use super::super::design_error::quoted;
 use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clipped};
-use super::super::{DesignError, DesignStroke, dash, flatten};
+use super::super::{DesignCaps, DesignError, DesignStroke, dash, flatten};
 use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
-use super::{clip_paths, text_to_paths};
+use super::{MM_PER_PX, clip_paths, text_to_paths};
 
 /// Areas in this colour without an outline are paper.
 const PAPER: [u8; 3] = [255, 255, 255];
 
 pub(super) struct SvgPainter<'p> {
+    pub(super) all: StrokeCollector<'p>,
     places: &'p FlaggedElements,
-    height_mm: f64,
-    error_mm: f64,
-    mm_per_px: f64,
+    page: PageTransform,
     /// The author's names of elements by their ids, for messages, and what those of layers say.
     labels: HashMap<String, String>,
     layers: HashMap<String, SvgLayer>,
@@ -55,7 +54,7 @@ impl<'p> SvgPainter<'p> {
         document: &Document<'_>,
         places: &'p FlaggedElements,
         page_mm: [f64; 2],
-        mm_per_px: f64,
+        caps: &'p DesignCaps,
         fill: AreaFill,
     ) -> Self {
         let labels = document.descendants().filter_map(|node| {
@@ -63,10 +62,13 @@ impl<'p> SvgPainter<'p> {
             Some((node.attribute("id")?.to_owned(), label.to_owned()))
         });
         Self {
+            all: StrokeCollector::for_page(caps, page_mm),
             places,
-            height_mm: page_mm[1],
-            error_mm: flatten::chord_error_mm(page_mm),
-            mm_per_px,
+            page: PageTransform {
+                transform: Transform::identity(),
+                error_mm: flatten::chord_error_mm(page_mm),
+                height_mm: page_mm[1],
+            },
             labels: labels.collect(),
             layers: layers::by_id(document),
             pauses: false,
@@ -79,11 +81,7 @@ impl<'p> SvgPainter<'p> {
         }
     }
 
-    pub(super) fn group(
-        &mut self,
-        group: &Group,
-        all: &mut StrokeCollector<'_>,
-    ) -> Result<(), DesignError> {
+    pub(super) fn group(&mut self, group: &Group) -> Result<(), DesignError> {
         if group.opacity().get() <= 0.0 {
             return Ok(());
         }
@@ -95,7 +93,7 @@ impl<'p> SvgPainter<'p> {
             ));
         }
         let clips_before = self.clips.len();
-        let page = self.to_page(group.abs_transform());
+        let page = self.page.with(group.abs_transform());
         clip_paths::push(group, &page, &mut self.clips, &mut self.work)?;
         let grid_above_mm = self.grid_mm;
         self.grid_mm = grid_above_mm.max(page.shift_grid_mm());
@@ -103,12 +101,10 @@ impl<'p> SvgPainter<'p> {
         let asks = place.as_ref().is_some_and(EnclosingElement::pauses);
         let asked_above = self.pauses;
         self.pauses |= asks;
-        let entered = place.is_some();
+        let depth = self.place.len();
         self.place.extend(place);
-        self.children(group, all)?;
-        if entered {
-            self.place.pop();
-        }
+        self.children(group)?;
+        self.place.truncate(depth);
         if asks {
             // An empty layer asks for nothing.
             self.pauses &= asked_above;
@@ -119,19 +115,15 @@ impl<'p> SvgPainter<'p> {
     }
 
     /// Draws what a group holds: layers with numbers first, by their numbers, and the rest as in the file.
-    fn children(
-        &mut self,
-        group: &Group,
-        all: &mut StrokeCollector<'_>,
-    ) -> Result<(), DesignError> {
+    fn children(&mut self, group: &Group) -> Result<(), DesignError> {
         let mut children: Vec<&Node> = group.children().iter().collect();
         children.sort_by_cached_key(|node| match node {
             Node::Group(inner) => self.layers.get(inner.id()).map_or(u32::MAX, SvgLayer::turn),
             Node::Path(_) | Node::Image(_) | Node::Text(_) => u32::MAX,
         });
         children.into_iter().try_for_each(|node| match node {
-            Node::Group(inner) => self.group(inner, all),
-            Node::Path(path) => self.path(path, all),
+            Node::Group(inner) => self.group(inner),
+            Node::Path(path) => self.path(path),
             Node::Image(_) | Node::Text(_) => Ok(()),
         })
     }
@@ -146,16 +138,13 @@ impl<'p> SvgPainter<'p> {
         })
     }
 
-    fn path(&mut self, path: &Path, all: &mut StrokeCollector<'_>) -> Result<(), DesignError> {
+    fn path(&mut self, path: &Path) -> Result<(), DesignError> {
         self.paths += 1;
         let Some(look) = PathAppearance::of_path(path) else {
             return Ok(());
         };
-        let mut layers = self
-            .place
-            .iter()
-            .rev()
-            .filter_map(|place| place.layer.as_ref());
+        let around = self.place.iter().rev();
+        let mut layers = around.filter_map(|place| place.layer.as_ref());
         let mark = DesignStroke {
             colour: look.colour,
             pen: layers.clone().find_map(|layer| layer.pen),
@@ -163,16 +152,16 @@ impl<'p> SvgPainter<'p> {
             source: self.source(path.id()),
             ..DesignStroke::default()
         };
-        let page = self.to_page(path.abs_transform());
+        let page = self.page.with(path.abs_transform());
         if self.grid_mm.max(page.grid_mm(path)) > GRID_MAX_MM {
             return Err(too_far(mark.source));
         }
-        let outlines = outlines(path, &page, look.closes_areas, all.room())
-            .ok_or_else(|| all.full(&mark.source))?;
+        let outlines = outlines(path, &page, look.closes_areas, self.all.room())
+            .ok_or_else(|| self.all.full(&mark.source))?;
         let fill = look.fill.filter(|_| self.fill != AreaFill::Outline);
         let area = fill.map(|(_, rule)| FilledArea::new(&outlines, rule));
         for points in outlines {
-            self.dashed(points, path, &mark, all)?;
+            self.dashed(points, path, &mark)?;
         }
         let (Some(area), Some((colour, _))) = (area, fill) else {
             return Ok(());
@@ -180,29 +169,15 @@ impl<'p> SvgPainter<'p> {
         let lines = area.filled(self.fill, &mut self.work);
         let mark = DesignStroke { colour, ..mark };
         for line in lines.ok_or_else(|| too_much(&mark))? {
-            self.put(line, &mark, all)?;
+            self.put(line, &mark)?;
         }
         Ok(())
     }
 
-    fn to_page(&self, transform: Transform) -> PageTransform {
-        PageTransform {
-            transform,
-            error_mm: self.error_mm,
-            height_mm: self.height_mm,
-            mm_per_px: self.mm_per_px,
-        }
-    }
-
     /// Draws what the clips leave of a line.
-    fn put(
-        &mut self,
-        points: Vec<Point>,
-        mark: &DesignStroke,
-        all: &mut StrokeCollector<'_>,
-    ) -> Result<(), DesignError> {
+    fn put(&mut self, points: Vec<Point>, mark: &DesignStroke) -> Result<(), DesignError> {
         if self.clips.is_empty() {
-            return self.push(points, mark, all);
+            return self.push(points, mark);
         }
         let mut parts = vec![points];
         for areas in &self.clips {
@@ -213,27 +188,20 @@ impl<'p> SvgPainter<'p> {
             }
             parts = inside;
         }
-        parts
-            .into_iter()
-            .try_for_each(|part| self.push(part, mark, all))
+        parts.into_iter().try_for_each(|part| self.push(part, mark))
     }
 
     /// Takes a line in; the first of a layer that asks for a pause has it before it.
-    fn push(
-        &mut self,
-        points: Vec<Point>,
-        mark: &DesignStroke,
-        all: &mut StrokeCollector<'_>,
-    ) -> Result<(), DesignError> {
+    fn push(&mut self, points: Vec<Point>, mark: &DesignStroke) -> Result<(), DesignError> {
         if points.is_empty() || !self.pauses {
-            return all.push(points, mark);
+            return self.all.push(points, mark);
         }
         self.pauses = false;
         let mark = DesignStroke {
             pause_before: true,
             ..mark.clone()
         };
-        all.push(points, &mark)
+        self.all.push(points, &mark)
     }
 
     fn dashed(
@@ -241,23 +209,19 @@ impl<'p> SvgPainter<'p> {
         points: Vec<Point>,
         path: &Path,
         mark: &DesignStroke,
-        all: &mut StrokeCollector<'_>,
     ) -> Result<(), DesignError> {
-        let Some(stroke) = path.stroke() else {
-            return self.put(points, mark, all);
+        let Some((stroke, pattern)) = path.stroke().and_then(|s| Some((s, s.dasharray()?))) else {
+            return self.put(points, mark);
         };
-        let Some(pattern) = stroke.dasharray() else {
-            return self.put(points, mark, all);
-        };
-        let mm = self.mm_per_px * stretch(path.abs_transform());
+        let mm = MM_PER_PX * stretch(path.abs_transform());
         let pattern: Vec<f64> = pattern.iter().map(|px| f64::from(*px) * mm).collect();
         let offset_mm = f64::from(stroke.dashoffset()) * mm;
         let length_mm = user_length(path.abs_transform());
-        let dashes = dash::dashes_by(&points, &pattern, offset_mm, all.room(), length_mm)
-            .ok_or_else(|| all.full(&mark.source))?;
+        let dashes = dash::dashes_by(&points, &pattern, offset_mm, self.all.room(), length_mm)
+            .ok_or_else(|| self.all.full(&mark.source))?;
         dashes
             .into_iter()
-            .try_for_each(|points| self.put(points, mark, all))
+            .try_for_each(|points| self.put(points, mark))
     }
 
     /// The path's id, or its number, and what encloses it.
@@ -318,13 +282,6 @@ fn too_far(at: impl Into<String>) -> DesignError {
     )
 }
 
-pub(super) fn rule(rule: usvg::FillRule) -> InsideRule {
-    match rule {
-        usvg::FillRule::NonZero => InsideRule::NonZero,
-        usvg::FillRule::EvenOdd => InsideRule::EvenOdd,
-    }
-}
-
 /// Returns the mean factor by which lengths grow, over all directions.
 fn stretch(transform: Transform) -> f64 {
     let [sx, ky, kx, sy] = linear(transform);
@@ -369,7 +326,7 @@ impl PathAppearance {
         }
         let is_words = text_to_paths::is_letters(path.id());
         let fill = path.fill().filter(|f| f.opacity().get() > 0.0);
-        let fill = fill.map(|f| (colour(f.paint()), rule(f.rule())));
+        let fill = fill.map(|f| (colour(f.paint()), f.rule()));
         let fill = fill.filter(|(colour, _)| *colour != Some(PAPER));
         let line = path.stroke().filter(|s| s.opacity().get() > 0.0);
         let outline = match line {
@@ -400,7 +357,6 @@ pub(super) struct PageTransform {
     pub(super) transform: Transform,
     error_mm: f64,
     height_mm: f64,
-    mm_per_px: f64,
 }
 
 impl PageTransform {
@@ -424,13 +380,13 @@ impl PageTransform {
         let y = bounds.top().abs().max(bounds.bottom().abs());
         let across = f64::from(t.sx.abs() * x).max(f64::from(t.kx.abs() * y));
         let along = f64::from(t.ky.abs() * x).max(f64::from(t.sy.abs() * y));
-        let grid_mm = across.max(along) * f64::from(f32::EPSILON) * self.mm_per_px;
+        let grid_mm = across.max(along) * f64::from(f32::EPSILON) * MM_PER_PX;
         grid_mm.max(self.shift_grid_mm())
     }
 
     fn shift_grid_mm(&self) -> f64 {
         let shift = self.transform.tx.abs().max(self.transform.ty.abs());
-        f64::from(shift) * f64::from(f32::EPSILON) * self.mm_per_px
+        f64::from(shift) * f64::from(f32::EPSILON) * MM_PER_PX
     }
 
     fn place(&self, point: usvg::tiny_skia_path::Point) -> Point {
@@ -440,10 +396,7 @@ impl PageTransform {
         let (x, y) = (f64::from(point.x), f64::from(point.y));
         let x_px = sx * x + kx * y + tx;
         let y_px = ky * x + sy * y + ty;
-        [
-            x_px * self.mm_per_px,
-            self.height_mm - y_px * self.mm_per_px,
-        ]
+        [x_px * MM_PER_PX, self.height_mm - y_px * MM_PER_PX]
     }
 }
 
