@@ -1,6 +1,7 @@
 //! JSON → strokes: `{"units": "mm", "strokes": [{"pen": 1, "points": [[x, y], …]}]}`, or a bare
 //! list of paths, each a list of points. y goes up.
 
+use base::plane::Point;
 use serde::Deserialize;
 
 use super::collect_strokes::StrokeCollector;
@@ -11,24 +12,24 @@ const EMPTY: &str = "give at least one stroke with a point";
 const ACCEPTED: &str =
     "{\"units\": \"mm\", \"strokes\": [{\"pen\": 1, \"points\": [[x, y], …]}]} or [[[x, y], …], …]";
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     #[serde(default)]
     units: JsonUnits,
     /// In `units`; the origin is its lower left corner.
-    page: Option<[f64; 2]>,
-    page_mm: Option<[f64; 2]>,
+    page: Option<Point>,
+    page_mm: Option<Point>,
     strokes: Vec<StrokeFile>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct StrokeFile {
     pen: Option<u16>,
     #[serde(alias = "color")]
     colour: Option<String>,
-    points: Vec<[f64; 2]>,
+    points: Vec<Point>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
@@ -63,7 +64,7 @@ impl JsonUnits {
 
 pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError> {
     let file = if text.trim_start().starts_with('[') {
-        let paths: Vec<Vec<[f64; 2]>> = serde_json::from_str(text).map_err(|e| refusal(&e))?;
+        let paths: Vec<Vec<Point>> = serde_json::from_str(text).map_err(|e| refusal(&e))?;
         bare(paths)
     } else {
         serde_json::from_str(text).map_err(|e| refusal(&e))?
@@ -82,17 +83,14 @@ pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError>
     }
 }
 
-fn bare(paths: Vec<Vec<[f64; 2]>>) -> File {
+fn bare(paths: Vec<Vec<Point>>) -> File {
     let stroke = |points| StrokeFile {
-        pen: None,
-        colour: None,
         points,
+        ..StrokeFile::default()
     };
     File {
-        units: JsonUnits::Mm,
-        page: None,
-        page_mm: None,
         strokes: paths.into_iter().map(stroke).collect(),
+        ..File::default()
     }
 }
 
@@ -153,15 +151,11 @@ const WORDS: [(&str, &str); 14] = [
     ("map,", "an object,"),
 ];
 
-fn page(file: &File) -> Result<Option<[f64; 2]>, DesignError> {
+fn page(file: &File) -> Result<Option<Point>, DesignError> {
     let page_mm = match (file.page, file.page_mm) {
         (Some(_), Some(_)) => {
-            let found = "both of them";
-            return Err(DesignError::syntax(
-                "`page` and `page_mm`",
-                found,
-                "one of them",
-            ));
+            let at = "`page` and `page_mm`";
+            return Err(DesignError::syntax(at, "both of them", "one of them"));
         }
         (Some(page), None) => page.map(|side| side * file.units.mm()),
         (None, Some(page_mm)) => page_mm,
@@ -172,25 +166,19 @@ fn page(file: &File) -> Result<Option<[f64; 2]>, DesignError> {
         return Ok(Some(page_mm));
     }
     let found = format!("{} by {} mm", page_mm[0], page_mm[1]);
-    Err(DesignError::syntax(
-        "the page",
-        found,
-        "two sides above 0 mm, at most 100 m",
-    ))
+    let accepted = "two sides above 0 mm, at most 100 m";
+    Err(DesignError::syntax("the page", found, accepted))
 }
 
 fn mark(stroke: &StrokeFile, number: usize) -> Result<DesignStroke, DesignError> {
     let source = format!("stroke {number}");
-    let colour = match &stroke.colour {
-        None => None,
-        Some(text) => Some(colour(text).ok_or_else(|| {
-            DesignError::syntax(
-                source.clone(),
-                format!("the colour {}", quoted(text)),
-                "#rrggbb, such as #c0392b",
-            )
-        })?),
-    };
+    let colour = stroke.colour.as_deref().map(|text| {
+        colour(text).ok_or_else(|| {
+            let found = format!("the colour {}", quoted(text));
+            DesignError::syntax(&source, found, "#rrggbb, such as #c0392b")
+        })
+    });
+    let colour = colour.transpose()?;
     if stroke.pen == Some(0) {
         return Err(DesignError::syntax(source, "pen 0", PENS_FROM_1));
     }

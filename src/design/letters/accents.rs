@@ -106,13 +106,9 @@ pub(super) fn composed(letter: char) -> Option<AccentedLetter> {
         other => other,
     };
     let (width, path) = glyph(bare)?;
+    let aside = f64::from(u8::from(mark == AccentMark::Apostrophe)) * 2.4;
     Some(AccentedLetter {
-        width: width
-            + if mark == AccentMark::Apostrophe {
-                2.4
-            } else {
-                0.0
-            },
+        width: width + aside,
         base: path,
         mark: mark.path(),
         mark_at: mark.at(base, width),

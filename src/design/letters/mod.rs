@@ -44,18 +44,22 @@ pub struct TextLine {
 /// # Errors
 /// A character without a letter, by its position counted from 1. Line breaks have no letter.
 pub fn lay_out_line(text: &str) -> Result<TextLine, DesignError> {
+    lay_out_from(0, text)
+}
+
+/// Lays out a line behind so many characters of a text.
+fn lay_out_from(before_it: usize, text: &str) -> Result<TextLine, DesignError> {
     let mut all = TextLine::default();
     let mut before = None;
     for (index, letter) in text.chars().enumerate() {
         let (width, strokes) = shape(letter).ok_or_else(|| DesignError::Letter {
-            position: index + 1,
+            position: before_it + index + 1,
             found: quoted(letter.encode_utf8(&mut [0; 4])),
         })?;
         let x = all.advance + before.map_or(0.0, |before| kern(before, letter)) / CAPITAL;
         let shift = |[px, py]: Point| [x + px / CAPITAL, py / CAPITAL];
-        let moved = strokes.into_iter();
-        all.strokes
-            .extend(moved.map(|path| path.into_iter().map(shift).collect()));
+        let moved = strokes.into_iter().map(|path| path.into_iter().map(shift));
+        all.strokes.extend(moved.map(Iterator::collect));
         all.advance = x + (width + SPACE) / CAPITAL;
         before = Some(letter);
     }
@@ -81,7 +85,7 @@ pub fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> 
     let mut baseline = 0.0;
     for (index, words) in text.split('\n').enumerate() {
         let words = words.strip_suffix('\r').unwrap_or(words);
-        let line = lay_out_line(words).map_err(|error| counted_from(position, error))?;
+        let line = lay_out_from(position, words)?;
         let place = |[x, y]: Point| [x * letter_height_mm, (y - baseline) * letter_height_mm];
         let mark = DesignStroke {
             source: format!("line {}", index + 1),
@@ -94,16 +98,6 @@ pub fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> 
         baseline += LINE_STEP;
     }
     all.on_own_page("the text has no letter")
-}
-
-fn counted_from(start: usize, error: DesignError) -> DesignError {
-    match error {
-        DesignError::Letter { position, found } => DesignError::Letter {
-            position: start + position,
-            found,
-        },
-        other => other,
-    }
 }
 
 /// A letter's width and strokes in grid units.
@@ -136,8 +130,7 @@ fn kern(left: char, right: char) -> f64 {
         (Round, Round) => -0.9,
         (Round, Straight) | (Straight, Round) => -0.4,
         (HighArm | LowArm, Straight) | (Straight, HighArm | LowArm) => -0.4,
-        (HighArm, HighArm) | (LowArm, LowArm) => 0.0,
-        (Straight, Straight) => 0.0,
+        (HighArm, HighArm) | (LowArm, LowArm) | (Straight, Straight) => 0.0,
     }
 }
 

@@ -93,9 +93,8 @@ const GEOMETRY: [(&str, &[&str]); 7] = [
 
 /// Returns whether an element has a property of CSS as its geometry.
 pub(super) fn is_geometry(tag: &str, name: &str) -> bool {
-    GEOMETRY
-        .iter()
-        .any(|(own, names)| *own == tag && names.contains(&name))
+    let mut rows = GEOMETRY.iter();
+    rows.any(|(own, names)| *own == tag && names.contains(&name))
 }
 
 /// The file with all its styles in `style` attributes, none where it has no styles. No line becomes another line.
@@ -152,10 +151,8 @@ impl StyleCascade {
         for sheet in sheets {
             let media = sheet.attribute("media").unwrap_or("").trim();
             if !matches!(media, "" | "all" | "screen") {
-                return Err(css::unread(
-                    &format!("media={media}"),
-                    "a style sheet with a condition",
-                ));
+                let rule = format!("media={media}");
+                return Err(css::unread(&rule, "a style sheet with a condition"));
             }
             let texts: String = sheet.children().filter_map(|child| child.text()).collect();
             rules.read(&texts)?;
@@ -234,14 +231,13 @@ impl StyleCascade {
     ) -> Result<OwnProperties, DesignError> {
         let above = node.parent().and_then(|above| self.own.get(&above.id()));
         let mut own = above.cloned().unwrap_or_default();
-        let mut new = said
-            .iter()
-            .filter(|one| one.name.starts_with("--"))
-            .peekable();
-        if new.peek().is_some() {
+        let new = said.iter().filter(|one| one.name.starts_with("--"));
+        let new: Vec<_> = new
+            .map(|one| (one.name.clone(), one.value.clone()))
+            .collect();
+        if !new.is_empty() {
             self.work = spent(self.work, own.len())?;
-            let all = Rc::make_mut(&mut own);
-            all.extend(new.map(|one| (one.name.clone(), one.value.clone())));
+            Rc::make_mut(&mut own).extend(new);
         }
         self.own.insert(node.id(), Rc::clone(&own));
         Ok(own)
@@ -297,9 +293,8 @@ fn substituted(value: &str, own: &OwnProperties, calls: usize) -> Option<String>
     if value.len() > VALUE_MAX {
         return None;
     }
-    let found = CALLS
-        .into_iter()
-        .filter_map(|call| Some((value.find(call)?, call)));
+    let calls_in = CALLS.into_iter();
+    let found = calls_in.filter_map(|call| Some((value.find(call)?, call)));
     let Some((at, call)) = found.min() else {
         return Some(value.to_owned());
     };
@@ -315,11 +310,8 @@ fn substituted(value: &str, own: &OwnProperties, calls: usize) -> Option<String>
         },
         _ => first,
     };
-    substituted(
-        &format!("{before}{instead}{behind}"),
-        own,
-        calls.checked_sub(1)?,
-    )
+    let value = format!("{before}{instead}{behind}");
+    substituted(&value, own, calls.checked_sub(1)?)
 }
 
 /// A length or path data as an attribute has it; none for what is none.
@@ -354,14 +346,11 @@ fn attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<
 /// A new attribute, in the quotes of the element's others: in an entity only these may stand.
 fn new_attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<SvgEdit> {
     let mut others = node.attributes().map(|other| other.range_value().start);
-    let quote = others
-        .next()
-        .and_then(|start| text.get(..start)?.chars().last());
-    let quote = quote.filter(|quote| *quote == '\'').unwrap_or('"');
-    Some((
-        behind_name(text, node)?,
-        format!(" {name}={quote}{value}{quote}"),
-    ))
+    let before = others.next().and_then(|start| text.get(..start));
+    let is_single = before.is_some_and(|before| before.ends_with('\''));
+    let quote = if is_single { '\'' } else { '"' };
+    let attribute = format!(" {name}={quote}{value}{quote}");
+    Some((behind_name(text, node)?, attribute))
 }
 
 /// A rule for all lines is for those of a marker too, on which it is not drawn again.

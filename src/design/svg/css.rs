@@ -51,11 +51,16 @@ pub(super) fn split(text: &str, at: char) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
-        let end = find(text, &[at]);
-        let (part, behind) = text.split_at_checked(end.unwrap_or(text.len()))?;
-        rest = end.and_then(|_| behind.get(at.len_utf8()..));
+        let (part, behind) = cut(text, find(text, &[at]));
+        rest = behind.strip_prefix(at);
         Some(part)
     })
+}
+
+/// Splits a text at a byte, or else at its end.
+fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
+    let halves = text.split_at_checked(at.unwrap_or(text.len()));
+    halves.unwrap_or((text, ""))
 }
 
 /// The byte of the first of some signs outside quotes and brackets.
@@ -124,15 +129,14 @@ impl CssRules {
         let sheet = without_comments(&sheet);
         let mut rest: &str = &sheet;
         while let Some(end) = find(rest, &['{', ';']) {
-            let (prelude, behind) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            let (prelude, behind) = cut(rest, Some(end));
             let prelude = prelude.trim();
             let Some(block) = behind.strip_prefix('{') else {
                 rest = behind.get(1..).unwrap_or("");
                 refuse_at_rule(prelude)?;
                 continue;
             };
-            let end = find(block, &['}']).unwrap_or(block.len());
-            let (inside, behind) = block.split_at_checked(end).unwrap_or((block, ""));
+            let (inside, behind) = cut(block, find(block, &['}']));
             rest = behind.get(1..).unwrap_or("");
             if prelude.starts_with('@') {
                 refuse_at_rule(prelude)?;
@@ -173,10 +177,10 @@ fn refuse_at_rule(prelude: &str) -> Result<(), DesignError> {
     let Some(rule) = prelude.strip_prefix('@') else {
         return Ok(());
     };
-    let end = rule.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
-    let (name, condition) = rule
-        .split_at_checked(end.unwrap_or(rule.len()))
-        .unwrap_or((rule, ""));
+    let (name, condition) = cut(
+        rule,
+        rule.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')),
+    );
     let condition: String = condition.split_ascii_whitespace().collect();
     let is_dark = name == "media" && condition == "(prefers-color-scheme:dark)";
     if is_dark || HARMLESS.contains(&name) {
@@ -253,18 +257,10 @@ impl CssSelector {
                 }
             }
         }
-        let mut specificity = [0; 3];
-        for (part, _) in &parts {
-            let ids = part
-                .tests
-                .iter()
-                .filter(|test| matches!(test, ElementTest::Id(_)));
-            let ids = ids.count();
-            let own = [ids, part.tests.len() - ids, usize::from(part.tag.is_some())];
-            for (sum, own) in specificity.iter_mut().zip(own) {
-                *sum += own;
-            }
-        }
+        let tests = parts.iter().flat_map(|(part, _)| &part.tests);
+        let (ids, others): (Vec<_>, Vec<_>) = tests.partition(|t| matches!(t, ElementTest::Id(_)));
+        let tags = parts.iter().filter(|(part, _)| part.tag.is_some());
+        let specificity = [ids.len(), others.len(), tags.count()];
         let is_outermost = |(_, from): &(_, Combinator)| *from == Combinator::Descendant;
         let is_whole =
             parts.first().is_some_and(is_outermost) && combinator == Combinator::Descendant;
@@ -301,10 +297,10 @@ fn matches_from(
         Combinator::NextSibling => node.prev_sibling_element().map_or(SelectorMatch::No, next),
         Combinator::Descendant => {
             let above = node.ancestors().skip(1).filter(Node::is_element);
-            let mut found = above.map(&mut next);
-            found
-                .find(|found| *found != SelectorMatch::No)
-                .unwrap_or(SelectorMatch::Nowhere)
+            let found = above
+                .map(&mut next)
+                .find(|found| *found != SelectorMatch::No);
+            found.unwrap_or(SelectorMatch::Nowhere)
         }
     }
 }
@@ -386,11 +382,8 @@ fn attribute_test(inside: &str) -> Option<ElementTest> {
     let sign = name.trim_end().chars().last()?;
     let name = name.trim_end().trim_end_matches(['^', '$', '*', '~', '|']);
     let value = value.trim().trim_matches(['"', '\'']);
-    Some(ElementTest::Is(
-        name.trim().to_owned(),
-        sign,
-        value.to_owned(),
-    ))
+    let (name, value) = (name.trim().to_owned(), value.to_owned());
+    Some(ElementTest::Is(name, sign, value))
 }
 
 fn is_alike(own: &str, sign: char, value: &str) -> bool {
@@ -399,9 +392,10 @@ fn is_alike(own: &str, sign: char, value: &str) -> bool {
         '$' => !value.is_empty() && own.ends_with(value),
         '*' => !value.is_empty() && own.contains(value),
         '~' => own.split_ascii_whitespace().any(|own| own == value),
-        '|' => own
-            .strip_prefix(value)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('-')),
+        '|' => {
+            let rest = own.strip_prefix(value);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        }
         _ => own == value,
     }
 }
@@ -409,7 +403,5 @@ fn is_alike(own: &str, sign: char, value: &str) -> bool {
 /// The name that a text begins with, perhaps none, and the rest.
 fn name(text: &str) -> (&str, &str) {
     let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_') || !c.is_ascii();
-    let end = text.find(|c: char| !is_of_name(c));
-    text.split_at_checked(end.unwrap_or(text.len()))
-        .unwrap_or((text, ""))
+    cut(text, text.find(|c: char| !is_of_name(c)))
 }

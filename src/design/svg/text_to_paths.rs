@@ -65,10 +65,8 @@ fn refuse_clips_of_text(
     document: &Document<'_>,
     texts: &[Node<'_, '_>],
 ) -> Result<(), DesignError> {
-    let ids: HashSet<_> = texts
-        .iter()
-        .filter_map(|text| text.attribute("id"))
-        .collect();
+    let ids = texts.iter().filter_map(|text| text.attribute("id"));
+    let ids: HashSet<_> = ids.collect();
     let of_text = |node: &Node<'_, '_>| {
         let of_one = || referred(*node).is_some_and(|id| ids.contains(id));
         is(*node, "text") || is(*node, "use") && of_one()
@@ -347,14 +345,12 @@ impl TextLayout {
         let text = self.spaced(text);
         let mut run = String::new();
         for letter in text.chars() {
-            self.letters_left =
-                self.letters_left
-                    .checked_sub(1)
-                    .ok_or_else(|| DesignError::TooMany {
-                        at: name_of(node),
-                        what: "letters",
-                        max: LETTERS_MAX,
-                    })?;
+            let left = self.letters_left.checked_sub(1);
+            self.letters_left = left.ok_or_else(|| DesignError::TooMany {
+                at: name_of(node),
+                what: "letters",
+                max: LETTERS_MAX,
+            })?;
             if positions.letter_has_its_own() {
                 self.run(&std::mem::take(&mut run), node)?;
                 self.place(positions, node)?;
@@ -384,38 +380,22 @@ impl TextLayout {
         positions: &mut LetterPositions<'_>,
         node: Node<'_, '_>,
     ) -> Result<(), DesignError> {
-        let at = positions.letter;
-        let (x, y) = (positions.x.get(at), positions.y.get(at));
-        if x.is_some() || y.is_some() {
-            let last = self.chunks.last();
-            let keep = |place: Option<&TextCoordinate>, add_em: f64| {
-                let mut place = place.cloned().unwrap_or_default();
-                place.em += add_em;
-                place
-            };
-            let width = last.map_or(0.0, |chunk| chunk.width_em);
-            let x = x.map_or_else(
-                || keep(last.map(|c| &c.x), width),
-                |x| TextCoordinate::at(x),
-            );
-            let y = y.map_or_else(|| keep(last.map(|c| &c.y), 0.0), |y| TextCoordinate::at(y));
-            self.chunks.push(TextChunk {
-                x,
-                y,
-                ..TextChunk::default()
-            });
-        }
-        let Some(chunk) = self.chunks.last_mut() else {
+        let [x, y, dx, dy] = positions.here();
+        let Some(last) = self.chunks.last() else {
             return Ok(());
         };
-        let (dx, dy) = (positions.dx.get(at), positions.dy.get(at));
-        if (dx.is_some() || dy.is_some()) && !chunk.runs.is_empty() {
+        let is_placed = x.is_some() || y.is_some();
+        let is_shifted = dx.is_some() || dy.is_some();
+        if is_placed || is_shifted && !last.runs.is_empty() {
+            // It goes on behind the letters before it, but for what is said.
             let mut next = TextChunk {
-                x: chunk.x.clone(),
-                y: chunk.y.clone(),
+                x: x.map_or_else(|| last.x.clone(), TextCoordinate::at),
+                y: y.map_or_else(|| last.y.clone(), TextCoordinate::at),
                 ..TextChunk::default()
             };
-            next.x.em += chunk.width_em;
+            if x.is_none() {
+                next.x.em += last.width_em;
+            }
             self.chunks.push(next);
         }
         let Some(chunk) = self.chunks.last_mut() else {
@@ -444,32 +424,29 @@ impl TextLayout {
 
 /// The coordinates that an element gives its letters one by one.
 struct LetterPositions<'n> {
-    x: Vec<&'n str>,
-    y: Vec<&'n str>,
-    dx: Vec<&'n str>,
-    dy: Vec<&'n str>,
+    /// Of x, y, dx and dy.
+    lists: [Vec<&'n str>; 4],
     letter: usize,
 }
 
 impl<'n> LetterPositions<'n> {
     fn of(node: Node<'n, '_>) -> Self {
-        let list = |name: &str| {
+        let lists = ["x", "y", "dx", "dy"].map(|name| {
             let value = node.attribute(name).unwrap_or("");
             let words = value.split(|c: char| c == ',' || c.is_ascii_whitespace());
             words.filter(|word| !word.is_empty()).collect()
-        };
-        Self {
-            x: list("x"),
-            y: list("y"),
-            dx: list("dx"),
-            dy: list("dy"),
-            letter: 0,
-        }
+        });
+        Self { lists, letter: 0 }
+    }
+
+    /// Returns the present letter's own x, y, dx and dy.
+    fn here(&self) -> [Option<&'n str>; 4] {
+        let lists = self.lists.each_ref();
+        lists.map(|list| list.get(self.letter).copied())
     }
 
     fn letter_has_its_own(&self) -> bool {
-        let lists = [&self.x, &self.y, &self.dx, &self.dy];
-        self.letter > 0 && lists.iter().any(|list| list.len() > self.letter)
+        self.letter > 0 && self.here().iter().any(Option::is_some)
     }
 }
 
@@ -519,9 +496,8 @@ fn inherited<'n>(node: Node<'n, 'n>, name: &str) -> Option<&'n str> {
 
 fn keeps_space(node: Node<'_, '_>) -> bool {
     let space = |above: Node<'_, '_>| {
-        above
-            .attribute(("http://www.w3.org/XML/1998/namespace", "space"))
-            .map(|value| value == "preserve")
+        let value = above.attribute(("http://www.w3.org/XML/1998/namespace", "space"));
+        value.map(|value| value == "preserve")
     };
     node.ancestors().find_map(space).unwrap_or(false)
 }
