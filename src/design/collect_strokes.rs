@@ -1,6 +1,6 @@
 //! Gathers strokes under caps: what comes out is finite, bounded and has neighbours apart.
 
-use base::plane::{Point, distance};
+use base::plane::{Point, bounds, distance};
 
 use super::{Design, DesignCaps, DesignError, DesignStroke};
 
@@ -143,17 +143,6 @@ const OFF_CENTRE_MAX: f64 = 3.0;
 fn is_central(low: Point, high: Point) -> bool {
     low.iter().zip(&high).all(|(low, high)| {
         *low < 0.0 && *high > 0.0 && (-low).max(*high) <= OFF_CENTRE_MAX * (-low).min(*high)
-    })
-}
-
-/// The smallest and the largest coordinates, none for no points.
-pub(crate) fn bounds<'p>(points: impl Iterator<Item = &'p Point>) -> Option<(Point, Point)> {
-    let each = points.map(|point| (*point, *point));
-    each.reduce(|(low, high), (_, [x, y])| {
-        (
-            [low[0].min(x), low[1].min(y)],
-            [high[0].max(x), high[1].max(y)],
-        )
     })
 }
 

@@ -5,7 +5,7 @@ use base::plane::{self, Point, along, distance, distance_to_piece};
 /// The rule that says which points are inside where outlines overlap.
 pub(crate) use usvg::FillRule as InsideRule;
 
-use super::{collect_strokes, join_polylines};
+use super::join_polylines;
 
 /// Fill of coloured areas.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -135,7 +135,7 @@ impl FilledArea {
         let turn = angle_deg.to_radians();
         let turned = |[a, b]: &[Point; 2]| [rotate(*a, -turn), rotate(*b, -turn)];
         let edges: Vec<[Point; 2]> = self.edges.iter().map(turned).collect();
-        let Some((low, high)) = collect_strokes::bounds(edges.iter().flatten()) else {
+        let Some((low, high)) = plane::bounds(edges.iter().flatten()) else {
             return Some(Vec::new());
         };
         let mut lines = Vec::new();
@@ -202,7 +202,7 @@ impl FilledArea {
     /// Lines at whole multiples of a distance from the outline, found on a grid.
     fn contours(&self, spacing_mm: f64, work: &mut WorkBudget) -> Option<Vec<Vec<Point>>> {
         let spacing_mm = spacing_mm.max(SPACING_MIN_MM);
-        let Some((low, high)) = collect_strokes::bounds(self.edges.iter().flatten()) else {
+        let Some((low, high)) = plane::bounds(self.edges.iter().flatten()) else {
             return Some(Vec::new());
         };
         let field = DepthGrid::sample(self, low, high, spacing_mm / 4.0, work)?;

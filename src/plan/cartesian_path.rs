@@ -2,6 +2,7 @@
 
 use nalgebra::{Point3, Rotation3, Unit, Vector3};
 
+use base::plane::{Point, along, distance};
 use scene::Surface;
 
 /// Position and direction of a tip.
@@ -16,20 +17,20 @@ pub(super) struct ToolPose {
 pub(super) enum CartesianSegment {
     /// Straight on the sheet, at a height over it.
     Along {
-        from_mm: [f64; 2],
-        to_mm: [f64; 2],
+        from_mm: Point,
+        to_mm: Point,
         height_mm: f64,
     },
     /// A parabola on the sheet that begins towards `corner_mm` and ends from there.
     Bend {
-        from_mm: [f64; 2],
-        corner_mm: [f64; 2],
-        to_mm: [f64; 2],
+        from_mm: Point,
+        corner_mm: Point,
+        to_mm: Point,
         height_mm: f64,
     },
     /// Along the surface's normal.
     Rise {
-        at_mm: [f64; 2],
+        at_mm: Point,
         from_mm: f64,
         to_mm: f64,
     },
@@ -51,7 +52,7 @@ pub(super) const STEPS_MAX: usize = 100_000;
 
 impl ToolPose {
     /// Over a point of the sheet, pointing into it.
-    pub(super) fn over(surface: &Surface, at_mm: [f64; 2], height_mm: f64) -> Self {
+    pub(super) fn over(surface: &Surface, at_mm: Point, height_mm: f64) -> Self {
         let contact = surface.at(at_mm);
         Self {
             point_m: contact.point_m + contact.normal.scale(height_mm / 1e3),
@@ -79,6 +80,20 @@ impl ToolPose {
 }
 
 impl CartesianSegment {
+    /// Along the surface's normal, from one height to another.
+    pub(super) fn rise(at_mm: Point, from_mm: f64, to_mm: f64) -> Self {
+        Self::Rise {
+            at_mm,
+            from_mm,
+            to_mm,
+        }
+    }
+
+    /// Returns the place on the sheet at `t`; none for segments in space.
+    pub(super) fn place_mm(&self, t: f64) -> Option<Point> {
+        (!matches!(self, Self::Across { .. })).then(|| self.on_sheet(t))
+    }
+
     /// Returns the tool pose at `t`.
     pub(super) fn at(&self, surface: &Surface, t: f64) -> ToolPose {
         match self {
@@ -95,17 +110,17 @@ impl CartesianSegment {
     }
 
     /// Returns the place on the sheet at `t`; the origin for segments in space.
-    pub(super) fn on_sheet(&self, t: f64) -> [f64; 2] {
+    pub(super) fn on_sheet(&self, t: f64) -> Point {
         match self {
-            Self::Along { from_mm, to_mm, .. } => between(*from_mm, *to_mm, t),
+            Self::Along { from_mm, to_mm, .. } => along(*from_mm, *to_mm, t),
             Self::Bend {
                 from_mm,
                 corner_mm,
                 to_mm,
                 ..
-            } => between(
-                between(*from_mm, *corner_mm, t),
-                between(*corner_mm, *to_mm, t),
+            } => along(
+                along(*from_mm, *corner_mm, t),
+                along(*corner_mm, *to_mm, t),
                 t,
             ),
             Self::Rise { at_mm, .. } => *at_mm,
@@ -135,11 +150,7 @@ impl CartesianSegment {
             ),
         };
         let steps = (length_mm / step_mm).max(turn_rad / STEP_TURN_RAD).ceil();
-        let least = if matches!(self, Self::Bend { .. }) {
-            2
-        } else {
-            1
-        };
+        let least = 1 + usize::from(matches!(self, Self::Bend { .. }));
         whole(steps).clamp(least, STEPS_MAX)
     }
 }
@@ -154,16 +165,8 @@ pub(super) fn whole(number: f64) -> usize {
     number as usize
 }
 
-pub(super) fn between([ax, ay]: [f64; 2], [bx, by]: [f64; 2], t: f64) -> [f64; 2] {
-    [ax + (bx - ax) * t, ay + (by - ay) * t]
-}
-
-pub(super) fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
-    (bx - ax).hypot(by - ay)
-}
-
 /// By how much a path turns at `b`, 0 to π.
-pub(super) fn turning([ax, ay]: [f64; 2], [bx, by]: [f64; 2], [cx, cy]: [f64; 2]) -> f64 {
+pub(super) fn turning([ax, ay]: Point, [bx, by]: Point, [cx, cy]: Point) -> f64 {
     let (ux, uy, vx, vy) = (bx - ax, by - ay, cx - bx, cy - by);
     (ux * vy - uy * vx).abs().atan2(ux * vx + uy * vy)
 }

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::PERIOD_S;
+use super::tool_ik::tip_of;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
 use super::trajectory_builder::NEEDLE_M_S;
 use arm::ArmModel;
 use base::units::JointVector;
-use kin::ToolTip;
 use scene::{Scene, ScenePen, SheetCorrection, ToolKind};
 
 /// Share of the joints' accelerations and jerks with which a drawing is planned whose goals cross play: the rest is for that.
@@ -54,14 +54,10 @@ pub(super) fn eased(scene: &Scene) -> Cow<'_, Scene> {
     if scene.arm.compensation.is_none() && scene.correction.is_none() {
         return Cow::Borrowed(scene);
     }
-    let mut arm = ArmModel::clone(&scene.arm);
-    let eased = if crosses_play(&arm) {
-        EASED
-    } else {
-        EASED_SLIGHTLY
-    };
+    let crosses_play = crosses_play(&scene.arm);
+    let eased = if crosses_play { EASED } else { EASED_SLIGHTLY };
     let mut tip_limits = scene.limits;
-    if eased < EASED_SLIGHTLY {
+    if crosses_play {
         tip_limits.travel_mm_s = tip_limits.travel_mm_s.min(TRAVEL_MM_S);
     }
     if has_needle(scene) {
@@ -69,23 +65,29 @@ pub(super) fn eased(scene: &Scene) -> Cow<'_, Scene> {
         tip_limits.draw_mm_s = tip_limits.draw_mm_s.min(most_mm_s);
         tip_limits.travel_mm_s = tip_limits.travel_mm_s.min(most_mm_s);
     }
-    let limits = &mut arm.limits;
-    for (limit, share) in [
-        (&mut limits.velocity_rad_s, EASED_SLIGHTLY),
-        (&mut limits.acceleration_rad_s2, eased),
-        (&mut limits.jerk_rad_s3, eased),
-    ] {
-        *limit = limit.map(|_, most| most * share);
-    }
     Cow::Owned(Scene {
-        arm: Arc::new(arm),
+        arm: Arc::new(slower(&scene.arm, [EASED_SLIGHTLY, eased, eased])),
         limits: tip_limits,
         ..scene.clone()
     })
 }
 
+/// Returns an arm with shares of its joints' speeds, accelerations and jerks.
+pub(super) fn slower(arm: &ArmModel, [speed, acceleration, jerk]: [f64; 3]) -> ArmModel {
+    let mut arm = arm.clone();
+    let limits = &mut arm.limits;
+    for (limit, share) in [
+        (&mut limits.velocity_rad_s, speed),
+        (&mut limits.acceleration_rad_s2, acceleration),
+        (&mut limits.jerk_rad_s3, jerk),
+    ] {
+        *limit = limit.map(|_, most| most * share);
+    }
+    arm
+}
+
 /// Returns whether a tip is a needle, which goals must not move faster than it may be where the play is less than is known.
-fn has_needle(scene: &Scene) -> bool {
+pub(super) fn has_needle(scene: &Scene) -> bool {
     let mut pens = scene.pens.iter();
     pens.any(|pen| pen.kind == ToolKind::Needle)
 }
@@ -121,11 +123,7 @@ pub(super) fn compensated(scene: &Scene, planned: Trajectory) -> (Trajectory, us
 
 /// Stands for a while before the first motion and after the last.
 fn with_settling(planned: Trajectory) -> Trajectory {
-    let Trajectory {
-        mut samples,
-        mut spans,
-        ..
-    } = planned;
+    let (mut samples, mut spans) = (planned.samples, planned.spans);
     if let (Some(first), Some(last)) = (samples.first().copied(), samples.last().copied()) {
         samples.splice(0..0, [first; SETTLE_SAMPLES]);
         samples.extend([last; SETTLE_SAMPLES]);
@@ -249,19 +247,13 @@ fn corrected_by(
     let none = JointVector::zeros(scene.arm.dof());
     let chain = &scene.arm.chain;
     let by_m = correction_m(scene, correction, &chain.point(reached, &pen.tip_m));
-    let tip = ToolTip {
-        point_m: pen.tip_m,
-        axis: pen.axis,
-    };
-    let columns: Vec<Vector3<f64>> = chain
-        .jacobian(reached, &tip)
+    let jacobian = chain.jacobian(reached, &tip_of(pen));
+    let columns = jacobian
         .iter()
-        .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z))
-        .collect();
-    let square: Matrix3<f64> = columns
-        .iter()
-        .map(|column| column * column.transpose())
-        .sum();
+        .map(|[x, y, z, ..]| Vector3::new(*x, *y, *z));
+    let columns: Vec<Vector3<f64>> = columns.collect();
+    let squares = columns.iter().map(|column| column * column.transpose());
+    let square: Matrix3<f64> = squares.sum();
     let Some(inverse) = (square + Matrix3::identity() * DAMPING).try_inverse() else {
         return none;
     };

@@ -1,6 +1,7 @@
 //! A stroke's points made courses: corners become bends that stay near them, or rests.
 
-use super::cartesian_path::{CartesianPath, CartesianSegment, between, distance, turning};
+use super::cartesian_path::{CartesianPath, CartesianSegment, turning};
+use base::plane::{Point, along, distance};
 
 /// Largest distance of a bend from its corner.
 const CORNER_MM: f64 = 0.015;
@@ -11,8 +12,9 @@ const SAME_MM: f64 = 1e-6;
 
 /// A polyline as courses at a height over the sheet, each from rest to rest. Passes every point
 /// by at most [`CORNER_MM`]; none for fewer than two points that differ.
-pub(super) fn courses(points_mm: &[[f64; 2]], height_mm: f64) -> Vec<CartesianPath> {
-    let points = distinct(points_mm);
+pub(super) fn courses(points_mm: &[Point], height_mm: f64) -> Vec<CartesianPath> {
+    let mut points = points_mm.to_vec();
+    points.dedup_by(|next, kept| distance(*kept, *next) <= SAME_MM);
     let mut courses = Vec::new();
     let mut course = CartesianPath::new();
     let mut from = points.first().copied();
@@ -47,7 +49,7 @@ pub(super) fn courses(points_mm: &[[f64; 2]], height_mm: f64) -> Vec<CartesianPa
 }
 
 /// Returns the start and end of the bend at `b`; `None` to stop there.
-fn bend(a: [f64; 2], b: [f64; 2], c: [f64; 2]) -> Option<([f64; 2], [f64; 2])> {
+fn bend(a: Point, b: Point, c: Point) -> Option<(Point, Point)> {
     let turn = turning(a, b, c);
     if turn > STOP_RAD {
         return None;
@@ -56,10 +58,10 @@ fn bend(a: [f64; 2], b: [f64; 2], c: [f64; 2]) -> Option<([f64; 2], [f64; 2])> {
     // A parabola whose ends are `reach` from the corner passes it by reach · sin(turn / 2) / 2.
     let most = 2.0 * CORNER_MM / (turn / 2.0).sin().max(1e-9);
     let reach = most.min(before / 2.0).min(after / 2.0);
-    Some((between(b, a, reach / before), between(b, c, reach / after)))
+    Some((along(b, a, reach / before), along(b, c, reach / after)))
 }
 
-fn line(course: &mut CartesianPath, from_mm: [f64; 2], to_mm: [f64; 2], height_mm: f64) {
+fn line(course: &mut CartesianPath, from_mm: Point, to_mm: Point, height_mm: f64) {
     if distance(from_mm, to_mm) > SAME_MM {
         course.push(CartesianSegment::Along {
             from_mm,
@@ -67,19 +69,6 @@ fn line(course: &mut CartesianPath, from_mm: [f64; 2], to_mm: [f64; 2], height_m
             height_mm,
         });
     }
-}
-
-fn distinct(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let mut kept: Vec<[f64; 2]> = Vec::with_capacity(points_mm.len());
-    for point in points_mm {
-        if kept
-            .last()
-            .is_none_or(|last| distance(*last, *point) > SAME_MM)
-        {
-            kept.push(*point);
-        }
-    }
-    kept
 }
 
 #[cfg(test)]
@@ -116,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_straight_line_through_many_points_stays_straight() {
-        let points: Vec<[f64; 2]> = (0..20).map(|i| [f64::from(i) * 0.7, 0.0]).collect();
+        let points: Vec<Point> = (0..20).map(|i| [f64::from(i) * 0.7, 0.0]).collect();
         let courses = courses(&points, -1.0);
         assert_eq!(courses.len(), 1);
         for piece in courses.iter().flatten() {

@@ -6,11 +6,10 @@
 
 use std::collections::HashMap;
 
-use super::cartesian_path::distance;
 use super::prepare_strokes::PreparedStroke;
+use base::plane::{self, Point, distance};
 use scene::SheetStroke;
 
-type PointMm = [f64; 2];
 /// From where to where along a line, in mm.
 type LineSpan = [f64; 2];
 
@@ -37,20 +36,18 @@ const DIAGONAL: f64 = 0.9;
 #[derive(Clone, Copy)]
 struct LinePiece {
     pen: usize,
-    from: PointMm,
-    to: PointMm,
+    from: Point,
+    to: Point,
     length_mm: f64,
 }
 
 impl LinePiece {
-    fn at(&self, along_mm: f64) -> PointMm {
-        let share = along_mm / self.length_mm;
-        let [[ax, ay], [bx, by]] = [self.from, self.to];
-        [ax + (bx - ax) * share, ay + (by - ay) * share]
+    fn at(&self, along_mm: f64) -> Point {
+        plane::along(self.from, self.to, along_mm / self.length_mm)
     }
 
     /// Returns the distance of a point along the line, and its offset beside it.
-    fn project(&self, [x, y]: PointMm) -> PointMm {
+    fn project(&self, [x, y]: Point) -> Point {
         let [[ax, ay], [bx, by]] = [self.from, self.to];
         let (ux, uy) = ((bx - ax) / self.length_mm, (by - ay) / self.length_mm);
         [(x - ax) * ux + (y - ay) * uy, (y - ay) * ux - (x - ax) * uy]
@@ -90,14 +87,12 @@ pub(super) fn remove_overlaps(strokes: Vec<PreparedStroke>) -> Vec<PreparedStrok
 
 fn pieces(tidied: &PreparedStroke) -> impl Iterator<Item = LinePiece> {
     let pen = tidied.stroke.pen;
-    tidied.stroke.points_mm.windows(2).filter_map(move |pair| {
-        let [from, to] = *pair else { return None };
-        Some(LinePiece {
-            pen,
-            from,
-            to,
-            length_mm: distance(from, to),
-        })
+    let pieces = plane::pieces(&tidied.stroke.points_mm);
+    pieces.map(move |[from, to]| LinePiece {
+        pen,
+        from,
+        to,
+        length_mm: distance(from, to),
     })
 }
 
@@ -231,7 +226,7 @@ fn side(piece: &LinePiece, axis: usize) -> f64 {
     coordinate(piece.to, axis) - coordinate(piece.from, axis)
 }
 
-fn coordinate(point: PointMm, axis: usize) -> f64 {
+fn coordinate(point: Point, axis: usize) -> f64 {
     let [x, y] = point;
     if axis == 0 { x } else { y }
 }
@@ -306,15 +301,12 @@ fn cut(of: &PreparedStroke, own: &[LinePiece], runs: &[LineSpan]) -> Vec<Prepare
         {
             (rest, before_mm) = (behind, before_mm + piece.length_mm);
         }
-        let SheetStroke {
-            pen, source, pause, ..
-        } = &of.stroke;
         PreparedStroke {
             stroke: SheetStroke {
                 points_mm: points_of(rest, [*from, *to], before_mm),
-                pen: *pen,
-                source: source.clone(),
-                pause: pause.clone(),
+                pen: of.stroke.pen,
+                source: of.stroke.source.clone(),
+                pause: of.stroke.pause.clone(),
             },
             parts: of.parts.clone(),
         }
@@ -323,7 +315,7 @@ fn cut(of: &PreparedStroke, own: &[LinePiece], runs: &[LineSpan]) -> Vec<Prepare
 }
 
 /// Returns the points of a run along lines, the first of which begins so far along the stroke.
-fn points_of(lines: &[LinePiece], [from, to]: LineSpan, mut before_mm: f64) -> Vec<PointMm> {
+fn points_of(lines: &[LinePiece], [from, to]: LineSpan, mut before_mm: f64) -> Vec<Point> {
     let mut points = Vec::new();
     for piece in lines {
         if before_mm >= to {
@@ -356,8 +348,8 @@ mod tests {
 
     use super::*;
 
-    fn strokes(of: &[Vec<PointMm>]) -> Vec<PreparedStroke> {
-        let stroke = |(index, points_mm): (usize, &Vec<PointMm>)| PreparedStroke {
+    fn strokes(of: &[Vec<Point>]) -> Vec<PreparedStroke> {
+        let stroke = |(index, points_mm): (usize, &Vec<Point>)| PreparedStroke {
             stroke: SheetStroke {
                 points_mm: points_mm.clone(),
                 pen: 0,
@@ -376,12 +368,12 @@ mod tests {
             .sum()
     }
 
-    fn check(lines: &[Vec<PointMm>], wanted_mm: f64) {
+    fn check(lines: &[Vec<Point>], wanted_mm: f64) {
         // At any angle and any place.
         for turn in [0.0, 0.3, std::f64::consts::FRAC_PI_4, 1.2, 2.0] {
             let (sin, cos) = f64::sin_cos(turn);
-            let turned = |[x, y]: &PointMm| [87.3 + x * cos - y * sin, 31.7 + x * sin + y * cos];
-            let lines: Vec<Vec<PointMm>> = lines
+            let turned = |[x, y]: &Point| [87.3 + x * cos - y * sin, 31.7 + x * sin + y * cos];
+            let lines: Vec<Vec<Point>> = lines
                 .iter()
                 .map(|line| line.iter().map(turned).collect())
                 .collect();
@@ -395,7 +387,7 @@ mod tests {
 
     #[test]
     fn lines_on_lines_are_drawn_once_wherever_their_vertices_are() {
-        let line = |points: &[f64]| points.iter().map(|x| [*x, 0.0]).collect::<Vec<PointMm>>();
+        let line = |points: &[f64]| points.iter().map(|x| [*x, 0.0]).collect::<Vec<Point>>();
         check(&[line(&[0.0, 25.0, 50.0]), line(&[50.0, 0.0])], 50.0);
         check(&[line(&[0.0, 50.0]), line(&[10.0, 20.0])], 50.0);
         check(&[line(&[10.0, 20.0]), line(&[0.0, 50.0])], 50.0);
@@ -421,7 +413,7 @@ mod tests {
 
     #[test]
     fn a_chain_of_near_lines_does_not_drift() {
-        let lines: Vec<Vec<PointMm>> = (0..40)
+        let lines: Vec<Vec<Point>> = (0..40)
             .map(|n| vec![[0.0, f64::from(n) * 0.004], [10.0, f64::from(n) * 0.004]])
             .collect();
         let kept = remove_overlaps(strokes(&lines));
@@ -460,7 +452,7 @@ mod tests {
     fn many_lines_on_one_another_are_not_all_compared() {
         // Each lies on the one before but for a step: every two of them overlap.
         let step = |n: u32| f64::from(n) * 1e-3;
-        let lines: Vec<Vec<PointMm>> = (0..5_000)
+        let lines: Vec<Vec<Point>> = (0..5_000)
             .map(|n| vec![[step(n), 0.0], [100.0 + step(n), 0.0]])
             .collect();
         let all: Vec<LinePiece> = strokes(&lines).iter().flat_map(pieces).collect();
@@ -501,7 +493,7 @@ mod tests {
     proptest! {
         #[test]
         fn as_much_is_drawn_as_there_is_to_see(grid in on_a_grid()) {
-            let lines: Vec<Vec<PointMm>> = grid
+            let lines: Vec<Vec<Point>> = grid
                 .iter()
                 .filter(|line| line.len() > 1)
                 .map(|line| line.iter().map(|p| p.map(|v| f64::from(v) * 3.0)).collect())

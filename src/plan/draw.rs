@@ -7,7 +7,7 @@
 
 use nalgebra::Vector3;
 
-use super::cartesian_path::{CartesianSegment, ToolPose, distance};
+use super::cartesian_path::{CartesianSegment, ToolPose};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
 use super::follow_path::PathError;
 use super::hop::{HopEnds, HopPlanner, PlannedHop};
@@ -17,9 +17,10 @@ use super::plan_report::{self, StrokeReport};
 use super::prepare_strokes::{PreparedStroke, prepare_strokes};
 use super::trajectory::SpanKind;
 use super::trajectory_builder::{
-    BuildCheckpoint, HoverTarget, SpanLabel, TrajectoryBuilder, hop_limits, without_place,
+    BuildCheckpoint, HoverTarget, SpanLabel, TrajectoryBuilder, hop_limits,
 };
 use super::{Plan, PlanObserver, compensation, corner_blending, hand_changed_pens, ink, posture};
+use base::plane::{Point, distance, length};
 use base::units::JointVector;
 use scene::{InkCap, Order, PenHolder, Scene, SheetStroke};
 
@@ -75,10 +76,9 @@ pub fn draw_strokes(
     watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
     let attempt = attempt_strokes(scene, start, strokes, how, watch)?;
-    if attempt.refusals.is_empty() {
-        Ok(attempt.plan)
-    } else {
-        Err(PlanError::Refused(attempt.refusals))
+    match attempt.refusals.is_empty() {
+        true => Ok(attempt.plan),
+        false => Err(PlanError::Refused(attempt.refusals)),
     }
 }
 
@@ -90,26 +90,17 @@ fn attempt_strokes(
     watch: &dyn PlanObserver,
 ) -> Result<PartialPlan, PlanError> {
     check(strokes)?;
-    if strokes.iter().any(|stroke| stroke.pause.is_some()) {
+    let pauses = strokes.iter().any(|stroke| stroke.pause.is_some());
+    let end = match &scene.holder {
+        PenHolder::ByHand { mounted: None, .. } => None,
+        PenHolder::ByHand { change_rad, .. } => Some(Some(change_rad)),
+        PenHolder::AllMounted => Some(None),
+    };
+    let Some(end) = end.filter(|_| !pauses) else {
         return hand_changed_pens::attempt(scene, start, strokes, how, watch);
-    }
-    match &scene.holder {
-        PenHolder::ByHand { mounted: None, .. } => {
-            hand_changed_pens::attempt(scene, start, strokes, how, watch)
-        }
-        PenHolder::ByHand {
-            mounted: Some(_),
-            change_rad,
-            ..
-        } => {
-            let ends = (start, Some(change_rad));
-            attempt_mounted(scene, ends, strokes, how, watch).map(|(planned, _)| planned)
-        }
-        PenHolder::AllMounted => {
-            let planned = attempt_mounted(scene, (start, None), strokes, how, watch);
-            planned.map(|(planned, _)| planned)
-        }
-    }
+    };
+    let planned = attempt_mounted(scene, (start, end), strokes, how, watch);
+    planned.map(|(planned, _)| planned)
 }
 
 /// Plans what pens in the holder draw, and the way to the last pose, if there is one. Returns the sample at which the
@@ -171,26 +162,23 @@ fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
     if strokes.is_empty() {
         return Err(PlanError::Nothing);
     }
-    let unfit = |stroke: Option<usize>, source: &str, why: String| {
-        Err(PlanError::Refused(vec![PlanRefusal {
-            stroke,
-            source: source.to_owned(),
-            at_mm: None,
-            cause: RefusalCause::Unfit { why },
-        }]))
-    };
     if strokes.len() > STROKES_MAX {
         let why = format!("has {} strokes; {STROKES_MAX} are possible", strokes.len());
-        return unfit(None, "the design", why);
+        return Err(PlanError::unfit(None, "the design", why));
     }
     for (index, stroke) in strokes.iter().enumerate() {
-        if stroke.points_mm.is_empty() {
-            return unfit(Some(index), &stroke.source, "has no points".to_owned());
-        }
-        if stroke.points_mm.iter().flatten().any(|v| !v.is_finite()) {
-            let why = "has a point that is not finite".to_owned();
-            return unfit(Some(index), &stroke.source, why);
-        }
+        let why = if stroke.points_mm.is_empty() {
+            "has no points"
+        } else if stroke.points_mm.iter().flatten().any(|v| !v.is_finite()) {
+            "has a point that is not finite"
+        } else {
+            continue;
+        };
+        return Err(PlanError::unfit(
+            Some(index),
+            &stroke.source,
+            why.to_owned(),
+        ));
     }
     Ok(())
 }
@@ -209,7 +197,7 @@ struct LiftedEnd {
     /// With the tip still down.
     down: BuildCheckpoint,
     what: SpanLabel,
-    at_mm: [f64; 2],
+    at_mm: Point,
     /// The samples of the lift.
     lift: Vec<JointVector>,
 }
@@ -262,17 +250,10 @@ impl DrawingPlanner<'_> {
     /// Goes from the last stroke to a pose, from where the arm stands over the sheet.
     fn leave_for(&mut self, end: &JointVector) {
         let pen = self.build.in_use.map_or(0, |(pen, _)| pen);
-        let what = SpanLabel {
-            kind: SpanKind::Pose,
-            item: None,
-            pen,
-        };
+        let what = SpanLabel::new(SpanKind::Pose, None, pen);
         if let Err(cause) = self.build.swing_to(what, end) {
-            self.build.refuse(
-                None,
-                "the pose in which the pen is changed",
-                without_place(cause),
-            );
+            let name = "the pose in which the pen is changed";
+            self.build.refuse(None, name, cause.into());
         }
     }
 
@@ -318,30 +299,25 @@ impl DrawingPlanner<'_> {
         }
         let at_mm = stuck.at_mm.or(stroke.points_mm.first().copied());
         let near = |part: &usize| {
-            let points = self.given.get(*part).map(|given| given.points_mm.iter());
-            let far = |point: &[f64; 2]| at_mm.map_or(0.0, |at| distance(*point, at));
-            points.map_or(f64::INFINITY, |points| {
-                points.map(far).fold(f64::INFINITY, f64::min)
-            })
+            let given = self.given.get(*part).into_iter();
+            let points = given.flat_map(|given| &given.points_mm);
+            let far = points.map(|point| at_mm.map_or(0.0, |at| distance(*point, at)));
+            far.fold(f64::INFINITY, f64::min)
         };
-        let part = tidied
-            .parts
-            .iter()
-            .min_by(|a, b| near(a).total_cmp(&near(b)))
-            .copied();
-        let source = part
-            .and_then(|part| self.given.get(part))
-            .map_or(stroke.source.as_str(), |given| given.source.as_str());
+        let parts = tidied.parts.iter().copied();
+        let part = parts.min_by(|a, b| near(a).total_cmp(&near(b)));
+        let given = part.and_then(|part| self.given.get(part));
+        let source = given.map_or(&stroke.source, |given| &given.source);
         self.build.refuse(part, source, stuck);
         self.refused.push(stroke.clone());
     }
 
     /// The point of a stroke that the tip misses by most, if it misses any.
-    fn farthest(&self, stroke: &SheetStroke) -> Option<([f64; 2], f64)> {
+    fn farthest(&self, stroke: &SheetStroke) -> Option<(Point, f64)> {
         let scene = self.build.scene;
         let hand = self.build.hand(stroke.pen).ok()?;
         let mut seed = scene.ready_rad;
-        let mut worst: Option<([f64; 2], f64)> = None;
+        let mut worst: Option<(Point, f64)> = None;
         for at_mm in posture::sample_evenly(&stroke.points_mm) {
             let place = ToolPose::over(&scene.surface, at_mm, -scene.press_mm(hand.pen));
             match hand.solve(&place, &seed) {
@@ -361,36 +337,28 @@ impl DrawingPlanner<'_> {
         let stretch = self.fits_surface(stroke)?;
         let item = self.reports.len();
         let heights = self.build.scene.heights;
-        let pen = self.build.hand(stroke.pen).map_err(without_place)?.pen;
+        let pen = self.build.hand(stroke.pen)?.pen;
         let press_mm = self.build.scene.press_mm(pen);
         let courses = corner_blending::courses(&stroke.points_mm, -press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
-            return Err(without_place(RefusalCause::Unfit {
-                why: "has no points".to_owned(),
-            }));
+            let why = "has no points".to_owned();
+            return Err(RefusalCause::Unfit { why }.into());
         };
-        let hopped = !retake && self.hop_to(item, stroke, *first)?;
-        if !hopped {
-            self.go_above(item, stroke, *first, retake)?;
-        }
-        let what = |kind| SpanLabel {
-            kind,
-            item: Some(item),
-            pen: stroke.pen,
-        };
+        let what = |kind| SpanLabel::new(kind, Some(item), stroke.pen);
         let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits(pen));
         let (lift, press) = (heights.lift_mm, -press_mm);
-        if !hopped {
-            let lower = vec![rise(*first, lift, press)];
+        if retake || !self.hop_to(item, stroke, *first)? {
+            self.go_above(item, stroke, *first, retake)?;
+            let lower = [vec![CartesianSegment::rise(*first, lift, press)]];
             self.build
-                .follow(what(SpanKind::Lower), &[lower], travelling)?;
+                .follow(what(SpanKind::Lower), &lower, travelling)?;
         }
         let tilt_rad = self.build.follow(what(SpanKind::Draw), &courses, drawing)?;
         let down = self.build.checkpoint();
-        let raise = vec![rise(*last, press, lift)];
+        let raise = [vec![CartesianSegment::rise(*last, press, lift)]];
         self.build
-            .follow(what(SpanKind::Lift), &[raise], travelling)?;
+            .follow(what(SpanKind::Lift), &raise, travelling)?;
         self.build.in_use = Some((stroke.pen, HoverTarget::Sheet(*last)));
         self.raised = Some(LiftedEnd {
             lift: self.build.samples_since(&down).to_vec(),
@@ -407,7 +375,7 @@ impl DrawingPlanner<'_> {
         &mut self,
         item: usize,
         stroke: &SheetStroke,
-        to_mm: [f64; 2],
+        to_mm: Point,
     ) -> Result<bool, PathError> {
         let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
         let before = self.raised.take().filter(|end| end.what.pen == pen);
@@ -418,14 +386,12 @@ impl DrawingPlanner<'_> {
             return Ok(false);
         };
         self.build.restore(&before.down);
-        self.build
-            .append_hop(before.what, item, &hop)
-            .map_err(without_place)?;
+        self.build.append_hop(before.what, item, &hop)?;
         self.since_dip_mm[pen] += length_mm;
         Ok(true)
     }
 
-    fn clear_hop(&self, before: &LiftedEnd, to_mm: [f64; 2]) -> Option<PlannedHop> {
+    fn clear_hop(&self, before: &LiftedEnd, to_mm: Point) -> Option<PlannedHop> {
         let (scene, pen) = (self.build.scene, before.what.pen);
         let ends = HopEnds {
             from_mm: before.at_mm,
@@ -443,7 +409,7 @@ impl DrawingPlanner<'_> {
     /// the stretch otherwise.
     fn fits_surface(&self, stroke: &SheetStroke) -> Result<f64, PathError> {
         let scene = self.build.scene;
-        let pen = self.build.hand(stroke.pen).map_err(without_place)?.pen;
+        let pen = self.build.hand(stroke.pen)?.pen;
         let lie = scene.surface.distortion(&stroke.points_mm);
         if lie.stretch > scene.limits.stretch_max {
             return Err(PathError {
@@ -471,7 +437,7 @@ impl DrawingPlanner<'_> {
         &mut self,
         item: usize,
         stroke: &SheetStroke,
-        at_mm: [f64; 2],
+        at_mm: Point,
         retake: bool,
     ) -> Result<(), PathError> {
         let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
@@ -481,11 +447,7 @@ impl DrawingPlanner<'_> {
             Some(ink) => HoverTarget::Space(self.above(ink)),
             None => hover,
         };
-        let travel = SpanLabel {
-            kind: SpanKind::Travel,
-            item: Some(item),
-            pen,
-        };
+        let travel = SpanLabel::new(SpanKind::Travel, Some(item), pen);
         if let Some(from) = self.build.stand_with(pen).filter(|_| !retake) {
             self.build.travel(travel, from, first)?;
         } else {
@@ -494,7 +456,10 @@ impl DrawingPlanner<'_> {
             if !retake {
                 serves.extend(posture::corners(self.build.scene, self.given, pen));
             }
-            self.take_pen(item, pen, first, &serves)?;
+            let scene = self.build.scene;
+            self.build.take_pen(item, pen, first, |hand, place| {
+                posture::best_posture(scene, hand, place, &serves)
+            })?;
         }
         if let Some(ink) = due {
             self.dip(item, pen, &ink)?;
@@ -515,72 +480,18 @@ impl DrawingPlanner<'_> {
         ink.rim_m + Vector3::z() * (self.build.scene.heights.lift_mm / 1e3)
     }
 
-    /// Begins to use a pen: lifts what is low and swings the pen's tip to where it is needed.
-    fn take_pen(
-        &mut self,
-        item: usize,
-        pen: usize,
-        to: HoverTarget,
-        serves: &[ToolPose],
-    ) -> Result<(), PathError> {
-        let begun = self.build.hover_from.is_some();
-        let kind = if begun {
-            SpanKind::Travel
-        } else {
-            SpanKind::Approach
-        };
-        self.build.lift_if_low(kind)?;
-        let hand = self.build.hand(pen).map_err(without_place)?;
-        let place = self.build.place_of(to);
-        let at_mm = match to {
-            HoverTarget::Sheet(at_mm) => Some(at_mm),
-            HoverTarget::Space(_) => None,
-        };
-        let pose = posture::best_posture(self.build.scene, &hand, &place, serves)
-            .map_err(|cause| PathError { at_mm, cause })?;
-        let item = begun.then_some(item);
-        self.build
-            .swing_to(SpanLabel { kind, item, pen }, &pose)
-            .map_err(|cause| PathError { at_mm, cause })?;
-        self.build.in_use = Some((pen, to));
-        if !begun {
-            self.build.hover_from = Some(self.build.sample_count());
-        }
-        Ok(())
-    }
-
     /// Down to a third of the cap's depth, wait, up.
     fn dip(&mut self, item: usize, pen: usize, ink: &InkCap) -> Result<(), PathError> {
-        let what = SpanLabel {
-            kind: SpanKind::Dip,
-            item: Some(item),
-            pen,
-        };
+        let what = SpanLabel::new(SpanKind::Dip, Some(item), pen);
         let above = ToolPose::above(self.above(ink));
         let below = ToolPose::above(ink.rim_m - Vector3::z() * (ink.depth_m / 3.0));
         let asked = self.build.travel_limits();
         let leg = |from, to| vec![CartesianSegment::Across { from, to }];
         self.build.follow(what, &[leg(above, below)], asked)?;
-        self.build.dwell(what, ink.wait_s).map_err(without_place)?;
+        self.build.dwell(what, ink.wait_s)?;
         self.build.follow(what, &[leg(below, above)], asked)?;
         self.dips += 1;
         self.since_dip_mm[pen] = 0.0;
         Ok(())
     }
-}
-
-fn rise(at_mm: [f64; 2], from_mm: f64, to_mm: f64) -> CartesianSegment {
-    CartesianSegment::Rise {
-        at_mm,
-        from_mm,
-        to_mm,
-    }
-}
-
-pub(super) fn length(points_mm: &[[f64; 2]]) -> f64 {
-    points_mm
-        .iter()
-        .zip(points_mm.iter().skip(1))
-        .map(|(a, b)| distance(*a, *b))
-        .sum()
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::follow_path::JUMP_RAD;
 use base::units::{apart, short};
+use kin::IkFailure;
 
 /// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -99,7 +100,34 @@ pub enum RefusalCause {
     },
 }
 
+impl PlanError {
+    /// A refusal of what does not fit the arm, at no place.
+    pub(super) fn unfit(stroke: Option<usize>, source: &str, why: String) -> Self {
+        Self::Refused(vec![PlanRefusal {
+            stroke,
+            source: source.to_owned(),
+            at_mm: None,
+            cause: RefusalCause::Unfit { why },
+        }])
+    }
+}
+
+impl From<IkFailure> for RefusalCause {
+    fn from(missed: IkFailure) -> Self {
+        let by_mm = missed.nearest.off_m * 1e3;
+        Self::OutOfReach { by_mm }
+    }
+}
+
 impl RefusalCause {
+    /// Refuses more waypoints or samples than are possible.
+    pub(super) fn refuse_longer(waypoints: usize, most: usize) -> Result<(), Self> {
+        match waypoints > most {
+            true => Err(Self::TooLong { waypoints, most }),
+            false => Ok(()),
+        }
+    }
+
     /// The rule's name, as its serialised form has it.
     #[must_use]
     pub fn rule(&self) -> &'static str {
@@ -147,6 +175,8 @@ impl RefusalCause {
 
 impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let excess = self.excess();
+        let (value, most) = excess.map_or_else(<_>::default, |(value, most, _)| apart(value, most));
         match self {
             Self::OutOfReach { by_mm } if *by_mm < 0.1 => write!(
                 f,
@@ -157,52 +187,30 @@ impl fmt::Display for RefusalCause {
                 "is beyond reach by {} mm; move the sheet or make the design smaller",
                 short(*by_mm)
             ),
-            Self::Tilt { tilt_deg, cone_deg } => {
-                let (tilt, cone) = apart(*tilt_deg, *cone_deg);
-                write!(
-                    f,
-                    "makes the tool lean {tilt}°, and its cone is {cone}°; move the sheet or mount the tool at another angle"
-                )
-            }
-            Self::Stretched {
-                by_percent,
-                most_percent,
-            } => {
-                let (by, most) = apart(*by_percent, *most_percent);
-                write!(
-                    f,
-                    "is stretched by {by} % on the surface, and limits.stretch allows {most} %; make the design narrower or lay it wrapped"
-                )
-            }
-            Self::Turns {
-                turn_deg_mm,
-                most_deg_mm,
-            } => {
-                let (turn, most) = apart(*turn_deg_mm, *most_deg_mm);
-                write!(
-                    f,
-                    "follows a surface that turns {turn}° in a millimetre, and the pen may {most}°; draw along it or on something rounder"
-                )
-            }
+            Self::Tilt { .. } => write!(
+                f,
+                "makes the tool lean {value}°, and its cone is {most}°; move the sheet or mount the tool at another angle"
+            ),
+            Self::Stretched { .. } => write!(
+                f,
+                "is stretched by {value} % on the surface, and limits.stretch allows {most} %; make the design narrower or lay it wrapped"
+            ),
+            Self::Turns { .. } => write!(
+                f,
+                "follows a surface that turns {value}° in a millimetre, and the pen may {most}°; draw along it or on something rounder"
+            ),
             Self::Jump { by_deg, joint } => write!(
                 f,
                 "would make {joint} jump by {}°; move the sheet away from there",
                 short(*by_deg)
             ),
-            Self::NoWay {
-                height_mm,
-                least_mm,
-            } => {
-                let (height, least) = apart(*height_mm, *least_mm);
-                write!(
-                    f,
-                    "cannot be gone to with the tip {least} mm above the surface, it would come to {height} mm; choose another pose"
-                )
-            }
-            Self::TooFast { ratio } => write!(
+            Self::NoWay { .. } => write!(
                 f,
-                "asks a joint for {} times what it can do, however slowly the line is drawn: the arm is too near to where it cannot follow; move the sheet or the design",
-                apart(*ratio, 1.0).0
+                "cannot be gone to with the tip {most} mm above the surface, it would come to {value} mm; choose another pose"
+            ),
+            Self::TooFast { .. } => write!(
+                f,
+                "asks a joint for {value} times what it can do, however slowly the line is drawn: the arm is too near to where it cannot follow; move the sheet or the design"
             ),
             Self::Unfit { why } => write!(f, "{why}"),
             Self::Cancelled => write!(f, "was cancelled"),
@@ -232,15 +240,8 @@ impl fmt::Display for PlanRefusal {
 const NAMED_MAX: usize = 3;
 
 fn sum_up(refusals: &[PlanRefusal]) -> String {
-    let named: Vec<String> = refusals
-        .iter()
-        .take(NAMED_MAX)
-        .map(ToString::to_string)
-        .collect();
+    let named = refusals.iter().take(NAMED_MAX).map(ToString::to_string);
     let more = refusals.len().saturating_sub(NAMED_MAX);
-    if more == 0 {
-        named.join("; ")
-    } else {
-        format!("{}; and {more} more", named.join("; "))
-    }
+    let more = (more > 0).then(|| format!("and {more} more"));
+    named.chain(more).collect::<Vec<_>>().join("; ")
 }

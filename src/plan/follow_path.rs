@@ -5,6 +5,7 @@ use nalgebra::Point3;
 use super::cartesian_path::{CartesianPath, CartesianSegment};
 use super::error::RefusalCause;
 use super::tool_ik::ToolIk;
+use base::plane::Point;
 use base::units::JointVector;
 use kin::IkSolution;
 use scene::Surface;
@@ -28,8 +29,15 @@ pub(super) struct PathWaypoint {
 /// The place at which a course cannot be followed, and the reason.
 #[derive(Clone, Debug)]
 pub(super) struct PathError {
-    pub(super) at_mm: Option<[f64; 2]>,
+    pub(super) at_mm: Option<Point>,
     pub(super) cause: RefusalCause,
+}
+
+impl From<RefusalCause> for PathError {
+    /// At no place.
+    fn from(cause: RefusalCause) -> Self {
+        Self { at_mm: None, cause }
+    }
 }
 
 /// Waypoints of one course.
@@ -46,15 +54,7 @@ pub(super) fn follow_path(
     start: &JointVector,
 ) -> Result<Vec<PathWaypoint>, PathError> {
     let waypoints: usize = course.iter().map(CartesianSegment::steps).sum();
-    if waypoints > KNOTS_MAX {
-        return Err(PathError {
-            at_mm: None,
-            cause: RefusalCause::TooLong {
-                waypoints,
-                most: KNOTS_MAX,
-            },
-        });
-    }
+    RefusalCause::refuse_longer(waypoints, KNOTS_MAX)?;
     assert!(!course.is_empty(), "a course is one of pieces");
     let mut knots = Vec::with_capacity(waypoints + 1);
     let mut last = first(hand, surface, course, start);
@@ -75,15 +75,10 @@ pub(super) fn follow_path(
 /// as close as an evenly rising acceleration needs.
 fn shares(steps: usize, (begins, ends): (bool, bool)) -> impl Iterator<Item = f64> {
     let (even, step) = (move |n: usize| n as f64 / steps as f64, 1.0 / steps as f64);
-    let rising = RISING
-        .iter()
-        .filter(move |_| begins)
-        .map(move |share| share * step);
-    let falling = RISING
-        .iter()
-        .rev()
-        .filter(move |_| ends)
-        .map(move |share| 1.0 - share * step);
+    let rising = RISING.iter().filter(move |_| begins);
+    let rising = rising.map(move |share| share * step);
+    let falling = RISING.iter().rev().filter(move |_| ends);
+    let falling = falling.map(move |share| 1.0 - share * step);
     // With a single step both would overlap: it is divided in two halves first.
     let single = steps == 1 && begins && ends;
     let halve = move |share: f64| if single { share / 2.0 } else { share };
@@ -112,9 +107,8 @@ fn first(
     start: &JointVector,
 ) -> PathWaypoint {
     let place = hand.tip_pose(start);
-    let tilt_rad = course
-        .first()
-        .map_or(0.0, |piece| place.axis.angle(&piece.at(surface, 0.0).axis));
+    let wanted = course.first().map(|piece| piece.at(surface, 0.0).axis);
+    let tilt_rad = wanted.map_or(0.0, |axis| place.axis.angle(&axis));
     PathWaypoint {
         piece: 0,
         t: 0.0,
@@ -135,17 +129,13 @@ fn next(
 ) -> Result<PathWaypoint, PathError> {
     let place = piece.at(surface, t);
     let stuck = |cause| PathError {
-        at_mm: (!matches!(piece, CartesianSegment::Across { .. })).then(|| piece.on_sheet(t)),
+        at_mm: piece.place_mm(t),
         cause,
     };
     let found = hand
         .solve(&place, &seed(before, last, &place.point_m))
         .or_else(|_| hand.solve(&place, &last.q))
-        .map_err(|missed| {
-            stuck(RefusalCause::OutOfReach {
-                by_mm: missed.nearest.off_m * 1e3,
-            })
-        })?;
+        .map_err(|missed| stuck(missed.into()))?;
     check_waypoint(hand, piece, &found, last).map_err(stuck)?;
     Ok(PathWaypoint {
         piece: index,
@@ -177,13 +167,12 @@ fn check_waypoint(
     last: &PathWaypoint,
 ) -> Result<(), RefusalCause> {
     let turns = found.q_rad.zip(&last.q, |to, from| (to - from).abs());
-    let turns = turns.iter().copied().enumerate();
-    let (joint, most) = turns.fold(
-        (0, 0.0),
-        |most, turn| {
-            if turn.1 > most.1 { turn } else { most }
-        },
-    );
+    let (mut joint, mut most) = (0, 0.0);
+    for (index, turn) in turns.iter().enumerate() {
+        if *turn > most {
+            (joint, most) = (index, *turn);
+        }
+    }
     if most > JUMP_RAD {
         return Err(RefusalCause::Jump {
             by_deg: most.to_degrees(),

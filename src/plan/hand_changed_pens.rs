@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
+use super::Plan;
 use super::draw::{PartialPlan, attempt_mounted};
 use super::plan_report::{self, StrokeReport};
 use super::trajectory::{Trajectory, TrajectorySpan};
-use super::{PERIOD, Plan, PlanError, PlanObserver};
+use super::{PERIOD, PlanError, PlanObserver, PlanRefusal};
 use base::units::JointVector;
 use scene::{DrawingPause, Order, PenHolder, Scene, SheetStroke};
 
@@ -160,7 +161,7 @@ struct JoinedParts {
     reports: Vec<StrokeReport>,
     drawn: Vec<SheetStroke>,
     dips: usize,
-    refusals: Vec<super::PlanRefusal>,
+    refusals: Vec<PlanRefusal>,
     refused: Vec<SheetStroke>,
 }
 
@@ -168,11 +169,7 @@ impl JoinedParts {
     /// Adds a part; `given` are the places of its strokes among all.
     #[expect(clippy::expect_used, reason = "another stroke would be named for it")]
     fn add(&mut self, (part, hover_from): (PartialPlan, usize), given: &[usize]) {
-        let PartialPlan {
-            plan,
-            refusals,
-            refused,
-        } = part;
+        let plan = part.plan;
         let (samples, items) = (self.samples.len(), self.drawn.len());
         let all = |of: usize| *given.get(of).expect("a stroke of the part");
         let placed = |span: TrajectorySpan| TrajectorySpan {
@@ -182,26 +179,26 @@ impl JoinedParts {
             ..span
         };
         self.hover_from.get_or_insert(hover_from);
-        self.spans
-            .extend(plan.trajectory.spans.into_iter().map(placed));
+        let spans = plan.trajectory.spans.into_iter();
+        self.spans.extend(spans.map(placed));
         self.samples.extend(plan.trajectory.samples);
         self.reached.extend(plan.trajectory.reached);
-        self.reports
-            .extend(plan.report.strokes.into_iter().map(|report| StrokeReport {
-                stroke: all(report.stroke),
-                parts: report.parts.iter().map(|part| all(*part)).collect(),
-                begins_s: 0.0,
-                duration_s: 0.0,
-                ..report
-            }));
+        let reports = plan.report.strokes.into_iter();
+        self.reports.extend(reports.map(|report| StrokeReport {
+            stroke: all(report.stroke),
+            parts: report.parts.iter().map(|part| all(*part)).collect(),
+            begins_s: 0.0,
+            duration_s: 0.0,
+            ..report
+        }));
         self.drawn.extend(plan.strokes);
         self.dips += plan.report.dips;
-        self.refusals
-            .extend(refusals.into_iter().map(|refusal| super::PlanRefusal {
-                stroke: refusal.stroke.map(all),
-                ..refusal
-            }));
-        self.refused.extend(refused);
+        let refusals = part.refusals.into_iter();
+        self.refusals.extend(refusals.map(|refusal| PlanRefusal {
+            stroke: refusal.stroke.map(all),
+            ..refusal
+        }));
+        self.refused.extend(part.refused);
         self.given += given.len();
     }
 
@@ -214,9 +211,8 @@ impl JoinedParts {
         };
         let hover_from = self.hover_from.unwrap_or(trajectory.samples.len());
         let drawn = (self.reports, self.drawn);
-        let plan: Plan = plan_report::plan(scene, trajectory, hover_from, drawn, self.dips);
         PartialPlan {
-            plan,
+            plan: plan_report::plan(scene, trajectory, hover_from, drawn, self.dips),
             refusals: self.refusals,
             refused: self.refused,
         }

@@ -8,11 +8,12 @@
 use std::ops::Range;
 
 use super::PERIOD_S;
-use super::cartesian_path::{ToolPose, between, distance, whole};
+use super::cartesian_path::{ToolPose, whole};
 use super::follow_path::JUMP_RAD;
 use super::scalar_profile::{ProfileLimits, ProfileState, ScalarProfile};
 use super::time_parameterization::{NOISE, TimedPath, TipLimits};
 use super::tool_ik::ToolIk;
+use base::plane::{Point, along, distance};
 use base::units::JointVector;
 use scene::{Scene, SheetHeights};
 
@@ -55,8 +56,8 @@ pub(super) struct PlannedHop {
 /// The ends of a hop on the sheet, and the joints at the first.
 #[derive(Clone, Copy)]
 pub(super) struct HopEnds {
-    pub(super) from_mm: [f64; 2],
-    pub(super) to_mm: [f64; 2],
+    pub(super) from_mm: Point,
+    pub(super) to_mm: Point,
     pub(super) start: JointVector,
 }
 
@@ -111,15 +112,9 @@ impl<'a> HopPlanner<'a> {
             press_mm: scene.pen_press_mm(pen),
             ..scene.heights
         };
-        let SheetHeights {
-            lift_mm,
-            lift_least_mm,
-            press_mm,
-            ..
-        } = of_pen;
         let heights = (0..HEIGHTS).map(|n| {
             let share = f64::from(n) / f64::from(HEIGHTS - 1);
-            lift_least_mm + (lift_mm - lift_least_mm) * share
+            of_pen.lift_least_mm + (of_pen.lift_mm - of_pen.lift_least_mm) * share
         });
         let both = |height_mm| [RiseForm::Crest, RiseForm::Plateau].map(|form| (height_mm, form));
         let rises = heights
@@ -127,7 +122,7 @@ impl<'a> HopPlanner<'a> {
             .filter_map(|(height_mm, form)| HopRise::new(&of_pen, height_mm, form, limits));
         Self {
             scene,
-            press_m: press_mm / 1e3,
+            press_m: of_pen.press_mm / 1e3,
             limits,
             rises: rises.collect(),
         }
@@ -161,11 +156,8 @@ impl<'a> HopPlanner<'a> {
         crossing: &Crossing,
         is_clear: impl Fn(&[JointVector]) -> bool,
     ) -> Option<PlannedHop> {
-        let mut timings: Vec<HopTiming<'_>> = self
-            .rises
-            .iter()
-            .map(|rise| HopTiming::new(rise, crossing, self.press_m).slowed(self.limits))
-            .collect();
+        let timing = |rise| HopTiming::new(rise, crossing, self.press_m).slowed(self.limits);
+        let mut timings: Vec<HopTiming<'_>> = self.rises.iter().map(timing).collect();
         // Of two that take as many samples the higher is farther from everything.
         timings.sort_by(|a, b| {
             let higher = b.rise.height_mm.total_cmp(&a.rise.height_mm);
@@ -198,11 +190,7 @@ impl<'a> HopPlanner<'a> {
         let asked = timing.slowed_by;
         for _ in 0..ROUNDS {
             let run = self.solved(hand, ends, timing)?;
-            let worst = run
-                .limit_violations(hand, self.limits)
-                .iter()
-                .map(|(_, ratio)| *ratio)
-                .fold(0.0, f64::max);
+            let worst = run.worst_ratio(hand, self.limits);
             if worst <= 1.0 + NOISE {
                 let joints: Vec<_> = run.joints.into_iter().skip(1).collect();
                 let clear = timing.clear_samples(joints.len());
@@ -240,7 +228,7 @@ impl<'a> HopPlanner<'a> {
             } else {
                 1.0
             };
-            let at_mm = between(ends.from_mm, ends.to_mm, share);
+            let at_mm = along(ends.from_mm, ends.to_mm, share);
             let place = ToolPose::over(&self.scene.surface, at_mm, state.height_m * 1e3);
             let carried_on = last.zip(&before, |now, then| now + (now - then));
             let found = hand.solve(&place, &carried_on).ok()?;
@@ -308,11 +296,8 @@ impl Crossing {
     fn state(&self, t_s: f64) -> ProfileState {
         match &self.profile {
             Some(profile) if t_s < self.duration_s => profile.state(t_s.max(0.0)),
-            profile => ProfileState {
-                position: profile.as_ref().map_or(0.0, |of| of.at(self.duration_s)),
-                speed: 0.0,
-                acceleration: 0.0,
-            },
+            Some(profile) => ProfileState::still(profile.at(self.duration_s)),
+            None => ProfileState::still(0.0),
         }
     }
 }
@@ -361,11 +346,8 @@ impl<'r> HopTiming<'r> {
 
     /// Number of samples that it takes.
     fn periods(&self) -> usize {
-        whole(
-            (self.duration_s * self.slowed_by / PERIOD_S)
-                .ceil()
-                .max(1.0),
-        )
+        let periods = self.duration_s * self.slowed_by / PERIOD_S;
+        whole(periods.ceil().max(1.0))
     }
 
     /// The way up at a time, the time being that of a hop that is not slowed.
@@ -383,11 +365,7 @@ impl<'r> HopTiming<'r> {
                 }
             }
             RiseForm::Plateau if from_end_s < up_s => self.rise.profile.state(from_end_s),
-            RiseForm::Plateau => ProfileState {
-                position: self.rise.profile.at(up_s),
-                speed: 0.0,
-                acceleration: 0.0,
-            },
+            RiseForm::Plateau => ProfileState::still(self.rise.profile.at(up_s)),
         }
     }
 

@@ -1,8 +1,8 @@
 //! Strokes longer than one dip lasts are divided, so that the pen can be dipped in between.
 
-use super::cartesian_path::{between, distance, whole};
-use super::draw::length;
+use super::cartesian_path::whole;
 use super::prepare_strokes::PreparedStroke;
+use base::plane::{Point, along, distance, length, pieces};
 use scene::Scene;
 
 /// Parts of one stroke.
@@ -44,22 +44,21 @@ fn parts(tidied: PreparedStroke, most_mm: f64, into: &mut Vec<PreparedStroke>) {
 }
 
 /// A polyline in `count` parts of a length; the last has what is left.
-fn cut(points_mm: &[[f64; 2]], part_mm: f64, count: usize) -> Vec<Vec<[f64; 2]>> {
+fn cut(points_mm: &[Point], part_mm: f64, count: usize) -> Vec<Vec<Point>> {
     let mut parts = Vec::with_capacity(count);
-    let mut part: Vec<[f64; 2]> = points_mm.first().copied().into_iter().collect();
+    let mut part: Vec<Point> = points_mm.first().copied().into_iter().collect();
     let mut left_mm = part_mm;
-    for (from, to) in points_mm.iter().zip(points_mm.iter().skip(1)) {
-        let mut from = *from;
-        let mut ahead_mm = distance(from, *to);
+    for [mut from, to] in pieces(points_mm) {
+        let mut ahead_mm = distance(from, to);
         while ahead_mm > left_mm && parts.len() + 1 < count {
-            from = between(from, *to, left_mm / ahead_mm);
+            from = along(from, to, left_mm / ahead_mm);
             part.push(from);
             parts.push(std::mem::replace(&mut part, vec![from]));
             ahead_mm -= left_mm;
             left_mm = part_mm;
         }
         left_mm -= ahead_mm;
-        part.push(*to);
+        part.push(to);
     }
     parts.push(part);
     parts

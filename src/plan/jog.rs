@@ -7,7 +7,7 @@ use super::error::{PlanError, RefusalCause};
 use super::follow_path::PathError;
 use super::time_parameterization::TipLimits;
 use super::trajectory::SpanKind;
-use super::trajectory_builder::{SpanLabel, TrajectoryBuilder, without_place};
+use super::trajectory_builder::{SpanLabel, TrajectoryBuilder};
 use super::{Plan, PlanObserver, joint_move, plan_report};
 use base::units::JointVector;
 use scene::{JOG_MM_S, Scene};
@@ -75,28 +75,20 @@ fn plan_step(
     step: JogIncrement,
     pen: usize,
 ) -> Result<(), PathError> {
-    let what = SpanLabel {
-        kind: SpanKind::Jog,
-        item: None,
-        pen,
-    };
+    let what = SpanLabel::new(SpanKind::Jog, None, pen);
     let speed_m_s = SPEED_SHARE * JOG_MM_S.min(build.scene.limits.travel_mm_s) / 1e3;
-    check(step, build.scene.arm.dof()).map_err(without_place)?;
+    check(step, build.scene.arm.dof())?;
     match step {
         JogIncrement::Joint { joint, by_rad } => {
             let from = build.last_joints();
             let to = from.map(|other, q| if other == joint { q + by_rad } else { q });
             let tips: Vec<_> = build.hands.iter().map(|hand| hand.tip).collect();
             let samples =
-                joint_move::plan_joint_move(&build.scene.arm, &tips, &from, &to, speed_m_s);
-            let samples = samples.map_err(without_place)?;
-            build.append(what, &samples).map_err(without_place)
+                joint_move::plan_joint_move(&build.scene.arm, &tips, &from, &to, speed_m_s)?;
+            Ok(build.append(what, &samples)?)
         }
         JogIncrement::Tip { by_mm } => {
-            let from = build
-                .hand(pen)
-                .map_err(without_place)?
-                .tip_pose(&build.last_joints());
+            let from = build.hand(pen)?.tip_pose(&build.last_joints());
             let to = ToolPose {
                 point_m: from.point_m + Vector3::from(by_mm) / 1e3,
                 ..from

@@ -49,11 +49,11 @@ pub(super) fn plan_joint_move(
 
 /// The limits of the way as a whole, its length being 1.
 fn most(arm: &ArmModel, from: &JointVector, to: &JointVector) -> ProfileLimits {
-    let limits = arm
-        .limits
+    let most = &arm.limits;
+    let limits = most
         .velocity_rad_s
         .iter()
-        .zip(arm.limits.acceleration_rad_s2.iter());
+        .zip(most.acceleration_rad_s2.iter());
     let (mut speed, mut acceleration) = (1.0 / PERIOD_S, 1.0 / PERIOD_S / PERIOD_S);
     for ((a, b), (v, hardest)) in from.iter().zip(to.iter()).zip(limits) {
         let way = (b - a).abs().max(1e-9);
@@ -77,23 +77,13 @@ fn sampled(
     })?;
     let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
     let count = whole(periods);
-    if count > SAMPLES_MAX {
-        return Err(RefusalCause::TooLong {
-            waypoints: count,
-            most: SAMPLES_MAX,
-        });
-    }
+    RefusalCause::refuse_longer(count, SAMPLES_MAX)?;
     let rate = ramp.duration_s() / periods;
-    let samples = (1..=count)
-        .map(|n| {
-            if n == count {
-                return *to;
-            }
-            let share = ramp.at(n as f64 * rate);
-            from.zip(to, |a, b| a + (b - a) * share)
-        })
-        .collect();
-    Ok(samples)
+    let at = |n: usize| {
+        let share = ramp.at(n as f64 * rate);
+        from.zip(to, |a, b| a + (b - a) * share)
+    };
+    Ok((1..count).map(at).chain([*to]).collect())
 }
 
 /// The most of the way that a second takes, the way's length being 1.

@@ -32,19 +32,23 @@ impl TimedPath {
         asked: TipLimits,
     ) -> Vec<(usize, f64)> {
         let last = self.joints.len().saturating_sub(1);
-        let indices = if self.joints.is_empty() {
-            0..0
-        } else {
-            0..last + 2
-        };
-        let ratios = indices.map(|index| self.window(index, last)).map(|four| {
-            let ratio = joint_ratio(hand.arm, &four.joints)
-                .max(self.tip_ratio(&four, asked))
-                .max(self.bow_ratio(hand, &four));
-            let [_, _, at, _] = four.index;
-            (self.knots[at], ratio)
-        });
+        let windows = if self.joints.is_empty() { 0 } else { last + 2 };
+        let ratios = (0..windows)
+            .map(|index| self.window(index, last))
+            .map(|four| {
+                let ratio = joint_ratio(hand.arm, &four.joints)
+                    .max(self.tip_ratio(&four, asked))
+                    .max(self.bow_ratio(hand, &four));
+                let [_, _, at, _] = four.index;
+                (self.knots[at], ratio)
+            });
         ratios.filter(|(_, ratio)| *ratio > 1.0).collect()
+    }
+
+    /// Returns the largest ratio to a limit that is passed; 0 where none is.
+    pub(super) fn worst_ratio(&self, hand: &ToolIk<'_>, asked: TipLimits) -> f64 {
+        let all = self.limit_violations(hand, asked).into_iter();
+        all.map(|(_, ratio)| ratio).fold(0.0, f64::max)
     }
 
     /// Before the first sample and behind the last one the course stands still.

@@ -16,6 +16,7 @@
 use std::collections::VecDeque;
 
 use super::cartesian_path::whole;
+use base::plane::{Point, bounds};
 use scene::{Order, SheetStroke};
 
 /// A stroke's turn.
@@ -73,7 +74,7 @@ pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<StrokeTurn> {
 
 /// The root of the sum of squares, for lengths of a drawing never pass a number's range: `hypot`,
 /// which minds that, takes three times as long, and this is most of what ordering does.
-fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
+fn distance([ax, ay]: Point, [bx, by]: Point) -> f64 {
     let (x, y) = (bx - ax, by - ay);
     (x * x + y * y).sqrt()
 }
@@ -81,20 +82,16 @@ fn distance([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
 /// Returns the total travel of the lifted tip, in mm, from the start of the first stroke.
 #[must_use]
 pub fn travelled_mm(strokes: &[SheetStroke], turns: &[StrokeTurn]) -> f64 {
-    let ends: Vec<[[f64; 2]; 2]> = turns
-        .iter()
-        .filter_map(|turn| {
-            let [first, last] = ends(strokes.get(turn.stroke)?)?;
-            Some(if turn.reversed {
-                [last, first]
-            } else {
-                [first, last]
-            })
-        })
-        .collect();
-    ends.windows(2)
-        .map(|pair| distance(pair[0][1], pair[1][0]))
-        .sum()
+    let ends = turns.iter().filter_map(|turn| {
+        let mut ends = ends(strokes.get(turn.stroke)?)?;
+        if turn.reversed {
+            ends.reverse();
+        }
+        Some(ends)
+    });
+    let ends: Vec<[Point; 2]> = ends.collect();
+    let ways = ends.windows(2).map(|pair| distance(pair[0][1], pair[1][0]));
+    ways.sum()
 }
 
 /// The pens in the order in which the author first uses them.
@@ -108,32 +105,27 @@ fn pens(strokes: &[SheetStroke]) -> Vec<usize> {
     pens
 }
 
-fn ends(stroke: &SheetStroke) -> Option<[[f64; 2]; 2]> {
+fn ends(stroke: &SheetStroke) -> Option<[Point; 2]> {
     Some([*stroke.points_mm.first()?, *stroke.points_mm.last()?])
 }
 
 /// Points in squares, for finding what is near.
 struct StrokeEndGrid {
-    low: [f64; 2],
+    low: Point,
     side: f64,
     columns: usize,
     rows: usize,
-    held: Vec<Vec<(usize, [f64; 2])>>,
+    held: Vec<Vec<(usize, Point)>>,
 }
 
 impl StrokeEndGrid {
     /// About two points a square.
-    fn new(points: &[[f64; 2]]) -> Self {
-        let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
-        for [x, y] in points {
-            low = [low[0].min(*x), low[1].min(*y)];
-            high = [high[0].max(*x), high[1].max(*y)];
-        }
+    fn new(points: &[Point]) -> Self {
+        let (low, high) = bounds(points).unwrap_or_default();
         let (width, height) = ((high[0] - low[0]).max(1e-3), (high[1] - low[1]).max(1e-3));
         let wanted = (points.len() as f64 / 2.0).max(1.0);
-        let side = (width * height / wanted)
-            .sqrt()
-            .max(width.max(height) / 2000.0);
+        let side = (width * height / wanted).sqrt();
+        let side = side.max(width.max(height) / 2000.0);
         let (columns, rows) = (whole(width / side) + 1, whole(height / side) + 1);
         let mut squares = Self {
             low,
@@ -149,7 +141,7 @@ impl StrokeEndGrid {
         squares
     }
 
-    fn column_row(&self, [x, y]: [f64; 2]) -> (usize, usize) {
+    fn column_row(&self, [x, y]: Point) -> (usize, usize) {
         let cut = |v: f64, most: usize| whole((v / self.side).max(0.0)).min(most - 1);
         (
             cut(x - self.low[0], self.columns),
@@ -157,18 +149,18 @@ impl StrokeEndGrid {
         )
     }
 
-    fn square(&self, point: [f64; 2]) -> usize {
+    fn square(&self, point: Point) -> usize {
         let (column, row) = self.column_row(point);
         row * self.columns + column
     }
 
-    fn remove(&mut self, index: usize, point: [f64; 2]) {
+    fn remove(&mut self, index: usize, point: Point) {
         let at = self.square(point);
         self.held[at].retain(|(held, _)| *held != index);
     }
 
     /// The squares exactly `ring` away from a point's.
-    fn ring(&self, point: [f64; 2], ring: usize) -> impl Iterator<Item = usize> + '_ {
+    fn ring(&self, point: Point, ring: usize) -> impl Iterator<Item = usize> + '_ {
         let (column, row) = self.column_row(point);
         let rows = row.saturating_sub(ring)..=(row + ring).min(self.rows - 1);
         rows.flat_map(move |r| {
@@ -189,18 +181,15 @@ impl StrokeEndGrid {
     /// Up to `count` nearest points that `wanted` lets through, nearest first.
     fn nearest(
         &self,
-        point: [f64; 2],
+        point: Point,
         count: usize,
         wanted: impl Fn(usize) -> bool,
     ) -> Vec<(f64, usize)> {
         let mut found: Vec<(f64, usize)> = Vec::with_capacity(count + 1);
         for ring in 0..self.columns.max(self.rows) {
             let reached = ring as f64 * self.side;
-            if found.len() == count
-                && found
-                    .last()
-                    .is_some_and(|(far, _)| *far <= reached - self.side)
-            {
+            let is_behind = |(far, _): &(f64, usize)| *far <= reached - self.side;
+            if found.len() == count && found.last().is_some_and(is_behind) {
                 break;
             }
             for square in self.ring(point, ring) {
@@ -221,10 +210,10 @@ impl StrokeEndGrid {
 /// One pen's strokes in order. An end is `2 · stroke` for the first point and one more for the
 /// last.
 struct StrokeTour {
-    from: [f64; 2],
+    from: Point,
     /// Index among all strokes of each stroke of the tour.
     known_as: Vec<usize>,
-    ends: Vec<[f64; 2]>,
+    ends: Vec<Point>,
     /// The end at which each is entered, in order.
     entries: Vec<usize>,
     /// Place of each stroke in the order.
@@ -287,7 +276,7 @@ impl XorShift {
 }
 
 impl StrokeTour {
-    fn nearest_first(strokes: &[SheetStroke], pen: usize, from: [f64; 2]) -> Self {
+    fn nearest_first(strokes: &[SheetStroke], pen: usize, from: Point) -> Self {
         let (mut known_as, mut all) = (Vec::new(), Vec::new());
         for (index, stroke) in strokes.iter().enumerate() {
             if let (true, Some(both)) = (stroke.pen == pen, ends(stroke)) {
@@ -332,12 +321,12 @@ impl StrokeTour {
         })
     }
 
-    fn end(&self) -> Option<[f64; 2]> {
+    fn end(&self) -> Option<Point> {
         self.entries.last().map(|entry| self.ends[entry ^ 1])
     }
 
     /// Returns the position of the tip before the stroke at a place.
-    fn before(&self, place: usize) -> [f64; 2] {
+    fn before(&self, place: usize) -> Point {
         match place.checked_sub(1) {
             Some(before) => self.ends[self.entries[before] ^ 1],
             None => self.from,
@@ -345,12 +334,12 @@ impl StrokeTour {
     }
 
     /// Returns the point at which the stroke at a place is entered; `None` behind the last.
-    fn entry(&self, place: usize) -> Option<[f64; 2]> {
+    fn entry(&self, place: usize) -> Option<Point> {
         self.entries.get(place).map(|entry| self.ends[*entry])
     }
 
     /// From the exit before a place into an end; nothing behind the last.
-    fn leg(from: [f64; 2], to: Option<[f64; 2]>) -> f64 {
+    fn leg(from: Point, to: Option<Point>) -> f64 {
         to.map_or(0.0, |to| distance(from, to))
     }
 
@@ -401,21 +390,15 @@ impl StrokeTour {
 
     fn swap_parts(&mut self, first: usize, a: usize, b: usize) {
         let (middle, end) = (first + a, first + a + b);
-        let cut = |tour: &Self| {
-            [first, middle, end]
-                .iter()
-                .map(|place| Self::leg(tour.before(*place), tour.entry(*place)))
-                .sum::<f64>()
+        let legs = |tour: &Self, middle: usize| {
+            let places = [first, middle, end].into_iter();
+            let legs = places.map(|place| Self::leg(tour.before(place), tour.entry(place)));
+            legs.sum::<f64>()
         };
-        let old = cut(self);
+        let old = legs(self, middle);
         self.wake(&[first, middle, end]);
         self.rotate(first, end, a, None);
-        let joint = first + b;
-        let new: f64 = [first, joint, end]
-            .iter()
-            .map(|place| Self::leg(self.before(*place), self.entry(*place)))
-            .sum();
-        self.saved += old - new;
+        self.saved += old - legs(self, first + b);
     }
 
     fn rotate(&mut self, low: usize, high: usize, by: usize, turned: Option<(usize, usize)>) {
@@ -466,17 +449,11 @@ impl StrokeTour {
     /// For each end, the nearest ends of other strokes.
     fn near(&self) -> Vec<Vec<usize>> {
         let squares = StrokeEndGrid::new(&self.ends);
-        self.ends
-            .iter()
-            .enumerate()
-            .map(|(end, at)| {
-                squares
-                    .nearest(*at, NEAR, |other| other / 2 != end / 2)
-                    .into_iter()
-                    .map(|(_, other)| other)
-                    .collect()
-            })
-            .collect()
+        let near = |(end, at): (usize, &Point)| {
+            let near = squares.nearest(*at, NEAR, |other| other / 2 != end / 2);
+            near.into_iter().map(|(_, other)| other).collect()
+        };
+        self.ends.iter().enumerate().map(near).collect()
     }
 
     /// Tries everything about the ways into and out of a stroke; true if one saved time.
@@ -660,7 +637,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn strokes(ends: &[([f64; 2], [f64; 2])]) -> Vec<SheetStroke> {
+    fn strokes(ends: &[(Point, Point)]) -> Vec<SheetStroke> {
         ends.iter()
             .map(|(a, b)| SheetStroke {
                 points_mm: vec![*a, *b],
@@ -671,13 +648,13 @@ mod tests {
             .collect()
     }
 
-    fn end() -> impl Strategy<Value = [f64; 2]> {
+    fn end() -> impl Strategy<Value = Point> {
         [0.0..100.0_f64, 0.0..100.0_f64]
     }
 
     /// The same search, looking at everything.
     fn greedy_mm(all: &[SheetStroke]) -> f64 {
-        let mut left: Vec<[[f64; 2]; 2]> = all.iter().filter_map(ends).collect();
+        let mut left: Vec<[Point; 2]> = all.iter().filter_map(ends).collect();
         let (mut at, mut sum, mut first) = ([0.0, 0.0], 0.0, true);
         while !left.is_empty() {
             let mut best = (f64::INFINITY, 0, 0);

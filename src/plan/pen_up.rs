@@ -111,19 +111,20 @@ fn rise_s(scene: &Scene, pen: usize, limits: TipLimits) -> f64 {
 fn joints_s(scene: &Scene, from: &JointVector, to: &JointVector) -> f64 {
     let limits = &scene.arm.limits;
     let turns = from.zip(to, |from, to| (to - from).abs());
-    let most = limits
-        .velocity_rad_s
+    let speeds = turns.iter().zip(limits.velocity_rad_s.iter());
+    let rises = limits
+        .acceleration_rad_s2
         .iter()
-        .zip(limits.acceleration_rad_s2.iter())
         .zip(limits.jerk_rad_s3.iter());
-    let each = turns.iter().zip(most);
-    each.map(|(turn, ((speed, acceleration), jerk))| {
-        let most = ProfileLimits {
-            speed: *speed,
-            acceleration: *acceleration,
-            jerk: *jerk,
-        };
-        rest_to_rest_s(*turn, most)
-    })
-    .fold(0.0, f64::max)
+    let each = speeds
+        .zip(rises)
+        .map(|((turn, speed), (acceleration, jerk))| {
+            let most = ProfileLimits {
+                speed: *speed,
+                acceleration: *acceleration,
+                jerk: *jerk,
+            };
+            rest_to_rest_s(*turn, most)
+        });
+    each.fold(0.0, f64::max)
 }

@@ -4,12 +4,11 @@ use serde::Serialize;
 
 use super::error::PlanError;
 use super::pen_up::pen_up_time;
-use super::tool_ik::margin_rad;
+use super::tool_ik::{margin_rad, tip_of};
 use super::trajectory::{SpanKind, Trajectory};
 use super::trajectory_builder::TrajectoryBuilder;
 use super::{PERIOD_S, Plan, compensation};
 use base::units::JointVector;
-use kin::ToolTip;
 use scene::{Scene, SheetStroke};
 
 /// A plan in numbers.
@@ -115,20 +114,16 @@ pub(super) fn plan(
     (strokes, drawn): (Vec<StrokeReport>, Vec<SheetStroke>),
     dips: usize,
 ) -> Plan {
+    let tilts_deg = strokes.iter().map(|stroke| stroke.tilt_max_deg);
+    let stretches = strokes.iter().map(|stroke| stroke.stretch_max);
     let mut report = PlanReport {
         stroke_count: strokes.len(),
         // A sum of nothing is -0.
         pen_down_mm: strokes.iter().map(|stroke| stroke.length_mm).sum::<f64>() + 0.0,
         dips,
         duration_s: trajectory.duration().as_secs_f64(),
-        tilt_max_deg: strokes
-            .iter()
-            .map(|stroke| stroke.tilt_max_deg)
-            .fold(0.0, f64::max),
-        stretch_max: strokes
-            .iter()
-            .map(|stroke| stroke.stretch_max)
-            .fold(1.0, f64::max),
+        tilt_max_deg: tilts_deg.fold(0.0, f64::max),
+        stretch_max: stretches.fold(1.0, f64::max),
         strokes,
         expected_deviation_mm: compensation::expected_deviation_mm(scene, &trajectory),
         ..PlanReport::default()
@@ -173,17 +168,11 @@ fn tips(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
         let Some(pen) = scene.pens.get(span.pen) else {
             continue;
         };
-        let tip = ToolTip {
-            point_m: pen.tip_m,
-            axis: pen.axis,
-        };
-        let points: Vec<_> = trajectory
-            .between(span.first.saturating_sub(1), span.end)
-            .iter()
-            .map(|q| scene.arm.chain.tip(q, &tip).0)
-            .collect();
-        for step in points.iter().zip(points.iter().skip(1)) {
-            let step_mm = (step.1 - step.0).norm() * 1e3;
+        let (chain, tip) = (&scene.arm.chain, tip_of(pen));
+        let samples = trajectory.between(span.first.saturating_sub(1), span.end);
+        let points: Vec<_> = samples.iter().map(|q| chain.tip(q, &tip).0).collect();
+        for (from, to) in points.iter().zip(points.iter().skip(1)) {
+            let step_mm = (to - from).norm() * 1e3;
             match span.kind {
                 SpanKind::Draw => {
                     drawn_mm += step_mm;
@@ -217,10 +206,8 @@ fn joints(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory, hover
     let mut most = (0.0, 0);
     for span in &trajectory.spans {
         if span.kind == SpanKind::Draw {
-            most = trajectory
-                .goals_of(span)
-                .windows(3)
-                .fold(most, |most, three| nearest_limit(scene, three, most));
+            let threes = trajectory.goals_of(span).windows(3);
+            most = threes.fold(most, |most, three| nearest_limit(scene, three, most));
         }
     }
     if most.0 > 0.0 {
@@ -235,15 +222,11 @@ fn nearest_limit(scene: &Scene, three: &[JointVector], mut most: (f64, usize)) -
     };
     let limits = &scene.arm.limits;
     let speed = b.zip(c, |b, c| (c - b) / PERIOD_S);
-    let change = a
-        .zip(b, |a, b| (b - a) / PERIOD_S)
-        .zip(&speed, |before, now| (now - before) / PERIOD_S);
-    let ratios = speed
-        .zip(&limits.velocity_rad_s, |v, limit| v.abs() / limit)
-        .zip(
-            &change.zip(&limits.acceleration_rad_s2, |a, limit| a.abs() / limit),
-            f64::max,
-        );
+    let before = a.zip(b, |a, b| (b - a) / PERIOD_S);
+    let change = before.zip(&speed, |before, now| (now - before) / PERIOD_S);
+    let of_speed = speed.zip(&limits.velocity_rad_s, |v, limit| v.abs() / limit);
+    let of_change = change.zip(&limits.acceleration_rad_s2, |a, limit| a.abs() / limit);
+    let ratios = of_speed.zip(&of_change, f64::max);
     for (joint, ratio) in ratios.iter().enumerate() {
         if *ratio > most.0 {
             most = (*ratio, joint);

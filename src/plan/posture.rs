@@ -1,10 +1,10 @@
 //! The way of holding the arm with which a whole stroke can be drawn well.
 
-use super::cartesian_path::{STEP_MM, ToolPose, distance};
-use super::draw::length;
+use super::cartesian_path::{STEP_MM, ToolPose};
 use super::error::RefusalCause;
 use super::follow_path::JUMP_RAD;
 use super::tool_ik::ToolIk;
+use base::plane::{self, Point, bounds, distance, length, pieces};
 use base::units::JointVector;
 use kin::IkSolution;
 use scene::{Scene, SheetStroke};
@@ -23,15 +23,14 @@ const MISSED_COST: f64 = 1000.0;
 
 /// Points all along a stroke, its first and last among them: a straight line between two corners
 /// may leave the arm's reach, or its joints' ranges, half-way.
-pub(super) fn sample_evenly(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
+pub(super) fn sample_evenly(points_mm: &[Point]) -> Vec<Point> {
     let every_mm = (length(points_mm) / TRACED_MAX).max(TRACED_MM);
-    let mut all: Vec<[f64; 2]> = points_mm.first().copied().into_iter().collect();
+    let mut all: Vec<Point> = points_mm.first().copied().into_iter().collect();
     let mut next_mm = every_mm;
-    for (from, to) in points_mm.iter().zip(points_mm.iter().skip(1)) {
-        let (long_mm, [ax, ay], [bx, by]) = (distance(*from, *to), *from, *to);
+    for [from, to] in pieces(points_mm) {
+        let long_mm = distance(from, to);
         while next_mm < long_mm {
-            let share = next_mm / long_mm;
-            all.push([ax + (bx - ax) * share, ay + (by - ay) * share]);
+            all.push(plane::along(from, to, next_mm / long_mm));
             next_mm += every_mm;
         }
         next_mm -= long_mm;
@@ -96,12 +95,9 @@ pub(super) fn along(scene: &Scene, stroke: &SheetStroke) -> Vec<ToolPose> {
 
 /// The corners and the middle of all that a pen draws, at the depth of drawing.
 pub(super) fn corners(scene: &Scene, given: &[SheetStroke], pen: usize) -> Vec<ToolPose> {
-    let (mut low, mut high) = ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]);
     let of_pen = given.iter().filter(|stroke| stroke.pen == pen);
-    for [x, y] in of_pen.flat_map(|stroke| &stroke.points_mm) {
-        low = [low[0].min(*x), low[1].min(*y)];
-        high = [high[0].max(*x), high[1].max(*y)];
-    }
+    let points = of_pen.flat_map(|stroke| &stroke.points_mm);
+    let (low, high) = bounds(points).unwrap_or_default();
     let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
     [low, [high[0], low[1]], high, [low[0], high[1]], middle]
         .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.pen_press_mm(pen)))

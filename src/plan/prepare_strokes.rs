@@ -3,8 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::cartesian_path::{distance, turning};
+use super::cartesian_path::turning;
 use super::dedup_overlaps::remove_overlaps;
+use base::plane::{Point, distance, distance_to_piece};
 use scene::{Order, SheetStroke};
 
 /// A stroke as it will be drawn.
@@ -46,7 +47,7 @@ pub(super) fn prepare_strokes(
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
-fn cell([x, y]: [f64; 2], side: f64) -> [i64; 2] {
+fn cell([x, y]: Point, side: f64) -> [i64; 2] {
     [(x / side).round() as i64, (y / side).round() as i64]
 }
 
@@ -85,25 +86,20 @@ impl<'a> StrokeEnds<'a> {
 
     /// The free stroke that carries on most smoothly behind `end`, turned so that it begins there.
     #[expect(clippy::indexing_slicing, reason = "`at` and `free` are of `all`")]
-    fn take(&mut self, pen: usize, before: [f64; 2], end: [f64; 2]) -> Option<PreparedStroke> {
+    fn take(&mut self, pen: usize, before: Point, end: Point) -> Option<PreparedStroke> {
         let [column, row] = cell(end, self.join_mm);
         let mut best: Option<(f64, usize, bool)> = None;
         let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [column + dx, row + dy]));
-        for (index, last) in around
+        let ends = around
             .filter_map(|cell| self.at.get(&(pen, cell)))
-            .flatten()
-        {
-            if !self.free[*index] {
-                continue;
-            }
+            .flatten();
+        for (index, last) in ends.filter(|(index, _)| self.free[*index]) {
             let points = self.all[*index].stroke.points_mm.as_slice();
             let (([first, next, ..], false) | ([.., next, first], true)) = (points, *last) else {
                 continue;
             };
             let turn = turning(before, end, *next);
-            let better = best
-                .as_ref()
-                .is_none_or(|(least, known, _)| (turn, *index) < (*least, *known));
+            let better = best.is_none_or(|(least, known, _)| (turn, *index) < (least, known));
             if distance(*first, end) <= self.join_mm && better {
                 best = Some((turn, *index, *last));
             }
@@ -151,11 +147,8 @@ fn carry_on(chain: &mut PreparedStroke, ends: &mut StrokeEnds<'_>) {
         let Some(next) = ends.take(chain.stroke.pen, *before, *end) else {
             return;
         };
-        let touching = next
-            .stroke
-            .points_mm
-            .first()
-            .is_some_and(|first| distance(*first, *end) < 1e-9);
+        let first = next.stroke.points_mm.first();
+        let touching = first.is_some_and(|first| distance(*first, *end) < 1e-9);
         let points = next.stroke.points_mm.iter().skip(usize::from(touching));
         chain.stroke.points_mm.extend(points);
         chain.parts.extend(&next.parts);
@@ -163,8 +156,8 @@ fn carry_on(chain: &mut PreparedStroke, ends: &mut StrokeEnds<'_>) {
 }
 
 /// Without points that lie on the line between those that stay.
-fn simplified(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
-    let mut kept: Vec<[f64; 2]> = points_mm.first().copied().into_iter().collect();
+fn simplified(points_mm: &[Point]) -> Vec<Point> {
+    let mut kept: Vec<Point> = points_mm.first().copied().into_iter().collect();
     let mut from = 0;
     while let Some(anchor) = points_mm.get(from).copied() {
         let mut to = from + 1;
@@ -173,10 +166,8 @@ fn simplified(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
             else {
                 break;
             };
-            if between
-                .iter()
-                .any(|point| distance_to_segment(anchor, *end, *point) > SIMPLE_MM)
-            {
+            let is_off = |point: &Point| distance_to_piece(*point, [anchor, *end]) > SIMPLE_MM;
+            if between.iter().any(is_off) {
                 break;
             }
             to += 1;
@@ -185,18 +176,6 @@ fn simplified(points_mm: &[[f64; 2]]) -> Vec<[f64; 2]> {
         from = to;
     }
     kept
-}
-
-/// Returns the distance of a point from the segment between two others.
-fn distance_to_segment([ax, ay]: [f64; 2], [bx, by]: [f64; 2], [x, y]: [f64; 2]) -> f64 {
-    let (dx, dy) = (bx - ax, by - ay);
-    let squared = dx * dx + dy * dy;
-    let along = if squared > 0.0 {
-        (((x - ax) * dx + (y - ay) * dy) / squared).clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    (x - ax - along * dx).hypot(y - ay - along * dy)
 }
 
 #[cfg(test)]
@@ -210,7 +189,7 @@ mod tests {
 
     const JOIN_MM: f64 = 0.1;
 
-    fn strokes(of: &[&[[f64; 2]]]) -> Vec<SheetStroke> {
+    fn strokes(of: &[&[Point]]) -> Vec<SheetStroke> {
         of.iter()
             .map(|points| SheetStroke {
                 points_mm: points.to_vec(),
@@ -247,7 +226,7 @@ mod tests {
         let tidied = prepare_strokes(&twice, Order::Fastest, JOIN_MM);
         let length: f64 = tidied
             .iter()
-            .map(|t| super::super::draw::length(&t.stroke.points_mm))
+            .map(|t| base::plane::length(&t.stroke.points_mm))
             .sum();
         assert!((length - 30.0).abs() < 1e-9, "{length}");
     }
@@ -290,7 +269,7 @@ mod tests {
 
     #[test]
     fn points_on_a_line_are_dropped_and_corners_are_not() {
-        let line: Vec<[f64; 2]> = (0..=200).map(|i| [f64::from(i) * 0.1, 0.0]).collect();
+        let line: Vec<Point> = (0..=200).map(|i| [f64::from(i) * 0.1, 0.0]).collect();
         assert!(simplified(&line).len() <= 6);
         let corner = [[0.0, 0.0], [5.0, 0.0], [5.0, 5.0]];
         assert_eq!(simplified(&corner), corner);

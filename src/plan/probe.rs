@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::cartesian_path::CartesianSegment;
+use super::compensation::slower;
 use super::error::PlanError;
 use super::follow_path::PathError;
 use super::time_parameterization::TipLimits;
@@ -10,7 +11,6 @@ use super::trajectory::SpanKind;
 use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder};
 use super::visit::go_above;
 use super::{Plan, PlanObserver, plan_report};
-use arm::ArmModel;
 use base::units::JointVector;
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, Scene};
 
@@ -44,36 +44,16 @@ pub fn probe(
 
 /// Returns the scene with joints that are as fast as half of their torque makes them.
 fn gentle(scene: &Scene) -> Scene {
-    let mut arm = ArmModel::clone(&scene.arm);
-    let limits = &mut arm.limits;
-    for limit in [
-        &mut limits.velocity_rad_s,
-        &mut limits.acceleration_rad_s2,
-        &mut limits.jerk_rad_s3,
-    ] {
-        *limit = limit.map(|_, most| most * TORQUE_SHARE);
-    }
     Scene {
-        arm: Arc::new(arm),
+        arm: Arc::new(slower(&scene.arm, [TORQUE_SHARE; 3])),
         ..scene.clone()
     }
 }
 
 fn down(build: &mut TrajectoryBuilder<'_>, at_mm: [f64; 2], pen: usize) -> Result<(), PathError> {
     go_above(build, 0, pen, HoverTarget::Sheet(at_mm))?;
-    let what = |kind| SpanLabel {
-        kind,
-        item: Some(0),
-        pen,
-    };
-    let leg = |from_mm, to_mm| {
-        let piece = CartesianSegment::Rise {
-            at_mm,
-            from_mm,
-            to_mm,
-        };
-        [vec![piece]]
-    };
+    let what = |kind| SpanLabel::new(kind, Some(0), pen);
+    let leg = |from_mm, to_mm| [vec![CartesianSegment::rise(at_mm, from_mm, to_mm)]];
     let travelling = build.travel_limits();
     let lift_mm = build.scene.heights.lift_mm;
     if (lift_mm - PROBE_FROM_MM).abs() > 1e-6 {

@@ -1,12 +1,12 @@
 //! Possible places for a sheet: the tilt that a pen needs at each point of the sheet's plane, or of
 //! the shape that it is rolled round, and the best place for the sheet.
 
-use nalgebra::{Point3, Vector3};
+use nalgebra::Vector3;
 use serde::Serialize;
 
 use super::PlanObserver;
 use super::cartesian_path::{ToolPose, whole};
-use super::error::{PlanError, PlanRefusal, RefusalCause};
+use super::error::PlanError;
 use super::suggest_placement;
 use super::tool_ik::ToolIk;
 use base::units::JointVector;
@@ -71,7 +71,8 @@ const SLACK_DEG: f64 = 1e-6;
 /// Cancelled, or a pen that the scene has not.
 pub fn reach(scene: &Scene, pen: usize, watch: &dyn PlanObserver) -> Result<ReachMap, PlanError> {
     let Some(hand) = scene.pens.get(pen).map(|pen| ToolIk::new(scene, pen)) else {
-        return Err(unfit(pen));
+        let why = format!("needs a pen {pen}; choose a scene that has it");
+        return Err(PlanError::unfit(None, "the map", why));
     };
     let mut map = empty(scene);
     map.inspect_all(scene, &hand, watch)?;
@@ -88,17 +89,6 @@ pub fn reach(scene: &Scene, pen: usize, watch: &dyn PlanObserver) -> Result<Reac
         suggest_placement::suggest(scene, &hand)
     };
     Ok(map)
-}
-
-fn unfit(pen: usize) -> PlanError {
-    PlanError::Refused(vec![PlanRefusal {
-        stroke: None,
-        source: "the map".to_owned(),
-        at_mm: None,
-        cause: RefusalCause::Unfit {
-            why: format!("needs a pen {pen}; choose a scene that has it"),
-        },
-    }])
 }
 
 fn empty(scene: &Scene) -> ReachMap {
@@ -135,18 +125,11 @@ pub(super) fn inspect_point(
     let (pressed, lifted) = (over(-scene.heights.press_mm), over(scene.heights.lift_mm));
     let others = hand.arm.chain.beginnings(BEGINNINGS);
     let mut best: Option<(f64, ReachSpot, JointVector)> = None;
-    for seed in seeds
-        .into_iter()
-        .flatten()
-        .chain([scene.ready_rad])
-        .chain(others)
-    {
-        let Ok(down) = hand.solve(&pressed, &seed) else {
-            continue;
-        };
-        let Ok(up) = hand.solve(&lifted, &down.q_rad) else {
-            continue;
-        };
+    let seeds = seeds.into_iter().flatten().chain([scene.ready_rad]);
+    for seed in seeds.chain(others) {
+        let down = hand.solve(&pressed, &seed);
+        let both = down.and_then(|down| Ok((down, hand.solve(&lifted, &down.q_rad)?)));
+        let Ok((down, up)) = both else { continue };
         let (tilt_deg, margin_deg) = tilt_margin_deg(hand, &down, &up);
         let spot = ReachSpot {
             tilt_deg: Some(tilt_deg),
@@ -202,6 +185,22 @@ impl SheetCoverage {
     pub(super) fn margin_least_deg(&self) -> f64 {
         let margins = self.spots.iter().map(|spot| spot.margin_deg);
         margins.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Suggests the place at which a sheet covers these spots.
+    pub(super) fn suggestion(
+        &self,
+        move_mm: [f64; 2],
+        origin_m: [f64; 3],
+        cone_deg: f64,
+    ) -> PlacementSuggestion {
+        PlacementSuggestion {
+            move_mm,
+            origin_m,
+            share: self.share(cone_deg),
+            tilt_max_deg: self.tilt_max_deg(),
+            margin_least_deg: self.margin_least_deg(),
+        }
     }
 
     /// Smaller is better.
@@ -263,10 +262,8 @@ impl ReachMap {
     #[must_use]
     pub fn point_mm(&self, column: usize, row: usize) -> [f64; 2] {
         let [x, y] = self.low_mm;
-        [
-            x + column as f64 * self.step_mm,
-            y + row as f64 * self.step_mm,
-        ]
+        let [dx, dy] = [column, row].map(|steps| steps as f64 * self.step_mm);
+        [x + dx, y + dy]
     }
 
     /// Returns the spots under the sheet if it were moved by N steps along each axis.
@@ -279,14 +276,12 @@ impl ReachMap {
                 && (-slack..=height + slack).contains(&(y - moved[1]))
         };
         let columns = self.size[0].max(1);
-        let spots = self
-            .spots
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| holds(self.point_mm(index % columns, index / columns)))
-            .map(|(_, spot)| *spot)
-            .collect();
-        SheetCoverage { spots }
+        let spots = self.spots.iter().enumerate();
+        let held =
+            spots.filter(|(index, _)| holds(self.point_mm(index % columns, index / columns)));
+        SheetCoverage {
+            spots: held.map(|(_, spot)| *spot).collect(),
+        }
     }
 
     /// The best place, if it is worth moving the sheet there.
@@ -310,15 +305,8 @@ impl ReachMap {
         }
         let move_mm = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
         let under = self.coverage(scene, [dx, dy]);
-        let origin: Point3<f64> = scene.surface.at(move_mm).point_m;
-        let origin: Vector3<f64> = origin.coords;
-        Some(PlacementSuggestion {
-            move_mm,
-            origin_m: [origin.x, origin.y, origin.z],
-            share: under.share(cone_deg),
-            tilt_max_deg: under.tilt_max_deg(),
-            margin_least_deg: under.margin_least_deg(),
-        })
+        let origin_m = scene.surface.at(move_mm).point_m;
+        Some(under.suggestion(move_mm, origin_m.into(), cone_deg))
     }
 }
 

@@ -101,6 +101,17 @@ pub(super) struct ProfileState {
     pub(super) acceleration: f64,
 }
 
+impl ProfileState {
+    /// At rest.
+    pub(super) fn still(position: f64) -> Self {
+        Self {
+            position,
+            speed: 0.0,
+            acceleration: 0.0,
+        }
+    }
+}
+
 /// The deceleration at a crest that is reached soonest. Where nothing but the jerk limits it, the
 /// jerk is positive for a time `t` and then negative for `x·t`, and no speed is left if
 /// `1/2 + x - x²/2 = 0`. Otherwise it is the hardest, or what the speed's limit leaves room for.
@@ -120,11 +131,7 @@ const BELOW: f64 = 1.0 - 1e-6;
 
 /// Returns the time from rest to rest, without the profile: in closed form.
 pub(super) fn rest_to_rest_s(length: f64, most: ProfileLimits) -> f64 {
-    let ProfileLimits {
-        speed,
-        acceleration,
-        jerk,
-    } = most;
+    let (speed, acceleration, jerk) = (most.speed, most.acceleration, most.jerk);
     let rise_s = acceleration / jerk;
     let ramp_s = |peak: f64| {
         if peak < acceleration * rise_s {

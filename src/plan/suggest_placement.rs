@@ -49,29 +49,23 @@ pub(super) fn suggest(scene: &Scene, hand: &ToolIk<'_>) -> Option<PlacementSugge
             let [dx, dy] = moved.move_mm;
             let cost = under.cost(cone_deg, dx.hypot(dy));
             if cost < best.0 {
-                best = (cost, Some(suggestion(scene, &moved, &under, cone_deg)));
+                let origin_m = corner_m(scene, &moved);
+                best = (
+                    cost,
+                    Some(under.suggestion(moved.move_mm, origin_m, cone_deg)),
+                );
             }
         }
     }
     best.1
 }
 
-fn suggestion(
-    scene: &Scene,
-    moved: &ShiftedSheet,
-    under: &SheetCoverage,
-    cone_deg: f64,
-) -> PlacementSuggestion {
+/// Returns the corner of the sheet at a place, as a scene's file names it.
+fn corner_m(scene: &Scene, moved: &ShiftedSheet) -> [f64; 3] {
     let [width_mm, height_mm] = scene.surface.size_mm();
     let (middle, [x, y]) = axes(scene);
     let corner = middle - x * (width_mm / 2e3) - y * (height_mm / 2e3) + moved.by_m;
-    PlacementSuggestion {
-        move_mm: moved.move_mm,
-        origin_m: corner.into(),
-        share: under.share(cone_deg),
-        tilt_max_deg: under.tilt_max_deg(),
-        margin_least_deg: under.margin_least_deg(),
-    }
+    corner.into()
 }
 
 /// The sheet's middle, and its axes there: those that its file names.

@@ -2,15 +2,13 @@
 //! comes too near the surface.
 
 use super::cartesian_path::{CartesianSegment, ToolPose};
+use super::compensation::has_needle;
 use super::error::RefusalCause;
 use super::follow_path::PathError;
-use super::joint_move;
+use super::joint_move::plan_joint_move;
 use super::trajectory::SpanKind;
-use super::trajectory_builder::{
-    NEEDLE_M_S, NEEDLE_NEAR_MM, SpanLabel, TrajectoryBuilder, without_place,
-};
+use super::trajectory_builder::{NEEDLE_M_S, NEEDLE_NEAR_MM, SpanLabel, TrajectoryBuilder};
 use base::units::JointVector;
-use scene::ToolKind;
 
 /// Heights that a swing is tried over where the straight one comes too near the surface.
 const OVER_MM: [f64; 4] = [15.0, 40.0, 70.0, 100.0];
@@ -38,39 +36,37 @@ impl TrajectoryBuilder<'_> {
             return Ok(());
         }
         self.enter_limits(kind, pen)?;
-        let hand = self.hand(pen).map_err(without_place)?;
+        let hand = self.hand(pen)?;
         let from = hand.tip_pose(&self.last_joints());
         let seen = self.scene.surface.project(&from.point_m);
-        let normal = self.scene.surface.at(seen.at_mm).normal;
-        let to = ToolPose {
-            point_m: from.point_m + normal.scale((lift_mm - seen.height_mm) / 1e3),
-            axis: from.axis,
-        };
-        let item = None;
-        let what = SpanLabel { kind, item, pen };
+        let to = self.higher(&from, lift_mm - seen.height_mm);
+        let what = SpanLabel::new(kind, None, pen);
         let asked = self.travel_limits();
         self.follow(what, &[vec![CartesianSegment::Across { from, to }]], asked)?;
         Ok(())
+    }
+
+    /// Returns a pose so much higher along the surface's normal.
+    fn higher(&self, place: &ToolPose, by_mm: f64) -> ToolPose {
+        let surface = &self.scene.surface;
+        let normal = surface.at(surface.project(&place.point_m).at_mm).normal;
+        ToolPose {
+            point_m: place.point_m + normal.scale(by_mm / 1e3),
+            ..*place
+        }
     }
 
     /// An arm that was found beyond its limits is first brought to them.
     fn enter_limits(&mut self, kind: SpanKind, pen: usize) -> Result<(), PathError> {
         let here = self.last_joints();
         let limits = &self.scene.arm.limits;
-        let within = here
-            .zip(&limits.lower_rad, f64::max)
-            .zip(&limits.upper_rad, f64::min);
-        if within == here {
-            return Ok(());
+        let within = here.zip(&limits.lower_rad, f64::max);
+        let within = within.zip(&limits.upper_rad, f64::min);
+        if within != here {
+            let samples = self.swing_samples(&here, &within)?;
+            self.append(SpanLabel::new(kind, None, pen), &samples)?;
         }
-        let item = None;
-        self.swing_straight(SpanLabel { kind, item, pen }, &within)
-            .map_err(without_place)
-    }
-
-    fn swing_straight(&mut self, what: SpanLabel, to: &JointVector) -> Result<(), RefusalCause> {
-        let samples = self.swing_samples(&self.last_joints(), to)?;
-        self.append(what, &samples)
+        Ok(())
     }
 
     fn swing_samples(
@@ -80,24 +76,11 @@ impl TrajectoryBuilder<'_> {
     ) -> Result<Vec<JointVector>, RefusalCause> {
         let tips: Vec<_> = self.hands_in_holder().map(|(_, hand)| hand.tip).collect();
         let speed_m_s = self.scene.limits.travel_mm_s / 1e3;
-        let samples = joint_move::plan_joint_move(&self.scene.arm, &tips, from, to, speed_m_s)?;
-        let needle = self
-            .scene
-            .pens
-            .iter()
-            .any(|pen| pen.kind == ToolKind::Needle);
-        if needle
-            && samples
-                .iter()
-                .any(|q| self.lowest_tip(q).0 < NEEDLE_NEAR_MM)
-        {
-            return joint_move::plan_joint_move(
-                &self.scene.arm,
-                &tips,
-                from,
-                to,
-                speed_m_s.min(NEEDLE_M_S),
-            );
+        let swing = |most_m_s| plan_joint_move(&self.scene.arm, &tips, from, to, most_m_s);
+        let samples = swing(speed_m_s)?;
+        let is_near = |q: &JointVector| self.lowest_tip(q).0 < NEEDLE_NEAR_MM;
+        if has_needle(self.scene) && samples.iter().any(is_near) {
+            return swing(speed_m_s.min(NEEDLE_M_S));
         }
         Ok(samples)
     }
@@ -150,10 +133,8 @@ impl TrajectoryBuilder<'_> {
             samples.extend(self.swing_samples(&at, via)?);
             at = *via;
         }
-        let lowest_mm = samples
-            .iter()
-            .map(|q| self.lowest_tip(q).0)
-            .fold(f64::INFINITY, f64::min);
+        let heights_mm = samples.iter().map(|q| self.lowest_tip(q).0);
+        let lowest_mm = heights_mm.fold(f64::INFINITY, f64::min);
         Ok((samples, lowest_mm - least_mm))
     }
 
@@ -167,13 +148,7 @@ impl TrajectoryBuilder<'_> {
     ) -> Option<Vec<JointVector>> {
         let hand = self.hand(pen).ok()?;
         let raised = |q: &JointVector| {
-            let place = hand.tip_pose(q);
-            let seen = self.scene.surface.project(&place.point_m);
-            let normal = self.scene.surface.at(seen.at_mm).normal;
-            let higher = ToolPose {
-                point_m: place.point_m + normal.scale(by_mm / 1e3),
-                ..place
-            };
+            let higher = self.higher(&hand.tip_pose(q), by_mm);
             hand.solve(&higher, q).ok().map(|found| found.q_rad)
         };
         Some(vec![raised(from)?, raised(to)?])

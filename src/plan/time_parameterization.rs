@@ -64,108 +64,130 @@ const SAMPLES_MAX: usize = 360_000;
 /// Inverse kinematics leaves this much noise in differences.
 pub(super) const NOISE: f64 = 1e-6;
 
-/// A course's samples after its first, which is where it begins.
-pub(super) fn samples(
-    hand: &ToolIk<'_>,
-    surface: &Surface,
-    course: &CartesianPath,
-    knots: &[PathWaypoint],
-    asked: TipLimits,
-) -> Result<Vec<JointVector>, RefusalCause> {
-    match asked.manner {
-        PacingMode::Soonest => time_optimal(hand, surface, course, knots, asked),
-        PacingMode::Ramp => single_profile(hand, surface, course, knots, asked),
-    }
+/// A course that is solved, and is to be timed.
+#[derive(Clone, Copy)]
+pub(super) struct PacedPath<'a> {
+    pub(super) hand: &'a ToolIk<'a>,
+    pub(super) surface: &'a Surface,
+    pub(super) course: &'a CartesianPath,
+    pub(super) knots: &'a [PathWaypoint],
+    pub(super) asked: TipLimits,
 }
 
-fn time_optimal(
-    hand: &ToolIk<'_>,
-    surface: &Surface,
-    course: &CartesianPath,
-    knots: &[PathWaypoint],
-    asked: TipLimits,
-) -> Result<Vec<JointVector>, RefusalCause> {
-    let mut ease = vec![USED; knots.len()];
-    let mut stretch = 1.0;
-    let mut worst = f64::INFINITY;
-    for round in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
-        let timing = WaypointTiming::new(hand, knots, asked, &ease, stretch)?;
-        let places = (0..timing.samples + 1).map(|n| timing.find(n));
-        let run = TimedPath::sample_path(hand, surface, course, knots, places)?;
-        let before = std::mem::take(&mut worst);
-        for (knot, ratio) in run.limit_violations(hand, asked) {
-            worst = f64::max(worst, ratio);
-            slow(&mut ease, knot, ratio);
-        }
-        if worst <= 1.0 + NOISE {
-            return Ok(run.joints.into_iter().skip(1).collect());
-        }
-        if round > ROUNDS_LOCAL && worst > JUMP_RATIO && worst >= before {
-            break;
-        }
-        if round >= ROUNDS_LOCAL {
-            stretch *= worst.clamp(1.02, 2.0);
+impl PacedPath<'_> {
+    /// Its samples after the first, which is where it begins.
+    pub(super) fn samples(&self) -> Result<Vec<JointVector>, RefusalCause> {
+        match self.asked.manner {
+            PacingMode::Soonest => self.time_optimal(),
+            PacingMode::Ramp => self.single_profile(),
         }
     }
-    Err(RefusalCause::TooFast { ratio: worst })
-}
 
-fn single_profile(
-    hand: &ToolIk<'_>,
-    surface: &Surface,
-    course: &CartesianPath,
-    knots: &[PathWaypoint],
-    asked: TipLimits,
-) -> Result<Vec<JointVector>, RefusalCause> {
-    let length = knots.last().map_or(0.0, |knot| knot.s_m);
-    let mut most = ProfileLimits {
-        speed: asked.speed_m_s * USED_RAMP,
-        acceleration: asked.acceleration_m_s2 * USED_RAMP,
-        jerk: asked.jerk_m_s3,
-    };
-    let mut worst = f64::INFINITY;
-    for _ in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
-        let ramp =
-            ScalarProfile::new(length, most).ok_or(RefusalCause::TooFast { ratio: worst })?;
-        let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
-        let samples = whole(periods);
-        if samples > SAMPLES_MAX {
-            return Err(RefusalCause::TooLong {
-                waypoints: samples,
-                most: SAMPLES_MAX,
-            });
+    fn time_optimal(&self) -> Result<Vec<JointVector>, RefusalCause> {
+        let mut ease = vec![USED; self.knots.len()];
+        let mut stretch = 1.0;
+        let mut worst = f64::INFINITY;
+        for round in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
+            let timing = WaypointTiming::new(self, &ease, stretch)?;
+            let places = (0..timing.samples + 1).map(|n| timing.find(n));
+            let run = self.sampled(places)?;
+            let before = std::mem::take(&mut worst);
+            for (knot, ratio) in run.limit_violations(self.hand, self.asked) {
+                worst = f64::max(worst, ratio);
+                slow(&mut ease, knot, ratio);
+            }
+            if worst <= 1.0 + NOISE {
+                return Ok(run.joints.into_iter().skip(1).collect());
+            }
+            if round > ROUNDS_LOCAL && worst > JUMP_RATIO && worst >= before {
+                break;
+            }
+            if round >= ROUNDS_LOCAL {
+                stretch *= worst.clamp(1.02, 2.0);
+            }
         }
-        let rate = ramp.duration_s() / periods;
-        let places = (0..samples + 1).map(|n| place_at(knots, ramp.at(n as f64 * rate)));
-        let run = TimedPath::sample_path(hand, surface, course, knots, places)?;
-        let before = worst;
-        worst = run
-            .limit_violations(hand, asked)
-            .iter()
-            .map(|(_, ratio)| *ratio)
-            .fold(0.0, f64::max);
-        if worst <= 1.0 + NOISE {
-            return Ok(run.joints.into_iter().skip(1).collect());
-        }
-        if worst > JUMP_RATIO && worst >= before {
-            break;
-        }
-        // The ratio is squared where it is a speed's: slower by its root is slow enough for both.
-        let by = (worst * 1.01).min(4.0);
-        most.speed /= by.sqrt();
-        most.acceleration /= by;
-        most.jerk /= by * by.sqrt();
+        Err(RefusalCause::TooFast { ratio: worst })
     }
-    Err(RefusalCause::TooFast { ratio: worst })
+
+    fn single_profile(&self) -> Result<Vec<JointVector>, RefusalCause> {
+        let length = self.knots.last().map_or(0.0, |knot| knot.s_m);
+        let mut most = ProfileLimits {
+            speed: self.asked.speed_m_s * USED_RAMP,
+            acceleration: self.asked.acceleration_m_s2 * USED_RAMP,
+            jerk: self.asked.jerk_m_s3,
+        };
+        let mut worst = f64::INFINITY;
+        for _ in 0..ROUNDS_LOCAL + ROUNDS_WHOLE {
+            let ramp =
+                ScalarProfile::new(length, most).ok_or(RefusalCause::TooFast { ratio: worst })?;
+            let periods = (ramp.duration_s() / PERIOD_S).ceil().max(1.0);
+            let samples = whole(periods);
+            RefusalCause::refuse_longer(samples, SAMPLES_MAX)?;
+            let rate = ramp.duration_s() / periods;
+            let place = |n| place_at(self.knots, ramp.at(n as f64 * rate));
+            let run = self.sampled((0..samples + 1).map(place))?;
+            let before = worst;
+            worst = run.worst_ratio(self.hand, self.asked);
+            if worst <= 1.0 + NOISE {
+                return Ok(run.joints.into_iter().skip(1).collect());
+            }
+            if worst > JUMP_RATIO && worst >= before {
+                break;
+            }
+            // The ratio is squared where it is a speed's: slower by its root is slow enough for both.
+            let by = (worst * 1.01).min(4.0);
+            most.speed /= by.sqrt();
+            most.acceleration /= by;
+            most.jerk /= by * by.sqrt();
+        }
+        Err(RefusalCause::TooFast { ratio: worst })
+    }
+
+    /// Solves the joints at places: waypoints, and how far on to the next one each is.
+    fn sampled(
+        &self,
+        places: impl ExactSizeIterator<Item = (usize, f64)>,
+    ) -> Result<TimedPath, RefusalCause> {
+        let count = places.len();
+        let mut run = TimedPath {
+            joints: Vec::with_capacity(count),
+            points: Vec::with_capacity(count),
+            knots: Vec::with_capacity(count),
+        };
+        for (n, (knot, share)) in places.enumerate() {
+            let (from, to) = (&self.knots[knot], &self.knots[knot + 1]);
+            let (q, point) = match (n, n + 1 == count) {
+                (0, _) => (from.q, from.point_m),
+                (_, true) => (to.q, to.point_m),
+                _ => self.between(from, to, share)?,
+            };
+            run.joints.push(q);
+            run.points.push(point);
+            run.knots.push(knot);
+        }
+        Ok(run)
+    }
+
+    /// Joints at a share of the way from one waypoint to the next, on the course and not on a chord.
+    fn between(
+        &self,
+        from: &PathWaypoint,
+        to: &PathWaypoint,
+        share: f64,
+    ) -> Result<(JointVector, Point3<f64>), RefusalCause> {
+        let begin = if from.piece == to.piece { from.t } else { 0.0 };
+        let place = self.course[to.piece].at(self.surface, begin + (to.t - begin) * share);
+        let seed = from.q.zip(&to.q, |a, b| a + (b - a) * share);
+        let found = self.hand.solve(&place, &seed)?;
+        Ok((found.q_rad, place.point_m))
+    }
 }
 
 /// The waypoint before a distance, and how far on to the next one it is, 0 to 1.
 fn place_at(knots: &[PathWaypoint], s_m: f64) -> (usize, f64) {
     let last = knots.len().saturating_sub(2);
-    let knot = knots
-        .partition_point(|knot| knot.s_m <= s_m)
-        .saturating_sub(1)
-        .min(last);
+    let behind = knots.partition_point(|knot| knot.s_m <= s_m);
+    let knot = behind.saturating_sub(1).min(last);
     let (a, b) = (knots[knot].s_m, knots[knot + 1].s_m);
     // Waypoints at one place are passed at once.
     let share = if b > a {
@@ -196,19 +218,11 @@ struct WaypointTiming {
 }
 
 impl WaypointTiming {
-    fn new(
-        hand: &ToolIk<'_>,
-        knots: &[PathWaypoint],
-        asked: TipLimits,
-        ease: &[f64],
-        stretch: f64,
-    ) -> Result<Self, RefusalCause> {
-        let limits = limits(hand, knots, asked, ease);
-        let speed_m_s: Vec<f64> = velocity_profile::pace(&limits)
-            .iter()
-            .map(|x| x.sqrt())
-            .collect();
-        let mut at_s = Vec::with_capacity(knots.len());
+    fn new(path: &PacedPath<'_>, ease: &[f64], stretch: f64) -> Result<Self, RefusalCause> {
+        let limits = limits(path, ease);
+        let paced = velocity_profile::pace(&limits).into_iter();
+        let speed_m_s: Vec<f64> = paced.map(f64::sqrt).collect();
+        let mut at_s = Vec::with_capacity(path.knots.len());
         let mut now = 0.0;
         at_s.push(now);
         for (s, v) in limits.s.windows(2).zip(speed_m_s.windows(2)) {
@@ -218,9 +232,8 @@ impl WaypointTiming {
         let periods = (now * stretch / PERIOD_S).ceil().max(1.0);
         let samples = whole(periods);
         if !now.is_finite() || samples > SAMPLES_MAX {
-            return Err(RefusalCause::TooFast {
-                ratio: now / PERIOD_S,
-            });
+            let ratio = now / PERIOD_S;
+            return Err(RefusalCause::TooFast { ratio });
         }
         Ok(Self {
             at_s,
@@ -234,11 +247,8 @@ impl WaypointTiming {
     fn find(&self, n: usize) -> (usize, f64) {
         let t = n as f64 * PERIOD_S * self.rate;
         let last = self.at_s.len().saturating_sub(2);
-        let knot = self
-            .at_s
-            .partition_point(|at| *at <= t)
-            .saturating_sub(1)
-            .min(last);
+        let behind = self.at_s.partition_point(|at| *at <= t);
+        let knot = behind.saturating_sub(1).min(last);
         let pair = |of: &[f64]| (of[knot], of[knot + 1]);
         let ((begin, end), (from, to)) = (pair(&self.at_s), pair(&self.speed_m_s));
         let share = ((t - begin) / (end - begin)).clamp(0.0, 1.0);
@@ -249,7 +259,10 @@ impl WaypointTiming {
 }
 
 /// The limits at each waypoint.
-fn limits(hand: &ToolIk<'_>, knots: &[PathWaypoint], asked: TipLimits, ease: &[f64]) -> PathLimits {
+fn limits(path: &PacedPath<'_>, ease: &[f64]) -> PathLimits {
+    let PacedPath {
+        hand, knots, asked, ..
+    } = *path;
     let joints = hand.arm.dof();
     let most = &hand.arm.limits;
     let mut limits = PathLimits {
@@ -263,10 +276,8 @@ fn limits(hand: &ToolIk<'_>, knots: &[PathWaypoint], asked: TipLimits, ease: &[f
     for ((index, knot), ease) in knots.iter().enumerate().zip(ease) {
         let slope = PathDerivatives::at(knots, index);
         let from_rest = ramp_x(knot.s_m.min(end_m - knot.s_m), asked.jerk_m_s3);
-        let mut x_max = asked
-            .speed_m_s
-            .powi(2)
-            .min(ACROSS * asked.acceleration_m_s2 / slope.bend.max(1e-9));
+        let bent = ACROSS * asked.acceleration_m_s2 / slope.bend.max(1e-9);
+        let mut x_max = asked.speed_m_s.powi(2).min(bent);
         for joint in 0..joints {
             let (a, b) = (slope.first[joint], slope.second[joint]);
             x_max = x_max.min((most.velocity_rad_s[joint] / a.abs().max(1e-9)).powi(2));
@@ -277,9 +288,8 @@ fn limits(hand: &ToolIk<'_>, knots: &[PathWaypoint], asked: TipLimits, ease: &[f
         let b = slope.bend * TOGETHER;
         limits.rows.push(LinearLimit { a: 1.0, b, c });
         limits.rows.push(LinearLimit { a: 1.0, b: -b, c });
-        limits
-            .x_max
-            .push((x_max * ease * caution(knot.condition)).min(from_rest));
+        let x_max = x_max * ease * caution(knot.condition);
+        limits.x_max.push(x_max.min(from_rest));
     }
     limits
 }
@@ -332,11 +342,8 @@ impl PathDerivatives {
                 rise.zip(&next, |r, n| (r * after + n * before) / (before + after))
             }
         };
-        let bend = [
-            second_of(a.point_m.x, b.point_m.x, c.point_m.x),
-            second_of(a.point_m.y, b.point_m.y, c.point_m.y),
-            second_of(a.point_m.z, b.point_m.z, c.point_m.z),
-        ];
+        let bend =
+            [0, 1, 2].map(|axis| second_of(a.point_m[axis], b.point_m[axis], c.point_m[axis]));
         Self {
             first,
             second,
@@ -352,52 +359,4 @@ pub(super) struct TimedPath {
     pub(super) points: Vec<Point3<f64>>,
     /// The waypoint before.
     pub(super) knots: Vec<usize>,
-}
-
-impl TimedPath {
-    fn sample_path(
-        hand: &ToolIk<'_>,
-        surface: &Surface,
-        course: &CartesianPath,
-        knots: &[PathWaypoint],
-        places: impl ExactSizeIterator<Item = (usize, f64)>,
-    ) -> Result<Self, RefusalCause> {
-        let count = places.len();
-        let mut run = Self {
-            joints: Vec::with_capacity(count),
-            points: Vec::with_capacity(count),
-            knots: Vec::with_capacity(count),
-        };
-        for (n, (knot, share)) in places.enumerate() {
-            let (from, to) = (&knots[knot], &knots[knot + 1]);
-            let (q, point) = match (n, n + 1 == count) {
-                (0, _) => (from.q, from.point_m),
-                (_, true) => (to.q, to.point_m),
-                _ => between(hand, surface, course, (from, to), share)?,
-            };
-            run.joints.push(q);
-            run.points.push(point);
-            run.knots.push(knot);
-        }
-        Ok(run)
-    }
-}
-
-/// Joints at a share of the way from one waypoint to the next, on the course and not on a chord.
-fn between(
-    hand: &ToolIk<'_>,
-    surface: &Surface,
-    course: &CartesianPath,
-    (from, to): (&PathWaypoint, &PathWaypoint),
-    share: f64,
-) -> Result<(JointVector, Point3<f64>), RefusalCause> {
-    let begin = if from.piece == to.piece { from.t } else { 0.0 };
-    let place = course[to.piece].at(surface, begin + (to.t - begin) * share);
-    let seed = from.q.zip(&to.q, |a, b| a + (b - a) * share);
-    let found = hand
-        .solve(&place, &seed)
-        .map_err(|missed| RefusalCause::OutOfReach {
-            by_mm: missed.nearest.off_m * 1e3,
-        })?;
-    Ok((found.q_rad, place.point_m))
 }

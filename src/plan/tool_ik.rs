@@ -26,10 +26,7 @@ impl<'a> ToolIk<'a> {
         Self {
             arm: &scene.arm,
             pen,
-            tip: ToolTip {
-                point_m: pen.tip_m,
-                axis: pen.axis,
-            },
+            tip: tip_of(pen),
             cone_rad: pen.cone_rad,
         }
     }
@@ -81,9 +78,8 @@ impl<'a> ToolIk<'a> {
             }
         }
         if found.is_empty() {
-            return Err(RefusalCause::OutOfReach {
-                by_mm: missed_m * 1e3,
-            });
+            let by_mm = missed_m * 1e3;
+            return Err(RefusalCause::OutOfReach { by_mm });
         }
         found.sort_by(|a, b| self.preference(a).total_cmp(&self.preference(b)));
         Ok(found)
@@ -106,6 +102,14 @@ const LEAN_WEIGHT: f64 = 5.7;
 const MARGIN_ENOUGH_RAD: f64 = 0.3;
 const APART_RAD: f64 = 0.05;
 
+/// A pen's tip in the arm's hand.
+pub(super) fn tip_of(pen: &ScenePen) -> ToolTip {
+    ToolTip {
+        point_m: pen.tip_m,
+        axis: pen.axis,
+    }
+}
+
 fn then_axis(place: &ToolPose) -> IkGoal {
     IkGoal::PointThenAxis {
         point_m: place.point_m,
@@ -114,10 +118,8 @@ fn then_axis(place: &ToolPose) -> IkGoal {
 }
 
 fn keep(found: &mut Vec<IkSolution>, way: IkSolution) {
-    if found
-        .iter()
-        .all(|other| other.q_rad.distance_max(&way.q_rad) > APART_RAD)
-    {
+    let is_apart = |other: &IkSolution| other.q_rad.distance_max(&way.q_rad) > APART_RAD;
+    if found.iter().all(is_apart) {
         found.push(way);
     }
 }

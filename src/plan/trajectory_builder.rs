@@ -2,15 +2,16 @@
 
 use nalgebra::{Point3, Vector3};
 
-use super::cartesian_path::{CartesianPath, CartesianSegment, ToolPose};
+use super::cartesian_path::{CartesianPath, CartesianSegment, ToolPose, whole};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
 use super::follow_path::{PathError, follow_path};
 use super::hop::PlannedHop;
 use super::limit_violations::seam_ratio;
-use super::time_parameterization::{self, NOISE, PacingMode, TipLimits};
+use super::time_parameterization::{NOISE, PacedPath, PacingMode, TipLimits};
 use super::tool_ik::ToolIk;
 use super::trajectory::{SpanKind, Trajectory, TrajectorySpan};
 use super::{BUILT_SAMPLES_MAX, PERIOD, PERIOD_S, PlanObserver};
+use base::plane::{Point, distance};
 use base::units::JointVector;
 use scene::{Scene, ScenePen, ToolKind};
 
@@ -37,11 +38,27 @@ pub(super) struct SpanLabel {
     pub(super) pen: usize,
 }
 
+impl SpanLabel {
+    pub(super) fn new(kind: SpanKind, item: Option<usize>, pen: usize) -> Self {
+        Self { kind, item, pen }
+    }
+
+    fn span(self, first: usize, end: usize) -> TrajectorySpan {
+        TrajectorySpan {
+            kind: self.kind,
+            item: self.item,
+            pen: self.pen,
+            first,
+            end,
+        }
+    }
+}
+
 /// The place over which a tip hovers between movements.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HoverTarget {
     /// Over the sheet, at the height of travel.
-    Sheet([f64; 2]),
+    Sheet(Point),
     /// Over a point in space, the pen pointing down.
     Space(Point3<f64>),
 }
@@ -83,13 +100,10 @@ impl<'a> TrajectoryBuilder<'a> {
         watch: &'a dyn PlanObserver,
     ) -> Result<Self, PlanError> {
         check_joints_fit(scene, "the arm's present place", start)?;
+        let hands = scene.pens.iter().map(|pen| ToolIk::new(scene, pen));
         Ok(Self {
             scene,
-            hands: scene
-                .pens
-                .iter()
-                .map(|pen| ToolIk::new(scene, pen))
-                .collect(),
+            hands: hands.collect(),
             in_use: None,
             refusals: Vec::new(),
             hover_from: None,
@@ -100,10 +114,9 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     pub(super) fn check_wanted(&self) -> Result<(), PlanError> {
-        if self.watch.cancelled() {
-            Err(PlanError::Cancelled)
-        } else {
-            Ok(())
+        match self.watch.cancelled() {
+            true => Err(PlanError::Cancelled),
+            false => Ok(()),
         }
     }
 
@@ -126,25 +139,17 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     pub(super) fn hand(&self, pen: usize) -> Result<ToolIk<'a>, RefusalCause> {
-        self.hands
-            .get(pen)
-            .copied()
-            .ok_or_else(|| RefusalCause::Unfit {
-                why: format!(
-                    "asks for pen {pen}; the scene has {} of them, counted from 0",
-                    self.hands.len()
-                ),
-            })
+        self.hands.get(pen).copied().ok_or_else(|| {
+            let count = self.hands.len();
+            let why = format!("asks for pen {pen}; the scene has {count} of them, counted from 0");
+            RefusalCause::Unfit { why }
+        })
     }
 
     /// The pens that are in the holder, or may be.
     pub(super) fn hands_in_holder(&self) -> impl Iterator<Item = (usize, &ToolIk<'a>)> {
         let all = self.hands.iter().enumerate();
         all.filter(|(pen, _)| self.scene.holder.may_hold(*pen))
-    }
-
-    pub(super) fn sample_count(&self) -> usize {
-        self.samples.len()
     }
 
     pub(super) fn checkpoint(&self) -> BuildCheckpoint {
@@ -184,13 +189,7 @@ impl<'a> TrajectoryBuilder<'a> {
     pub(super) fn reappend(&mut self, what: SpanLabel, samples: &[JointVector]) {
         let first = self.samples.len();
         self.samples.extend_from_slice(samples);
-        self.spans.push(TrajectorySpan {
-            kind: what.kind,
-            item: what.item,
-            pen: what.pen,
-            first,
-            end: self.samples.len(),
-        });
+        self.spans.push(what.span(first, self.samples.len()));
     }
 
     /// Appends a hop: of what is done before it, up to where the tip is clear, then of the next
@@ -203,11 +202,7 @@ impl<'a> TrajectoryBuilder<'a> {
     ) -> Result<(), RefusalCause> {
         let (up, clear) = hop.joints.split_at(hop.clear.start);
         let (across, down) = clear.split_at(hop.clear.len());
-        let next = |kind| SpanLabel {
-            kind,
-            item: Some(item),
-            ..before
-        };
+        let next = |kind| SpanLabel::new(kind, Some(item), before.pen);
         self.append(before, up)?;
         self.append(next(SpanKind::Travel), across)?;
         self.append(next(SpanKind::Lower), down)
@@ -221,18 +216,10 @@ impl<'a> TrajectoryBuilder<'a> {
     ) -> Result<(), RefusalCause> {
         let still = self.still_before(samples);
         let count = self.samples.len() + still + samples.len();
-        if count > BUILT_SAMPLES_MAX {
-            return Err(RefusalCause::TooLong {
-                waypoints: count,
-                most: BUILT_SAMPLES_MAX,
-            });
-        }
+        RefusalCause::refuse_longer(count, BUILT_SAMPLES_MAX)?;
         // The very first sample is the start, and belongs to the first span.
-        let first = if self.spans.is_empty() {
-            0
-        } else {
-            self.samples.len()
-        };
+        let is_first = self.spans.is_empty();
+        let first = if is_first { 0 } else { self.samples.len() };
         self.samples.extend(vec![self.last_joints(); still]);
         self.samples.extend_from_slice(samples);
         let end = self.samples.len();
@@ -240,13 +227,7 @@ impl<'a> TrajectoryBuilder<'a> {
             Some(last) if (last.kind, last.item, last.pen) == (what.kind, what.item, what.pen) => {
                 last.end = end;
             }
-            _ if first < end => self.spans.push(TrajectorySpan {
-                kind: what.kind,
-                item: what.item,
-                pen: what.pen,
-                first,
-                end,
-            }),
+            _ if first < end => self.spans.push(what.span(first, end)),
             _ => {}
         }
         Ok(())
@@ -282,27 +263,26 @@ impl<'a> TrajectoryBuilder<'a> {
         courses: &[CartesianPath],
         asked: TipLimits,
     ) -> Result<f64, PathError> {
-        let hand = self.hand(what.pen).map_err(without_place)?;
+        let hand = self.hand(what.pen)?;
         let mut tilt_rad: f64 = 0.0;
         for course in courses {
-            self.check_wanted()
-                .map_err(|_| without_place(RefusalCause::Cancelled))?;
+            self.check_wanted().map_err(|_| RefusalCause::Cancelled)?;
             let asked = self.slow_for_needle(&hand, course, asked);
             let knots = follow_path(&hand, &self.scene.surface, course, &self.last_joints())?;
-            tilt_rad = knots
-                .iter()
-                .map(|knot| knot.tilt_rad)
-                .fold(tilt_rad, f64::max);
-            let samples =
-                time_parameterization::samples(&hand, &self.scene.surface, course, &knots, asked)
-                    .map_err(|cause| PathError {
-                    at_mm: course
-                        .first()
-                        .filter(|piece| !matches!(piece, CartesianSegment::Across { .. }))
-                        .map(|piece| piece.on_sheet(0.0)),
-                    cause,
-                })?;
-            self.append(what, &samples).map_err(without_place)?;
+            let tilts_rad = knots.iter().map(|knot| knot.tilt_rad);
+            tilt_rad = tilts_rad.fold(tilt_rad, f64::max);
+            let path = PacedPath {
+                hand: &hand,
+                surface: &self.scene.surface,
+                course,
+                knots: &knots,
+                asked,
+            };
+            let samples = path.samples().map_err(|cause| PathError {
+                at_mm: course.first().and_then(|piece| piece.place_mm(0.0)),
+                cause,
+            })?;
+            self.append(what, &samples)?;
         }
         Ok(tilt_rad)
     }
@@ -334,14 +314,7 @@ impl<'a> TrajectoryBuilder<'a> {
             at(0.0).min(at(1.0))
         };
         let lowest_mm = course.iter().map(ends).fold(f64::INFINITY, f64::min);
-        if hand.pen.kind == ToolKind::Needle && lowest_mm < NEEDLE_NEAR_MM {
-            TipLimits {
-                speed_m_s: asked.speed_m_s.min(NEEDLE_M_S),
-                ..asked
-            }
-        } else {
-            asked
-        }
+        asked.of_needle(hand.pen.kind == ToolKind::Needle && lowest_mm < NEEDLE_NEAR_MM)
     }
 
     /// Stands still where the arm is.
@@ -351,13 +324,8 @@ impl<'a> TrajectoryBuilder<'a> {
                 why: format!("cannot be stood at for {seconds} s"),
             });
         }
-        let count = super::cartesian_path::whole((seconds / PERIOD_S).ceil());
-        if count > BUILT_SAMPLES_MAX {
-            return Err(RefusalCause::TooLong {
-                waypoints: count,
-                most: BUILT_SAMPLES_MAX,
-            });
-        }
+        let count = whole((seconds / PERIOD_S).ceil());
+        RefusalCause::refuse_longer(count, BUILT_SAMPLES_MAX)?;
         let still = vec![self.last_joints(); count];
         self.append(what, &still)
     }
@@ -377,6 +345,35 @@ impl<'a> TrajectoryBuilder<'a> {
         Ok(())
     }
 
+    /// Begins to use a pen: lifts what is low and swings the pen's tip to above a place, as `pose` says.
+    pub(super) fn take_pen(
+        &mut self,
+        item: usize,
+        pen: usize,
+        to: HoverTarget,
+        pose: impl FnOnce(&ToolIk<'a>, &ToolPose) -> Result<JointVector, RefusalCause>,
+    ) -> Result<(), PathError> {
+        let begun = self.hover_from.is_some();
+        let kind = if begun {
+            SpanKind::Travel
+        } else {
+            SpanKind::Approach
+        };
+        self.lift_if_low(kind)?;
+        let hand = self.hand(pen)?;
+        let at_mm = match to {
+            HoverTarget::Sheet(at_mm) => Some(at_mm),
+            HoverTarget::Space(_) => None,
+        };
+        let what = SpanLabel::new(kind, begun.then_some(item), pen);
+        pose(&hand, &self.place_of(to))
+            .and_then(|pose| self.swing_to(what, &pose))
+            .map_err(|cause| PathError { at_mm, cause })?;
+        self.in_use = Some((pen, to));
+        self.hover_from.get_or_insert(self.samples.len());
+        Ok(())
+    }
+
     pub(super) fn place_of(&self, stand: HoverTarget) -> ToolPose {
         match stand {
             HoverTarget::Sheet(at_mm) => {
@@ -388,7 +385,7 @@ impl<'a> TrajectoryBuilder<'a> {
 
     fn travel_paths(&self, from: HoverTarget, to: HoverTarget) -> Vec<CartesianPath> {
         if let (HoverTarget::Sheet(from_mm), HoverTarget::Sheet(to_mm)) = (from, to) {
-            let apart = super::cartesian_path::distance(from_mm, to_mm) > 1e-6;
+            let apart = distance(from_mm, to_mm) > 1e-6;
             let height_mm = self.scene.heights.lift_mm;
             let along = CartesianSegment::Along {
                 from_mm,
@@ -403,15 +400,14 @@ impl<'a> TrajectoryBuilder<'a> {
             point_m: place.point_m + Vector3::z() * (top_m - place.point_m.z),
             ..place
         };
-        [
-            (from, above(from)),
-            (above(from), above(to)),
-            (above(to), to),
-        ]
-        .into_iter()
-        .filter(|(a, b)| (b.point_m - a.point_m).norm() > 1e-6 || a.axis.angle(&b.axis) > 1e-6)
-        .map(|(from, to)| vec![CartesianSegment::Across { from, to }])
-        .collect()
+        let stands = [from, above(from), above(to), to];
+        let legs = stands.iter().zip(stands.iter().skip(1));
+        legs.filter(|(a, b)| (b.point_m - a.point_m).norm() > 1e-6 || a.axis.angle(&b.axis) > 1e-6)
+            .map(|(from, to)| {
+                let (from, to) = (*from, *to);
+                vec![CartesianSegment::Across { from, to }]
+            })
+            .collect()
     }
 
     /// Returns the height of a level move between two poses, in the base frame: as far above the
@@ -439,14 +435,9 @@ impl<'a> TrajectoryBuilder<'a> {
             point.z = top_m;
             let seen = surface.project(&point);
             let is_over = !surface.is_flat() || surface.holds(seen.at_mm);
-            let over_mm = if is_over {
-                seen.height_mm
-            } else {
-                f64::INFINITY
-            };
-            self.scene.heights.lift_mm - over_mm
+            is_over.then_some(self.scene.heights.lift_mm - seen.height_mm)
         };
-        (1..LOOKS_BETWEEN).map(short_mm).fold(0.0, f64::max)
+        (1..LOOKS_BETWEEN).filter_map(short_mm).fold(0.0, f64::max)
     }
 
     pub(super) fn refuse(&mut self, stroke: Option<usize>, source: &str, stuck: PathError) {
@@ -465,24 +456,28 @@ impl<'a> TrajectoryBuilder<'a> {
         }
         self.check_wanted()?;
         if self.spans.is_empty() {
-            self.spans.push(TrajectorySpan {
-                kind: SpanKind::Approach,
-                item: None,
-                pen: 0,
-                first: 0,
-                end: self.samples.len(),
-            });
+            let approach = SpanLabel::new(SpanKind::Approach, None, 0);
+            self.spans.push(approach.span(0, self.samples.len()));
         }
         let hover_from = self.hover_from.unwrap_or(self.samples.len());
-        Ok((
-            Trajectory {
-                period: PERIOD,
-                samples: self.samples,
-                reached: Vec::new(),
-                spans: self.spans,
-            },
-            hover_from,
-        ))
+        let trajectory = Trajectory {
+            period: PERIOD,
+            samples: self.samples,
+            reached: Vec::new(),
+            spans: self.spans,
+        };
+        Ok((trajectory, hover_from))
+    }
+}
+
+impl TipLimits {
+    /// The same, slow if a needle is near the surface.
+    fn of_needle(self, is_near: bool) -> Self {
+        let most_m_s = if is_near { NEEDLE_M_S } else { f64::INFINITY };
+        Self {
+            speed_m_s: self.speed_m_s.min(most_m_s),
+            ..self
+        }
     }
 }
 
@@ -497,22 +492,8 @@ fn travel_limits(scene: &Scene) -> TipLimits {
 
 /// Limits of a pen's tip between two lines. A hop begins at the sheet, and a needle is slow there.
 pub(super) fn hop_limits(scene: &Scene, pen: usize) -> TipLimits {
-    let travelling = travel_limits(scene);
-    if scene
-        .pen(pen)
-        .is_some_and(|pen| pen.kind == ToolKind::Needle)
-    {
-        TipLimits {
-            speed_m_s: travelling.speed_m_s.min(NEEDLE_M_S),
-            ..travelling
-        }
-    } else {
-        travelling
-    }
-}
-
-pub(super) fn without_place(cause: RefusalCause) -> PathError {
-    PathError { at_mm: None, cause }
+    let pen = scene.pen(pen);
+    travel_limits(scene).of_needle(pen.is_some_and(|pen| pen.kind == ToolKind::Needle))
 }
 
 /// Refuses joints that are not this arm's.
@@ -525,16 +506,7 @@ pub(super) fn check_joints_fit(
     if q.len() == joints && q.is_finite() {
         return Ok(());
     }
-    Err(PlanError::Refused(vec![PlanRefusal {
-        stroke: None,
-        source: name.to_owned(),
-        at_mm: None,
-        cause: RefusalCause::Unfit {
-            why: format!(
-                "has {} joint angles; arm {} needs {joints} finite ones",
-                q.len(),
-                scene.arm.file.name
-            ),
-        },
-    }]))
+    let (count, arm) = (q.len(), &scene.arm.file.name);
+    let why = format!("has {count} joint angles; arm {arm} needs {joints} finite ones");
+    Err(PlanError::unfit(None, name, why))
 }

@@ -2,14 +2,12 @@
 
 use nalgebra::{Point3, Vector3};
 
-use super::cartesian_path::{CartesianSegment, ToolPose};
+use super::cartesian_path::{CartesianPath, CartesianSegment, ToolPose};
 use super::error::{PlanError, RefusalCause};
 use super::follow_path::PathError;
 use super::plan_report;
 use super::trajectory::SpanKind;
-use super::trajectory_builder::{
-    HoverTarget, SpanLabel, TrajectoryBuilder, check_joints_fit, without_place,
-};
+use super::trajectory_builder::{HoverTarget, SpanLabel, TrajectoryBuilder, check_joints_fit};
 use super::{Plan, PlanObserver};
 use base::units::{JointVector, short};
 use scene::Scene;
@@ -79,62 +77,40 @@ fn plan_visit(
     visit: &VisitPoint,
 ) -> Result<(), PathError> {
     if !(visit.dwell_s.is_finite() && visit.dwell_s >= 0.0) {
-        return Err(without_place(RefusalCause::Unfit {
-            why: format!("cannot be stood at for {} s", short(visit.dwell_s)),
-        }));
+        let why = format!("cannot be stood at for {} s", short(visit.dwell_s));
+        return Err(RefusalCause::Unfit { why }.into());
     }
-    let (above, down, up) = approach_and_retreat(build.scene, &visit.target);
+    let (above, legs) = approach_and_retreat(build.scene, &visit.target);
+    // None where the tip hovers there already.
+    let [down, up] = legs.map(|leg| Vec::from_iter(Some(leg).filter(|leg| !leg.is_empty())));
     go_above(build, item, visit.pen, above)?;
-    let what = |kind| SpanLabel {
-        kind,
-        item: Some(item),
-        pen: visit.pen,
-    };
+    let what = |kind| SpanLabel::new(kind, Some(item), visit.pen);
     let asked = build.travel_limits();
-    let leg = |piece: Option<CartesianSegment>| {
-        piece
-            .map(|piece| vec![piece])
-            .into_iter()
-            .collect::<Vec<_>>()
-    };
-    build.follow(what(SpanKind::Lower), &leg(down), asked)?;
-    build
-        .dwell(what(SpanKind::Dwell), visit.dwell_s)
-        .map_err(without_place)?;
-    build.follow(what(SpanKind::Lift), &leg(up), asked)?;
+    build.follow(what(SpanKind::Lower), &down, asked)?;
+    build.dwell(what(SpanKind::Dwell), visit.dwell_s)?;
+    build.follow(what(SpanKind::Lift), &up, asked)?;
     build.in_use = Some((visit.pen, above));
     Ok(())
 }
 
-/// Returns the hover place above a target, the path down from there, and the path back.
-fn approach_and_retreat(
-    scene: &Scene,
-    target: &VisitTarget,
-) -> (
-    HoverTarget,
-    Option<CartesianSegment>,
-    Option<CartesianSegment>,
-) {
+/// Returns the hover place above a target, the way down from there, and the way back.
+fn approach_and_retreat(scene: &Scene, target: &VisitTarget) -> (HoverTarget, [CartesianPath; 2]) {
     let lift_mm = scene.heights.lift_mm;
     match *target {
         VisitTarget::Sheet { at_mm, height_mm } => {
-            let leg = |from_mm, to_mm| CartesianSegment::Rise {
-                at_mm,
-                from_mm,
-                to_mm,
-            };
             let apart = (lift_mm - height_mm).abs() > 1e-6;
-            (
-                HoverTarget::Sheet(at_mm),
-                apart.then(|| leg(lift_mm, height_mm)),
-                apart.then(|| leg(height_mm, lift_mm)),
-            )
+            let leg = |from_mm, to_mm| {
+                let rise = CartesianSegment::rise(at_mm, from_mm, to_mm);
+                Vec::from_iter(apart.then_some(rise))
+            };
+            let legs = [leg(lift_mm, height_mm), leg(height_mm, lift_mm)];
+            (HoverTarget::Sheet(at_mm), legs)
         }
         VisitTarget::Point { point_m } => {
             let above = point_m + Vector3::z() * (lift_mm / 1e3);
             let (high, low) = (ToolPose::above(above), ToolPose::above(point_m));
-            let leg = |from, to| Some(CartesianSegment::Across { from, to });
-            (HoverTarget::Space(above), leg(high, low), leg(low, high))
+            let leg = |from, to| vec![CartesianSegment::Across { from, to }];
+            (HoverTarget::Space(above), [leg(high, low), leg(low, high)])
         }
     }
 }
@@ -145,28 +121,14 @@ pub(super) fn go_above(
     pen: usize,
     to: HoverTarget,
 ) -> Result<(), PathError> {
-    let what = |kind, item| SpanLabel { kind, item, pen };
     if let Some(from) = build.stand_with(pen) {
-        return build.travel(what(SpanKind::Travel, Some(item)), from, to);
+        let what = SpanLabel::new(SpanKind::Travel, Some(item), pen);
+        return build.travel(what, from, to);
     }
-    let begun = build.hover_from.is_some();
-    let (kind, item) = if begun {
-        (SpanKind::Travel, Some(item))
-    } else {
-        (SpanKind::Approach, None)
-    };
-    build.lift_if_low(kind)?;
-    let hand = build.hand(pen).map_err(without_place)?;
-    let place = build.place_of(to);
-    let best = hand.best_solution(&place, &[build.scene.ready_rad]);
-    build
-        .swing_to(what(kind, item), &best.map_err(without_place)?.q_rad)
-        .map_err(without_place)?;
-    build.in_use = Some((pen, to));
-    if !begun {
-        build.hover_from = Some(build.sample_count());
-    }
-    Ok(())
+    let ready_rad = build.scene.ready_rad;
+    build.take_pen(item, pen, to, |hand, place| {
+        Ok(hand.best_solution(place, &[ready_rad])?.q_rad)
+    })
 }
 
 /// Lifts the tip if it is low, then goes to each pose.
@@ -189,13 +151,9 @@ pub fn go_to(
     }
     for (index, pose) in poses.iter().enumerate() {
         build.check_wanted()?;
-        let what = SpanLabel {
-            kind: SpanKind::Pose,
-            item: Some(index),
-            pen: 0,
-        };
+        let what = SpanLabel::new(SpanKind::Pose, Some(index), 0);
         if let Err(cause) = build.swing_to(what, pose) {
-            build.refuse(None, &pose_name(scene, pose, index), without_place(cause));
+            build.refuse(None, &pose_name(scene, pose, index), cause.into());
             return Err(refused(build));
         }
         build.progress(index + 1, poses.len());

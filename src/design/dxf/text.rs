@@ -1,9 +1,8 @@
 //! TEXT of a DXF in single-line letters: its codes, its alignment and how it leans.
 
-use base::plane::Point;
+use base::plane::{Point, bounds};
 
 use super::super::DesignError;
-use super::super::collect_strokes::bounds;
 use super::super::letters::{SPACE_AFTER, lay_out_line};
 use super::group_codes::DxfEntity;
 use super::plot_entities::{BlockPlace, DxfPlotter};
