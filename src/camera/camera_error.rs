@@ -119,3 +119,10 @@ pub enum CameraFailure {
     #[error("no thread for the picture: {0}")]
     Thread(String),
 }
+
+impl CameraFailure {
+    /// The refusal of a content type, which may be of any length.
+    pub(super) fn kind(content_type: &str) -> Self {
+        Self::Kind(content_type.chars().take(80).collect())
+    }
+}

@@ -10,7 +10,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::CameraFailure;
 use super::jpeg_decode::JPEG_BYTES_MAX;
-use super::mjpeg_stream::MjpegParts;
+use super::mjpeg_stream::{MjpegParts, media_type};
 
 /// Longer heads of answers are not read.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -38,12 +38,11 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         host: host.clone(),
         what: error.to_string(),
     };
-    let stream = TcpStream::connect(&host)
-        .await
-        .map_err(|what| CameraFailure::Connect {
-            host: host.clone(),
-            what,
-        })?;
+    let stream = TcpStream::connect(&host).await;
+    let stream = stream.map_err(|what| CameraFailure::Connect {
+        host: host.clone(),
+        what,
+    })?;
     let (mut sender, connection) = hyper::client::conn::http1::Builder::new()
         .max_buf_size(HEAD_BYTES_MAX)
         .max_headers(HEADERS_MAX)
@@ -62,10 +61,8 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         .map_err(|_| CameraFailure::Address(address.to_owned()))?;
     let answer = sender.send_request(request).await.map_err(broken)?;
     if !answer.status().is_success() {
-        return Err(CameraFailure::Status {
-            host,
-            status: answer.status().as_u16(),
-        });
+        let status = answer.status().as_u16();
+        return Err(CameraFailure::Status { host, status });
     }
     let kind = header_text(answer.headers(), &CONTENT_TYPE);
     let age = header_text(answer.headers(), &AGE).parse().unwrap_or(0);
@@ -76,17 +73,10 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         body: answer.into_body(),
         host,
     };
-    match kind
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase()
-        .as_str()
-    {
+    match media_type(&kind).as_str() {
         "image/jpeg" | "image/jpg" => body.whole().await,
         "multipart/x-mixed-replace" => body.of_stream(MjpegParts::new(&kind)?).await,
-        other => Err(CameraFailure::Kind(other.chars().take(80).collect())),
+        other => Err(CameraFailure::kind(other)),
     }
 }
 
@@ -99,9 +89,8 @@ fn target(address: &str) -> Result<SnapshotTarget, CameraFailure> {
     let wrong = || CameraFailure::Address(address.to_owned());
     let uri: Uri = address.parse().map_err(|_| wrong())?;
     // A name and password in an address would stand in logs.
-    let has_user = uri
-        .authority()
-        .is_some_and(|who| who.as_str().contains('@'));
+    let who = uri.authority();
+    let has_user = who.is_some_and(|who| who.as_str().contains('@'));
     if uri.scheme_str() != Some("http") || has_user {
         return Err(wrong());
     }

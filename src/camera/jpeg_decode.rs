@@ -40,9 +40,8 @@ pub fn decode(bytes: &[u8]) -> Result<ImageFrame, CameraFailure> {
         jpeg_decoder::PixelFormat::RGB24 => pixels,
         jpeg_decoder::PixelFormat::L8 => pixels.iter().flat_map(|grey| [*grey; 3]).collect(),
         other => {
-            return Err(CameraFailure::Jpeg(format!(
-                "{other:?} is not what cameras make"
-            )));
+            let why = format!("{other:?} is not what cameras make");
+            return Err(CameraFailure::Jpeg(why));
         }
     };
     Ok(ImageFrame::new(width, height, rgb)?)

@@ -85,12 +85,8 @@ impl MjpegParts {
                 None => Ok(MjpegStep::More),
                 Some(line) => self.head(&line),
             },
-            MjpegState::Body(Some(length), _) => {
-                if self.waiting.len() < length {
-                    return Ok(MjpegStep::More);
-                }
-                Ok(self.whole(length))
-            }
+            MjpegState::Body(Some(length), _) if self.waiting.len() < length => Ok(MjpegStep::More),
+            MjpegState::Body(Some(length), _) => Ok(self.whole(length)),
             MjpegState::Body(None, looked) => self.until_delimiter(looked),
         }
     }
@@ -135,9 +131,7 @@ impl MjpegParts {
         end.extend_from_slice(&self.delimiter);
         let from = looked.saturating_sub(end.len());
         let rest = self.waiting.get(from..).unwrap_or_default();
-        let found = rest
-            .windows(end.len())
-            .position(|part| part == end.as_slice());
+        let found = rest.windows(end.len()).position(|part| part == end);
         match found.map(|at| from + at) {
             Some(at) => {
                 let before = at.checked_sub(1).and_then(|i| self.waiting.get(i));
@@ -164,6 +158,12 @@ impl MjpegParts {
     }
 }
 
+/// Returns what a content type says of its content alone, in small letters.
+pub(super) fn media_type(content_type: &str) -> String {
+    let kind = content_type.split(';').next().unwrap_or_default();
+    kind.trim().to_ascii_lowercase()
+}
+
 /// The length that a header line says, if it is that line.
 fn field(line: &[u8]) -> Result<Option<usize>, CameraFailure> {
     let line = String::from_utf8_lossy(line);
@@ -173,9 +173,9 @@ fn field(line: &[u8]) -> Result<Option<usize>, CameraFailure> {
     let (name, value) = (name.trim(), value.trim());
     if name.eq_ignore_ascii_case("content-type") {
         let kind = value.split(';').next().unwrap_or_default().trim();
-        return match kind.to_ascii_lowercase().as_str() {
+        return match media_type(kind).as_str() {
             "image/jpeg" | "image/jpg" => Ok(None),
-            _ => Err(CameraFailure::Kind(kind.chars().take(80).collect())),
+            _ => Err(CameraFailure::kind(kind)),
         };
     }
     if !name.eq_ignore_ascii_case("content-length") {

@@ -10,6 +10,7 @@ use linuxvideo::format::{PixFormat, PixelFormat};
 use linuxvideo::stream::ReadStream;
 use linuxvideo::{BufType, CapabilityFlags, Device};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::jpeg_decode::JPEG_BYTES_MAX;
 use super::{CameraFailure, RawPicture};
@@ -38,29 +39,23 @@ pub(super) fn take(
 ) -> Result<RawPicture, CameraFailure> {
     let until = clock.now().after(within);
     check_is_video(path)?;
-    let device = Device::open(path).map_err(|error| device_error(path, error))?;
+    let failed = |error| device_error(path, error);
+    let device = Device::open(path).map_err(failed)?;
     let format = choose(path, &device)?;
     let [width, height] = size_px;
-    let capture = device
-        .video_capture(PixFormat::new(width, height, format))
-        .map_err(|error| device_error(path, error))?;
+    let capture = device.video_capture(PixFormat::new(width, height, format));
+    let capture = capture.map_err(failed)?;
     let got = NegotiatedFormat::of(capture.format())?;
-    let mut stream = capture
-        .into_stream()
-        .map_err(|error| device_error(path, error))?;
+    let mut stream = capture.into_stream().map_err(failed)?;
     for number in 0..PICTURES_MAX {
         wait(path, &stream, until, within, clock)?;
         let read = stream.dequeue(|view| {
             let whole = !view.is_error() && number >= SETTLING && !view.is_empty();
             // The device has this buffer again in a moment.
-            Ok(whole.then(|| {
-                view.iter()
-                    .copied()
-                    .take(got.bytes_max())
-                    .collect::<Vec<u8>>()
-            }))
+            let bytes = view.iter().copied().take(got.bytes_max());
+            Ok(whole.then(|| bytes.collect::<Vec<u8>>()))
         });
-        match read.map_err(|error| device_error(path, error))? {
+        match read.map_err(failed)? {
             // Cut short on the way, which the driver does not see of a JPEG: the next may be whole.
             Some(bytes) if got.is_jpeg && !has_end(&bytes) => {}
             Some(bytes) => return got.raw(bytes),
@@ -80,32 +75,32 @@ fn check_is_video(path: &Path) -> Result<(), CameraFailure> {
     let what = fs::metadata(path).map_err(|error| device_error(path, error))?;
     let is_video =
         what.file_type().is_char_device() && rustix::fs::major(what.rdev()) == VIDEO_MAJOR;
-    if is_video {
-        return Ok(());
+    match is_video {
+        true => Ok(()),
+        false => Err(no_camera(path, "it is no video device")),
     }
-    Err(CameraFailure::NotACamera {
+}
+
+fn no_camera(path: &Path, what: &str) -> CameraFailure {
+    CameraFailure::NotACamera {
         path: path.to_owned(),
-        what: "it is no video device".to_owned(),
-    })
+        what: what.to_owned(),
+    }
 }
 
 pub(super) fn device_error(path: &Path, error: io::Error) -> CameraFailure {
+    let errno = Errno::from_io_error(&error);
     let path = path.to_owned();
-    let code = error.raw_os_error();
-    let is = |errno: rustix::io::Errno| code == Some(errno.raw_os_error());
     match error.kind() {
         ErrorKind::NotFound => CameraFailure::Missing(path),
         ErrorKind::PermissionDenied => CameraFailure::Denied(path),
-        _ if is(rustix::io::Errno::BUSY) => CameraFailure::Busy(path),
-        // Its other end is gone: it was unplugged.
-        _ if is(rustix::io::Errno::NODEV) || is(rustix::io::Errno::NXIO) => {
-            CameraFailure::Missing(path)
-        }
-        _ if is(rustix::io::Errno::NOTTY) => CameraFailure::NotACamera {
-            path,
-            what: error.to_string(),
+        _ => match errno {
+            Some(Errno::BUSY) => CameraFailure::Busy(path),
+            // Its other end is gone: it was unplugged.
+            Some(Errno::NODEV | Errno::NXIO) => CameraFailure::Missing(path),
+            Some(Errno::NOTTY) => no_camera(&path, &error.to_string()),
+            _ => CameraFailure::Device { path, what: error },
         },
-        _ => CameraFailure::Device { path, what: error },
     }
 }
 
@@ -114,20 +109,13 @@ fn choose(path: &Path, device: &Device) -> Result<PixelFormat, CameraFailure> {
     let able = device
         .capabilities()
         .map_err(|error| device_error(path, error))?;
-    if !able
-        .device_capabilities()
-        .contains(CapabilityFlags::VIDEO_CAPTURE)
-    {
-        return Err(CameraFailure::NotACamera {
-            path: path.to_owned(),
-            what: "it gives no pictures".to_owned(),
-        });
+    let able = able.device_capabilities();
+    if !able.contains(CapabilityFlags::VIDEO_CAPTURE) {
+        return Err(no_camera(path, "it gives no pictures"));
     }
     let listed = device.formats(BufType::VIDEO_CAPTURE).take(FORMATS_MAX);
-    let listed: Vec<PixelFormat> = listed
-        .filter_map(|one| Some(one.ok()?.pixel_format()))
-        .collect();
-    best(&listed)
+    let listed = listed.filter_map(|one| Some(one.ok()?.pixel_format()));
+    best(&listed.collect::<Vec<_>>())
 }
 
 pub(super) fn best(listed: &[PixelFormat]) -> Result<PixelFormat, CameraFailure> {
@@ -139,10 +127,9 @@ pub(super) fn best(listed: &[PixelFormat]) -> Result<PixelFormat, CameraFailure>
 fn format_names(formats: &[PixelFormat]) -> String {
     let word = |format: &PixelFormat| String::from_utf8_lossy(&format.as_fourcc()).into_owned();
     let all: Vec<String> = formats.iter().map(word).collect();
-    if all.is_empty() {
-        "nothing".to_owned()
-    } else {
-        all.join(", ")
+    match all.is_empty() {
+        true => "nothing".to_owned(),
+        false => all.join(", "),
     }
 }
 
@@ -193,10 +180,9 @@ impl NegotiatedFormat {
     }
 
     fn bytes_max(&self) -> usize {
-        if self.is_jpeg {
-            JPEG_BYTES_MAX
-        } else {
-            PIXELS_MAX * 2
+        match self.is_jpeg {
+            true => JPEG_BYTES_MAX,
+            false => PIXELS_MAX * 2,
         }
     }
 
@@ -215,21 +201,16 @@ pub(super) fn yuyv(bytes: &[u8], width: usize, height: usize, row_bytes: usize) 
     let row_bytes = row_bytes.max(width * 2).max(1);
     let mut rgb = Vec::with_capacity(width * height * 3);
     for row in bytes.chunks(row_bytes).take(height) {
-        let pairs = row.chunks_exact(4).flat_map(|pair| match pair {
-            [one, u, two, v] => [colour(*one, *u, *v), colour(*two, *u, *v)],
-            _ => [[0; 3]; 2],
-        });
+        let pairs = row.as_chunks().0.iter();
+        let pairs = pairs.flat_map(|[one, u, two, v]| [one, two].map(|y| colour(*y, *u, *v)));
         rgb.extend(pairs.take(width).flatten());
     }
     rgb
 }
 
 fn colour(y: u8, u: u8, v: u8) -> [u8; 3] {
-    let (y, u, v) = (
-        298 * (i32::from(y) - 16),
-        i32::from(u) - 128,
-        i32::from(v) - 128,
-    );
+    let y = 298 * (i32::from(y) - 16);
+    let [u, v] = [u, v].map(|part| i32::from(part) - 128);
     let byte = |value: i32| u8::try_from(((value + 128) >> 8).clamp(0, 255)).unwrap_or(0);
     [
         byte(y + 409 * v),

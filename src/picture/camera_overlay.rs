@@ -38,27 +38,17 @@ pub struct CameraOverlayView<'a> {
 pub fn seen_png(view: &CameraOverlayView<'_>) -> Result<Vec<u8>, PictureError> {
     let [width, height] = view.size_px.map(f64::from);
     if width < 1.0 || height < 1.0 {
-        return Err(PictureError::Encoding(
-            "the picture has no pixels".to_owned(),
-        ));
+        let why = "the picture has no pixels".to_owned();
+        return Err(PictureError::Encoding(why));
     }
     let longest = f64::from(SIDE_MAX_PX) - FOOT;
     let scale = (longest / width.max(height)).min(1.0);
-    let area = PixelArea {
-        x: 0.0,
-        y: 0.0,
-        width: width * scale,
-        height: height * scale,
-    };
+    let area = PixelArea::new([0.0, 0.0], [width * scale, height * scale]);
     png(area.width, area.height + FOOT, |canvas| {
         canvas.photo(area, view.size_px, view.rgb);
         for line in &view.lines {
-            let points: Vec<Point> = line
-                .points_px
-                .iter()
-                .map(|[x, y]| [x * scale, y * scale])
-                .collect();
-            canvas.draw_line(&points, line.colour, LINE);
+            let points = line.points_px.iter().map(|[x, y]| [x * scale, y * scale]);
+            canvas.draw_line(&points.collect::<Vec<_>>(), line.colour, LINE);
         }
         let caption = fitted(&view.caption, 10.0, area.width - 16.0);
         canvas.draw_text(&caption, [8.0, area.height + 18.0], 10.0, INK);

@@ -5,14 +5,13 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use tiny_skia::{
-    Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, PremultipliedColorU8, Rect,
-    Transform,
+    Color, FillRule, LineCap, LineJoin, Mask, Paint, Path, PathBuilder, Pixmap,
+    PremultipliedColorU8, Rect, Stroke, Transform,
 };
-use tiny_skia::{Mask, Path, Stroke};
 
 use design::letters;
 
-use super::{BYTES_MAX, PictureError, Rgb};
+use super::{BYTES_MAX, PictureError, Rgb, SIDE_MAX_PX};
 
 pub(super) const PAPER: Rgb = [255, 255, 255];
 pub(super) const DESK: Rgb = [246, 245, 242];
@@ -37,6 +36,31 @@ pub(super) struct PixelArea {
     pub(super) y: f64,
     pub(super) width: f64,
     pub(super) height: f64,
+}
+
+impl PixelArea {
+    /// The rectangle with this upper left corner.
+    pub(super) fn new([x, y]: Point, [width, height]: [f64; 2]) -> Self {
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
+    }
+
+    pub(super) fn right(&self) -> f64 {
+        self.x + self.width
+    }
+
+    pub(super) fn bottom(&self) -> f64 {
+        self.y + self.height
+    }
+
+    fn rect(&self) -> Option<Rect> {
+        let [x, y, width, height] = [self.x, self.y, self.width, self.height].map(f32_of);
+        Rect::from_xywh(x, y, width, height)
+    }
 }
 
 pub(super) struct Canvas {
@@ -83,9 +107,8 @@ fn painted(width: f64, height: f64, draw: &impl Fn(&mut Canvas)) -> Result<Vec<u
         }
         scale *= 0.7;
     }
-    Err(PictureError::Encoding(format!(
-        "it has more than {BYTES_MAX} bytes even when it is small"
-    )))
+    let why = format!("it has more than {BYTES_MAX} bytes even when it is small");
+    Err(PictureError::Encoding(why))
 }
 
 fn drawn(
@@ -95,14 +118,13 @@ fn drawn(
     draw: &impl Fn(&mut Canvas),
 ) -> Result<Vec<u8>, PictureError> {
     let side = |length: f64| {
+        let px = (length * scale).round();
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 1 and the largest side"
         )]
-        let px = (length * scale)
-            .round()
-            .clamp(1.0, f64::from(super::SIDE_MAX_PX)) as u32;
+        let px = px.clamp(1.0, f64::from(SIDE_MAX_PX)) as u32;
         px
     };
     let pixels = Pixmap::new(side(width), side(height));
@@ -167,10 +189,8 @@ impl Canvas {
     /// From now on only what lies in `area` is drawn; none ends that.
     pub(super) fn clip_to(&mut self, area: Option<PixelArea>) {
         self.window = area.and_then(|area| {
-            let [x, y, width, height] = [area.x, area.y, area.width, area.height].map(f32_of);
-            let rect = Rect::from_xywh(x, y, width, height)?;
+            let path = PathBuilder::from_rect(area.rect()?);
             let mut mask = Mask::new(self.pixels.width(), self.pixels.height())?;
-            let path = PathBuilder::from_rect(rect);
             mask.fill_path(&path, FillRule::Winding, true, self.transform());
             Some(mask)
         });
@@ -178,9 +198,7 @@ impl Canvas {
 
     /// A filled rectangle.
     pub(super) fn fill(&mut self, area: PixelArea, rgb: Rgb) {
-        let sides = [area.x, area.y, area.width, area.height].map(f32_of);
-        let [x, y, width, height] = sides;
-        if let Some(rect) = Rect::from_xywh(x, y, width, height) {
+        if let Some(rect) = area.rect() {
             let transform = self.transform();
             self.pixels.fill_rect(rect, &paint(rgb), transform, None);
         }
@@ -210,14 +228,8 @@ impl Canvas {
 
     /// A thin frame around a rectangle.
     pub(super) fn frame(&mut self, area: PixelArea, rgb: Rgb) {
-        let (right, bottom) = (area.x + area.width, area.y + area.height);
-        let corners = [
-            [area.x, area.y],
-            [right, area.y],
-            [right, bottom],
-            [area.x, bottom],
-            [area.x, area.y],
-        ];
+        let (x, y, right, bottom) = (area.x, area.y, area.right(), area.bottom());
+        let corners = [[x, y], [right, y], [right, bottom], [x, bottom], [x, y]];
         self.draw_line(&corners, rgb, 1.0);
     }
 
@@ -247,21 +259,19 @@ impl Canvas {
 
     /// A filled polygon.
     pub(super) fn polygon(&mut self, points: &[Point], rgb: Rgb) {
-        let Some(path) = self.path(std::iter::once(points)) else {
-            return;
-        };
-        let transform = self.transform();
-        let rule = FillRule::Winding;
-        self.pixels
-            .fill_path(&path, &paint(rgb), rule, transform, None);
+        let path = self.path(std::iter::once(points));
+        self.fill_path(path, rgb);
     }
 
     /// A filled disc.
     pub(super) fn disc(&mut self, [x, y]: Point, radius: f64, rgb: Rgb) {
         let path = PathBuilder::from_circle(f32_of(x), f32_of(y), f32_of(radius));
-        let transform = self.transform();
+        self.fill_path(path, rgb);
+    }
+
+    fn fill_path(&mut self, path: Option<Path>, rgb: Rgb) {
         if let Some(path) = path {
-            let rule = FillRule::Winding;
+            let (rule, transform) = (FillRule::Winding, self.transform());
             self.pixels
                 .fill_path(&path, &paint(rgb), rule, transform, None);
         }
@@ -286,11 +296,8 @@ impl Canvas {
     pub(super) fn draw_text(&mut self, text: &str, [x, y]: Point, height: f64, rgb: Rgb) {
         let line = written(text);
         let place = |[px, py]: &Point| [x + px * height, y - py * height];
-        let strokes: Vec<Vec<Point>> = line
-            .strokes
-            .iter()
-            .map(|stroke| stroke.iter().map(place).collect())
-            .collect();
+        let strokes = line.strokes.iter();
+        let strokes: Vec<Vec<Point>> = strokes.map(|s| s.iter().map(place).collect()).collect();
         let weight = (height * 0.13).max(1.0);
         self.lines(strokes.iter().map(Vec::as_slice), rgb, weight);
     }
@@ -306,10 +313,9 @@ struct PixelSpan {
 
 impl PixelSpan {
     fn new(start: f64, length: f64, scale: f64, of: u32) -> Self {
-        let (first, end) = (whole(start * scale), whole((start + length) * scale));
         Self {
-            first,
-            end,
+            first: whole(start * scale),
+            end: whole((start + length) * scale),
             each: f64::from(of) / (length * scale).max(1.0),
             of: of as usize,
         }
@@ -345,14 +351,11 @@ impl PhotoPixels<'_> {
         let mut count = 0_usize;
         for row in tall {
             let from = (row * self.width + wide.start) * 3;
-            let part = self
-                .rgb
-                .get(from..from + wide.len() * 3)
-                .unwrap_or_default();
-            for pixel in part.chunks_exact(3) {
-                sum.iter_mut()
-                    .zip(pixel)
-                    .for_each(|(sum, one)| *sum += usize::from(*one));
+            let part = self.rgb.get(from..from + wide.len() * 3);
+            for pixel in part.unwrap_or_default().chunks_exact(3) {
+                for (sum, one) in sum.iter_mut().zip(pixel) {
+                    *sum += usize::from(*one);
+                }
                 count += 1;
             }
         }
@@ -386,10 +389,9 @@ pub(super) fn fitted(text: &str, height: f64, width: f64) -> String {
 
 fn written(text: &str) -> letters::TextLine {
     letters::lay_out_line(text).unwrap_or_else(|_| {
-        let known: String = text
-            .chars()
-            .filter(|letter| letters::lay_out_line(letter.encode_utf8(&mut [0; 4])).is_ok())
-            .collect();
+        let is_known =
+            |letter: &char| letters::lay_out_line(letter.encode_utf8(&mut [0; 4])).is_ok();
+        let known: String = text.chars().filter(is_known).collect();
         letters::lay_out_line(&known).unwrap_or_default()
     })
 }

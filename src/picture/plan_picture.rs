@@ -32,7 +32,7 @@ pub fn plan_png(view: &PlanView) -> Result<Vec<u8>, PictureError> {
     png(layout.width, layout.height, |canvas| {
         head(canvas, &view.title, &view.caption, layout.width);
         drawing(canvas, view, &layout.sheet);
-        let foot = layout.sheet.area.y + layout.sheet.area.height + 22.0;
+        let foot = layout.sheet.area.bottom() + 22.0;
         layout.sheet.measure(canvas, [MARGIN, foot]);
         let mut areas = layout.charts.iter();
         if let Some(area) = areas.next().filter(|_| !view.side_mm.is_empty()) {
@@ -61,9 +61,8 @@ pub fn pixel_of(view: &PlanView, at_mm: [f64; 2]) -> [f64; 2] {
 impl PlanLayout {
     /// Charts stand beside the sheet; below it where the sheet is much wider than high.
     pub(super) fn for_view(view: &PlanView) -> Self {
-        let strips = u8::try_from(view.strips.len().min(4)).unwrap_or(4);
-        let count = 1.0 + f64::from(strips);
-        let charts_height = count * (CHART_HEIGHT + CHART_GAP);
+        let charts = 1 + view.strips.len().min(4);
+        let charts_height = charts as f64 * (CHART_HEIGHT + CHART_GAP);
         let drawn = view.strokes.iter().flat_map(|s| &s.line.points_mm);
         let part = ShownPart::around(view.sheet_mm, drawn);
         let is_wide = part.size_mm[0] > 1.8 * part.size_mm[1];
@@ -88,24 +87,15 @@ impl PlanLayout {
             width: x + width + MARGIN,
             height: bottom.min(SIDE),
             sheet,
-            charts: column(x, y, width, view.strips.len().min(4) + 1),
+            charts: column(x, y, width, charts),
         }
     }
 }
 
 fn column(x: f64, y: f64, width: f64, count: usize) -> Vec<PixelArea> {
-    let mut areas = Vec::new();
-    let mut top = y + 14.0;
-    for _ in 0..count {
-        areas.push(PixelArea {
-            x,
-            y: top,
-            width,
-            height: CHART_HEIGHT,
-        });
-        top += CHART_HEIGHT + CHART_GAP;
-    }
-    areas
+    let tops = (0..count).map(|index| y + 14.0 + index as f64 * (CHART_HEIGHT + CHART_GAP));
+    let areas = tops.map(|top| PixelArea::new([x, top], [width, CHART_HEIGHT]));
+    areas.collect()
 }
 
 fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
@@ -115,11 +105,8 @@ fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
     canvas.lines(travels.iter().map(Vec::as_slice), AIR, 0.8);
     for stroke in view.strokes.iter().filter(|stroke| !stroke.is_refused) {
         let width = sheet.width(stroke.line.width_mm);
-        canvas.draw_line(
-            &sheet.path(&stroke.line.points_mm),
-            stroke.line.colour,
-            width,
-        );
+        let path = sheet.path(&stroke.line.points_mm);
+        canvas.draw_line(&path, stroke.line.colour, width);
     }
     // Above all others, and wide: what is refused must not be overlooked.
     for stroke in view.strokes.iter().filter(|stroke| stroke.is_refused) {
@@ -139,15 +126,13 @@ fn marks(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
         if !(x.is_finite() && y.is_finite()) {
             continue;
         }
-        let x = x.clamp(area.x - 12.0, area.x + area.width + 12.0);
-        let y = y.clamp(area.y - 12.0, area.y + area.height + 12.0);
-        let ring: Vec<Point> = (0..=24_u32)
-            .map(|n| {
-                let (sin, cos) = (f64::from(n) / 24.0 * std::f64::consts::TAU).sin_cos();
-                [x + 7.0 * cos, y + 7.0 * sin]
-            })
-            .collect();
-        canvas.draw_line(&ring, REFUSED, 2.0);
+        let x = x.clamp(area.x - 12.0, area.right() + 12.0);
+        let y = y.clamp(area.y - 12.0, area.bottom() + 12.0);
+        let ring = (0..=24_u32).map(|n| {
+            let (sin, cos) = (f64::from(n) / 24.0 * std::f64::consts::TAU).sin_cos();
+            [x + 7.0 * cos, y + 7.0 * sin]
+        });
+        canvas.draw_line(&ring.collect::<Vec<_>>(), REFUSED, 2.0);
     }
 }
 
@@ -163,20 +148,13 @@ fn numbered<'v>(strokes: &'v [PlannedStroke], sheet: &SheetTransform) -> Vec<&'v
     };
     let last = strokes.iter().filter_map(|stroke| stroke.order).max();
     let is_end = |stroke: &PlannedStroke| stroke.order == Some(1) || stroke.order == last;
-    let mut chosen: Vec<(f64, &PlannedStroke)> = strokes
-        .iter()
-        .map(|stroke| {
-            (
-                if is_end(stroke) {
-                    f64::INFINITY
-                } else {
-                    length_px(stroke)
-                },
-                stroke,
-            )
-        })
-        .filter(|(length_px, stroke)| stroke.order.is_some() && *length_px >= NUMBERED_PX_MIN)
-        .collect();
+    let worth = |stroke: &'v PlannedStroke| match is_end(stroke) {
+        true => (f64::INFINITY, stroke),
+        false => (length_px(stroke), stroke),
+    };
+    let ordered = strokes.iter().filter(|stroke| stroke.order.is_some());
+    let long = ordered.map(worth).filter(|(px, _)| *px >= NUMBERED_PX_MIN);
+    let mut chosen: Vec<(f64, &PlannedStroke)> = long.collect();
     chosen.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     chosen.truncate(NUMBERS_MAX);
     chosen.into_iter().map(|(_, stroke)| stroke).collect()
@@ -192,11 +170,8 @@ fn numbers(canvas: &mut Canvas, strokes: &[&PlannedStroke], sheet: &SheetTransfo
         let Some(at) = free_place(sheet.place(*start), &taken) else {
             continue;
         };
-        let colour = if stroke.is_refused {
-            REFUSED
-        } else {
-            stroke.line.colour
-        };
+        let refused = stroke.is_refused.then_some(REFUSED);
+        let colour = refused.unwrap_or(stroke.line.colour);
         let text = order.to_string();
         let width = (width_of(&text) - 0.26) * 6.5;
         canvas.disc(at, 8.4, colour);
@@ -221,18 +196,15 @@ fn free_place(start: Point, taken: &[Point]) -> Option<Point> {
 }
 
 fn bounds(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
-    values
-        .filter(|value| value.is_finite())
-        .fold(None, |so_far, value| {
-            let [low, high] = so_far.unwrap_or([value, value]);
-            Some([low.min(value), high.max(value)])
-        })
+    let finite = values.filter(|value| value.is_finite());
+    let each = finite.map(|value| [value; 2]);
+    each.reduce(|[low, high], [value, _]| [low.min(value), high.max(value)])
 }
 
 fn label(canvas: &mut Canvas, area: PixelArea, name: &str, range: &str) {
     canvas.draw_text(name, [area.x, area.y - 7.0], 8.0, INK);
     let width = width_of(range) * 7.5;
-    let at = [area.x + area.width - width, area.y - 7.0];
+    let at = [area.right() - width, area.y - 7.0];
     canvas.draw_text(range, at, 7.5, QUIET);
     canvas.fill(area, PAPER);
     canvas.frame(area, PALE);
@@ -243,12 +215,8 @@ fn side_view(canvas: &mut Canvas, view: &PlanView, part: &ShownPart, area: Pixel
     let heights = view.side_mm.iter().map(|[_, z]| *z);
     let [low, high] = bounds(heights).unwrap_or([0.0, 1.0]);
     let (low, high) = (low.min(0.0), high.max(low + 0.5));
-    label(
-        canvas,
-        area,
-        "side view: tip height, mm",
-        &format!("{low:.1} to {high:.1}"),
-    );
+    let range = format!("{low:.1} to {high:.1}");
+    label(canvas, area, "side view: tip height, mm", &range);
     let ([start, _], [length, _]) = (part.low_mm, part.size_mm);
     let place = |[x, z]: &Point| {
         let x = ((x - start) / length).clamp(0.0, 1.0);
@@ -257,12 +225,12 @@ fn side_view(canvas: &mut Canvas, view: &PlanView, part: &ShownPart, area: Pixel
     let points: Vec<Point> = view.side_mm.iter().map(place).collect();
     canvas.draw_line(&points, AIR, 1.0);
     let sheet = level(0.0, low, high, area);
-    canvas.draw_line(&[[area.x, sheet], [area.x + area.width, sheet]], INK, 1.6);
+    canvas.draw_line(&[[area.x, sheet], [area.right(), sheet]], INK, 1.6);
 }
 
 fn level(value: f64, low: f64, high: f64, area: PixelArea) -> f64 {
     let share = (value - low) / (high - low).max(1e-9);
-    area.y + area.height - 8.0 - share * (area.height - 16.0)
+    area.bottom() - 8.0 - share * (area.height - 16.0)
 }
 
 /// A strip over time, with its limit in red where there is one.
@@ -271,11 +239,8 @@ fn chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
     let measured = bounds(values).unwrap_or([0.0, 0.0]);
     let range = format!("{:.2} to {:.2}", measured[0], measured[1]);
     label(canvas, area, &strip.name, &range);
-    let shown = bounds(
-        [measured[0], measured[1], 0.0]
-            .into_iter()
-            .chain(strip.limit),
-    );
+    let marks = [measured[0], measured[1], 0.0].into_iter();
+    let shown = bounds(marks.chain(strip.limit));
     let [low, high] = shown.unwrap_or([0.0, 1.0]);
     let high = if high - low < 1e-9 { low + 1.0 } else { high };
     let times = bounds(strip.samples.iter().map(|[time, _]| *time));
@@ -289,18 +254,12 @@ fn chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
     canvas.draw_line(&points, INK, 1.2);
     if let Some(limit) = strip.limit.filter(|limit| limit.is_finite()) {
         let y = level(limit, low, high, area);
-        canvas.draw_line(&[[area.x, y], [area.x + area.width, y]], REFUSED, 1.0);
+        canvas.draw_line(&[[area.x, y], [area.right(), y]], REFUSED, 1.0);
         limit_label(canvas, limit, y, area);
     }
-    canvas.draw_text(
-        &format!("{last:.1} s"),
-        [
-            area.x + area.width - width_of(&format!("{last:.1} s")) * 7.0,
-            area.y + area.height + 12.0,
-        ],
-        7.0,
-        QUIET,
-    );
+    let end = format!("{last:.1} s");
+    let at = [area.right() - width_of(&end) * 7.0, area.bottom() + 12.0];
+    canvas.draw_text(&end, at, 7.0, QUIET);
 }
 
 /// Names a limit on the right of its line, above it where there is room.
@@ -308,19 +267,11 @@ fn limit_label(canvas: &mut Canvas, limit: f64, y: f64, area: PixelArea) {
     const HEIGHT: f64 = 7.0;
     let text = format!("limit {}", (limit * 100.0).round() / 100.0);
     let width = width_of(&text) * HEIGHT;
-    let baseline = if y - HEIGHT - 6.0 > area.y {
-        y - 4.0
-    } else {
-        y + HEIGHT + 5.0
-    };
-    let x = area.x + area.width - width - 6.0;
-    let behind = PixelArea {
-        x: x - 3.0,
-        y: baseline - HEIGHT - 2.0,
-        width: width + 6.0,
-        height: HEIGHT + 4.0,
-    };
-    canvas.fill(behind, PAPER);
+    let has_room = y - HEIGHT - 6.0 > area.y;
+    let baseline = y + if has_room { -4.0 } else { HEIGHT + 5.0 };
+    let x = area.right() - width - 6.0;
+    let corner = [x - 3.0, baseline - HEIGHT - 2.0];
+    canvas.fill(PixelArea::new(corner, [width + 6.0, HEIGHT + 4.0]), PAPER);
     canvas.draw_text(&text, [x, baseline], HEIGHT, REFUSED);
 }
 

@@ -37,12 +37,7 @@ pub fn reach_png(view: &ReachView) -> Result<Vec<u8>, PictureError> {
     let map = ReachMapLayout {
         view,
         px_per_mm,
-        area: PixelArea {
-            x: MARGIN + AXIS,
-            y: HEAD,
-            width,
-            height,
-        },
+        area: PixelArea::new([MARGIN + AXIS, HEAD], [width, height]),
     };
     let picture = [
         AXIS + width + LEGEND + 3.0 * MARGIN,
@@ -94,7 +89,7 @@ impl ReachMapLayout<'_> {
         let half = self.view.step_mm / 2.0;
         [
             self.area.x + (x - low_x + half) * self.px_per_mm,
-            self.area.y + self.area.height - (y - low_y + half) * self.px_per_mm,
+            self.area.bottom() - (y - low_y + half) * self.px_per_mm,
         ]
     }
 
@@ -110,25 +105,14 @@ impl ReachMapLayout<'_> {
                 self.view.low_mm[1] + (at[1] + 0.5) * step,
             ]);
             let size = step * self.px_per_mm;
-            let spot = PixelArea {
-                x,
-                y,
-                width: size + 0.5,
-                height: size + 0.5,
-            };
+            let spot = PixelArea::new([x, y], [size + 0.5; 2]);
             canvas.fill(spot, self.colour(*tilt));
         }
     }
 
     /// Ticks along the lower and the left edge, in the sheet's millimetres: 0 is its lower left corner.
     fn axes(&self, canvas: &mut Canvas) {
-        let PixelArea {
-            x,
-            y,
-            width,
-            height,
-        } = self.area;
-        let bottom = y + height;
+        let (x, bottom) = (self.area.x, self.area.bottom());
         let every_mm = round_mm(TICK_PX_MIN / self.px_per_mm);
         let [low, high] = self.shown_mm();
         for at_mm in multiples(every_mm, low[0], high[0]) {
@@ -146,7 +130,7 @@ impl ReachMapLayout<'_> {
             canvas.draw_text(&text, [left, py + 3.5], 8.0, QUIET);
         }
         canvas.draw_text("x and y of the sheet, mm", [x, bottom + 33.0], 8.0, QUIET);
-        self.scale_bar(canvas, [x + width, bottom + 29.0], every_mm);
+        self.scale_bar(canvas, [self.area.right(), bottom + 29.0], every_mm);
     }
 
     /// A bar of so many millimetres that ends at a place.
@@ -169,11 +153,8 @@ impl ReachMapLayout<'_> {
         let [low_x, low_y] = self.view.low_mm;
         let half = self.view.step_mm / 2.0;
         let low = [low_x - half, low_y - half];
-        let high = [
-            low[0] + self.area.width / self.px_per_mm,
-            low[1] + self.area.height / self.px_per_mm,
-        ];
-        [low, high]
+        let [width, height] = [self.area.width, self.area.height].map(|px| px / self.px_per_mm);
+        [low, [low[0] + width, low[1] + height]]
     }
 
     fn colour(&self, tilt_deg: f64) -> Rgb {
@@ -187,14 +168,9 @@ impl ReachMapLayout<'_> {
 
     fn sheet(&self, canvas: &mut Canvas, [x, y]: Point, rgb: Rgb) {
         let [width, height] = self.view.sheet_mm;
-        let corners = [
-            [x, y],
-            [x + width, y],
-            [x + width, y + height],
-            [x, y + height],
-            [x, y],
-        ];
-        let outline: Vec<Point> = corners.map(|corner| self.place(corner)).to_vec();
+        let (right, top) = (x + width, y + height);
+        let corners = [[x, y], [right, y], [right, top], [x, top], [x, y]];
+        let outline = corners.map(|corner| self.place(corner));
         canvas.draw_line(&outline, PAPER, 4.5);
         canvas.draw_line(&outline, rgb, 2.5);
     }
@@ -211,21 +187,14 @@ impl ReachMapLayout<'_> {
                 (NOWHERE, "out of reach".to_owned()),
             ]);
         for (colour, text) in rows {
-            let key = PixelArea {
-                x,
-                y: y - 9.0,
-                width: 16.0,
-                height: 12.0,
-            };
+            let key = PixelArea::new([x, y - 9.0], [16.0, 12.0]);
             canvas.fill(key, colour);
             canvas.frame(key, QUIET);
             canvas.draw_text(&text, [x + 26.0, y], 9.0, INK);
             y += ROW;
         }
-        let better = self
-            .view
-            .move_mm
-            .map(|_| (AIR, "the sheet where it would lie better"));
+        let better = (AIR, "the sheet where it would lie better");
+        let better = self.view.move_mm.map(|_| better);
         for (colour, text) in [(INK, "the sheet as it lies")].into_iter().chain(better) {
             canvas.draw_line(&[[x, y - 3.0], [x + 16.0, y - 3.0]], colour, 2.5);
             canvas.draw_text(text, [x + 26.0, y], 9.0, INK);
@@ -237,16 +206,9 @@ impl ReachMapLayout<'_> {
             y += ROW;
         }
         for line in &self.view.notes {
-            canvas.draw_text(
-                line,
-                [x, y + 8.0],
-                9.0,
-                if line.starts_with("0 %") {
-                    REFUSED
-                } else {
-                    QUIET
-                },
-            );
+            let is_bad = line.starts_with("0 %");
+            let colour = if is_bad { REFUSED } else { QUIET };
+            canvas.draw_text(line, [x, y + 8.0], 9.0, colour);
             y += ROW * 0.8;
         }
     }

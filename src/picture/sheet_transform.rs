@@ -53,10 +53,8 @@ impl ShownPart {
     }
 
     fn is_whole(&self) -> bool {
-        let sides = self.size_mm.iter().zip(self.sheet_mm);
-        sides
-            .into_iter()
-            .all(|(shown, whole)| (shown - whole).abs() < 1e-9)
+        let mut sides = self.size_mm.iter().zip(self.sheet_mm);
+        sides.all(|(shown, whole)| (shown - whole).abs() < 1e-9)
     }
 
     /// The part at the given place in small: the sheet, and what of it is shown.
@@ -66,20 +64,12 @@ impl ShownPart {
         }
         let [width, height] = self.sheet_mm;
         let px = (46.0 / width).min(20.0 / height);
-        let sheet = PixelArea {
-            x: right - width * px,
-            y: baseline - height * px + 2.0,
-            width: width * px,
-            height: height * px,
-        };
+        let corner = [right - width * px, baseline - height * px + 2.0];
+        let sheet = PixelArea::new(corner, [width * px, height * px]);
         canvas.fill(sheet, PAPER);
-        let shown = PixelArea {
-            x: sheet.x + self.low_mm[0] * px,
-            y: sheet.y + (height - self.low_mm[1] - self.size_mm[1]) * px,
-            width: self.size_mm[0] * px,
-            height: self.size_mm[1] * px,
-        };
-        canvas.fill(shown, AIR);
+        let above_mm = height - self.low_mm[1] - self.size_mm[1];
+        let corner = [sheet.x + self.low_mm[0] * px, sheet.y + above_mm * px];
+        canvas.fill(PixelArea::new(corner, self.size_mm.map(|mm| mm * px)), AIR);
         canvas.frame(sheet, QUIET);
         let text = format!("part of a sheet of {width:.0} by {height:.0} mm");
         let start = sheet.x - 10.0 - width_of(&text) * 8.0;
@@ -109,12 +99,7 @@ impl SheetTransform {
     pub(super) fn fit(part: ShownPart, corner: Point, width: f64, height: f64) -> Self {
         let px_per_mm = (width / part.size_mm[0]).min(height / part.size_mm[1]);
         Self {
-            area: PixelArea {
-                x: corner[0],
-                y: corner[1],
-                width: part.size_mm[0] * px_per_mm,
-                height: part.size_mm[1] * px_per_mm,
-            },
+            area: PixelArea::new(corner, part.size_mm.map(|mm| mm * px_per_mm)),
             px_per_mm,
             part,
         }
@@ -124,7 +109,7 @@ impl SheetTransform {
         let [low_x, low_y] = self.part.low_mm;
         [
             self.area.x + (x - low_x) * self.px_per_mm,
-            self.area.y + self.area.height - (y - low_y) * self.px_per_mm,
+            self.area.bottom() - (y - low_y) * self.px_per_mm,
         ]
     }
 
@@ -157,8 +142,7 @@ impl SheetTransform {
 
     /// A bar of a round number of millimetres, its left end at `at`.
     pub(super) fn measure(&self, canvas: &mut Canvas, [x, y]: Point) {
-        let right = self.area.x + self.area.width;
-        self.part.locator(canvas, right, y + 4.0);
+        self.part.locator(canvas, self.area.right(), y + 4.0);
         let lengths = [
             1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0,
         ];
@@ -167,16 +151,12 @@ impl SheetTransform {
             return;
         };
         let right = x + mm * self.px_per_mm;
-        canvas.lines(
-            [
-                &[[x, y], [right, y]][..],
-                &[[x, y - 3.0], [x, y + 3.0]],
-                &[[right, y - 3.0], [right, y + 3.0]],
-            ]
-            .into_iter(),
-            QUIET,
-            1.0,
-        );
+        let bar = [
+            [[x, y], [right, y]],
+            [[x, y - 3.0], [x, y + 3.0]],
+            [[right, y - 3.0], [right, y + 3.0]],
+        ];
+        canvas.lines(bar.iter().map(<[Point; 2]>::as_slice), QUIET, 1.0);
         canvas.draw_text(&format!("{mm} mm"), [right + 8.0, y + 4.0], 8.0, QUIET);
     }
 }

@@ -9,10 +9,8 @@ use nalgebra::{DMatrix, Matrix3, Vector3};
 /// From one plane to another, by least squares over at least four pairs; `None` where they do not
 /// say it: too few, on one line, or not finite.
 pub(super) fn homography(pairs: &[([f64; 2], [f64; 2])]) -> Option<Matrix3<f64>> {
-    let (from, to) = (
-        spread(pairs.iter().map(|p| p.0))?,
-        spread(pairs.iter().map(|p| p.1))?,
-    );
+    let from = spread(pairs.iter().map(|p| p.0))?;
+    let to = spread(pairs.iter().map(|p| p.1))?;
     // At least nine rows, so that the last singular vector is there with four pairs, too.
     let mut rows = DMatrix::zeros((2 * pairs.len()).max(9), 9);
     for (index, (a, b)) in pairs.iter().enumerate() {
@@ -54,14 +52,11 @@ fn spread(points: impl Iterator<Item = [f64; 2]> + Clone) -> Option<Matrix3<f64>
         return None;
     }
     let count = count as f64;
-    let sum = points
-        .clone()
-        .fold([0.0, 0.0], |s, p| [s[0] + p[0], s[1] + p[1]]);
+    let all = points.clone();
+    let sum = all.fold([0.0, 0.0], |s, p| [s[0] + p[0], s[1] + p[1]]);
     let mean = sum.map(|v| v / count);
-    let far = points
-        .map(|p| (p[0] - mean[0]).hypot(p[1] - mean[1]))
-        .sum::<f64>()
-        / count;
+    let far = points.map(|p| (p[0] - mean[0]).hypot(p[1] - mean[1]));
+    let far = far.sum::<f64>() / count;
     if !(far.is_finite() && far > 1e-9) {
         return None;
     }

@@ -44,10 +44,8 @@ impl ImageFrame {
     pub fn new(width: u32, height: u32, rgb: Vec<u8>) -> Result<Self, FrameError> {
         let want = Self::pixels(width, height)? * 3;
         if rgb.len() != want {
-            return Err(FrameError::Bytes {
-                got: rgb.len(),
-                want,
-            });
+            let got = rgb.len();
+            return Err(FrameError::Bytes { got, want });
         }
         Ok(Self {
             size_px: [width, height],
@@ -60,15 +58,12 @@ impl ImageFrame {
     /// # Errors
     /// An invalid size.
     pub fn pixels(width: u32, height: u32) -> Result<usize, FrameError> {
-        let wrong = FrameError::Size { width, height };
-        if !(1..=SIDE_PX_MAX).contains(&width) || !(1..=SIDE_PX_MAX).contains(&height) {
-            return Err(wrong);
-        }
-        let pixels = width as usize * height as usize;
-        if pixels > PIXELS_MAX {
-            return Err(wrong);
-        }
-        Ok(pixels)
+        let are_sides = [width, height]
+            .iter()
+            .all(|side| (1..=SIDE_PX_MAX).contains(side));
+        let pixels = are_sides.then(|| width as usize * height as usize);
+        let pixels = pixels.filter(|pixels| *pixels <= PIXELS_MAX);
+        pixels.ok_or(FrameError::Size { width, height })
     }
 
     /// Width and height.
@@ -86,14 +81,11 @@ impl ImageFrame {
     /// Returns the brightness of each pixel, row by row.
     #[must_use]
     pub fn grey(&self) -> Vec<u8> {
-        let bright = |pixel: &[u8]| match pixel {
-            // Rec. 601, in 256ths.
-            [r, g, b] => {
-                let sum = 77 * u32::from(*r) + 150 * u32::from(*g) + 29 * u32::from(*b);
-                u8::try_from(sum >> 8).unwrap_or(u8::MAX)
-            }
-            _ => 0,
+        // Rec. 601, in 256ths.
+        let bright = |pixel: &[u8; 3]| {
+            let [r, g, b] = pixel.map(u32::from);
+            u8::try_from((77 * r + 150 * g + 29 * b) >> 8).unwrap_or(u8::MAX)
         };
-        self.rgb.chunks_exact(3).map(bright).collect()
+        self.rgb.as_chunks().0.iter().map(bright).collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use nalgebra::{Isometry3, Point3};
 
+use super::grey_picture::GreyPicture;
 use super::{ImageFrame, LensModel, SheetTag, TagLayout};
 
 /// A line that was to be drawn, in the sheet's frame.
@@ -191,27 +192,11 @@ impl<'a> SheetPicture<'a> {
         if self.sheet.tags.tags.iter().any(|tag| covers(tag, at_mm)) {
             return None;
         }
-        let [u, v] = self.px(at_mm)?.map(|px| px - 0.5);
-        let [width, height] = self.sheet.frame.size_px();
-        let inside =
-            u >= 0.0 && v >= 0.0 && u < f64::from(width) - 1.0 && v < f64::from(height) - 1.0;
-        if !inside {
-            return None;
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "within the picture"
-        )]
-        let (column, row) = (u as usize, v as usize);
-        let grey = |right: usize, down: usize| {
-            let index = (row + down) * width as usize + column + right;
-            self.grey.get(index).map(|grey| f64::from(*grey))
+        let picture = GreyPicture {
+            size_px: self.sheet.frame.size_px(),
+            grey: &self.grey,
         };
-        let (right, down) = (u.fract(), v.fract());
-        let upper = grey(0, 0)? * (1.0 - right) + grey(1, 0)? * right;
-        let lower = grey(0, 1)? * (1.0 - right) + grey(1, 1)? * right;
-        Some(upper * (1.0 - down) + lower * down)
+        picture.at(self.px(at_mm)?)
     }
 
     fn profile(&self, place: &LinePlace, shift_mm: [f64; 2]) -> Option<LineProfile> {
@@ -245,12 +230,8 @@ impl<'a> SheetPicture<'a> {
 
 fn covers(tag: &SheetTag, [x, y]: [f64; 2]) -> bool {
     // The square around a turned tag with its white edge.
-    let half_mm = tag.size_mm
-        * if tag.turn_deg % 90.0 == 0.0 {
-            0.52
-        } else {
-            0.75
-        };
+    let is_straight = tag.turn_deg % 90.0 == 0.0;
+    let half_mm = tag.size_mm * if is_straight { 0.52 } else { 0.75 };
     (x - tag.at_mm[0]).abs() < half_mm && (y - tag.at_mm[1]).abs() < half_mm
 }
 
@@ -285,18 +266,14 @@ impl LineProfile {
     /// Returns where the one clear line lies and the standard deviation of that; `None` without one.
     fn line(&self) -> Option<(f64, f64)> {
         let (paper, noise) = self.paper()?;
-        let dark: Vec<f64> = self
-            .samples
-            .iter()
-            .map(|(at, grey)| paper.at(*at) - grey)
-            .collect();
+        let dark = self.samples.iter().map(|(at, grey)| paper.at(*at) - grey);
+        let dark: Vec<f64> = dark.collect();
         let least = (DARK_SIGMAS_MIN * noise).max(DARK_SHARE_MIN * paper.at(0.0));
         let mut marks = marks_above(&dark, least / 2.0);
         marks.sort_by(|a, b| b.peak.total_cmp(&a.peak));
         let line = *marks.first().filter(|mark| mark.peak >= least)?;
-        let is_alone = marks
-            .get(1)
-            .is_none_or(|next| next.peak < SECOND_SHARE_MAX * line.peak);
+        let second = marks.get(1);
+        let is_alone = second.is_none_or(|next| next.peak < SECOND_SHARE_MAX * line.peak);
         let is_whole = line.first > 0 && line.last + 1 < dark.len();
         let is_one = match marks_above(&dark, line.peak / 2.0).as_slice() {
             [half] => ratio_of(half.last + 1 - half.first) * STEP_MM <= self.width_mm_max,
@@ -310,12 +287,8 @@ impl LineProfile {
         let margin = count_to(self.px_mm / STEP_MM) as usize;
         let range = line.first.saturating_sub(margin)..(line.last + margin + 1).min(dark.len());
         let of_it = || {
-            let samples = self
-                .samples
-                .iter()
-                .zip(dark)
-                .take(range.end)
-                .skip(range.start);
+            let samples = self.samples.iter().zip(dark);
+            let samples = samples.take(range.end).skip(range.start);
             samples.map(|((at, _), dark)| (*at, *dark))
         };
         let mass: f64 = of_it().map(|(_, dark)| dark).sum();
@@ -369,9 +342,8 @@ impl PaperShade {
     }
 
     fn rms(&self, samples: &[(f64, f64)]) -> f64 {
-        let squares = samples
-            .iter()
-            .map(|(at, grey)| (grey - self.at(*at)).powi(2));
+        let off = samples.iter().map(|(at, grey)| grey - self.at(*at));
+        let squares = off.map(|off| off.powi(2));
         (squares.sum::<f64>() / ratio_of(samples.len().max(1))).sqrt()
     }
 }

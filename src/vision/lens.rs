@@ -100,9 +100,8 @@ impl PlacedCamera {
     /// Returns the picture coordinates of a point of the arm's base frame, if within the picture's edges.
     #[must_use]
     pub fn sees(&self, at_m: &Point3<f64>) -> Option<[f64; 2]> {
-        let [x, y] = self
-            .lens
-            .project(&self.stands.inverse_transform_point(at_m))?;
+        let own_m = self.stands.inverse_transform_point(at_m);
+        let [x, y] = self.lens.project(&own_m)?;
         let [width, height] = self.lens.size_px.map(f64::from);
         ((0.0..width).contains(&x) && (0.0..height).contains(&y)).then_some([x, y])
     }

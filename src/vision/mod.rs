@@ -5,6 +5,7 @@
 //! and its white edge, the tags must agree with each other, and the pose comes with its
 //! uncertainty.
 
+mod grey_picture;
 mod homography;
 mod image_frame;
 mod ink_reader;

@@ -69,9 +69,8 @@ pub fn locate(
 ) -> Result<SheetLocation, VisionError> {
     let mut marks = marks(seen, layout);
     if marks.is_empty() {
-        return Err(VisionError::NoTag {
-            of: layout.tags.len(),
-        });
+        let of = layout.tags.len();
+        return Err(VisionError::NoTag { of });
     }
     let mut left_out = Vec::new();
     let mut fit = fit(&corners(&marks), lens)?;
@@ -103,17 +102,14 @@ pub fn locate(
 fn marks(seen: &[DetectedTag], layout: &TagLayout) -> Vec<TagCorners> {
     let of = |tag: &super::SheetTag| {
         let seen = seen.iter().find(|seen| seen.id == tag.id)?;
-        let all = tag.corners_mm().into_iter().zip(seen.corners_px);
-        let all: Vec<CornerPair> = all
-            .map(|([x, y], px)| (Point3::new(x / 1e3, y / 1e3, 0.0), px))
-            .collect();
+        let corners_mm = tag.corners_mm();
         let is_finite = seen.corners_px.iter().flatten().all(|v| v.is_finite());
-        let corners = <[CornerPair; 4]>::try_from(all)
-            .ok()
-            .filter(|_| is_finite)?;
-        Some(TagCorners {
+        is_finite.then(|| TagCorners {
             id: tag.id,
-            corners,
+            corners: std::array::from_fn(|corner| {
+                let [x, y] = corners_mm[corner];
+                (Point3::new(x / 1e3, y / 1e3, 0.0), seen.corners_px[corner])
+            }),
         })
     };
     layout.tags.iter().filter_map(of).collect()
@@ -166,10 +162,8 @@ fn first(corners: &[CornerPair], lens: &LensModel) -> Option<Isometry3<f64>> {
         u * Matrix3::from_diagonal(&Vector3::new(1.0, 1.0, (u * v_t).determinant())) * v_t;
     let rotation =
         UnitQuaternion::from_rotation_matrix(&Rotation3::from_matrix_unchecked(rotation));
-    let is_finite = t
-        .iter()
-        .chain(rotation.coords.iter())
-        .all(|v| v.is_finite());
+    let mut all = t.iter().chain(rotation.coords.iter());
+    let is_finite = all.all(|v| v.is_finite());
     is_finite.then(|| Isometry3::from_parts(Translation3::from(t), rotation))
 }
 
@@ -183,19 +177,14 @@ fn mirrored(sheet: &Isometry3<f64>, corners: &[CornerPair]) -> Isometry3<f64> {
         return *sheet;
     };
     let normal = sheet * Vector3::z();
-    let towards = if normal.dot(&sight) > 0.0 {
-        sight
-    } else {
-        -sight
-    };
+    let is_away = normal.dot(&sight) > 0.0;
+    let towards = if is_away { sight } else { -sight };
     let Some(half) = UnitQuaternion::rotation_between(&normal, &towards) else {
         return *sheet;
     };
     let rotation = half * half * sheet.rotation;
-    Isometry3::from_parts(
-        Translation3::from(seen.coords - rotation * middle.coords),
-        rotation,
-    )
+    let shift = seen.coords - rotation * middle.coords;
+    Isometry3::from_parts(Translation3::from(shift), rotation)
 }
 
 /// Levenberg and Marquardt over six numbers: a turn and a shift in the camera's frame.
@@ -239,11 +228,8 @@ fn refined(start: &Isometry3<f64>, corners: &[CornerPair], lens: &LensModel) -> 
 /// Turned and shifted a little, in the camera's frame.
 fn nudged(sheet: &Isometry3<f64>, by: &Vector6<f64>) -> Isometry3<f64> {
     let turn = UnitQuaternion::from_scaled_axis(Vector3::new(by[0], by[1], by[2]));
-    let shift = Vector3::new(by[3], by[4], by[5]);
-    Isometry3::from_parts(
-        Translation3::from(sheet.translation.vector + shift),
-        turn * sheet.rotation,
-    )
+    let shift = sheet.translation.vector + Vector3::new(by[3], by[4], by[5]);
+    Isometry3::from_parts(Translation3::from(shift), turn * sheet.rotation)
 }
 
 /// From where the corners were seen to where this pose puts them; `None` where one is behind.
@@ -298,12 +284,8 @@ fn sigma_mm(
             0..3 => turn[(row, column)],
             _ => f64::from(u8::from(row + 3 == column)),
         });
-        (both * covariance * both.transpose())
-            .trace()
-            .max(0.0)
-            .sqrt()
-            * px
-            * 1e3
+        let variance = (both * covariance * both.transpose()).trace();
+        variance.max(0.0).sqrt() * px * 1e3
     });
     let worst = worst.into_iter().fold(0.0, f64::max);
     worst.is_finite().then_some(worst)

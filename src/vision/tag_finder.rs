@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use apriltag::{Detector, Family as Known, Image};
 use nalgebra::Matrix3;
 
+use super::grey_picture::GreyPicture;
 use super::homography::{homography, map_point};
 use super::{DetectedTag, Family, ImageFrame, VisionError};
 
@@ -133,11 +134,9 @@ impl TagFinder {
             answer,
         };
         let finder = FINDER.get_or_init(Self::begin).as_ref().ok_or_else(gone)?;
-        let sent = finder
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .send(ask);
-        sent.map_err(|_| gone())?;
+        let finder = finder.lock().unwrap_or_else(PoisonError::into_inner);
+        finder.send(ask).map_err(|_| gone())?;
+        drop(finder);
         Ok(found.recv().map_err(|_| gone())??)
     }
 
@@ -207,9 +206,8 @@ impl RawDetection {
     /// Returns the tag if the detection looks like a printed tag.
     fn verified(&self, family: Family, picture: &GreyPicture<'_>) -> Option<DetectedTag> {
         let is_clear = self.hamming <= bits_corrected(family) && self.margin >= MARGIN_MIN;
-        let id = u16::try_from(self.id)
-            .ok()
-            .filter(|id| *id < family.count())?;
+        let id = u16::try_from(self.id).ok();
+        let id = id.filter(|id| *id < family.count())?;
         let corners_px = self.corners_px;
         let is_tag = is_clear && is_square(&corners_px) && is_framed(&corners_px, family, picture);
         is_tag.then_some(DetectedTag { id, corners_px })
@@ -219,13 +217,12 @@ impl RawDetection {
 /// Returns whether four corners have the right orientation, and sides that are long enough.
 fn is_square(corners: &[[f64; 2]; 4]) -> bool {
     let [a, b, c, d] = *corners;
-    [[a, b, c], [b, c, d], [c, d, a], [d, a, b]]
-        .iter()
-        .all(|[p, q, r]| {
-            let (one, two) = ([q[0] - p[0], q[1] - p[1]], [r[0] - q[0], r[1] - q[1]]);
-            // y runs down in pictures: lower left, lower right, upper right turns to the left there.
-            one[0] * two[1] - one[1] * two[0] < 0.0 && one[0].hypot(one[1]) >= SIDE_PX_MIN
-        })
+    let mut turns = [[a, b, c], [b, c, d], [c, d, a], [d, a, b]].into_iter();
+    turns.all(|[p, q, r]| {
+        let (one, two) = ([q[0] - p[0], q[1] - p[1]], [r[0] - q[0], r[1] - q[1]]);
+        // y runs down in pictures: lower left, lower right, upper right turns to the left there.
+        one[0] * two[1] - one[1] * two[0] < 0.0 && one[0].hypot(one[1]) >= SIDE_PX_MIN
+    })
 }
 
 /// Returns whether there is a black frame inside the corners and a white edge outside, all around. An edge
@@ -237,10 +234,8 @@ fn is_framed(corners: &[[f64; 2]; 4], family: Family, picture: &GreyPicture<'_>)
         return false;
     };
     let cell = 1.0 / f64::from(family.cells_per_side());
-    let (Some(black), Some(white)) = (
-        picture.around(&h, 1.0 - cell),
-        picture.around(&h, 1.0 + cell),
-    ) else {
+    let [black, white] = [1.0 - cell, 1.0 + cell].map(|half| around(picture, &h, half));
+    let Some((black, white)) = black.zip(white) else {
         return false;
     };
     let (dark, bright) = (middle(&black), middle(&white));
@@ -257,46 +252,14 @@ fn middle(values: &[f64]) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Brightness, row by row.
-struct GreyPicture<'a> {
-    size_px: [u32; 2],
-    grey: &'a [u8],
-}
-
-impl GreyPicture<'_> {
-    /// Returns the brightness along a square of this half side in the tag's own coordinates.
-    fn around(&self, h: &Matrix3<f64>, half: f64) -> Option<Vec<f64>> {
-        let mut all = Vec::with_capacity(4 * LOOKS);
-        for look in 0..LOOKS {
-            let along = half * (2.0 * (look as f64 + 0.5) / LOOKS as f64 - 1.0);
-            for at in [[along, -half], [along, half], [-half, along], [half, along]] {
-                all.push(self.at(map_point(h, at)?)?);
-            }
+/// Returns the brightness along a square of this half side in the tag's own coordinates.
+fn around(picture: &GreyPicture<'_>, h: &Matrix3<f64>, half: f64) -> Option<Vec<f64>> {
+    let mut all = Vec::with_capacity(4 * LOOKS);
+    for look in 0..LOOKS {
+        let along = half * (2.0 * (look as f64 + 0.5) / LOOKS as f64 - 1.0);
+        for at in [[along, -half], [along, half], [-half, along], [half, along]] {
+            all.push(picture.at(map_point(h, at)?)?);
         }
-        Some(all)
     }
-
-    fn at(&self, [x, y]: [f64; 2]) -> Option<f64> {
-        let (x, y) = (x - 0.5, y - 0.5);
-        let (left, top) = (x.floor(), y.floor());
-        let (right, down) = (x - left, y - top);
-        let pixel = |dx: f64, dy: f64| self.pixel(left + dx, top + dy);
-        let upper = pixel(0.0, 0.0)? * (1.0 - right) + pixel(1.0, 0.0)? * right;
-        let lower = pixel(0.0, 1.0)? * (1.0 - right) + pixel(1.0, 1.0)? * right;
-        Some(upper * (1.0 - down) + lower * down)
-    }
-
-    fn pixel(&self, x: f64, y: f64) -> Option<f64> {
-        let [width, height] = self.size_px.map(f64::from);
-        if !((0.0..width).contains(&x) && (0.0..height).contains(&y)) {
-            return None;
-        }
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "within the picture"
-        )]
-        let index = (y * width + x) as usize;
-        self.grey.get(index).map(|v| f64::from(*v))
-    }
+    Some(all)
 }
