@@ -228,7 +228,7 @@ fn texts_are_aligned_about_their_points() {
         ("1 H", [0.0, 0.0]),
     ] {
         let points = text_points(groups);
-        let (low, high) = super::super::collect_strokes::bounds(points.iter()).unwrap();
+        let (low, high) = base::plane::bounds(points.iter()).unwrap();
         for axis in 0..2 {
             let found = low[axis] / (high[axis] - low[axis]);
             assert!(

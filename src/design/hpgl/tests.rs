@@ -86,7 +86,7 @@ fn arcs_circles_and_wedges_have_their_lengths() {
 /// Returns the smallest and largest coordinates of each stroke, in tenths of a millimetre from the first stroke's lowest left point.
 fn boxes(text: &str) -> Vec<[i32; 4]> {
     let round = |mm: f64| (mm * 10.0).round() as i32;
-    let of = |line: &Vec<[f64; 2]>| super::super::collect_strokes::bounds(line.iter()).unwrap();
+    let of = |line: &Vec<[f64; 2]>| base::plane::bounds(line.iter()).unwrap();
     let all: Vec<_> = lines(text).iter().map(of).collect();
     let [x, y] = all[0].0;
     let boxed = |(low, high): &([f64; 2], [f64; 2])| {
@@ -232,9 +232,7 @@ fn labels_are_written_in_their_cells() {
     // A label ends at its terminator alone: what looks like a command is text.
     assert!(lengths("LBPD;PU\u{3}").len() > 4);
     let centred = read("PU0,0;PD0,4000;PU0,0;LO5;SI0.7,1;LBH\u{3}").unwrap();
-    let middle = super::super::collect_strokes::bounds(
-        centred.strokes[1..].iter().flat_map(|s| &s.points_mm),
-    );
+    let middle = base::plane::bounds(centred.strokes[1..].iter().flat_map(|s| &s.points_mm));
     let (low, high) = middle.unwrap();
     assert!((f64::midpoint(low[1], high[1]) - 5.0).abs() < 1e-6);
 }

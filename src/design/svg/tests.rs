@@ -342,7 +342,7 @@ fn words_follow_their_attributes() {
     let left = |body: &str| {
         let design = read(body).unwrap_or_else(|error| panic!("{body}: {error}"));
         let all = design.strokes.iter().flat_map(|s| &s.points_mm);
-        super::super::collect_strokes::bounds(all).unwrap()
+        base::plane::bounds(all).unwrap()
     };
     let (start, end) = left(r#"<text x="50" y="25" font-size="8">HIH</text>"#);
     let width = end[0] - start[0];
