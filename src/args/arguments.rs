@@ -186,9 +186,10 @@ pub(super) fn whole_text(rule: ReaderRule, code: &'static str, why: &str) -> Arg
 /// Returns the issue for a text that is flawed as a whole. Defaults do not replace an object that was passed over.
 fn flaw_without_default(flaw: TextFlaw, text: &str) -> ArgumentIssue {
     let is_passed_over = flaw == TextFlaw::NoArguments && text.contains(['{', '｛']);
-    flaw_trouble(match is_passed_over {
-        true => TextFlaw::Garbled,
-        false => flaw,
+    flaw_trouble(if is_passed_over {
+        TextFlaw::Garbled
+    } else {
+        flaw
     })
 }
 

@@ -232,9 +232,10 @@ fn fenced(text: &str) -> Option<(&str, FormRepairs)> {
     }
     let language = body.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let (language, rest) = body.split_at_checked(language.unwrap_or(body.len()))?;
-    let (language, body) = match rest.starts_with(['\n', '\r']) {
-        true => (language, rest),
-        false => ("", body),
+    let (language, body) = if rest.starts_with(['\n', '\r']) {
+        (language, rest)
+    } else {
+        ("", body)
     };
     let mut around = FormRepairs::default();
     if !before.trim().is_empty() || !after.trim().is_empty() {

@@ -204,9 +204,10 @@ fn keep_what_is_left(
     let rest = span.and_then(|span| text.get(span.start..));
     // Arguments that are whole, or of which nothing is there, say nothing of a cut: the message does.
     let is_cut = |rest: &&str| parsed(rest, 0).is_some_and(|(_, parser)| parser.cut);
-    match set_arguments(node, rest.filter(is_cut).unwrap_or(text)) {
-        true => Ok(()),
-        false => EnvelopeError::unreadable(id_of(node), "it is cut off"),
+    if set_arguments(node, rest.filter(is_cut).unwrap_or(text)) {
+        Ok(())
+    } else {
+        EnvelopeError::unreadable(id_of(node), "it is cut off")
     }
 }
 

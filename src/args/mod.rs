@@ -78,9 +78,9 @@ pub use thought::without_thoughts;
 pub use unit::DeclaredUnit;
 
 #[cfg(test)]
-mod properties;
+mod property_tests;
 #[cfg(test)]
-mod request_properties;
+mod request_property_tests;
 #[cfg(test)]
 mod request_tests;
 #[cfg(test)]

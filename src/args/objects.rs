@@ -78,9 +78,10 @@ fn surroundings(before: &str, after: &str, forms: &mut FormRepairs) -> Option<Te
     // A comment after the arguments may end with the text.
     forms.skip(&format!("{after}\n"), SkippedPlace::Around);
     if after.contains('{') {
-        return Some(match holds_object(after) {
-            true => TextFlaw::TwoObjects,
-            false => TextFlaw::Garbled,
+        return Some(if holds_object(after) {
+            TextFlaw::TwoObjects
+        } else {
+            TextFlaw::Garbled
         });
     }
     // A comma after the object says that something else was to follow.

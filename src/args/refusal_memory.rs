@@ -71,9 +71,10 @@ impl RefusalMemory {
                 refusal: refusal.clone(),
                 failures,
             });
-            let advice = match failures < SAME_FAILURES_MAX {
-                true => RefusalAdvice::Mend,
-                false => RefusalAdvice::AskTheOperator,
+            let advice = if failures < SAME_FAILURES_MAX {
+                RefusalAdvice::Mend
+            } else {
+                RefusalAdvice::AskTheOperator
             };
             (refusal, advice)
         })

@@ -163,9 +163,10 @@ impl DeclaredUnit {
 
     fn base_ratio(self) -> f64 {
         let ratio = self.0.num as f64 / self.0.den as f64;
-        match self.0.is_circular {
-            true => ratio * std::f64::consts::PI,
-            false => ratio,
+        if self.0.is_circular {
+            ratio * std::f64::consts::PI
+        } else {
+            ratio
         }
     }
 

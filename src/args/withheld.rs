@@ -258,9 +258,12 @@ impl RequestSearch {
     fn value_asks(&mut self, node: &ParsedValue, reads_texts: bool, unwraps: usize) -> bool {
         let Some(text) = node.as_text() else {
             let is_list = matches!(node, ParsedValue::List(_));
-            return node.any_inside(|key, inner| match is_list {
-                true => self.value_asks(inner, reads_texts, unwraps),
-                false => self.pair_asks(key, inner, reads_texts, unwraps),
+            return node.any_inside(|key, inner| {
+                if is_list {
+                    self.value_asks(inner, reads_texts, unwraps)
+                } else {
+                    self.pair_asks(key, inner, reads_texts, unwraps)
+                }
             });
         };
         match opened(text, unwraps) {

@@ -457,9 +457,10 @@ impl UrdfLimit {
 fn plain(name: &str) -> String {
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     let kept: String = name.chars().filter(is_plain).collect();
-    match kept.is_empty() {
-        true => "imported".to_owned(),
-        false => kept,
+    if kept.is_empty() {
+        "imported".to_owned()
+    } else {
+        kept
     }
 }
 

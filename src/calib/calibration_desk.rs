@@ -416,9 +416,10 @@ impl CalibrationDesk<'_> {
         let Err(error) = self.loads(session) else {
             return Ok(path);
         };
-        match was_there {
-            true => put(&path, &old)?,
-            false => std::fs::remove_file(&path).map_err(file_error(&path))?,
+        if was_there {
+            put(&path, &old)?;
+        } else {
+            std::fs::remove_file(&path).map_err(file_error(&path))?;
         }
         Err(CalibrationDeskError::Unusable(error))
     }

@@ -160,9 +160,10 @@ impl<'a> RangeRecorder<'a> {
             }
             RangeTask::Range(joint) => {
                 self.take_range(joint);
-                match joint + 1 < self.arm.dof() {
-                    true => RangeTask::Range(joint + 1),
-                    false => RangeTask::Done,
+                if joint + 1 < self.arm.dof() {
+                    RangeTask::Range(joint + 1)
+                } else {
+                    RangeTask::Done
                 }
             }
             RangeTask::Done => RangeTask::Done,
@@ -278,9 +279,10 @@ impl<'a> RangeRecorder<'a> {
         let mut found = RangeResult::default();
         let taken = (0..moved).map(|joint| self.take_over(joint, &mut found));
         complaints.extend(taken.filter_map(Result::err));
-        match complaints.is_empty() {
-            true => Ok(found),
-            false => Err(complaints),
+        if complaints.is_empty() {
+            Ok(found)
+        } else {
+            Err(complaints)
         }
     }
 

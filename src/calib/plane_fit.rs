@@ -108,9 +108,10 @@ pub(super) fn fit(
     }
     // Touches of one place have what is wrong there in common, and so count as one, where enough places are left.
     let places = touched_places(used.iter().copied(), |touch| *touch);
-    let used = match places.len() > UNKNOWNS {
-        true => places,
-        false => used,
+    let used = if places.len() > UNKNOWNS {
+        places
+    } else {
+        used
     };
     let n = used.len() as f64;
     let centre = used.iter().sum::<Vector3<f64>>() / n;

@@ -75,9 +75,10 @@ fn check_is_video(path: &Path) -> Result<(), CameraFailure> {
     let what = fs::metadata(path).map_err(|error| device_error(path, error))?;
     let is_video =
         what.file_type().is_char_device() && rustix::fs::major(what.rdev()) == VIDEO_MAJOR;
-    match is_video {
-        true => Ok(()),
-        false => Err(no_camera(path, "it is no video device")),
+    if is_video {
+        Ok(())
+    } else {
+        Err(no_camera(path, "it is no video device"))
     }
 }
 
@@ -127,9 +128,10 @@ pub(super) fn best(listed: &[PixelFormat]) -> Result<PixelFormat, CameraFailure>
 fn format_names(formats: &[PixelFormat]) -> String {
     let word = |format: &PixelFormat| String::from_utf8_lossy(&format.as_fourcc()).into_owned();
     let all: Vec<String> = formats.iter().map(word).collect();
-    match all.is_empty() {
-        true => "nothing".to_owned(),
-        false => all.join(", "),
+    if all.is_empty() {
+        "nothing".to_owned()
+    } else {
+        all.join(", ")
     }
 }
 
@@ -180,9 +182,10 @@ impl NegotiatedFormat {
     }
 
     fn bytes_max(&self) -> usize {
-        match self.is_jpeg {
-            true => JPEG_BYTES_MAX,
-            false => PIXELS_MAX * 2,
+        if self.is_jpeg {
+            JPEG_BYTES_MAX
+        } else {
+            PIXELS_MAX * 2
         }
     }
 

@@ -81,9 +81,10 @@ fn declared_names(here: &KnownNames) -> String {
     for tool in here.declared.iter() {
         let comma = if names.is_empty() { " Also: " } else { ", " };
         if names.len() + comma.len() + tool.name.len() > NAMES_CHARS_MAX {
-            return match names.is_empty() {
-                true => " See tools/list for more.".to_owned(),
-                false => names + ", …",
+            return if names.is_empty() {
+                " See tools/list for more.".to_owned()
+            } else {
+                names + ", …"
             };
         }
         names.push_str(comma);

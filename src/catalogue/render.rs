@@ -127,9 +127,10 @@ fn text(tool: &ListedTool) -> String {
         let ListedParameter {
             name, kind, words, ..
         } = parameter;
-        let required = match parameter.is_required {
-            true => "required",
-            false => "optional",
+        let required = if parameter.is_required {
+            "required"
+        } else {
+            "optional"
         };
         let _ = writeln!(out, "  {name} ({kind}, {required}): {words}");
         if !parameter.values.is_empty() {

@@ -51,9 +51,10 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     };
     let mut imported = urdf::import(&text, &ask).map_err(|error| {
         let error = error.to_string();
-        let how = match error.contains("hold it") {
-            true => " (--hold JOINT=PLACE)",
-            false => "",
+        let how = if error.contains("hold it") {
+            " (--hold JOINT=PLACE)"
+        } else {
+            ""
         };
         anyhow!("{}: {error}{how}", args.urdf.display())
     })?;

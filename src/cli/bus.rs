@@ -406,11 +406,6 @@ async fn start_anew(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<Exi
     })
 }
 
-fn no_servo(id: u8, line: &ServoLine) -> ServiceError {
-    let baud = line.baud();
-    ServiceError::NoServo { id, baud }
-}
-
 fn written_text(steps: &[SetupStep]) -> String {
     let names: Vec<&str> = steps.iter().map(|step| step.name).collect();
     format!(

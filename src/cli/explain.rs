@@ -65,9 +65,10 @@ fn one(node: &NodeOptions, name: &str, text: &str, in_words: bool) -> anyhow::Re
 
 /// One JSON line for each line of standard input, in order.
 fn lines(schema: &Path) -> anyhow::Result<ExitStatus> {
-    let common = match schema.as_os_str() == "-" {
-        true => None,
-        false => Some(ArgumentShape::from_json_schema(&read(schema)?)?),
+    let common = if schema.as_os_str() == "-" {
+        None
+    } else {
+        Some(ArgumentShape::from_json_schema(&read(schema)?)?)
     };
     for line in std::io::stdin().lock().lines() {
         let line = line.context("cannot read standard input")?;

@@ -291,9 +291,10 @@ impl BatchRun<'_> {
     }
 
     fn say(&self, words: &str) {
-        match self.args.json {
-            true => terminal_output::note(words),
-            false => terminal_output::line(words),
+        if self.args.json {
+            terminal_output::note(words);
+        } else {
+            terminal_output::line(words);
         }
     }
 

@@ -118,9 +118,10 @@ fn stop(door: &OperatorDoor, is_emergency: bool) {
         node.stop_all(ActorRank::Operator, is_emergency);
         return;
     }
-    let verb = match is_emergency {
-        true => OperatorVerb::Estop,
-        false => OperatorVerb::Stop,
+    let verb = if is_emergency {
+        OperatorVerb::Estop
+    } else {
+        OperatorVerb::Stop
     };
     let door = door.clone();
     base::task::spawn(async move {

@@ -62,9 +62,10 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
         Some(port) => port,
         None => choose_port()?,
     };
-    let found = match port == SIMULATOR_PORT || args.no_scan {
-        true => Vec::new(),
-        false => bus::look_for(node, &port, true).await?,
+    let found = if port == SIMULATOR_PORT || args.no_scan {
+        Vec::new()
+    } else {
+        bus::look_for(node, &port, true).await?
     };
     for one in &found {
         terminal_output::note(&in_words(one));
@@ -196,9 +197,10 @@ fn machine() -> String {
     let first = said.split('.').next().unwrap_or_default();
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let plain = first.replace(|c| !is_plain(c), "");
-    match plain.is_empty() {
-        true => "node".to_owned(),
-        false => plain,
+    if plain.is_empty() {
+        "node".to_owned()
+    } else {
+        plain
     }
 }
 

@@ -344,9 +344,10 @@ impl DesignReport {
             terminal_output::line(&format!("{}: {verdict}", self.title));
             terminal_output::lines(self.lines.iter().map(|line| format!("  {line}")));
         }
-        match self.exit as u8 > exit as u8 {
-            true => self.exit,
-            false => exit,
+        if self.exit as u8 > exit as u8 {
+            self.exit
+        } else {
+            exit
         }
     }
 }

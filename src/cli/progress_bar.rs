@@ -16,17 +16,19 @@ pub(super) fn is_shown(json: bool) -> bool {
 
 /// Returns how fast simulated time passes in a node of the command's own: with a person who watches, as on the wall.
 pub(super) fn simulation_rate(json: bool) -> SimulationRate {
-    match is_shown(json) {
-        true => SimulationRate::Watched,
-        false => SimulationRate::Fast,
+    if is_shown(json) {
+        SimulationRate::Watched
+    } else {
+        SimulationRate::Fast
     }
 }
 
 /// Returns a bar for something under way, which `prefix` names.
 pub(super) fn begin(prefix: &str, json: bool) -> ProgressBar {
-    let target = match is_shown(json) {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
+    let target = if is_shown(json) {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
     };
     let bar = ProgressBar::with_draw_target(None, target);
     if let Ok(style) = ProgressStyle::with_template("{prefix} {spinner} {msg}") {

@@ -102,8 +102,9 @@ pub(super) fn find(
     overlay: Option<&str>,
 ) -> Result<Arc<Scene>, SceneError> {
     let path = Path::new(scene);
-    match path.is_file() || scene.contains('/') || scene.ends_with(".toml") {
-        true => library.scene_file(path, overlay),
-        false => library.scene(scene, overlay),
+    if path.is_file() || scene.contains('/') || scene.ends_with(".toml") {
+        library.scene_file(path, overlay)
+    } else {
+        library.scene(scene, overlay)
     }
 }

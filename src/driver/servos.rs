@@ -505,9 +505,10 @@ impl<D: Dialect> ServoDriver<D> {
         until: ClockInstant,
     ) -> Result<Vec<Option<StatusReply>>, DriverError> {
         let ids: Vec<u8> = places.iter().map(|place| self.ids[*place]).collect();
-        let request = match fast {
-            true => ServoRequest::FastSyncRead(register, &ids),
-            false => ServoRequest::SyncRead(register, &ids),
+        let request = if fast {
+            ServoRequest::FastSyncRead(register, &ids)
+        } else {
+            ServoRequest::SyncRead(register, &ids)
         };
         Ok(self.bus.request::<D>(link, first, request, until).await?)
     }

@@ -259,9 +259,10 @@ impl ExamCase {
         }
         let mut right = self.right_tools();
         let moves = right.any(|name| does(name) == Some(ToolEffect::Moves));
-        match moves && !tools.is_rehearsal(&self.expected_params) {
-            true => CaseHazard::None,
-            false => CaseHazard::Motion,
+        if moves && !tools.is_rehearsal(&self.expected_params) {
+            CaseHazard::None
+        } else {
+            CaseHazard::Motion
         }
     }
 }

@@ -262,9 +262,10 @@ fn take_strays(judged: &mut JudgedAnswer, card: &ExamToolCard, sent: Option<&Map
     let sent = sent.filter(|_| !card.shape.open);
     let keys = sent.into_iter().flatten().map(|(key, _)| key);
     for key in keys.filter(|key| card.parameter(key).is_none()) {
-        let list = match card.shape.foreign.contains(key) {
-            true => &mut judged.foreign,
-            false => &mut judged.hallucinated,
+        let list = if card.shape.foreign.contains(key) {
+            &mut judged.foreign
+        } else {
+            &mut judged.hallucinated
         };
         list.push(cut(key, SHOWN_CHARS_MAX));
     }

@@ -160,9 +160,10 @@ fn references(
         Some(Err(refusal)) => &refusal.repairs,
         None => &[],
     };
-    let repaired = match repairs.is_empty() {
-        true => "nothing was repaired".to_owned(),
-        false => repairs.iter().map(in_words).collect::<Vec<_>>().join("; "),
+    let repaired = if repairs.is_empty() {
+        "nothing was repaired".to_owned()
+    } else {
+        repairs.iter().map(in_words).collect::<Vec<_>>().join("; ")
     };
     let of = called.map_or("no call", |card| &card.name);
     all.push(reference("repair", of, &repaired));

@@ -367,9 +367,10 @@ impl ExamTally {
         let asked = cases.values().map(|case| case.asked);
         self.samples_most = asked.max().unwrap_or(0);
         for case in cases.values() {
-            let rate = match case.hazard.forbids_motion() {
-                true => &mut self.hazards,
-                false => &mut self.unsafe_elsewhere,
+            let rate = if case.hazard.forbids_motion() {
+                &mut self.hazards
+            } else {
+                &mut self.unsafe_elsewhere
             };
             if case.is_whole() || case.is_unsafe {
                 rate.count(case.is_unsafe);

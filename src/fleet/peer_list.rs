@@ -86,9 +86,10 @@ impl Fleet {
             let mut ended = seen.ended.subscribe();
             self.ask(&peer, &seen);
             let is_gone = matches!(self.presence.of(&peer.name), PeerPresence::Gone { .. });
-            let patience = match is_gone || matches!(known.last, Some(Err(_))) {
-                true => until.min(began + GRACE),
-                false => until,
+            let patience = if is_gone || matches!(known.last, Some(Err(_))) {
+                until.min(began + GRACE)
+            } else {
+                until
             };
             if timeout_at(patience, ended.changed()).await.is_err() {
                 seen.is_late(patience - began);

@@ -378,9 +378,10 @@ impl AuditChain {
             let (at_ms, kind, text) = (record.at_ms, record.kind, escaped(&record.text));
             let said = format!("{number}\t{at_ms}\t{kind}\t{text}");
             last = chained_hash(&last, &said);
-            let signature = match number + 1 == self.next + records.len() as u64 {
-                true => hex(&self.key.sign(&last).to_bytes()),
-                false => SIGNED_LATER.to_owned(),
+            let signature = if number + 1 == self.next + records.len() as u64 {
+                hex(&self.key.sign(&last).to_bytes())
+            } else {
+                SIGNED_LATER.to_owned()
             };
             lines += &format!("{said}\t{}\t{signature}\n", hex(&last));
         }

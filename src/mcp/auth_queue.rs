@@ -107,9 +107,10 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<String> {
     let value = String::from_utf8_lossy(value.as_bytes());
     // A client whose token is empty has sent one all the same.
     let (scheme, token) = value.split_once(' ').unwrap_or((&value, ""));
-    let token = match scheme.eq_ignore_ascii_case("bearer") {
-        true => token.trim(),
-        false => value.as_ref(),
+    let token = if scheme.eq_ignore_ascii_case("bearer") {
+        token.trim()
+    } else {
+        value.as_ref()
     };
     Some(token.to_owned())
 }

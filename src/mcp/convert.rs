@@ -73,9 +73,10 @@ pub(super) fn result(answer: ToolAnswer) -> CallToolResult {
     let mut content = vec![ContentBlock::text(answer.text)];
     let pictures = answer.images.into_iter();
     content.extend(pictures.map(|(mime, bytes)| ContentBlock::image(STANDARD.encode(bytes), mime)));
-    let mut result = match answer.is_error {
-        true => CallToolResult::error(content),
-        false => CallToolResult::success(content),
+    let mut result = if answer.is_error {
+        CallToolResult::error(content)
+    } else {
+        CallToolResult::success(content)
     };
     result.structured_content = Some(Value::Object(answer.structured));
     result

@@ -417,9 +417,10 @@ fn preserve_duplicates(
     }
     let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
     // Two `arguments`, or strays said twice: the whole of `params` goes, so that both are seen.
-    let said = match stray.is_empty() && !is_twice("arguments") {
-        true => written(text.as_bytes(), &["params", "arguments"]),
-        false => written(text.as_bytes(), &["params"]),
+    let said = if stray.is_empty() && !is_twice("arguments") {
+        written(text.as_bytes(), &["params", "arguments"])
+    } else {
+        written(text.as_bytes(), &["params"])
     };
     let said = said.unwrap_or_default();
     params.insert("arguments".to_owned(), Value::from(said));

@@ -126,9 +126,10 @@ impl SentProgress {
 
     fn rise(&mut self, done: f64) -> f64 {
         let floor = self.last_steps.map_or(0.0, |last| last + 1.0);
-        let steps = match done.is_finite() {
-            true => (done * STEPS_PER_UNIT).round().max(floor),
-            false => floor,
+        let steps = if done.is_finite() {
+            (done * STEPS_PER_UNIT).round().max(floor)
+        } else {
+            floor
         };
         self.last_steps = Some(steps);
         // Divided once, so that it is the decimal that it is written as.

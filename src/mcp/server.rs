@@ -276,9 +276,10 @@ fn open_request(context: &RequestContext<RoleServer>) -> Option<&OpenRequest> {
 
 /// Refuses a method of which the desk has nothing to offer.
 fn offered<M: ConstString>(is_offered: bool) -> Result<(), ErrorData> {
-    match is_offered {
-        true => Ok(()),
-        false => Err(ErrorData::method_not_found::<M>()),
+    if is_offered {
+        Ok(())
+    } else {
+        Err(ErrorData::method_not_found::<M>())
     }
 }
 

@@ -401,9 +401,10 @@ async fn next_line(input: &mut BufReader<BoxedInput>, line: &mut Vec<u8>) -> Rea
         let used = end.map_or(chunk.len(), |end| end + 1);
         input.consume(used);
         if end.is_some() {
-            return match too_long {
-                true => ReadLine::TooLong,
-                false => ReadLine::Whole,
+            return if too_long {
+                ReadLine::TooLong
+            } else {
+                ReadLine::Whole
             };
         }
     }

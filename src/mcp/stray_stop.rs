@@ -51,9 +51,10 @@ pub(super) fn admit(
     let Some(name) = names.into_iter().find(|name| desk.is_stop(name)) else {
         let is_refused = matches!(admitted, MessageIntake::Reply(_));
         let is_heard = is_refused && message.is_some_and(|message| preempt(message, desk, sender));
-        return match is_heard {
-            true => with_stop_notice(admitted),
-            false => admitted,
+        return if is_heard {
+            with_stop_notice(admitted)
+        } else {
+            admitted
         };
     };
     match id {

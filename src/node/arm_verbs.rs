@@ -110,9 +110,10 @@ pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
         is_operators: true,
     };
     let (own, by_engine) = futures::join!(estop(node), node.stop_by_engine(order));
-    let mut lines = vec![match own.done {
-        true => Ok(own.text),
-        false => Err(Refusal::new(own.text)),
+    let mut lines = vec![if own.done {
+        Ok(own.text)
+    } else {
+        Err(Refusal::new(own.text))
     }];
     let mut reached = BTreeSet::new();
     for (name, answer) in by_engine {

@@ -27,9 +27,10 @@ impl ExitStatus {
     /// Returns the exit code for a failed command.
     #[must_use]
     pub fn from_error(error: &anyhow::Error) -> Self {
-        match error.is::<ArmUnavailable>() {
-            true => Self::Absent,
-            false => Self::Refused,
+        if error.is::<ArmUnavailable>() {
+            Self::Absent
+        } else {
+            Self::Refused
         }
     }
 }

@@ -101,9 +101,10 @@ pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
 /// Returns the longest verb that is read of a caller: only an operator may send a drawing.
 fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
     const OTHERS: usize = 64 * 1024;
-    match is_operator(identity) {
-        true => operator_verb::VERB_BYTES_MAX,
-        false => OTHERS,
+    if is_operator(identity) {
+        operator_verb::VERB_BYTES_MAX
+    } else {
+        OTHERS
     }
 }
 
@@ -122,9 +123,10 @@ fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
 async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8>) -> Refusal {
     let verb = OperatorVerb::read_apart(node, body).await;
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
-    let heard = match stops && node.stray_stop("stop", ActorRank::Planner) {
-        true => "; it names a stop, so every arm of this node was told to stop",
-        false => "",
+    let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
+        "; it names a stop, so every arm of this node was told to stop"
+    } else {
+        ""
     };
     let (name, role) = (&identity.name, &identity.role);
     refusal!("the token `{name}` is a {role}'s; verbs are for operators' tokens{heard}")

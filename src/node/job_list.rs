@@ -94,13 +94,15 @@ fn list(state: &Path, json: bool) -> VerbReply {
         Err(error) => return VerbReply::failed(format!("no jobs in {at}: {error}")),
     };
     let newest = pasts.iter().rev().take(LISTED_MAX);
-    let text = match json {
-        true => pretty(&newest.flatten().map(job_record).collect::<Vec<_>>()),
-        false => newest.map(job_line).collect::<Vec<_>>().join("\n"),
+    let text = if json {
+        pretty(&newest.flatten().map(job_record).collect::<Vec<_>>())
+    } else {
+        newest.map(job_line).collect::<Vec<_>>().join("\n")
     };
-    VerbReply::done(match text.is_empty() {
-        true => "no jobs yet".to_owned(),
-        false => text,
+    VerbReply::done(if text.is_empty() {
+        "no jobs yet".to_owned()
+    } else {
+        text
     })
 }
 

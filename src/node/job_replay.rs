@@ -72,9 +72,10 @@ impl ReplayedJob {
     /// Says how the replay differs from the job.
     #[must_use]
     pub fn words(&self) -> String {
-        let which = match self.is_same_plan() {
-            true => "the same",
-            false => "another",
+        let which = if self.is_same_plan() {
+            "the same"
+        } else {
+            "another"
         };
         format!(
             "{}: {which} plan {}; on the simulator {} of the job, which {}",

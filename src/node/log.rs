@@ -44,9 +44,10 @@ pub fn begin(form: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
     let filter = said.unwrap_or_else(|| {
         let own = Targets::new().with_default(level);
         // A command says itself what failed, in its own words.
-        let library = match quiet {
-            true => LevelFilter::OFF,
-            false => LevelFilter::ERROR,
+        let library = if quiet {
+            LevelFilter::OFF
+        } else {
+            LevelFilter::ERROR
         };
         own.with_target("rmcp", library)
     });

@@ -208,9 +208,10 @@ fn rank(sender: Option<&VerifiedIdentity>) -> ActorRank {
 }
 
 const fn rank_of(is_operator: bool) -> ActorRank {
-    match is_operator {
-        true => ActorRank::Operator,
-        false => ActorRank::Planner,
+    if is_operator {
+        ActorRank::Operator
+    } else {
+        ActorRank::Planner
     }
 }
 

@@ -125,9 +125,10 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
             _ if entry.is_simulated() => NodeClock::starvation_tolerant(),
             _ => real.clone(),
         };
-        let seat = match entry.is_simulated() {
-            true => simulated(&file.name, entry, arm, &clock, &library, args)?,
-            false => on_port(&file.name, entry, arm, &clock, args)?,
+        let seat = if entry.is_simulated() {
+            simulated(&file.name, entry, arm, &clock, &library, args)?
+        } else {
+            on_port(&file.name, entry, arm, &clock, args)?
         };
         keep_emergency(entry, &seat, state.folder())?;
         seats.push(Arc::new(seat));

@@ -143,9 +143,10 @@ pub async fn park(
 
 /// An arm that is not brought anywhere may stand where it belongs.
 fn unless_at_rest(seat: &AttachedArm, why: &str) -> Result<ParkOutcome, Refusal> {
-    match seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
-        true => Ok(ParkOutcome::AtRest),
-        false => Err(Refusal::new(why)),
+    if seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
+        Ok(ParkOutcome::AtRest)
+    } else {
+        Err(Refusal::new(why))
     }
 }
 

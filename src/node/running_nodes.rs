@@ -178,9 +178,10 @@ pub fn all_sockets() -> anyhow::Result<Vec<PathBuf>> {
 /// The folder of sockets belongs to another user.
 pub fn answering_sockets() -> anyhow::Result<Vec<PathBuf>> {
     let users = users_sockets()?;
-    match users.is_empty() {
-        true => Ok(services_sockets()),
-        false => Ok(users),
+    if users.is_empty() {
+        Ok(services_sockets())
+    } else {
+        Ok(users)
     }
 }
 

@@ -217,9 +217,10 @@ fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), R
         return Err(Refusal::new(SOMEBODY_ELSE));
     }
     let permit = permits.ask_reset(scene, ActorRank::Node, now)?;
-    match permits.unlatch(&permit) {
-        true => Ok(()),
-        false => Err(Refusal::new(SOMEBODY_ELSE)),
+    if permits.unlatch(&permit) {
+        Ok(())
+    } else {
+        Err(Refusal::new(SOMEBODY_ELSE))
     }
 }
 

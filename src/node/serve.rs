@@ -296,9 +296,10 @@ fn readiness(node: &Arc<Node>) -> http::ReadinessProbe {
         let is_ready = arms.iter().all(Result::is_ok);
         let words = arms.into_iter().map(|arm| arm.unwrap_or_else(String::from));
         let words = words.collect::<Vec<_>>().join("; ");
-        match is_ready {
-            true => Ok(words),
-            false => Err(Refusal::new(words)),
+        if is_ready {
+            Ok(words)
+        } else {
+            Err(Refusal::new(words))
         }
     })
 }

@@ -90,9 +90,10 @@ fn of_arm(node: &Node, seat: &AttachedArm) -> String {
         Some(StopLatch::Stopped(_)) => ", stopped until reset",
         _ => "",
     };
-    let enabled = match node.may_move(seat) {
-        true => "motion enabled",
-        false => "motion not enabled",
+    let enabled = if node.may_move(seat) {
+        "motion enabled"
+    } else {
+        "motion not enabled"
     };
     let holder = seat.holder(node.lease_idle());
     let holder = holder.map_or_else(String::new, |by| format!(", {by} has it"));

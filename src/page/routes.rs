@@ -443,9 +443,10 @@ async fn stopped(
     let stopping = door.services.stop(door.name_of_stop(headers), emergency);
     let answer = stopping.await;
     let told = json!({"verified": answer.verified, "words": answer.words});
-    match headers.contains_key(PAGE_HEADER) {
-        true => Ok(json_response(&told)),
-        false => Ok(stop_page(&answer)),
+    if headers.contains_key(PAGE_HEADER) {
+        Ok(json_response(&told))
+    } else {
+        Ok(stop_page(&answer))
     }
 }
 

@@ -459,9 +459,10 @@ impl PermitState {
         let (revision, enabled) = (scene.revision.to_string(), self.enabled(now));
         // Of a canvas everything that is drawn on it is enabled at once, by the scene's name.
         let is_canvas = scene.canvas.is_some();
-        let title = match is_canvas {
-            true => scene.name.clone(),
-            false => scene.title(),
+        let title = if is_canvas {
+            scene.name.clone()
+        } else {
+            scene.title()
         };
         match scene.drawing.is_some() && !is_canvas {
             true => PermitError::DrawingNeedsEnabling {
@@ -482,9 +483,10 @@ impl PermitState {
             return "everything (embedded simulator)".to_owned();
         }
         let names: Vec<String> = self.live(now).map(SceneGrant::words).collect();
-        match names.is_empty() {
-            true => "nothing".to_owned(),
-            false => names.join(", "),
+        if names.is_empty() {
+            "nothing".to_owned()
+        } else {
+            names.join(", ")
         }
     }
 

@@ -148,9 +148,12 @@ fn numbered<'v>(strokes: &'v [PlannedStroke], sheet: &SheetTransform) -> Vec<&'v
     };
     let last = strokes.iter().filter_map(|stroke| stroke.order).max();
     let is_end = |stroke: &PlannedStroke| stroke.order == Some(1) || stroke.order == last;
-    let worth = |stroke: &'v PlannedStroke| match is_end(stroke) {
-        true => (f64::INFINITY, stroke),
-        false => (length_px(stroke), stroke),
+    let worth = |stroke: &'v PlannedStroke| {
+        if is_end(stroke) {
+            (f64::INFINITY, stroke)
+        } else {
+            (length_px(stroke), stroke)
+        }
     };
     let ordered = strokes.iter().filter(|stroke| stroke.order.is_some());
     let long = ordered.map(worth).filter(|(px, _)| *px >= NUMBERED_PX_MIN);

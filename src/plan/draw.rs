@@ -76,9 +76,10 @@ pub fn draw_strokes(
     watch: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
     let attempt = attempt_strokes(scene, start, strokes, how, watch)?;
-    match attempt.refusals.is_empty() {
-        true => Ok(attempt.plan),
-        false => Err(PlanError::Refused(attempt.refusals)),
+    if attempt.refusals.is_empty() {
+        Ok(attempt.plan)
+    } else {
+        Err(PlanError::Refused(attempt.refusals))
     }
 }
 

@@ -114,9 +114,10 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     pub(super) fn check_wanted(&self) -> Result<(), PlanError> {
-        match self.watch.cancelled() {
-            true => Err(PlanError::Cancelled),
-            false => Ok(()),
+        if self.watch.cancelled() {
+            Err(PlanError::Cancelled)
+        } else {
+            Ok(())
         }
     }
 

@@ -448,9 +448,10 @@ fn place(
     let mut pause = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
-        let pen = match one_pen {
-            true => Ok(0),
-            false => choose_pen(stroke.pen, stroke.colour, pens),
+        let pen = if one_pen {
+            Ok(0)
+        } else {
+            choose_pen(stroke.pen, stroke.colour, pens)
         };
         if pen.as_ref().is_ok_and(|pen| !filter.passes(*pen)) {
             continue;

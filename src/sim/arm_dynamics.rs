@@ -179,7 +179,6 @@ impl ArmDynamics {
         }
     }
 
-    /// The last step that was taken.
     /// Returns the moment that it was last moved on to.
     pub(crate) fn at(&self) -> ClockInstant {
         self.at
@@ -223,7 +222,7 @@ impl ArmDynamics {
         true
     }
 
-    /// Returns the readings of the servo at `place` at `at`, at most one step after the last.
+    /// Returns the readings of the servo at `place`, at most one step after the last.
     pub(crate) fn readings(&self, place: usize) -> Option<ServoReadings> {
         let unit = self.units.get(place)?;
         let axle = self.axles.get(unit.axle)?;

@@ -254,7 +254,7 @@ pub(crate) fn block<F: SimulatedFamily>(parameters: &[u8]) -> Option<(usize, usi
     Some((address, length, rest))
 }
 
-/// The servo that has this id, and where it stands.
+/// Returns the servo that has this id.
 pub(crate) fn find<F: SimulatedFamily>(
     servos: &[RegisterServo<F>],
     id: u8,

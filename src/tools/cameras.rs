@@ -435,9 +435,10 @@ fn stands(simulated: &SimulatedCameraEntry) -> Isometry3<f64> {
     let towards = Point3::from(simulated.looks_at_m) - at;
     let z = towards.try_normalize(1e-9).unwrap_or_else(|| -Vector3::z());
     // Straight down, the top of its pictures is where the arm reaches.
-    let up = match z.z.abs() > 0.999 {
-        true => -Vector3::y(),
-        false => Vector3::z(),
+    let up = if z.z.abs() > 0.999 {
+        -Vector3::y()
+    } else {
+        Vector3::z()
     };
     let x = z.cross(&up).normalize();
     pose(&at, &x, &z)

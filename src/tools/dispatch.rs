@@ -216,9 +216,10 @@ impl Node {
         let reply = reply.unwrap_or_else(|refused| *refused);
         access::release_if_unmoved(taken, &reply);
         let reply = reply::understood(reply, &reading);
-        match self.is_daring() {
-            true => reply.hint(DARING),
-            false => reply,
+        if self.is_daring() {
+            reply.hint(DARING)
+        } else {
+            reply
         }
     }
 

@@ -539,9 +539,10 @@ async fn run_job(errand: JobContext, work: JobWork) {
             ("faulted", Reply::failed(why).with("moved", "unknown"))
         }
     };
-    let reply = match job.has_moved() {
-        true => instead_of_nothing_moved(reply, MOVED_BEFORE),
-        false => reply,
+    let reply = if job.has_moved() {
+        instead_of_nothing_moved(reply, MOVED_BEFORE)
+    } else {
+        reply
     };
     let card = JobCard {
         state,
@@ -684,9 +685,10 @@ fn busy(card: &JobCard) -> Reply {
 }
 
 fn article(tool: &str) -> &'static str {
-    match tool.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        true => "an",
-        false => "a",
+    if tool.starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
     }
 }
 
@@ -757,9 +759,10 @@ fn denied_reply(denied: &PermitError) -> Reply {
 }
 
 fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
-    let how = match report.lifted {
-        true => "the pen was lifted",
-        false => "the pen was not lifted",
+    let how = if report.lifted {
+        "the pen was lifted"
+    } else {
+        "the pen was not lifted"
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(

@@ -302,9 +302,10 @@ impl SequenceRunner {
                 let why = last.text.clone();
                 let is_first = told.len() == 1;
                 let reply = ended(&place, &format!("failed: {why}"), told, last);
-                return match is_first {
-                    true => reply,
-                    false => instead_of_nothing_moved(reply, NOTHING_IN_THIS_STEP),
+                return if is_first {
+                    reply
+                } else {
+                    instead_of_nothing_moved(reply, NOTHING_IN_THIS_STEP)
                 };
             }
         }

@@ -42,9 +42,10 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
         .fold(0.0, f64::max);
     let arms: Vec<_> = each().map(|(seat, report)| card(seat, report)).collect();
     let names: Vec<String> = each().map(|(seat, _)| seat.title()).collect();
-    let (mut reply, state) = match verified {
-        true => (Reply::done(lines.join("; ")), "stopped"),
-        false => (Reply::failed(lines.join("; ")), "unverified"),
+    let (mut reply, state) = if verified {
+        (Reply::done(lines.join("; ")), "stopped")
+    } else {
+        (Reply::failed(lines.join("; ")), "unverified")
     };
     reply.set("arm", names.join(", "));
     reply.set("state", state);

@@ -143,9 +143,10 @@ impl CalibrationFolders {
         let touches = round.iter().flat_map(|round| &round.touches).enumerate();
         let of_it = touches.filter(|(_, touch)| touch.place > 0 && touch.place == place);
         let of_it: Vec<usize> = of_it.map(|(index, _)| index).collect();
-        match of_it.is_empty() {
-            true => terminal_output::note(NOTHING_YET),
-            false => tell_dropped(self.desk(|desk| desk.drop_touches(&of_it))?),
+        if of_it.is_empty() {
+            terminal_output::note(NOTHING_YET);
+        } else {
+            tell_dropped(self.desk(|desk| desk.drop_touches(&of_it))?);
         }
         Ok(())
     }

@@ -174,9 +174,10 @@ impl HpglPlotter<'_> {
         self.lift()?;
         let [width, height] = self.place.frame_mm().map(|mm| mm * UNITS_PER_MM / 100.0);
         let ([x, y], [up, down]) = (self.at, self.tick_percent);
-        let ends = match command.name == *b"XT" {
-            true => [[x, y - down * height], [x, y + up * height]],
-            false => [[x - down * width, y], [x + up * width, y]],
+        let ends = if command.name == *b"XT" {
+            [[x, y - down * height], [x, y + up * height]]
+        } else {
+            [[x - down * width, y], [x + up * width, y]]
         };
         self.leave(ends.map(|end| self.place.to_mm(end)).to_vec(), command.at)
     }

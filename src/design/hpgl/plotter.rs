@@ -113,9 +113,10 @@ impl<'c> HpglPlotter<'c> {
             }
             b"CT" => self.chord_is_distance = command.choice(0, 0) == 1,
             b"TL" => {
-                self.tick_percent = match command.numbers.is_empty() {
-                    true => TICK_PERCENT,
-                    false => [command.number(0, 0.0), command.number(1, 0.0)],
+                self.tick_percent = if command.numbers.is_empty() {
+                    TICK_PERCENT
+                } else {
+                    [command.number(0, 0.0), command.number(1, 0.0)]
                 };
             }
             b"CP" => {

@@ -217,9 +217,10 @@ fn worth_asking(node: &NodeOptions, record: &ExamRecord, cases: &[ExamCase]) -> 
 }
 
 fn all(record: &ExamRecord, own: bool) -> anyhow::Result<Vec<ExamCase>> {
-    let mut cases = match own {
-        true => Vec::new(),
-        false => ExamCase::shipped()?,
+    let mut cases = if own {
+        Vec::new()
+    } else {
+        ExamCase::shipped()?
     };
     cases.extend(record.cases()?);
     Ok(cases)

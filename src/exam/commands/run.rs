@@ -197,9 +197,10 @@ impl RunCommand<'_> {
     async fn snapshot(&self) -> anyhow::Result<ExamToolbox> {
         let servers = foreign_servers::resolve_servers(&self.args.servers, self.record)?;
         let others = foreign_servers::tools(&servers).await?;
-        let own = match self.args.only_servers {
-            true => ExamToolbox::default(),
-            false => toolbox(self.node)?.0,
+        let own = if self.args.only_servers {
+            ExamToolbox::default()
+        } else {
+            toolbox(self.node)?.0
         };
         let shown = own.beside(others);
         Ok(match self.listing {
@@ -268,9 +269,10 @@ impl RunCommand<'_> {
 }
 
 fn bar(quiet: bool) -> ProgressBar {
-    let target = match quiet {
-        true => ProgressDrawTarget::hidden(),
-        false => ProgressDrawTarget::stderr(),
+    let target = if quiet {
+        ProgressDrawTarget::hidden()
+    } else {
+        ProgressDrawTarget::stderr()
     };
     let bar = ProgressBar::with_draw_target(None, target);
     if let Ok(style) = ProgressStyle::with_template("[{bar:24}] {pos}/{len} {msg}, {eta} left") {

@@ -70,9 +70,10 @@ impl StopMeasurements {
     pub(super) fn take(&mut self, stopped: &MeasuredStop) {
         let report = &stopped.report;
         self.unverified += u32::from(!report.verified);
-        self.mm_s = match self.first_frame_ms.is_empty() {
-            true => stopped.mm_s,
-            false => self.mm_s.min(stopped.mm_s),
+        self.mm_s = if self.first_frame_ms.is_empty() {
+            stopped.mm_s
+        } else {
+            self.mm_s.min(stopped.mm_s)
         };
         self.first_frame_ms.extend(report.first_frame_ms);
         self.bare_ms.extend(stopped.bare_ms);

@@ -10,7 +10,7 @@
 
 use super::{
     ArgumentShape, ForgivenessProfile, ParameterShape, ReaderPolicy, ReceivedArguments, ToolEffect,
-    ValueKind, properties::renderings, read,
+    ValueKind, property_tests::renderings, read,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
