@@ -65,11 +65,12 @@ impl Node {
             Ok(grant) => grant,
             Err(why) => return json!({ "refused": why.to_string() }),
         };
-        // What is on its way from one list to the next stands in both.
+        // Read in the order in which a drawing moves from one list to the next: what is on its way then stands in both.
         let beginning = self.queue_desk.beginning().into_iter().map(beginning);
         let mut known: Vec<_> = beginning.collect();
+        let jobs = self.queued_jobs();
         let old = self.book.old_tickets(&tag.batch).into_iter().map(forgotten);
-        for one in self.queued_jobs().into_iter().chain(old) {
+        for one in jobs.into_iter().chain(old) {
             add(&mut known, one);
         }
         let drawings = known.iter().filter_map(|known| {

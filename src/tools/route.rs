@@ -272,15 +272,10 @@ fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) ->
 
 /// One node's line of a stop of all.
 fn stopped(name: &str, reply: &Reply) -> Value {
-    let keys = [
-        "success",
-        "message",
-        "code",
-        "state",
-        "stopped_after_ms",
-        "arms",
-    ];
-    summary("node", name, reply, &keys)
+    let is_stopped = !reply.is_error && reply.structured.get("success") != Some(&json!(false));
+    let head = [("node", json!(name)), ("success", json!(is_stopped))];
+    let keys = ["message", "code", "state", "stopped_after_ms", "arms"];
+    behind(head, reply, &keys)
 }
 
 fn is_stopped(line: &Value) -> bool {
@@ -289,12 +284,16 @@ fn is_stopped(line: &Value) -> bool {
 
 /// Returns these fields of an answer, behind one that says whose it is.
 pub(super) fn summary(whose: &str, name: &str, reply: &Reply, keys: &[&str]) -> Value {
-    let fields = keys.iter().filter_map(|key| {
-        let value = reply.structured.get(*key)?;
-        Some(((*key).to_owned(), value.clone()))
-    });
-    let whose = (whose.to_owned(), json!(name));
-    Value::Object(std::iter::once(whose).chain(fields).collect())
+    behind([(whose, json!(name))], reply, keys)
+}
+
+/// Returns these fields of an answer behind others.
+fn behind<const N: usize>(head: [(&str, Value); N], reply: &Reply, keys: &[&str]) -> Value {
+    let fields = keys
+        .iter()
+        .filter_map(|key| Some((*key, reply.structured.get(*key)?.clone())));
+    let all = head.into_iter().chain(fields);
+    Value::Object(all.map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
 /// Returns the messages of such summaries, each behind whose it is.
@@ -304,4 +303,23 @@ pub(super) fn lines_of(whose: &str, summaries: &[Value]) -> String {
         Some(format!("{}: {}", text(whose)?, text("message")?))
     });
     lines.collect::<Vec<String>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_stopped_only_where_neither_its_answer_nor_its_data_say_otherwise() {
+        for (is_error, data, has_stopped) in [
+            (false, json!({}), true),
+            (false, json!({ "success": false }), false),
+            (true, json!({ "success": true }), false),
+        ] {
+            let mut reply = Reply::done("standing".to_owned());
+            reply.is_error = is_error;
+            reply.structured = data.as_object().cloned().unwrap_or_default();
+            assert_eq!(is_stopped(&stopped("left", &reply)), has_stopped);
+        }
+    }
 }

@@ -1,12 +1,12 @@
 //! A node as clients' files name it: a command that starts one, or the address of one that runs.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, anyhow, ensure};
 use serde_json::{Map, Value, json};
 
 use super::ClientKind;
-use crate::NodeOptions;
+use crate::{NodeOptions, given_options};
 
 /// A client's way to its node.
 pub(super) enum NodeConnection {
@@ -26,28 +26,15 @@ impl NodeConnection {
     /// Returns this program, with its options made absolute: clients start it in a folder and with a `PATH` of their own.
     pub(super) fn started(node: &NodeOptions) -> anyhow::Result<Self> {
         let command = std::env::current_exe().context("where this program lies is not known")?;
-        let paths = [
-            ("--config", &node.config),
-            ("--scenes", &node.scenes),
-            ("--output", &node.output),
-            ("--state", &node.state),
-            ("--trace", &node.trace),
-        ];
-        let mut arguments = Vec::new();
-        for (option, path) in paths {
-            if let Some(path) = path {
-                arguments.extend([option.to_owned(), absolute(path)?]);
-            }
-        }
-        if let Some(port) = &node.port {
-            arguments.extend(["--port".to_owned(), port.clone()]);
-        }
-        if node.calibrated_elsewhere {
-            arguments.extend(["--calibrated", "elsewhere"].map(str::to_owned));
-        }
-        if node.allow_root {
-            arguments.push("--allow-root".to_owned());
-        }
+        let given = given_options::arguments(&with_absolute_paths(node)?).into_iter();
+        let given = given.map(|word| word.into_string());
+        let given = given.collect::<Result<Vec<String>, _>>();
+        let mut arguments = given.map_err(|word| {
+            anyhow!(
+                "{} is not text: clients' files cannot name it",
+                word.display()
+            )
+        })?;
         arguments.push("serve".to_owned());
         Ok(Self::Started { command, arguments })
     }
@@ -127,12 +114,21 @@ fn token_place(client: ClientKind) -> String {
     }
 }
 
-fn absolute(path: &Path) -> anyhow::Result<String> {
-    let path = std::path::absolute(path)
-        .with_context(|| format!("{} cannot be made absolute", path.display()))?;
-    let shown = path.display();
-    let text = path.to_str().map(str::to_owned);
-    text.with_context(|| format!("{shown} is not text: clients' files cannot name it"))
+/// Returns a node's options for a program that starts in another folder.
+fn with_absolute_paths(node: &NodeOptions) -> anyhow::Result<NodeOptions> {
+    let mut node = node.clone();
+    let paths = [
+        &mut node.config,
+        &mut node.scenes,
+        &mut node.output,
+        &mut node.state,
+        &mut node.trace,
+    ];
+    for path in paths.into_iter().flatten() {
+        *path = std::path::absolute(&*path)
+            .with_context(|| format!("{} cannot be made absolute", path.display()))?;
+    }
+    Ok(node)
 }
 
 #[cfg(test)]
@@ -159,6 +155,21 @@ mod tests {
         for said in ["", "ftp://arm", "http://", "a b"] {
             assert!(NodeConnection::to_url(said, false).is_err(), "{said:?}");
         }
+    }
+
+    #[test]
+    fn a_command_repeats_every_option_that_was_given() {
+        let node = NodeOptions {
+            scenes: Some("own".into()),
+            record: true,
+            log: Some(node::log::LogFormat::Json),
+            ..NodeOptions::default()
+        };
+        let entry = NodeConnection::started(&node).unwrap();
+        let entry = entry.entry(ClientKind::Cursor);
+        let folder = std::path::absolute("own").unwrap();
+        let arguments = json!(["--scenes", folder, "--log", "json", "--record", "serve"]);
+        assert_eq!(entry["args"], arguments);
     }
 
     #[test]

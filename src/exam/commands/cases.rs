@@ -108,26 +108,17 @@ pub(super) async fn run(
     match what {
         CasesCommand::List { class, own, json } => {
             let class = class.as_deref().map(CaseClass::named).transpose()?;
-            if !json {
+            if json {
+                list_own_as_json(record, class)?;
+            } else {
                 list(node, record, class, own)?;
-                return Ok(ExitStatus::Done);
             }
-            let mut own = record.own_cases()?;
-            own.retain(|own| class.is_none_or(|class| own.case.class == class));
-            print_json(&own)?;
         }
         CasesCommand::Edit { name, change } => {
             let case = edited(record, &name, &change)?;
             add(node, record, vec![case])?;
         }
-        CasesCommand::Add { case } => {
-            let cases = ExamCase::read_lines(&case)?;
-            if cases.len() != 1 {
-                bail!("write one JSON object; several come by `exam cases import`");
-            }
-            worth_asking(node, record, &cases)?;
-            add(node, record, cases)?;
-        }
+        CasesCommand::Add { case } => add_one(node, record, &case)?,
         CasesCommand::Import { file, answers } => {
             let cases = super::case_selection::cases_of(&file, answers.as_deref())?;
             add(node, record, cases)?;
@@ -175,6 +166,22 @@ pub(super) async fn run(
         CasesCommand::Remove { name } => record.remove_case(&name)?,
     }
     Ok(ExitStatus::Done)
+}
+
+fn list_own_as_json(record: &ExamRecord, class: Option<CaseClass>) -> anyhow::Result<()> {
+    let mut own = record.own_cases()?;
+    own.retain(|own| class.is_none_or(|class| own.case.class == class));
+    print_json(&own)
+}
+
+/// Adds a case that is written as one JSON object, if it is worth asking.
+fn add_one(node: &NodeOptions, record: &mut ExamRecord, case: &str) -> anyhow::Result<()> {
+    let cases = ExamCase::read_lines(case)?;
+    if cases.len() != 1 {
+        bail!("write one JSON object; several come by `exam cases import`");
+    }
+    worth_asking(node, record, &cases)?;
+    add(node, record, cases)
 }
 
 /// Returns a case of the operator's own with a change applied.
