@@ -201,16 +201,19 @@ impl CalibrationStore {
             return Ok(());
         }
         let kept = self.history()?;
-        let is_replaced = |one: &&CalibrationRecord| {
+        let is_replaced = |one: &CalibrationRecord| {
             let mut newer = kept.iter().filter(|other| other.number > one.number);
             // Practice replaces no calibration of an arm on a port.
             newer.any(|other| {
                 other.session.is_of_same(&one.session) && other.session.origin == one.session.origin
             })
         };
-        for record in kept.iter().take(old).filter(is_replaced) {
-            // One that stays is thrown away the next time.
-            let _ = std::fs::remove_file(self.place(record.number));
+        for (number, record) in numbers.into_iter().zip(&kept).take(old) {
+            // A file whose name is not its record's was put there by a person.
+            if record.number == number && is_replaced(record) {
+                // One that stays is thrown away the next time.
+                let _ = std::fs::remove_file(self.place(number));
+            }
         }
         Ok(())
     }

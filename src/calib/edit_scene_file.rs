@@ -81,8 +81,11 @@ fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn Ta
 
 /// A table within another, made where there is none; `None` where something else has its name.
 fn made_table<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
-    let made = || Item::Table(Table::new());
-    table.entry(name).or_insert_with(made).as_table_like_mut()
+    if table.get(name).is_none() {
+        // Within a table of one line it becomes such a table itself.
+        table.insert(name, Item::Table(Table::new()));
+    }
+    table.get_mut(name)?.as_table_like_mut()
 }
 
 /// The table of a sheet's correction, within `[sheet]`.

@@ -386,7 +386,8 @@ impl JobContext {
     }
 
     async fn hear_confirmation(&self, answer: oneshot::Receiver<()>) -> Result<(), Refusal> {
-        let heard = self.hear(answer, CHANGE_WITHIN).await;
+        let until = self.seat.motion.clock().now().after(CHANGE_WITHIN);
+        let heard = self.hear(answer, until).await;
         heard.map_err(|unheard| match unheard {
             UnheardWord::Stopped => refusal!("stopped"),
             UnheardWord::TooLate => {

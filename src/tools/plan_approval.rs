@@ -10,6 +10,7 @@ use super::motion_job::{JobContext, JobError};
 use super::stroke::same_hash;
 use super::{Node, pictures};
 use base::lock::MutexExt;
+use base::units::ClockInstant;
 use base::wording::duration;
 use call::{Refusal, refusal};
 use config::CanvasApproval;
@@ -129,6 +130,8 @@ impl JobContext {
             return Ok(());
         }
         let job = self.entry.id().to_owned();
+        // Before anybody sees the request: what the picture and the journal take is part of the time.
+        let until = self.seat.motion.clock().now().after(APPROVAL_WITHIN);
         let (judge, verdict) = oneshot::channel();
         let pending = PendingPlan {
             words: self.words(scene, plan),
@@ -143,7 +146,7 @@ impl JobContext {
         });
         let held = self.entry.held("it waits for a person's approval");
         held.map_err(Refusal::from)?;
-        let verdict = self.hear(verdict, APPROVAL_WITHIN).await;
+        let verdict = self.hear(verdict, until).await;
         self.job.update(|card| card.awaits_approval = false);
         let mut all = self.node.approvals.locked();
         all.retain(|waiting| waiting.pending.job != job);
@@ -167,14 +170,13 @@ impl JobContext {
         }
     }
 
-    /// Waits for a person's word for at most `within`; a stop ends the wait.
+    /// Waits for a person's word until a moment; a stop ends the wait.
     pub(super) async fn hear<T>(
         &self,
         mut word: oneshot::Receiver<T>,
-        within: Duration,
+        until: ClockInstant,
     ) -> Result<T, UnheardWord> {
         let clock = self.seat.motion.clock();
-        let until = clock.now().after(within);
         loop {
             if self.seat.motion.stops_requested() > self.seen_stops {
                 return Err(UnheardWord::Stopped);

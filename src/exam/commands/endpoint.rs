@@ -58,7 +58,7 @@ impl HttpModelEndpoint {
         let body = json!({"model": model, "input": texts});
         let answer = self.post("embeddings", &body).await;
         let EndpointResponse { status, body } = answer.map_err(|why| anyhow!(why))?;
-        let told = || cut(&body, TOLD_CHARS_MAX);
+        let told = || cut(&self.without_key(&body), TOLD_CHARS_MAX);
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
         let list = value.get("data").and_then(Value::as_array);
         let Some(list) = list.filter(|_| status == 200) else {
@@ -74,15 +74,12 @@ impl HttpModelEndpoint {
         all.ok_or_else(|| anyhow!("its vectors are not lists of numbers: {}", told()))
     }
 
-    /// Posts a body; what comes back, or why nothing did, is without the key.
+    /// Posts a body; why nothing came back is without the key, what came back is as it was sent.
     async fn post(&self, place: &str, body: &Value) -> Result<EndpointResponse, String> {
         let url = format!("{}/{place}", self.base);
         let body = body.to_string().into_bytes();
         match http_client::json(&url, self.key.clone(), Some(body)).await {
-            Ok((status, body)) => Ok(EndpointResponse {
-                status,
-                body: self.without_key(&body),
-            }),
+            Ok((status, body)) => Ok(EndpointResponse { status, body }),
             Err(error) => Err(self.without_key(&error.to_string())),
         }
     }
@@ -99,7 +96,9 @@ impl ModelEndpoint for HttpModelEndpoint {
     fn ask(&self, body: Value) -> BoxFuture<'_, Result<EndpointResponse, AnswerError>> {
         Box::pin(async move {
             let answer = self.post("chat/completions", &body).await;
-            answer.map_err(AnswerError::Unreachable)
+            let EndpointResponse { status, body } = answer.map_err(AnswerError::Unreachable)?;
+            let body = self.without_key(&body);
+            Ok(EndpointResponse { status, body })
         })
     }
 }
