@@ -288,7 +288,8 @@ pub(super) fn expected_deviation_mm(scene: &Scene, trajectory: &Trajectory) -> O
             let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
             let correction = scene.correction.as_ref();
             let by_m = correction.map(|known| correction_m(scene, known, &tip(planned)));
-            let apart_m = tip(&lies) - tip(planned) - by_m.unwrap_or_default();
+            let apart_m = tip(&lies) - tip(planned);
+            let apart_m = by_m.map_or(apart_m, |by_m| apart_m - by_m);
             most_m = most_m.max(apart_m.norm());
         }
     }

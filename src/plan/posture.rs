@@ -93,11 +93,13 @@ pub(super) fn along(scene: &Scene, stroke: &SheetStroke) -> Vec<ToolPose> {
         .collect()
 }
 
-/// The corners and the middle of all that a pen draws, at the depth of drawing.
+/// The corners and the middle of all that a pen draws, at the depth of drawing; none where it draws nothing.
 pub(super) fn corners(scene: &Scene, given: &[SheetStroke], pen: usize) -> Vec<ToolPose> {
     let of_pen = given.iter().filter(|stroke| stroke.pen == pen);
     let points = of_pen.flat_map(|stroke| &stroke.points_mm);
-    let (low, high) = bounds(points).unwrap_or_default();
+    let Some((low, high)) = bounds(points) else {
+        return Vec::new();
+    };
     let middle = [(low[0] + high[0]) / 2.0, (low[1] + high[1]) / 2.0];
     [low, [high[0], low[1]], high, [low[0], high[1]], middle]
         .map(|at_mm| ToolPose::over(&scene.surface, at_mm, -scene.pen_press_mm(pen)))
