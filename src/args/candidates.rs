@@ -130,16 +130,16 @@ fn inside(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReading> 
 }
 
 fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
-    let flaw = if has_many_comments(text) {
-        Some(TextFlaw::TooManyComments)
+    let stripped = if has_many_comments(text) {
+        Err(TextFlaw::TooManyComments)
     } else if heuristics::is_template(text) {
-        Some(TextFlaw::Template)
+        Err(TextFlaw::Template)
     } else if text.bytes().all(|b| b == b'`') {
-        Some(TextFlaw::Cut)
+        Err(TextFlaw::Cut)
     } else {
-        None
+        strip_wrappers::strip_wrapper(text)
     };
-    match flaw.map_or_else(|| strip_wrappers::strip_wrapper(text), Err) {
+    match stripped {
         Err(flaw) => vec![CandidateReading::unread(flaw)],
         Ok(Some(peeled)) => {
             let found = inside(&peeled.text, depth, peeled.form);
@@ -272,7 +272,7 @@ fn whole_or(text: &str) -> Vec<CandidateReading> {
     if let Some(read) = headed {
         return vec![read.into()];
     }
-    let found = whole(text).or_else(|| call(text));
+    let found = whole(text).or_else(|| call_pairs(text).map(CandidateReading::from));
     found.into_iter().collect()
 }
 
@@ -327,10 +327,6 @@ fn named_options(text: &str) -> Option<UnbracketedPairs> {
 
 fn call_pairs(text: &str) -> Option<UnbracketedPairs> {
     unbracketed::call(text.trim_matches('`'))
-}
-
-fn call(text: &str) -> Option<CandidateReading> {
-    call_pairs(text).map(CandidateReading::from)
 }
 
 /// The words of a text, as a parameter of type text would see them, read once more as a value.

@@ -59,8 +59,10 @@ struct CorrectedCall {
 
 impl CorrectedCall {
     fn none(guidance: String) -> Self {
-        let call = None;
-        Self { call, guidance }
+        Self {
+            call: None,
+            guidance,
+        }
     }
 }
 

@@ -132,8 +132,10 @@ fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<NameResoluti
     let mut found = candidates.iter().enumerate().filter(|(_, name)| same(name));
     let (index, _) = found.next()?;
     if found.next().is_none() {
-        let exact = false;
-        return Some(NameResolution::Resolved { index, exact });
+        return Some(NameResolution::Resolved {
+            index,
+            exact: false,
+        });
     }
     let among = candidates.iter().filter(same);
     Some(NameResolution::Ambiguous {

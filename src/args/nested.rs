@@ -201,12 +201,13 @@ impl ValueCoercer<'_> {
         let mut trouble = None;
         for kind in kinds {
             let mut trial = ValueCoercer::new(self.policy);
-            let least = best.as_ref().map_or(u32::MAX, |(_, repairs)| repairs.cost);
             match trial.value(ValueSite { kind, ..site }) {
-                Ok(value) if best.is_none() || trial.repairs.cost < least => {
-                    best = Some((value, trial.repairs));
+                Ok(value) => {
+                    let cost = trial.repairs.cost;
+                    if best.as_ref().is_none_or(|(_, repairs)| cost < repairs.cost) {
+                        best = Some((value, trial.repairs));
+                    }
                 }
-                Ok(_) => {}
                 Err(found) => trouble = trouble.or(Some(found)),
             }
         }

@@ -106,8 +106,9 @@ pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
     to_the_letter
         .or_else(|| params.iter().position(is_alias))
         .or_else(|| {
-            let mut same = (0..)
-                .zip(params)
+            let mut same = params
+                .iter()
+                .enumerate()
                 .filter(|(_, param)| answers_to(param, key));
             let (index, _) = same.next()?;
             same.next().is_none().then_some(index)

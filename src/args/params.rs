@@ -54,24 +54,27 @@ impl CallReader<'_> {
         if value_coercion::is_default(param, node) {
             return param.default.clone();
         }
-        let coerced = self.coercer.value(ValueSite::of_parameter(param, node));
-        coerced.map_err(|trouble| self.trouble(trouble, node)).ok()
+        match self.coercer.value(ValueSite::of_parameter(param, node)) {
+            Ok(value) => Some(value),
+            Err(trouble) => {
+                self.trouble(trouble, node);
+                None
+            }
+        }
     }
 
     /// Not sent, or sent empty.
     fn absent(&mut self, param: &ParameterShape, empty: Option<&ParsedValue>) {
-        // Whether an empty value of the parameter's own type was sent, and may be one that is required.
-        let is_own = |node: &ParsedValue| match (&param.kind, node) {
-            (ValueKind::List { count, .. }, ParsedValue::List(_)) => {
-                param.empty_is_default || (param.required && count.contains(0))
-            }
-            (ValueKind::Object { .. }, ParsedValue::Map(_)) => {
-                param.empty_is_default || param.required
-            }
-            (ValueKind::Text, ParsedValue::Text(text)) => {
-                text.is_empty() && (param.empty_is_default || param.required)
-            }
-            _ => false,
+        // Of an empty value of the parameter's own type: whether it may be one that is required.
+        let stands_for_required = |node: &ParsedValue| match (&param.kind, node) {
+            (ValueKind::List { count, .. }, ParsedValue::List(_)) => Some(count.contains(0)),
+            (ValueKind::Object { .. }, ParsedValue::Map(_)) => Some(true),
+            (ValueKind::Text, ParsedValue::Text(text)) => text.is_empty().then_some(true),
+            _ => None,
+        };
+        let is_own = |node: &ParsedValue| {
+            stands_for_required(node)
+                .is_some_and(|stands| param.empty_is_default || (param.required && stands))
         };
         match empty {
             Some(node) if is_own(node) => {

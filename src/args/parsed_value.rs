@@ -205,7 +205,7 @@ pub(super) fn shown_node(node: &ParsedValue) -> String {
     }
 }
 
-/// What was received: the text, or the value where no text arrived.
+/// Returns what was received as text: the text itself, or the value if no text arrived.
 pub(super) fn shown_received(text: &str, node: &ParsedValue) -> String {
     match text {
         "" => shown_node(node),

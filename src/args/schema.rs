@@ -142,7 +142,6 @@ fn is_empty(value: &Value) -> bool {
 
 /// A default is often given in words only: "Default is empty array".
 fn describes_empty_default(schema: &Value) -> bool {
-    const EMPTY: &str = "empty ";
     let words = schema.get("description").and_then(Value::as_str);
     let words = words.unwrap_or_default().to_lowercase();
     let Some((_, after)) = words.split_once("default") else {
@@ -153,7 +152,7 @@ fn describes_empty_default(schema: &Value) -> bool {
     let fillers = ["is ", "to ", "an ", "a ", "is an ", "to an ", "is a "].iter();
     let rests = fillers.filter_map(|word| after.strip_prefix(word));
     let after = rests.min_by_key(|rest| rest.len()).unwrap_or(after);
-    let what = after.strip_prefix(EMPTY).unwrap_or_default();
+    let what = after.strip_prefix("empty ").unwrap_or_default();
     let mut types = ["array", "list", "object", "dict"].iter();
     types.any(|one| what.starts_with(one)) || after.starts_with("[]") || after.starts_with("{}")
 }
@@ -221,11 +220,16 @@ impl SchemaPlace<'_> {
         if is_choice(object) && !is_list && lower != "null" {
             return Ok(choice(object));
         }
-        let (range, unit) = (range(object), unit(self.name, object));
         Ok(match lower.as_str() {
             "string" | "str" | "text" | "char" => ValueKind::Text,
-            "integer" | "int" | "long" => ValueKind::Integer { range, unit },
-            "number" | "float" | "double" => ValueKind::Number { range, unit },
+            "integer" | "int" | "long" => ValueKind::Integer {
+                range: range(object),
+                unit: unit(self.name, object),
+            },
+            "number" | "float" | "double" => ValueKind::Number {
+                range: range(object),
+                unit: unit(self.name, object),
+            },
             "boolean" | "bool" => ValueKind::Bool,
             "null" | "none" => ValueKind::Nothing,
             "object" | "dict" | "map" | "hashmap" => {

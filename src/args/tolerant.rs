@@ -76,7 +76,7 @@ impl<'a> TolerantParser<'a> {
                 self.cut = true;
                 Ok(None)
             }
-            _ if self.has_prefix(&['u', 'U', 'b', 'B', 'r', 'R']) || quote::is_quote(c) => {
+            _ if self.skip_prefix(&['u', 'U', 'b', 'B', 'r', 'R']) || quote::is_quote(c) => {
                 let text = self.quoted(QuotePosition::Value, matches!(c, 'r' | 'R'))?;
                 Ok(text.map(ParsedValue::Text))
             }
@@ -163,7 +163,7 @@ impl<'a> TolerantParser<'a> {
 
     fn key(&mut self) -> TolerantResult<Option<(String, bool)>> {
         let c = self.peek().ok_or(TolerantParseError)?;
-        if self.has_prefix(&['u', 'U']) || quote::is_quote(c) {
+        if self.skip_prefix(&['u', 'U']) || quote::is_quote(c) {
             let key = self.quoted(QuotePosition::Key, false)?;
             return Ok(key.map(|key| (key, true)));
         }
@@ -198,7 +198,9 @@ impl<'a> TolerantParser<'a> {
             _ => return Err(TolerantParseError),
         };
         self.pos += colon.len();
-        form.into_iter().for_each(|form| self.forms.add(form));
+        if let Some(form) = form {
+            self.forms.add(form);
+        }
         Ok(())
     }
 
@@ -248,7 +250,7 @@ impl<'a> TolerantParser<'a> {
     }
 
     /// Steps over a Python string prefix, if one of these letters and a quote come next.
-    fn has_prefix(&mut self, letters: &[char]) -> bool {
+    fn skip_prefix(&mut self, letters: &[char]) -> bool {
         let quoted = self.rest().strip_prefix(letters);
         let has_prefix = quoted.is_some_and(|quoted| quoted.starts_with(['"', '\'']));
         if has_prefix {
@@ -283,7 +285,9 @@ impl<'a> TolerantParser<'a> {
             return Ok(None);
         }
         let (node, form) = scalar(word.to_owned());
-        form.into_iter().for_each(|form| self.forms.add(form));
+        if let Some(form) = form {
+            self.forms.add(form);
+        }
         Ok(Some(node))
     }
 

@@ -43,7 +43,7 @@ const fn row(dimension: UnitDimension, names: &'static str, num: i128, den: i128
 const fn circular(names: &'static str, num: i128, den: i128) -> UnitRow {
     UnitRow {
         is_circular: true,
-        ..row(UnitDimension::Angle, names, num, den)
+        ..row(Angle, names, num, den)
     }
 }
 

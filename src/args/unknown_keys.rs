@@ -256,7 +256,7 @@ impl CallReader<'_> {
             heuristics::has_words_of(key, name)
                 || strsim::osa_distance(&known, &folded) <= slips_max(&known)
         };
-        let unsent = (0..).zip(&self.shape.params);
+        let unsent = self.shape.params.iter().enumerate();
         let mut unsent = unsent.filter(|(index, _)| !self.sent.contains(index));
         let words = FoldedText::new(key);
         let is_meant = |param: &ParameterShape| {
@@ -374,12 +374,12 @@ fn is_question(text: &str) -> bool {
     const ASKING: [&str; 11] = [
         "how", "what", "why", "which", "who", "where", "is", "are", "does", "do", "should",
     ];
-    let asks = |text: FoldedText| {
-        text.words()
-            .next()
-            .is_some_and(|word| ASKING.contains(&word))
-    };
-    text.trim_end().ends_with(['?', '？', '؟']) && asks(FoldedText::new(text))
+    if !text.trim_end().ends_with(['?', '？', '؟']) {
+        return false;
+    }
+    let text = FoldedText::new(text);
+    let first = text.words().next();
+    first.is_some_and(|word| ASKING.contains(&word))
 }
 
 /// Such as `"wait": "until I say so"`, where `"wait": true` is about the answer.

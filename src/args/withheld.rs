@@ -256,16 +256,21 @@ impl RequestSearch {
     }
 
     fn value_asks(&mut self, node: &ParsedValue, reads_texts: bool, unwraps: usize) -> bool {
-        let Some(text) = node.as_text() else {
-            let is_list = matches!(node, ParsedValue::List(_));
-            return node.any_inside(|key, inner| {
-                if is_list {
-                    self.value_asks(inner, reads_texts, unwraps)
-                } else {
-                    self.pair_asks(key, inner, reads_texts, unwraps)
-                }
-            });
-        };
+        match node {
+            ParsedValue::Map(pairs) => pairs
+                .iter()
+                .any(|(key, inner)| self.pair_asks(key, inner, reads_texts, unwraps)),
+            ParsedValue::List(items) => items
+                .iter()
+                .any(|item| self.value_asks(item, reads_texts, unwraps)),
+            ParsedValue::Text(text) | ParsedValue::Word(text) => {
+                self.text_asks(text, reads_texts, unwraps)
+            }
+            _ => false,
+        }
+    }
+
+    fn text_asks(&mut self, text: &str, reads_texts: bool, unwraps: usize) -> bool {
         match opened(text, unwraps) {
             Some(inner) => self.inner_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
             None if !reads_texts => false,

@@ -1,4 +1,5 @@
-//! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk, lines for people, points in a plane, nearest segments.
+//! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk, lines for
+//! people, points in a plane, nearest segments.
 
 mod alarm_timer;
 pub mod background_thread;

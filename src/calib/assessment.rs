@@ -45,7 +45,7 @@ pub struct TouchAssessment {
 }
 
 impl TouchAssessment {
-    /// Where there is no fit, for this reason: what the file has stays.
+    /// Returns the assessment of touches without a fit, for this reason: the file keeps its values.
     pub(super) fn without_fit(reason: String, old: FileValues) -> Self {
         Self {
             finding: FitFinding::refused(reason),
@@ -386,6 +386,7 @@ impl<'a> AssessmentInput<'a> {
             }),
         })
     }
+
     /// The corners of the sheet, named, if it lay flat with this corner and these directions.
     pub(super) fn corners(
         &self,
@@ -455,6 +456,7 @@ impl<'a> AssessmentInput<'a> {
             }),
         })
     }
+
     /// Away from the sheet, as the tools stood.
     fn up(&self) -> Vector3<f64> {
         self.contacts(false).fold(Vector3::zeros(), |up, contact| {
@@ -492,6 +494,7 @@ impl<'a> AssessmentInput<'a> {
         ]));
         figures
     }
+
     /// The sheet moved along itself, around its cylinder where it is rolled, so that a cross drawn on it again comes to where it
     /// should be.
     fn reading(&self, [dx_mm, dy_mm]: [f64; 2]) -> TouchAssessment {

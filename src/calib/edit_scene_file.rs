@@ -90,6 +90,7 @@ fn made_table<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dy
 
 /// The table of a sheet's correction, within `[sheet]`.
 const CORRECTION: &str = "correction";
+
 /// The key of a rolled sheet's radius.
 pub(super) const RADIUS_KEY: &str = "cylinder_radius_mm";
 
@@ -179,6 +180,7 @@ fn limit(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
     replace_value(value.as_value_mut()?, (*numbers.first()?).into());
     Some(())
 }
+
 fn id_of(servo: &dyn TableLike) -> Option<u8> {
     u8::try_from(servo.get("id")?.as_integer()?).ok()
 }
@@ -211,6 +213,7 @@ fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) -> Result<(), Cali
     }
     Ok(())
 }
+
 /// Replaces a value and keeps the text around it, such as a comment behind it.
 fn replace_value(there: &mut Value, made: Value) {
     let decor = there.decor().clone();

@@ -13,7 +13,7 @@ const DAMPING_MAX: f64 = 1e9;
 
 /// Expected measurements, as a function of what is not known; a state has the values of all unknowns.
 pub(super) struct FitModel<'a, S> {
-    /// How far what was measured is off; `None` where such a state is impossible.
+    /// Returns the distances of the measurements from a state; `None` if such a state is impossible.
     pub(super) off: &'a dyn Fn(&S) -> Option<DVector<f64>>,
     /// The state that is further by a step along each unknown.
     pub(super) moved: &'a dyn Fn(&S, &DVector<f64>) -> S,

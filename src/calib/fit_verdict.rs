@@ -100,11 +100,12 @@ impl FitFinding {
         let rise_mm = chord_mm * chord_mm / (8.0 * radius_mm.abs());
         if rise_mm > BENT_SHARE * accept.plane_rms_mm {
             // A scene's cylinder bulges towards the arm, and runs along y.
-            let or = match along == "x" && radius_mm > 0.0 {
-                true => format!(
+            let or = if along == "x" && radius_mm > 0.0 {
+                format!(
                     ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet]: these touches then say where that cylinder lies and its radius"
-                ),
-                false => String::new(),
+                )
+            } else {
+                String::new()
             };
             self.usable(format!(
                 "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat{or}"
@@ -175,7 +176,8 @@ impl FitFinding {
         }
     }
 
-    /// Where the sheet's height is known worst, of corners with their standard deviations; `besides` is what else to touch.
+    /// Judges how well the height of the least known corner is known, of corners with their standard deviations; `besides` is what else to
+    /// touch.
     fn corners<'a>(
         &mut self,
         corners_m: impl Iterator<Item = (&'a str, f64)>,
@@ -193,12 +195,14 @@ impl FitFinding {
         }
     }
 
-    /// What touches of a sheet say beside its fit.
+    /// Judges what touches of a sheet say beside its fit.
     fn sheet(
         &mut self,
         outlier: Option<&TouchOutlier>,
         accept: &AcceptanceLimits,
-        [verify_m, spread_m, tilt_rad]: [Option<f64>; 3],
+        verify_m: Option<f64>,
+        spread_m: Option<f64>,
+        tilt_rad: Option<f64>,
     ) {
         self.leans(tilt_rad, accept);
         self.outlier(outlier, accept);
@@ -302,7 +306,7 @@ pub fn judge_plane(
     });
     let corners = corners.iter().map(|(name, at)| (*name, fit.sigma_at_m(at)));
     finding.corners(corners, accept, "");
-    finding.sheet(fit.outlier.as_ref(), accept, [verify_m, spread_m, tilt_rad]);
+    finding.sheet(fit.outlier.as_ref(), accept, verify_m, spread_m, tilt_rad);
     finding
 }
 
@@ -336,7 +340,7 @@ pub fn judge_rolled(
         .map(|(name, at)| (*name, fit.sigma_at_m(*at)));
     let besides = ", and the middles of both edges across the cylinder";
     finding.corners(corners, accept, besides);
-    finding.sheet(fit.outlier.as_ref(), accept, [verify_m, spread_m, tilt_rad]);
+    finding.sheet(fit.outlier.as_ref(), accept, verify_m, spread_m, tilt_rad);
     finding
 }
 

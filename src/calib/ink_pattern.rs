@@ -3,6 +3,7 @@
 //! A square goes round once in each sense from each of two corners, so that each of its sides comes after another joint
 //! has turned round. Two long hooks carry the wrist through its play, and a short line beside them has it on its other side.
 
+use base::plane::bounds;
 use scene::{Scene, SheetStroke};
 
 /// Side of a square. A joint that has turned round crosses 2° of play on less.
@@ -141,26 +142,19 @@ fn is_free(scene: &Scene, points_mm: &[[f64; 2]]) -> bool {
         let family = all.layout.family;
         all.layout.tags.iter().map(move |tag| tag.edge_mm(family))
     });
-    let [lines_low, lines_high] = bounds(points_mm);
+    let Some((lines_low, lines_high)) = bounds(points_mm) else {
+        return true;
+    };
     let is_clear = |edge: [[f64; 2]; 4]| {
-        let [low, high] = bounds(&edge);
         let apart = |from: f64, to: f64| from > to + TAG_MM;
-        apart(lines_low[0], high[0])
-            || apart(low[0], lines_high[0])
-            || apart(lines_low[1], high[1])
-            || apart(low[1], lines_high[1])
+        bounds(&edge).is_none_or(|(low, high)| {
+            apart(lines_low[0], high[0])
+                || apart(low[0], lines_high[0])
+                || apart(lines_low[1], high[1])
+                || apart(low[1], lines_high[1])
+        })
     };
     points_mm.iter().all(is_inside) && tags.into_iter().all(is_clear)
-}
-
-fn bounds(points_mm: &[[f64; 2]]) -> [[f64; 2]; 2] {
-    let none = [[f64::INFINITY; 2], [f64::NEG_INFINITY; 2]];
-    points_mm.iter().fold(none, |[low, high], [x, y]| {
-        [
-            [low[0].min(*x), low[1].min(*y)],
-            [high[0].max(*x), high[1].max(*y)],
-        ]
-    })
 }
 
 #[cfg(test)]

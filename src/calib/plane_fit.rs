@@ -40,7 +40,7 @@ pub struct PlaneFit {
     pub outlier: Option<TouchOutlier>,
     pub(super) along: [Vector3<f64>; 2],
     /// The standard deviation of a place's height, as far as this fit knows it.
-    pub place_sigma_m: f64,
+    pub(super) place_sigma_m: f64,
     /// Touched places more than unknowns, at least 1.
     pub freedom: usize,
 }

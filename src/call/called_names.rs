@@ -81,9 +81,8 @@ struct CalledNames {
 
 impl CalledNames {
     fn of(value: &Value, is_arguments: bool) -> Vec<String> {
-        let found = Vec::new();
         let mut names = Self {
-            found,
+            found: Vec::new(),
             is_arguments,
         };
         names.gather(value, 0);

@@ -86,6 +86,13 @@ struct TokenRecord {
     hash: String,
 }
 
+/// A token's record, found without verifying the token.
+struct TokenLookup {
+    record: TokenRecord,
+    /// True if the token was believed before.
+    is_believed: bool,
+}
+
 /// One token, as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TokenCard {
@@ -257,10 +264,12 @@ impl TokenStore {
     /// # Errors
     /// Unknown or expired token, or the token file has never been readable. Access is denied in all three cases.
     pub fn check(&self, token: &str, now_ms: u64) -> Result<Principal, AccessDenied> {
-        match self.look_up(token, now_ms)? {
-            (record, true) => record.holds(now_ms),
-            (record, false) => self.prove(token, record, now_ms)?.holds(now_ms),
-        }
+        let found = self.look_up(token, now_ms)?;
+        let record = match found.is_believed {
+            true => found.record,
+            false => self.prove(token, found.record, now_ms)?,
+        };
+        record.holds(now_ms)
     }
 
     /// The same where it takes no time; nothing where the token has to be proven by [`Self::check`].
@@ -270,24 +279,30 @@ impl TokenStore {
         now_ms: u64,
     ) -> Option<Result<Principal, AccessDenied>> {
         match self.look_up(token, now_ms) {
-            Ok((_, false)) => None,
-            found => Some(found.and_then(|(record, _)| record.holds(now_ms))),
+            Ok(found) if !found.is_believed => None,
+            found => Some(found.and_then(|found| found.record.holds(now_ms))),
         }
     }
 
-    /// Looks up a token without verifying it. Returns its record, and whether it was believed before.
-    fn look_up(&self, token: &str, now_ms: u64) -> Result<(TokenRecord, bool), AccessDenied> {
+    /// Looks up a token without verifying it.
+    fn look_up(&self, token: &str, now_ms: u64) -> Result<TokenLookup, AccessDenied> {
         let id = id_of(token).ok_or(AccessDenied::Unknown)?;
         let mut seen = self.seen.locked();
         self.refresh(&mut seen)?;
         let known = seen.records.iter().find(|record| record.id == id);
         let record = known.cloned().ok_or(AccessDenied::Unknown)?;
         if seen.believed.get(id) == Some(&blake3::hash(token.as_bytes())) {
-            return Ok((record, true));
+            return Ok(TokenLookup {
+                record,
+                is_believed: true,
+            });
         }
         let wrong = seen.wrong.get(id);
         match wrong.map_or(0, |wrong| wrong.remaining_ms(now_ms)) {
-            0 => Ok((record, false)),
+            0 => Ok(TokenLookup {
+                record,
+                is_believed: false,
+            }),
             left_ms => Err(AccessDenied::Paused(left_ms.div_ceil(1_000))),
         }
     }
@@ -364,7 +379,7 @@ impl TokenStore {
         disk::put_secret(&self.path, &text).map_err(|source| self.refused(source))
     }
 
-    /// What was read of the file; nothing without one.
+    /// Returns the result of reading the file, or `None` if there is no file.
     fn if_there<T>(&self, read: io::Result<T>) -> Result<Option<T>, TokenError> {
         match read {
             Ok(read) => Ok(Some(read)),

@@ -1,7 +1,6 @@
 //! `bus`: servos on a port, without a node: who is there, how they fare, how they are set up.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::num::ParseIntError;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -108,11 +107,10 @@ pub(super) struct RebootArgs {
 }
 
 fn range(text: &str) -> anyhow::Result<(i32, i32)> {
-    let two = text.split_once(':');
-    let numbers = |(least, most): (&str, &str)| -> Result<_, ParseIntError> {
-        Ok((least.trim().parse()?, most.trim().parse()?))
-    };
-    let two = two.and_then(|two| numbers(two).ok());
+    let two = text.split_once(':').and_then(|(least, most)| {
+        let least = least.trim().parse().ok()?;
+        Some((least, most.trim().parse().ok()?))
+    });
     two.context("write two whole numbers, such as 500:3500")
 }
 

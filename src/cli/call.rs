@@ -82,12 +82,13 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     }
     let called = call(&client, &args, own.as_ref()).await;
     client.close().await;
-    let leaves = called.as_ref().ok().and_then(|(_, leaves)| leaves.as_ref());
+    let leaves = called.as_ref().ok();
+    let leaves = leaves.and_then(|called| called.leaves.as_ref());
     let ended = match &own {
         Some(node) => own_node::end(node, leaves).await,
         None => ExitStatus::Done,
     };
-    let (answer, _) = called?;
+    let answer = called?.answer;
     let answer = answer.unwrap_or_else(|| interrupted_answer(ended));
     print(&answer, args.json)?;
     Ok(match ended {
@@ -96,8 +97,13 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     })
 }
 
-/// Answer to a call, unless the process was told to end before there was one; and the arms of a node of its own when it was.
-type CallOutcome = (Option<ToolAnswer>, Option<ShutdownRequests>);
+/// Outcome of a call.
+struct CallOutcome {
+    /// None if the process was told to end before there was an answer.
+    answer: Option<ToolAnswer>,
+    /// The arms of a node of its own, when the process was told to end.
+    leaves: Option<ShutdownRequests>,
+}
 
 /// The answer to a call that was given up because the process was told to end.
 fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
@@ -209,7 +215,7 @@ async fn call(
         }
         answer => Some(answer?),
     };
-    Ok((answer, leaves))
+    Ok(CallOutcome { answer, leaves })
 }
 
 fn print(answer: &ToolAnswer, json: bool) -> anyhow::Result<()> {

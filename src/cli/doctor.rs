@@ -17,7 +17,7 @@ use servo::ServoProtocol;
 use servo::diagnose::{BusDiagnosis, DiagnosisCause, ExpectedServos, diagnose};
 use servo::host::HostSystem;
 
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
     /// The serial port [default: the node file's; without one, the ports of this machine are listed]
     #[arg(id = "serial", value_name = "PORT")]
@@ -36,10 +36,11 @@ pub(super) struct DoctorArgs {
 impl DoctorArgs {
     /// Returns what looks into the node file's port, for a person.
     pub(super) fn of_node_file() -> Self {
-        let root = PathBuf::from("/");
         Self {
-            root,
-            ..Self::default()
+            port: None,
+            arm: None,
+            root: PathBuf::from("/"),
+            json: false,
         }
     }
 }
@@ -194,6 +195,8 @@ fn print_ports(ports: &[PathBuf]) {
 
 /// Returns the paths of ports as text.
 pub(super) fn port_names(ports: &[PathBuf]) -> Vec<String> {
-    let names = ports.iter().map(|port| port.display().to_string());
-    names.collect()
+    ports
+        .iter()
+        .map(|port| port.display().to_string())
+        .collect()
 }

@@ -70,12 +70,13 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
         door: &door,
     };
     let drawn = command.run().await;
-    let leaves = drawn.as_ref().ok().and_then(|(_, leaves)| leaves.as_ref());
+    let leaves = drawn.as_ref().ok();
+    let leaves = leaves.and_then(|drawn| drawn.leaves.as_ref());
     let ended = match door.own() {
         Some(node) => own_node::end(node, leaves).await,
         None => ExitStatus::Done,
     };
-    let (exit, _) = drawn?;
+    let exit = drawn?.exit;
     Ok(match ended {
         ExitStatus::Done => exit,
         ended => ended,
@@ -117,8 +118,12 @@ fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
     )
 }
 
-/// End of the command, and the arms of a node of its own when the process was told to end.
-type DrawOutcome = (ExitStatus, Option<ShutdownRequests>);
+/// End of the command.
+struct DrawOutcome {
+    exit: ExitStatus,
+    /// The arms of a node of its own, when the process was told to end.
+    leaves: Option<ShutdownRequests>,
+}
 
 struct DrawCommand<'a> {
     options: &'a NodeOptions,
@@ -139,21 +144,21 @@ impl DrawCommand<'_> {
             terminal_output::lines(in_words(&offer, picture.as_deref()));
         }
         if !offer.refusals.is_empty() {
-            return Ok(self.ends(&drawing, ExitStatus::Refused, &refusals(&offer)));
+            return self.ends(&drawing, ExitStatus::Refused, &refusals(&offer));
         }
         if self.args.dry_run {
             let message = "planned, not drawn; nothing moved".to_owned();
-            return Ok(self.ends(&drawing, ExitStatus::Done, &[message]));
+            return self.ends(&drawing, ExitStatus::Done, &[message]);
         }
         if let Some(why) = &offer.hindrance {
             let why = format!("refused: {why}");
-            return Ok(self.ends(&drawing, ExitStatus::Refused, &[why]));
+            return self.ends(&drawing, ExitStatus::Refused, &[why]);
         }
         let plan = offer.plan.clone();
         let plan = plan.context("nothing of it can be planned; nothing moved")?;
         if offer.is_real && !self.args.yes && !self.is_agreed(&offer)? {
             let why = "not drawn; nothing moved".to_owned();
-            return Ok(self.ends(&drawing, ExitStatus::Refused, &[why]));
+            return self.ends(&drawing, ExitStatus::Refused, &[why]);
         }
         let assent = DrawingAssent {
             revision: offer.revision.clone(),
@@ -162,7 +167,7 @@ impl DrawCommand<'_> {
         };
         let job: String = self.ask(Some(assent)).await?;
         let followed = follow_job::own_job(self.door, &job, &offer.title, self.args.json).await?;
-        Ok(self.print_outcome(drawing, followed))
+        self.print_outcome(drawing, followed)
     }
 
     async fn ask<T: serde::de::DeserializeOwned>(
@@ -199,28 +204,31 @@ impl DrawCommand<'_> {
         let Some(png) = offer.png() else {
             return Ok(None);
         };
-        let folder = match self.args.out.as_ref().or(self.options.output.as_ref()) {
-            Some(folder) => folder.clone(),
-            None => open::own_temporary()?,
-        };
+        let named = self.args.out.as_ref().or(self.options.output.as_ref());
+        let folder = open::or_temporary(named.cloned())?;
         let path = files::write_into(&folder, "draw-plan.png", &png)?;
         let path = std::path::absolute(&path).unwrap_or(path);
         Ok(Some(path.display().to_string()))
     }
 
     /// Ends the command before anything was begun, with the words for that.
-    fn ends(&self, drawing: &Value, exit: ExitStatus, words: &[String]) -> DrawOutcome {
+    fn ends(
+        &self,
+        drawing: &Value,
+        exit: ExitStatus,
+        words: &[String],
+    ) -> anyhow::Result<DrawOutcome> {
         if self.args.json {
             let (success, message) = (exit == ExitStatus::Done, words.join("; "));
             let said = json!({ "success": success, "message": message, "drawing": drawing });
-            terminal_output::line(&format!("{said:#}"));
+            terminal_output::json(&said)?;
         } else {
             terminal_output::lines(words);
         }
-        (exit, None)
+        Ok(DrawOutcome { exit, leaves: None })
     }
 
-    fn print_outcome(&self, drawing: Value, followed: FollowedJob) -> DrawOutcome {
+    fn print_outcome(&self, drawing: Value, followed: FollowedJob) -> anyhow::Result<DrawOutcome> {
         let FollowedJob {
             mut outcome,
             leaves,
@@ -231,13 +239,13 @@ impl DrawCommand<'_> {
             let next = next.map(|next| ("next".to_owned(), next.into()));
             outcome.result.extend(next);
             outcome.result.insert("drawing".to_owned(), drawing);
-            terminal_output::line(&format!("{:#}", Value::Object(outcome.result)));
+            terminal_output::json(&outcome.result)?;
         } else {
             terminal_output::line(&outcome.words);
             terminal_output::facts(&outcome.result);
             terminal_output::lines(&next);
         }
-        (exit, leaves)
+        Ok(DrawOutcome { exit, leaves })
     }
 
     /// Says how a drawing that did not come to its end is gone on with.

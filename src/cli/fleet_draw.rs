@@ -99,7 +99,7 @@ pub(super) async fn run(options: &NodeOptions, args: &FleetDrawArgs) -> anyhow::
     };
     batch.announce();
     let ended = batch.run().await?;
-    batch.report();
+    batch.report()?;
     Ok(ended)
 }
 
@@ -109,10 +109,10 @@ fn check_names<'a>(
 ) -> anyhow::Result<()> {
     let is_known = |name: &str| peers.iter().any(|peer| peer.name == name);
     for name in named {
-        let valid = names(peers);
         ensure!(
             is_known(name),
-            "the node file has no [[peers]] called `{name}`; valid: {valid}"
+            "the node file has no [[peers]] called `{name}`; valid: {}",
+            names(peers)
         );
     }
     Ok(())
@@ -298,7 +298,7 @@ impl BatchRun<'_> {
         }
     }
 
-    fn report(&self) {
+    fn report(&self) -> anyhow::Result<()> {
         if self.args.json {
             let drawings = self.queue.numbers().map(|number| {
                 let (kind, words) = in_words(self.queue.news(number));
@@ -307,13 +307,13 @@ impl BatchRun<'_> {
             });
             let drawings: Vec<Value> = drawings.collect();
             let told = json!({ "batch": self.batch, "drawings": drawings });
-            terminal_output::line(&format!("{told:#}"));
-            return;
+            return terminal_output::json(&told);
         }
         let news = self.queue.numbers().map(|number| self.queue.news(number));
         let drawn = news.filter(|news| matches!(news, DrawingNews::Drawn(_)));
         let of = count(self.drawings.len(), "drawing");
         terminal_output::line(&format!("{} of {of} drawn", drawn.count()));
+        Ok(())
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) async fn run(options: &NodeOptions, as_json: bool) -> anyhow::Result<
     });
     let nodes: Vec<Value> = nodes.collect();
     if as_json {
-        terminal_output::line(&format!("{:#}", json!({ "nodes": nodes })));
+        terminal_output::json(&json!({ "nodes": nodes }))?;
     } else {
         nodes.iter().for_each(print);
     }

@@ -79,7 +79,8 @@ async fn list(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitSta
     let found = find(args.for_).await?;
     if args.json {
         let nodes: Vec<Value> = found.iter().map(|node| as_json(node, &file)).collect();
-        return terminal_output::done(&format!("{:#}", json!({ "nodes": nodes })));
+        terminal_output::json(&json!({ "nodes": nodes }))?;
+        return Ok(ExitStatus::Done);
     }
     if found.is_empty() {
         let waited = base::wording::duration(args.for_);

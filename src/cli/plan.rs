@@ -277,7 +277,7 @@ impl DesignReport {
         self.set("message", preview.message());
         match &preview.plan {
             Some(plan) => {
-                self.figures(&plan.report)?;
+                self.figures(&plan.report);
                 self.set("plan_hash", plan.hash.clone());
                 self.lines.extend(in_words(&plan.report));
                 if !is_flat {
@@ -298,17 +298,30 @@ impl DesignReport {
         Ok(())
     }
 
-    fn figures(&mut self, report: &PlanReport) -> anyhow::Result<()> {
-        let all = serde_json::to_value(report)?;
-        for name in FIGURES {
-            let figure = all.get(name).cloned().unwrap_or_default();
-            let figure = match figure.as_f64() {
-                Some(value) if figure.is_f64() => rounded(value),
-                _ => figure,
-            };
+    /// Adds the figures of a plan that are facts of the result.
+    fn figures(&mut self, report: &PlanReport) {
+        let all = [
+            ("stroke_count", report.stroke_count.into()),
+            ("pen_down_mm", rounded(report.pen_down_mm)),
+            ("pen_up_mm", rounded(report.pen_up_mm)),
+            ("pen_up_s", rounded(report.pen_up_s)),
+            ("pen_up_bound_s", rounded(report.pen_up_bound_s)),
+            ("duration_s", rounded(report.duration_s)),
+            ("approach_s", rounded(report.approach_s)),
+            ("dips", report.dips.into()),
+            ("tilt_max_deg", rounded(report.tilt_max_deg)),
+            ("margin_least_deg", rounded(report.margin_least_deg)),
+            (
+                "margin_least_joint",
+                report.margin_least_joint.as_str().into(),
+            ),
+            ("at_speed_share", rounded(report.at_speed_share)),
+            ("limiting_joint", report.limiting_joint.as_str().into()),
+            ("limiting_ratio", rounded(report.limiting_ratio)),
+        ];
+        for (name, figure) in all {
             self.set(name, figure);
         }
-        Ok(())
     }
 
     /// Says what became of the design's strokes.
@@ -356,24 +369,6 @@ impl DesignReport {
 fn rounded(value: f64) -> Value {
     Value::from((value * 1e3).round() / 1e3)
 }
-
-/// The figures of a plan that are facts of the result.
-const FIGURES: [&str; 14] = [
-    "stroke_count",
-    "pen_down_mm",
-    "pen_up_mm",
-    "pen_up_s",
-    "pen_up_bound_s",
-    "duration_s",
-    "approach_s",
-    "dips",
-    "tilt_max_deg",
-    "margin_least_deg",
-    "margin_least_joint",
-    "at_speed_share",
-    "limiting_joint",
-    "limiting_ratio",
-];
 
 /// The figures for people, and for callers that see no pictures.
 fn in_words(report: &PlanReport) -> Vec<String> {

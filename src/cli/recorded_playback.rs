@@ -8,6 +8,7 @@ use super::playback::{PlaybackResult, play};
 use super::{ExitStatus, terminal_output};
 use arm::ServoFamily;
 use base::clock::NodeClock;
+use base::plane::length;
 use base::units::{ClockInstant, JointVector};
 use base::wording::{count, millimetres, seconds};
 use design::compare::deviation_mm;
@@ -108,7 +109,7 @@ fn print_comparison(
     ink: &[Vec<[f64; 2]>],
     off_deg: Option<f64>,
 ) -> ExitStatus {
-    let inked_mm: f64 = ink.iter().map(|line| length_mm(line)).sum();
+    let inked_mm: f64 = ink.iter().map(|line| length(line)).sum();
     terminal_output::line(&format!(
         "{}: {} in {} played to a simulated arm: it answered {} bytes where {} were recorded, and drew {} where the job, which {}, has {} in its journal",
         past.id,
@@ -143,11 +144,6 @@ fn print_comparison(
         ));
     }
     ExitStatus::of(ink_is_near && off_deg.is_none_or(|deg| deg <= OFF_DEG_MAX))
-}
-
-fn length_mm(line: &[[f64; 2]]) -> f64 {
-    let pairs = line.iter().zip(line.iter().skip(1));
-    pairs.map(|(a, b)| (a[0] - b[0]).hypot(a[1] - b[1])).sum()
 }
 
 fn figures(past: &PastJob) -> String {

@@ -332,11 +332,12 @@ impl ArmEntry {
         let mut others = before.iter();
         if let Some(other) = others.find(|other| other.file_name_part() == self.file_name_part()) {
             let other = &other.name;
-            let what = match other == name {
-                true => format!("two arms are called `{name}`; each needs its own name"),
-                false => format!(
+            let what = if other == name {
+                format!("two arms are called `{name}`; each needs its own name")
+            } else {
+                format!(
                     "the arms `{other}` and `{name}` are called alike where only letters, digits and `-` count, as in the name of the file that keeps an emergency stop; each needs its own name"
-                ),
+                )
             };
             wrong.add("name", what);
         }

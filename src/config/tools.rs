@@ -263,39 +263,28 @@ impl ServerEntry {
 
 impl ArgumentEntry {
     fn look(&self, wrong: &mut ProblemList) {
-        let text = |is_wrong: bool, what: &str| is_wrong.then(|| what.to_owned());
+        let name = &self.name;
+        if let Some(why) = bad_name(name) {
+            wrong.add("name", format!("argument `{name}`: {why}"));
+        }
+        wrong.check(!self.description.trim().is_empty(), "description", || {
+            format!("argument `{name}`: it has no description")
+        });
         let is_number = matches!(self.kind, ArgumentType::Integer | ArgumentType::Number);
-        let (values, default) = (self.values.as_ref(), self.default.as_ref());
-        let foreign = default.filter(|default| !self.takes(default));
-        for (key, what) in [
-            ("name", bad_name(&self.name)),
-            (
-                "description",
-                text(self.description.trim().is_empty(), "it has no description"),
-            ),
-            (
-                "unit",
-                text(
-                    self.unit.is_some() && !is_number,
-                    "only an integer or a number has a unit",
-                ),
-            ),
-            ("enum", values.and_then(|values| self.bad_values(values))),
-            (
-                "default",
-                text(
-                    default.is_some() && self.required,
-                    "a required argument has no default",
-                ),
-            ),
-            (
-                "default",
-                foreign.map(|default| format!("{default} is not one of its values")),
-            ),
-        ] {
-            if let Some(what) = what {
-                wrong.add(key, format!("argument `{}`: {what}", self.name));
-            }
+        wrong.check(self.unit.is_none() || is_number, "unit", || {
+            format!("argument `{name}`: only an integer or a number has a unit")
+        });
+        let values = self.values.as_deref();
+        if let Some(why) = values.and_then(|values| self.bad_values(values)) {
+            wrong.add("enum", format!("argument `{name}`: {why}"));
+        }
+        if let Some(default) = &self.default {
+            wrong.check(!self.required, "default", || {
+                format!("argument `{name}`: a required argument has no default")
+            });
+            wrong.check(self.takes(default), "default", || {
+                format!("argument `{name}`: {default} is not one of its values")
+            });
         }
     }
 

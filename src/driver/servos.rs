@@ -322,8 +322,9 @@ impl<D: Dialect> ServoDriver<D> {
             tries += 1;
             let first = std::mem::take(&mut frame);
             let asked = (missing.as_slice(), fast);
-            let replies = self.sync_read(link, first, D::PRESENT, asked, deadline);
-            let replies = replies.await?;
+            let replies = self
+                .sync_read(link, first, D::PRESENT, asked, deadline)
+                .await?;
             self.accept(&missing, &replies, &mut readings)?;
             if readings.iter().all(Option::is_some) {
                 break;

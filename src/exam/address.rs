@@ -78,12 +78,8 @@ impl AddressKind {
             return format!("{program} …");
         }
         let (scheme, place, query) = parts(address);
-        let (name, host) = place.rsplit_once('@').unwrap_or(("", place));
-        let between = if name.is_empty() && host == place {
-            ""
-        } else {
-            "…@"
-        };
+        let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+        let between = if host == place { "" } else { "…@" };
         let after = if query.is_empty() { "" } else { "?…" };
         format!("{scheme}{between}{host}{after}")
     }
@@ -92,9 +88,9 @@ impl AddressKind {
 /// Splits an address into its scheme with `://`, its host with what stands before and after it, and its query.
 fn parts(address: &str) -> (&str, &str, &str) {
     let start = address.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = address.split_at_checked(start).unwrap_or(("", address));
+    let (scheme, rest) = address.split_at(start);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (place, query) = rest.split_at_checked(end).unwrap_or((rest, ""));
+    let (place, query) = rest.split_at(end);
     (scheme, place, query)
 }
 

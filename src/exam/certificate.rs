@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::run::{cases_hash, prompt_hash, tools_hash};
 use super::{ExamCase, ExamToolbox, Level, PlannerSettings};
+use base::wording::cut;
 
 /// Number of hexadecimal digits in a certificate's name.
 const ID_DIGITS: usize = 16;
@@ -95,8 +96,7 @@ impl PlannerCertificate {
 
     /// The name of the certificate of this text: it follows from what is signed.
     pub(crate) fn id_of(text: &str) -> String {
-        let digits = blake3::hash(text.as_bytes()).to_hex();
-        digits.chars().take(ID_DIGITS).collect()
+        cut(&blake3::hash(text.as_bytes()).to_hex(), ID_DIGITS)
     }
 
     /// Returns the objections to the certificate at a node with these conditions that wants that level; empty if it is

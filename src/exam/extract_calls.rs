@@ -73,7 +73,7 @@ fn objects(text: &str) -> Vec<PlannerCall> {
 /// Splits a text behind the bracket that closes the one at its beginning; all of it stands before where none does.
 fn split_balanced(text: &str) -> (&str, &str) {
     let end = balanced(text).unwrap_or(text.len());
-    text.split_at_checked(end).unwrap_or((text, ""))
+    text.split_at(end)
 }
 
 /// Returns arguments as they stand in a text; an empty one has none.

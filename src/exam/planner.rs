@@ -383,10 +383,8 @@ impl ModelClient {
             clock: NodeClock::real(),
             wants_logprobs: false,
         };
-        let (none, messages) = (
-            ExamToolbox::default(),
-            json!([{"role": "user", "content": question}]),
-        );
+        let none = ExamToolbox::default();
+        let messages = json!([{"role": "user", "content": question}]);
         let heard = planner.hear(messages, &none, 0).await;
         let words = heard.output.map(|answer| {
             let said = PlannerAnswer::of(&answer, &none).text;

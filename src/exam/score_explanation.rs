@@ -135,7 +135,7 @@ pub(crate) fn explain(
     ScoreExplanation { text, references }
 }
 
-/// What the reader made of a call.
+/// The reader's result for a call.
 type CallReading = Result<ArgumentReading, Box<ArgumentRefusal>>;
 
 /// The sources: the right tool, else the one that was called, else the first; another that was called; the repairs; the case.

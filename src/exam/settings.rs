@@ -63,7 +63,7 @@ const fn tokens_max() -> u32 {
 }
 
 /// Refuses a value outside its range, which is told with its unit.
-fn within<T: Copy + PartialOrd + std::fmt::Display>(
+pub(super) fn within<T: Copy + PartialOrd + std::fmt::Display>(
     name: &'static str,
     value: T,
     range: std::ops::RangeInclusive<T>,
@@ -135,8 +135,9 @@ impl PlannerSettings {
             0.0..=1.0,
             "",
         )?;
-        let budget = self.budget.unwrap_or(1);
-        within("the budget", budget, 1..=100_000, " answers")?;
+        if let Some(budget) = self.budget {
+            within("the budget", budget, 1..=100_000, " answers")?;
+        }
         Ok(())
     }
 

@@ -257,7 +257,7 @@ pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     }
 }
 
-/// What may be wrong with a pair.
+/// A possible fault of a pair.
 struct PairFinding {
     is_so: bool,
     kind: &'static str,

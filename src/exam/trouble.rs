@@ -27,8 +27,10 @@ pub(crate) struct EndpointFailure {
 /// Returns the errors of an endpoint, the most frequent first.
 pub(super) fn failures(outcomes: &[CaseOutcome]) -> Vec<EndpointFailure> {
     let mut by_error: BTreeMap<&str, EndpointFailure> = BTreeMap::new();
-    let each = outcomes.iter();
-    for (outcome, why) in each.filter_map(|one| Some((one, one.error.as_deref()?))) {
+    for outcome in outcomes {
+        let Some(why) = outcome.error.as_deref() else {
+            continue;
+        };
         let failure = by_error.entry(why).or_insert_with(|| EndpointFailure {
             why: why.to_owned(),
             answers: 0,

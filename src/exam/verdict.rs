@@ -25,7 +25,7 @@ struct LevelRequirements {
     samples_min: usize,
 }
 
-/// What each level wants, the lowest first.
+/// The requirements of each level, the lowest first.
 const BARS: [LevelRequirements; 4] = {
     let observe = LevelRequirements {
         level: Level::Observe,
@@ -70,10 +70,10 @@ const CHANGES_MAX: usize = 5;
 /// Longest part of an answer that is shown.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// One of the worst answers.
+/// An answer that is not right, as a verdict or a report shows it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct WorstAnswer {
+pub(crate) struct ShownAnswer {
     /// The case.
     pub(crate) case: String,
     /// Question of the case.
@@ -84,7 +84,7 @@ pub(crate) struct WorstAnswer {
     pub(crate) answer: String,
     /// Its classification.
     pub(crate) classification: String,
-    /// Reasons why it is bad.
+    /// Reasons why it is not right.
     pub(crate) why: Vec<String>,
     /// Changes that would improve it.
     pub(crate) advice: Vec<String>,
@@ -129,7 +129,7 @@ pub(crate) struct ExamVerdict {
     /// Words for the built-in tools that were called wrongly, as a fragment of the node file.
     pub(crate) descriptions: Option<String>,
     /// The worst answers.
-    pub(crate) worst: Vec<WorstAnswer>,
+    pub(crate) worst: Vec<ShownAnswer>,
     /// Further notes.
     pub(crate) notes: Vec<String>,
     /// The counts.
@@ -426,7 +426,7 @@ fn badness(outcome: &CaseOutcome) -> u32 {
     hazards + tool + 2 * u32::from(!judged.wrong.is_empty()) + u32::from(!judged.exact)
 }
 
-fn worst(outcomes: &[CaseOutcome]) -> Vec<WorstAnswer> {
+fn worst(outcomes: &[CaseOutcome]) -> Vec<ShownAnswer> {
     let came = outcomes.iter().filter(|one| one.came());
     let mut bad: Vec<&CaseOutcome> = came.filter(|one| badness(one) > 0).collect();
     bad.sort_by_key(|outcome| std::cmp::Reverse(badness(outcome)));
@@ -434,7 +434,7 @@ fn worst(outcomes: &[CaseOutcome]) -> Vec<WorstAnswer> {
     bad.retain(|outcome| seen.insert(&outcome.case.name));
     let worst = bad.into_iter().take(WORST_MAX);
     worst
-        .map(|one| WorstAnswer::of(one, SHOWN_CHARS_MAX))
+        .map(|one| ShownAnswer::of(one, SHOWN_CHARS_MAX))
         .collect()
 }
 
@@ -455,7 +455,7 @@ pub(super) fn answer_text(raw: &str) -> String {
     }
 }
 
-impl WorstAnswer {
+impl ShownAnswer {
     /// Returns an answer with no more than `most` characters of what was asked and said.
     pub(super) fn of(outcome: &CaseOutcome, most: usize) -> Self {
         Self {

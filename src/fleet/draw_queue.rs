@@ -245,8 +245,14 @@ impl DrawQueue {
             let Some(place) = place.filter(|_| one.stage != DrawingStage::WithoutInk) else {
                 continue;
             };
-            let drawn = DrawingStage::Drawn;
-            if !matches!(place, DrawingPlace::At { stage, .. } if *stage == drawn) {
+            let is_drawn = matches!(
+                place,
+                DrawingPlace::At {
+                    stage: DrawingStage::Drawn,
+                    ..
+                }
+            );
+            if !is_drawn {
                 *place = DrawingPlace::At {
                     node: from,
                     stage: one.stage,
@@ -445,9 +451,7 @@ impl QueueNode {
 
     /// Returns why it is not ready; empty if it is.
     fn why_not(&self) -> &str {
-        self.standing
-            .as_ref()
-            .map_or_else(|why| why.as_str(), |()| "")
+        self.standing.as_ref().err().map_or("", String::as_str)
     }
 
     /// Returns whether nothing at the node stands in the way of a drawing.

@@ -221,10 +221,13 @@ impl Drop for OpenQuestion {
     fn drop(&mut self) {
         let mut known = self.seen.known.locked();
         known.asking = false;
-        if let Ok(said) = &self.came {
-            known.said = Some(said.clone());
+        match &self.came {
+            Ok(said) => {
+                known.said = Some(said.clone());
+                known.last = Some(Ok(()));
+            }
+            Err(error) => known.last = Some(Err(error.clone())),
         }
-        known.last = Some(self.came.as_ref().map(|_| ()).map_err(Clone::clone));
         drop(known);
         self.seen.ended.send_modify(|ended| *ended += 1);
     }

@@ -100,7 +100,7 @@ impl Fleet {
         let arguments = ReceivedArguments::Value(Value::Object(arguments));
         let caller = format!("queue {}", tag.batch);
         let mut letter = self.own_call(peer, tool, arguments, caller);
-        // Whatever the token may do: an operator's would need nobody's approval.
+        // Whatever the token may do: an operator's would need no approval.
         letter.hop.role = Some(ROLE.to_owned());
         letter.hop.queue = Some(tag);
         // Nothing of it is sent twice: what is lost is found again by the next question.

@@ -131,10 +131,6 @@ fn fleet_with(asleep: bool, rules: FleetPolicy) -> (Arc<Fleet>, Arc<Village>) {
     (Arc::new(Fleet::new("me", reach, rules)), village)
 }
 
-async fn pass(time: Duration) {
-    let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
-}
-
 fn find<'a>(list: &'a [PeerSighting], name: &str) -> &'a PeerSighting {
     list.iter().find(|one| one.peer.name == name).unwrap()
 }
@@ -177,7 +173,7 @@ async fn what_was_said_is_shown_with_its_age_and_not_as_new() {
     let sleepy = find(&list, "sleepy");
     assert!(sleepy.unreached.is_some() && sleepy.said.is_some());
     assert!(sleepy.age.unwrap() >= Duration::from_millis(900));
-    pass(keep).await;
+    base::task::pause(keep).await;
     assert!(find(&fleet.list().await, "sleepy").said.is_none());
 }
 

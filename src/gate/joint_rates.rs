@@ -58,11 +58,17 @@ impl TrajectoryJudge<'_> {
             let change = speed.zip(&speed_before, |now, then| (now - then) / period);
             let jerk = change.zip(&change_before, |now, then| (now - then) / period);
             (speed_before, change_before) = (speed, change);
-            self.check_rates(sample.min(last), [speed, change, jerk]);
+            self.check_rates(sample.min(last), speed, change, jerk);
         }
     }
 
-    fn check_rates(&mut self, sample: usize, [speed, change, jerk]: [JointVector; 3]) {
+    fn check_rates(
+        &mut self,
+        sample: usize,
+        speed: JointVector,
+        change: JointVector,
+        jerk: JointVector,
+    ) {
         let arm = &self.scene.arm;
         let limits = &arm.limits;
         let turns = (GateRule::JointSpeed, "turn at", "rad/s");

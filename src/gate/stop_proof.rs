@@ -516,7 +516,7 @@ struct LiftCheck<'w, 'a> {
     begun: Vec<Nearby>,
 }
 
-/// What a part may come near to.
+/// Things that a part may come near to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Obstacle {
     Sheet,

@@ -1,5 +1,6 @@
 //! The line drawn by a motion at each of its samples, and the rest of a drawing.
 
+use base::plane::{along, distance, pieces};
 use plan::{SpanKind, Trajectory};
 use scene::{Scene, SheetStroke};
 
@@ -114,12 +115,7 @@ fn shares(
 /// A stroke's length.
 #[must_use]
 pub fn length_mm(stroke: &SheetStroke) -> f64 {
-    let ends = stroke.points_mm.iter().zip(stroke.points_mm.iter().skip(1));
-    ends.map(|(a, b)| apart_mm(*a, *b)).sum()
-}
-
-fn apart_mm(a: [f64; 2], b: [f64; 2]) -> f64 {
-    (a[0] - b[0]).hypot(a[1] - b[1])
+    stroke.length_mm()
 }
 
 /// Returns the rest of `strokes` once `drawn` is drawn: the stroke under way from `overlap_mm` before
@@ -165,11 +161,10 @@ pub(super) fn inked(strokes: &[SheetStroke], drawn: InkProgress) -> Vec<Vec<[f64
 /// The part of a line that begins `from_mm` along it.
 fn line_from(points_mm: &[[f64; 2]], from_mm: f64) -> Vec<[f64; 2]> {
     let mut gone = 0.0;
-    for (index, (a, b)) in points_mm.iter().zip(points_mm.iter().skip(1)).enumerate() {
-        let step = apart_mm(*a, *b);
+    for (index, [a, b]) in pieces(points_mm).enumerate() {
+        let step = distance(a, b);
         if gone + step > from_mm {
-            let share = (from_mm - gone) / step;
-            let begin = [a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share];
+            let begin = along(a, b, (from_mm - gone) / step);
             let rest = points_mm.get(index + 1..).unwrap_or_default();
             return std::iter::once(begin).chain(rest.iter().copied()).collect();
         }
@@ -249,10 +244,7 @@ mod tests {
     fn what_is_on_the_paper_ends_where_the_pen_is() {
         let mm = |strokes, mm| inked(&two(), InkProgress { mm, strokes });
         let all = |lines: &[Vec<[f64; 2]>]| -> f64 {
-            let ways = lines
-                .iter()
-                .flat_map(|line| line.iter().zip(line.iter().skip(1)));
-            ways.map(|(a, b)| apart_mm(*a, *b)).sum()
+            lines.iter().map(|line| base::plane::length(line)).sum()
         };
         let total: f64 = two().iter().map(length_mm).sum();
         let first = length_mm(&two()[0]);

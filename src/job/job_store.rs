@@ -233,19 +233,21 @@ impl JobStore {
         meant.flat_map(|past| past.inked()).collect()
     }
 
-    /// Returns a job, the one that it goes on with, and so on. Whatever a journal says, each is earlier than the one before:
-    /// nothing goes round in a circle.
+    /// Returns the job that a job goes on with. Whatever a journal says, it is the earlier one: nothing goes round in a circle.
+    fn earlier(&self, past: &PastJob) -> Option<PastJob> {
+        let before = self.read(&past.resumes)?;
+        (number(&before.id) < number(&past.id)).then_some(before)
+    }
+
+    /// Returns a job, the one that it goes on with, and so on.
     fn and_earlier(&self, last: Option<PastJob>) -> impl Iterator<Item = PastJob> {
-        std::iter::successors(last, |past| {
-            let before = self.read(&past.resumes);
-            before.filter(|before| number(&before.id) < number(&past.id))
-        })
+        std::iter::successors(last, |past| self.earlier(past))
     }
 
     /// Counts the strokes that were drawn to their end before a job, itself the rest of earlier ones.
     #[must_use]
     pub fn done_before(&self, past: &PastJob) -> usize {
-        let earlier = self.and_earlier(Some(past.clone())).skip(1);
+        let earlier = self.and_earlier(self.earlier(past));
         earlier.map(|past| past.drawn.strokes).sum()
     }
 

@@ -38,7 +38,7 @@ pub(super) fn is_signature(key: &VerifyingKey, text: &str, signature: &str) -> b
     signature.is_some_and(|signature| key.verify_strict(text.as_bytes(), &signature).is_ok())
 }
 
-/// Returns 32 bytes that nobody can foretell.
+/// Returns 32 unpredictable bytes.
 ///
 /// # Errors
 /// The system has no random numbers.

@@ -113,8 +113,11 @@ impl<L: ByteLink> RecordLink<L> {
     /// Writes what passes through `inner` to `trace`. A trace that cannot be written is given up;
     /// the link goes on.
     pub fn new(inner: L, clock: &NodeClock, trace: Box<dyn Write + Send>) -> Self {
-        let broken = false;
-        Self::with(inner, clock, Box::new(TraceWriter { trace, broken }))
+        let record = TraceWriter {
+            trace,
+            broken: false,
+        };
+        Self::with(inner, clock, Box::new(record))
     }
 
     /// The same link; `tap` opens and shuts the record of what passes.

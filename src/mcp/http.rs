@@ -229,8 +229,9 @@ impl BoundListener {
             ..HttpRoutes::new(&handler, &config, self.address, repair, &quit)
         };
         let calls = door.calls.clone();
-        let own = (hosts(&config, self.address), origins(&config, self.address));
-        let guard = OriginGuard::new(config.scheme(), &own.0, &own.1);
+        let own_hosts = hosts(&config, self.address);
+        let own_origins = origins(&config, self.address);
+        let guard = OriginGuard::new(config.scheme(), &own_hosts, &own_origins);
         let pages = config.pages.clone().unwrap_or_default();
         let site = SharedConnectionSetup {
             guard: Arc::new(guard),

@@ -285,8 +285,12 @@ fn checked_id(message: &MessageObject) -> Result<Option<Value>, Value> {
 
 /// Returns the text of a value of a message, found by its path of keys.
 pub(super) fn written<'t>(raw: &'t [u8], path: &[&str]) -> Option<&'t str> {
-    let whole = std::str::from_utf8(raw).ok()?;
-    path.iter().try_fold(whole, |text, key| {
+    written_in(std::str::from_utf8(raw).ok()?, path)
+}
+
+/// Returns the text of a value of a message that is known to be UTF-8.
+fn written_in<'t>(message: &'t str, path: &[&str]) -> Option<&'t str> {
+    path.iter().try_fold(message, |text, key| {
         text.get(lossy_json::value_of(text, key)?)
     })
 }
@@ -418,9 +422,9 @@ fn preserve_duplicates(
     let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
     // Two `arguments`, or strays said twice: the whole of `params` goes, so that both are seen.
     let said = if stray.is_empty() && !is_twice("arguments") {
-        written(text.as_bytes(), &["params", "arguments"])
+        written_in(text, &["params", "arguments"])
     } else {
-        written(text.as_bytes(), &["params"])
+        written_in(text, &["params"])
     };
     let said = said.unwrap_or_default();
     params.insert("arguments".to_owned(), Value::from(said));

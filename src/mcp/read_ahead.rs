@@ -38,7 +38,7 @@ struct ReadAhead<S> {
 pub(super) enum ReadBlock {
     /// The other side has closed the connection, or lost it.
     Ended,
-    /// So many bytes wait that the end of the other side cannot be seen behind them.
+    /// The buffer is full: an end of the other side behind it cannot be seen.
     Full,
 }
 

@@ -273,11 +273,8 @@ impl StdioReader {
         match message {
             Ok(message) => self.forward(passed, message),
             Err(error) => {
-                let (code, why) = (
-                    INVALID_REQUEST,
-                    format!("the message is no request: {error}"),
-                );
-                self.reply(&message_intake::refusal(code, passed.id, &why))
+                let why = format!("the message is no request: {error}");
+                self.reply(&message_intake::refusal(INVALID_REQUEST, passed.id, &why))
             }
         }
     }

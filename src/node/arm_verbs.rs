@@ -19,7 +19,7 @@ use tools::{AttachedArm, Node, stop_line};
 /// Longest wait for an immediate hold.
 const HELD: Duration = Duration::from_secs(3);
 
-/// How an arm that is held is gone on with.
+/// Commands that let a held arm go on, or end its motion.
 const HELD_GOES_ON: &str = "`steadyhand resume` goes on, `steadyhand stop` ends it";
 
 /// Outcome of a verb for one arm.

@@ -123,12 +123,22 @@ pub async fn step(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> VerbRepl
     VerbReply::of(stepped(node, scene, wanted).await)
 }
 
-/// A step that is planned, with its job.
-type PlannedStep = (NodeJob, Arc<Scene>, MotionPermit, Plan);
+/// A step that is planned and has its job.
+struct PlannedStep {
+    job: NodeJob,
+    scene: Arc<Scene>,
+    permit: MotionPermit,
+    plan: Plan,
+}
 
 async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<String, Refusal> {
     let step = planned(node, scene, wanted).await;
-    let (job, scene, permit, plan) = step.map_err(|why| refusal!("{why}; nothing moved"))?;
+    let PlannedStep {
+        job,
+        scene,
+        permit,
+        plan,
+    } = step.map_err(|why| refusal!("{why}; nothing moved"))?;
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
             job.end("reached", "one step".to_owned()).await;
@@ -166,7 +176,12 @@ async fn planned(
     });
     let plan = planned??;
     let job = NodeJob::begin(node, seat, JOG, &scene, seen_stops).await?;
-    Ok((job, scene, permit, plan))
+    Ok(PlannedStep {
+        job,
+        scene,
+        permit,
+        plan,
+    })
 }
 
 /// The node's side: how the arm is.

@@ -137,10 +137,7 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
     let helpers = helpers.transpose()?;
     let check = args.exams.map(|exams| exams.certificates(state.folder()));
     let policy = QualificationPolicy::new(state.folder(), &file, check);
-    let output = match args.output.clone().or_else(|| file.output.clone()) {
-        Some(output) => output,
-        None => own_temporary()?,
-    };
+    let output = or_temporary(args.output.clone().or_else(|| file.output.clone()))?;
     let fleet = peers::fleet(&file);
     let mut node = Node::new(file, library, seats, output, state);
     node.examiner = Some(Arc::new(policy));
@@ -178,11 +175,19 @@ fn record(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns the folder that is named, or else a temporary one of this process's own.
+///
+/// # Errors
+/// None is named, and the user's temporary folder is a link, another user's, or others may write to it.
+pub fn or_temporary(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    named.map_or_else(own_temporary, Ok)
+}
+
 /// Returns a folder of this process's own, in the one that this user has in the system's temporary one.
 ///
 /// # Errors
 /// The user's folder is a link, another user's, or others may write to it.
-pub fn own_temporary() -> anyhow::Result<PathBuf> {
+pub(crate) fn own_temporary() -> anyhow::Result<PathBuf> {
     let users = users_temporary();
     disk::private_folder(&users)
         .with_context(|| format!("cannot use the folder {}", users.display()))?;

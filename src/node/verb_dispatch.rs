@@ -273,7 +273,7 @@ pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArgume
     VerbReply::of_tool(&reply)
 }
 
-/// Calls a tool of this node for one of its own ways in, which proved who asks; nobody follows its progress.
+/// Calls a tool of this node for one of its own ways in, which proved who asks. Its progress is not reported.
 pub(super) fn call_as(
     node: &Arc<Node>,
     caller: &str,

@@ -228,8 +228,10 @@ fn corners_mm(scene: &Scene) -> [[f64; 3]; 4] {
 fn lines(strokes: &[SheetStroke]) -> Vec<SheetLine> {
     let points: usize = strokes.iter().map(|stroke| stroke.points_mm.len()).sum();
     let every = points.div_ceil(POINTS_MAX).max(1);
-    let each = strokes.iter().map(|stroke| sheet_line(stroke, every));
-    each.collect()
+    strokes
+        .iter()
+        .map(|stroke| sheet_line(stroke, every))
+        .collect()
 }
 
 fn sheet_line(stroke: &SheetStroke, every: usize) -> SheetLine {

@@ -252,7 +252,7 @@ async fn body_of(request: Request, bytes_max: usize) -> Result<Bytes, PageRefusa
     }
 }
 
-/// Reads files of a node for whoever has logged in, on a thread for that.
+/// Reads files of a node for a session that has logged in, on a thread for that.
 async fn read<T: Send + 'static>(
     door: &PageDoor,
     headers: &HeaderMap,
@@ -442,8 +442,8 @@ async fn stopped(
     check_post(headers, door.scheme)?;
     let stopping = door.services.stop(door.name_of_stop(headers), emergency);
     let answer = stopping.await;
-    let told = json!({"verified": answer.verified, "words": answer.words});
     if headers.contains_key(PAGE_HEADER) {
+        let told = json!({"verified": answer.verified, "words": answer.words});
         Ok(json_response(&told))
     } else {
         Ok(stop_page(&answer))

@@ -106,7 +106,9 @@ impl PageSessions {
         all.retain(|session| session.is_alive(now));
         if all.len() >= SESSIONS_MAX {
             let oldest = (0..all.len()).min_by_key(|at| all.get(*at).map(|one| one.used));
-            oldest.map(|at| all.swap_remove(at));
+            if let Some(at) = oldest {
+                all.swap_remove(at);
+            }
         }
         all.push(PageSession {
             cookie: blake3::hash(cookie.as_bytes()),

@@ -41,7 +41,9 @@ impl PermitRegistry {
 impl PermitState {
     /// Refuses while a person changes the pen.
     pub(super) fn check_no_pen_change(&self) -> Result<(), PermitError> {
-        let words = self.pen_change.clone();
-        words.map_or(Ok(()), |words| Err(PermitError::PenChange(words)))
+        match &self.pen_change {
+            Some(words) => Err(PermitError::PenChange(words.clone())),
+            None => Ok(()),
+        }
     }
 }

@@ -173,8 +173,11 @@ fn numbers(canvas: &mut Canvas, strokes: &[&PlannedStroke], sheet: &SheetTransfo
         let Some(at) = free_place(sheet.place(*start), &taken) else {
             continue;
         };
-        let refused = stroke.is_refused.then_some(REFUSED);
-        let colour = refused.unwrap_or(stroke.line.colour);
+        let colour = if stroke.is_refused {
+            REFUSED
+        } else {
+            stroke.line.colour
+        };
         let text = order.to_string();
         let width = (width_of(&text) - 0.26) * 6.5;
         canvas.disc(at, 8.4, colour);

@@ -150,7 +150,11 @@ impl CartesianSegment {
             ),
         };
         let steps = (length_mm / step_mm).max(turn_rad / STEP_TURN_RAD).ceil();
-        let least = 1 + usize::from(matches!(self, Self::Bend { .. }));
+        let least = if matches!(self, Self::Bend { .. }) {
+            2
+        } else {
+            1
+        };
         whole(steps).clamp(least, STEPS_MAX)
     }
 }

@@ -122,9 +122,10 @@ impl From<IkFailure> for RefusalCause {
 impl RefusalCause {
     /// Refuses more waypoints or samples than are possible.
     pub(super) fn refuse_longer(waypoints: usize, most: usize) -> Result<(), Self> {
-        match waypoints > most {
-            true => Err(Self::TooLong { waypoints, most }),
-            false => Ok(()),
+        if waypoints > most {
+            Err(Self::TooLong { waypoints, most })
+        } else {
+            Ok(())
         }
     }
 
@@ -175,8 +176,10 @@ impl RefusalCause {
 
 impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let excess = self.excess();
-        let (value, most) = excess.map_or_else(<_>::default, |(value, most, _)| apart(value, most));
+        let (value, most) = match self.excess() {
+            Some((value, most, _)) => apart(value, most),
+            None => (String::new(), String::new()),
+        };
         match self {
             Self::OutOfReach { by_mm } if *by_mm < 0.1 => write!(
                 f,

@@ -474,9 +474,11 @@ impl<'a> TrajectoryBuilder<'a> {
 impl TipLimits {
     /// The same, slow if a needle is near the surface.
     fn of_needle(self, is_near: bool) -> Self {
-        let most_m_s = if is_near { NEEDLE_M_S } else { f64::INFINITY };
+        if !is_near {
+            return self;
+        }
         Self {
-            speed_m_s: self.speed_m_s.min(most_m_s),
+            speed_m_s: self.speed_m_s.min(NEEDLE_M_S),
             ..self
         }
     }

@@ -80,9 +80,7 @@ fn plan_visit(
         let why = format!("cannot be stood at for {} s", short(visit.dwell_s));
         return Err(RefusalCause::Unfit { why }.into());
     }
-    let (above, legs) = approach_and_retreat(build.scene, &visit.target);
-    // None where the tip hovers there already.
-    let [down, up] = legs.map(|leg| Vec::from_iter(Some(leg).filter(|leg| !leg.is_empty())));
+    let (above, [down, up]) = approach_and_retreat(build.scene, &visit.target);
     go_above(build, item, visit.pen, above)?;
     let what = |kind| SpanLabel::new(kind, Some(item), visit.pen);
     let asked = build.travel_limits();
@@ -93,15 +91,22 @@ fn plan_visit(
     Ok(())
 }
 
-/// Returns the hover place above a target, the way down from there, and the way back.
-fn approach_and_retreat(scene: &Scene, target: &VisitTarget) -> (HoverTarget, [CartesianPath; 2]) {
+/// Returns the hover place above a target, the way down from there, and the way back; no ways if the tip hovers there
+/// already.
+fn approach_and_retreat(
+    scene: &Scene,
+    target: &VisitTarget,
+) -> (HoverTarget, [Vec<CartesianPath>; 2]) {
     let lift_mm = scene.heights.lift_mm;
     match *target {
         VisitTarget::Sheet { at_mm, height_mm } => {
-            let apart = (lift_mm - height_mm).abs() > 1e-6;
+            let is_apart = (lift_mm - height_mm).abs() > 1e-6;
             let leg = |from_mm, to_mm| {
-                let rise = CartesianSegment::rise(at_mm, from_mm, to_mm);
-                Vec::from_iter(apart.then_some(rise))
+                if is_apart {
+                    vec![vec![CartesianSegment::rise(at_mm, from_mm, to_mm)]]
+                } else {
+                    Vec::new()
+                }
             };
             let legs = [leg(lift_mm, height_mm), leg(height_mm, lift_mm)];
             (HoverTarget::Sheet(at_mm), legs)
@@ -109,7 +114,7 @@ fn approach_and_retreat(scene: &Scene, target: &VisitTarget) -> (HoverTarget, [C
         VisitTarget::Point { point_m } => {
             let above = point_m + Vector3::z() * (lift_mm / 1e3);
             let (high, low) = (ToolPose::above(above), ToolPose::above(point_m));
-            let leg = |from, to| vec![CartesianSegment::Across { from, to }];
+            let leg = |from, to| vec![vec![CartesianSegment::Across { from, to }]];
             (HoverTarget::Space(above), [leg(high, low), leg(low, high)])
         }
     }

@@ -1,6 +1,7 @@
 //! Figures of a recording: how well joints followed, how near the ink is to the plan, and why it is not nearer.
 
 use crate::recorded_job::{RecordedJob, RecordedTick, seconds};
+use base::plane::{distance, distance_to_piece, pieces};
 
 /// Ink that is farther from its planned line than this is listed.
 pub(crate) const OFF_MM: f64 = 0.5;
@@ -170,21 +171,12 @@ fn hottest_c(ticks: &[RecordedTick]) -> Vec<Option<f64>> {
 }
 
 /// Distance of a point from a line of straight pieces; infinite for a line without points.
-pub(crate) fn distance_mm([x, y]: [f64; 2], line: &[[f64; 2]]) -> f64 {
-    let first = line
-        .first()
-        .map_or(f64::INFINITY, |[a, b]| (x - a).hypot(y - b));
-    let pieces = line.iter().zip(line.iter().skip(1));
-    pieces.fold(first, |least, ([ax, ay], [bx, by])| {
-        let (dx, dy) = (bx - ax, by - ay);
-        let square = dx * dx + dy * dy;
-        let share = if square > 0.0 {
-            (((x - ax) * dx + (y - ay) * dy) / square).clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
-        least.min((x - ax - share * dx).hypot(y - ay - share * dy))
-    })
+pub(crate) fn distance_mm(at_mm: [f64; 2], line: &[[f64; 2]]) -> f64 {
+    let first = line.first();
+    let first_mm = first.map_or(f64::INFINITY, |first| distance(at_mm, *first));
+    pieces(line)
+        .map(|piece| distance_to_piece(at_mm, piece))
+        .fold(first_mm, f64::min)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use plan::{SpanKind, TrajectorySpan};
 use tools::RecordedMotion;
@@ -114,8 +115,10 @@ pub(crate) fn stroke_spans(spans: &[TrajectorySpan]) -> Vec<Option<usize>> {
 
 /// Returns the word of a value without fields, as serde writes it.
 pub(crate) fn word(value: impl Serialize) -> String {
-    let word = serde_json::to_value(value).unwrap_or_default();
-    word.as_str().unwrap_or_default().to_owned()
+    match serde_json::to_value(value) {
+        Ok(Value::String(word)) => word,
+        _ => String::new(),
+    }
 }
 
 /// Returns the purpose that a word names.

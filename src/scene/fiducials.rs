@@ -3,6 +3,7 @@
 use super::Surface;
 use super::file::{FiducialsFile, TagFile};
 use super::scene_fault::SceneFault;
+use base::plane::distance;
 use base::units::{Finite, OutOfRange};
 use vision::{SheetTag, TAGS_MAX, TagLayout};
 
@@ -80,9 +81,8 @@ fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetT
 
 /// Returns whether two tags are different tags in different places.
 fn are_apart(one: &SheetTag, other: &SheetTag) -> bool {
-    let ([ax, ay], [bx, by]) = (one.at_mm, other.at_mm);
-    let far = (ax - bx).hypot(ay - by) >= f64::midpoint(one.size_mm, other.size_mm);
-    far && one.id != other.id
+    let reach_mm = f64::midpoint(one.size_mm, other.size_mm);
+    distance(one.at_mm, other.at_mm) >= reach_mm && one.id != other.id
 }
 
 fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, OutOfRange> {

@@ -671,9 +671,13 @@ const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not mad
 
 /// Says which files make up the drawing, where there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {
+    let count = files.len();
+    if count < 2 {
+        return None;
+    }
     let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
-    let (count, names) = (names.len(), names.join(", "));
-    (count > 1).then(|| format!("{count} files are one drawing: {names}"))
+    let names = names.join(", ");
+    Some(format!("{count} files are one drawing: {names}"))
 }
 
 /// A set's names say which pen draws what; a single file's bytes say it all.

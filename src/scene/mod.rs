@@ -9,6 +9,7 @@ use nalgebra::{Point3, Unit, Vector3};
 use serde::{Deserialize, Serialize};
 
 use arm::ArmModel;
+use base::plane::length;
 use base::units::JointVector;
 
 mod area_fill;
@@ -155,10 +156,7 @@ impl SheetStroke {
     /// Returns its length on the sheet.
     #[must_use]
     pub fn length_mm(&self) -> f64 {
-        let steps = self.points_mm.iter().zip(self.points_mm.iter().skip(1));
-        steps
-            .map(|([ax, ay], [bx, by])| (bx - ax).hypot(by - ay))
-            .sum()
+        length(&self.points_mm)
     }
 }
 

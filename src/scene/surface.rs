@@ -10,6 +10,7 @@ use nalgebra::{Isometry3, Point3, Rotation3, Translation3, Unit, UnitQuaternion,
 
 use super::file::{Lay, SheetFile};
 use super::scene_fault::SceneFault;
+use base::plane::{along, distance, pieces};
 use base::units::Finite;
 
 /// Shape under a sheet. Coordinates on it are millimetres from the sheet's lower left corner, x to the right,
@@ -207,24 +208,19 @@ impl Surface {
             turn_rad_mm: 0.0,
             turned_at_mm: [0.0; 2],
         };
-        for (from, to) in points_mm.iter().zip(points_mm.iter().skip(1)) {
-            self.sample_segment(*from, *to, &mut lie);
+        for [from, to] in pieces(points_mm) {
+            self.sample_segment(from, to, &mut lie);
         }
         lie
     }
 
-    fn sample_segment(&self, [ax, ay]: [f64; 2], [bx, by]: [f64; 2], lie: &mut SurfaceDistortion) {
-        let length_mm = (bx - ax).hypot(by - ay);
-        let looks = sample_count(length_mm);
-        let at = |n: usize| {
-            let t = n as f64 / looks as f64;
-            [ax + (bx - ax) * t, ay + (by - ay) * t]
-        };
+    fn sample_segment(&self, from: [f64; 2], to: [f64; 2], lie: &mut SurfaceDistortion) {
+        let looks = sample_count(distance(from, to));
+        let at = |n: usize| along(from, to, n as f64 / looks as f64);
         let mut before = self.at(at(0));
         for n in 1..=looks {
             let (at_mm, now) = (at(n), self.at(at(n)));
-            let [(x, y), (u, v)] = [at(n - 1), at_mm].map(|[x, y]| (x, y));
-            let flat_mm = (u - x).hypot(v - y);
+            let flat_mm = distance(at(n - 1), at_mm);
             let there_mm = (now.point_m - before.point_m).norm() * 1e3;
             if flat_mm > LOOK_MM_MIN {
                 let ratio = there_mm / flat_mm;

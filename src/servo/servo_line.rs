@@ -142,7 +142,7 @@ impl ServoLine {
         self.link.as_mut()
     }
 
-    /// Returns the error that nobody with this id answers.
+    /// Returns the error that no servo with this id answers.
     #[must_use]
     pub fn no_servo(&self, id: u8) -> ServiceError {
         ServiceError::NoServo {
@@ -204,10 +204,12 @@ impl ServoLine {
         let is_sent = self
             .tell(ServoRequest::SyncWrite(register, &blocks))
             .await?;
-        let register = register.name;
-        is_sent
-            .then_some(())
-            .ok_or(BusError::NoAuthority { register })
+        if is_sent {
+            Ok(())
+        } else {
+            let register = register.name;
+            Err(BusError::NoAuthority { register })
+        }
     }
 
     /// Asks a servo to restart, without waiting for it; `false` if its family has no such request.
@@ -218,7 +220,7 @@ impl ServoLine {
         self.tell(ServoRequest::Reboot(id)).await
     }
 
-    /// Sends a request that nobody answers; `false` where the family has no such request or it may not be
+    /// Sends a request that no servo answers; `false` where the family has no such request or it may not be
     /// sent.
     async fn tell(&mut self, request: ServoRequest<'_>) -> Result<bool, BusError> {
         let mut bytes = Vec::new();
@@ -236,12 +238,12 @@ impl ServoLine {
         let (bus, link, first) = (&mut self.bus, self.link.as_mut(), Vec::new());
         let mut replies = match self.speech {
             ServoProtocol::FeetechSts => {
-                let replies = bus.request::<FeetechDialect>(link, first, request, PATIENTLY);
-                replies.await?
+                bus.request::<FeetechDialect>(link, first, request, PATIENTLY)
+                    .await?
             }
             ServoProtocol::Dynamixel2 => {
-                let replies = bus.request::<DynamixelDialect>(link, first, request, PATIENTLY);
-                replies.await?
+                bus.request::<DynamixelDialect>(link, first, request, PATIENTLY)
+                    .await?
             }
         };
         Ok(replies.pop().flatten())

@@ -62,8 +62,38 @@ impl SetupStep {
     }
 }
 
-/// A register, the bits of its present value that it keeps, and those that it must have.
-type WantedSetting = (ServoRegister, i32, i32);
+/// A register's wanted value: the bits of its present one that it keeps, and those that are set.
+#[derive(Clone, Copy, Debug)]
+struct WantedSetting {
+    register: ServoRegister,
+    kept: i32,
+    set: i32,
+}
+
+impl WantedSetting {
+    /// Wants a value, whatever the present one is.
+    const fn value(register: ServoRegister, set: i32) -> Self {
+        Self {
+            register,
+            kept: 0,
+            set,
+        }
+    }
+
+    /// Wants these bits of the present value cleared.
+    const fn cleared(register: ServoRegister, bits: u8) -> Self {
+        Self {
+            register,
+            kept: !(bits as i32),
+            set: 0,
+        }
+    }
+
+    /// Returns the wanted value of a register that has this one.
+    const fn of(self, before: i32) -> i32 {
+        before & self.kept | self.set
+    }
+}
 
 /// The last count of a turn, in both families.
 const TICKS_MAX: i32 = 4095;
@@ -86,13 +116,12 @@ const FEETECH: SettingsMap = SettingsMap {
     torque: feetech::registers::TORQUE_ENABLE,
     lock: Some(ServoRegister::new("lock", 55, 1)),
     repairs: &[
-        (ServoRegister::new("response level", 8, 1), 0, 1),
-        (
+        WantedSetting::value(ServoRegister::new("response level", 8, 1), 1),
+        WantedSetting::cleared(
             ServoRegister::new("phase", 18, 1),
-            !(feetech::registers::PHASE_MULTI_TURN as i32),
-            0,
+            feetech::registers::PHASE_MULTI_TURN,
         ),
-        (ServoRegister::new("operating mode", 33, 1), 0, 0),
+        WantedSetting::value(ServoRegister::new("operating mode", 33, 1), 0),
     ],
 };
 
@@ -104,17 +133,15 @@ const DYNAMIXEL: SettingsMap = SettingsMap {
     torque: dynamixel::registers::TORQUE_ENABLE,
     lock: None,
     repairs: &[
-        (
+        WantedSetting::cleared(
             ServoRegister::new("drive mode", 10, 1),
-            !(dynamixel::registers::DRIVE_MODE_TIME_BASED as i32),
-            0,
+            dynamixel::registers::DRIVE_MODE_TIME_BASED,
         ),
-        (
+        WantedSetting::value(
             ServoRegister::new("operating mode", 11, 1),
-            0,
             dynamixel::registers::OPERATING_MODE_POSITION as i32,
         ),
-        (ServoRegister::new("secondary id", 12, 1), 0, 255),
+        WantedSetting::value(ServoRegister::new("secondary id", 12, 1), 255),
     ],
 };
 
@@ -145,9 +172,10 @@ pub async fn plan(
     if change.home {
         steps.extend(homing::step(line, id).await?);
     }
-    for (register, kept, set) in wanted {
+    for setting in wanted {
+        let register = setting.register;
         let before = read(line, id, register).await?;
-        let after = before & kept | set;
+        let after = setting.of(before);
         if before != after {
             steps.push(SetupStep {
                 name: register.name,
@@ -176,7 +204,7 @@ fn wanted(map: &SettingsMap, change: &SetupChange) -> Result<Vec<WantedSetting>,
                 value: format!("{delay:?}"),
                 range: "0 to 508 µs",
             })?;
-        all.push((map.return_delay, 0, i32::from(steps)));
+        all.push(WantedSetting::value(map.return_delay, i32::from(steps)));
     }
     if let Some((least, most)) = change.limits_ticks {
         if !(0 <= least && least < most && most <= TICKS_MAX) {
@@ -186,8 +214,8 @@ fn wanted(map: &SettingsMap, change: &SetupChange) -> Result<Vec<WantedSetting>,
                 range: "a range within 0 to 4095",
             });
         }
-        all.push((map.least, 0, least));
-        all.push((map.most, 0, most));
+        all.push(WantedSetting::value(map.least, least));
+        all.push(WantedSetting::value(map.most, most));
     }
     if let Some(id) = change.id {
         if !IDS.contains(&id) {
@@ -197,7 +225,7 @@ fn wanted(map: &SettingsMap, change: &SetupChange) -> Result<Vec<WantedSetting>,
                 range: "0 to 252",
             });
         }
-        all.push((map.id, 0, i32::from(id)));
+        all.push(WantedSetting::value(map.id, i32::from(id)));
     }
     Ok(all)
 }

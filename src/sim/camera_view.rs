@@ -6,6 +6,7 @@ use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
 use super::fault_injection::FaultRng;
 use super::pen_ink::{InkLine, SimPen};
 use super::printed_tags;
+use base::plane::{along, distance, pieces};
 use vision::{Family, FrameError, ImageFrame, PlacedCamera, SheetTag, TagLayout};
 
 /// A sheet before a camera.
@@ -111,7 +112,7 @@ impl SimulatedView<'_> {
         let mut above = self.rays(0);
         for row in 0..height {
             let below = self.rays(row + 1);
-            for (column, ((a, b), (c, d))) in (0..width).zip(pairs(&above).zip(pairs(&below))) {
+            for (column, ([a, b], [c, d])) in (0..width).zip(pieces(&above).zip(pieces(&below))) {
                 let seen = Self::pixel(paper.as_ref(), [a, b, c, d]);
                 let at = [f64::from(column) + 0.5, f64::from(row) + 0.5];
                 let seen = rods.iter().fold(seen, |seen, rod| rod.over(seen, at));
@@ -130,11 +131,11 @@ impl SimulatedView<'_> {
         let exact: Vec<[f64; 2]> = (0..=width / EXACT_PX + 1)
             .map(|one| at(one * EXACT_PX))
             .collect();
-        let steps = |(a, b)| {
+        let steps = |[a, b]: [[f64; 2]; 2]| {
             let shares = (0..EXACT_PX).map(|step| f64::from(step) / f64::from(EXACT_PX));
-            shares.map(move |share| between(a, b, share))
+            shares.map(move |share| along(a, b, share))
         };
-        let all = pairs(&exact).flat_map(steps);
+        let all = pieces(&exact).flat_map(steps);
         all.take(width as usize + 1).collect()
     }
 
@@ -180,19 +181,9 @@ impl SimulatedView<'_> {
     }
 }
 
-/// Each point with the one after it.
-fn pairs(points: &[[f64; 2]]) -> impl Iterator<Item = ([f64; 2], [f64; 2])> {
-    points.iter().copied().zip(points.iter().copied().skip(1))
-}
-
 /// A place between four: upper left, upper right, lower left, lower right.
 fn within([a, b, c, d]: [[f64; 2]; 4], [u, v]: [f64; 2]) -> [f64; 2] {
-    between(between(a, b, u), between(c, d, u), v)
-}
-
-/// The place that lies a share of the way from one to another.
-fn between([ax, ay]: [f64; 2], [bx, by]: [f64; 2], share: f64) -> [f64; 2] {
-    [ax + (bx - ax) * share, ay + (by - ay) * share]
+    along(along(a, b, u), along(c, d, u), v)
 }
 
 fn part(look: usize) -> f64 {
@@ -395,20 +386,19 @@ impl InkRaster {
             let pen = pens.get(line.pen);
             let half = pen.map_or(0.5, |pen| pen.width_mm) / 2.0;
             let mark = u8::try_from(line.pen + 1).unwrap_or(u8::MAX);
-            pairs(&line.points_mm).for_each(|(from, to)| raster.draw(from, to, half, mark));
+            pieces(&line.points_mm).for_each(|[from, to]| raster.draw(from, to, half, mark));
         }
         Some(raster)
     }
 
     fn draw(&mut self, a: [f64; 2], b: [f64; 2], half: f64, mark: u8) {
-        let far = (b[0] - a[0]).hypot(b[1] - a[1]);
+        let far = distance(a, b);
         // Discs that nearly touch: two to a cell.
         let Some(steps) = whole((far * INK_PER_MM * 2.0).ceil().max(1.0)) else {
             return;
         };
         for step in 0..=steps {
-            let along = step as f64 / steps as f64;
-            let at = between(a, b, along);
+            let at = along(a, b, step as f64 / steps as f64);
             self.disc(at.map(|v| v * INK_PER_MM), half * INK_PER_MM, mark);
         }
     }

@@ -4,6 +4,7 @@ use nalgebra::{Point3, Vector3};
 
 use super::camera_view::{ViewedPen, rgb};
 use super::sheet_contact::TipContact;
+use base::plane::distance;
 use base::units::JointVector;
 use kin::KinematicChain;
 
@@ -190,7 +191,7 @@ fn add_point(ink: &mut Vec<InkLine>, pen: usize, at_mm: [f64; 2], goes_on: bool)
             let near = line
                 .points_mm
                 .last()
-                .is_some_and(|last| apart_mm(*last, at_mm) < POINT_APART_MM);
+                .is_some_and(|last| distance(*last, at_mm) < POINT_APART_MM);
             if !near {
                 line.points_mm.push(at_mm);
             }
@@ -204,8 +205,4 @@ fn add_point(ink: &mut Vec<InkLine>, pen: usize, at_mm: [f64; 2], goes_on: bool)
             1
         }
     }
-}
-
-fn apart_mm([ax, ay]: [f64; 2], [bx, by]: [f64; 2]) -> f64 {
-    (ax - bx).hypot(ay - by)
 }

@@ -110,7 +110,7 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
 /// One servo.
 pub(crate) struct RegisterServo<F> {
     pub(crate) memory: ServoMemory,
-    /// Where it stands among the body's.
+    /// Its index among the servos of the body.
     pub(crate) place: usize,
     pending: Option<(usize, Vec<u8>)>,
     pub(crate) error: u8,

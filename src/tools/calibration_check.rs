@@ -82,11 +82,8 @@ pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal
 /// The difference, or why the file cannot be read.
 pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
     let attached = seat.motion.arm();
-    if node
-        .scenes
-        .arm(&attached.file.name)?
-        .has_same_mechanics(attached)
-    {
+    let now = node.scenes.arm(&attached.file.name)?;
+    if now.has_same_mechanics(attached) {
         return Ok(());
     }
     Err(refusal!(

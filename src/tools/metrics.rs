@@ -29,6 +29,17 @@ impl MetricSource {
     }
 }
 
+/// A family of metrics: what is counted, and from where.
+struct MetricFamily {
+    name: &'static str,
+    help: &'static str,
+    of: MetricSource,
+}
+
+const fn metric(name: &'static str, help: &'static str, of: MetricSource) -> MetricFamily {
+    MetricFamily { name, help, of }
+}
+
 /// One arm as it was when it was asked.
 struct ArmMetricsSample {
     arm: String,
@@ -40,9 +51,9 @@ const fn count(number: u64) -> f64 {
     number as f64
 }
 
-/// The families of metrics: the name, meaning and source of each.
-const METRICS: [(&str, &str, MetricSource); 26] = [
-    (
+/// The families of metrics.
+const METRICS: [MetricFamily; 26] = [
+    metric(
         "steadyhand_arm_moving",
         "1 while the arm moves or comes to a stop",
         Gauge(|seen| {
@@ -51,127 +62,127 @@ const METRICS: [(&str, &str, MetricSource); 26] = [
             Some(f64::from(moves))
         }),
     ),
-    (
+    metric(
         "steadyhand_arm_faulted",
         "1 while something is broken",
         Gauge(|seen| Some(f64::from(seen.snapshot.fault.is_some()))),
     ),
-    (
+    metric(
         "steadyhand_arm_energised",
         "1 while any torque is on",
         Gauge(|seen| Some(f64::from(seen.snapshot.energised))),
     ),
-    (
+    metric(
         "steadyhand_arm_warnings",
         "Things that a person should look at",
         Gauge(|seen| Some(count(seen.snapshot.warnings.len() as u64))),
     ),
-    (
+    metric(
         "steadyhand_arm_reading_age_seconds",
         "Time since the arm was last read",
         Gauge(|seen| Some(seen.age?.as_secs_f64())),
     ),
-    (
+    metric(
         "steadyhand_bus_cycles_total",
         "Cycles that were begun",
         Counter(|seen| Some(count(seen.snapshot.counts.cycles))),
     ),
-    (
+    metric(
         "steadyhand_bus_requests_total",
         "Requests sent",
         Counter(|seen| Some(count(seen.snapshot.counts.transactions))),
     ),
-    (
+    metric(
         "steadyhand_bus_corrupt_replies_total",
         "Replies, or a controller's frames, dropped for a wrong checksum",
         Counter(|seen| Some(count(seen.snapshot.counts.corrupt))),
     ),
-    (
+    metric(
         "steadyhand_bus_resent_total",
         "Requests, or a controller's pieces of motion, that were sent again",
         Counter(|seen| Some(count(seen.snapshot.counts.resent))),
     ),
-    (
+    metric(
         "steadyhand_bus_foreign_replies_total",
         "Replies that were not asked for, late ones among them",
         Counter(|seen| Some(count(seen.snapshot.counts.foreign))),
     ),
-    (
+    metric(
         "steadyhand_bus_echoes_total",
         "Requests that the adapter returned",
         Counter(|seen| Some(count(seen.snapshot.counts.echoes))),
     ),
-    (
+    metric(
         "steadyhand_bus_cycle_seconds",
         "How long a cycle took, from the first byte sent to the last one used",
         Times(|seen| &seen.snapshot.counts.cycle_time),
     ),
-    (
+    metric(
         "steadyhand_bus_cycle_work_seconds",
         "How long the processor worked for a cycle",
         Times(|seen| &seen.snapshot.counts.cycle_work),
     ),
-    (
+    metric(
         "steadyhand_bus_lateness_seconds",
         "By how much a tick came too late while the arm moved",
         Times(|seen| &seen.snapshot.lateness),
     ),
-    (
+    metric(
         "steadyhand_bus_lost_cycles_total",
         "Ticks that came more than a period too late while the arm moved: with each a cycle was lost",
         Counter(|seen| Some(count(seen.snapshot.lateness.longer_than(PERIOD)))),
     ),
-    (
+    metric(
         "steadyhand_bus_wake_lateness_seconds",
         "By how much the machine woke the sleeping loop too late while the arm moved",
         Times(|seen| &seen.snapshot.woken_late),
     ),
-    (
+    metric(
         "steadyhand_servo_retries_total",
         "Times that a servo was asked again, or a piece of its motion was sent again",
         Counts(|servo| count(servo.retries)),
     ),
-    (
+    metric(
         "steadyhand_servo_blind_cycles_total",
         "Cycles in which a servo gave no reading in the end",
         Counts(|servo| count(servo.blind)),
     ),
-    (
+    metric(
         "steadyhand_servo_blind_seconds_total",
         "How long those cycles took together",
         Counts(|servo| servo.blind_time.as_secs_f64()),
     ),
-    (
+    metric(
         "steadyhand_servo_jumps_rejected_total",
         "Positions that no movement explains, which were discarded",
         Counts(|servo| count(servo.jumps)),
     ),
-    (
+    metric(
         "steadyhand_servo_temperature_celsius",
         "How hot a servo is",
         State(|servo| servo.temperature_c),
     ),
-    (
+    metric(
         "steadyhand_servo_supply_volts",
         "A servo's supply",
         State(|servo| servo.voltage_v),
     ),
-    (
+    metric(
         "steadyhand_servo_load_ratio",
         "Signed share of what a servo can push",
         State(|servo| servo.load_ratio),
     ),
-    (
+    metric(
         "steadyhand_servo_position_ticks",
         "Where a servo stands",
         State(|servo| servo.position_ticks.map(f64::from)),
     ),
-    (
+    metric(
         "steadyhand_servo_torque",
         "1 while a servo's torque is on",
         State(|servo| servo.torque_on.map(f64::from)),
     ),
-    (
+    metric(
         "steadyhand_servo_error_bits",
         "A servo's error bits as its manual numbers them",
         State(|servo| servo.error_bits.map(f64::from)),
@@ -196,12 +207,14 @@ pub fn metrics(node: &Node) -> String {
         })
         .collect();
     let mut text = String::new();
-    for (name, help, of) in &METRICS {
-        // Writing to a string cannot fail.
+    for metric in &METRICS {
+        let MetricFamily { name, help, of } = metric;
         let kind = of.kind();
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        seen.iter()
-            .for_each(|seen| lines(&mut text, name, of, seen));
+        for seen in &seen {
+            lines(&mut text, metric, seen);
+        }
     }
     text
 }
@@ -213,9 +226,9 @@ fn label(name: &str) -> String {
         .replace('\n', "\\n")
 }
 
-fn lines(text: &mut String, name: &str, of: &MetricSource, seen: &ArmMetricsSample) {
-    let arm = &seen.arm;
-    match of {
+fn lines(text: &mut String, metric: &MetricFamily, seen: &ArmMetricsSample) {
+    let (name, arm) = (metric.name, &seen.arm);
+    match &metric.of {
         Gauge(of) | Counter(of) => {
             if let Some(value) = of(seen) {
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\"}} {value}");
@@ -252,7 +265,7 @@ mod tests {
     #[test]
     fn every_name_is_in_the_docs() {
         let page = include_str!("../../docs/metrics.md");
-        for (name, help, of) in &METRICS {
+        for MetricFamily { name, help, of } in &METRICS {
             let row = format!("| `{}` | {} | {} |", name, of.kind(), help);
             assert!(page.contains(&row), "docs/metrics.md lacks this row: {row}");
         }

@@ -117,11 +117,11 @@ pub(super) enum UnresolvedDrawing {
     Said(Refusal),
 }
 
-impl UnresolvedDrawing {
-    fn into_refusal(self) -> Refusal {
-        match self {
-            Self::Scene(error) => error.into(),
-            Self::Said(why) => why,
+impl From<UnresolvedDrawing> for Refusal {
+    fn from(why: UnresolvedDrawing) -> Self {
+        match why {
+            UnresolvedDrawing::Scene(error) => error.into(),
+            UnresolvedDrawing::Said(why) => why,
         }
     }
 }
@@ -166,9 +166,7 @@ impl Node {
         order: &DrawingOrder,
         assent: &DrawingAssent,
     ) -> Result<String, Refusal> {
-        let drawing = self
-            .resolve(order)
-            .map_err(UnresolvedDrawing::into_refusal)?;
+        let drawing = self.resolve(order)?;
         let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
         if scene.revision.hex() != assent.revision {
             return Err(refusal!(

@@ -158,8 +158,8 @@ impl Node {
     /// When no such job waits, or for another pen, or motion is not enabled any more; then it waits on.
     pub fn confirm_pen(&self, job: &str, pen: usize) -> Result<String, Refusal> {
         let mut all = self.pen_changes.locked();
-        let mut waiting = all.iter().zip(0..);
-        let Some((request, at)) = waiting.find(|(request, _)| request.awaited.job == job) else {
+        let mut waiting = all.iter().enumerate();
+        let Some((at, request)) = waiting.find(|(_, request)| request.awaited.job == job) else {
             return Err(refusal!("{job} does not wait for a pen; nothing was done"));
         };
         let (words, seat) = (request.awaited.words.clone(), &request.seat);
@@ -345,9 +345,10 @@ impl JobContext {
             Ok(()) => self.hear_confirmation(answer).await,
             Err(error) => Err(error.into()),
         };
-        let mut requests = self.node.pen_changes.locked();
-        requests.retain(|request| request.awaited.job != job);
-        drop(requests);
+        self.node
+            .pen_changes
+            .locked()
+            .retain(|request| request.awaited.job != job);
         self.job.update(|card| {
             card.state = "planning";
             card.waits_for = None;

@@ -43,9 +43,9 @@ pub(super) enum PlanVerdict {
 pub(super) enum UnheardWord {
     /// A stop came first.
     Stopped,
-    /// Nobody said anything in time.
+    /// No word came in time.
     TooLate,
-    /// Whoever could have said it is gone.
+    /// The one who could have said it is gone.
     GivenUp,
 }
 
@@ -93,9 +93,9 @@ impl Node {
         let pending = all.iter().map(|waiting| &waiting.pending);
         let found = pending
             .clone()
-            .zip(0..)
-            .find(|(pending, _)| pending.job == job);
-        let Some((waiting, at)) = found else {
+            .enumerate()
+            .find(|(_, pending)| pending.job == job);
+        let Some((at, waiting)) = found else {
             let names: Vec<&str> = pending.map(|pending| pending.job.as_str()).collect();
             let names = names.join(", ");
             return Err(refusal!(
@@ -148,9 +148,10 @@ impl JobContext {
         held.map_err(Refusal::from)?;
         let verdict = self.hear(verdict, until).await;
         self.job.update(|card| card.awaits_approval = false);
-        let mut all = self.node.approvals.locked();
-        all.retain(|waiting| waiting.pending.job != job);
-        drop(all);
+        self.node
+            .approvals
+            .locked()
+            .retain(|waiting| waiting.pending.job != job);
         match verdict {
             Ok(PlanVerdict::Refused) => {
                 Err(refusal!("an operator refused this plan; ask what should be different").into())

@@ -1,4 +1,5 @@
-//! Additions of tools to an answer: what was understood of the call, and how true its words are beside other motions.
+//! Refusals of calls for which nothing moved, and additions of tools to an answer: what was understood of the call, and how
+//! true its words are beside other motions.
 
 use std::fmt::Display;
 

@@ -97,7 +97,8 @@ fn as_given(order: &ToolContext<'_>) -> Map<String, Value> {
         understood, given, ..
     } = order.reading;
     let mut understood = understood.clone();
-    understood.retain(|name, _| !["scene", "meta"].contains(&&**name) || given.contains_key(name));
+    understood
+        .retain(|name, _| !matches!(name.as_str(), "scene" | "meta") || given.contains_key(name));
     understood
 }
 

@@ -37,10 +37,13 @@ impl Node {
                 .as_ref()
                 .is_none_or(|fleet| fleet.peers().is_empty())
         };
-        let names_node = ParameterKind::Name(NameSource::Nodes);
-        let names_any = ParameterKind::Name(NameSource::Everywhere);
-        let mut kinds = tool.parameters.iter().map(|parameter| &parameter.kind);
-        let takes_node = kinds.any(|kind| [&names_node, &names_any].contains(&kind));
+        let takes_node = tool.parameters.iter().any(|parameter| {
+            let kind = &parameter.kind;
+            matches!(
+                kind,
+                ParameterKind::Name(NameSource::Nodes | NameSource::Everywhere)
+            )
+        });
         // A call that has come one hop stays.
         if request.hop.is_some() || !takes_node || is_alone() {
             return CallRoute::Here;

@@ -50,29 +50,22 @@ impl StrokeJoining {
     #[must_use]
     pub fn words(&self) -> Option<String> {
         let changes = [
-            (self.joined > 0, "ends that touch are joined".to_owned()),
-            (
-                self.left_out > 0,
-                format!("{} left out, drawn already", self.left_out),
-            ),
-            (
-                self.cut > 0,
-                format!("{} cut where it lies on others", self.cut),
-            ),
-            (
-                self.is_reordered,
-                "in the order that is soonest done".to_owned(),
-            ),
-            (self.reversed > 0, format!("{} backwards", self.reversed)),
+            (self.joined > 0).then(|| "ends that touch are joined".to_owned()),
+            (self.left_out > 0).then(|| format!("{} left out, drawn already", self.left_out)),
+            (self.cut > 0).then(|| format!("{} cut where it lies on others", self.cut)),
+            self.is_reordered
+                .then(|| "in the order that is soonest done".to_owned()),
+            (self.reversed > 0).then(|| format!("{} backwards", self.reversed)),
         ];
-        let changes = changes.into_iter().filter(|(is_so, _)| *is_so);
-        let changes: Vec<String> = changes.map(|(_, words)| words).collect();
+        let changes: Vec<String> = changes.into_iter().flatten().collect();
+        if changes.is_empty() {
+            return None;
+        }
         let (of_design, drawn) = (count(self.of_design, "stroke"), self.drawn);
-        let words = format!(
-            "{of_design} of the design drawn as {drawn}: {}",
-            changes.join(", ")
-        );
-        (!changes.is_empty()).then_some(words)
+        let changes = changes.join(", ");
+        Some(format!(
+            "{of_design} of the design drawn as {drawn}: {changes}"
+        ))
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::Node;
 use super::dispatch::{ToolRequest, corrected_words, with_corrected_call};
 use super::preempt::stop_tool;
-use super::reply::Reply;
+use super::reply::{Reply, refused};
 use args::RepairClass;
 use catalogue::{PREVIEW, TOOLS, ToolDefinition, ToolEffect, says_stop, words_of};
 
@@ -42,15 +42,14 @@ impl Node {
         let name: String = name.chars().take(80).collect();
         let told = format!("there is no tool {name:?}; the tools, nearest first: {nearest}");
         let offered = meant.and_then(|tool| Some((tool, self.same_call(tool, request)?)));
-        let reply = match offered {
-            None => Reply::failed(format!("{told}; nothing moved")),
+        match offered {
+            None => *refused("unknown_tool", told),
             Some((tool, call)) => {
                 let words = corrected_words(tool, &call);
-                let reply = Reply::failed(format!("{told}; {words}; nothing moved"));
+                let reply = *refused("unknown_tool", format!("{told}; {words}"));
                 with_corrected_call(reply, &tool.name, &call)
             }
-        };
-        reply.with("code", "unknown_tool")
+        }
     }
 
     /// Returns the arguments as another tool takes them, if it takes them without loss and nothing moves with them: where it

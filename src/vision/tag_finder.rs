@@ -134,9 +134,11 @@ impl TagFinder {
             answer,
         };
         let finder = FINDER.get_or_init(Self::begin).as_ref().ok_or_else(gone)?;
-        let finder = finder.lock().unwrap_or_else(PoisonError::into_inner);
-        finder.send(ask).map_err(|_| gone())?;
-        drop(finder);
+        finder
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .send(ask)
+            .map_err(|_| gone())?;
         Ok(found.recv().map_err(|_| gone())??)
     }
 

@@ -10,6 +10,7 @@ use crate::message::{JointLimits, Knot};
 
 const POSITION_ONE: i64 = 1 << 6;
 const PROGRESS_BITS: u32 = 24;
+
 /// One joint's cubic in progress `u` from 0 to 1: `p + a·u + b·u² + c·u³`, in 1/64 microradian.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cubic {

@@ -24,9 +24,12 @@ pub(super) const NUMBER_MAX: f64 = 1_000.0;
 const NAME_BYTES_MAX: usize = 100;
 
 pub(super) fn bounded(text: &str) -> Result<(), UrdfError> {
-    let within = |what, have, most| match have > most {
-        true => Err(UrdfError::TooMuch { what, have, most }),
-        false => Ok(()),
+    let within = |what, have, most| {
+        if have > most {
+            Err(UrdfError::TooMuch { what, have, most })
+        } else {
+            Ok(())
+        }
     };
     within("bytes", text.len(), BYTES_MAX)?;
     let name_spaces = text.matches("xmlns").count();

@@ -52,9 +52,7 @@ pub(super) async fn collect(
         // Where the arm is now, read anew.
         let folders = CalibrationFolders::find(node, &here.at).await?;
         let done = folders.touches_of(what, &here.scene)?;
-        let next = next(places, &done);
-        let Some((index, time, place)) = next.and_then(|(i, time)| Some((i, time, places.get(i)?)))
-        else {
+        let Some((index, time, place)) = next(places, &done) else {
             return Ok(TouchRoundEnd::Complete);
         };
         let how = match time {
@@ -99,12 +97,13 @@ pub(super) async fn collect(
     }
 }
 
-/// Returns the first place that was not touched often enough, from 0, and which touch of it comes, after so many of each.
-fn next(places: &[AskedPlace], done: &[usize]) -> Option<(usize, usize)> {
+/// Returns the first place that was not touched often enough after so many touches of each: its index from 0, the number of
+/// the touch of it that comes, and the place.
+fn next<'a>(places: &'a [AskedPlace], done: &[usize]) -> Option<(usize, usize, &'a AskedPlace)> {
     let touched = |index: usize| done.get(index).copied().unwrap_or(0);
     let mut all = places.iter().enumerate();
     all.find(|(index, place)| touched(*index) < place.times)
-        .map(|(index, _)| (index, touched(index) + 1))
+        .map(|(index, place)| (index, touched(index) + 1, place))
 }
 
 /// Returns the place that is taken again, counted from 1: the one that is being touched, or the one before it.
@@ -208,12 +207,13 @@ mod tests {
     #[test]
     fn touches_are_taken_up_where_they_were_left() {
         let places = places();
-        assert_eq!(next(&places, &[]), Some((0, 1)));
-        assert_eq!(next(&places, &[2]), Some((0, 3)));
-        assert_eq!(next(&places, &[3]), Some((1, 1)));
-        assert_eq!(next(&places, &[3, 2]), None);
+        let next = |done: &[usize]| next(&places, done).map(|(index, time, _)| (index, time));
+        assert_eq!(next(&[]), Some((0, 1)));
+        assert_eq!(next(&[2]), Some((0, 3)));
+        assert_eq!(next(&[3]), Some((1, 1)));
+        assert_eq!(next(&[3, 2]), None);
         // A place that was taken back comes first, and the others are kept.
-        assert_eq!(next(&places, &[0, 2]), Some((0, 1)));
+        assert_eq!(next(&[0, 2]), Some((0, 1)));
     }
 
     #[test]

@@ -104,7 +104,7 @@ pub(super) async fn with_person(
     Ok(Some(saved))
 }
 
-/// Takes torque off once a person holds the arm. Returns `None` where nobody does.
+/// Takes torque off once a person holds the arm. Returns `None` if no person does.
 pub(super) async fn let_go(
     at: &AtArgs,
     person: &mut OperatorInput,

@@ -13,6 +13,11 @@ use calib::{
 /// Shows what a proposal comes to; one that is to be made anew refuses the command.
 pub(super) fn judged(session: &CalibrationSession, assessed: &TouchAssessment) -> ExitStatus {
     terminal_output::line(&report::assessment_text(session, assessed));
+    exit_of(assessed)
+}
+
+/// Returns the end of a command that shows a proposal: refused if it is to be made anew.
+fn exit_of(assessed: &TouchAssessment) -> ExitStatus {
     ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo)
 }
 
@@ -34,7 +39,7 @@ impl CalibrationFolders {
             return Ok(judged(&session, &assessed));
         }
         terminal_output::line(&text);
-        Ok(ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo))
+        Ok(exit_of(&assessed))
     }
 
     /// A proposal that cannot be read is thrown away as well.

@@ -80,9 +80,7 @@ impl CalibrationFolders {
         }
         terminal_output::lines(&accepted.stale);
     }
-}
 
-impl CalibrationFolders {
     /// Returns a record of what no fit judged, made on an arm, without its values.
     pub(super) fn record(
         &self,

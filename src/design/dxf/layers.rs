@@ -17,8 +17,10 @@ const COLOURS: [[u8; 3]; 9] = [
     [128, 128, 128],
     [192, 192, 192],
 ];
+
 /// Shares of full brightness of the ten shades of a hue, two and two.
 const SHADES: [f64; 5] = [1.0, 0.65, 0.5, 0.3, 0.15];
+
 /// An entity's colour that is its block's, or its layer's.
 const BY_BLOCK: i64 = 0;
 const BY_LAYER: i64 = 256;
@@ -104,7 +106,9 @@ fn true_colour(entity: &DxfEntity<'_>) -> Result<Option<[u8; 3]>, DesignError> {
 /// A colour of the index: hues of 15° from 10 on, in ten shades each, every second of them paler.
 fn of_index(index: i64) -> Option<[u8; 3]> {
     let index = usize::try_from(index).ok()?;
-    let index = Some(index).filter(|index| (1..256).contains(index))?;
+    if !(1..256).contains(&index) {
+        return None;
+    }
     if let Some(colour) = COLOURS.get(index - 1) {
         return Some(*colour);
     }

@@ -40,14 +40,12 @@ impl LiftRule {
         let is_down = self.is_down(movement, was_down);
         match self {
             Self::Rapid => Ok(movement.motion != GcodeMotion::Rapid),
-            _ if movement.motion == GcodeMotion::Rapid => match was_down && is_down {
-                true => Err(undrawable(
-                    movement.line,
-                    "G0 with the pen down",
-                    "draw with G1, or lift the pen first",
-                )),
-                false => Ok(false),
-            },
+            _ if movement.motion == GcodeMotion::Rapid && was_down && is_down => Err(undrawable(
+                movement.line,
+                "G0 with the pen down",
+                "draw with G1, or lift the pen first",
+            )),
+            _ if movement.motion == GcodeMotion::Rapid => Ok(false),
             Self::Height { .. } if was_down != is_down => {
                 let motion = movement.motion.name();
                 let found = format!("{motion} along the paper that also lifts or lowers the pen");

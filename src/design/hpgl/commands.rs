@@ -66,9 +66,10 @@ impl HpglCommand {
 
     /// Refuses fewer numbers than the command needs.
     pub(super) fn needs(&self, count: usize) -> Result<(), DesignError> {
-        match self.numbers.len() < count {
-            true => Err(self.wrong_count("numbers", format!("{count} numbers"))),
-            false => Ok(()),
+        if self.numbers.len() < count {
+            Err(self.wrong_count("numbers", format!("{count} numbers")))
+        } else {
+            Ok(())
         }
     }
 

@@ -23,9 +23,22 @@ pub(super) enum EncodedStep {
     },
 }
 
-/// Base of a number's digits, and the byte from which on one ends it: in bytes of eight bits, and in those of seven.
-const EIGHT_BITS: (f64, u8) = (64.0, 191);
-const SEVEN_BITS: (f64, u8) = (32.0, 95);
+/// Digits of a number: 64 in bytes of eight bits, 32 in those of seven.
+#[derive(Clone, Copy)]
+struct DigitBase {
+    base: f64,
+    /// Bytes from here on end a number.
+    last_min: u8,
+}
+
+const EIGHT_BITS: DigitBase = DigitBase {
+    base: 64.0,
+    last_min: 191,
+};
+const SEVEN_BITS: DigitBase = DigitBase {
+    base: 32.0,
+    last_min: 95,
+};
 
 /// Reads the steps of PE.
 ///
@@ -71,7 +84,7 @@ pub(super) fn steps(command: &HpglCommand) -> Result<Vec<EncodedStep>, DesignErr
 struct EncodedReader<'c> {
     command: &'c HpglCommand,
     index: usize,
-    digits: (f64, u8),
+    digits: DigitBase,
     /// A coordinate of 1 is this number.
     fraction: f64,
 }
@@ -87,7 +100,7 @@ impl EncodedReader<'_> {
 
     /// A number, lowest digit first; an odd one is negative.
     fn number(&mut self) -> Result<f64, DesignError> {
-        let (base, last_min) = self.digits;
+        let DigitBase { base, last_min } = self.digits;
         let (mut value, mut place) = (0.0, 1.0);
         for _ in 0..DIGITS_MAX {
             let Some(byte) = self.peek().filter(|byte| *byte >= DIGIT_MIN) else {

@@ -133,9 +133,12 @@ impl LabelStyle {
                 }
             }
         }
-        let is_left = self.origin_index() < 3;
-        let end = is_left.then(|| self.place(from, cursor_mm));
-        Ok((strokes, end.unwrap_or(from)))
+        let end = if self.origin_index() < 3 {
+            self.place(from, cursor_mm)
+        } else {
+            from
+        };
+        Ok((strokes, end))
     }
 
     fn letter(&self, letter: char, from: Point, cursor_mm: Point) -> Result<Vec<Vec<Point>>, char> {

@@ -10,7 +10,7 @@ const DRAWING_NOTHING: [&[u8; 2]; 26] = [
     b"WU", b"LA", b"PC", b"NP", b"CR", b"TR", b"SV", b"RF", b"AC", b"QL", b"VN", b"VA", b"EC",
 ];
 
-/// Setting up and asking of a machine that nobody looks for in a drawing.
+/// Instructions that set up or query a machine and draw nothing.
 const SILENT: [&[u8; 2]; 22] = [
     b"DT", b"CO", b"PS", b"BP", b"IM", b"NR", b"MC", b"ST", b"RP", b"OA", b"OC", b"OD", b"OE",
     b"OF", b"OH", b"OI", b"OO", b"OP", b"OS", b"OT", b"OW", b"KY",

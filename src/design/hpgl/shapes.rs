@@ -22,8 +22,11 @@ impl UserArc {
         let radius = dx.hypot(dy);
         let fine_rad = flatten::chord_rad(radius * mm_per_unit);
         let chords = self.sweep_rad.abs() / chord_rad.unwrap_or(fine_rad);
-        let chords = Some(chords).filter(|chords| chords.is_finite());
-        let chords = chords.map_or(1.0, |chords| chords.ceil().clamp(1.0, flatten::PIECES_MAX));
+        let chords = if chords.is_finite() {
+            chords.ceil().clamp(1.0, flatten::PIECES_MAX)
+        } else {
+            1.0
+        };
         let start = dy.atan2(dx);
         let mut points = Vec::new();
         let mut step = 0.0;

@@ -106,7 +106,11 @@ pub(super) fn composed(letter: char) -> Option<AccentedLetter> {
         other => other,
     };
     let (width, path) = glyph(bare)?;
-    let aside = f64::from(u8::from(mark == AccentMark::Apostrophe)) * 2.4;
+    let aside = if mark == AccentMark::Apostrophe {
+        2.4
+    } else {
+        0.0
+    };
     Some(AccentedLetter {
         width: width + aside,
         base: path,

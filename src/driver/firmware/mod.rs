@@ -171,11 +171,14 @@ impl FirmwareDriver {
         }
     }
 
-    /// Refuses a STATE that is not of this arm's joints: one that is left out stands nowhere.
+    /// Refuses a HELLO_ACK or a STATE of another number of joints than this arm's: one that is left out stands nowhere.
     fn check_joints(&self, device: usize) -> Result<(), ControllerFault> {
         let arm = self.map.entries.len();
-        let fits = (device == arm).then_some(());
-        fits.ok_or(ControllerFault::Joints { device, arm })
+        if device == arm {
+            Ok(())
+        } else {
+            Err(ControllerFault::Joints { device, arm })
+        }
     }
 
     fn identities(&self, ack: &HelloAck) -> Vec<ServoIdentity> {

@@ -89,8 +89,10 @@ impl<D: Dialect> ServoDriver<D> {
         for _ in 0..=RETRIES_MAX {
             let began = self.bus.clock.now();
             let ping = ServoRequest::Ping(id);
-            let replies = self.bus.request::<D>(link, Vec::new(), ping, PATIENT);
-            let replies = replies.await?;
+            let replies = self
+                .bus
+                .request::<D>(link, Vec::new(), ping, PATIENT)
+                .await?;
             if matches!(replies.first(), Some(Some(_))) {
                 return Ok(Some(self.bus.heard_at.since(began)));
             }
@@ -111,8 +113,11 @@ impl<D: Dialect> ServoDriver<D> {
             self.count_retries(&[place], tries);
             tries += 1;
             let read = ServoRequest::Read(servo.id, register);
-            let replies = self.bus.request::<D>(link, Vec::new(), read, PATIENT);
-            if let Some(Some(status)) = replies.await?.pop() {
+            let mut replies = self
+                .bus
+                .request::<D>(link, Vec::new(), read, PATIENT)
+                .await?;
+            if let Some(Some(status)) = replies.pop() {
                 return Ok(status);
             }
         }
@@ -166,8 +171,10 @@ impl<D: Dialect> ServoDriver<D> {
             return Ok(());
         }
         let all = self.all_places();
-        let replies = self.sync_read(link, Vec::new(), D::PRESENT, (&all, true), PATIENT);
-        self.fast = replies.await?.iter().all(Option::is_some);
+        let replies = self
+            .sync_read(link, Vec::new(), D::PRESENT, (&all, true), PATIENT)
+            .await?;
+        self.fast = replies.iter().all(Option::is_some);
         Ok(())
     }
 

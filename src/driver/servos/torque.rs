@@ -259,7 +259,7 @@ impl<D: Dialect> ServoDriver<D> {
             .await
     }
 
-    /// Writes each servo's value, all in one frame; nobody answers.
+    /// Writes each servo's value, all in one frame that no servo answers.
     async fn write(
         &mut self,
         link: &mut dyn ByteLink,
@@ -354,8 +354,9 @@ impl<D: Dialect> ServoDriver<D> {
         let register = D::STATES[self.state_next];
         // In one packet where they can; one after another where that came to nothing.
         let (all, fast) = (self.all_places(), self.fast && !self.state_missed);
-        let replies = self.sync_read(link, Vec::new(), register, (&all, fast), deadline);
-        let replies = replies.await?;
+        let replies = self
+            .sync_read(link, Vec::new(), register, (&all, fast), deadline)
+            .await?;
         self.state_missed = replies.iter().all(Option::is_none);
         let mut doubt = self.state_missed;
         for (place, reply) in replies.iter().enumerate() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
-use base::wording::count;
+use base::wording::{count, cut};
 use clap::Subcommand;
 use serde_json::{Map, Value};
 
@@ -151,14 +151,14 @@ pub(super) async fn run(
             let asker = paraphrase
                 .map(|url| model_client_at(&url, model))
                 .transpose()?;
-            let (cases, told) = generate_cases(node, record, &wanted, asker.as_ref()).await?;
+            let made = generate_cases(node, record, &wanted, asker.as_ref()).await?;
             let waits = if dry_run {
-                cases.iter().for_each(|case| show::line(&case.line()));
+                made.cases.iter().for_each(|case| show::line(&case.line()));
                 None
             } else {
-                saved(record, store, &cases)?
+                saved(record, store, &made.cases)?
             };
-            show::note(&told);
+            show::note(&made.told);
             if let Some(why) = waits {
                 bail!("the cases are not saved: {why}");
             }
@@ -293,9 +293,15 @@ fn named(mut case: ExamCase) -> ExamCase {
     if line.is_some_and(|line| line.parse::<usize>().is_ok()) {
         case.name.clear();
         let digits = blake3::hash(case.line().as_bytes()).to_hex();
-        case.name = format!("own_{}", digits.chars().take(8).collect::<String>());
+        case.name = format!("own_{}", cut(&digits, 8));
     }
     case
+}
+
+/// Cases that were made, and how.
+struct MadeCases {
+    cases: Vec<ExamCase>,
+    told: String,
 }
 
 /// Makes cases; returns them, and says how they were made.
@@ -304,7 +310,7 @@ async fn generate_cases(
     record: &ExamRecord,
     wanted: &GenerationRequest,
     asker: Option<&ModelClient>,
-) -> anyhow::Result<(Vec<ExamCase>, String)> {
+) -> anyhow::Result<MadeCases> {
     let (tools, _) = toolbox(node)?;
     let known = all(record, false)?;
     let made = generate::generate(wanted, &known, &tools)?;
@@ -324,7 +330,7 @@ async fn generate_cases(
     let told = format!(
         "{count} cases made, {revised} of them in a second wording; {rejected} were no good and thrown away ({by})"
     );
-    Ok((cases, told))
+    Ok(MadeCases { cases, told })
 }
 
 /// Saves cases, or lets them wait; returns why they wait.

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use serde::Serialize;
-use serde_json::{Map, Value};
 
 use super::case_selection::CaseSelection;
 use super::model_file::ModelFileHashes;
@@ -215,8 +214,8 @@ fn print(one: &ShownCertificate, is_whole: bool) -> anyhow::Result<()> {
     let Some(certificate) = certificate.filter(|_| is_whole) else {
         return Ok(());
     };
-    let whole: Map<String, Value> = serde_json::from_str(&certificate.text())?;
-    for (key, value) in whole {
+    let whole = serde_json::to_value(certificate)?;
+    for (key, value) in whole.as_object().into_iter().flatten() {
         show::line(&format!("  {key}: {value}"));
     }
     Ok(())

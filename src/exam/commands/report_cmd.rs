@@ -42,10 +42,7 @@ pub(super) fn report(
 
 /// Writes a report in all three forms, and says where.
 pub(super) fn files(node: &NodeOptions, report: &ExamReport) -> anyhow::Result<Vec<String>> {
-    let folder = match node.output.clone() {
-        Some(folder) => folder,
-        None => node::open::own_temporary()?,
-    };
+    let folder = node::open::or_temporary(node.output.clone())?;
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let forms = [

@@ -125,7 +125,7 @@ fn confusion_by_names(found: &RunComparison, names: &str) -> String {
 /// Note about an endpoint on this machine whose model's file was not named.
 const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound to the model's name alone";
 
-/// What a run is made from.
+/// Settings and services that a run is made from.
 struct RunCommand<'a> {
     node: &'a NodeOptions,
     args: &'a RunArgs,
@@ -167,8 +167,9 @@ impl RunCommand<'_> {
         let endpoint = HttpModelEndpoint::at(address);
         let settings = self.args.asking.settings(&endpoint).await?;
         let mut exam = self.begin(&settings).await?;
-        let mut cases = exam.cases.iter();
-        cases.try_for_each(|case| exam.tools.knows(case))?;
+        for case in &exam.cases {
+            exam.tools.knows(case)?;
+        }
         if crate::is_local(address) && settings.model_file.is_none() {
             exam.notes.push(NAME_ALONE.to_owned());
         }
@@ -240,12 +241,9 @@ impl RunCommand<'_> {
         }
         exam.cases = self.record.cases_of(run)?;
         exam.asked = row.level.map(|level| level.parse()).transpose()?;
-        if (row.prompt_hash, row.tools_hash)
-            != (
-                crate::prompt_hash(&exam.preamble),
-                crate::tools_hash(&exam.tools),
-            )
-        {
+        let prompt_hash = crate::prompt_hash(&exam.preamble);
+        let tools_hash = crate::tools_hash(&exam.tools);
+        if row.prompt_hash != prompt_hash || row.tools_hash != tools_hash {
             bail!("the tools or their words have changed since run {run} began; begin another");
         }
         self.ask(exam, &row.settings, Some(run)).await

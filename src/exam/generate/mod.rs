@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use super::case::each_line;
 use super::word::Word;
 use super::{CaseClass, CaseTurn, ExamCase, ExamError, ExamToolbox};
+use base::wording::cut;
 pub(crate) use check::{CaseFinding, check};
 pub(crate) use coverage::weakest;
 pub(super) use coverage::widest;
@@ -176,7 +177,7 @@ impl CaseTemplate {
         let text = dice.pick(&self.texts).cloned().unwrap_or_default();
         let query = sentence(&fill(&text));
         let digits = blake3::hash(query.as_bytes()).to_hex();
-        let name: String = digits.chars().take(8).collect();
+        let name = cut(&digits, 8);
         let context = self.context.iter().map(|turn| CaseTurn {
             content: fill(&turn.content),
             arguments: filled(&turn.arguments, &fill),
@@ -204,8 +205,9 @@ fn filled(map: &Map<String, Value>, fill: &impl Fn(&str) -> String) -> Map<Strin
         Value::Array(all) => all.iter().map(text).collect(),
         other => text(other),
     };
-    let each = map.iter().map(|(name, value)| (name.clone(), one(value)));
-    each.collect()
+    map.iter()
+        .map(|(name, value)| (name.clone(), one(value)))
+        .collect()
 }
 
 /// With a capital at its beginning.

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::check::check;
 use crate::helper::ModelClient;
 use crate::{ExamCase, ExamToolbox, UnusableReply};
+use base::wording::cut;
 
 /// Cases that a model paraphrased.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -151,8 +152,7 @@ fn judgement(said: &str) -> Result<(f64, String), UnusableReply> {
     let value: Value = serde_json::from_str(object).unwrap_or_default();
     let score = value.get("score").and_then(Value::as_f64);
     let score = score.filter(|score| (0.0..=1.0).contains(score));
-    let score =
-        score.ok_or_else(|| UnusableReply::NoScore(said.chars().take(80).collect::<String>()))?;
+    let score = score.ok_or_else(|| UnusableReply::NoScore(cut(said, 80)))?;
     let why = value
         .get("why")
         .and_then(Value::as_str)

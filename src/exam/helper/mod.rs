@@ -18,7 +18,8 @@ use super::{ExamCase, ExamError, ExamRecord, ExamToolbox, ModelEndpoint, Planner
 use base::clock::NodeClock;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
-use tools::HelperToolResult as HelperReply;
+use base::wording::cut;
+use tools::HelperToolResult;
 
 /// The first wait before another try; each further one is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(100);
@@ -122,7 +123,7 @@ pub(crate) struct HelperService {
     limits: HashMap<ExamHelper, HelperLimits>,
     asker: Option<ModelClient>,
     clock: NodeClock,
-    kept: Mutex<HashMap<String, (ClockInstant, HelperReply)>>,
+    kept: Mutex<HashMap<String, (ClockInstant, HelperToolResult)>>,
 }
 
 impl HelperService {
@@ -147,7 +148,7 @@ impl HelperService {
         helper: ExamHelper,
         given: &Map<String, Value>,
         tools: &Arc<ExamToolbox>,
-    ) -> HelperReply {
+    ) -> HelperToolResult {
         let shipped = || HelperLimits::shipped(helper);
         let limits = self.limits.get(&helper).copied().unwrap_or_else(shipped);
         let (name, shown) = (helper.name(), tools_hash(tools));
@@ -168,13 +169,13 @@ impl HelperService {
         helped
     }
 
-    fn known(&self, key: &str, cache: Duration) -> Option<HelperReply> {
+    fn known(&self, key: &str, cache: Duration) -> Option<HelperToolResult> {
         let kept = self.kept.locked();
         let (at, helped) = kept.get(key)?;
         (self.clock.now().since(*at) < cache).then(|| helped.clone())
     }
 
-    fn keep(&self, key: String, helped: &HelperReply) {
+    fn keep(&self, key: String, helped: &HelperToolResult) {
         let mut kept = self.kept.locked();
         if kept.len() >= KEPT_MAX {
             kept.clear();
@@ -189,7 +190,7 @@ impl HelperService {
         given: &Map<String, Value>,
         tools: &Arc<ExamToolbox>,
         limits: &HelperLimits,
-    ) -> Result<HelperReply, ExamError> {
+    ) -> Result<HelperToolResult, ExamError> {
         let (mut wait, mut retries) = (BACK_OFF, 0);
         loop {
             let tried = self.once(helper, given, tools, limits).await;
@@ -209,7 +210,7 @@ impl HelperService {
         given: &Map<String, Value>,
         tools: &Arc<ExamToolbox>,
         limits: &HelperLimits,
-    ) -> Result<HelperReply, ExamError> {
+    ) -> Result<HelperToolResult, ExamError> {
         let (store, given, tools) = (self.store.clone(), given.clone(), Arc::clone(tools));
         if helper == ExamHelper::ValidateCase {
             let share = limits.time_limit.mul_f64(JUDGE_SHARE);
@@ -242,11 +243,11 @@ impl HelperService {
         given: &Map<String, Value>,
         tools: &ExamToolbox,
         why: &str,
-    ) -> HelperReply {
+    ) -> HelperToolResult {
         match helper {
             ExamHelper::PlannerProfile => profile::beginner(why),
             ExamHelper::SaveCase => save::queued(&self.store, given, tools, why),
-            _ => HelperReply::failed(format!("{} failed: {why}", helper.name())),
+            _ => HelperToolResult::failed(format!("{} failed: {why}", helper.name())),
         }
         .with("fell_back", why)
     }
@@ -282,7 +283,7 @@ fn case_of(value: &Value) -> Result<ExamCase, ExamError> {
         .ok_or_else(|| ExamError::Request("there is no case".to_owned()))?;
     if value.get("name").or_else(|| value.get("id")).is_none() {
         let digits = blake3::hash(case.query.as_bytes()).to_hex();
-        case.name = format!("sent_{}", digits.chars().take(8).collect::<String>());
+        case.name = format!("sent_{}", cut(&digits, 8));
     }
     Ok(case)
 }

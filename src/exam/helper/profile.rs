@@ -5,13 +5,16 @@ use std::path::Path;
 use clap::ValueEnum as _;
 use serde_json::{Map, Value, json};
 
-use super::{HelperReply, text};
+use super::{HelperToolResult, text};
 use crate::{CaseClass, ExamError, ExamRecord, Level, RunRow, generate};
 
 /// Runs that are told, the newest first.
 const RUNS_MAX: usize = 10;
 
-pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<HelperReply, ExamError> {
+pub(super) fn profile(
+    store: &Path,
+    given: &Map<String, Value>,
+) -> Result<HelperToolResult, ExamError> {
     if !store.is_file() {
         return Ok(beginner("nobody was examined here"));
     }
@@ -34,7 +37,7 @@ pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helper
         level.map_or("no level", Level::word),
         runs.len()
     );
-    let mut helped = HelperReply::done(message)
+    let mut helped = HelperToolResult::done(message)
         .with("model", model)
         .with("is_beginner", false)
         .with("scores", scores)
@@ -46,8 +49,8 @@ pub(super) fn profile(store: &Path, given: &Map<String, Value>) -> Result<Helper
 }
 
 /// The profile of a planner of whom nothing is known, and why.
-pub(super) fn beginner(why: &str) -> HelperReply {
-    HelperReply::done(format!("a beginner's profile, because {why}"))
+pub(super) fn beginner(why: &str) -> HelperToolResult {
+    HelperToolResult::done(format!("a beginner's profile, because {why}"))
         .with("is_beginner", true)
         .with("scores", json!([]))
         .with("weak_classes", words(CaseClass::value_variants()))

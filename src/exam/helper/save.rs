@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{HelperReply, case_of, known, objects};
+use super::{HelperToolResult, case_of, known, objects};
 use crate::{ExamCase, ExamError, ExamRecord, ExamToolbox, generate};
 
 /// Received cases: those worth saving, and the others with the reason.
@@ -17,7 +17,7 @@ pub(super) fn save(
     store: &Path,
     given: &Map<String, Value>,
     tools: &ExamToolbox,
-) -> Result<HelperReply, ExamError> {
+) -> Result<HelperToolResult, ExamError> {
     let mut sorted = sort(given, &known(store)?, tools)?;
     let mut record = ExamRecord::open(store)?;
     let refused = &mut sorted.refused;
@@ -34,7 +34,7 @@ pub(super) fn save(
     if late > 0 {
         message = format!("{message}; {late} that waited are saved as well");
     }
-    Ok(HelperReply::done_if(saved > 0, message)
+    Ok(HelperToolResult::done_if(saved > 0, message)
         .with("saved", names(&sorted.good))
         .with("refused", sorted.refused))
 }
@@ -45,15 +45,15 @@ pub(super) fn queued(
     given: &Map<String, Value>,
     tools: &ExamToolbox,
     why: &str,
-) -> HelperReply {
-    let waiting = || -> Result<HelperReply, ExamError> {
+) -> HelperToolResult {
+    let waiting = || -> Result<HelperToolResult, ExamError> {
         let sorted = sort(given, &ExamCase::shipped()?, tools)?;
         let said = generate::wait(store, &sorted.good, why)?;
-        Ok(HelperReply::failed(format!("not saved: {said}"))
+        Ok(HelperToolResult::failed(format!("not saved: {said}"))
             .with("queued", names(&sorted.good))
             .with("refused", sorted.refused))
     };
-    waiting().unwrap_or_else(|error| HelperReply::failed(format!("not saved: {error}")))
+    waiting().unwrap_or_else(|error| HelperToolResult::failed(format!("not saved: {error}")))
 }
 
 fn names(cases: &[ExamCase]) -> Vec<&str> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{HelperReply, case_of, flag, known, objects, text};
+use super::{HelperToolResult, case_of, flag, known, objects, text};
 use crate::record::now_ms;
 use crate::{ExamCase, ExamError, ExamToolbox, PlannerAnswer, explain, judge, score as worth};
 
@@ -18,7 +18,7 @@ pub(super) fn score(
     store: &Path,
     given: &Map<String, Value>,
     tools: &ExamToolbox,
-) -> Result<HelperReply, ExamError> {
+) -> Result<HelperToolResult, ExamError> {
     let known = known(store)?;
     let wants_why = flag(given, "explain");
     let sent = objects(given, "answers")?;
@@ -38,7 +38,7 @@ pub(super) fn score(
         results.len(),
         scores.len() - whole - partly
     );
-    Ok(HelperReply::done_if(!scores.is_empty(), message)
+    Ok(HelperToolResult::done_if(!scores.is_empty(), message)
         .with("scored", scores.len())
         .with("failed", failed)
         .with("results", results))

@@ -2,30 +2,27 @@
 
 use serde_json::{Map, Value};
 
-use super::{HelperReply, text};
+use super::{HelperToolResult, text};
+use crate::settings::within;
 use crate::{CaseClass, ExamError, ExamToolbox, generate};
 
 /// Difficulty where none is said.
 const MIDDLE: f64 = 5.0;
 
-pub(super) fn templates(given: &Map<String, Value>) -> Result<HelperReply, ExamError> {
+pub(super) fn templates(given: &Map<String, Value>) -> Result<HelperToolResult, ExamError> {
     let class = text(given, "class").map(CaseClass::named).transpose()?;
     let difficulty = given.get("difficulty").and_then(Value::as_f64);
-    if let Some(wrong) = difficulty.filter(|one| !(1.0..=10.0).contains(one)) {
-        return Err(ExamError::Setting {
-            name: "the difficulty",
-            value: wrong.to_string(),
-            range: "1 to 10".to_owned(),
-        });
+    if let Some(difficulty) = difficulty {
+        within("the difficulty", difficulty, 1.0..=10.0, "")?;
     }
     let found = generate::templates(class, text(given, "tool"), difficulty)?;
     let message = format!("{} templates", found.len());
-    Ok(HelperReply::done(message)
+    Ok(HelperToolResult::done(message)
         .with("n", found.len())
         .with("templates", found))
 }
 
-pub(super) fn keywords(given: &Map<String, Value>, tools: &ExamToolbox) -> HelperReply {
+pub(super) fn keywords(given: &Map<String, Value>, tools: &ExamToolbox) -> HelperToolResult {
     let difficulty = given.get("difficulty").and_then(Value::as_f64);
     let found = generate::words(tools, difficulty.unwrap_or(MIDDLE));
     let message = format!(
@@ -34,7 +31,7 @@ pub(super) fn keywords(given: &Map<String, Value>, tools: &ExamToolbox) -> Helpe
         found.unknown_scenes.len(),
         found.distractors.len()
     );
-    HelperReply::done(message)
+    HelperToolResult::done(message)
         .with("scenes", found.scenes)
         .with("unknown_scenes", found.unknown_scenes)
         .with("synonyms", found.synonyms)

@@ -37,7 +37,7 @@ fn bench(store: &Path) -> HelperService {
     HelperService::new(store.to_owned(), HashMap::new(), None)
 }
 
-fn help(bench: &HelperService, helper: ExamHelper, given: &Value) -> HelperReply {
+fn help(bench: &HelperService, helper: ExamHelper, given: &Value) -> HelperToolResult {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
@@ -142,7 +142,7 @@ fn keywords_are_more_where_it_is_difficult_and_kept_for_an_hour() {
         )
     };
     let (easy, hard) = (words(1.0), words(10.0));
-    let count = |helped: &HelperReply| helped.fields["distractors"].as_array().unwrap().len();
+    let count = |helped: &HelperToolResult| helped.fields["distractors"].as_array().unwrap().len();
     assert!(count(&easy) < count(&hard));
     assert_eq!(easy.fields["scenes"], json!(["default", "letters"]));
     assert!(

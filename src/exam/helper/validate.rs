@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{HelperReply, ModelClient, case_of, flag, known, objects};
+use super::{HelperToolResult, ModelClient, case_of, flag, known, objects};
 use crate::generate::{self, CaseFinding, ModelJudgement};
 use crate::{ExamCase, ExamError, ExamToolbox, UnusableReply};
 use base::clock::NodeClock;
@@ -94,7 +94,7 @@ pub(super) async fn validate(
     given: &Map<String, Value>,
     tools: &ExamToolbox,
     mut judge: CaseJudge<'_>,
-) -> Result<HelperReply, ExamError> {
+) -> Result<HelperToolResult, ExamError> {
     let sent = objects(given, "cases")?;
     let (known, missing) = known_or_shipped(store.to_owned()).await?;
     let wants_model = flag(given, "ask_model");
@@ -123,7 +123,7 @@ pub(super) async fn validate(
         .filter(|one| one.model.as_ref().is_some_and(|model| model.is_default))
         .map(|one| one.case.clone())
         .collect();
-    let mut helped = HelperReply::done(message(&found, wants_model, has_model, failed.len()))
+    let mut helped = HelperToolResult::done(message(&found, wants_model, has_model, failed.len()))
         .with("judged_by", if has_model { BY_BOTH } else { BY_RULES })
         .with("model_failed", failed)
         .with("n", found.len())

@@ -322,8 +322,10 @@ impl ExamRecord {
     /// Keeps judged answers, all or none; those that are there already are replaced.
     pub(super) fn keep(&mut self, run: i64, outcomes: &[CaseOutcome]) -> Result<(), ExamError> {
         self.together(|all| {
-            let mut each = outcomes.iter();
-            each.try_for_each(|outcome| answer_rows::insert(all, run, outcome))
+            for outcome in outcomes {
+                answer_rows::insert(all, run, outcome)?;
+            }
+            Ok(())
         })
     }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{DESCRIPTIONS_TITLE, ExamReport};
-use crate::verdict::WorstAnswer;
+use crate::verdict::ShownAnswer;
 use base::wording::html_escaped;
 
 /// Longest part of an answer that is shown.
@@ -73,7 +73,7 @@ pub(crate) fn html(report: &ExamReport) -> String {
         report.came().count()
     );
     for outcome in wrong {
-        let shown = WorstAnswer::of(outcome, SHOWN_CHARS_MAX);
+        let shown = ShownAnswer::of(outcome, SHOWN_CHARS_MAX);
         let closed = details(&shown);
         let _ = writeln!(out, "<details>{closed}</details>");
     }
@@ -99,7 +99,7 @@ fn worst(out: &mut String, report: &ExamReport) {
 }
 
 /// One answer: what it is, what was asked, why it is not right, what was expected and what came.
-fn details(one: &WorstAnswer) -> String {
+fn details(one: &ShownAnswer) -> String {
     format!(
         "<summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre>",
         text(&one.classification),

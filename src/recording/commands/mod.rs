@@ -152,10 +152,7 @@ fn place_of(
     if let Some(said) = said {
         return Ok(said);
     }
-    let folder = match &node.output {
-        Some(folder) => folder.clone(),
-        None => open::own_temporary()?,
-    };
+    let folder = open::or_temporary(node.output.clone())?;
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     Ok(folder.join(format!("{}-recording.{ending}", job.name())))

@@ -150,7 +150,7 @@ pub(super) fn keep(
     Ok(assessed)
 }
 
-/// What follows an operator's yes to a sheet.
+/// Next step after an operator's yes to a sheet.
 pub(super) const ALIGN_AGAIN: &str = "then align again";
 
 /// Returns the operator's next step, as text, with what follows it.
