@@ -227,15 +227,21 @@ pub fn end_temporary() {
 /// Time that pictures of a practice run stay after the process that made them has ended.
 const PICTURES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Returns whether a folder is that of a process that ended long ago.
+/// Returns whether a folder is that of a process that ended long ago. Most are known by their names: none of those is looked into.
 fn is_left_over(folder: &std::fs::DirEntry) -> bool {
+    let name = folder.file_name().to_string_lossy().into_owned();
+    let (process, began_ms) = name.split_once('-').unwrap_or_default();
+    let Ok(process) = process.parse::<u32>() else {
+        return false;
+    };
+    let began_ms = began_ms.parse().unwrap_or(u64::MAX);
+    if Duration::from_millis(calendar_ms().saturating_sub(began_ms)) < PICTURES_KEPT {
+        return false;
+    }
     let changed = folder.metadata().and_then(|about| about.modified());
     let age = changed.ok().and_then(|at| at.elapsed().ok());
-    let name = folder.file_name().to_string_lossy().into_owned();
-    let process = name.split('-').next().unwrap_or_default();
     age.is_some_and(|age| age > PICTURES_KEPT)
-        && process.parse::<u32>().is_ok()
-        && !Path::new("/proc").join(process).exists()
+        && !Path::new("/proc").join(process.to_string()).exists()
 }
 
 /// The folder of this user in the system's temporary one, where anybody may have made one of that name.
