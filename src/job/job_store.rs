@@ -6,6 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use super::job_journal::{AcceptedJob, JobJournal};
 use super::journal_file::{self, JournalError};
@@ -13,9 +14,12 @@ use super::journal_record::{JournalRecord, RecordKind};
 use super::old_tickets::{self, OldTicket, OldTickets};
 use super::past_job::PastJob;
 use super::{DESIGN, JOBS, JOURNAL};
-use base::clock::calendar_ms;
+use base::clock::{NodeClock, calendar_ms};
 use base::file_access::{make_folders, with_mode};
 use base::lock::MutexExt;
+
+/// The file in a state folder that is locked by the node that has it.
+const LOCK: &str = "lock";
 
 /// Limits for keeping jobs that have ended.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +80,7 @@ impl JobStore {
     /// # Errors
     /// When another process has them, or the folder cannot be written.
     pub fn open(state: &Path, keep: RetentionPolicy) -> Result<Self, JobStoreError> {
-        let lock = lock(&state.join("lock"))?;
+        let lock = lock(&state.join(LOCK))?;
         let jobs = state.join(JOBS);
         make_folders(&jobs, 0o700).map_err(|error| file(&jobs, error))?;
         let old_tickets =
@@ -434,6 +438,14 @@ pub fn kept_design(state: &Path, id: &str) -> std::io::Result<String> {
 /// # Errors
 /// When there is no such job, or its journal was damaged.
 pub fn past(state: &Path, id: &str) -> Result<PastJob, JournalError> {
+    let mut past = as_written(state, id)?;
+    if !past.is_over() && !has_holder(state) {
+        past.was_left_by_its_node();
+    }
+    Ok(past)
+}
+
+fn as_written(state: &Path, id: &str) -> Result<PastJob, JournalError> {
     if number(id).is_none() {
         return Err(JournalError::NoJob(id.to_owned()));
     }
@@ -462,14 +474,22 @@ fn is_begun(state: &Path, id: &str, error: &std::io::Error) -> bool {
 /// When the folder cannot be read.
 pub fn past_jobs(state: &Path) -> std::io::Result<Vec<Result<PastJob, JournalError>>> {
     let numbers = numbers(&state.join(JOBS))?;
-    let all = numbers.into_iter().map(|number| past(state, &id(number)));
+    let all = numbers
+        .into_iter()
+        .map(|number| as_written(state, &id(number)));
     let mut all: Vec<_> = all
         .filter(|past| !matches!(past, Err(JournalError::Nothing(_))))
         .collect();
     let mut arms_of_later = HashSet::new();
     for past in all.iter_mut().rev().flatten() {
-        if !arms_of_later.insert(past.arm.clone()) {
+        let is_last = arms_of_later.insert(past.arm.clone());
+        if past.is_over() {
+            continue;
+        }
+        if !is_last {
             past.was_overtaken();
+        } else if !has_holder(state) {
+            past.was_left_by_its_node();
         }
     }
     Ok(all)
@@ -534,7 +554,13 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
     options.create(true).truncate(false).read(true).write(true);
     let opened = with_mode(&mut options, 0o600).open(path);
     let mut lock = opened.map_err(|error| file(path, error))?;
-    if lock.try_lock().is_err() {
+    let mut is_ours = lock.try_lock().is_ok();
+    if !is_ours {
+        // Whoever asks whether a node has the journals has the lock for a moment.
+        NodeClock::real().sleep_through(Duration::from_millis(50));
+        is_ours = lock.try_lock().is_ok();
+    }
+    if !is_ours {
         let holder = std::fs::read_to_string(path).unwrap_or_default();
         return Err(JobStoreError::Held {
             path: path.to_owned(),
@@ -546,6 +572,14 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
         .and_then(|()| writeln!(lock, "{}", std::process::id()));
     named.map_err(|error| file(path, error))?;
     Ok(lock)
+}
+
+/// Returns whether a process has the journals of a state folder; where that cannot be seen, one has.
+fn has_holder(state: &Path) -> bool {
+    match File::open(state.join(LOCK)) {
+        Ok(lock) => lock.try_lock_shared().is_err(),
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
 }
 
 fn size(folder: &Path) -> u64 {

@@ -211,12 +211,15 @@ impl PastJob {
 
     /// Ends a job whose end could not be written, as on a full disk: a later one has had its arm since.
     pub(super) fn was_overtaken(&mut self) {
-        if self.is_over() {
-            return;
-        }
         self.interrupted = true;
         "faulted".clone_into(&mut self.state);
         "its end could not be written".clone_into(&mut self.message);
+    }
+
+    /// Ends a job whose node no longer runs and has not been started again.
+    pub(super) fn was_left_by_its_node(&mut self) {
+        let message = self.interruption("the node ended");
+        self.apply_record(&JournalRecord::new(RecordKind::Interrupted).with("message", message));
     }
 
     /// Returns the time of its last record with a time, in milliseconds since 1970.
@@ -236,13 +239,16 @@ impl PastJob {
 
     /// Returns the record that a job without an end is given, where the node ended before the job did, or could not write it.
     pub(super) fn interrupted_record(&self, how: &str) -> JournalRecord {
-        let message = match self.moved {
-            true => format!("{how} while this job was under way: {}", self.summary()),
-            false => format!("{how} before this job moved anything"),
-        };
         JournalRecord::new(RecordKind::Interrupted)
             .with("at_ms", calendar_ms())
-            .with("message", message)
+            .with("message", self.interruption(how))
+    }
+
+    fn interruption(&self, how: &str) -> String {
+        match self.moved {
+            true => format!("{how} while this job was under way: {}", self.summary()),
+            false => format!("{how} before this job moved anything"),
+        }
     }
 
     /// The overlay, if there is one.

@@ -422,7 +422,7 @@ fn a_job_that_is_being_begun_is_none_yet() {
 }
 
 #[test]
-fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm() {
+fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm_or_its_node_is_gone() {
     let state = tempfile::tempdir().unwrap();
     let book = JobStore::open(state.path(), KEEP).unwrap();
     let states = || -> Vec<String> {
@@ -433,6 +433,15 @@ fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm() {
     assert_eq!(states(), ["moving"]);
     book.begin(&accepted(&book)).unwrap().moving().unwrap();
     assert_eq!(states(), ["faulted", "moving"]);
+    let last = || super::past(state.path(), "job-2").unwrap();
+    assert_eq!(last().state, "moving");
+    drop(book);
+    assert_eq!(states(), ["faulted", "faulted"]);
+    let message = last().message;
+    assert!(message.starts_with("the node ended while"), "{message}");
+    // Whoever looked has let go of the journals.
+    let book = JobStore::open(state.path(), KEEP).unwrap();
+    assert_eq!(book.interrupted("arm").unwrap().id, "job-2");
 }
 
 #[test]

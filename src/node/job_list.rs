@@ -130,6 +130,7 @@ fn card(state: &Path, past: &PastJob) -> String {
     pictures.sort();
     let (scene, revision) = (past.scene_title(), cut(&past.revision, 12));
     let ended = match past.ended_ms {
+        0 if past.is_over() => "not written".to_owned(),
         0 => "not yet".to_owned(),
         ended_ms => calendar::second(ended_ms),
     };
