@@ -624,6 +624,30 @@ fn what_stands_near_already_may_come_no_nearer() {
         said.to_string(),
         "a stop here would bring a link 55 mm into the lid"
     );
+    let said = brought(0.0);
+    assert_eq!(
+        said.to_string(),
+        "a stop here would bring a link within 0 mm of the lid"
+    );
+}
+
+#[test]
+fn what_was_clear_may_come_as_near_as_a_plan_but_for_rounding() {
+    for (obstacle, least_m) in [
+        (Obstacle::Sheet, CLEARANCE_M),
+        (Obstacle::Part(3), CLEARANCE_M),
+        (Obstacle::KeepOut(0), CLEARANCE_M),
+        (Obstacle::SheetBelow, 0.0),
+        (Obstacle::Side(2), 0.0),
+    ] {
+        let near = |metres: f64| PartProximity {
+            of: (1, obstacle),
+            metres,
+        };
+        let breach = |metres: f64| first_breach(&[near(metres)], &[], |(_, to)| to.least_m());
+        assert_eq!(breach(least_m - 5e-7), None);
+        assert_eq!(breach(least_m - 2e-6), Some(near(least_m - 2e-6)));
+    }
 }
 
 #[test]
