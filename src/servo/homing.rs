@@ -1,7 +1,7 @@
 //! The homing offset of a Feetech servo: what is added to its encoder so that a chosen position reads 2048.
 
 use super::feetech::codec::{from_sign_magnitude, to_sign_magnitude};
-use super::setup::{SetupStep, read};
+use super::setup::{SetupStep, expect, read};
 use super::{ServiceError, ServoLine, ServoProtocol};
 use crate::ServoRegister;
 
@@ -21,13 +21,20 @@ const MIDDLE_TICKS: i32 = 2048;
 /// A limp joint may sink so far between a reading and the next.
 const STILL_TICKS: i32 = 8;
 
-/// Returns the step that makes the present position read 2048; nothing where it does.
+/// Returns the step that makes the present position read 2048; nothing where it does. Both registers are read twice: what the
+/// step makes of them is kept without power, and their replies look alike.
 pub(crate) async fn step(line: &mut ServoLine, id: u8) -> Result<Option<SetupStep>, ServiceError> {
     if line.speech() != ServoProtocol::FeetechSts {
         return Err(ServiceError::NoHoming { id });
     }
     let before = read(line, id, OFFSET).await?;
-    let encoder = position_ticks(line, id).await? + offset_ticks(before);
+    let position = position_ticks(line, id).await?;
+    let is_same = read(line, id, OFFSET).await? == before
+        && (position_ticks(line, id).await? - position).abs() <= STILL_TICKS;
+    if !is_same {
+        return Err(ServiceError::Unsteady { id });
+    }
+    let encoder = position + offset_ticks(before);
     let offset = (encoder.rem_euclid(TURN_TICKS) - MIDDLE_TICKS).max(-OFFSET_TICKS_MAX);
     let word = to_sign_magnitude(offset, OFFSET_SIGN_BIT).map_err(|_| ServiceError::Range {
         what: HOMING_OFFSET,
@@ -43,18 +50,24 @@ pub(crate) async fn step(line: &mut ServoLine, id: u8) -> Result<Option<SetupSte
     }))
 }
 
-/// Checks that the servo reads 2048 where it stands.
-pub(crate) async fn check(line: &mut ServoLine, id: u8) -> Result<(), ServiceError> {
+/// Checks that the servo reads 2048 where it stands. If it does not, its offset is made what it was.
+pub(crate) async fn check(
+    line: &mut ServoLine,
+    id: u8,
+    step: &SetupStep,
+) -> Result<(), ServiceError> {
     let found = position_ticks(line, id).await?;
     if (found - MIDDLE_TICKS).abs() <= STILL_TICKS {
         return Ok(());
     }
-    Err(ServiceError::NotTaken {
+    line.write(id, OFFSET, step.before).await?;
+    expect(
         id,
-        name: "the position",
-        wanted: MIDDLE_TICKS,
-        found,
-    })
+        HOMING_OFFSET,
+        step.before,
+        read(line, id, OFFSET).await?,
+    )?;
+    Err(ServiceError::NotHomed { id, found })
 }
 
 /// Returns a register's value in counts with their sign, and in degrees.

@@ -107,6 +107,24 @@ pub enum ServiceError {
         /// The servo.
         id: u8,
     },
+    /// Two readings of a servo's position or offset differ.
+    #[error(
+        "servo {id} moves, or its replies come late: nothing was written; hold the joint still, and look with `steadyhand doctor` at the line"
+    )]
+    Unsteady {
+        /// The servo.
+        id: u8,
+    },
+    /// A servo does not read 2048 after its homing offset was written.
+    #[error(
+        "servo {id} reads {found} and not 2048 with the new homing offset, which was taken back: hold the joint still, and try again"
+    )]
+    NotHomed {
+        /// The servo.
+        id: u8,
+        /// The position that it read.
+        found: i32,
+    },
     /// A setting was not taken.
     #[error("{name} of servo {id} reads {found} after {wanted} was written")]
     NotTaken {

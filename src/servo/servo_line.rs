@@ -181,13 +181,32 @@ impl ServoLine {
         id: u8,
         register: ServoRegister,
     ) -> Result<Option<StatusReply>, BusError> {
-        for _ in 0..=RETRIES_MAX {
+        let began = self.bus.clock.now();
+        for retries in 0..=RETRIES_MAX {
             let reply = self.ask(ServoRequest::Read(id, register)).await?;
             if reply.is_some() {
+                if retries > 0 {
+                    self.await_silence(self.bus.clock.now().since(began))
+                        .await?;
+                }
                 return Ok(reply);
             }
         }
         Ok(None)
+    }
+
+    /// Drops what still arrives until nothing has for `late` and the adapter's time. A request that was repeated may be answered
+    /// twice, and not every family says in a reply which register it is of: the second must not answer the next request.
+    async fn await_silence(&mut self, late: Duration) -> Result<(), BusError> {
+        let mut dropped = [0_u8; 256];
+        for _ in 0..=RETRIES_MAX {
+            let until = self.bus.clock.now().after(late + self.bus.slack);
+            let count = self.link.receive(&mut dropped, until).await;
+            if count.map_err(BusError::Read)? == 0 {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Writes to one servo, which does not answer: what came of it has to be read.

@@ -284,13 +284,18 @@ async fn write_all(
         let found = read(line, *id, step.register).await?;
         expect(*id, step.name, step.after, found)?;
         if step.name == homing::HOMING_OFFSET {
-            homing::check(line, *id).await?;
+            homing::check(line, *id, step).await?;
         }
     }
     Ok(())
 }
 
-fn expect(id: u8, name: &'static str, wanted: i32, found: i32) -> Result<(), ServiceError> {
+pub(crate) fn expect(
+    id: u8,
+    name: &'static str,
+    wanted: i32,
+    found: i32,
+) -> Result<(), ServiceError> {
     if wanted == found {
         return Ok(());
     }

@@ -556,6 +556,29 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
     }
 }
 
+/// Replies of one length look alike: one that comes late must not be taken for the position.
+#[tokio::test]
+async fn a_servo_is_homed_by_its_own_position_on_a_slow_line_too() {
+    let home = SetupChange {
+        home: true,
+        ..SetupChange::default()
+    };
+    for late_ms in [0, 8, 12, 20] {
+        let bench = Bench::new("so101");
+        let by = Duration::from_millis(late_ms);
+        bench
+            .sim
+            .break_it(SimulatedFault::LateReplies { share: 0.5, by });
+        for id in 1..=6 {
+            let mut line = bench.line(ServoProtocol::FeetechSts);
+            match setup::plan(&mut line, id, &home).await {
+                Ok(steps) => assert!(steps.is_empty(), "{late_ms} ms: {steps:?}"),
+                Err(error) => assert!(late_ms > 0, "{error}"),
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_latched_servo_starts_anew_on_request() {
     let bench = Bench::new("widowx250s");
