@@ -1,10 +1,5 @@
 //! Lines for people on standard output and standard error.
 
-#![expect(
-    clippy::print_stderr,
-    reason = "the one home of standard error, beside the last word of a command that failed"
-)]
-
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
@@ -26,9 +21,9 @@ pub fn lost_output() -> Option<&'static io::Error> {
     LOST_OUTPUT.get()
 }
 
-/// Writes a line to standard error.
+/// Writes a line to standard error. Where that takes none, as with a terminal that hung up, the command goes on without it.
 pub fn note(text: &str) {
-    eprintln!("{}", harmless(text));
+    let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
 }
 
 /// Returns the text with what a terminal would obey written out as in JSON, `\u001b`: names and messages come from callers,

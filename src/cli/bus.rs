@@ -1,6 +1,6 @@
 //! `bus`: servos on a port, without a node: who is there, how they fare, how they are set up.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -417,7 +417,6 @@ fn confirm_torque_off(what: &str, id: u8) -> anyhow::Result<bool> {
     terminal_output::note(&format!(
         "{what} servo {id}: what it carries drops. Write `yes` to go on:"
     ));
-    std::io::stderr().flush()?;
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     Ok(line.trim() == "yes")

@@ -55,7 +55,7 @@ mod which_node;
 
 pub use command::Cli;
 pub use node::{ExitStatus, node_service};
-pub use terminal_output::harmless;
+pub use terminal_output::note;
 
 use command::CliCommand;
 use node::operator_verb::OperatorVerb;

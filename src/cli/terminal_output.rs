@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{ExitStatus, NodeOptions};
-pub use base::terminal::harmless;
-pub(super) use base::terminal::{line, lost_output, note};
+pub use base::terminal::note;
+pub(super) use base::terminal::{harmless, line, lost_output};
 use catalogue::{CatalogueFormat, KnownNames};
 use node::operator_verb::VerbReply;
 use node::{job_list, open};

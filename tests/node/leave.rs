@@ -557,6 +557,20 @@ fn wait_until_held(bench: &Bench, node: &str) -> Value {
     }
 }
 
+/// A terminal that hung up takes no lines; the node still hears what was typed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_verb_reaches_its_node_though_standard_error_takes_nothing() {
+    let bench = Bench::at_test_rate();
+    let served = bench.serve(&[]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut disable = bench.command(&["disable"]);
+    let run = disable.stderr(full.unwrap()).output().unwrap();
+    assert_eq!(run.status.code(), Some(0));
+    let (_, refused) = bench.call(&["stroke", r#"{"scene":"short"}"#, "--node", &served.url]);
+    assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
+}
+
 /// The node's own process, an operator's verbs, and time that runs out while the pen is down.
 #[test]
 fn leave_that_ends_during_a_job_holds_it_at_a_strokes_end() {
