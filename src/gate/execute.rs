@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
 use super::following_error::{self, FollowingErrorMonitor};
-use super::stop_proof::{ProvenLift, SMOOTH_PEAK, touches};
+use super::stop_proof::{BRAKE_SHARE, ProvenLift, SMOOTH_PEAK, touches};
 use super::{CheckedTrajectory, Setpoint};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use permit::MotionPermit;
@@ -21,8 +21,8 @@ use scene::Scene;
 /// A lift takes at least this long.
 const LIFT_TICKS_MIN: f64 = 10.0;
 
-/// Ticks in which a lift that is under way comes to a stand.
-const LIFT_BRAKE_TICKS: f64 = 6.0;
+/// A lift that is under way takes at least so many ticks to come to a stand.
+const LIFT_BRAKE_TICKS_MIN: f64 = 6.0;
 
 /// A joint that stands further than this from its goal presses against something: more than a
 /// servo sags under the arm's weight, and less than what counts as a stall.
@@ -661,7 +661,7 @@ impl Execution {
         self.rate = if at_an_end {
             wanted
         } else {
-            ramped(self.rate, wanted, LIFT_BRAKE_TICKS)
+            ramped(self.rate, wanted, self.lift_brake_ticks(&line))
         };
         if self.rate.abs() <= 0.0 {
             if matches!(self.wish, MotionGoal::Halt) {
@@ -741,6 +741,17 @@ impl Execution {
         let sample = self.sample();
         let here = self.checked.stops.brake_ticks(sample);
         here.max(self.checked.stops.brake_ticks(sample.saturating_sub(1)))
+    }
+
+    /// From a lift's highest speed to none, with the share of a joint's acceleration that a brake on the path has.
+    fn lift_brake_ticks(&self, line: &JointSpaceMove) -> f64 {
+        let period = self.checked.trajectory.period.as_secs_f64();
+        let limits = self.scene().arm.limits;
+        let ticks = line.by_rad.zip(&limits.acceleration_rad_s2, |by, hardest| {
+            let fastest = SMOOTH_PEAK * by.abs() / (line.ticks * period);
+            fastest / (hardest * BRAKE_SHARE * period)
+        });
+        ticks.iter().copied().fold(LIFT_BRAKE_TICKS_MIN, f64::max)
     }
 
     /// Long enough that the smooth step's peaks, 1.875 and 5.774 over its duration and its

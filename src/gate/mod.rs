@@ -5,26 +5,42 @@
 //! [`Execution`]; each tick of it judges one frame against what was measured and makes one
 //! [`Setpoint`]. A driver's command takes nothing else, so there is no second door.
 //!
+//! ```
+//! use base::units::{ArmMeasurement, JointVector};
+//! use steadyhand_gate::{CheckedTrajectory, Setpoint};
+//! fn spend(checked: CheckedTrajectory, seen: &ArmMeasurement) {
+//!     let execution = checked.begin(seen, seen.at);
+//! }
+//! fn read(setpoint: &Setpoint) -> &JointVector { setpoint.goal_rad() }
+//! ```
+//!
 //! A proof cannot be forged:
 //!
 //! ```compile_fail,E0451
+//! use base::units::JointVector;
 //! use steadyhand_gate::Setpoint;
-//! use base::units::Joints;
-//! let forged = Setpoint { goal_rad: Joints::zeros(5), velocity_cap_rad_s: Joints::zeros(5) };
+//! let forged = Setpoint {
+//!     goal_rad: JointVector::zeros(5),
+//!     velocity_cap_rad_s: JointVector::zeros(5),
+//!     acceleration_cap_rad_s2: JointVector::zeros(5),
+//! };
 //! ```
 //!
 //! It cannot be skipped: only a checked trajectory begins.
 //!
 //! ```compile_fail,E0599
-//! fn skip(unchecked: plan::Trajectory, seen: &base::units::Measured) {
-//!     let _ = unchecked.begin(seen, seen.at);
+//! use base::units::ArmMeasurement;
+//! fn skip(unchecked: plan::Trajectory, seen: &ArmMeasurement) {
+//!     let execution = unchecked.begin(seen, seen.at);
 //! }
 //! ```
 //!
 //! It is spent when it is used:
 //!
 //! ```compile_fail,E0382
-//! fn reuse(checked: steadyhand_gate::CheckedTrajectory, seen: &base::units::Measured) {
+//! use base::units::ArmMeasurement;
+//! use steadyhand_gate::CheckedTrajectory;
+//! fn reuse(checked: CheckedTrajectory, seen: &ArmMeasurement) {
 //!     let first = checked.begin(seen, seen.at);
 //!     let second = checked.begin(seen, seen.at);
 //! }

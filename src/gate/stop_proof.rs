@@ -26,7 +26,7 @@ use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{CLEARANCE_M, Scene};
 
 /// The share of a joint's acceleration that braking may add to what the path itself needs.
-const BRAKE_SHARE: f64 = 0.5;
+pub(super) const BRAKE_SHARE: f64 = 0.5;
 
 /// A stop along the path never takes fewer ticks than this, so that it is smooth.
 const BRAKE_TICKS_MIN: f64 = 3.0;

@@ -1,6 +1,7 @@
 //! Carries out commands to the arm's thread: run, hold, resume, release torque.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -8,8 +9,8 @@ use super::active_motion::ActiveMotion;
 use super::servo_health::HealthAction;
 use super::thread::{ArmThread, draws};
 use super::{MotionCommand, MotionError, MotionOutcome, MotionState};
-use base::units::ClockInstant;
-use driver::TorqueOffReport;
+use base::units::{ArmMeasurement, ClockInstant};
+use driver::{DriverError, TorqueOffReport};
 use gate::{CheckedTrajectory, Execution, HoldAt};
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::PERIOD;
@@ -76,18 +77,10 @@ impl ArmThread {
         if !proof.scene().arm.has_same_mechanics(&self.own.arm) {
             return Err(MotionError::OtherZeros);
         }
-        let Some(link) = self.link.as_mut() else {
-            let fault = self.snapshot.fault.clone();
-            return Err(fault.map_or(MotionError::NotConnected, MotionError::Fault));
-        };
-        if !self.driver.is_energised() {
-            if proof.permit().is_nodes_own() {
-                return Err(MotionError::TorqueOff);
-            }
-            self.driver.energise(link.as_mut()).await?;
+        if proof.trajectory().period != PERIOD {
+            return Err(MotionError::OtherPeriod(proof.trajectory().period));
         }
-        let torque_limit = proof.torque_limit();
-        let measured = self.driver.begin(link.as_mut(), torque_limit).await?;
+        let measured = self.ready_servos(&proof).await?;
         // Energising and reading take their time: a stop may have come meanwhile.
         self.check_not_stopped(&proof, seen_stops)?;
         let execution = proof.begin(&measured, self.own.clock.now())?;
@@ -98,6 +91,33 @@ impl ArmThread {
         }
         self.next_tick = self.own.clock.now().after(PERIOD);
         Ok(execution)
+    }
+
+    /// Energises the servos, if need be, and reads where the arm is. What a servo reports of itself then is a fault as in any
+    /// other cycle: none comes after it that would tell again.
+    async fn ready_servos(
+        &mut self,
+        proof: &CheckedTrajectory,
+    ) -> Result<ArmMeasurement, MotionError> {
+        let Some(link) = self.link.as_mut() else {
+            let fault = self.snapshot.fault.clone();
+            return Err(fault.map_or(MotionError::NotConnected, MotionError::Fault));
+        };
+        let energised = match self.driver.is_energised() {
+            true => Ok(()),
+            false if proof.permit().is_nodes_own() => return Err(MotionError::TorqueOff),
+            false => self.driver.energise(link.as_mut()).await.map(drop),
+        };
+        let measured = match energised {
+            Ok(()) => self.driver.begin(link.as_mut(), proof.torque_limit()).await,
+            Err(error) => Err(error),
+        };
+        measured.map_err(|error| {
+            if matches!(error, DriverError::Device { .. }) {
+                self.handle_driver_error(&error, Duration::ZERO);
+            }
+            error.into()
+        })
     }
 
     /// Checks that no stop was requested, and nothing latched, since the motion was permitted.

@@ -1,10 +1,12 @@
 //! The reasons that an arm's thread does not do what it was asked to.
 
 use std::io;
+use std::time::Duration;
 
 use driver::{DriverError, ServoName};
 use gate::ExecutionError;
 use link::LinkError;
+use plan::PERIOD;
 
 /// Reason that an arm is not attached, or a command to it is refused.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +51,11 @@ pub enum MotionError {
     /// The driver failed.
     #[error(transparent)]
     Driver(#[from] DriverError),
+    /// The motion was planned and judged for another period than the arm is driven with.
+    #[error(
+        "it was planned with a sample every {0:?}, and this arm takes one every {PERIOD:?}: plan it again"
+    )]
+    OtherPeriod(Duration),
     /// The proof cannot be spent, or the motion not resumed.
     #[error(transparent)]
     Execution(#[from] ExecutionError),

@@ -154,7 +154,7 @@ impl ArmThread {
     }
 
     /// `overdue` is by how much the cycle overran its deadline.
-    fn handle_driver_error(&mut self, error: &DriverError, overdue: Duration) {
+    pub(super) fn handle_driver_error(&mut self, error: &DriverError, overdue: Duration) {
         self.failures = self.failures.saturating_add(1);
         // The servos may well have answered while nobody listened.
         let starved = overdue > STARVED_BY && error.is_transient();

@@ -298,3 +298,58 @@ async fn the_nodes_own_leave_switches_no_torque_on_and_mends_nothing() {
     assert_eq!(after.state, MotionState::Faulted);
     assert!(after.fault.unwrap().contains("too hot"));
 }
+
+/// The reading that begins a motion is the last that tells of a servo whose loss of torque the one before it suspected.
+#[tokio::test]
+async fn torque_that_is_lost_as_a_motion_begins_is_a_fault() {
+    for ticks in 0..5_u32 {
+        // A simulated arm is read while it stands only where time passes by itself.
+        let bench = Bench::with(NodeClock::real());
+        let near = |joint, at| if joint == 0 { at + 0.03 } else { at };
+        let near = bench.way_to(bench.scene.rest_rad.map(near));
+        let first = bench.motion.run(near, 0);
+        let first = first.await.unwrap();
+        assert!(matches!(first, MotionOutcome::Reached { .. }), "{first:?}");
+        let (done, outcome) = tokio::sync::oneshot::channel();
+        let run = MotionCommand::Run {
+            proof: Box::new(bench.way_to(bench.scene.rest_rad)),
+            seen_stops: 0,
+            release: MotionRelease::whole(),
+            done,
+        };
+        let (sim, shared) = (bench.sim.clone(), Arc::clone(&bench.motion.shared));
+        let (run, passed) = (Mutex::new(Some(run)), Mutex::new(0));
+        bench.motion.set_heartbeat(Box::new(move || {
+            let mut passed = passed.lock().unwrap();
+            if *passed == 0 {
+                sim.break_it(SimulatedFault::PowerCycle(3));
+            }
+            if *passed == ticks {
+                let _ = shared.orders.put(run.lock().unwrap().take().unwrap());
+                shared.stop.wake();
+            }
+            *passed += 1;
+        }));
+        let outcome = outcome.await.unwrap();
+        let fault = bench.motion.snapshot().fault.clone();
+        assert!(fault.is_some(), "after {ticks} ticks: {outcome:?}");
+    }
+}
+
+/// What is thinned out would be driven as many times faster than it was judged.
+#[tokio::test]
+async fn a_motion_of_another_period_is_not_begun() {
+    let bench = Bench::new();
+    let measured = bench.motion.snapshot().measured.unwrap();
+    let poses = [bench.scene.ready_rad];
+    let plan = plan::go_to(&bench.scene, &measured.position_rad, &poses, &Wanted).unwrap();
+    let mut slow = plan.trajectory;
+    slow.period *= 2;
+    let now = bench.motion.clock().now();
+    let proof = gate::check(&bench.scene, bench.permit(), &measured, now, slow).unwrap();
+    let outcome = bench.motion.run(proof, 0).await.unwrap();
+    assert!(
+        matches!(outcome, MotionOutcome::Refused(MotionError::OtherPeriod(_))),
+        "{outcome:?}"
+    );
+}
