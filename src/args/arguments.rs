@@ -1,4 +1,4 @@
-//! All the arguments of one call, from a candidate to its judgement: each trouble is collected, none ends the reading.
+//! Judges one candidate reading of a whole call: every issue is collected, and none ends the reading.
 
 use super::{
     candidates::{CandidateReading, TextFlaw},
@@ -13,15 +13,15 @@ use super::{
 };
 use serde_json::{Map, Value};
 
-/// One candidate, judged.
+/// A candidate reading with its verdict.
 pub(super) struct JudgedCandidate {
     pub(super) outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     pub(super) cost: u32,
-    /// Nothing moves with it.
+    /// True if nothing moves with it.
     pub(super) is_cautious: bool,
 }
 
-/// Judges one reading of `text` by the shape and the policy; `text` is empty where a value arrived.
+/// Judges one reading of `text` by the shape and the policy; `text` is empty if a value arrived instead.
 pub(super) fn judge(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,
@@ -40,7 +40,7 @@ pub(super) fn judge(
     }
 }
 
-/// A call while it is read.
+/// A call being read.
 pub(super) struct CallReader<'a> {
     pub(super) shape: &'a ArgumentShape,
     pub(super) policy: &'a ReaderPolicy,
@@ -49,7 +49,7 @@ pub(super) struct CallReader<'a> {
     pub(super) given: Map<String, Value>,
     /// Positions of the parameters that were sent.
     pub(super) sent: Vec<usize>,
-    /// Requests for a dry run or not to move, which are answered when it is known what was understood.
+    /// Requests for a dry run or for no motion, answered once every argument has been read.
     pub(super) withheld: Vec<WithheldRequest>,
 }
 
@@ -72,19 +72,19 @@ impl<'a> CallReader<'a> {
             first.got = parsed_value::shown(text);
         }
         if candidate.forms.cost() > COST_MAX {
-            let why = "so many repairs are no reading";
-            let issue = whole_text(ReaderRule::Contradiction, "too_many_repairs", why);
+            let reason = "so many repairs are no reading";
+            let issue = whole_text(ReaderRule::Contradiction, "too_many_repairs", reason);
             return self.add_text_issue(issue, text);
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_complete_arguments(&candidate.node);
-            return self.unread(flaw_without_default(flaw, text), text, &candidate.node);
+            return self.add_unread_issue(flaw_without_default(flaw, text), text, &candidate.node);
         }
         if let Some(tool) = candidate.tool {
             self.check_tool_name(&tool, &ParsedValue::Text(tool.clone()));
         }
-        self.note_nothing(&candidate.node, text);
-        let whole = self.searches_unread_text().then(|| candidate.node.clone());
+        self.note_empty_word(&candidate.node, text);
+        let original = self.searches_unread_text().then(|| candidate.node.clone());
         match self.unwrapped_pairs(candidate.node, UNWRAP_MAX) {
             Ok(pairs) => {
                 if !candidate.is_loose {
@@ -97,37 +97,37 @@ impl<'a> CallReader<'a> {
                     self.search_unread(text, &ParsedValue::Null);
                 }
             }
-            Err(trouble) => self.unread(trouble, text, &whole.unwrap_or(ParsedValue::Null)),
+            Err(issue) => self.add_unread_issue(issue, text, &original.unwrap_or(ParsedValue::Null)),
         }
     }
 
-    /// Trouble with a text or a value out of which no arguments can be read: it may still ask for something.
-    fn unread(&mut self, trouble: ArgumentIssue, text: &str, node: &ParsedValue) {
-        if !self.policy.refuses(trouble.rule) {
+    /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
+    fn add_unread_issue(&mut self, issue: ArgumentIssue, text: &str, node: &ParsedValue) {
+        if !self.policy.refuses(issue.rule) {
             self.search_unread(text, node);
         }
-        self.add_text_issue(trouble, text);
+        self.add_text_issue(issue, text);
     }
 
-    /// A word for nothing is noted; nothing at all and `{}` are calls as they should be.
-    fn note_nothing(&mut self, node: &ParsedValue, text: &str) {
-        let is_plain =
+    /// Notes a word for nothing, such as `none`. An absent text and `{}` are proper calls and not noted.
+    fn note_empty_word(&mut self, node: &ParsedValue, text: &str) {
+        let is_proper =
             matches!(node, ParsedValue::Map(_)) || (text.is_empty() && *node == ParsedValue::Null);
-        if node.is_empty() && !is_plain {
-            let why = "nothing is said, so defaults are used";
+        if node.is_empty() && !is_proper {
+            let reason = "nothing is said, so defaults are used";
             self.coercer.repairs.push(ArgumentRepair {
                 got: parsed_value::shown_received(text, node),
                 used: "{}".into(),
-                ..ArgumentRepair::new("arguments", "nothing_said", 0, why)
+                ..ArgumentRepair::new("arguments", "nothing_said", 0, reason)
             });
         }
     }
 
-    /// Trouble with the text as a whole.
-    pub(super) fn add_text_issue(&mut self, trouble: ArgumentIssue, text: &str) {
+    /// Adds an issue with the text as a whole.
+    pub(super) fn add_text_issue(&mut self, issue: ArgumentIssue, text: &str) {
         let received: String = text.chars().take(2 * SHOWN_CHARS_MAX).collect();
-        let trouble = trouble.received(parsed_value::shown(&received));
-        self.trouble(trouble, &ParsedValue::Text(received));
+        let issue = issue.received(parsed_value::shown(&received));
+        self.add_issue(issue, &ParsedValue::Text(received));
     }
 
     /// Adds the complete arguments of a cut-off text to the corrected call. They are not used otherwise.
@@ -143,7 +143,7 @@ impl<'a> CallReader<'a> {
 
     pub(super) fn note_forms(&mut self, forms: &FormRepairs) {
         for form in forms.iter() {
-            let repair = ArgumentRepair::new("arguments", form.code(), form.cost(), form.why());
+            let repair = ArgumentRepair::new("arguments", form.code(), form.cost(), form.description());
             self.coercer.repairs.push(repair);
         }
         self.judge_skipped(forms.skipped());
@@ -155,52 +155,52 @@ impl<'a> CallReader<'a> {
         self.note_forms(&forms);
     }
 
-    /// Refuses, or goes on without what is troublesome and says so.
-    pub(super) fn trouble(&mut self, trouble: ArgumentIssue, node: &ParsedValue) {
-        if self.policy.refuses(trouble.rule) {
-            self.refused.push(trouble);
+    /// Refuses the call for this issue, or goes on without the faulty part and notes that.
+    pub(super) fn add_issue(&mut self, issue: ArgumentIssue, node: &ParsedValue) {
+        if self.policy.refuses(issue.rule) {
+            self.refused.push(issue);
             return;
         }
-        let complaint = &*trouble.complaint;
+        let complaint = &*issue.complaint;
         let path = if complaint.path.is_empty() {
             "arguments"
         } else {
             &complaint.path
         };
-        let used = match (complaint.path.is_empty(), trouble.rule) {
+        let used = match (complaint.path.is_empty(), issue.rule) {
             (false, _) => "left out",
             (true, ReaderRule::PayloadLost) => "send {} for defaults; defaults are used",
             (true, _) => "defaults are used",
         };
-        let why = format!("{}; {used}", complaint.why);
+        let reason = format!("{}; {used}", complaint.why);
         self.coercer
             .repairs
-            .push(dropped(path, node, complaint.code, trouble.rule, why));
+            .push(dropped(path, node, complaint.code, issue.rule, reason));
     }
 }
 
-pub(super) fn whole_text(rule: ReaderRule, code: &'static str, why: &str) -> ArgumentIssue {
-    ArgumentIssue::new(rule, code, "", why).expected("one JSON object")
+pub(super) fn whole_text(rule: ReaderRule, code: &'static str, reason: &str) -> ArgumentIssue {
+    ArgumentIssue::new(rule, code, "", reason).expected("one JSON object")
 }
 
-/// Returns the issue for a text that is flawed as a whole. Defaults do not replace an object that was passed over.
+/// Returns the issue for a text that is flawed as a whole. Defaults never replace an object that was passed over.
 fn flaw_without_default(flaw: TextFlaw, text: &str) -> ArgumentIssue {
     let is_passed_over = flaw == TextFlaw::NoArguments && text.contains(['{', '｛']);
-    flaw_trouble(if is_passed_over {
+    flaw_issue(if is_passed_over {
         TextFlaw::Garbled
     } else {
         flaw
     })
 }
 
-pub(super) fn flaw_trouble(flaw: TextFlaw) -> ArgumentIssue {
+pub(super) fn flaw_issue(flaw: TextFlaw) -> ArgumentIssue {
     let rule = match flaw {
         TextFlaw::PayloadLost => ReaderRule::PayloadLost,
         TextFlaw::NoArguments => ReaderRule::NoArguments,
-        // What the others ask for is not known, so there is no default for it.
+        // The rest ask for something unknown, and no default can stand in for that.
         _ => ReaderRule::Contradiction,
     };
-    let (code, why) = match flaw {
+    let (code, reason) = match flaw {
         TextFlaw::Cut => ("cut_off", "the arguments are cut off"),
         TextFlaw::TwoObjects => (
             "two_objects",
@@ -219,5 +219,5 @@ pub(super) fn flaw_trouble(flaw: TextFlaw) -> ArgumentIssue {
         ),
         TextFlaw::NoArguments => ("no_arguments", "there are no arguments in this"),
     };
-    whole_text(rule, code, why)
+    whole_text(rule, code, reason)
 }

@@ -1,32 +1,32 @@
-//! The names by which arguments call something, as in `{"name": "stop"}` or `stop()`.
+//! The names of what arguments call, as in `{"name": "stop"}` or `stop()`.
 
 use super::{ReceivedArguments, candidates, parsed_value::ParsedValue};
 
-/// Longest text in which names are looked for: this is asked before a call comes to its turn.
+/// Longest text that is searched for names. The search runs before the call's turn, so it must be short.
 const TEXT_BYTES_MAX: usize = 4096;
 
 /// Most names of one call.
 const NAMES_MAX: usize = 16;
 
-/// Returns the names by which arguments call something, sixteen at most; of a text, the text too. None of a longer text than 4 KiB.
+/// Returns the names of what arguments call, at most sixteen; for a text, the text itself too. A text over 4 KiB has none.
 #[must_use]
 pub fn called_names(arguments: &ReceivedArguments) -> Vec<String> {
     let found = match arguments {
         ReceivedArguments::Absent => Vec::new(),
         ReceivedArguments::Value(value) => call::names_in_arguments(value),
-        ReceivedArguments::Text(text) => named_in(text),
+        ReceivedArguments::Text(text) => names_in_text(text),
     };
-    // A text may hold an object, be it a value of one or written twice over.
+    // A text may hold an object, as a value or encoded twice.
     let is_bracketed = |text: &str| text.trim_start().starts_with(['{', '[', '"']);
-    let opened = |name: String| match is_bracketed(&name) {
-        true => named_in(&name),
+    let names_inside = |name: String| match is_bracketed(&name) {
+        true => names_in_text(&name),
         false => vec![name],
     };
     let found = found.into_iter().take(NAMES_MAX);
-    found.flat_map(opened).take(NAMES_MAX).collect()
+    found.flat_map(names_inside).take(NAMES_MAX).collect()
 }
 
-fn named_in(text: &str) -> Vec<String> {
+fn names_in_text(text: &str) -> Vec<String> {
     if text.len() > TEXT_BYTES_MAX {
         return Vec::new();
     }

@@ -1,4 +1,4 @@
-//! Every way in which a text can be read as arguments, each with the repairs it takes.
+//! Every reading of a text as arguments, each with the repairs it takes.
 
 use super::{
     encoding,
@@ -18,9 +18,9 @@ use super::{
 pub(super) enum TextFlaw {
     /// The text ends before its value does.
     Cut,
-    /// There are two objects and no saying which is meant.
+    /// There are two objects, and nothing says which is meant.
     TwoObjects,
-    /// There is an object in it, but it belongs to something larger that cannot be read, or has brackets that cannot be read.
+    /// It holds an object that is part of something larger and unreadable, or has unreadable brackets.
     Garbled,
     /// A stand-in such as `<arguments>`, copied from a prompt.
     Template,
@@ -30,11 +30,11 @@ pub(super) enum TextFlaw {
     TooLong,
     /// More comments than [`COMMENTS_MAX`].
     TooManyComments,
-    /// Nothing in it can be read as arguments.
+    /// It holds nothing that can be read as arguments.
     NoArguments,
 }
 
-/// One reading of a text, before any parameter gave it meaning.
+/// One reading of a text, not matched to parameters yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CandidateReading {
     pub(super) node: ParsedValue,
@@ -42,7 +42,7 @@ pub(super) struct CandidateReading {
     pub(super) flaw: Option<TextFlaw>,
     /// The tool that a call syntax named.
     pub(super) tool: Option<String>,
-    /// Read without brackets, so that only a known key tells arguments from prose.
+    /// Read without brackets, so only a known key tells arguments from prose.
     pub(super) is_loose: bool,
 }
 
@@ -57,7 +57,7 @@ impl CandidateReading {
         }
     }
 
-    /// A text of which nothing could be read.
+    /// Returns the reading of a text in which nothing could be read.
     pub(super) fn unread(flaw: TextFlaw) -> Self {
         Self::flawed(ParsedValue::Null, FormRepairs::default(), flaw)
     }
@@ -69,7 +69,7 @@ impl CandidateReading {
         }
     }
 
-    /// A value that arrived as JSON and needs no reading.
+    /// Returns the reading of a value that arrived as JSON.
     pub(super) fn of_node(node: ParsedValue) -> Self {
         Self::new(node, FormRepairs::default())
     }
@@ -92,19 +92,19 @@ impl From<UnbracketedPairs> for CandidateReading {
     }
 }
 
-/// All readings of `text`; never none: the last resort is [`TextFlaw::NoArguments`].
+/// Returns all readings of `text`, at least one: the last resort is [`TextFlaw::NoArguments`].
 pub(super) fn of_text(text: &str) -> Vec<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
         return vec![CandidateReading::unread(TextFlaw::TooLong)];
     }
-    let mut found = at_depth(text, 0);
+    let mut found = read_at_depth(text, 0);
     if found.is_empty() {
         found.push(CandidateReading::unread(TextFlaw::NoArguments));
     }
     found
 }
 
-fn at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {
+fn read_at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {
     let is_blank = |c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}' | '\0');
     let text = text.trim_matches(is_blank);
     if parsed_value::is_nothing(text) || text == "[object]" {
@@ -114,22 +114,22 @@ fn at_depth(text: &str, depth: usize) -> Vec<CandidateReading> {
         return vec![CandidateReading::unread(TextFlaw::PayloadLost)];
     }
     match strict::parse(text) {
-        Some(ParsedValue::Text(inner)) => inside(&inner, depth, FormRepair::TextInText),
+        Some(ParsedValue::Text(inner)) => read_inner(&inner, depth, FormRepair::TextInText),
         Some(node) => vec![CandidateReading::of_node(node)],
-        None => tolerantly(text, depth),
+        None => read_tolerantly(text, depth),
     }
 }
 
-/// A text inside a text, if it may be opened once more.
-fn inside(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReading> {
+/// Reads a text inside a text, if the limit on nesting allows.
+fn read_inner(inner: &str, depth: usize, form: FormRepair) -> Vec<CandidateReading> {
     if depth == UNWRAP_MAX {
         return Vec::new();
     }
-    let found = at_depth(inner, depth + 1).into_iter();
+    let found = read_at_depth(inner, depth + 1).into_iter();
     found.map(|candidate| candidate.with(form)).collect()
 }
 
-fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
+fn read_tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
     let stripped = if has_many_comments(text) {
         Err(TextFlaw::TooManyComments)
     } else if heuristics::is_template(text) {
@@ -141,73 +141,73 @@ fn tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
     };
     match stripped {
         Err(flaw) => vec![CandidateReading::unread(flaw)],
-        Ok(Some(peeled)) => {
-            let found = inside(&peeled.text, depth, peeled.form);
-            named(beside(found, &peeled.skipped), peeled.tool.as_deref())
+        Ok(Some(stripped_text)) => {
+            let found = read_inner(&stripped_text.text, depth, stripped_text.form);
+            with_tool(with_skipped(found, &stripped_text.skipped), stripped_text.tool.as_deref())
         }
-        Ok(None) => layered(text, depth).unwrap_or_else(|| bare(text)),
+        Ok(None) => read_inside_wrapper(text, depth).unwrap_or_else(|| read_unwrapped(text)),
     }
 }
 
-/// Returns whether a text has more marks of comments than comments are judged.
+/// Returns whether a text has more comment marks than the number of comments that are judged.
 fn has_many_comments(text: &str) -> bool {
     let marks = ["#", "//", "/*"];
     let all = marks.iter().flat_map(|mark| text.matches(mark));
     all.take(COMMENTS_MAX + 1).count() > COMMENTS_MAX
 }
 
-/// The same with the text that was skipped around it.
-fn beside(mut found: Vec<CandidateReading>, skipped: &FormRepairs) -> Vec<CandidateReading> {
+/// Adds the text that was skipped around the candidates.
+fn with_skipped(mut found: Vec<CandidateReading>, skipped: &FormRepairs) -> Vec<CandidateReading> {
     for candidate in &mut found {
         candidate.forms.extend(skipped);
     }
     found
 }
 
-/// The label's tool, where the call inside names none.
-fn named(mut found: Vec<CandidateReading>, tool: Option<&str>) -> Vec<CandidateReading> {
+/// Sets the tool that a label named, where the call inside names none.
+fn with_tool(mut found: Vec<CandidateReading>, tool: Option<&str>) -> Vec<CandidateReading> {
     for candidate in &mut found {
         candidate.tool = candidate.tool.take().or_else(|| tool.map(str::to_owned));
     }
     found
 }
 
-/// A text that is wrapped or encoded as a whole, opened; `None` where it is not.
-fn layered(text: &str, depth: usize) -> Option<Vec<CandidateReading>> {
-    if let Some(inner) = quoted_whole(text) {
-        return Some(inside(&inner, depth, FormRepair::TextInText));
+/// Reads a text that is wrapped or encoded as a whole; `None` if it is neither.
+fn read_inside_wrapper(text: &str, depth: usize) -> Option<Vec<CandidateReading>> {
+    if let Some(inner) = unquoted(text) {
+        return Some(read_inner(&inner, depth, FormRepair::TextInText));
     }
-    if let Some((inner, around)) = fenced(text) {
-        let found = inside(inner, depth, FormRepair::Fence);
-        return Some(beside(found, &around));
+    if let Some((inner, around)) = inside_fence(text) {
+        let found = read_inner(inner, depth, FormRepair::Fence);
+        return Some(with_skipped(found, &around));
     }
-    if let Some((inner, tool)) = unwrapped(text) {
-        let found = inside(inner, depth, FormRepair::Tag);
+    if let Some((inner, tool)) = inside_tag(text) {
+        let found = read_inner(inner, depth, FormRepair::Tag);
         if !found.is_empty() {
-            return Some(named(found, tool));
+            return Some(with_tool(found, tool));
         }
     }
-    let (plain, form) = encoding::decoded(text)?;
-    Some(plain.map_or_else(Vec::new, |plain| inside(&plain, depth, form)))
+    let (decoded, form) = encoding::decoded(text)?;
+    Some(decoded.map_or_else(Vec::new, |decoded| read_inner(&decoded, depth, form)))
 }
 
-/// A text without anything around it: a call, tags, options, pairs, or an object among words.
-fn bare(text: &str) -> Vec<CandidateReading> {
-    let mut bracketless = without_brackets(text);
-    if !bracketless.is_empty() {
-        if bracketless.iter().any(is_announced) {
-            bracketless.extend(objects::find(text));
+/// Reads a text with nothing around it: a call, tags, options, pairs, or an object in prose.
+fn read_unwrapped(text: &str) -> Vec<CandidateReading> {
+    let mut loose = without_brackets(text);
+    if !loose.is_empty() {
+        if loose.iter().any(is_announced) {
+            loose.extend(objects::find(text));
         }
-        return bracketless;
+        return loose;
     }
     if text.starts_with(['[', '(']) {
-        return whole_or(text);
+        return list_or_call(text);
     }
     objects::find(text)
 }
 
-/// `'{"scene": "koi"}'`: quotes around everything.
-fn quoted_whole(text: &str) -> Option<String> {
+/// Removes quotes around everything: `'{"scene": "koi"}'`.
+fn unquoted(text: &str) -> Option<String> {
     let unprefixed = text.strip_prefix(['u', 'b', 'r']);
     let unprefixed = unprefixed.filter(|rest| rest.starts_with(['"', '\'']));
     let text = unprefixed.unwrap_or(text);
@@ -218,8 +218,8 @@ fn quoted_whole(text: &str) -> Option<String> {
     }
 }
 
-/// The inside of the only code fence, and the words around it; its end may be missing.
-fn fenced(text: &str) -> Option<(&str, FormRepairs)> {
+/// Returns the inside of the only code fence and the words around it; the closing fence may be missing.
+fn inside_fence(text: &str) -> Option<(&str, FormRepairs)> {
     let (before, body) = text.split_once("```")?;
     let closed = body.split_once("```");
     let (body, after) = closed.unwrap_or((body, ""));
@@ -246,8 +246,8 @@ fn fenced(text: &str) -> Option<(&str, FormRepairs)> {
     Some((body, around))
 }
 
-/// `<tool_call>…</tool_call>` around everything, with the tool that `<function=stroke>` or `<function name="stroke">` names.
-fn unwrapped(text: &str) -> Option<(&str, Option<&str>)> {
+/// Removes `<tool_call>…</tool_call>` around everything; returns the tool that `<function=stroke>` or `<function name="stroke">` names.
+fn inside_tag(text: &str) -> Option<(&str, Option<&str>)> {
     let (head, rest) = text.strip_prefix('<')?.split_once('>')?;
     let end = head.find(['=', ' ']).unwrap_or(head.len());
     let (name, attribute) = head.split_at_checked(end)?;
@@ -265,19 +265,19 @@ fn unwrapped(text: &str) -> Option<(&str, Option<&str>)> {
     (is_name && tagged_text::is_wrapper(name) && !inner.contains("</")).then_some((inner, tool))
 }
 
-/// A list or tuple; or a call without a name, or lines under `[arguments]`.
-fn whole_or(text: &str) -> Vec<CandidateReading> {
-    let may_be_headed = text.starts_with('[') && text.contains('\n');
-    let headed = may_be_headed.then(|| unbracketed::lines(text)).flatten();
-    if let Some(read) = headed {
+/// Reads a list or tuple, a call without a name, or lines under `[arguments]`.
+fn list_or_call(text: &str) -> Vec<CandidateReading> {
+    let may_have_heading = text.starts_with('[') && text.contains('\n');
+    let lines_under_heading = may_have_heading.then(|| unbracketed::lines(text)).flatten();
+    if let Some(read) = lines_under_heading {
         return vec![read.into()];
     }
-    let found = whole(text).or_else(|| call_pairs(text).map(CandidateReading::from));
+    let found = whole_list(text).or_else(|| call_pairs(text).map(CandidateReading::from));
     found.into_iter().collect()
 }
 
-/// A list or tuple that is the whole text.
-fn whole(text: &str) -> Option<CandidateReading> {
+/// Reads a list or tuple that is the whole text.
+fn whole_list(text: &str) -> Option<CandidateReading> {
     let Some((value, mut parser)) = tolerant::values(text, 0).next() else {
         let is_garbled = text.contains('{');
         return is_garbled.then(|| CandidateReading::unread(TextFlaw::Garbled));
@@ -296,10 +296,10 @@ fn without_brackets(text: &str) -> Vec<CandidateReading> {
     if text.starts_with(['{', '[', '(']) {
         return Vec::new();
     }
-    let ways = [tagged_text::read, options_or_url, call_pairs, named_options];
-    let mut found: Vec<_> = ways.iter().filter_map(|way| way(text)).collect();
+    let readers = [tagged_text::read, options_or_url, call_pairs, named_options];
+    let mut found: Vec<_> = readers.iter().filter_map(|read| read(text)).collect();
     if found.is_empty() {
-        // Keywords, or else lines whose values are no words or quoted texts.
+        // Keywords first, then lines of pairs.
         let pairs = unbracketed::any_keywords(text).or_else(|| unbracketed::lines(text));
         found.extend(pairs);
     }
@@ -329,23 +329,23 @@ fn call_pairs(text: &str) -> Option<UnbracketedPairs> {
     unbracketed::call(text.trim_matches('`'))
 }
 
-/// The words of a text, as a parameter of type text would see them, read once more as a value.
+/// Reads the text of a string value as a value of its own.
 pub(super) fn of_inner_text(text: &str) -> Option<CandidateReading> {
     of_inner_text_with_comments(text).filter(|candidate| candidate.forms.skipped().is_empty())
 }
 
-/// The same where comments may stand in it, which the caller has to judge.
+/// As [`of_inner_text`], but allows comments, which the caller has to judge.
 pub(super) fn of_inner_text_with_comments(text: &str) -> Option<CandidateReading> {
     if text.len() > TEXT_BYTES_MAX {
         return None;
     }
     let trimmed = text.trim();
-    let in_text = |candidate: CandidateReading| candidate.with(FormRepair::TextInText);
+    let with_text_form = |candidate: CandidateReading| candidate.with(FormRepair::TextInText);
     if let Some(node) = strict::parse(trimmed) {
-        Some(in_text(CandidateReading::of_node(node)))
+        Some(with_text_form(CandidateReading::of_node(node)))
     } else if trimmed.starts_with(['{', '[', '(']) {
-        let found = whole(trimmed).filter(|candidate| candidate.flaw.is_none());
-        found.map(in_text)
+        let found = whole_list(trimmed).filter(|candidate| candidate.flaw.is_none());
+        found.map(with_text_form)
     } else {
         let (word, _) = tolerant::scalar(trimmed.to_owned());
         Some(CandidateReading::of_node(word))

@@ -1,7 +1,7 @@
 //! Corrected calls: what a refused caller can send instead, made of its own readable arguments and of declared defaults.
 //!
-//! Callers send a corrected call as it stands. So it names nothing that they did not name, invents no value, and moves
-//! nothing that they did not ask for: where a tool moves and something of the call was lost, it previews or is not offered.
+//! Callers send a corrected call unchanged. So it names nothing that they did not name, invents no value, and moves
+//! nothing that they did not ask to move. If a tool moves and part of the call was lost, it is a preview or not offered.
 
 use super::{
     heuristics,
@@ -13,8 +13,8 @@ use super::{
 };
 use serde_json::{Map, Value};
 
-/// Repairs after which nothing of what was sent is lost. Words, comments, tags and lines that were skipped are not among
-/// them: they may have said not to move.
+/// Repairs that lose nothing of what was sent. Skipped words, comments, tags and lines are not among them: they may have
+/// asked for no motion.
 const LOSSLESS: [&str; 30] = [
     "arrow",
     "backslashes",
@@ -51,9 +51,9 @@ const LOSSLESS: [&str; 30] = [
 /// The call that is offered instead of a refused one.
 #[derive(Debug, Default, PartialEq)]
 struct CorrectedCall {
-    /// Its arguments; none where none can be offered.
+    /// Its arguments; `None` if no call can be offered.
     call: Option<Map<String, Value>>,
-    /// Advice to read before sending it, or the reason for having none.
+    /// Advice to read before sending it, or the reason why there is none.
     guidance: String,
 }
 
@@ -72,16 +72,16 @@ pub(super) struct RefusedCall<'a> {
     pub(super) policy: &'a ReaderPolicy,
     /// The arguments that are readable.
     pub(super) given: Map<String, Value>,
-    pub(super) troubles: &'a [ArgumentIssue],
+    pub(super) issues: &'a [ArgumentIssue],
     pub(super) repairs: Vec<ArgumentRepair>,
 }
 
 impl RefusedCall<'_> {
-    /// Returns the refusal, whose gravest trouble comes under a rule.
+    /// Returns the refusal; `kind` is the rule of its gravest issue.
     pub(super) fn refusal(self, kind: ReaderRule) -> Box<ArgumentRefusal> {
         let CorrectedCall { call, guidance } = self.correction();
         Box::new(ArgumentRefusal {
-            complaints: outcome::complaints(self.troubles),
+            complaints: outcome::complaints(self.issues),
             corrected: call,
             guidance,
             kind,
@@ -103,8 +103,8 @@ impl RefusedCall<'_> {
 
     /// Returns the corrected call, if there is one that is accepted and does no more than was asked for.
     fn correction(&self) -> CorrectedCall {
-        let readable = self.readable();
-        let mut missing = self.missing(&readable);
+        let readable = self.readable_arguments();
+        let mut missing = self.missing_parameters(&readable);
         missing.extend(self.lost_data());
         if !missing.is_empty() {
             let guidance = format!(
@@ -122,27 +122,27 @@ impl RefusedCall<'_> {
         self.preview(readable)
     }
 
-    /// Returns the names that a next call must not just leave out: refused parameters, and keys that asked for no motion.
+    /// Returns the names that the next call must not simply leave out: refused parameters, and keys that asked for no motion.
     fn must_mend(&self) -> Vec<String> {
         let is_param = |name: &str| self.shape.params.iter().any(|param| param.name == name);
-        let counts = |trouble: &&ArgumentIssue| {
-            let name = trouble.subject();
-            let is_request = trouble.is_in_doubt || withheld::may_ask_not_to_move(name);
+        let must_be_mended = |issue: &&ArgumentIssue| {
+            let name = issue.subject();
+            let is_request = issue.is_in_doubt || withheld::may_ask_not_to_move(name);
             is_param(name) || (is_request && !name.is_empty())
         };
-        let counted = self.troubles.iter().filter(counts);
-        counted.map(|one| one.subject().to_owned()).collect()
+        let to_mend = self.issues.iter().filter(must_be_mended);
+        to_mend.map(|one| one.subject().to_owned()).collect()
     }
 
-    /// Returns the caller's readable arguments, and declared defaults for those refused ones that name nothing.
-    fn readable(&self) -> Map<String, Value> {
+    /// Returns the caller's readable arguments, with declared defaults for refused ones that name nothing.
+    fn readable_arguments(&self) -> Map<String, Value> {
         let value = |param: &ParameterShape| {
             let own = self.given.get(&param.name);
-            let value = own.cloned().or_else(|| self.mended(param))?;
+            let value = own.cloned().or_else(|| self.mended_value(param))?;
             Some((param.name.clone(), value))
         };
         let readable: Map<String, Value> = self.shape.params.iter().filter_map(value).collect();
-        // Words for types alone would be taken for an echo of the schema.
+        // Type names alone would be taken for an echo of the schema.
         match ParsedValue::from(Value::Object(readable.clone())).as_pairs() {
             Some(pairs) if heuristics::is_signature(pairs.iter()) => Map::new(),
             _ => readable,
@@ -150,17 +150,17 @@ impl RefusedCall<'_> {
     }
 
     /// Returns the value for a refused parameter: the caller's own under a misspelt key, else its default.
-    fn mended(&self, param: &ParameterShape) -> Option<Value> {
-        let is_its_own = |trouble: &&ArgumentIssue| trouble.subject() == param.name;
-        let mut troubles = self.troubles.iter().filter(is_its_own).peekable();
-        troubles.peek()?;
+    fn mended_value(&self, param: &ParameterShape) -> Option<Value> {
+        let is_its_own = |issue: &&ArgumentIssue| issue.subject() == param.name;
+        let mut issues = self.issues.iter().filter(is_its_own).peekable();
+        issues.peek()?;
         let names_something = matches!(param.kind, ValueKind::Name { .. }) || param.selects_motion;
         let default = param.default.clone().filter(|_| !names_something);
-        troubles.find_map(|trouble| trouble.fix.clone()).or(default)
+        issues.find_map(|issue| issue.fix.clone()).or(default)
     }
 
-    /// Returns the required parameters that nothing but the caller can say.
-    fn missing(&self, readable: &Map<String, Value>) -> Vec<&str> {
+    /// Returns the required parameters that only the caller can supply.
+    fn missing_parameters(&self, readable: &Map<String, Value>) -> Vec<&str> {
         let is_missing = |param: &&ParameterShape| {
             param.required && param.default.is_none() && !readable.contains_key(&param.name)
         };
@@ -168,24 +168,24 @@ impl RefusedCall<'_> {
         missing.map(|param| param.name.as_str()).collect()
     }
 
-    /// Returns the parameters whose data was refused, or came in a text that was not read to the letter.
+    /// Returns the parameters whose data was refused, or came in a text that was not read verbatim.
     fn lost_data(&self) -> Vec<&str> {
-        let is_whole_lost = self.troubles.iter().any(|one| one.subject().is_empty());
+        let is_text_refused = self.issues.iter().any(|one| one.subject().is_empty());
         let is_lost = |param: &&ParameterShape| {
             let is_its_own = |one: &ArgumentIssue| one.subject() == param.name;
             matches!(param.kind, ValueKind::Verbatim { .. })
-                && (self.troubles.iter().any(is_its_own)
-                    || (is_whole_lost && self.given.contains_key(&param.name)))
+                && (self.issues.iter().any(is_its_own)
+                    || (is_text_refused && self.given.contains_key(&param.name)))
         };
         let lost = self.shape.params.iter().filter(is_lost);
         lost.map(|param| param.name.as_str()).collect()
     }
 
-    /// Returns whether a call may move that a caller sends back without another look.
+    /// Returns whether the corrected call may move: a caller sends it back without another look.
     fn may_move(&self, readable: &Map<String, Value>) -> bool {
-        let is_plain =
-            self.troubles.iter().all(Self::is_slip) && self.repairs.iter().all(is_lossless);
-        is_plain && (self.policy.profile == ForgivenessProfile::Lenient || self.selects(readable))
+        let is_certain =
+            self.issues.iter().all(Self::is_slip) && self.repairs.iter().all(is_lossless);
+        is_certain && (self.policy.profile == ForgivenessProfile::Lenient || self.selects(readable))
     }
 
     /// Returns whether the caller's own choice of what is moved or drawn is kept.
@@ -194,13 +194,13 @@ impl RefusedCall<'_> {
         params.any(|param| param.selects_motion && readable.contains_key(&param.name))
     }
 
-    /// Returns whether nothing of what was meant is lost with a trouble: the value stands under the parameter that its key nearly
-    /// names. A number that is lost is never one: the default may move farther, faster or longer.
-    fn is_slip(trouble: &ArgumentIssue) -> bool {
-        !trouble.is_in_doubt && trouble.complaint.code == "near_key"
+    /// Returns whether an issue is a mere slip, which loses nothing: the value moves to the parameter that its key nearly names.
+    /// A lost number is never one, because the default may move farther, faster or longer.
+    fn is_slip(issue: &ArgumentIssue) -> bool {
+        !issue.is_in_doubt && issue.complaint.code == "near_key"
     }
 
-    /// Returns the call as a preview; none of a tool that has no preview.
+    /// Returns the call as a preview, or no call if the tool has no preview.
     fn preview(&self, readable: Map<String, Value>) -> CorrectedCall {
         let action = match self.shape.default_action.as_str() {
             "" => "runs the tool with its defaults",
@@ -217,14 +217,14 @@ impl RefusedCall<'_> {
             false => format!("with `{}` nothing moves; `{{}}` {action}", cautious.name),
         };
         CorrectedCall {
-            call: Some(previewed(self.shape, readable)),
+            call: Some(with_preview(self.shape, readable)),
             guidance,
         }
     }
 }
 
-/// Returns a call with which nothing moves, its arguments in the order of the parameters.
-fn previewed(shape: &ArgumentShape, mut readable: Map<String, Value>) -> Map<String, Value> {
+/// Returns a call that moves nothing, with its arguments in the order of the parameters.
+fn with_preview(shape: &ArgumentShape, mut readable: Map<String, Value>) -> Map<String, Value> {
     let value = |param: &ParameterShape| {
         let sent = readable.remove(&param.name);
         let value = param.cautious.clone().or(sent)?;

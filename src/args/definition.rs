@@ -1,10 +1,10 @@
-//! Tool definitions that a model repeats in the place of a call.
+//! Recognises tool definitions that a model repeats instead of making a call.
 
 use super::heuristics::is_schema_of_arguments;
 use super::parsed_value::{Pair, ParsedValue, value_of};
 use super::tolerant;
 
-/// Deepest wrapper around a definition that is looked into.
+/// Most wrappers around a definition that are opened.
 const WRAPPERS_MAX: usize = 3;
 
 /// Keys whose value holds a definition.
@@ -13,7 +13,7 @@ const WRAPPERS: [&str; 3] = ["function", "tool", "tools"];
 /// Keys of a definition whose value is a schema.
 const SCHEMAS: [&str; 4] = ["parameters", "inputSchema", "input_schema", "schema"];
 
-/// Returns whether the first object of a text defines a tool, whole or cut off, and so calls none.
+/// Returns whether the first object of a text, complete or cut off, defines a tool instead of calling one.
 #[must_use]
 pub fn is_tool_definition(text: &str) -> bool {
     let found = text.find('{').into_iter();
@@ -29,7 +29,7 @@ fn defines(node: &ParsedValue, is_cut: bool, depth: usize) -> bool {
             .is_some_and(|item| defines(item, is_cut, depth)),
         ParsedValue::Map(pairs) if depth < WRAPPERS_MAX => {
             let holds_definition = |(key, value): &Pair| match (key.as_str(), value) {
-                ("arguments", ParsedValue::Map(inner)) => describes(inner, is_cut),
+                ("arguments", ParsedValue::Map(inner)) => is_argument_schema(inner, is_cut),
                 (key, ParsedValue::Map(inner)) if SCHEMAS.contains(&key) => is_schema(inner),
                 (key, value) => WRAPPERS.contains(&key) && defines(value, is_cut, depth + 1),
             };
@@ -43,8 +43,8 @@ fn is_schema(pairs: &[Pair]) -> bool {
     is_schema_of_arguments(pairs, &|_| false)
 }
 
-/// Returns whether arguments are what a schema says of one, not one: a type with its description, which may be cut off.
-fn describes(arguments: &[Pair], is_cut: bool) -> bool {
+/// Returns whether arguments are the schema of an argument: a type with its description, which may be cut off.
+fn is_argument_schema(arguments: &[Pair], is_cut: bool) -> bool {
     let has = |key: &str| value_of(arguments, key).is_some();
     has("type") && (is_cut || has("description") || has("properties")) && is_schema(arguments)
 }

@@ -1,4 +1,4 @@
-//! Texts that went through an encoder once too often: backslashes, HTML entities, doubled quotes and braces, percent signs.
+//! Decodes texts that were encoded once too often: backslashes, HTML entities, doubled quotes and braces, percent signs.
 
 use super::{
     form_repair::FormRepair, parsed_value::starts_with_word, unbracketed::percent_decoded,
@@ -15,16 +15,16 @@ fn after_bracket(text: &str) -> &str {
 /// Decodes a text that is encoded in one way; `None` where it is not.
 type Decoder = fn(&str) -> Option<String>;
 
-/// The text as it was before it was encoded, and the repair that this is; `None` where it is not encoded. Where it cannot be
-/// decoded there is no text.
+/// Returns the text as it was before it was encoded, and the repair; `None` if it is not encoded. The text is `None` if it
+/// cannot be decoded.
 pub(super) fn decoded(text: &str) -> Option<(Option<String>, FormRepair)> {
-    let ways: [(Decoder, FormRepair); 3] = [
+    let decoders: [(Decoder, FormRepair); 3] = [
         (without_backslashes, FormRepair::Backslashes),
         (without_entities, FormRepair::Entities),
         (without_doubles, FormRepair::MixedQuotes),
     ];
-    let mut ways = ways.into_iter();
-    let found = ways.find_map(|(way, form)| Some((Some(way(text)?), form)));
+    let mut decoders = decoders.into_iter();
+    let found = decoders.find_map(|(decode, form)| Some((Some(decode(text)?), form)));
     let url = || (percent_decoded(text), FormRepair::UrlEncoded);
     found.or_else(|| is_url_encoded(text).then(url))
 }
@@ -37,16 +37,16 @@ fn without_backslashes(text: &str) -> Option<String> {
     let escaped = starts(&["\\\"", "\\u0022"])
         || (is_bracketed && starts(&["\\n", "\\r", "\\t", "\\'"]))
         || (!is_bracketed && starts(&["\\u007b", "\\u007B"]));
-    escaped.then(|| replaced(text, '\\', escape))
+    escaped.then(|| replace_escapes(text, '\\', escape))
 }
 
-/// A text in which each mark, with the bytes after it that belong to it, is replaced by the character that they mean.
-fn replaced(text: &str, mark: char, meaning: fn(&str) -> Option<(char, usize)>) -> String {
+/// Replaces each mark, with the bytes that belong to it, by the character that they stand for.
+fn replace_escapes(text: &str, mark: char, decode: fn(&str) -> Option<(char, usize)>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(mark) {
         out.push_str(before);
-        let (c, used) = meaning(after).unwrap_or((mark, 0));
+        let (c, used) = decode(after).unwrap_or((mark, 0));
         out.push(c);
         rest = after.get(used..).unwrap_or_default();
     }
@@ -54,7 +54,7 @@ fn replaced(text: &str, mark: char, meaning: fn(&str) -> Option<(char, usize)>) 
     out
 }
 
-/// The character that an escape means and the bytes it takes.
+/// Returns the character that an escape stands for and the bytes it takes.
 fn escape(after: &str) -> Option<(char, usize)> {
     match after.bytes().next()? {
         b'n' => Some(('\n', 1)),
@@ -63,9 +63,9 @@ fn escape(after: &str) -> Option<(char, usize)> {
         c @ (b'"' | b'\'' | b'\\') => Some((char::from(c), 1)),
         b'u' => {
             let code = u32::from_str_radix(after.get(1..5)?, 16).ok()?;
-            // Only what JSON itself is written with: other characters are left to the text they stand in.
-            let plain = char::from_u32(code).filter(char::is_ascii_punctuation)?;
-            Some((plain, 5))
+            // Only JSON's own punctuation; other escapes belong to the text they are in.
+            let mark = char::from_u32(code).filter(char::is_ascii_punctuation)?;
+            Some((mark, 5))
         }
         _ => None,
     }
@@ -78,10 +78,10 @@ fn without_entities(text: &str) -> Option<String> {
         "&quot;", "&#34;", "&#x22;", "&#39;", "&#x27;", "&apos;", "&#123;", "&#x7b;", "&#x7B;",
     ];
     let is_encoded = quotes.iter().any(|entity| inner.starts_with(entity));
-    is_encoded.then(|| replaced(text, '&', entity))
+    is_encoded.then(|| replace_escapes(text, '&', entity))
 }
 
-/// The character of an entity whose `&` is gone, and the bytes it takes.
+/// Returns the character of an entity, given without its `&`, and the bytes it takes.
 fn entity(after: &str) -> Option<(char, usize)> {
     let mut bytes = after.bytes().take(ENTITY_BYTES_MAX);
     let end = bytes.position(|b| b == b';')?;
@@ -117,7 +117,7 @@ fn without_doubles(text: &str) -> Option<String> {
     is_doubled.then(|| single.to_owned())
 }
 
-/// `%7B%22scene%22…`, or the same between plain braces.
+/// Returns whether a text is `%7B%22scene%22…`, or the same in unencoded braces.
 fn is_url_encoded(text: &str) -> bool {
     let marks = ["%7b", "%5b%7b", "{%22"];
     marks.iter().any(|mark| starts_with_word(text, mark))

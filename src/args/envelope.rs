@@ -1,4 +1,4 @@
-//! A JSON-RPC line or body that is not quite JSON: repaired where it has one meaning, otherwise answered under its own id.
+//! Repairs a JSON-RPC line or body that is not quite JSON if it has one meaning; otherwise reports the id to answer under.
 
 use super::{
     candidates::{self, CandidateReading},
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use std::ops::Range;
 use thiserror::Error;
 
-/// A message ready for the protocol. Arguments that were not strict JSON are in it as the text that was written, for the reader to read.
+/// A message ready for the protocol. Arguments that were not strict JSON are kept as the text that was sent, for the reader.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepairedEnvelope {
     /// The message, or a list of messages.
@@ -27,31 +27,31 @@ pub struct RepairedEnvelope {
 /// Reason why a message cannot be used, with the id to answer under if it is known.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum EnvelopeError {
-    /// Not to be read, not even tolerantly. JSON-RPC's −32700.
-    #[error("this is not JSON and cannot be repaired: {why}; send one JSON-RPC object per line")]
+    /// It cannot be read, not even tolerantly. JSON-RPC's −32700.
+    #[error("this is not JSON and cannot be repaired: {reason}; send one JSON-RPC object per line")]
     Unreadable {
-        /// The id, if it could be made out.
+        /// The id, if one was found.
         id: Option<Value>,
         /// Reason, in words.
-        why: &'static str,
+        reason: &'static str,
     },
     /// JSON, but no JSON-RPC message. JSON-RPC's −32600.
-    #[error("this is not a JSON-RPC message: {why}")]
+    #[error("this is not a JSON-RPC message: {reason}")]
     NotAMessage {
         /// The id, if there is one.
         id: Option<Value>,
         /// Reason, in words.
-        why: &'static str,
+        reason: &'static str,
     },
 }
 
 impl EnvelopeError {
-    fn unreadable<T>(id: Option<Value>, why: &'static str) -> Result<T, Self> {
-        Err(Self::Unreadable { id, why })
+    fn unreadable<T>(id: Option<Value>, reason: &'static str) -> Result<T, Self> {
+        Err(Self::Unreadable { id, reason })
     }
 
-    fn not_a_message<T>(id: Option<Value>, why: &'static str) -> Result<T, Self> {
-        Err(Self::NotAMessage { id, why })
+    fn not_a_message<T>(id: Option<Value>, reason: &'static str) -> Result<T, Self> {
+        Err(Self::NotAMessage { id, reason })
     }
 
     /// The id to answer under; `None` means null.
@@ -74,11 +74,11 @@ impl EnvelopeError {
 /// Reads one line or body. A good message costs one parse.
 ///
 /// # Errors
-/// Where the bytes are not text, cannot be repaired to one meaning, or are no message.
+/// The bytes are not text, cannot be repaired to one meaning, or are not a message.
 pub fn read(bytes: &[u8]) -> Result<RepairedEnvelope, EnvelopeError> {
-    let unreadable = |why| {
+    let unreadable = |reason| {
         let begin = bytes.get(..TEXT_BYTES_MAX).unwrap_or(bytes);
-        EnvelopeError::unreadable(scanned_id(&String::from_utf8_lossy(begin)), why)
+        EnvelopeError::unreadable(scanned_id(&String::from_utf8_lossy(begin)), reason)
     };
     if bytes.len() > TEXT_BYTES_MAX {
         return unreadable("longer than 1 MiB");
@@ -88,21 +88,21 @@ pub fn read(bytes: &[u8]) -> Result<RepairedEnvelope, EnvelopeError> {
     };
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}' || c == '\0');
     match strict::parse(text) {
-        Some(node) if !node.contradicts_itself() => message(&node, Vec::new()),
-        Some(_) => tolerantly(text, CONTRADICTION),
-        None => tolerantly(text, "it is not an object"),
+        Some(node) if !node.contradicts_itself() => complete(&node, Vec::new()),
+        Some(_) => read_tolerantly(text, CONTRADICTION),
+        None => read_tolerantly(text, "it is not an object"),
     }
 }
 
 const CONTRADICTION: &str = "a key is given twice with different values";
 
-fn tolerantly(text: &str, why: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
+fn read_tolerantly(text: &str, reason: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
     let Some(start) = text.find('{').filter(|_| !text.starts_with('[')) else {
-        return whole_text(text, why);
+        return read_whole_text(text, reason);
     };
-    let Some((mut node, parser)) = parsed(text, start) else {
-        let why = "its brackets and quotes do not match";
-        return EnvelopeError::unreadable(scanned_id(text), why);
+    let Some((mut node, parser)) = parse_at(text, start) else {
+        let reason = "its brackets and quotes do not match";
+        return EnvelopeError::unreadable(scanned_id(text), reason);
     };
     let before = text.get(..start).unwrap_or_default();
     let rest = text.get(parser.position()..).unwrap_or_default();
@@ -114,21 +114,21 @@ fn tolerantly(text: &str, why: &'static str) -> Result<RepairedEnvelope, Envelop
         repairs.push(repair("message", "text around the message skipped"));
     }
     if parser.cut {
-        keep_what_is_left(text, &mut node, parser.arguments)?;
+        keep_cut_arguments(text, &mut node, parser.arguments)?;
     } else {
         keep_arguments_as_written(text, &mut node, parser.arguments);
     }
-    // A message may contradict itself nowhere but in the arguments' own text.
+    // Only the arguments' own text may contradict itself.
     if node.contradicts_itself() {
         return EnvelopeError::unreadable(id_of(&node), CONTRADICTION);
     }
-    forward_words(&mut node, [before, rest], parser.forms.skipped());
-    message(&node, repairs)
+    forward_surrounding_words(&mut node, [before, rest], parser.forms.skipped());
+    complete(&node, repairs)
 }
 
-/// Moves the words around a call's message to its arguments, where the reader judges them. Headers of other framings
+/// Moves the words around a call's message into its arguments, where the reader judges them. Headers of other framings
 /// do not count as words.
-fn forward_words(node: &mut ParsedValue, around: [&str; 2], comments: &[SkippedText]) {
+fn forward_surrounding_words(node: &mut ParsedValue, around: [&str; 2], comments: &[SkippedText]) {
     const HEADERS: [&str; 5] = ["content-length:", "content-type:", "data:", "event:", "id:"];
     let is_header = |line: &&str| {
         let line = line.trim_start().to_ascii_lowercase();
@@ -143,10 +143,10 @@ fn forward_words(node: &mut ParsedValue, around: [&str; 2], comments: &[SkippedT
         let tools = [String::new()];
         (skipped.meaning(&tools) != SkippedMeaning::Packaging).then_some(skipped.text)
     };
-    let asked = comments
+    let requests = comments
         .iter()
         .filter(|one| one.meaning(&[]) == SkippedMeaning::Refusal);
-    let mut after = asked.fold(String::new(), |after, one| format!("{after}\n{}", one.text));
+    let mut after = requests.fold(String::new(), |after, one| format!("{after}\n{}", one.text));
     let [before, rest] = around.map(words);
     after.extend(rest);
     let before = before.unwrap_or_default();
@@ -164,28 +164,28 @@ fn forward_words(node: &mut ParsedValue, around: [&str; 2], comments: &[SkippedT
     set_arguments(node, &format!("{before} {written} {after}"));
 }
 
-/// The value that begins there, by the strictest quoting that finds one.
-fn parsed(text: &str, start: usize) -> Option<(ParsedValue, TolerantParser<'_>)> {
+/// Parses the value that begins at `start`, by the strictest quoting that finds one.
+fn parse_at(text: &str, start: usize) -> Option<(ParsedValue, TolerantParser<'_>)> {
     let mut values = tolerant::values(text, start);
     values.find_map(|(node, parser)| Some((node?, parser)))
 }
 
-/// A whole message inside quotes, or a list.
-fn whole_text(text: &str, why: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
-    match only_reading(text) {
-        Some(candidate) => message(&candidate.node, form_repairs(&candidate.forms)),
-        None => EnvelopeError::unreadable(scanned_id(text), why),
+/// Reads a message inside quotes, or a list.
+fn read_whole_text(text: &str, reason: &'static str) -> Result<RepairedEnvelope, EnvelopeError> {
+    match first_clean_reading(text) {
+        Some(candidate) => complete(&candidate.node, form_repairs(&candidate.forms)),
+        None => EnvelopeError::unreadable(scanned_id(text), reason),
     }
 }
 
-/// The first reading of a text, where nothing is wrong with it.
-fn only_reading(text: &str) -> Option<CandidateReading> {
+/// Returns the first reading of a text, if it has no flaw.
+fn first_clean_reading(text: &str) -> Option<CandidateReading> {
     let first = candidates::of_text(text).into_iter().next()?;
     let is_clean = first.flaw.is_none() && !first.is_loose && !first.node.contradicts_itself();
     is_clean.then_some(first)
 }
 
-/// Puts the arguments' own text in their place unless it is strict.
+/// Replaces the arguments by their own text, unless that is strict JSON.
 fn keep_arguments_as_written(text: &str, node: &mut ParsedValue, span: Option<Range<usize>>) {
     let is_sloppy =
         |written: &&str| strict::parse(written).is_none_or(|node| node.contradicts_itself());
@@ -194,16 +194,16 @@ fn keep_arguments_as_written(text: &str, node: &mut ParsedValue, span: Option<Ra
     }
 }
 
-/// A call that is cut off is handed on as cut off, wherever the cut is: what only looks or stops may still be
-/// carried out, and nothing moves. Of other messages nothing is left.
-fn keep_what_is_left(
+/// Passes on a cut-off call as cut off, wherever the cut is: a tool that only reads or stops may still run, and nothing
+/// moves. Any other cut-off message is unreadable.
+fn keep_cut_arguments(
     text: &str,
     node: &mut ParsedValue,
     span: Option<Range<usize>>,
 ) -> Result<(), EnvelopeError> {
     let rest = span.and_then(|span| text.get(span.start..));
-    // Arguments that are whole, or of which nothing is there, say nothing of a cut: the message does.
-    let is_cut = |rest: &&str| parsed(rest, 0).is_some_and(|(_, parser)| parser.cut);
+    // If the arguments are complete, or missing altogether, the cut is in the message around them.
+    let is_cut = |rest: &&str| parse_at(rest, 0).is_some_and(|(_, parser)| parser.cut);
     if set_arguments(node, rest.filter(is_cut).unwrap_or(text)) {
         Ok(())
     } else {
@@ -234,27 +234,27 @@ fn is_id(value: &Value) -> bool {
     value.is_string() || value.is_number()
 }
 
-fn repair(field: &str, why: &'static str) -> ArgumentRepair {
-    ArgumentRepair::new(field, "envelope", 1, why)
+fn repair(field: &str, reason: &'static str) -> ArgumentRepair {
+    ArgumentRepair::new(field, "envelope", 1, reason)
 }
 
 fn form_repairs(forms: &FormRepairs) -> Vec<ArgumentRepair> {
     let forms = forms.iter();
-    forms.map(|form| repair("message", form.why())).collect()
+    forms.map(|form| repair("message", form.description())).collect()
 }
 
-/// Supplies what a message must have, where there is only one thing it can be.
-fn message(
+/// Supplies required members of a message that can have only one value.
+fn complete(
     node: &ParsedValue,
     mut repairs: Vec<ArgumentRepair>,
 ) -> Result<RepairedEnvelope, EnvelopeError> {
     let mut message = node.to_value();
     match &mut message {
-        Value::Object(map) => normalise(map, &mut repairs)?,
+        Value::Object(map) => complete_message(map, &mut repairs)?,
         Value::Array(items) => {
             for item in items {
                 match item {
-                    Value::Object(map) => normalise(map, &mut repairs)?,
+                    Value::Object(map) => complete_message(map, &mut repairs)?,
                     _ => return EnvelopeError::not_a_message(None, "a batch holds objects only"),
                 }
             }
@@ -264,7 +264,7 @@ fn message(
     Ok(RepairedEnvelope { message, repairs })
 }
 
-fn normalise(
+fn complete_message(
     map: &mut Map<String, Value>,
     repairs: &mut Vec<ArgumentRepair>,
 ) -> Result<(), EnvelopeError> {
@@ -273,19 +273,19 @@ fn normalise(
         let id = map.get("id").filter(|id| is_id(id)).cloned();
         return EnvelopeError::not_a_message(id, "it has no 'method'");
     }
-    version(map, repairs);
+    supply_version(map, repairs);
     let is_call = map.get("method").is_some_and(|name| name == "tools/call");
     if is_call {
         gather_params(map, repairs);
     }
-    params(map, repairs);
+    repair_params(map, repairs);
     if is_call {
         forward_requests(map, repairs);
     }
     Ok(())
 }
 
-fn version(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
+fn supply_version(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     if map.get("jsonrpc").is_some_and(|version| version == "2.0") {
         return;
     }
@@ -298,7 +298,7 @@ fn version(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     });
 }
 
-/// `name` and `arguments` beside `method` belong into `params`.
+/// Moves `name` and `arguments` that stand beside `method` into `params`.
 fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     if map.contains_key("params") || !map.contains_key("name") {
         return;
@@ -306,45 +306,45 @@ fn gather_params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>
     let own = ["name", "arguments"].iter();
     let params = own.filter_map(|key| map.remove_entry(*key)).collect();
     map.insert("params".into(), params);
-    let why = "the call's name and arguments put where they belong";
-    repairs.push(repair("params", why));
+    let reason = "the call's name and arguments put where they belong";
+    repairs.push(repair("params", reason));
 }
 
-/// A request for a dry run beside a call's arguments is put to them, where the reader judges it.
+/// Moves a request for a dry run that stands beside a call's arguments into them, where the reader judges it.
 fn forward_requests(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     const OWN: [&str; 6] = ["jsonrpc", "id", "method", "params", "name", "arguments"];
-    let asked = |(key, value): (&String, &Value)| {
+    let request = |(key, value): (&String, &Value)| {
         let asks =
             !OWN.contains(&key.as_str()) && withheld::asks_not_to_move(key, &value.clone().into());
         asks.then(|| (key.clone(), value.clone()))
     };
-    let mut beside: Map<String, Value> = map.iter().filter_map(asked).collect();
+    let mut requests: Map<String, Value> = map.iter().filter_map(request).collect();
     let Some(Value::Object(params)) = map.get_mut("params") else {
         return;
     };
-    beside.extend(params.iter().filter_map(asked));
-    if beside.is_empty() {
+    requests.extend(params.iter().filter_map(request));
+    if requests.is_empty() {
         return;
     }
     let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
-    beside.insert("arguments".into(), arguments);
-    params.insert("arguments".into(), Value::Object(beside));
-    let why = "what stands beside the arguments put to them";
-    repairs.push(repair("params", why));
+    requests.insert("arguments".into(), arguments);
+    params.insert("arguments".into(), Value::Object(requests));
+    let reason = "what stands beside the arguments put to them";
+    repairs.push(repair("params", reason));
 }
 
-/// `params` as text or as a list of one is read as its object; nothing is the same as none.
-fn params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
+/// Reads `params` given as text or as a list of one as the object inside; an empty value counts as absent.
+fn repair_params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     let Some(sent) = map.get("params").filter(|params| !params.is_object()) else {
         return;
     };
     let got = parsed_value::shown(&sent.to_string());
     let read = match sent {
-        Value::String(text) => only_reading(text).map(|reading| reading.node.to_value()),
+        Value::String(text) => first_clean_reading(text).map(|reading| reading.node.to_value()),
         Value::Array(items) if items.len() == 1 => items.first().cloned(),
         _ => None,
     };
-    let why = if let Some(params) = read.filter(Value::is_object) {
+    let reason = if let Some(params) = read.filter(Value::is_object) {
         map.insert("params".into(), params);
         "an object in another wrapping"
     } else if ParsedValue::from(sent.clone()).is_empty() {
@@ -353,11 +353,11 @@ fn params(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepair>) {
     } else {
         return;
     };
-    let repair = repair("params", why);
+    let repair = repair("params", reason);
     repairs.push(ArgumentRepair { got, ..repair });
 }
 
-/// The id of a message that cannot be parsed: what follows the only `"id":` in it.
+/// Returns the id of a message that cannot be parsed: the value after the only `"id":` in it.
 fn scanned_id(text: &str) -> Option<Value> {
     let (at, key) = text
         .match_indices("\"id\"")

@@ -32,7 +32,7 @@ pub struct ProfileVerdict {
     pub profile: ForgivenessProfile,
     /// True if the tool would run.
     pub runs: bool,
-    /// With what, defaults included.
+    /// Arguments it would run with, defaults included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub understood: Option<Map<String, Value>>,
     /// The worst that was lost.
@@ -51,7 +51,7 @@ pub struct ProfileVerdict {
     pub repairs: Vec<ArgumentRepair>,
 }
 
-/// Everything there is to say about one text.
+/// Full explanation of how one text is read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReadingExplanation {
     /// Effect of the tool.
@@ -77,11 +77,11 @@ pub fn explain(shape: &ArgumentShape, effect: ToolEffect, text: &str) -> Reading
 }
 
 impl fmt::Display for ReadingExplanation {
-    /// For people: each way of reading the text, then what each profile does, then every repair.
+    /// Writes for people: each reading of the text, then what each profile does, then every repair.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, way) in (1..).zip(&self.candidates) {
-            let cost = way.cost;
-            match &way.understood {
+        for (number, candidate) in (1..).zip(&self.candidates) {
+            let cost = candidate.cost;
+            match &candidate.understood {
                 Some(understood) => {
                     writeln!(f, "reading {number} at cost {cost}: {}", json(understood))?;
                 }
@@ -117,7 +117,7 @@ impl fmt::Display for ProfileVerdict {
 }
 
 impl fmt::Display for ArgumentRepair {
-    /// One line: class, cost, code, field, what became of what, and why.
+    /// Writes one line: class, cost, code, field, the value before and after, and the reason.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             class,
@@ -189,7 +189,7 @@ fn verdict(
     verdict
 }
 
-/// One line's answer: what was sent as it was understood, without defaults and nulls, or why not.
+/// Result of reading one line: the arguments that were sent, without defaults and nulls, or the refusal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum LineReading {
@@ -214,15 +214,15 @@ pub enum LineReading {
     },
 }
 
-/// Judges one text by a foreign schema, as for a tool that moves in the guarded profile, unknown keys ignored.
+/// Judges one text by a foreign schema, as the guarded profile would for a tool that moves, but with unknown keys ignored.
 #[must_use]
 pub fn explain_line(shape: &ArgumentShape, text: &str) -> LineReading {
     let policy = ReaderPolicy::of_foreign_schema();
     match read::read(shape, &policy, ReceivedArguments::Text(text.to_owned())) {
         Ok(reading) => {
-            let said = reading.given.into_iter();
+            let given = reading.given.into_iter();
             LineReading::Understood {
-                understood: said.filter(|(_, value)| !value.is_null()).collect(),
+                understood: given.filter(|(_, value)| !value.is_null()).collect(),
                 repairs: reading.repairs,
             }
         }

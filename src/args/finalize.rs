@@ -23,7 +23,7 @@ impl CallReader<'_> {
         } = self;
         let given = in_order(shape, given);
         let repairs = coercer.repairs;
-        let rules = refused.iter().map(|trouble| trouble.rule);
+        let rules = refused.iter().map(|issue| issue.rule);
         let Some(worst) = rules.max_by_key(|rule| rule.cost()) else {
             return Ok(ArgumentReading {
                 is_cautious: shape.is_cautious(&given),
@@ -37,7 +37,7 @@ impl CallReader<'_> {
             shape,
             policy,
             given,
-            troubles: &refused,
+            issues: &refused,
             repairs: repairs.list,
         };
         Err(call.refusal(worst))

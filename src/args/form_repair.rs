@@ -2,7 +2,7 @@
 
 use super::skipped::{SkippedPlace, SkippedText};
 
-/// One repair of form. Counted once per text, however often it occurs: the oddity is the dialect, not its length.
+/// One repair of form. Counts once per text, however often it occurs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormRepair {
     SingleQuotes,
@@ -39,7 +39,7 @@ pub(super) enum FormRepair {
 }
 
 impl FormRepair {
-    /// The cost of the repair, a stable word for programs, and the repair in words.
+    /// Returns the cost of the repair, a stable word for programs, and a description.
     const fn row(self) -> (u32, &'static str, &'static str) {
         match self {
             Self::SingleQuotes => (1, "single_quotes", "single quotes read as double quotes"),
@@ -89,13 +89,13 @@ impl FormRepair {
         self.row().0
     }
 
-    /// A stable word for programs.
+    /// Returns a stable word for programs.
     pub(super) const fn code(self) -> &'static str {
         self.row().1
     }
 
-    /// The repair in words.
-    pub(super) const fn why(self) -> &'static str {
+    /// Returns the description of the repair.
+    pub(super) const fn description(self) -> &'static str {
         self.row().2
     }
 }
@@ -123,7 +123,7 @@ impl FormRepairs {
         }
     }
 
-    /// Keeps text that is skipped, for its words to be judged.
+    /// Keeps skipped text, whose words are judged later.
     pub(super) fn skip(&mut self, text: &str, place: SkippedPlace) {
         if !text.trim().is_empty() {
             self.skipped.push(SkippedText {

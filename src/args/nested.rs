@@ -33,9 +33,9 @@ impl ValueCoercer<'_> {
 
     /// A list of any length.
     fn any_list(&mut self, item: &ValueKind, site: ValueSite<'_>) -> CoercionResult {
-        let refuse = |code, why| {
+        let refuse = |code, reason| {
             let kind = &ValueKind::list(item.clone());
-            Err(ValueSite { kind, ..site }.refuse(code, why))
+            Err(ValueSite { kind, ..site }.refuse(code, reason))
         };
         match site.node {
             ParsedValue::List(items) => self.items(item, items, site),
@@ -50,8 +50,8 @@ impl ValueCoercer<'_> {
             ParsedValue::Text(text) | ParsedValue::Word(text)
                 if text.contains([',', ';', '\n']) =>
             {
-                let why = "this may be one value or several; write a list";
-                refuse("one_or_many", why)
+                let reason = "this may be one value or several; write a list";
+                refuse("one_or_many", reason)
             }
             _ => {
                 let only = ValueSite {
@@ -60,8 +60,8 @@ impl ValueCoercer<'_> {
                     ..site
                 };
                 let value = Value::Array(vec![self.value(only)?]);
-                let why = "a single value read as a list of one";
-                self.note(site, &value, "single_for_list", 2, why);
+                let reason = "a single value read as a list of one";
+                self.note(site, &value, "single_for_list", 2, reason);
                 Ok(value)
             }
         }
@@ -132,8 +132,8 @@ impl ValueCoercer<'_> {
             };
             let before = map.insert(name.clone(), value.clone());
             if before.is_some_and(|before| before != value) {
-                let (rule, why) = (ReaderRule::Contradiction, GIVEN_TWICE);
-                return Err(ArgumentIssue::new(rule, "duplicate_keys", &path, why));
+                let (rule, reason) = (ReaderRule::Contradiction, GIVEN_TWICE);
+                return Err(ArgumentIssue::new(rule, "duplicate_keys", &path, reason));
             }
         }
         for field in fields.iter().filter(|field| !map.contains_key(&field.name)) {
@@ -167,11 +167,11 @@ impl ValueCoercer<'_> {
         if self.policy.render == ValueRendering::AsSent {
             return;
         }
-        let why = "not sent, so its default is used";
+        let reason = "not sent, so its default is used";
         self.repairs.push(ArgumentRepair {
             used: default.to_string(),
             class: ReaderRule::Empty.class(),
-            ..ArgumentRepair::new(path, "default", 0, why)
+            ..ArgumentRepair::new(path, "default", 0, reason)
         });
     }
 
@@ -184,13 +184,13 @@ impl ValueCoercer<'_> {
     ) -> Result<(), ArgumentIssue> {
         if self.policy.guards_motion() {
             let names = fields.iter().map(|field| field.name.clone()).collect();
-            let (rule, why) = (ReaderRule::Unplaceable, "there is no such field");
-            let issue = ArgumentIssue::new(rule, "unknown_field", path, why);
+            let (rule, reason) = (ReaderRule::Unplaceable, "there is no such field");
+            let issue = ArgumentIssue::new(rule, "unknown_field", path, reason);
             let issue = issue.received(parsed_value::shown_node(node));
             return Err(issue.valid(names));
         }
-        let why = "no such field; ignored";
-        let repair = dropped(path, node, "unknown_key", ReaderRule::Meaningless, why);
+        let reason = "no such field; ignored";
+        let repair = dropped(path, node, "unknown_key", ReaderRule::Meaningless, reason);
         self.repairs.push(repair);
         Ok(())
     }
@@ -198,7 +198,7 @@ impl ValueCoercer<'_> {
     /// The alternative that takes the least repair; the first of equals.
     pub(super) fn any_of(&mut self, kinds: &[ValueKind], site: ValueSite<'_>) -> CoercionResult {
         let mut best: Option<(Value, RepairLog)> = None;
-        let mut trouble = None;
+        let mut issue = None;
         for kind in kinds {
             let mut trial = ValueCoercer::new(self.policy);
             match trial.value(ValueSite { kind, ..site }) {
@@ -208,13 +208,13 @@ impl ValueCoercer<'_> {
                         best = Some((value, trial.repairs));
                     }
                 }
-                Err(found) => trouble = trouble.or(Some(found)),
+                Err(found) => issue = issue.or(Some(found)),
             }
         }
         let Some((value, repairs)) = best else {
-            let why = "this fits none of the alternatives";
-            let trouble = trouble.unwrap_or_else(|| site.refuse("no_alternative", why));
-            return Err(trouble.expected(site.kind.describe()));
+            let reason = "this fits none of the alternatives";
+            let issue = issue.unwrap_or_else(|| site.refuse("no_alternative", reason));
+            return Err(issue.expected(site.kind.describe()));
         };
         for repair in repairs.list {
             self.repairs.push(repair);

@@ -49,23 +49,23 @@ impl ValueCoercer<'_> {
         }
         let value = Value::Number(number);
         if has_unit {
-            let why = "converted to the parameter's unit";
+            let reason = "converted to the parameter's unit";
             self.repairs.push(ArgumentRepair {
                 got: parsed_value::shown_node(site.node),
                 used: format!("{value} {}", unit.map_or("", DeclaredUnit::symbol)),
-                ..ArgumentRepair::new(site.path, "unit", 1, why)
+                ..ArgumentRepair::new(site.path, "unit", 1, reason)
             });
         } else if site.node.as_text().is_some() || site.node.to_value() != value {
-            let why = "a number in another spelling";
-            self.note(site, &value, "number_form", 1, why);
+            let reason = "a number in another spelling";
+            self.note(site, &value, "number_form", 1, reason);
         }
         Ok(value)
     }
 }
 
 impl NumberSite<'_> {
-    fn refuse(&self, code: &'static str, why: &str) -> ArgumentIssue {
-        self.site.refuse(code, why)
+    fn refuse(&self, code: &'static str, reason: &str) -> ArgumentIssue {
+        self.site.refuse(code, reason)
     }
 
     fn found(&self) -> Result<ParsedNumber, ArgumentIssue> {
@@ -77,16 +77,16 @@ impl NumberSite<'_> {
         let (text, quantity) =
             quantity.ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
         if self.has_two_readings(text, quantity.suffix) {
-            let why = "the point groups thousands to some and begins a fraction to others";
-            return Err(self.refuse("ambiguous_number", why));
+            let reason = "the point groups thousands to some and begins a fraction to others";
+            return Err(self.refuse("ambiguous_number", reason));
         }
         match quantity.numeral {
             ParsedNumeral::NotFinite => {
                 Err(self.refuse("not_finite", "this is not a finite number"))
             }
             ParsedNumeral::Ambiguous => {
-                let why = "a leading zero makes this octal to some and decimal to others";
-                Err(self.refuse("ambiguous_number", why))
+                let reason = "a leading zero makes this octal to some and decimal to others";
+                Err(self.refuse("ambiguous_number", reason))
             }
             numeral if quantity.suffix.is_empty() => self.plain(numeral, false),
             _ => self.converted(&quantity),
@@ -124,16 +124,16 @@ impl NumberSite<'_> {
         quantity: &unit::WrittenQuantity<'_>,
     ) -> Result<ParsedNumber, ArgumentIssue> {
         let Some(unit) = self.unit else {
-            let why = "a bare number is expected, without unit or other words";
-            return Err(self.refuse("unexpected_unit", why));
+            let reason = "a bare number is expected, without unit or other words";
+            return Err(self.refuse("unexpected_unit", reason));
         };
         let suffix = quantity.suffix;
         let from = DeclaredUnit::named(suffix);
         let numeral = from.and_then(|from| unit.convert(&quantity.numeral, from));
         let numeral = numeral.ok_or_else(|| {
             let (suffix, symbol) = (parsed_value::shown(suffix), unit.symbol());
-            let why = format!("'{suffix}' is no unit that converts to {symbol}");
-            self.refuse("wrong_unit", &why)
+            let reason = format!("'{suffix}' is no unit that converts to {symbol}");
+            self.refuse("wrong_unit", &reason)
         })?;
         self.plain(numeral, true)
     }
@@ -160,21 +160,21 @@ impl NumberSite<'_> {
         let symbol = self.unit.map(|unit| format!(" {}", unit.symbol()));
         let symbol = symbol.unwrap_or_default();
         let (number, bounds) = distinct_texts(sent, &nearest_bounds(self.range, sent));
-        let why = format!("{number}{symbol} is out of range");
+        let reason = format!("{number}{symbol} is out of range");
         let thoughts = match self.unit {
             Some(unit) if !has_unit => other_units(self.range, unit, sent),
             _ => Vec::new(),
         };
         let Some((other, converted)) = thoughts.first() else {
             let bounds = bounds.iter().map(|bound| format!("{bound}{symbol}"));
-            return self.refuse("out_of_range", &why).valid(bounds.collect());
+            return self.refuse("out_of_range", &reason).valid(bounds.collect());
         };
         let converted = shape::short(converted);
-        let why = format!(
-            "{why}; if {number} {other} is meant, which is {converted}{symbol}, write \"{number}{other}\""
+        let reason = format!(
+            "{reason}; if {number} {other} is meant, which is {converted}{symbol}, write \"{number}{other}\""
         );
         let others = thoughts.iter().map(|(other, _)| format!("{number}{other}"));
-        self.refuse("other_unit", &why).valid(others.collect())
+        self.refuse("other_unit", &reason).valid(others.collect())
     }
 }
 

@@ -17,23 +17,23 @@ pub struct ArgumentRepair {
     pub got: String,
     /// Value used instead, cut and escaped.
     pub used: String,
-    /// Class of what was lost.
+    /// Class of the loss.
     pub class: RepairClass,
-    /// Its price: the cheapest reading wins.
+    /// Its cost: the cheapest reading wins.
     pub cost: u32,
     /// A stable word for programs, such as `payload_lost`.
     pub code: &'static str,
-    /// Reason, in words.
+    /// Reason for the repair.
     pub why: Cow<'static, str>,
 }
 
 impl ArgumentRepair {
-    /// A repair of form; what was received and what is used instead are not shown.
+    /// Returns a repair of form, which shows neither the received value nor the one used instead.
     pub(super) fn new(
         field: &str,
         code: &'static str,
         cost: u32,
-        why: impl Into<Cow<'static, str>>,
+        reason: impl Into<Cow<'static, str>>,
     ) -> Self {
         Self {
             field: field.to_owned(),
@@ -42,7 +42,7 @@ impl ArgumentRepair {
             class: RepairClass::L0,
             cost,
             code,
-            why: why.into(),
+            why: reason.into(),
         }
     }
 }
@@ -101,7 +101,7 @@ pub struct ArgumentRefusal {
     /// Every complaint at once.
     pub complaints: Vec<ArgumentComplaint>,
     /// Arguments that would be accepted and do no more than was asked for: the caller's readable ones, and declared
-    /// defaults for others. None where they would be invented, or would move an arm on a guess.
+    /// defaults for others. `None` if a value would be invented, or an arm would move on a guess.
     pub corrected: Option<Map<String, Value>>,
     /// Further advice for the next call, in words; often empty.
     pub guidance: String,
@@ -109,9 +109,9 @@ pub struct ArgumentRefusal {
     pub good: Map<String, Value>,
     /// Repairs made before it was refused.
     pub repairs: Vec<ArgumentRepair>,
-    /// The row of the table that weighs most.
+    /// The gravest rule of the complaints.
     pub kind: ReaderRule,
-    /// Parameters whose value was refused, and keys that asked for no motion: the same call without them is not meant.
+    /// Parameters whose value was refused, and keys that asked for no motion: a call that merely drops them is suspect.
     #[serde(skip)]
     pub must_mend: Vec<String>,
     /// Parameters that choose what is done: a call that names another value for one is another call.
@@ -120,7 +120,7 @@ pub struct ArgumentRefusal {
 }
 
 impl fmt::Display for ArgumentRefusal {
-    /// One sentence: what is wrong, what was received, what is valid.
+    /// Writes one sentence: what is wrong, what was received, what is valid.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, complaint) in self.complaints.iter().enumerate() {
             f.write_str(if index == 0 { "" } else { "; " })?;
@@ -149,7 +149,7 @@ impl fmt::Display for ArgumentComplaint {
     }
 }
 
-/// Repairs as they are made; bounded, the first are kept and the worst class of all.
+/// Repairs in the order they are made. Keeps the first few, the total cost and the worst class.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RepairLog {
     pub(super) list: Vec<ArgumentRepair>,
@@ -172,11 +172,11 @@ impl RepairLog {
 pub(super) struct ArgumentIssue {
     pub(super) rule: ReaderRule,
     pub(super) complaint: Box<ArgumentComplaint>,
-    /// The caller's own value for the parameter that is meant, where it stands under a misspelt key.
+    /// The caller's own value for the intended parameter, if it stands under a misspelt key.
     pub(super) fix: Option<Value>,
-    /// Parameter that is meant, if the complaint is about an unknown key.
+    /// The intended parameter, if the complaint is about an unknown key.
     pub(super) mends: Option<String>,
-    /// It is in doubt whether anything is to move.
+    /// True if it is in doubt whether anything should move.
     pub(super) is_in_doubt: bool,
 }
 
@@ -185,7 +185,7 @@ impl ArgumentIssue {
         rule: ReaderRule,
         code: &'static str,
         path: &str,
-        why: impl Into<String>,
+        reason: impl Into<String>,
     ) -> Self {
         let complaint = Box::new(ArgumentComplaint {
             code,
@@ -193,7 +193,7 @@ impl ArgumentIssue {
             received: String::new(),
             expected: String::new(),
             valid: Vec::new(),
-            why: why.into(),
+            why: reason.into(),
         });
         Self {
             rule,
@@ -204,7 +204,7 @@ impl ArgumentIssue {
         }
     }
 
-    /// The parameter or key that it is about; inside a value that of the whole value.
+    /// Returns the parameter or key that it is about, even if the fault lies deeper inside the value.
     pub(super) fn subject(&self) -> &str {
         let path = self.mends.as_deref().unwrap_or(&self.complaint.path);
         path.split(['.', '[']).next().unwrap_or(path)
@@ -231,11 +231,11 @@ impl ArgumentIssue {
     }
 }
 
-/// The complaints of refused troubles, bounded.
+/// Returns the complaints of refused issues, at most [`COMPLAINTS_MAX`].
 pub(super) fn complaints(refused: &[ArgumentIssue]) -> Vec<ArgumentComplaint> {
     refused
         .iter()
         .take(COMPLAINTS_MAX)
-        .map(|trouble| (*trouble.complaint).clone())
+        .map(|issue| (*issue.complaint).clone())
         .collect()
 }

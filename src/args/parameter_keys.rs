@@ -31,8 +31,8 @@ impl CallReader<'_> {
         };
         // Keys of parameters are compared as values.
         if parsed_value::contradict(of_owner(None)) {
-            let why = "a key is given twice with different values";
-            let issue = whole_text(ReaderRule::Contradiction, "duplicate_keys", why);
+            let reason = "a key is given twice with different values";
+            let issue = whole_text(ReaderRule::Contradiction, "duplicate_keys", reason);
             return self.add_text_issue(issue, "");
         }
         self.sent = owners.iter().flatten().copied().collect();
@@ -68,23 +68,23 @@ impl CallReader<'_> {
             return false;
         }
         let lost = self.lost_arguments(pairs);
-        let (trouble, node) = match (flaw, lost) {
+        let (issue, node) = match (flaw, lost) {
             (Some(flaw), _) if !pairs.is_empty() => (flaw, ParsedValue::Map(pairs.to_vec())),
             (_, Some((key, node))) => (self.nested(&parsed_value::shown(key), node), node.clone()),
             _ => return false,
         };
         self.search_unread("", &ParsedValue::Map(pairs.to_vec()));
-        self.trouble(trouble, &node);
+        self.add_issue(issue, &node);
         true
     }
 
     fn note_spelling(&mut self, name: &str, key: &str) {
         if name != key {
-            let why = "the parameter's name in another spelling";
+            let reason = "the parameter's name in another spelling";
             self.coercer.repairs.push(ArgumentRepair {
                 got: parsed_value::shown(key),
                 used: name.to_owned(),
-                ..ArgumentRepair::new(name, "key_form", ReaderRule::Form.cost(), why)
+                ..ArgumentRepair::new(name, "key_form", ReaderRule::Form.cost(), reason)
             });
         }
     }

@@ -39,11 +39,11 @@ impl CallReader<'_> {
         }
         if differs {
             let said: Vec<_> = sent.filter(says_something).collect();
-            return self.trouble(given_twice(param, &said), first);
+            return self.add_issue(given_twice(param, &said), first);
         }
         if is_again {
-            let why = "given twice with the same value";
-            let repair = dropped(&param.name, first, "same_twice", ReaderRule::Form, why);
+            let reason = "given twice with the same value";
+            let repair = dropped(&param.name, first, "same_twice", ReaderRule::Form, reason);
             self.coercer.repairs.push(repair);
         }
         self.given.insert(param.name.clone(), value);
@@ -56,8 +56,8 @@ impl CallReader<'_> {
         }
         match self.coercer.value(ValueSite::of_parameter(param, node)) {
             Ok(value) => Some(value),
-            Err(trouble) => {
-                self.trouble(trouble, node);
+            Err(issue) => {
+                self.add_issue(issue, node);
                 None
             }
         }
@@ -84,15 +84,15 @@ impl CallReader<'_> {
                 self.given.insert(param.name.clone(), Value::Null);
             }
             _ if param.required && param.default.is_none() => {
-                let trouble = value_coercion::missing(param, &param.name);
-                self.trouble(trouble, empty.unwrap_or(&ParsedValue::Null));
+                let issue = value_coercion::missing(param, &param.name);
+                self.add_issue(issue, empty.unwrap_or(&ParsedValue::Null));
             }
             Some(node) => {
                 let shown = |value: &Value| parsed_value::shown(&value.to_string());
-                let why = "empty, so read as not sent";
+                let reason = "empty, so read as not sent";
                 self.coercer.repairs.push(ArgumentRepair {
                     used: param.default.as_ref().map(shown).unwrap_or_default(),
-                    ..dropped(&param.name, node, "empty", ReaderRule::Empty, why)
+                    ..dropped(&param.name, node, "empty", ReaderRule::Empty, reason)
                 });
             }
             None => {}
@@ -105,9 +105,9 @@ pub(super) const GIVEN_TWICE: &str = "given twice with different values";
 
 /// One parameter, several values.
 fn given_twice(param: &ParameterShape, said: &[&ParsedValue]) -> ArgumentIssue {
-    let (rule, why) = (ReaderRule::Contradiction, GIVEN_TWICE);
+    let (rule, reason) = (ReaderRule::Contradiction, GIVEN_TWICE);
     let shown: Vec<_> = said.iter().copied().map(parsed_value::shown_node).collect();
-    ArgumentIssue::new(rule, "duplicate_keys", &param.name, why)
+    ArgumentIssue::new(rule, "duplicate_keys", &param.name, reason)
         .received(parsed_value::shown(&shown.join(" and ")))
         .expected("one value")
 }

@@ -53,10 +53,10 @@ fn refusal(received: &ReceivedArguments) -> ArgumentRefusal {
             parsed_value::shown_node(&ParsedValue::from(value.clone()))
         }
     };
-    let why = "this tool passes its arguments on unread, so they must be one JSON object";
-    let trouble = whole_text(ReaderRule::Unplaceable, "not_an_object", why).received(shown);
+    let reason = "this tool passes its arguments on unread, so they must be one JSON object";
+    let issue = whole_text(ReaderRule::Unplaceable, "not_an_object", reason).received(shown);
     ArgumentRefusal {
-        complaints: outcome::complaints(&[trouble]),
+        complaints: outcome::complaints(&[issue]),
         corrected: None,
         guidance: String::new(),
         good: Map::new(),

@@ -113,12 +113,12 @@ fn ambiguous(
     policy: &ReaderPolicy,
     repairs: Vec<ArgumentRepair>,
 ) -> Box<ArgumentRefusal> {
-    let (rule, why) = (ReaderRule::Contradiction, "this can be read in two ways");
+    let (rule, reason) = (ReaderRule::Contradiction, "this can be read in two ways");
     let call = RefusedCall {
         shape,
         policy,
         given: Map::new(),
-        troubles: &[arguments::whole_text(rule, "ambiguous", why)],
+        issues: &[arguments::whole_text(rule, "ambiguous", reason)],
         repairs,
     };
     call.refusal(rule)

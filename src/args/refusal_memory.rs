@@ -110,12 +110,12 @@ impl RememberedRefusal {
             }));
         }
         let (class, cost) = (rule.class(), rule.cost());
-        let why = "it was refused a moment ago and is now left out";
+        let reason = "it was refused a moment ago and is now left out";
         let used = reading.understood.get(field).map(Value::to_string);
         reading.repairs.push(ArgumentRepair {
             used: used.unwrap_or_default(),
             class,
-            ..ArgumentRepair::new(field, "refused_argument_left_out", cost, why)
+            ..ArgumentRepair::new(field, "refused_argument_left_out", cost, reason)
         });
         reading.loss = reading.loss.max(class);
         Ok(reading)

@@ -570,7 +570,7 @@ fn keys_of_frameworks_and_of_presentation_say_nothing() {
         r#"{"debug":true,"timeout_s":30}"#,
     ] {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            let reading = moves(profile, text).unwrap_or_else(|reason| panic!("{text}: {reason}"));
             assert_eq!(reading.understood["scene"], "default", "{text}");
         }
     }
@@ -645,7 +645,7 @@ fn a_list_that_holds_no_call_is_no_envelope() {
         r#"{"scene":"letters","function":[]}"#,
     ] {
         let profile = ForgivenessProfile::Lenient;
-        let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
+        let reading = moves(profile, text).unwrap_or_else(|reason| panic!("{text}: {reason}"));
         assert_eq!(reading.understood["scene"], "letters", "{text}");
     }
 }
@@ -768,7 +768,7 @@ fn a_dry_run_that_is_understood_is_done_however_often_it_is_asked_for() {
         "stroke(scene='letters', dry_run=True) # a dry run",
     ] {
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            let reading = moves(profile, text).unwrap_or_else(|why| panic!("{text}: {why}"));
+            let reading = moves(profile, text).unwrap_or_else(|reason| panic!("{text}: {reason}"));
             assert_eq!(reading.given["dry_run"], true, "{text}");
         }
     }
@@ -851,7 +851,7 @@ fn a_hundred_calls_with_extra_keys_and_a_scene_still_run() {
             let call = json!({"scene": "letters", key: value});
             let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
             let outcome = read(&stroke(), &policy, ReceivedArguments::Value(call.clone()));
-            let reading = outcome.unwrap_or_else(|why| panic!("{call}: {why}"));
+            let reading = outcome.unwrap_or_else(|reason| panic!("{call}: {reason}"));
             assert_eq!(
                 Value::Object(reading.given),
                 json!({"scene": "letters"}),

@@ -10,15 +10,15 @@ use std::cmp::Ordering;
 pub struct ArgumentShape {
     /// Its parameters, in the order in which they are shown.
     pub params: Vec<ParameterShape>,
-    /// Names of parameters that belong to other tools: sent here they mean another call.
+    /// Names of parameters that belong to other tools: here they mean that another call was intended.
     pub foreign: Vec<String>,
-    /// Those of them that are true or false, and mean nothing where they are false.
+    /// Those of them that are flags, which mean nothing when false.
     pub foreign_flags: Vec<String>,
-    /// Names by which callers know this tool; empty where any name inside the arguments is to be ignored.
+    /// Names by which callers know this tool; empty if any name inside the arguments is ignored.
     pub tool_names: Vec<String>,
-    /// Names known here that a value under any key may mean: of scenes, overlays, arms.
+    /// Known names of scenes, overlays and arms, which a value under any key may mean.
     pub known_names: Vec<String>,
-    /// Keys that are no parameter are kept as they are, as an open JSON Schema does.
+    /// True if unknown keys are kept unchanged, as an open JSON Schema allows.
     pub open: bool,
     /// Action of a call without arguments, as in `draws the default scene`; empty if unknown.
     pub default_action: String,
@@ -37,13 +37,14 @@ pub struct ParameterShape {
     pub required: bool,
     /// Value used when it is not sent.
     pub default: Option<Value>,
-    /// An empty value says what the default says, so it is no different from absent.
+    /// True if an empty value means the same as the default, so it counts as absent.
     pub empty_is_default: bool,
-    /// The value with which nothing moves. A corrected call has it where it is in doubt whether, or what, to move.
+    /// The value with which nothing moves. A corrected call sets it if it is in doubt whether, or what, to move.
     pub cautious: Option<Value>,
-    /// Null is a value of it.
+    /// True if null is one of its values.
     pub nullable: bool,
-    /// Says what is to be moved or drawn, as a scene does: a corrected call that keeps the caller's own need not be a preview.
+    /// True if it selects what is moved or drawn, as a scene does: a corrected call that keeps the caller's choice need not
+    /// be a preview.
     pub selects_motion: bool,
 }
 
@@ -52,12 +53,12 @@ pub struct ParameterShape {
 pub enum ValueKind {
     /// Any text, kept as it is, JSON-like or not.
     Text,
-    /// A text that is data: taken to the letter from plain JSON, or refused. No profile forgives anything about it.
+    /// A text that is data: taken verbatim from plain JSON, or refused. No profile forgives anything about it.
     Verbatim {
         /// Most bytes of it.
         bytes_max: usize,
     },
-    /// The name of something that exists: form aside it must be one of these.
+    /// The name of something that exists: apart from its form, it must be one of these.
     Name {
         /// The names that exist now.
         known: Vec<String>,
@@ -66,7 +67,7 @@ pub enum ValueKind {
     Choice {
         /// The values.
         values: Vec<Value>,
-        /// Declared other words for them.
+        /// Declared synonyms.
         synonyms: Vec<(String, Value)>,
     },
     /// True or false, by word.
@@ -96,12 +97,12 @@ pub enum ValueKind {
     Object {
         /// Its fields.
         fields: Vec<ParameterShape>,
-        /// Other fields are kept as they are.
+        /// True if other fields are kept unchanged.
         open: bool,
     },
     /// The first of these that the value fits.
     AnyOf(Vec<ValueKind>),
-    /// Nothing at all but null.
+    /// Only null.
     Nothing,
     /// Anything.
     Any,
@@ -129,8 +130,8 @@ impl ItemCount {
         self.min <= items && items <= self.max
     }
 
-    /// The bounds in words, such as `of at least 1`.
-    fn words(self) -> String {
+    /// Returns the bounds in words, such as `of at least 1`.
+    fn describe(self) -> String {
         match (self.min, self.max) {
             (0, usize::MAX) => String::new(),
             (min, usize::MAX) => format!(" of at least {min}"),
@@ -148,14 +149,14 @@ pub struct NumberRange {
     pub min: Option<Number>,
     /// The greatest.
     pub max: Option<Number>,
-    /// The least itself is excluded.
+    /// True if the least itself is excluded.
     pub above_min: bool,
-    /// The greatest itself is excluded.
+    /// True if the greatest itself is excluded.
     pub below_max: bool,
 }
 
 impl ArgumentShape {
-    /// A tool with these parameters.
+    /// Returns the shape of a tool with these parameters.
     #[must_use]
     pub fn new(params: Vec<ParameterShape>) -> Self {
         Self {
@@ -164,14 +165,14 @@ impl ArgumentShape {
         }
     }
 
-    /// The same, knowing the parameters of other tools.
+    /// Sets the parameters of other tools.
     #[must_use]
     pub fn with_foreign<S: Into<String>>(mut self, foreign: impl IntoIterator<Item = S>) -> Self {
         self.foreign = foreign.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The same, knowing which parameters of other tools are flags.
+    /// Sets the parameters of other tools that are flags.
     #[must_use]
     pub fn with_foreign_flags<S: Into<String>>(
         mut self,
@@ -181,21 +182,21 @@ impl ArgumentShape {
         self
     }
 
-    /// The same, knowing what a call without arguments does.
+    /// Sets what a call without arguments does.
     #[must_use]
     pub fn with_default_action(mut self, action: impl Into<String>) -> Self {
         self.default_action = action.into();
         self
     }
 
-    /// The same, knowing names that a value under any key may mean.
+    /// Sets the known names that a value under any key may mean.
     #[must_use]
     pub fn with_known_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.known_names = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Returns whether nothing moves with these arguments, those that are not among them being their defaults.
+    /// Returns whether nothing moves with these arguments and the defaults of the others.
     pub(super) fn is_cautious(&self, given: &Map<String, Value>) -> bool {
         let mut cautious = self.params.iter().filter(|param| param.cautious.is_some());
         cautious.any(|param| {
@@ -204,7 +205,7 @@ impl ArgumentShape {
         })
     }
 
-    /// The same, knowing its own names.
+    /// Sets the tool's own names.
     #[must_use]
     pub fn with_tool_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.tool_names = names.into_iter().map(Into::into).collect();
@@ -213,7 +214,7 @@ impl ArgumentShape {
 }
 
 impl ParameterShape {
-    /// An optional parameter without default.
+    /// Returns an optional parameter without a default.
     #[must_use]
     pub fn new(name: impl Into<String>, kind: ValueKind) -> Self {
         Self {
@@ -229,28 +230,28 @@ impl ParameterShape {
         }
     }
 
-    /// The same, required.
+    /// Makes the parameter required.
     #[must_use]
     pub fn required(mut self) -> Self {
         self.required = true;
         self
     }
 
-    /// The same with a default.
+    /// Sets the default.
     #[must_use]
     pub fn default(mut self, value: impl Into<Value>) -> Self {
         self.default = Some(value.into());
         self
     }
 
-    /// The same with a value with which nothing moves.
+    /// Sets the value with which nothing moves.
     #[must_use]
     pub fn cautious(mut self, value: impl Into<Value>) -> Self {
         self.cautious = Some(value.into());
         self
     }
 
-    /// The same, saying what is to be moved or drawn.
+    /// Marks the parameter as selecting what is moved or drawn.
     #[must_use]
     pub fn selects_motion(mut self) -> Self {
         self.selects_motion = true;
@@ -262,7 +263,7 @@ impl ParameterShape {
         self.nullable || !self.required
     }
 
-    /// The same with another name.
+    /// Adds another name.
     #[must_use]
     pub fn alias(mut self, alias: impl Into<String>) -> Self {
         self.aliases.push(alias.into());
@@ -271,7 +272,7 @@ impl ParameterShape {
 }
 
 impl ValueKind {
-    /// One of these texts.
+    /// Returns a choice of these texts.
     #[must_use]
     pub fn choice<S: Into<String>>(values: impl IntoIterator<Item = S>) -> Self {
         let values = values.into_iter().map(|value| Value::String(value.into()));
@@ -281,7 +282,7 @@ impl ValueKind {
         }
     }
 
-    /// One of these names.
+    /// Returns the kind of these names.
     #[must_use]
     pub fn name<S: Into<String>>(known: impl IntoIterator<Item = S>) -> Self {
         Self::Name {
@@ -289,7 +290,7 @@ impl ValueKind {
         }
     }
 
-    /// A list of any number of items.
+    /// Returns a list of any number of items.
     #[must_use]
     pub fn list(item: Self) -> Self {
         Self::List {
@@ -298,7 +299,7 @@ impl ValueKind {
         }
     }
 
-    /// A whole number from `min` to `max`.
+    /// Returns a whole number from `min` to `max`.
     #[must_use]
     pub fn integer(min: i64, max: i64) -> Self {
         Self::Integer {
@@ -307,7 +308,7 @@ impl ValueKind {
         }
     }
 
-    /// A number from `min` to `max` in `unit`; bounds that are not finite do not bind.
+    /// Returns a number from `min` to `max` in `unit`; a bound that is not finite does not bind.
     #[must_use]
     pub fn number(min: f64, max: f64, unit: Option<DeclaredUnit>) -> Self {
         Self::Number {
@@ -345,11 +346,11 @@ impl ValueKind {
             Self::Choice { .. } => "one of the listed values".into(),
             Self::Bool => "true or false".into(),
             Self::Integer { range, unit } => {
-                format!("a whole number{}{}", range.words(), in_unit(*unit))
+                format!("a whole number{}{}", range.describe(), in_unit(*unit))
             }
-            Self::Number { range, unit } => format!("a number{}{}", range.words(), in_unit(*unit)),
+            Self::Number { range, unit } => format!("a number{}{}", range.describe(), in_unit(*unit)),
             Self::List { item, count } => {
-                format!("a list{}, each {}", count.words(), item.describe())
+                format!("a list{}, each {}", count.describe(), item.describe())
             }
             Self::Object { .. } => "an object".into(),
             Self::AnyOf(kinds) => {
@@ -367,7 +368,7 @@ fn in_unit(unit: Option<DeclaredUnit>) -> String {
 }
 
 impl NumberRange {
-    /// From `min` to `max`, both included.
+    /// Returns the range from `min` to `max`, both included.
     #[must_use]
     pub fn new(min: Option<Number>, max: Option<Number>) -> Self {
         Self {
@@ -380,17 +381,17 @@ impl NumberRange {
     /// Returns whether `number` lies within the bounds. Whole numbers are compared as whole numbers.
     #[must_use]
     pub fn contains(&self, number: &Number) -> bool {
-        let keeps = |bound: &Option<Number>, is_excluded: bool, side: Ordering| {
+        let is_within = |bound: &Option<Number>, is_excluded: bool, side: Ordering| {
             let order = bound.as_ref().map(|bound| compare(number, bound));
             order.is_none_or(|order| {
                 order == Some(side) || (order == Some(Ordering::Equal) && !is_excluded)
             })
         };
-        keeps(&self.min, self.above_min, Ordering::Greater)
-            && keeps(&self.max, self.below_max, Ordering::Less)
+        is_within(&self.min, self.above_min, Ordering::Greater)
+            && is_within(&self.max, self.below_max, Ordering::Less)
     }
 
-    fn words(&self) -> String {
+    fn describe(&self) -> String {
         let short = |bound: &Option<Number>| bound.as_ref().map(short);
         let low = if self.above_min { "above" } else { "at least" };
         let high = if self.below_max { "below" } else { "at most" };
@@ -406,7 +407,7 @@ impl NumberRange {
     }
 }
 
-/// A number for people.
+/// Formats a number for people.
 pub(super) fn short(number: &Number) -> String {
     match number.as_f64().filter(|_| number.is_f64()) {
         Some(value) => units::short(value),

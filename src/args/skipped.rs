@@ -1,4 +1,4 @@
-//! Text of a call that is no argument and is skipped: known packaging is, other words are not.
+//! Judges the text of a call that is not an argument: known packaging is skipped, other words count.
 
 use super::{
     name, tagged_text,
@@ -18,7 +18,7 @@ pub(super) struct SkippedText {
 pub(super) enum SkippedPlace {
     /// Before, between or after the arguments, where only packaging may stand.
     Around,
-    /// A comment, or a name that the form asks for, as of a variable: any words, as long as they ask for nothing.
+    /// A comment, or a name that the form requires, such as a variable's: any words that make no request.
     Remark,
 }
 
@@ -29,26 +29,26 @@ pub(super) enum SkippedMeaning {
     Packaging,
     /// Something.
     Words,
-    /// An object, as a call that was commented out has it.
+    /// An object, such as a call that was commented out.
     Arguments,
-    /// A request that nothing move or be done.
+    /// A request not to move or not to do anything.
     Refusal,
 }
 
 impl SkippedText {
-    /// Judges what the text says; `tools` are the names of the tool that is called.
+    /// Judges the text; `tools` are the names of the tool that is called.
     pub(super) fn meaning(&self, tools: &[String]) -> SkippedMeaning {
-        let known = vocabulary();
+        let vocab = vocabulary();
         let folded = FoldedText::new(&self.text);
         if is_tool(&self.text, tools) {
             SkippedMeaning::Packaging
-        } else if known.says_no(&folded) || self.is_not_sign() {
+        } else if vocab.says_no(&folded) || self.is_negation_sign() {
             SkippedMeaning::Refusal
         } else if self.place == SkippedPlace::Remark && self.text.contains('{') {
             SkippedMeaning::Arguments
         } else if match self.place {
-            SkippedPlace::Around => PackagingScanner::new(&self.text, tools).takes_all(),
-            SkippedPlace::Remark => !known.conditions.is_in(&folded),
+            SkippedPlace::Around => PackagingScanner::new(&self.text, tools).is_packaging(),
+            SkippedPlace::Remark => !vocab.conditions.is_in(&folded),
         } {
             SkippedMeaning::Packaging
         } else {
@@ -56,8 +56,8 @@ impl SkippedText {
         }
     }
 
-    /// An exclamation mark alone before arguments, which programs read as "not".
-    fn is_not_sign(&self) -> bool {
+    /// Returns whether this is a lone exclamation mark, which programs read as "not".
+    fn is_negation_sign(&self) -> bool {
         let text = self.text.trim();
         self.place == SkippedPlace::Around
             && !text.is_empty()
@@ -65,7 +65,7 @@ impl SkippedText {
     }
 }
 
-/// Returns whether a word is a name of the tool. Any word may be one if the tool has no known name.
+/// Returns whether a word may name the tool: any word does if the tool's names are not known.
 fn may_be_tool(word: &str, tools: &[String]) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
     is_tool(word, tools) || (tools.is_empty() && word.chars().all(is_name))
@@ -73,7 +73,7 @@ fn may_be_tool(word: &str, tools: &[String]) -> bool {
 
 /// Returns whether a name is one of the tool's.
 fn is_tool(received: &str, tools: &[String]) -> bool {
-    // What stands before the last mark of a longer text would be taken for a namespace.
+    // In a longer text, the part before the last mark would be taken for a namespace.
     let is_inside = |c: char| c.is_alphanumeric() || "_.-/:".contains(c);
     received.trim().chars().all(is_inside)
         && matches!(
@@ -82,12 +82,12 @@ fn is_tool(received: &str, tools: &[String]) -> bool {
         )
 }
 
-/// A scanner over the text around a call.
+/// Scans the text around a call.
 struct PackagingScanner<'a> {
     rest: &'a str,
     tools: &'a [String],
-    known: &'static ReaderVocabulary,
-    /// Words since the last mark that parts phrases.
+    vocab: &'static ReaderVocabulary,
+    /// Words since the last mark that separates phrases.
     words: Vec<String>,
 }
 
@@ -96,13 +96,13 @@ impl<'a> PackagingScanner<'a> {
         Self {
             rest: text,
             tools,
-            known: vocabulary(),
+            vocab: vocabulary(),
             words: Vec::new(),
         }
     }
 
     /// Returns whether all of the text is packaging.
-    fn takes_all(mut self) -> bool {
+    fn is_packaging(mut self) -> bool {
         while let Some(c) = self.rest.chars().next() {
             if !self.step(c) {
                 return false;
@@ -111,7 +111,7 @@ impl<'a> PackagingScanner<'a> {
         self.is_phrase()
     }
 
-    /// Takes the next piece; `false` where it is not packaging.
+    /// Consumes the next piece; returns `false` if it is not packaging.
     fn step(&mut self, c: char) -> bool {
         match c {
             '<' => self.is_phrase() && self.tag(),
@@ -127,7 +127,7 @@ impl<'a> PackagingScanner<'a> {
             }
             '-' | '•' | '$' => self.is_bullet() && self.skip(c),
             '%' => self.rest == "%" && self.skip(c),
-            '\u{1b}' => self.colour(),
+            '\u{1b}' => self.colour_code(),
             _ => c.is_whitespace() && self.skip(c),
         }
     }
@@ -137,25 +137,25 @@ impl<'a> PackagingScanner<'a> {
         true
     }
 
-    /// A terminal's code for a colour.
-    fn colour(&mut self) -> bool {
+    /// Consumes a terminal's colour code.
+    fn colour_code(&mut self) -> bool {
         let is_code = |c: char| c.is_ascii_digit() || c == ';';
         let code = self.rest.strip_prefix("\u{1b}[");
-        self.take(code.and_then(|code| code.trim_start_matches(is_code).strip_prefix('m')))
+        self.advance(code.and_then(|code| code.trim_start_matches(is_code).strip_prefix('m')))
     }
 
-    /// Goes on with the rest of the text behind a piece that is packaging, if it is.
-    fn take(&mut self, rest: Option<&'a str>) -> bool {
+    /// Moves on to `rest`, the text after a piece of packaging, if there is one.
+    fn advance(&mut self, rest: Option<&'a str>) -> bool {
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    /// A hyphen or a prompt before a blank, once.
+    /// Returns whether a bullet or a prompt begins a phrase here.
     fn is_bullet(&self) -> bool {
         self.words.is_empty() && self.rest.chars().nth(1).is_none_or(char::is_whitespace)
     }
 
-    /// A word, joined as names of tools are: `robot_stroke`, `functions.stroke`.
+    /// Consumes a word, joined as names of tools are: `robot_stroke`, `functions.stroke`.
     fn word(&mut self) -> bool {
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '\'' | '’' | '▁');
         let end = self.rest.find(|c| !is_inside(c)).unwrap_or(self.rest.len());
@@ -175,9 +175,9 @@ impl<'a> PackagingScanner<'a> {
         let words = std::mem::take(&mut self.words);
         let mut rest = words.as_slice();
         while !rest.is_empty() {
-            let phrases = self.known.lead_ins.iter();
-            let said = phrases.filter(|phrase| self.begins_with(rest, phrase));
-            let longest = said.map(Vec::len).max();
+            let phrases = self.vocab.lead_ins.iter();
+            let matching = phrases.filter(|phrase| self.begins_with(rest, phrase));
+            let longest = matching.map(Vec::len).max();
             let Some(after) = longest.and_then(|length| rest.get(length..)) else {
                 return false;
             };
@@ -194,7 +194,7 @@ impl<'a> PackagingScanner<'a> {
         words.len() >= phrase.len() && words.iter().zip(phrase).all(is_same)
     }
 
-    /// A code fence with the name it carries.
+    /// Consumes a code fence with its language name.
     fn fence(&mut self) -> bool {
         let marks =
             ['`', '~'].map(|mark| self.rest.len() - self.rest.trim_start_matches(mark).len());
@@ -205,14 +205,14 @@ impl<'a> PackagingScanner<'a> {
         let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '_');
         let name = rest.strip_suffix(after).unwrap_or_default();
         let name = name.to_ascii_lowercase();
-        let is_known = name.is_empty() || self.known.fence_names.contains(&name);
+        let is_known = name.is_empty() || self.vocab.fence_names.contains(&name);
         if is_known && self.is_phrase() {
             self.rest = after;
         }
         is_known
     }
 
-    /// A call's tag or a chat template's token; its attributes say no more than the tool's name.
+    /// Consumes a call's tag or a chat template's token; its only attribute may be the tool's name.
     fn tag(&mut self) -> bool {
         if self.rest.starts_with("<|") || self.rest.starts_with("<｜") {
             return self.bracketed("<|", "|>") || self.bracketed("<｜", "｜>");
@@ -230,20 +230,20 @@ impl<'a> PackagingScanner<'a> {
         is_named && (called.is_empty() || may_be_tool(called, self.tools))
     }
 
-    /// A token between marks: `<|im_end|>`, `[ARGS]`.
+    /// Consumes a token between marks: `<|im_end|>`, `[ARGS]`.
     fn bracketed(&mut self, open: &str, close: &str) -> bool {
         let inside = self.rest.strip_prefix(open);
         let Some((token, rest)) = inside.and_then(|inside| inside.split_once(close)) else {
             return false;
         };
         let token = FoldedText::new(&token.replace('▁', " "));
-        let is_known = |word: &str| self.known.token_words.iter().any(|known| known == word);
+        let is_known = |word: &str| self.vocab.token_words.iter().any(|known| known == word);
         let is_part = |word: &str| is_known(word) || may_be_tool(word, self.tools);
         let is_token = token.words().all(is_part);
-        self.take(is_token.then_some(rest))
+        self.advance(is_token.then_some(rest))
     }
 
-    /// A comment that ends before the arguments begin. One that does not has the arguments in it.
+    /// Consumes a comment that ends before the arguments begin; otherwise the arguments are inside it.
     fn comment(&mut self) -> bool {
         let is_line = self.rest.starts_with("//") || self.rest.starts_with('#');
         let end = match self.rest.strip_prefix("/*") {
@@ -254,7 +254,7 @@ impl<'a> PackagingScanner<'a> {
             return false;
         };
         self.rest = rest;
-        !self.known.conditions.is_in(&FoldedText::new(comment))
+        !self.vocab.conditions.is_in(&FoldedText::new(comment))
     }
 }
 

@@ -142,8 +142,8 @@ fn a_lost_payload_is_told_apart() {
         );
         for effect in [ToolEffect::Reads, ToolEffect::Moves] {
             let reading = run(effect, ForgivenessProfile::Lenient, text).unwrap();
-            let why = &reading.repairs.last().unwrap().why;
-            assert!(why.contains("send {} for defaults"), "{why}");
+            let reason = &reading.repairs.last().unwrap().why;
+            assert!(reason.contains("send {} for defaults"), "{reason}");
         }
         let policy = ReaderPolicy {
             default_is_all_enabled: true,

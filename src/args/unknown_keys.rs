@@ -44,16 +44,16 @@ impl CallReader<'_> {
             && !self.given.keys().any(says_what)
         {
             let (rule, shown) = (ReaderRule::DoubtfulKey, parsed_value::shown(key));
-            let why = "this is all that was said, and this tool has no such parameter";
-            let trouble = self.stray(rule, "only_unknown", &shown, why, node);
-            self.trouble(trouble.in_doubt(true), node);
+            let reason = "this is all that was said, and this tool has no such parameter";
+            let issue = self.stray(rule, "only_unknown", &shown, reason, node);
+            self.add_issue(issue.in_doubt(true), node);
         }
     }
 
     /// Trouble with what stands where arguments should, and is none.
-    fn no_argument(&mut self, code: &'static str, why: &str, node: &ParsedValue) {
-        let issue = whole_text(ReaderRule::Contradiction, code, why);
-        self.trouble(issue, node);
+    fn no_argument(&mut self, code: &'static str, reason: &str, node: &ParsedValue) {
+        let issue = whole_text(ReaderRule::Contradiction, code, reason);
+        self.add_issue(issue, node);
     }
 
     /// Judges pairs without brackets, whose keys and values may be the words of one sentence.
@@ -69,7 +69,7 @@ impl CallReader<'_> {
             if !self.is_param(key) && self.holds_arguments(node, UNWRAP_MAX) {
                 let issue = self.nested(&parsed_value::shown(key), node);
                 let rule = ReaderRule::Contradiction;
-                self.trouble(ArgumentIssue { rule, ..issue }, node);
+                self.add_issue(ArgumentIssue { rule, ..issue }, node);
             }
         }
     }
@@ -78,18 +78,18 @@ impl CallReader<'_> {
     fn unknown(&mut self, key: &str, node: &ParsedValue) -> bool {
         let shown = parsed_value::shown(key);
         if heuristics::holds_schema(node) {
-            let why = "this is a piece of a schema, not arguments";
-            self.no_argument("schema_echo", why, node);
+            let reason = "this is a piece of a schema, not arguments";
+            self.no_argument("schema_echo", reason, node);
         } else if heuristics::is_template_pair(key, node) {
-            let why = "this is a stand-in for an argument, not an argument";
-            self.no_argument("template", why, node);
+            let reason = "this is a stand-in for an argument, not an argument";
+            self.no_argument("template", reason, node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());
         } else if self.is_withheld(key, node) {
             return false;
         } else if heuristics::is_harmless(key) && !waits_for(key, node) {
-            let why = format!("the server supplies it; do not send {shown}");
-            self.ignored(&shown, node, "ignored_key", why);
+            let reason = format!("the server supplies it; do not send {shown}");
+            self.ignored(&shown, node, "ignored_key", reason);
         } else if node.is_empty() && !(self.judges_unknown_keys() && self.says_more(key, node)) {
             self.ignored(&shown, node, "ignored_key", "empty; ignored");
         } else if !self.judges_unknown_keys() {
@@ -123,15 +123,15 @@ impl CallReader<'_> {
         let is_false = is_clear_no(node) && !node.is_empty();
         let is_idle = || self.is_foreign_flag(key) || is_dry_run_key(key);
         if is_false && !heuristics::is_marked(key) && is_idle() {
-            let why = "no such parameter, and false as it would be without it; ignored";
-            self.ignored(shown, node, "ignored_key", why);
+            let reason = "no such parameter, and false as it would be without it; ignored";
+            self.ignored(shown, node, "ignored_key", reason);
             return false;
         }
-        let Some(trouble) = self.stray_meaning(key, shown, node) else {
+        let Some(issue) = self.stray_meaning(key, shown, node) else {
             self.ignored(shown, node, "unknown_key", "no such parameter; ignored");
             return true;
         };
-        self.trouble(trouble, node);
+        self.add_issue(issue, node);
         false
     }
 
@@ -139,29 +139,29 @@ impl CallReader<'_> {
     fn stray_meaning(&self, key: &str, shown: &str, node: &ParsedValue) -> Option<ArgumentIssue> {
         let mut foreign = self.shape.foreign.iter();
         let is_foreign = foreign.any(|name| heuristics::same_key(name, key));
-        let (rule, code, why) = if is_foreign {
-            let why = "this is a parameter of another tool";
-            (ReaderRule::ForeignKey, "foreign_key", why)
+        let (rule, code, reason) = if is_foreign {
+            let reason = "this is a parameter of another tool";
+            (ReaderRule::ForeignKey, "foreign_key", reason)
         } else if (heuristics::is_size(key) && !is_count(key, node))
             || heuristics::holds_size(key, node)
         {
-            let why = "this tool has no such parameter, and it may change what is done";
-            (ReaderRule::PhysicalKey, "physical_key", why)
+            let reason = "this tool has no such parameter, and it may change what is done";
+            (ReaderRule::PhysicalKey, "physical_key", reason)
         } else if !key.contains(char::is_alphanumeric) {
-            let (rule, why) = (ReaderRule::ForeignKey, "a value without a name");
-            let trouble = self.stray(rule, "nameless", shown, why, node);
-            return Some(trouble.in_doubt(true));
+            let (rule, reason) = (ReaderRule::ForeignKey, "a value without a name");
+            let issue = self.stray(rule, "nameless", shown, reason, node);
+            return Some(issue.in_doubt(true));
         } else if let Some(param) = self.slip(key) {
             return Some(self.slip_issue(param, shown, node));
         } else if self.names_other(key, node) {
-            let why = "this names something known here that is not what would be used";
-            (ReaderRule::DoubtfulKey, "other_name", why)
+            let reason = "this names something known here that is not what would be used";
+            (ReaderRule::DoubtfulKey, "other_name", reason)
         } else if is_sentence(key) || names_other_act(key, node) {
-            let why = "this says more than a parameter's name, and it may change what is done";
-            (ReaderRule::DoubtfulKey, "sentence", why)
+            let reason = "this says more than a parameter's name, and it may change what is done";
+            (ReaderRule::DoubtfulKey, "sentence", reason)
         } else if is_doubt(key, node) {
-            let why = "this is false, a negation, a condition or a time, and this tool has no such parameter";
-            (ReaderRule::DoubtfulKey, "negation", why)
+            let reason = "this is false, a negation, a condition or a time, and this tool has no such parameter";
+            (ReaderRule::DoubtfulKey, "negation", reason)
         } else if matches!(node, ParsedValue::Map(_) | ParsedValue::List(_))
             && self.holds_arguments(node, UNWRAP_MAX)
         {
@@ -169,8 +169,8 @@ impl CallReader<'_> {
         } else {
             return None;
         };
-        let trouble = self.stray(rule, code, shown, why, node);
-        Some(trouble.in_doubt(rule == ReaderRule::DoubtfulKey))
+        let issue = self.stray(rule, code, shown, reason, node);
+        Some(issue.in_doubt(rule == ReaderRule::DoubtfulKey))
     }
 
     /// Returns whether a key is a flag of another tool, which does nothing where it is false.
@@ -206,8 +206,8 @@ impl CallReader<'_> {
 
     /// Arguments in a place where none are looked for.
     pub(super) fn nested(&self, shown: &str, node: &ParsedValue) -> ArgumentIssue {
-        let why = "this holds arguments where none are looked for; send them at the top";
-        self.stray(ReaderRule::ForeignKey, "nested_arguments", shown, why, node)
+        let reason = "this holds arguments where none are looked for; send them at the top";
+        self.stray(ReaderRule::ForeignKey, "nested_arguments", shown, reason, node)
             .in_doubt(true)
     }
 
@@ -275,14 +275,14 @@ impl CallReader<'_> {
             (ValueKind::Verbatim { .. }, ParsedValue::Text(_)) => ReaderRule::Verbatim,
             _ => ReaderRule::ForeignKey,
         };
-        let why = "this is nearly a parameter's name, or that name in other words";
+        let reason = "this is nearly a parameter's name, or that name in other words";
         let mut coercer = ValueCoercer::new(self.policy);
         let fix = coercer.value(ValueSite::of_parameter(param, node)).ok();
         ArgumentIssue {
             is_in_doubt: fix.is_none(),
             mends: Some(param.name.clone()),
             fix,
-            ..self.stray(rule, "near_key", shown, why, node)
+            ..self.stray(rule, "near_key", shown, reason, node)
         }
     }
 
@@ -291,9 +291,9 @@ impl CallReader<'_> {
         key: &str,
         node: &ParsedValue,
         code: &'static str,
-        why: impl Into<Cow<'static, str>>,
+        reason: impl Into<Cow<'static, str>>,
     ) {
-        let repair = dropped(key, node, code, ReaderRule::Meaningless, why);
+        let repair = dropped(key, node, code, ReaderRule::Meaningless, reason);
         self.coercer.repairs.push(repair);
     }
 
@@ -302,11 +302,11 @@ impl CallReader<'_> {
         rule: ReaderRule,
         code: &'static str,
         key: &str,
-        why: &str,
+        reason: &str,
         node: &ParsedValue,
     ) -> ArgumentIssue {
         let names = self.shape.params.iter().map(|param| param.name.as_str());
-        ArgumentIssue::new(rule, code, key, why)
+        ArgumentIssue::new(rule, code, key, reason)
             .received(parsed_value::shown_node(node))
             .expected("the tool's own parameters")
             .valid(nearest(key, names))

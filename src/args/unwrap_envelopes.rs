@@ -1,7 +1,7 @@
 //! Opens the text around the arguments: envelopes, lists of one, texts in texts, the tool's own name.
 
 use super::{
-    arguments::{CallReader, flaw_trouble, whole_text},
+    arguments::{CallReader, flaw_issue, whole_text},
     candidates::{self, TextFlaw},
     form_repair::FormRepair,
     heuristics,
@@ -34,10 +34,10 @@ impl CallReader<'_> {
                 self.unwrapped_pairs(items.pop().unwrap_or(ParsedValue::Null), left)
             }
             ParsedValue::List(items) if are_objects(&items) => {
-                Err(flaw_trouble(TextFlaw::TwoObjects))
+                Err(flaw_issue(TextFlaw::TwoObjects))
             }
             ParsedValue::Text(text) | ParsedValue::Word(text) => self.opened_text(&text, left),
-            _ => Err(flaw_trouble(TextFlaw::NoArguments)),
+            _ => Err(flaw_issue(TextFlaw::NoArguments)),
         }
     }
 
@@ -61,9 +61,9 @@ impl CallReader<'_> {
         }
         let is_prose = candidate.is_loose && !self.knows_a_key(&candidate.node);
         match candidate.flaw {
-            _ if is_prose => Err(flaw_trouble(TextFlaw::NoArguments)),
-            Some(flaw) => Err(flaw_trouble(flaw)),
-            None if candidate.node.as_text().is_some() => Err(flaw_trouble(TextFlaw::NoArguments)),
+            _ if is_prose => Err(flaw_issue(TextFlaw::NoArguments)),
+            Some(flaw) => Err(flaw_issue(flaw)),
+            None if candidate.node.as_text().is_some() => Err(flaw_issue(TextFlaw::NoArguments)),
             None => self.unwrapped_pairs(candidate.node, left),
         }
     }
@@ -80,17 +80,17 @@ impl CallReader<'_> {
         left: usize,
     ) -> Result<Vec<Pair>, ArgumentIssue> {
         if pairs.len() > PAIRS_MAX {
-            let why = "there are more keys than any tool has arguments";
+            let reason = "there are more keys than any tool has arguments";
             // What they say is not known, so there is no default for it.
-            return Err(whole_text(ReaderRule::Contradiction, "too_many_keys", why));
+            return Err(whole_text(ReaderRule::Contradiction, "too_many_keys", reason));
         }
         let is_param = |key: &str| self.is_param(key);
         if pairs.iter().all(|(key, _)| is_param(key)) && !heuristics::is_signature(pairs.iter()) {
             return Ok(pairs);
         }
         if heuristics::is_schema_of_arguments(&pairs, &is_param) {
-            let why = "this is a schema, not arguments";
-            return Err(whole_text(ReaderRule::Contradiction, "schema_echo", why));
+            let reason = "this is a schema, not arguments";
+            return Err(whole_text(ReaderRule::Contradiction, "schema_echo", reason));
         }
         let names = &self.shape.tool_names;
         let wraps = |(key, value): &Pair| {
@@ -106,12 +106,12 @@ impl CallReader<'_> {
             are_several && !is_param(key) && heuristics::is_wrapper(key)
         };
         if pairs.iter().any(holds_several) {
-            return Err(flaw_trouble(TextFlaw::TwoObjects));
+            return Err(flaw_issue(TextFlaw::TwoObjects));
         }
         let mut wrappers = pairs.iter().enumerate().filter(|(_, pair)| wraps(pair));
         match (wrappers.next(), wrappers.next()) {
             (None, _) => self.scalar_envelope(pairs, left),
-            (Some(_), Some(_)) => Err(flaw_trouble(TextFlaw::TwoObjects)),
+            (Some(_), Some(_)) => Err(flaw_issue(TextFlaw::TwoObjects)),
             (Some((at, _)), None) => {
                 self.note_form(FormRepair::Envelope);
                 self.unwrapped(pairs, at, left)
@@ -171,8 +171,8 @@ impl CallReader<'_> {
             } else if !heuristics::stands_beside_a_call(&key) || !is_plain_mark(&key, &value) {
                 out.push((key, value));
             } else if !self.is_withheld(&key, &value) {
-                let why = "stands beside the arguments; ignored";
-                self.ignored(&key, &value, "envelope", why);
+                let reason = "stands beside the arguments; ignored";
+                self.ignored(&key, &value, "envelope", reason);
             }
         }
         let is_given = out.iter().any(|(key, _)| self.is_param(key));
@@ -218,13 +218,13 @@ impl CallReader<'_> {
             || tool == "tools/call"
             || unbracketed::CONSTRUCTORS.contains(&tool)
         {
-            let why = "the tool's name among the arguments; ignored";
-            return self.ignored("name", node, "tool_name", why);
+            let reason = "the tool's name among the arguments; ignored";
+            return self.ignored("name", node, "tool_name", reason);
         }
-        let why = "another tool is named among the arguments";
-        let trouble = ArgumentIssue::new(ReaderRule::ForeignKey, "other_tool", "name", why)
+        let reason = "another tool is named among the arguments";
+        let issue = ArgumentIssue::new(ReaderRule::ForeignKey, "other_tool", "name", reason)
             .received(parsed_value::shown(tool));
-        self.trouble(trouble.expected("no tool's name"), node);
+        self.add_issue(issue.expected("no tool's name"), node);
     }
 }
 
@@ -262,7 +262,7 @@ fn is_plain_mark(key: &str, value: &ParsedValue) -> bool {
 
 /// One envelope or text less may be opened.
 fn one_less(left: usize) -> Result<usize, ArgumentIssue> {
-    let why = "the arguments are wrapped too many times";
+    let reason = "the arguments are wrapped too many times";
     left.checked_sub(1)
-        .ok_or_else(|| whole_text(ReaderRule::Contradiction, "too_deep", why))
+        .ok_or_else(|| whole_text(ReaderRule::Contradiction, "too_deep", reason))
 }

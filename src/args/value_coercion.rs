@@ -44,15 +44,15 @@ impl<'a> ValueSite<'a> {
         self.path.rsplit('.').next().unwrap_or(self.path)
     }
 
-    fn issue(&self, rule: ReaderRule, code: &'static str, why: &str) -> ArgumentIssue {
-        ArgumentIssue::new(rule, code, self.path, why)
+    fn issue(&self, rule: ReaderRule, code: &'static str, reason: &str) -> ArgumentIssue {
+        ArgumentIssue::new(rule, code, self.path, reason)
             .received(parsed_value::shown_node(self.node))
             .expected(self.kind.describe())
     }
 
     /// The issue with a value that does not fit here.
-    pub(super) fn refuse(&self, code: &'static str, why: &str) -> ArgumentIssue {
-        let issue = self.issue(ReaderRule::Unplaceable, code, why);
+    pub(super) fn refuse(&self, code: &'static str, reason: &str) -> ArgumentIssue {
+        let issue = self.issue(ReaderRule::Unplaceable, code, reason);
         issue.valid(valid(self.kind))
     }
 
@@ -65,24 +65,24 @@ impl<'a> ValueSite<'a> {
         let rule = ReaderRule::Contradiction;
         match self.node {
             ParsedValue::Text(text) | ParsedValue::Word(text) if is_stand_in(text) => {
-                let why = "this is a stand-in for a value, not a value";
-                Err(self.issue(rule, "template", why).valid(valid(self.kind)))
+                let reason = "this is a stand-in for a value, not a value";
+                Err(self.issue(rule, "template", reason).valid(valid(self.kind)))
             }
             ParsedValue::Text(text)
                 if parsed_value::is_lost_payload(text) && !is_declared(self.kind, text) =>
             {
-                let why = "the client lost this value on the way";
-                Err(self.issue(ReaderRule::PayloadLost, "payload_lost", why))
+                let reason = "the client lost this value on the way";
+                Err(self.issue(ReaderRule::PayloadLost, "payload_lost", reason))
             }
             ParsedValue::Map(pairs) if heuristics::is_schema_of_value(pairs, self.kind) => {
-                let why = "this is the schema of a value, not a value";
-                Err(self.issue(rule, "schema_echo", why).valid(valid(self.kind)))
+                let reason = "this is the schema of a value, not a value";
+                Err(self.issue(rule, "schema_echo", reason).valid(valid(self.kind)))
             }
             ParsedValue::Map(_) | ParsedValue::List(_)
                 if !self.is_inner && self.node.contradicts_itself() =>
             {
-                let why = "one key is given twice with different values";
-                Err(self.issue(rule, "duplicate_keys", why))
+                let reason = "one key is given twice with different values";
+                Err(self.issue(rule, "duplicate_keys", reason))
             }
             _ => Ok(()),
         }
@@ -116,8 +116,8 @@ impl<'p> ValueCoercer<'p> {
     pub(super) fn value(&mut self, site: ValueSite<'_>) -> CoercionResult {
         if let Some(node) = site.named_object() {
             let value = self.value(ValueSite { node, ..site })?;
-            let why = "an object with a name read as the name";
-            self.note(site, &value, "name_in_object", 2, why);
+            let reason = "an object with a name read as the name";
+            self.note(site, &value, "name_in_object", 2, reason);
             return Ok(value);
         }
         site.refuse_stand_ins()?;
@@ -176,13 +176,13 @@ impl<'p> ValueCoercer<'p> {
                 Ok(site.node.to_value())
             }
             ParsedValue::Number(number) if is_inexact(number) => {
-                let why = "a number this long does not keep its digits; send it in quotes";
-                Err(site.refuse("inexact_text", why))
+                let reason = "a number this long does not keep its digits; send it in quotes";
+                Err(site.refuse("inexact_text", reason))
             }
             ParsedValue::Bool(_) | ParsedValue::Number(_) => {
                 let value = Value::String(site.node.to_value().to_string());
-                let why = "a number or boolean read as text";
-                self.note(site, &value, "text_from_scalar", 1, why);
+                let reason = "a number or boolean read as text";
+                self.note(site, &value, "text_from_scalar", 1, reason);
                 Ok(value)
             }
             _ => Err(site.refuse("not_text", "this is not a text")),
@@ -199,18 +199,18 @@ impl<'p> ValueCoercer<'p> {
             name::NameResolution::Resolved { index, exact } => {
                 let value = Value::String(known.get(index).cloned().unwrap_or_default());
                 if !exact {
-                    let why = "case, blanks, hyphens and underscores do not matter";
-                    self.note(site, &value, "name_form", 1, why);
+                    let reason = "case, blanks, hyphens and underscores do not matter";
+                    self.note(site, &value, "name_form", 1, reason);
                 }
                 Ok(value)
             }
             name::NameResolution::Ambiguous { among } => {
-                let why = "several names differ from this in form only";
-                Err(site.refuse("ambiguous_name", why).valid(among))
+                let reason = "several names differ from this in form only";
+                Err(site.refuse("ambiguous_name", reason).valid(among))
             }
             name::NameResolution::Unknown { nearest } => {
-                let why = "there is no such name";
-                Err(site.refuse("unknown_name", why).valid(nearest))
+                let reason = "there is no such name";
+                Err(site.refuse("unknown_name", reason).valid(nearest))
             }
         }
     }
@@ -237,8 +237,8 @@ impl<'p> ValueCoercer<'p> {
             if is_other_scalar && self.policy.render == ValueRendering::AsSent {
                 return Ok(sent);
             }
-            let why = "case, blanks, hyphens, underscores and quotes do not matter";
-            self.note(site, value, "choice_form", 1, why);
+            let reason = "case, blanks, hyphens, underscores and quotes do not matter";
+            self.note(site, value, "choice_form", 1, reason);
             return Ok(value.clone());
         }
         let is_synonym =
@@ -249,8 +249,8 @@ impl<'p> ValueCoercer<'p> {
         }
         let words: Vec<String> = values.iter().map(plain_text).collect();
         let near = nearest(&received, words.iter().map(String::as_str));
-        let why = "this is none of the values";
-        Err(site.refuse("not_a_choice", why).valid(near))
+        let reason = "this is none of the values";
+        Err(site.refuse("not_a_choice", reason).valid(near))
     }
 
     fn boolean(&mut self, site: ValueSite<'_>) -> CoercionResult {
@@ -268,8 +268,8 @@ impl<'p> ValueCoercer<'p> {
             return Err(site.refuse("not_boolean", "this is neither true nor false"));
         };
         let value = Value::Bool(value);
-        let why = "a word for true or false";
-        self.note(site, &value, "boolean_word", 1, why);
+        let reason = "a word for true or false";
+        self.note(site, &value, "boolean_word", 1, reason);
         Ok(value)
     }
 
@@ -279,18 +279,18 @@ impl<'p> ValueCoercer<'p> {
         value: &Value,
         code: &'static str,
         cost: u32,
-        why: &'static str,
+        reason: &'static str,
     ) {
         self.repairs.push(ArgumentRepair {
             got: parsed_value::shown_node(site.node),
             used: parsed_value::shown(&value.to_string()),
-            ..ArgumentRepair::new(site.path, code, cost, why)
+            ..ArgumentRepair::new(site.path, code, cost, reason)
         });
     }
 
     /// Notes what also is a repair of a whole text.
     pub(super) fn note_form(&mut self, site: ValueSite<'_>, value: &Value, form: FormRepair) {
-        self.note(site, value, form.code(), form.cost(), form.why());
+        self.note(site, value, form.code(), form.cost(), form.description());
     }
 }
 
@@ -300,19 +300,19 @@ pub(super) fn dropped(
     node: &ParsedValue,
     code: &'static str,
     rule: ReaderRule,
-    why: impl Into<Cow<'static, str>>,
+    reason: impl Into<Cow<'static, str>>,
 ) -> ArgumentRepair {
     ArgumentRepair {
         got: parsed_value::shown_node(node),
         class: rule.class(),
-        ..ArgumentRepair::new(path, code, rule.cost(), why)
+        ..ArgumentRepair::new(path, code, rule.cost(), reason)
     }
 }
 
 /// A required parameter that is not there.
 pub(super) fn missing(param: &ParameterShape, path: &str) -> ArgumentIssue {
-    let why = "required but not sent";
-    ArgumentIssue::new(ReaderRule::Unplaceable, "missing", path, why)
+    let reason = "required but not sent";
+    ArgumentIssue::new(ReaderRule::Unplaceable, "missing", path, reason)
         .expected(param.kind.describe())
         .valid(valid(&param.kind))
 }

@@ -34,8 +34,8 @@ impl CallReader<'_> {
             return;
         };
         if sent.next().is_some() {
-            let why = "given twice";
-            return self.trouble(unusable(param, "duplicate_keys", why, node), node);
+            let reason = "given twice";
+            return self.add_issue(unusable(param, "duplicate_keys", reason, node), node);
         }
         match node {
             // Judged with the other arguments.
@@ -45,11 +45,11 @@ impl CallReader<'_> {
                     let value = Value::from(text.as_str());
                     self.given.insert(param.name.clone(), value);
                 }
-                Some((code, why)) => self.trouble(unusable(param, code, &why, node), node),
+                Some((code, reason)) => self.add_issue(unusable(param, code, &reason, node), node),
             },
             _ => {
-                let why = "this is not a text in quotes";
-                self.trouble(unusable(param, "not_text", why, node), node);
+                let reason = "this is not a text in quotes";
+                self.add_issue(unusable(param, "not_text", reason, node), node);
             }
         }
     }
@@ -63,7 +63,7 @@ impl CallReader<'_> {
         let is_given = |param: &ParameterShape| self.given.contains_key(&param.name);
         if params.iter().any(|param| is_given(param)) {
             if let Some(beside) = self.repaired_beside(&params) {
-                self.trouble(beside, &ParsedValue::Null);
+                self.add_issue(beside, &ParsedValue::Null);
             }
             return;
         }
@@ -74,9 +74,9 @@ impl CallReader<'_> {
         for (index, param) in shape.params.iter().enumerate() {
             let is_refused = self.refused.iter().any(|one| one.subject() == param.name);
             if is_verbatim(&param) && self.sent.contains(&index) && !is_refused {
-                let why = "null draws nothing";
-                let issue = unusable(param, "empty", why, &ParsedValue::Null);
-                self.trouble(issue, &ParsedValue::Null);
+                let reason = "null draws nothing";
+                let issue = unusable(param, "empty", reason, &ParsedValue::Null);
+                self.add_issue(issue, &ParsedValue::Null);
             }
         }
     }
@@ -98,12 +98,12 @@ impl CallReader<'_> {
             "arguments" => "",
             field => field,
         };
-        let why = format!(
+        let reason = format!(
             "{}; beside {} nothing is repaired or left out",
             first.why,
             names.join(" or ")
         );
-        let issue = ArgumentIssue::new(ReaderRule::Verbatim, "beside_data", path, why)
+        let issue = ArgumentIssue::new(ReaderRule::Verbatim, "beside_data", path, reason)
             .received(first.got.clone())
             .expected("plain JSON with the tool's own parameters alone");
         Some(issue.in_doubt(true))
@@ -113,10 +113,10 @@ impl CallReader<'_> {
 fn unusable(
     param: &ParameterShape,
     code: &'static str,
-    why: &str,
+    reason: &str,
     node: &ParsedValue,
 ) -> ArgumentIssue {
-    ArgumentIssue::new(ReaderRule::Verbatim, code, &param.name, why)
+    ArgumentIssue::new(ReaderRule::Verbatim, code, &param.name, reason)
         .received(parsed_value::shown_node(node))
         .expected(param.kind.describe())
         .in_doubt(true)
@@ -126,10 +126,10 @@ fn unusable(
 fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, String)> {
     let (trimmed, bytes) = (text.trim(), text.len());
     if bytes > bytes_max {
-        let why = format!("this has {bytes} bytes, and {bytes_max} are possible");
-        return Some(("too_long", why));
+        let reason = format!("this has {bytes} bytes, and {bytes_max} are possible");
+        return Some(("too_long", reason));
     }
-    let (code, why) = if trimmed.is_empty() {
+    let (code, reason) = if trimmed.is_empty() {
         ("empty", "an empty text draws nothing")
     } else if parsed_value::is_nothing(text) || parsed_value::is_lost_payload(text) {
         ("payload_lost", "the client lost this value on the way")
@@ -138,12 +138,12 @@ fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, Strin
     } else if is_cut(trimmed) {
         ("cut_off", "this text was cut on the way")
     } else if holds_call(trimmed) {
-        let why = "this is JSON, as arguments are; send arguments at the top";
-        ("nested_arguments", why)
+        let reason = "this is JSON, as arguments are; send arguments at the top";
+        ("nested_arguments", reason)
     } else {
         return None;
     };
-    Some((code, why.to_owned()))
+    Some((code, reason.to_owned()))
 }
 
 fn is_cut(trimmed: &str) -> bool {

@@ -20,7 +20,7 @@ use super::{
 /// A request that is answered when all arguments are read.
 #[derive(Debug)]
 pub(super) struct WithheldRequest {
-    trouble: ArgumentIssue,
+    issue: ArgumentIssue,
     /// The rule that it comes under where nothing moves anyway.
     otherwise: ReaderRule,
 }
@@ -56,7 +56,7 @@ impl CallReader<'_> {
     }
 
     fn withhold(&mut self, path: &str, received: String, otherwise: ReaderRule) {
-        let why = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
+        let reason = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
         let mut params = self.shape.params.iter();
         let expected = match params.find(|param| param.cautious.is_some()) {
             Some(ParameterShape { name, .. }) => {
@@ -64,9 +64,9 @@ impl CallReader<'_> {
             }
             None => "a call without it: this tool can do no dry run".to_owned(),
         };
-        let trouble = ArgumentIssue::new(ReaderRule::Withheld, "withheld", path, why);
+        let issue = ArgumentIssue::new(ReaderRule::Withheld, "withheld", path, reason);
         self.withheld.push(WithheldRequest {
-            trouble: trouble.received(received).expected(expected).in_doubt(true),
+            issue: issue.received(received).expected(expected).in_doubt(true),
             otherwise,
         });
     }
@@ -122,14 +122,14 @@ impl CallReader<'_> {
     }
 
     fn commented_out(&mut self, received: String) {
-        let why = "a comment holds arguments, and it is not clear which are meant";
-        let issue = ArgumentIssue::new(ReaderRule::Contradiction, "commented_out", "", why);
+        let reason = "a comment holds arguments, and it is not clear which are meant";
+        let issue = ArgumentIssue::new(ReaderRule::Contradiction, "commented_out", "", reason);
         self.not_alone(issue, received);
     }
 
     fn other_text(&mut self, received: String) {
-        let why = "there is other text around the arguments";
-        let issue = ArgumentIssue::new(ReaderRule::OtherText, "other_text", "", why);
+        let reason = "there is other text around the arguments";
+        let issue = ArgumentIssue::new(ReaderRule::OtherText, "other_text", "", reason);
         self.not_alone(issue.in_doubt(true), received);
     }
 
@@ -137,7 +137,7 @@ impl CallReader<'_> {
     fn not_alone(&mut self, issue: ArgumentIssue, received: String) {
         let node = ParsedValue::Text(received.clone());
         let issue = issue.expected("the arguments alone, as one JSON object");
-        self.trouble(issue.received(received), &node);
+        self.add_issue(issue.received(received), &node);
     }
 
     /// Returns whether a text or value without arguments may lead to defaults, so that its words count.
@@ -190,16 +190,16 @@ impl CallReader<'_> {
     /// Refuses what was asked, unless nothing moves: then it is noted.
     pub(super) fn answer_withheld(&mut self) {
         let is_cautious = self.shape.is_cautious(&self.given);
-        for WithheldRequest { trouble, otherwise } in std::mem::take(&mut self.withheld) {
-            let received = ParsedValue::Text(trouble.complaint.received.clone());
+        for WithheldRequest { issue, otherwise } in std::mem::take(&mut self.withheld) {
+            let received = ParsedValue::Text(issue.complaint.received.clone());
             if !is_cautious {
-                self.trouble(trouble, &received);
+                self.add_issue(issue, &received);
             } else if otherwise == ReaderRule::Meaningless {
-                let why = "nothing moves with these arguments";
-                self.ignored(&trouble.complaint.path, &received, "withheld", why);
+                let reason = "nothing moves with these arguments";
+                self.ignored(&issue.complaint.path, &received, "withheld", reason);
             } else {
                 let rule = otherwise;
-                self.trouble(ArgumentIssue { rule, ..trouble }, &received);
+                self.add_issue(ArgumentIssue { rule, ..issue }, &received);
             }
         }
     }
