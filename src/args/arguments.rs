@@ -88,10 +88,10 @@ impl<'a> CallReader<'a> {
         match self.unwrapped_pairs(candidate.node, UNWRAP_MAX) {
             Ok(pairs) => {
                 if !candidate.is_loose {
-                    return self.pairs(&pairs, None);
+                    return self.read_pairs(&pairs, None);
                 }
                 let flaw = flaw_without_default(TextFlaw::NoArguments, text);
-                self.pairs(&pairs, Some(flaw));
+                self.read_pairs(&pairs, Some(flaw));
                 self.judge_loose_pairs(&pairs);
                 if self.given.is_empty() {
                     self.search_unread(text, &ParsedValue::Null);
@@ -136,7 +136,7 @@ impl<'a> CallReader<'a> {
             && self.policy.refuses(ReaderRule::Contradiction)
         {
             let mut trial = CallReader::new(self.shape, self.policy);
-            trial.pairs(pairs, None);
+            trial.read_pairs(pairs, None);
             self.given = trial.given;
         }
     }

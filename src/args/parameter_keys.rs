@@ -1,4 +1,4 @@
-//! Keys matched to parameters: to the letter, or uniquely when only letters and digits count.
+//! Matches keys to parameters: exactly, or uniquely when only letters and digits count.
 
 use super::{
     arguments::{CallReader, whole_text},
@@ -13,8 +13,8 @@ use serde_json::Map;
 use unicode_normalization::UnicodeNormalization as _;
 
 impl CallReader<'_> {
-    /// Reads pairs; `flaw` is what is wrong where none of them is known, if they were read without brackets.
-    pub(super) fn pairs(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) {
+    /// Reads pairs; `flaw` is the issue with pairs read without brackets if none of their keys is known.
+    pub(super) fn read_pairs(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) {
         let owners: Vec<_> = pairs
             .iter()
             .map(|(key, node)| match node {
@@ -25,9 +25,9 @@ impl CallReader<'_> {
         if owners.iter().all(Option::is_none) && self.has_lost_arguments(pairs, flaw) {
             return;
         }
-        let of_owner = |wanted: Option<usize>| {
+        let of_owner = |index: Option<usize>| {
             let owned = pairs.iter().zip(&owners);
-            owned.filter_map(move |(pair, owner)| (*owner == wanted).then_some(pair))
+            owned.filter_map(move |(pair, owner)| (*owner == index).then_some(pair))
         };
         // Keys of parameters are compared as values.
         if parsed_value::contradict(of_owner(None)) {
@@ -47,10 +47,10 @@ impl CallReader<'_> {
             for node in sent.clone() {
                 self.search_fields(&param.kind, node);
             }
-            self.param(param, sent);
+            self.read_param(param, sent);
         }
-        // What other keys mean depends on what is used.
-        self.unknown_keys(&of_owner(None).collect::<Vec<_>>());
+        // The meaning of unknown keys depends on the arguments in use.
+        self.judge_unknown_keys(&of_owner(None).collect::<Vec<_>>());
     }
 
     /// Returns whether a key means a parameter.
@@ -58,19 +58,19 @@ impl CallReader<'_> {
         find(&self.shape.params, key).is_some()
     }
 
-    /// Returns whether pairs without a parameter are not arguments, or hold arguments where none are expected. Their
+    /// Returns whether pairs without a known key are not arguments, or hold arguments where none are expected. Their
     /// requests still count then.
     fn has_lost_arguments(&mut self, pairs: &[Pair], flaw: Option<ArgumentIssue>) -> bool {
-        let is_no_argument = |(key, node): &Pair| {
+        let is_stand_in = |(key, node): &Pair| {
             heuristics::is_template_pair(key, node) || heuristics::holds_schema(node)
         };
-        if pairs.iter().any(is_no_argument) {
+        if pairs.iter().any(is_stand_in) {
             return false;
         }
         let lost = self.lost_arguments(pairs);
         let (issue, node) = match (flaw, lost) {
             (Some(flaw), _) if !pairs.is_empty() => (flaw, ParsedValue::Map(pairs.to_vec())),
-            (_, Some((key, node))) => (self.nested(&parsed_value::shown(key), node), node.clone()),
+            (_, Some((key, node))) => (self.nested_issue(&parsed_value::shown(key), node), node.clone()),
             _ => return false,
         };
         self.search_unread("", &ParsedValue::Map(pairs.to_vec()));
@@ -90,33 +90,33 @@ impl CallReader<'_> {
     }
 }
 
-/// The parameter that a key means: to the letter, or uniquely when only letters and digits count.
+/// Returns the parameter that a key means: exactly, or uniquely when only letters and digits count.
 pub(super) fn find(params: &[ParameterShape], key: &str) -> Option<usize> {
     if key.len() > KEY_BYTES_MAX || heuristics::is_marked(key) {
         return None;
     }
     if !key.is_ascii() {
-        let plain: String = key.nfkc().collect();
-        if plain != key {
-            return find(params, &plain);
+        let normalised: String = key.nfkc().collect();
+        if normalised != key {
+            return find(params, &normalised);
         }
     }
     let is_alias = |param: &ParameterShape| param.aliases.iter().any(|alias| alias == key);
-    let to_the_letter = params.iter().position(|param| param.name == key);
-    to_the_letter
+    let exact = params.iter().position(|param| param.name == key);
+    exact
         .or_else(|| params.iter().position(is_alias))
         .or_else(|| {
             let mut same = params
                 .iter()
                 .enumerate()
-                .filter(|(_, param)| answers_to(param, key));
+                .filter(|(_, param)| matches_key(param, key));
             let (index, _) = same.next()?;
             same.next().is_none().then_some(index)
         })
 }
 
-/// `scene_name` names a scene as well as `scene` does.
-fn answers_to(param: &ParameterShape, key: &str) -> bool {
+/// Returns whether a key is a spelling of the parameter; `scene_name` names a scene just as `scene` does.
+fn matches_key(param: &ParameterShape, key: &str) -> bool {
     let is_named =
         matches!(param.kind, ValueKind::Name { .. }) && parsed_value::ends_with_word(key, "name");
     let stem = key

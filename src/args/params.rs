@@ -1,4 +1,4 @@
-//! One parameter and what was sent for it: a value, two that agree, something empty, or nothing.
+//! Reads what was sent for one parameter: a value, equal values, an empty value, or none.
 
 use super::{
     arguments::CallReader,
@@ -12,36 +12,36 @@ use serde_json::Value;
 
 impl CallReader<'_> {
     /// Takes what was sent for a parameter, once or several times.
-    pub(super) fn param<'n>(
+    pub(super) fn read_param<'n>(
         &mut self,
         param: &ParameterShape,
         mut sent: impl Iterator<Item = &'n ParsedValue> + Clone,
     ) {
         if let ValueKind::Verbatim { bytes_max } = param.kind {
-            return self.verbatim(param, bytes_max, sent);
+            return self.read_verbatim(param, bytes_max, sent);
         }
-        let says_something =
+        let is_stated =
             |node: &&ParsedValue| !is_unspecified(param, node) || is_own_word(&param.kind, node);
-        let mut said = sent.clone().filter(says_something);
-        let Some(first) = said.next() else {
-            return self.absent(param, sent.next());
+        let mut stated = sent.clone().filter(is_stated);
+        let Some(first) = stated.next() else {
+            return self.read_absent(param, sent.next());
         };
-        let Some(value) = self.coerced(param, first) else {
+        let Some(value) = self.coerce(param, first) else {
             return;
         };
-        let (mut is_again, mut differs) = (false, false);
-        for node in said {
-            let Some(other) = self.coerced(param, node) else {
+        let (mut is_repeated, mut differs) = (false, false);
+        for node in stated {
+            let Some(other) = self.coerce(param, node) else {
                 return;
             };
-            is_again = true;
+            is_repeated = true;
             differs |= !value_coercion::same(&other, &value);
         }
         if differs {
-            let said: Vec<_> = sent.filter(says_something).collect();
-            return self.add_issue(given_twice(param, &said), first);
+            let values: Vec<_> = sent.filter(is_stated).collect();
+            return self.add_issue(given_twice(param, &values), first);
         }
-        if is_again {
+        if is_repeated {
             let reason = "given twice with the same value";
             let repair = dropped(&param.name, first, "same_twice", ReaderRule::Form, reason);
             self.coercer.repairs.push(repair);
@@ -49,8 +49,8 @@ impl CallReader<'_> {
         self.given.insert(param.name.clone(), value);
     }
 
-    /// The value as the parameter has it; trouble is noted.
-    fn coerced(&mut self, param: &ParameterShape, node: &ParsedValue) -> Option<Value> {
+    /// Coerces the value to the parameter's kind; adds the issue if that fails.
+    fn coerce(&mut self, param: &ParameterShape, node: &ParsedValue) -> Option<Value> {
         if value_coercion::is_default(param, node) {
             return param.default.clone();
         }
@@ -63,18 +63,18 @@ impl CallReader<'_> {
         }
     }
 
-    /// Not sent, or sent empty.
-    fn absent(&mut self, param: &ParameterShape, empty: Option<&ParsedValue>) {
-        // Of an empty value of the parameter's own type: whether it may be one that is required.
-        let stands_for_required = |node: &ParsedValue| match (&param.kind, node) {
+    /// Handles a parameter that was not sent, or was sent empty.
+    fn read_absent(&mut self, param: &ParameterShape, empty: Option<&ParsedValue>) {
+        // For an empty value of the parameter's own type: whether it satisfies a required parameter.
+        let satisfies_required = |node: &ParsedValue| match (&param.kind, node) {
             (ValueKind::List { count, .. }, ParsedValue::List(_)) => Some(count.contains(0)),
             (ValueKind::Object { .. }, ParsedValue::Map(_)) => Some(true),
             (ValueKind::Text, ParsedValue::Text(text)) => text.is_empty().then_some(true),
             _ => None,
         };
         let is_own = |node: &ParsedValue| {
-            stands_for_required(node)
-                .is_some_and(|stands| param.empty_is_default || (param.required && stands))
+            satisfies_required(node)
+                .is_some_and(|satisfies| param.empty_is_default || (param.required && satisfies))
         };
         match empty {
             Some(node) if is_own(node) => {
@@ -100,13 +100,13 @@ impl CallReader<'_> {
     }
 }
 
-/// Trouble with a key that stands there with several values.
+/// Issue with a key that is given several values.
 pub(super) const GIVEN_TWICE: &str = "given twice with different values";
 
-/// One parameter, several values.
-fn given_twice(param: &ParameterShape, said: &[&ParsedValue]) -> ArgumentIssue {
+/// Returns the issue with a parameter that has several values.
+fn given_twice(param: &ParameterShape, values: &[&ParsedValue]) -> ArgumentIssue {
     let (rule, reason) = (ReaderRule::Contradiction, GIVEN_TWICE);
-    let shown: Vec<_> = said.iter().copied().map(parsed_value::shown_node).collect();
+    let shown: Vec<_> = values.iter().copied().map(parsed_value::shown_node).collect();
     ArgumentIssue::new(rule, "duplicate_keys", &param.name, reason)
         .received(parsed_value::shown(&shown.join(" and ")))
         .expected("one value")
@@ -120,8 +120,8 @@ fn is_unspecified(param: &ParameterShape, node: &ParsedValue) -> bool {
     is_empty(&param.kind, node) && (param.cautious.is_none() || is_clear)
 }
 
-/// Empty as it stands, as a list of one, or as a list or object that a client made a text of. Blanks are a text, if any
-/// text is a value; an object is empty if its fields all have defaults and none is said.
+/// Returns whether a value is empty: by itself, as a list of one, or as a list or object that a client turned into text.
+/// Blanks are a text, if any text is a value; an object is empty if all its fields have defaults and none is given.
 fn is_empty(kind: &ValueKind, node: &ParsedValue) -> bool {
     let is_scalar = !matches!(
         kind,

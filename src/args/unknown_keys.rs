@@ -1,4 +1,4 @@
-//! Keys that no parameter answers to: ignored where that changes nothing, otherwise trouble.
+//! Keys that match no parameter: ignored if that changes nothing, otherwise an issue.
 
 use std::borrow::Cow;
 
@@ -20,14 +20,14 @@ use super::{
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Longest key in which a slip of the pen is looked for.
+/// Longest key that is checked for a misspelling.
 const SLIP_BYTES_MAX: usize = 64;
 
 impl CallReader<'_> {
-    /// Judges keys that no parameter answers to; the parameters have been read.
-    pub(super) fn unknown_keys(&mut self, pairs: &[&Pair]) {
+    /// Judges keys that match no parameter, once the parameters have been read.
+    pub(super) fn judge_unknown_keys(&mut self, pairs: &[&Pair]) {
         if self.judges_unknown_keys() && heuristics::holds_signature(pairs) {
-            self.no_argument(
+            self.refuse_whole_text(
                 "schema_echo",
                 "these are types, not arguments",
                 &ParsedValue::Null,
@@ -35,23 +35,23 @@ impl CallReader<'_> {
         }
         let mut ignored = None;
         for (key, node) in pairs {
-            let is_said = self.unknown(key, node);
-            ignored = ignored.or(is_said.then_some((key, node)));
+            let is_ignored = self.handle_unknown_key(key, node);
+            ignored = ignored.or(is_ignored.then_some((key, node)));
         }
-        let says_what = |key: &String| !vocabulary().is_harmless(&FoldedText::new(key));
+        let has_meaning = |key: &String| !vocabulary().is_harmless(&FoldedText::new(key));
         if let Some((key, node)) = ignored
             && self.refused.is_empty()
-            && !self.given.keys().any(says_what)
+            && !self.given.keys().any(has_meaning)
         {
             let (rule, shown) = (ReaderRule::DoubtfulKey, parsed_value::shown(key));
             let reason = "this is all that was said, and this tool has no such parameter";
-            let issue = self.stray(rule, "only_unknown", &shown, reason, node);
+            let issue = self.stray_issue(rule, "only_unknown", &shown, reason, node);
             self.add_issue(issue.in_doubt(true), node);
         }
     }
 
-    /// Trouble with what stands where arguments should, and is none.
-    fn no_argument(&mut self, code: &'static str, reason: &str, node: &ParsedValue) {
+    /// Adds an issue with a text that stands in the place of arguments.
+    fn refuse_whole_text(&mut self, code: &'static str, reason: &str, node: &ParsedValue) {
         let issue = whole_text(ReaderRule::Contradiction, code, reason);
         self.add_issue(issue, node);
     }
@@ -61,59 +61,59 @@ impl CallReader<'_> {
         if !self.judges_unknown_keys() {
             return;
         }
-        self.withhold_across(pairs);
+        self.withhold_split_request(pairs);
         if self.given.is_empty() || self.policy.refuses(ReaderRule::ForeignKey) {
             return;
         }
         for (key, node) in pairs {
             if !self.is_param(key) && self.holds_arguments(node, UNWRAP_MAX) {
-                let issue = self.nested(&parsed_value::shown(key), node);
+                let issue = self.nested_issue(&parsed_value::shown(key), node);
                 let rule = ReaderRule::Contradiction;
                 self.add_issue(ArgumentIssue { rule, ..issue }, node);
             }
         }
     }
 
-    /// Says whether the key was ignored though it says something.
-    fn unknown(&mut self, key: &str, node: &ParsedValue) -> bool {
+    /// Handles an unknown key; returns whether it was ignored although it has a value.
+    fn handle_unknown_key(&mut self, key: &str, node: &ParsedValue) -> bool {
         let shown = parsed_value::shown(key);
         if heuristics::holds_schema(node) {
             let reason = "this is a piece of a schema, not arguments";
-            self.no_argument("schema_echo", reason, node);
+            self.refuse_whole_text("schema_echo", reason, node);
         } else if heuristics::is_template_pair(key, node) {
             let reason = "this is a stand-in for an argument, not an argument";
-            self.no_argument("template", reason, node);
+            self.refuse_whole_text("template", reason, node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());
-        } else if self.is_withheld(key, node) {
+        } else if self.withhold_pair(key, node) {
             return false;
         } else if heuristics::is_harmless(key) && !waits_for(key, node) {
             let reason = format!("the server supplies it; do not send {shown}");
-            self.ignored(&shown, node, "ignored_key", reason);
-        } else if node.is_empty() && !(self.judges_unknown_keys() && self.says_more(key, node)) {
-            self.ignored(&shown, node, "ignored_key", "empty; ignored");
+            self.note_ignored(&shown, node, "ignored_key", reason);
+        } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning_alone(key, node)) {
+            self.note_ignored(&shown, node, "ignored_key", "empty; ignored");
         } else if !self.judges_unknown_keys() {
-            self.ignored(&shown, node, "unknown_key", "no such parameter; ignored");
+            self.note_ignored(&shown, node, "unknown_key", "no such parameter; ignored");
         } else {
-            return self.judged_unknown(key, &shown, node);
+            return self.judge_unknown_key(key, &shown, node);
         }
         false
     }
 
-    /// Returns whether a key says something though its value is empty: a sentence, a pair, a negation, a known name, or an
+    /// Returns whether a key has a meaning even with an empty value: a sentence, a pair, a negation, a known name, or an
     /// assent that is not given.
-    fn says_more(&self, key: &str, node: &ParsedValue) -> bool {
-        let (folded, known) = (FoldedText::new(key), vocabulary());
+    fn has_meaning_alone(&self, key: &str, node: &ParsedValue) -> bool {
+        let (folded, vocab) = (FoldedText::new(key), vocabulary());
         let is_phrase = key.trim().contains(char::is_whitespace);
         is_unclear_assent(key, node)
             || is_sentence(key)
-            || known.forbids_act(&folded)
-            || (is_phrase && (known.negations.is_in(&folded) || known.is_conditional(&folded)))
+            || vocab.forbids_act(&folded)
+            || (is_phrase && (vocab.negations.is_in(&folded) || vocab.is_conditional(&folded)))
             || parts_of_name(key).any(|part| self.is_other_name(part))
     }
 
-    /// Judges whether leaving out an unknown key would change the act; says whether it is ignored.
-    fn judged_unknown(&mut self, key: &str, shown: &str, node: &ParsedValue) -> bool {
+    /// Judges whether leaving out an unknown key would change the act; returns whether it is ignored.
+    fn judge_unknown_key(&mut self, key: &str, shown: &str, node: &ParsedValue) -> bool {
         if let Some(tool) = node.as_text()
             && heuristics::is_tool_name(key)
         {
@@ -121,22 +121,22 @@ impl CallReader<'_> {
             return false;
         }
         let is_false = is_clear_no(node) && !node.is_empty();
-        let is_idle = || self.is_foreign_flag(key) || is_dry_run_key(key);
-        if is_false && !heuristics::is_marked(key) && is_idle() {
+        let is_idle_flag = || self.is_foreign_flag(key) || is_dry_run_key(key);
+        if is_false && !heuristics::is_marked(key) && is_idle_flag() {
             let reason = "no such parameter, and false as it would be without it; ignored";
-            self.ignored(shown, node, "ignored_key", reason);
+            self.note_ignored(shown, node, "ignored_key", reason);
             return false;
         }
-        let Some(issue) = self.stray_meaning(key, shown, node) else {
-            self.ignored(shown, node, "unknown_key", "no such parameter; ignored");
+        let Some(issue) = self.stray_key_issue(key, shown, node) else {
+            self.note_ignored(shown, node, "unknown_key", "no such parameter; ignored");
             return true;
         };
         self.add_issue(issue, node);
         false
     }
 
-    /// Returns the issue with an unknown key whose meaning would be lost if it were ignored.
-    fn stray_meaning(&self, key: &str, shown: &str, node: &ParsedValue) -> Option<ArgumentIssue> {
+    /// Returns the issue with an unknown key, if ignoring it would lose its meaning.
+    fn stray_key_issue(&self, key: &str, shown: &str, node: &ParsedValue) -> Option<ArgumentIssue> {
         let mut foreign = self.shape.foreign.iter();
         let is_foreign = foreign.any(|name| heuristics::same_key(name, key));
         let (rule, code, reason) = if is_foreign {
@@ -149,10 +149,10 @@ impl CallReader<'_> {
             (ReaderRule::PhysicalKey, "physical_key", reason)
         } else if !key.contains(char::is_alphanumeric) {
             let (rule, reason) = (ReaderRule::ForeignKey, "a value without a name");
-            let issue = self.stray(rule, "nameless", shown, reason, node);
+            let issue = self.stray_issue(rule, "nameless", shown, reason, node);
             return Some(issue.in_doubt(true));
-        } else if let Some(param) = self.slip(key) {
-            return Some(self.slip_issue(param, shown, node));
+        } else if let Some(param) = self.misspelt_parameter(key) {
+            return Some(self.misspelling_issue(param, shown, node));
         } else if self.names_other(key, node) {
             let reason = "this names something known here that is not what would be used";
             (ReaderRule::DoubtfulKey, "other_name", reason)
@@ -165,22 +165,22 @@ impl CallReader<'_> {
         } else if matches!(node, ParsedValue::Map(_) | ParsedValue::List(_))
             && self.holds_arguments(node, UNWRAP_MAX)
         {
-            return Some(self.nested(shown, node));
+            return Some(self.nested_issue(shown, node));
         } else {
             return None;
         };
-        let issue = self.stray(rule, code, shown, reason, node);
+        let issue = self.stray_issue(rule, code, shown, reason, node);
         Some(issue.in_doubt(rule == ReaderRule::DoubtfulKey))
     }
 
-    /// Returns whether a key is a flag of another tool, which does nothing where it is false.
+    /// Returns whether a key is a flag of another tool, which does nothing when false.
     fn is_foreign_flag(&self, key: &str) -> bool {
         let mut flags = self.shape.foreign_flags.iter();
-        // `ink` and `touch` say on any tool whether the pen is to touch.
+        // `ink` and `touch` say for any tool whether the pen should touch.
         !heuristics::is_size(key) && flags.any(|name| heuristics::same_key(name, key))
     }
 
-    /// Returns whether a key or its value is a known name other than that of what is used.
+    /// Returns whether a key or its value is a known name that the arguments do not use.
     fn names_other(&self, key: &str, node: &ParsedValue) -> bool {
         let is_name = |text: &str| self.is_other_name(text);
         parts_of_name(key).any(is_name)
@@ -191,27 +191,27 @@ impl CallReader<'_> {
     }
 
     fn is_other_name(&self, text: &str) -> bool {
-        let plain: String = text.nfkc().collect();
-        let folded = name::fold(plain.trim_matches(['"', '\'', '`']));
+        let normalised: String = text.nfkc().collect();
+        let folded = name::fold(normalised.trim_matches(['"', '\'', '`']));
         let is_same = |name: &str| name::fold(name) == folded;
-        let is_it = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(is_same);
-        // Of a parameter that was sent the default's name says nothing: `"style": "default"`.
+        let is_named_by = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(is_same);
+        // If a parameter was sent, the name of its default means nothing: `"style": "default"`.
         let is_used = |param: &ParameterShape| {
-            is_it(self.given.get(&param.name)) || is_it(param.default.as_ref())
+            is_named_by(self.given.get(&param.name)) || is_named_by(param.default.as_ref())
         };
         !folded.is_empty()
             && self.shape.known_names.iter().any(|name| is_same(name))
             && !self.shape.params.iter().any(is_used)
     }
 
-    /// Arguments in a place where none are looked for.
-    pub(super) fn nested(&self, shown: &str, node: &ParsedValue) -> ArgumentIssue {
+    /// Returns the issue with arguments in a place where none are expected.
+    pub(super) fn nested_issue(&self, shown: &str, node: &ParsedValue) -> ArgumentIssue {
         let reason = "this holds arguments where none are looked for; send them at the top";
-        self.stray(ReaderRule::ForeignKey, "nested_arguments", shown, reason, node)
+        self.stray_issue(ReaderRule::ForeignKey, "nested_arguments", shown, reason, node)
             .in_doubt(true)
     }
 
-    /// Returns arguments under an unknown key: to ignore it would be to lose the whole call.
+    /// Returns arguments under an unknown key: ignoring it would lose the whole call.
     pub(super) fn lost_arguments<'n>(&self, pairs: &'n [Pair]) -> Option<&'n Pair> {
         pairs.iter().find(|(key, node)| {
             !heuristics::is_harmless(key) && self.holds_arguments(node, UNWRAP_MAX)
@@ -240,13 +240,13 @@ impl CallReader<'_> {
         }
     }
 
-    /// A slip of the pen in the name of a parameter that was not sent (`scen`, `scenes`), the name in a longer one (`the_scene`),
-    /// or in another language (`escena`).
-    fn slip(&self, key: &str) -> Option<&ParameterShape> {
+    /// Returns the unsent parameter that a key means: misspelt (`scen`, `scenes`), inside a longer name (`the_scene`), or in
+    /// another language (`escena`).
+    fn misspelt_parameter(&self, key: &str) -> Option<&ParameterShape> {
         let folded = name::fold(key);
-        let is_word = vocabulary().is_ordinary(&folded);
+        let is_ordinary = vocabulary().is_ordinary(&folded);
         let slips_max = |name: &str| match name.chars().count() {
-            _ if is_word => 0,
+            _ if is_ordinary => 0,
             0..=3 => 0,
             4..=6 => 1,
             _ => 2,
@@ -259,19 +259,19 @@ impl CallReader<'_> {
         let unsent = self.shape.params.iter().enumerate();
         let mut unsent = unsent.filter(|(index, _)| !self.sent.contains(index));
         let words = FoldedText::new(key);
-        let is_meant = |param: &ParameterShape| {
+        let is_intended = |param: &ParameterShape| {
             let mut names = std::iter::once(&param.name).chain(&param.aliases);
             (folded.len() <= SLIP_BYTES_MAX && is_near(&param.name))
                 || names.any(|name| vocabulary().means(&words, name))
         };
-        let meant = unsent.find(|(_, param)| is_meant(param));
-        meant.map(|(_, param)| param)
+        let intended = unsent.find(|(_, param)| is_intended(param));
+        intended.map(|(_, param)| param)
     }
 
-    /// Returns the issue with a slip in a parameter's name, and the value under it, if it is one of the parameter.
-    fn slip_issue(&self, param: &ParameterShape, shown: &str, node: &ParsedValue) -> ArgumentIssue {
+    /// Returns the issue with a misspelt parameter name, and the value under it if the parameter accepts it.
+    fn misspelling_issue(&self, param: &ParameterShape, shown: &str, node: &ParsedValue) -> ArgumentIssue {
         let rule = match (&param.kind, node) {
-            // Data under a misspelt key is as lost as data that is refused.
+            // Data under a misspelt key counts as refused data.
             (ValueKind::Verbatim { .. }, ParsedValue::Text(_)) => ReaderRule::Verbatim,
             _ => ReaderRule::ForeignKey,
         };
@@ -282,11 +282,11 @@ impl CallReader<'_> {
             is_in_doubt: fix.is_none(),
             mends: Some(param.name.clone()),
             fix,
-            ..self.stray(rule, "near_key", shown, reason, node)
+            ..self.stray_issue(rule, "near_key", shown, reason, node)
         }
     }
 
-    pub(super) fn ignored(
+    pub(super) fn note_ignored(
         &mut self,
         key: &str,
         node: &ParsedValue,
@@ -297,7 +297,7 @@ impl CallReader<'_> {
         self.coercer.repairs.push(repair);
     }
 
-    fn stray(
+    fn stray_issue(
         &self,
         rule: ReaderRule,
         code: &'static str,
@@ -316,7 +316,7 @@ impl CallReader<'_> {
 /// Most words of a value in which a name is looked for.
 const NAME_PARTS_MAX: usize = 200;
 
-/// A value as a name, and its words: `the letters`, `letters.svg`, `please draw the letters for me`.
+/// Returns a value as one name, then its words: `the letters`, `letters.svg`, `please draw the letters for me`.
 fn parts_of_name(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split(|c: char| c.is_whitespace() || ".,;:!?/\\()[]{}<>|+=\"'`".contains(c));
     let parts = parts.filter(|part| !part.is_empty()).take(NAME_PARTS_MAX);
@@ -341,7 +341,7 @@ fn is_count(key: &str, node: &ParsedValue) -> bool {
     matches!(node, ParsedValue::Number(_)) && vocabulary().counts(&key)
 }
 
-/// Returns whether a key that says what is to be done says another act: `"command": "reset"`.
+/// Returns whether a key for the act names another act: `"command": "reset"`.
 fn names_other_act(key: &str, node: &ParsedValue) -> bool {
     node.as_text().is_some_and(|text| {
         vocabulary().is_other_act(&FoldedText::new(key), &FoldedText::new(text))
@@ -350,9 +350,9 @@ fn names_other_act(key: &str, node: &ParsedValue) -> bool {
 
 /// Returns whether a key or its value denies, limits or postpones something.
 pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
-    let known = vocabulary();
+    let vocab = vocabulary();
     let folded = FoldedText::new(key);
-    if known.negations.is_in(&folded) || known.is_conditional(&folded) {
+    if vocab.negations.is_in(&folded) || vocab.is_conditional(&folded) {
         return true;
     }
     match node {
@@ -361,7 +361,7 @@ pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
         ParsedValue::Number(number) => number.as_f64() == Some(0.0),
         ParsedValue::Text(text) | ParsedValue::Word(text) => {
             is_negation(node)
-                || known.conditions.is_in(&FoldedText::new(text))
+                || vocab.conditions.is_in(&FoldedText::new(text))
                 || is_time(text)
                 || is_question(text)
         }
@@ -369,7 +369,7 @@ pub(super) fn is_doubt(key: &str, node: &ParsedValue) -> bool {
     }
 }
 
-/// A question about the act, and no request in the form of one: `how long would it take?`, but not `can you draw it?`.
+/// Returns whether a text asks about the act, as in `how long would it take?`; `can you draw it?` is a request.
 fn is_question(text: &str) -> bool {
     const ASKING: [&str; 11] = [
         "how", "what", "why", "which", "who", "where", "is", "are", "does", "do", "should",
@@ -382,13 +382,13 @@ fn is_question(text: &str) -> bool {
     first.is_some_and(|word| ASKING.contains(&word))
 }
 
-/// Such as `"wait": "until I say so"`, where `"wait": true` is about the answer.
+/// Returns whether a key states a condition, as `"wait": "until I say so"` does; `"wait": true` is about the answer.
 fn waits_for(key: &str, node: &ParsedValue) -> bool {
     let is_more = |text: &str| truth_word(&text.trim().to_lowercase()).is_none();
     heuristics::same_key(key, "wait") && node.as_text().is_some_and(is_more)
 }
 
-/// Such as `18:30` and `2031-05-01`.
+/// Returns whether a text holds a time or a date, such as `18:30` or `2031-05-01`.
 fn is_time(text: &str) -> bool {
     let is_part = |mark: char, digits: usize| {
         let mut parts = text.split(mark).map(|part| {
@@ -398,9 +398,9 @@ fn is_time(text: &str) -> bool {
         });
         let mut before = parts.next();
         parts.any(|(start, end)| {
-            let is_it = start == 2 && before.is_some_and(|(_, end)| (1..=digits).contains(&end));
+            let is_match = start == 2 && before.is_some_and(|(_, end)| (1..=digits).contains(&end));
             before = Some((start, end));
-            is_it
+            is_match
         })
     };
     text.len() <= SLIP_BYTES_MAX && (is_part(':', 2) || is_part('-', 4))

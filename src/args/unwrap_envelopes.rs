@@ -1,4 +1,4 @@
-//! Opens the text around the arguments: envelopes, lists of one, texts in texts, the tool's own name.
+//! Removes what wraps the arguments: envelopes, lists of one, texts in texts, the tool's own name.
 
 use super::{
     arguments::{CallReader, flaw_issue, whole_text},
@@ -36,7 +36,7 @@ impl CallReader<'_> {
             ParsedValue::List(items) if are_objects(&items) => {
                 Err(flaw_issue(TextFlaw::TwoObjects))
             }
-            ParsedValue::Text(text) | ParsedValue::Word(text) => self.opened_text(&text, left),
+            ParsedValue::Text(text) | ParsedValue::Word(text) => self.read_inner_text(&text, left),
             _ => Err(flaw_issue(TextFlaw::NoArguments)),
         }
     }
@@ -51,8 +51,8 @@ impl CallReader<'_> {
         })
     }
 
-    fn opened_text(&mut self, text: &str, left: usize) -> Result<Vec<Pair>, ArgumentIssue> {
-        let left = one_less(left)?;
+    fn read_inner_text(&mut self, text: &str, left: usize) -> Result<Vec<Pair>, ArgumentIssue> {
+        let left = spend_level(left)?;
         let candidate = candidates::of_text(text).swap_remove(0);
         self.note_form(FormRepair::TextInText);
         self.note_forms(&candidate.forms);
@@ -81,7 +81,7 @@ impl CallReader<'_> {
     ) -> Result<Vec<Pair>, ArgumentIssue> {
         if pairs.len() > PAIRS_MAX {
             let reason = "there are more keys than any tool has arguments";
-            // What they say is not known, so there is no default for it.
+            // Their meaning is unknown, so no default can stand in for them.
             return Err(whole_text(ReaderRule::Contradiction, "too_many_keys", reason));
         }
         let is_param = |key: &str| self.is_param(key);
@@ -158,7 +158,7 @@ impl CallReader<'_> {
         at: usize,
         left: usize,
     ) -> Result<Vec<Pair>, ArgumentIssue> {
-        let left = one_less(left)?;
+        let left = spend_level(left)?;
         let (_, inner) = pairs.remove(at);
         let mut out = Vec::new();
         for (key, value) in pairs {
@@ -170,14 +170,14 @@ impl CallReader<'_> {
                 self.check_tool_name(tool, &value);
             } else if !heuristics::stands_beside_a_call(&key) || !is_plain_mark(&key, &value) {
                 out.push((key, value));
-            } else if !self.is_withheld(&key, &value) {
+            } else if !self.withhold_pair(&key, &value) {
                 let reason = "stands beside the arguments; ignored";
-                self.ignored(&key, &value, "envelope", reason);
+                self.note_ignored(&key, &value, "envelope", reason);
             }
         }
         let is_given = out.iter().any(|(key, _)| self.is_param(key));
         let inside = self.unwrapped_pairs(inner, left).map_err(|issue| {
-            // Defaults would take the place of the arguments beside the envelope.
+            // Defaults would replace the arguments beside the envelope.
             let rule = match issue.rule {
                 ReaderRule::NoArguments if is_given => ReaderRule::Contradiction,
                 rule => rule,
@@ -188,28 +188,27 @@ impl CallReader<'_> {
         Ok(out)
     }
 
-    /// Returns whether a tool's name asks for a dry run, or belongs to a tool for stopping, testing or the like.
-    fn is_withheld_by_name(&mut self, tool: &str, resolution: &NameResolution) -> bool {
+    /// Withholds the call if the tool's name asks for a dry run, or names a tool for stopping, testing or the like.
+    fn withhold_by_name(&mut self, tool: &str, resolution: &NameResolution) -> bool {
         let is_other = matches!(resolution, NameResolution::Unknown { .. });
         if is_other {
-            // The name is judged as a request and as a mode; its own words are no answer to it: `stop` is no "no" to `stop`.
+            // The name is judged as a request and as a mode, but not as an answer to itself: `stop` does not say "no" to `stop`.
             let word = ParsedValue::Text(tool.to_owned());
-            return self.is_withheld(tool, &ParsedValue::Flag) || self.is_withheld("name", &word);
+            return self.withhold_pair(tool, &ParsedValue::Flag) || self.withhold_pair("name", &word);
         }
-        // The name itself is the tool's own, whatever words it has.
+        // The name itself is the tool's own, whatever its words mean.
         let end = tool.rfind(['.', '/', ':']).unwrap_or(0);
         let namespace = tool.get(..end).unwrap_or_default();
-        self.is_withheld("name", &ParsedValue::Text(namespace.to_owned()))
+        self.withhold_pair("name", &ParsedValue::Text(namespace.to_owned()))
     }
 
-    /// Checks a tool named beside or instead of the arguments: the tool's own name is form, a different name is a different
-    /// call.
+    /// Checks a tool name beside or instead of the arguments: the tool's own name is form, another name is another call.
     pub(super) fn check_tool_name(&mut self, tool: &str, node: &ParsedValue) {
         let ours = &self.shape.tool_names;
         let resolution = name::resolve(tool, ours);
         let is_exact = matches!(resolution, NameResolution::Resolved { exact: true, .. });
-        // What stands before the tool's own name, as in `dry_run.stroke`, is heard too.
-        if !is_exact && self.is_withheld_by_name(tool, &resolution) {
+        // The namespace before the tool's own name counts too, as in `dry_run.stroke`.
+        if !is_exact && self.withhold_by_name(tool, &resolution) {
             return;
         }
         let is_ours = !matches!(resolution, NameResolution::Unknown { .. });
@@ -219,7 +218,7 @@ impl CallReader<'_> {
             || unbracketed::CONSTRUCTORS.contains(&tool)
         {
             let reason = "the tool's name among the arguments; ignored";
-            return self.ignored("name", node, "tool_name", reason);
+            return self.note_ignored("name", node, "tool_name", reason);
         }
         let reason = "another tool is named among the arguments";
         let issue = ArgumentIssue::new(ReaderRule::ForeignKey, "other_tool", "name", reason)
@@ -228,7 +227,7 @@ impl CallReader<'_> {
     }
 }
 
-/// Pairs out of lists of two.
+/// Turns lists of two into pairs.
 fn as_pairs(items: Vec<ParsedValue>) -> Vec<Pair> {
     let pair = |item| {
         let ParsedValue::List(pair) = item else {
@@ -251,7 +250,7 @@ fn is_named_call(names: &[String], key: &str, value: &ParsedValue) -> bool {
     matches!(value, ParsedValue::Map(_)) && names.iter().any(|name| heuristics::same_key(name, key))
 }
 
-/// Returns whether a value beside a call says no more than which call it is: an id, a kind, a number.
+/// Returns whether a value beside a call only identifies the call: an id, a kind, a number.
 fn is_plain_mark(key: &str, value: &ParsedValue) -> bool {
     let is_plain = match value {
         ParsedValue::Map(_) | ParsedValue::List(_) => value.is_empty(),
@@ -260,8 +259,8 @@ fn is_plain_mark(key: &str, value: &ParsedValue) -> bool {
     is_plain && !is_doubt(key, value)
 }
 
-/// One envelope or text less may be opened.
-fn one_less(left: usize) -> Result<usize, ArgumentIssue> {
+/// Returns how many envelopes or texts may still be opened after this one.
+fn spend_level(left: usize) -> Result<usize, ArgumentIssue> {
     let reason = "the arguments are wrapped too many times";
     left.checked_sub(1)
         .ok_or_else(|| whole_text(ReaderRule::Contradiction, "too_deep", reason))

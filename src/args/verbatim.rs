@@ -1,5 +1,5 @@
-//! Parameters whose text is data: taken to the letter from plain JSON, or refused. Nothing is trimmed, unescaped,
-//! searched or made up for them, in any profile, and no other oddity is forgiven beside them.
+//! Parameters whose text is data: taken verbatim from plain JSON, or refused. In every profile, nothing is trimmed,
+//! unescaped, searched or made up for them, and no other oddity of the call is forgiven.
 
 use super::{
     arguments::CallReader,
@@ -16,15 +16,15 @@ use serde_json::Value;
 /// Repairs of the text as a whole that leave every value in it as it was.
 const LOSSLESS_FORMS: [&str; 2] = ["envelope", "list_of_one"];
 
-/// Repairs that leave out what no parameter answers to and what changes nothing.
+/// Repairs that leave out keys that match no parameter and change nothing.
 const HARMLESS_LEFT_OUT: [&str; 3] = ["ignored_key", "envelope", "tool_name"];
 
 /// Ends of a text that a client or a log has cut.
 const CUT_MARKS: [&str; 3] = ["[truncated]", "(truncated)", "<truncated>"];
 
 impl CallReader<'_> {
-    /// Takes the text that was sent for a parameter, to the letter.
-    pub(super) fn verbatim<'n>(
+    /// Takes the text that was sent for a parameter, verbatim.
+    pub(super) fn read_verbatim<'n>(
         &mut self,
         param: &ParameterShape,
         bytes_max: usize,
@@ -35,7 +35,7 @@ impl CallReader<'_> {
         };
         if sent.next().is_some() {
             let reason = "given twice";
-            return self.add_issue(unusable(param, "duplicate_keys", reason, node), node);
+            return self.add_issue(unusable_data(param, "duplicate_keys", reason, node), node);
         }
         match node {
             // Judged with the other arguments.
@@ -45,16 +45,16 @@ impl CallReader<'_> {
                     let value = Value::from(text.as_str());
                     self.given.insert(param.name.clone(), value);
                 }
-                Some((code, reason)) => self.add_issue(unusable(param, code, &reason, node), node),
+                Some((code, reason)) => self.add_issue(unusable_data(param, code, &reason, node), node),
             },
             _ => {
                 let reason = "this is not a text in quotes";
-                self.add_issue(unusable(param, "not_text", reason, node), node);
+                self.add_issue(unusable_data(param, "not_text", reason, node), node);
             }
         }
     }
 
-    /// Refuses a call whose data would be left out for a null, or stand beside something that was not read to the letter.
+    /// Refuses a call that would drop its data for a null, or that needed a repair beside its data.
     pub(super) fn check_verbatim(&mut self) {
         let is_verbatim =
             |param: &&ParameterShape| matches!(param.kind, ValueKind::Verbatim { .. });
@@ -62,8 +62,8 @@ impl CallReader<'_> {
         let params: Vec<&ParameterShape> = shape.params.iter().filter(is_verbatim).collect();
         let is_given = |param: &ParameterShape| self.given.contains_key(&param.name);
         if params.iter().any(|param| is_given(param)) {
-            if let Some(beside) = self.repaired_beside(&params) {
-                self.add_issue(beside, &ParsedValue::Null);
+            if let Some(issue) = self.repair_beside_data(&params) {
+                self.add_issue(issue, &ParsedValue::Null);
             }
             return;
         }
@@ -75,14 +75,14 @@ impl CallReader<'_> {
             let is_refused = self.refused.iter().any(|one| one.subject() == param.name);
             if is_verbatim(&param) && self.sent.contains(&index) && !is_refused {
                 let reason = "null draws nothing";
-                let issue = unusable(param, "empty", reason, &ParsedValue::Null);
+                let issue = unusable_data(param, "empty", reason, &ParsedValue::Null);
                 self.add_issue(issue, &ParsedValue::Null);
             }
         }
     }
 
-    /// Returns the issue with a repair that data must not stand beside.
-    fn repaired_beside(&self, verbatim: &[&ParameterShape]) -> Option<ArgumentIssue> {
+    /// Returns the issue with a repair that is not allowed in a call with data.
+    fn repair_beside_data(&self, verbatim: &[&ParameterShape]) -> Option<ArgumentIssue> {
         let log = &self.coercer.repairs.list;
         let is_known = |field: &str| self.shape.params.iter().any(|param| param.name == field);
         let is_harmless = |repair: &&ArgumentRepair| match repair.field.as_str() {
@@ -110,7 +110,7 @@ impl CallReader<'_> {
     }
 }
 
-fn unusable(
+fn unusable_data(
     param: &ParameterShape,
     code: &'static str,
     reason: &str,
@@ -122,7 +122,7 @@ fn unusable(
         .in_doubt(true)
 }
 
-/// Returns why a text cannot be what was meant, if that is certain.
+/// Returns the reason why a text certainly cannot be the intended data.
 fn flaw(text: &str, name: &str, bytes_max: usize) -> Option<(&'static str, String)> {
     let (trimmed, bytes) = (text.trim(), text.len());
     if bytes > bytes_max {

@@ -1,6 +1,6 @@
-//! Requests for a dry run, or not to move: in keys at any depth, in values that are no data, in words around the arguments.
+//! Requests for a dry run or for no motion: in keys at any depth, in values that are not data, in words around the arguments.
 //!
-//! A call with one never moves: it is understood as a dry run, or it is refused.
+//! A call with such a request never moves: it becomes a dry run or is refused.
 
 use super::{
     arguments::CallReader,
@@ -17,12 +17,12 @@ use super::{
     word_table::{FoldedText, SEARCHED_BYTES_MAX},
 };
 
-/// A request that is answered when all arguments are read.
+/// A request not to move, answered once all arguments are read.
 #[derive(Debug)]
 pub(super) struct WithheldRequest {
     issue: ArgumentIssue,
-    /// The rule that it comes under where nothing moves anyway.
-    otherwise: ReaderRule,
+    /// The rule that applies if nothing moves anyway.
+    still_rule: ReaderRule,
 }
 
 impl CallReader<'_> {
@@ -31,8 +31,8 @@ impl CallReader<'_> {
         self.policy.unknown_keys == UnknownKeyPolicy::Judged
     }
 
-    /// Keeps a key or value as a request not to move, if it is one, and says so.
-    pub(super) fn is_withheld(&mut self, key: &str, node: &ParsedValue) -> bool {
+    /// Keeps a key or value as a request not to move, if it is one; returns whether it is.
+    pub(super) fn withhold_pair(&mut self, key: &str, node: &ParsedValue) -> bool {
         let asks = self.judges_unknown_keys() && asks_not_to_move(key, node);
         if asks {
             let received = parsed_value::shown_node(node);
@@ -41,8 +41,8 @@ impl CallReader<'_> {
         asks
     }
 
-    /// Hears a dry run whose words a reading without brackets parted: `scene: koi dry run: yes`.
-    pub(super) fn withhold_across(&mut self, pairs: &[Pair]) {
+    /// Finds a request for a dry run whose words a reading without brackets split: `scene: koi dry run: yes`.
+    pub(super) fn withhold_split_request(&mut self, pairs: &[Pair]) {
         let dry_run = &vocabulary().dry_run;
         let is_in = |text: &str| dry_run.is_in(&FoldedText::new(text));
         let parts: Vec<&str> = pairs.iter().flat_map(key_and_word).collect();
@@ -55,7 +55,7 @@ impl CallReader<'_> {
         }
     }
 
-    fn withhold(&mut self, path: &str, received: String, otherwise: ReaderRule) {
+    fn withhold(&mut self, path: &str, received: String, still_rule: ReaderRule) {
         let reason = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
         let mut params = self.shape.params.iter();
         let expected = match params.find(|param| param.cautious.is_some()) {
@@ -67,7 +67,7 @@ impl CallReader<'_> {
         let issue = ArgumentIssue::new(ReaderRule::Withheld, "withheld", path, reason);
         self.withheld.push(WithheldRequest {
             issue: issue.received(received).expected(expected).in_doubt(true),
-            otherwise,
+            still_rule,
         });
     }
 
@@ -80,13 +80,13 @@ impl CallReader<'_> {
         for piece in skipped {
             let received = parsed_value::shown(piece.text.trim());
             if piece.place == SkippedPlace::Remark && self.holds_pair(&piece.text) {
-                self.commented_out(received);
+                self.add_commented_out(received);
                 continue;
             }
             match piece.meaning(&self.shape.tool_names) {
                 SkippedMeaning::Packaging => {}
-                SkippedMeaning::Words => self.other_text(received),
-                SkippedMeaning::Arguments => self.commented_out(received),
+                SkippedMeaning::Words => self.add_other_text(received),
+                SkippedMeaning::Arguments => self.add_commented_out(received),
                 SkippedMeaning::Refusal if piece.place == SkippedPlace::Around => {
                     self.withhold("", received, ReaderRule::OtherText);
                 }
@@ -95,7 +95,7 @@ impl CallReader<'_> {
         }
     }
 
-    /// Hears a dry run whose words stand in comments one after the other: `# dry`, `# run`.
+    /// Finds a request for a dry run that is split over adjacent comments: `# dry`, `# run`.
     fn judge_adjacent(&mut self, skipped: &[SkippedText]) {
         let dry_run = &vocabulary().dry_run;
         let comments = skipped.iter();
@@ -121,49 +121,49 @@ impl CallReader<'_> {
         })
     }
 
-    fn commented_out(&mut self, received: String) {
+    fn add_commented_out(&mut self, received: String) {
         let reason = "a comment holds arguments, and it is not clear which are meant";
         let issue = ArgumentIssue::new(ReaderRule::Contradiction, "commented_out", "", reason);
-        self.not_alone(issue, received);
+        self.add_surrounding_issue(issue, received);
     }
 
-    fn other_text(&mut self, received: String) {
+    fn add_other_text(&mut self, received: String) {
         let reason = "there is other text around the arguments";
         let issue = ArgumentIssue::new(ReaderRule::OtherText, "other_text", "", reason);
-        self.not_alone(issue.in_doubt(true), received);
+        self.add_surrounding_issue(issue.in_doubt(true), received);
     }
 
-    /// Trouble with what stands beside the arguments.
-    fn not_alone(&mut self, issue: ArgumentIssue, received: String) {
+    /// Adds an issue with text beside the arguments.
+    fn add_surrounding_issue(&mut self, issue: ArgumentIssue, received: String) {
         let node = ParsedValue::Text(received.clone());
         let issue = issue.expected("the arguments alone, as one JSON object");
         self.add_issue(issue.received(received), &node);
     }
 
-    /// Returns whether a text or value without arguments may lead to defaults, so that its words count.
+    /// Returns whether a text or value without arguments may lead to defaults, so that its words matter.
     pub(super) fn searches_unread_text(&self) -> bool {
         self.judges_unknown_keys()
             && self.policy.refuses(ReaderRule::Withheld)
             && !self.policy.refuses(ReaderRule::NoArguments)
     }
 
-    /// Searches a text or value out of which no arguments could be read.
+    /// Searches a text or value in which no arguments could be read.
     pub(super) fn search_unread(&mut self, text: &str, node: &ParsedValue) {
         if !self.searches_unread_text() {
             return;
         }
         let folded = FoldedText::new(text);
-        let known = vocabulary();
-        let says_no = known.dry_run.is_near(&folded)
-            || known.withholds_unless_false(&folded)
-            || known.declines(&folded);
+        let vocab = vocabulary();
+        let says_no = vocab.dry_run.is_near(&folded)
+            || vocab.withholds_unless_false(&folded)
+            || vocab.declines(&folded);
         if says_no || asks_not_to_move("", node) {
             let received = parsed_value::shown_received(text, node);
             self.withhold("", received, ReaderRule::NoArguments);
         }
     }
 
-    /// Searches what a parameter's own object holds beside its fields.
+    /// Searches the unknown fields of a parameter's own object.
     pub(super) fn search_fields(&mut self, kind: &ValueKind, node: &ParsedValue) {
         match (kind, node) {
             (ValueKind::Object { open: true, .. }, _) => {}
@@ -171,7 +171,7 @@ impl CallReader<'_> {
                 for (key, inner) in pairs {
                     match fields.iter().find(|field| field.name == *key) {
                         Some(field) => self.search_fields(&field.kind, inner),
-                        None => _ = self.is_withheld(key, inner),
+                        None => _ = self.withhold_pair(key, inner),
                     }
                 }
             }
@@ -187,18 +187,18 @@ impl CallReader<'_> {
         }
     }
 
-    /// Refuses what was asked, unless nothing moves: then it is noted.
+    /// Refuses the requests not to move; if nothing moves anyway, only notes them.
     pub(super) fn answer_withheld(&mut self) {
         let is_cautious = self.shape.is_cautious(&self.given);
-        for WithheldRequest { issue, otherwise } in std::mem::take(&mut self.withheld) {
+        for WithheldRequest { issue, still_rule } in std::mem::take(&mut self.withheld) {
             let received = ParsedValue::Text(issue.complaint.received.clone());
             if !is_cautious {
                 self.add_issue(issue, &received);
-            } else if otherwise == ReaderRule::Meaningless {
+            } else if still_rule == ReaderRule::Meaningless {
                 let reason = "nothing moves with these arguments";
-                self.ignored(&issue.complaint.path, &received, "withheld", reason);
+                self.note_ignored(&issue.complaint.path, &received, "withheld", reason);
             } else {
-                let rule = otherwise;
+                let rule = still_rule;
                 self.add_issue(ArgumentIssue { rule, ..issue }, &received);
             }
         }
@@ -210,13 +210,13 @@ pub(super) fn may_ask_not_to_move(key: &str) -> bool {
     may_forbid(key) || vocabulary().withholds_if_false(&FoldedText::new(key))
 }
 
-/// Returns whether a key could ask for a dry run or for no motion by a value that is no clear false.
+/// Returns whether a key could ask for a dry run or for no motion by a value that is not clearly false.
 pub(super) fn may_forbid(key: &str) -> bool {
     if key.len() > KEY_BYTES_MAX {
         return true;
     }
-    let (key, known) = (FoldedText::new(key), vocabulary());
-    known.dry_run.is_in_key(&key) || known.withholds_unless_false(&key)
+    let (key, vocab) = (FoldedText::new(key), vocabulary());
+    vocab.dry_run.is_in_key(&key) || vocab.withholds_unless_false(&key)
 }
 
 /// Returns whether a key, its value or anything inside asks for a dry run or for no motion. Texts under harmless keys
@@ -225,13 +225,14 @@ pub(super) fn asks_not_to_move(key: &str, node: &ParsedValue) -> bool {
     RequestSearch { left: SEARCHED_MAX }.pair_asks(key, node, true, UNWRAP_MAX)
 }
 
-/// A search of a value's keys and texts, of which so many are left to be looked at.
+/// A bounded search of a value's keys and texts.
 struct RequestSearch {
+    /// Keys and texts that may still be searched.
     left: usize,
 }
 
 impl RequestSearch {
-    /// Takes a key or text; `true` where there were too many, so that it may ask for anything.
+    /// Counts a key or text; returns `true` once there are too many, so the value may ask for anything.
     fn is_spent(&mut self) -> bool {
         self.left = self.left.saturating_sub(1);
         self.left == 0
@@ -271,7 +272,7 @@ impl RequestSearch {
     }
 
     fn text_asks(&mut self, text: &str, reads_texts: bool, unwraps: usize) -> bool {
-        match opened(text, unwraps) {
+        match value_in_text(text, unwraps) {
             Some(inner) => self.inner_asks(&inner, reads_texts, unwraps.saturating_sub(1)),
             None if !reads_texts => false,
             None => {
@@ -282,65 +283,65 @@ impl RequestSearch {
         }
     }
 
-    /// Returns whether an object or list that a text holds asks for it, or a comment in it does.
+    /// Returns whether an object or list inside a text makes a request, or a comment in it does.
     fn inner_asks(&mut self, inner: &CandidateReading, reads_texts: bool, unwraps: usize) -> bool {
-        let known = vocabulary();
-        let comment_asks = |comment: &SkippedText| known.says_no(&FoldedText::new(&comment.text));
+        let vocab = vocabulary();
+        let comment_asks = |comment: &SkippedText| vocab.says_no(&FoldedText::new(&comment.text));
         self.value_asks(&inner.node, reads_texts, unwraps)
             || (reads_texts && inner.forms.skipped().iter().any(comment_asks))
     }
 }
 
-/// Returns whether the text under a harmless key is a request for a dry run and nothing else: `"output": "preview"`,
+/// Returns whether the text under a harmless key is nothing but a request for a dry run: `"output": "preview"`,
 /// `"metadata": "dry_run=true"`.
 fn harmless_asks(key: &str, node: &ParsedValue) -> bool {
     const WORDS_MAX: usize = 3;
     let Some(text) = node.as_text() else {
         return false;
     };
-    let known = vocabulary();
+    let vocab = vocabulary();
     let is_pair = text.split_once(['=', ':']).is_some_and(|(key, value)| {
         let value = ParsedValue::Word(value.trim().to_owned());
-        known.dry_run.is_in(&FoldedText::new(key)) && !is_clear_no(&value)
+        vocab.dry_run.is_in(&FoldedText::new(key)) && !is_clear_no(&value)
     });
-    let is_shown = || {
+    let is_short_request = || {
         let (key, text) = (FoldedText::new(key), FoldedText::new(text));
-        let is_read = known.is_presentation(&key)
+        let is_searched = vocab.is_presentation(&key)
             || ["metadata", "context", "ctx"].contains(&key.letters().as_str());
-        is_read && text.words().count() <= WORDS_MAX && known.asks_for_dry_run(&text)
+        is_searched && text.words().count() <= WORDS_MAX && vocab.asks_for_dry_run(&text)
     };
-    is_pair || (!text.contains(['=', ':']) && is_shown())
+    is_pair || (!text.contains(['=', ':']) && is_short_request())
 }
 
 fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
-    let known = vocabulary();
-    if known.dry_run.is_in_key(key) {
+    let vocab = vocabulary();
+    if vocab.dry_run.is_in_key(key) {
         return !is_clear_no(node);
     }
     if !is_judged {
         return false;
     }
     if is_none(node) {
-        return known.withholds_if_false(key) || known.says_act(key);
+        return vocab.withholds_if_false(key) || vocab.says_act(key);
     }
     if node.is_empty() {
         return false;
     }
-    if (known.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
+    if (vocab.asks_if_true(key) && is_clear_yes(node)) || is_still_mode(key, node) {
         return true;
     }
     let is_no = is_clear_no(node);
-    let withholds_if_false = (is_no || is_negation(node)) && known.withholds_if_false(key);
-    withholds_if_false || (!is_no && known.withholds_unless_false(key))
+    let withholds_if_false = (is_no || is_negation(node)) && vocab.withholds_if_false(key);
+    withholds_if_false || (!is_no && vocab.withholds_unless_false(key))
 }
 
-/// Returns whether a key asks for a dry run where it is true, and for nothing where it is false: `simulate`, `plan`.
+/// Returns whether a key asks for a dry run if true and for nothing if false: `simulate`, `plan`.
 pub(super) fn is_dry_run_key(key: &str) -> bool {
-    let (key, known) = (FoldedText::new(key), vocabulary());
-    known.asks_if_true(&key) || known.is_dry_run_flag(&key)
+    let (key, vocab) = (FoldedText::new(key), vocabulary());
+    vocab.asks_if_true(&key) || vocab.is_dry_run_flag(&key)
 }
 
-/// A pair's key and its value, as far as that has no quotes.
+/// Returns a pair's key, and its value if that has no quotes.
 fn key_and_word((key, node): &Pair) -> impl Iterator<Item = &str> {
     let word = match node {
         ParsedValue::Word(word) => Some(word.as_str()),
@@ -349,21 +350,21 @@ fn key_and_word((key, node): &Pair) -> impl Iterator<Item = &str> {
     std::iter::once(key.as_str()).chain(word)
 }
 
-/// The object or list that a text holds.
-fn opened(text: &str, left: usize) -> Option<CandidateReading> {
+/// Returns the object or list that a text holds.
+fn value_in_text(text: &str, left: usize) -> Option<CandidateReading> {
     let may_hold = left > 0 && text.trim_start().starts_with(['{', '[']);
     let found = may_hold.then(|| candidates::of_inner_text_with_comments(text));
     let found = found.flatten()?;
     matches!(found.node, ParsedValue::Map(_) | ParsedValue::List(_)).then_some(found)
 }
 
-/// Returns whether a text that cannot be read as a value may have keys all the same, and with them ask for anything.
+/// Returns whether a text that cannot be read as a value may still have keys, and so may ask for anything.
 fn may_be_object(text: &str) -> bool {
     let is_bracketed = text.trim_start().starts_with(['{', '[']);
     is_bracketed && text.contains('{') && text.contains([':', '='])
 }
 
-/// False, a word for it, or null: what is said clearly enough for a dry run not to be meant.
+/// Returns whether a value is false, a word for it, or null: clear enough to rule out a dry run.
 pub(super) fn is_clear_no(node: &ParsedValue) -> bool {
     match node {
         ParsedValue::Null => true,
@@ -379,7 +380,7 @@ pub(super) fn is_clear_no(node: &ParsedValue) -> bool {
     }
 }
 
-/// True, or a word for it.
+/// Returns whether a value is true, or a word for it.
 fn is_clear_yes(node: &ParsedValue) -> bool {
     match node {
         ParsedValue::Bool(value) => *value,
@@ -393,7 +394,7 @@ fn is_clear_yes(node: &ParsedValue) -> bool {
     }
 }
 
-/// The words "none" and "nothing": under a key such as `motion` they say more than that nothing was sent.
+/// Returns whether a value is "none" or "nothing": under a key such as `motion` these mean more than an absent value.
 fn is_none(node: &ParsedValue) -> bool {
     let text = node.as_text().unwrap_or_default().trim();
     text.eq_ignore_ascii_case("none") || text.eq_ignore_ascii_case("nothing")
@@ -404,7 +405,7 @@ fn is_still_mode(key: &FoldedText, node: &ParsedValue) -> bool {
         .is_some_and(|text| vocabulary().is_still_mode(key, &FoldedText::new(text)))
 }
 
-/// Returns whether a key withholds the act where it is not true, and nothing clear is said under it.
+/// Returns whether a key withholds the act unless it is true, and its value is empty.
 pub(super) fn is_unclear_assent(key: &str, node: &ParsedValue) -> bool {
     node.is_empty() && vocabulary().withholds_if_false(&FoldedText::new(key))
 }
