@@ -78,7 +78,7 @@ impl<'a> CallReader<'a> {
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_complete_arguments(&candidate.node);
-            return self.add_unread_issue(flaw_without_default(flaw, text), text, &candidate.node);
+            return self.refuse_unread(flaw_without_default(flaw, text), text, &candidate.node);
         }
         if let Some(tool) = candidate.tool {
             self.check_tool_name(&tool, &ParsedValue::Text(tool.clone()));
@@ -97,12 +97,12 @@ impl<'a> CallReader<'a> {
                     self.search_unread(text, &ParsedValue::Null);
                 }
             }
-            Err(issue) => self.add_unread_issue(issue, text, &original.unwrap_or(ParsedValue::Null)),
+            Err(issue) => self.refuse_unread(issue, text, &original.unwrap_or(ParsedValue::Null)),
         }
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
-    fn add_unread_issue(&mut self, issue: ArgumentIssue, text: &str, node: &ParsedValue) {
+    fn refuse_unread(&mut self, issue: ArgumentIssue, text: &str, node: &ParsedValue) {
         if !self.policy.refuses(issue.rule) {
             self.search_unread(text, node);
         }
@@ -143,7 +143,7 @@ impl<'a> CallReader<'a> {
 
     pub(super) fn note_forms(&mut self, forms: &FormRepairs) {
         for form in forms.iter() {
-            let repair = ArgumentRepair::new("arguments", form.code(), form.cost(), form.description());
+            let repair = ArgumentRepair::new("arguments", form.code(), form.cost(), form.label());
             self.coercer.repairs.push(repair);
         }
         self.judge_skipped(forms.skipped());

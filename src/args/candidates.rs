@@ -141,9 +141,9 @@ fn read_tolerantly(text: &str, depth: usize) -> Vec<CandidateReading> {
     };
     match stripped {
         Err(flaw) => vec![CandidateReading::unread(flaw)],
-        Ok(Some(stripped_text)) => {
-            let found = read_inner(&stripped_text.text, depth, stripped_text.form);
-            with_tool(with_skipped(found, &stripped_text.skipped), stripped_text.tool.as_deref())
+        Ok(Some(inner)) => {
+            let found = read_inner(&inner.text, depth, inner.form);
+            with_tool(with_skipped(found, &inner.skipped), inner.tool.as_deref())
         }
         Ok(None) => read_inside_wrapper(text, depth).unwrap_or_else(|| read_unwrapped(text)),
     }
@@ -212,7 +212,7 @@ fn unquoted(text: &str) -> Option<String> {
     let unprefixed = unprefixed.filter(|rest| rest.starts_with(['"', '\'']));
     let text = unprefixed.unwrap_or(text);
     let is_quoted = text.starts_with(quote::is_quote);
-    match is_quoted.then(|| unbracketed::bare(text))? {
+    match is_quoted.then(|| unbracketed::value(text))? {
         ParsedValue::Text(inner) => Some(inner),
         _ => None,
     }
@@ -285,7 +285,7 @@ fn whole_list(text: &str) -> Option<CandidateReading> {
     let node = value.unwrap_or(ParsedValue::Null);
     Some(if parser.cut {
         CandidateReading::flawed(node, parser.forms, TextFlaw::Cut)
-    } else if parser.filler().is_ok() && parser.position() == text.len() {
+    } else if parser.skip_filler().is_ok() && parser.position() == text.len() {
         CandidateReading::new(node, parser.forms)
     } else {
         CandidateReading::flawed(ParsedValue::Null, parser.forms, TextFlaw::Garbled)

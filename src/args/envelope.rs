@@ -239,8 +239,8 @@ fn repair(field: &str, reason: &'static str) -> ArgumentRepair {
 }
 
 fn form_repairs(forms: &FormRepairs) -> Vec<ArgumentRepair> {
-    let forms = forms.iter();
-    forms.map(|form| repair("message", form.description())).collect()
+    let repairs = forms.iter().map(|form| repair("message", form.label()));
+    repairs.collect()
 }
 
 /// Supplies required members of a message that can have only one value.

@@ -1,4 +1,4 @@
-//! The answer: what was given with the defaults added, or every complaint with a corrected call.
+//! Builds the result: the given arguments with defaults added, or every complaint with a corrected call.
 
 use super::{
     arguments::CallReader,
@@ -43,14 +43,14 @@ impl CallReader<'_> {
         Err(call.refusal(worst))
     }
 
-    /// Refuses a call without a required argument, however the others were lost. A stop is never refused.
+    /// Refuses a call without a required argument, however it was lost. A stop is never refused.
     fn require(&mut self) {
         if !self.refused.is_empty() || !self.policy.refuses(ReaderRule::Unplaceable) {
             return;
         }
         for param in &self.shape.params {
-            let is_said = self.given.contains_key(&param.name) || param.default.is_some();
-            if param.required && !is_said {
+            let has_value = self.given.contains_key(&param.name) || param.default.is_some();
+            if param.required && !has_value {
                 let issue = value_coercion::missing(param, &param.name);
                 self.refused.push(issue);
             }
@@ -70,7 +70,7 @@ fn in_order(shape: &ArgumentShape, mut given: Map<String, Value>) -> Map<String,
     ordered
 }
 
-/// Parameters in their order, then what an open shape took beside them.
+/// Returns parameters in their order, with defaults, then the other keys of an open shape.
 fn with_defaults(shape: &ArgumentShape, given: &Map<String, Value>) -> Map<String, Value> {
     let mut understood = Map::with_capacity(shape.params.len());
     let mut sent = given.iter().peekable();
@@ -85,7 +85,7 @@ fn with_defaults(shape: &ArgumentShape, given: &Map<String, Value>) -> Map<Strin
     understood
 }
 
-/// A value with the declared defaults of the fields that were not sent.
+/// Returns a value with the declared defaults of the fields that were not sent.
 fn completed(kind: &ValueKind, value: Value) -> Value {
     match (kind, value) {
         (ValueKind::Object { fields, .. }, Value::Object(mut sent)) => {

@@ -94,8 +94,8 @@ impl FormRepair {
         self.row().1
     }
 
-    /// Returns the description of the repair.
-    pub(super) const fn description(self) -> &'static str {
+    /// Returns the repair in words.
+    pub(super) const fn label(self) -> &'static str {
         self.row().2
     }
 }

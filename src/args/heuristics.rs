@@ -1,4 +1,4 @@
-//! Guesses the subject of a key or value that no parameter explains: templates, echoes of a schema, physical words.
+//! Heuristics for keys and values that match no parameter: templates, echoes of a schema, physical words.
 
 use super::{
     numeral,
@@ -54,8 +54,8 @@ const TOOL_NAMES: [&str; 9] = [
     "method",
     "api",
 ];
-/// Keys that stand beside a call's name and arguments.
-const BESIDE: [&str; 9] = [
+/// Other keys of a call, beside its name and arguments.
+const CALL_METADATA: [&str; 9] = [
     "servername",
     "type",
     "id",
@@ -109,7 +109,7 @@ fn letters(key: &str) -> impl Iterator<Item = char> {
     letters.flat_map(char::to_lowercase)
 }
 
-/// A key's letters and digits in lower case.
+/// Returns a key's letters and digits in lower case.
 pub(super) fn fold_key(key: &str) -> String {
     letters(key).collect()
 }
@@ -134,22 +134,22 @@ pub(super) fn is_marked(key: &str) -> bool {
     key.starts_with(BEFORE) || is_dashed || key.ends_with("!=") || key.ends_with(['🚫', '❌', '⛔'])
 }
 
-/// A key without what a signature or a path puts around it: `scene (string)`, `args.scene`. A unit is no such remark.
+/// Returns a key without the remark of a signature or a path before it: `scene (string)`, `args.scene`. A unit is no remark.
 pub(super) fn without_remark(key: &str) -> &str {
     let is_remark =
         |word: &str| matches!(word, "" | "optional" | "required") || TYPES.contains(&word);
     let remarked = key.strip_suffix(')').and_then(|key| key.split_once(" ("));
-    let bare = match remarked {
+    let name = match remarked {
         Some((name, remark)) if remark.split([',', ' ']).all(is_remark) => name,
         _ => key,
     };
-    match bare.rsplit_once('.') {
+    match name.rsplit_once('.') {
         Some((prefix, name)) if is_wrapper(prefix) && !name.is_empty() => name,
-        _ => bare,
+        _ => name,
     }
 }
 
-/// Returns whether `key` contains every word of `name`, as `the_scene` contains that of `scene`.
+/// Returns whether `key` contains every word of `name`, as `the_scene` contains `scene`.
 pub(super) fn has_words_of(key: &str, name: &str) -> bool {
     let (key, name) = (words(key), words(name));
     !name.is_empty() && name.iter().all(|word| key.contains(word))
@@ -173,7 +173,7 @@ pub(super) fn holds_size(key: &str, node: &ParsedValue) -> bool {
     }
 }
 
-/// Returns whether a number under a key says how much: 0 and 1 may be truths.
+/// Returns whether a number under a key is an amount: 0 and 1 may be booleans.
 fn is_amount(key: &str, number: f64) -> bool {
     ![0.0, 1.0].contains(&number) && !vocabulary().is_counter(&FoldedText::new(key))
 }
@@ -211,7 +211,7 @@ pub(super) fn is_wrapper(key: &str) -> bool {
     is_one_of(key, &WRAPPERS)
 }
 
-/// An envelope with something in it that can be opened.
+/// Returns whether a key is an envelope whose value can be opened.
 pub(super) fn is_envelope(key: &str, value: &ParsedValue) -> bool {
     let is_pair = |item: &ParsedValue| match item {
         ParsedValue::List(pair) => matches!(pair.as_slice(), [ParsedValue::Text(_), _]),
@@ -246,22 +246,22 @@ pub(super) fn is_tool_name(key: &str) -> bool {
 }
 
 pub(super) fn stands_beside_a_call(key: &str) -> bool {
-    is_one_of(key, &BESIDE)
+    is_one_of(key, &CALL_METADATA)
 }
 
 /// Returns whether a word of a key, split at case and punctuation, is physical or says whether to move at all. Returns
 /// `true` for a key too long to search, because it may say anything.
 #[must_use]
 pub fn is_physical(key: &str) -> bool {
-    let known = vocabulary();
+    let vocab = vocabulary();
     let key = FoldedText::new(key);
-    known.is_physical(&key)
-        || known.withholds_if_false(&key)
-        || known.withholds_unless_false(&key)
-        || known.dry_run.is_in_key(&key)
+    vocab.is_physical(&key)
+        || vocab.withholds_if_false(&key)
+        || vocab.withholds_unless_false(&key)
+        || vocab.dry_run.is_in_key(&key)
 }
 
-/// The words of a key in lower case, split at case and at what is no letter.
+/// Returns the words of a key in lower case, split at case changes and non-letters.
 fn words(key: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_lower = false;
@@ -278,14 +278,15 @@ fn words(key: &str) -> Vec<String> {
     words
 }
 
-/// `<scene-name>`, `{scene}`, `{{scene}}`, `${scene}`, `<%= scene %>`, `%s` and dots: what a prompt has where a value goes.
+/// Returns whether a text is a stand-in from a prompt: `<scene-name>`, `{scene}`, `{{scene}}`, `${scene}`, `<%= scene %>`, `%s`,
+/// or dots.
 pub(super) fn is_template(text: &str) -> bool {
     let text = text.trim();
     let starts = text.starts_with(['<', '{', '$', '#', '@', '%', '.', '…', '[']);
     if !starts || text.len() > STAND_IN_BYTES_MAX {
         return false;
     }
-    let between = |(open, close): &(&str, &str)| {
+    let is_between = |(open, close): &(&str, &str)| {
         let rest = text.strip_prefix(open);
         let inner = rest.and_then(|rest| rest.strip_suffix(close));
         inner.is_some_and(|inner| is_stand_in(inner, open.starts_with('<')))
@@ -307,13 +308,13 @@ pub(super) fn is_template(text: &str) -> bool {
     const WHOLE: [&str; 10] = [
         "...", "…", "<>", "{}", "%s", "%d", "%f", "{0}", "<...>", "[...]",
     ];
-    PAIRS.iter().any(between) || WHOLE.contains(&text)
+    PAIRS.iter().any(is_between) || WHOLE.contains(&text)
 }
 
-/// Longest stand-in: what is longer is text in brackets.
+/// Longest stand-in: anything longer is text in brackets.
 const STAND_IN_BYTES_MAX: usize = 80;
 
-/// Words such as a stand-in is made of; between angle brackets a remark may follow the name.
+/// Returns whether words may be those of a stand-in; between angle brackets a remark may follow the name.
 fn is_stand_in(inner: &str, with_remark: bool) -> bool {
     let marked = inner
         .trim()
@@ -330,21 +331,21 @@ fn is_stand_in(inner: &str, with_remark: bool) -> bool {
         || matches!(inner.trim(), "..." | "…")
 }
 
-/// A parameter's own name dressed up as a value: `$scene`, `[scene name]`, `__SCENE__`, `YOUR_SCENE_HERE`.
+/// Returns whether a value is only its parameter's name, decorated: `$scene`, `[scene name]`, `__SCENE__`, `YOUR_SCENE_HERE`.
 pub(super) fn is_dressed_name(text: &str, name: &str) -> bool {
     let text = text.trim();
     if text.len() > STAND_IN_BYTES_MAX || !may_be_dressed(text) {
         return false;
     }
-    let bare = text.trim_matches(|c: char| "$@#[]*«»:%!".contains(c));
-    let underlined = bare.strip_prefix("__");
+    let stem = text.trim_matches(|c: char| "$@#[]*«»:%!".contains(c));
+    let underlined = stem.strip_prefix("__");
     let underlined = underlined.and_then(|rest| rest.strip_suffix("__"));
-    let bare = underlined.unwrap_or(bare);
-    let is_marked = bare.len() < text.len() && !text.starts_with(char::is_alphanumeric);
-    is_marked && is_name_of(&fold_key(bare), name) || is_placeholder(bare, name)
+    let stem = underlined.unwrap_or(stem);
+    let is_marked = stem.len() < text.len() && !text.starts_with(char::is_alphanumeric);
+    is_marked && is_name_of(&fold_key(stem), name) || is_placeholder(stem, name)
 }
 
-/// Cheap to ask of every text: it begins with a mark or a request, or ends with "here".
+/// Returns whether a text begins with a mark or a request, or ends with "here": a cheap test before the full one.
 fn may_be_dressed(text: &str) -> bool {
     !text.starts_with(char::is_alphanumeric)
         || ASKS.iter().any(|word| starts_with_word(text, word))
@@ -354,7 +355,7 @@ fn may_be_dressed(text: &str) -> bool {
 /// Words by which a placeholder asks for a value.
 const ASKS: [&str; 5] = ["your", "insert", "enter", "put", "choose"];
 
-/// The parameter's name, be it as `scene name` or `scene value`.
+/// Returns whether a folded text is the parameter's name, also as `scene name` or `scene value`.
 fn is_name_of(folded: &str, name: &str) -> bool {
     let name = fold_key(name);
     let mut ends = ["name", "value", "id"].iter();
@@ -362,8 +363,8 @@ fn is_name_of(folded: &str, name: &str) -> bool {
     !name.is_empty() && (folded == name || stem == Some(name.as_str()))
 }
 
-/// Returns whether the text is a placeholder such as `YOUR_SCENE_HERE` or `insert scene`. Credentials are excepted: a
-/// model is not told them, and the program that runs the call fills them in.
+/// Returns whether the text is a placeholder such as `YOUR_SCENE_HERE` or `insert scene`. Credentials are excepted: models
+/// do not know them, and the program that runs the call fills them in.
 fn is_placeholder(text: &str, name: &str) -> bool {
     const CREDENTIALS: [&str; 6] = [
         "key",
@@ -373,17 +374,17 @@ fn is_placeholder(text: &str, name: &str) -> bool {
         "credential",
         "credentials",
     ];
-    let mut asked = words(text);
-    let has_here = asked.last().is_some_and(|word| word == "here");
+    let mut parts = words(text);
+    let has_here = parts.last().is_some_and(|word| word == "here");
     let asks = |word: &String| ASKS.contains(&word.as_str());
-    let has_verb = asked.first().is_some_and(asks);
-    asked.retain(|word| !asks(word) && !matches!(word.as_str(), "the" | "a" | "here"));
+    let has_verb = parts.first().is_some_and(asks);
+    parts.retain(|word| !asks(word) && !matches!(word.as_str(), "the" | "a" | "here"));
     let is_secret = |word: &String| CREDENTIALS.contains(&word.as_str());
     let is_credential = words(name).iter().any(is_secret);
-    (has_verb || has_here) && !is_credential && is_name_of(&asked.concat(), name)
+    (has_verb || has_here) && !is_credential && is_name_of(&parts.concat(), name)
 }
 
-/// `{"<key>": "<value>"}`, `{"arg1": "<value>"}`, `{"key": "value"}`: a pair that a prompt has where arguments go.
+/// Returns whether a pair is a stand-in from a prompt: `{"<key>": "<value>"}`, `{"arg1": "<value>"}`, `{"key": "value"}`.
 pub(super) fn is_template_pair(key: &str, value: &ParsedValue) -> bool {
     const KEYS: [&str; 7] = [
         "key",
@@ -409,7 +410,7 @@ fn is_type(text: &str) -> bool {
     TYPES.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// A type with a remark, as signatures have it: `string (optional)`, `integer?`, `str, required`.
+/// Returns whether a value is a type with a remark, as in signatures: `string (optional)`, `integer?`, `str, required`.
 fn is_type_with_remark(node: &ParsedValue) -> bool {
     let text = node.as_text().unwrap_or_default();
     let end = text.find(['(', ',', '?', '|', '=']).unwrap_or(text.len());
@@ -417,24 +418,24 @@ fn is_type_with_remark(node: &ParsedValue) -> bool {
     !remark.starts_with("??") && is_type(word.trim())
 }
 
-/// Every value is the word for a type, and no key says that types are what is asked for: `{"scene": "string", "fps": "int"}`.
+/// Returns whether every value is the word for a type, and no key asks for a type: `{"scene": "string", "fps": "int"}`.
 pub(super) fn is_signature<'a>(pairs: impl Iterator<Item = &'a Pair> + Clone) -> bool {
     const ABOUT_TYPES: [&str; 9] = [
         "type", "kind", "format", "class", "datatype", "dtype", "schema", "language", "value",
     ];
-    let mut said = pairs.filter(|(_, node)| !node.is_empty());
-    let Some((_, first)) = said.clone().next() else {
+    let mut stated = pairs.filter(|(_, node)| !node.is_empty());
+    let Some((_, first)) = stated.clone().next() else {
         return false;
     };
-    // A single word must be the type of a text: "list" and "function" may well be what a text says.
+    // A single word must be the type of a text: "list" and "function" may well be ordinary values.
     let is_text = |word: &str| word.starts_with("str") || word.starts_with("Str");
     let names_text = |node: &ParsedValue| node.as_text().is_some_and(is_text);
     let asks_for_type = |key: &str| {
         let is_about = |word: &String| ABOUT_TYPES.contains(&word.as_str());
         words(key).iter().any(is_about) || fold_key(key).ends_with("type")
     };
-    (said.clone().nth(1).is_some() || names_text(first))
-        && said.all(|(key, node)| is_type_with_remark(node) && !asks_for_type(key))
+    (stated.clone().nth(1).is_some() || names_text(first))
+        && stated.all(|(key, node)| is_type_with_remark(node) && !asks_for_type(key))
 }
 
 /// Returns whether some of these pairs form a signature, regardless of the others.
@@ -443,18 +444,18 @@ pub(super) fn holds_signature(pairs: &[&Pair]) -> bool {
     is_signature(pairs.filter(|(_, node)| !node.is_empty() && is_type_with_remark(node)))
 }
 
-/// A piece of a schema where a value should be: `{"type": "string"}`.
+/// Returns whether pairs are a piece of a schema in the place of a value: `{"type": "string"}`.
 pub(super) fn is_schema_of_value(pairs: &[Pair], kind: &ValueKind) -> bool {
     let names_type = value_of(pairs, "type").is_some_and(is_type_word);
-    let are_of_schema = || {
+    let is_schema = || {
         let mut keys = pairs.iter().map(|(key, _)| key.as_str());
         keys.all(|key| SCHEMA_KEYS.contains(&key))
     };
     if kind.takes_object() {
         let declared = matches!(kind, ValueKind::Object { fields, .. } if fields.iter().any(|field| field.name == "type"));
-        return names_type && !declared && are_of_schema();
+        return names_type && !declared && is_schema();
     }
-    names_type || value_of(pairs, "description").is_some() || (!pairs.is_empty() && are_of_schema())
+    names_type || value_of(pairs, "description").is_some() || (!pairs.is_empty() && is_schema())
 }
 
 /// Returns whether an object at any depth states its type as schemas do.
@@ -462,7 +463,8 @@ pub(super) fn holds_schema(node: &ParsedValue) -> bool {
     node.any_inside(|key, inner| (key == "type" && is_type_word(inner)) || holds_schema(inner))
 }
 
-/// A schema or a tool's definition where arguments should be. `is_param` says which keys are really parameters.
+/// Returns whether pairs are a schema or a tool's definition in the place of arguments. `is_param` tells which keys are real
+/// parameters.
 pub(super) fn is_schema_of_arguments(pairs: &[Pair], is_param: &dyn Fn(&str) -> bool) -> bool {
     let get = |key: &str| value_of(pairs, key).filter(|_| !is_param(key));
     let has_any = |keys: &[&str]| keys.iter().any(|key| get(key).is_some());
@@ -478,7 +480,7 @@ pub(super) fn is_schema_of_arguments(pairs: &[Pair], is_param: &dyn Fn(&str) -> 
         || matches!(get("required"), Some(ParsedValue::List(_)))
         || has_any(&["$schema", "$ref", "$defs", "$id", "additionalProperties"])
         || is_signature(pairs.iter())
-        // What stands beside parameters is ignored later, and must not hide that the rest is a signature.
+        // Other keys are ignored later, and must not hide that the parameters are a signature.
         || is_signature(pairs.iter().filter(|(key, _)| is_param(key)))
 }
 
@@ -519,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_are_seen() {
+    fn templates_are_recognised() {
         for text in [
             "<scene-name>",
             "{scene}",

@@ -1,4 +1,4 @@
-//! Every bound of the reader, in one place: what is longer, deeper or more is refused, never half read.
+//! All limits of the reader. Anything longer, deeper or more numerous is refused, never half read.
 
 /// Longest text that is read, in bytes.
 pub(super) const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -8,25 +8,25 @@ pub(super) const DEPTH_MAX: usize = 48;
 pub(super) const NODES_MAX: usize = 20_000;
 /// Most arguments in one call; more keys than this are data, not arguments.
 pub(super) const PAIRS_MAX: usize = 512;
-/// Longest key that may name a parameter, in bytes. A longer one may say anything.
+/// Longest key that may name a parameter, in bytes. A longer one may mean anything.
 pub(super) const KEY_BYTES_MAX: usize = 512;
 /// Keys and texts of one value that are searched for requests. One that holds more may ask for anything.
 pub(super) const SEARCHED_MAX: usize = 4096;
-/// Most comments in one text: each is judged by itself.
+/// Most comments in one text; each is judged by itself.
 pub(super) const COMMENTS_MAX: usize = 4096;
 /// Maximum depth to which text inside text, or an envelope inside an envelope, is opened.
 pub(super) const UNWRAP_MAX: usize = 4;
 /// Blank bytes looked through to see what follows a quote.
 pub(super) const LOOK_MAX: usize = 64;
-/// A reading dearer than this is not a reading.
+/// Largest cost of a reading; a dearer one does not count.
 pub(super) const COST_MAX: u32 = 40;
 /// Characters of a received value that are shown.
 pub(super) const SHOWN_CHARS_MAX: usize = 80;
-/// Valid values that are shown in a complaint.
+/// Most valid values that are shown in a complaint.
 pub(super) const VALID_MAX: usize = 12;
-/// Complaints that are listed; more than this is one bad call, not a longer list.
+/// Most complaints that are listed.
 pub(super) const COMPLAINTS_MAX: usize = 32;
-/// Repairs that are listed.
+/// Most repairs that are listed.
 pub(super) const REPAIRS_MAX: usize = 64;
-/// Refusals that are remembered, the last of each tool to each caller.
+/// Most refusals that are remembered, the last of each tool to each caller.
 pub(super) const REFUSALS_MAX: usize = 256;

@@ -1,15 +1,17 @@
-//! The forgiving reader: whatever form arguments arrive in, their meaning is found or asked for, never guessed.
+//! The forgiving reader: in whatever form arguments arrive, it finds their meaning or asks for it, and never guesses.
 //!
-//! It knows no tool and no scene: an [`ArgumentShape`] says what may be sent, a [`ReaderPolicy`] what the tool does and how much is forgiven.
+//! It knows no tool and no scene: an [`ArgumentShape`] tells what may be sent, and a [`ReaderPolicy`] what the tool does and how
+//! much is forgiven.
 //!
 //! ```text
 //! text ─▶ strict JSON, else: quotes, fences, tags, objects in prose, calls, keywords, lines, options   (candidates)
-//!      ─▶ envelopes opened, keys matched, values coerced by kind, each oddity under a rule of the table (opening, keys, values, rules)
+//!      ─▶ envelopes opened, keys matched, values coerced by kind, each oddity under a rule of the table
+//!         (unwrap_envelopes, parameter_keys, value_coercion, rules)
 //!      ─▶ the cheapest unique reading with its repairs, or a refusal with every complaint               (read)
 //! ```
 //!
-//! What never happens here: an end that is missing is supplied, a near name is chosen, a number is clamped, a boolean is
-//! taken from a substring, a text parameter is looked into.
+//! The reader never supplies a missing end, chooses a similar name, clamps a number, takes a boolean from a substring, or looks
+//! into a text parameter.
 #![doc = include_str!("README.md")]
 
 mod arguments;

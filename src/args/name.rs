@@ -1,4 +1,4 @@
-//! Names of tools, scenes, overlays and nodes: case, blanks, hyphens, underscores and camel case are form, all else is meaning.
+//! Matches names of tools, scenes, overlays and nodes, regardless of case, blanks, hyphens, underscores and camel case.
 
 use super::{nearest::nearest, vocabulary::vocabulary, word_table::FoldedText};
 use call::is_invisible;
@@ -7,11 +7,11 @@ use unicode_normalization::UnicodeNormalization as _;
 /// Result of looking up a received name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameResolution {
-    /// Exactly one candidate; its position, and whether it was written to the letter.
+    /// Exactly one candidate.
     Resolved {
         /// Position among the candidates.
         index: usize,
-        /// Written exactly as the candidate is.
+        /// True if the name was written exactly as the candidate is.
         exact: bool,
     },
     /// Several candidates differ only in form.
@@ -19,14 +19,14 @@ pub enum NameResolution {
         /// Their names.
         among: Vec<String>,
     },
-    /// None; the nearest are for showing.
+    /// No candidate; the nearest are only for display.
     Unknown {
         /// At most a dozen, the nearest first.
         nearest: Vec<String>,
     },
 }
 
-/// Letters and digits in lower case and of usual width, without blanks, hyphens, underscores and invisible characters.
+/// Returns a name in lower case and usual width, without blanks, hyphens, underscores and invisible characters.
 pub(super) fn fold(name: &str) -> String {
     let is_kept = |c: &char| {
         !c.is_whitespace() && !matches!(c, '-' | '_' | '‐' | '‑' | '–') && !is_invisible(*c)
@@ -41,14 +41,14 @@ pub(super) fn fold(name: &str) -> String {
         .collect()
 }
 
-/// A tool's name without quotes, brackets, namespaces and closing punctuation, folded.
+/// Returns a tool's name, folded, without the quotes, brackets and punctuation around it.
 #[must_use]
 pub fn normalise(name: &str) -> String {
-    fold(bare(name))
+    fold(trim_marks(name))
 }
 
 /// Returns `name` without the characters that callers put around it.
-fn bare(name: &str) -> &str {
+fn trim_marks(name: &str) -> &str {
     let edge = |c: char| c.is_whitespace() || "\"'`“”.,;:*".contains(c);
     // `!` before a name is "not".
     let trimmed = |name| str::trim_matches(name, edge).trim_end_matches(|c| c == '!' || edge(c));
@@ -63,46 +63,46 @@ fn bare(name: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// Longest name that is looked up other than to the letter.
+/// Longest name that is looked up other than exactly.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What parts a tool's name from the namespace before it.
+/// Separators between a tool's namespace and its name.
 const SEPARATORS: [&str; 5] = ["::", ".", "/", ":", "__"];
 
-/// The namespace and the name in `server.tool`, `server/tool`, `server::tool` or `mcp__server__tool`.
-fn parted(name: &str) -> Option<(&str, &str)> {
+/// Splits `server.tool`, `server/tool`, `server::tool` or `mcp__server__tool` into namespace and name.
+fn split_namespace(name: &str) -> Option<(&str, &str)> {
     let separators = SEPARATORS.iter();
-    let parted = separators.filter_map(|separator| name.rsplit_once(separator));
-    parted.min_by_key(|(_, last)| last.len())
+    let splits = separators.filter_map(|separator| name.rsplit_once(separator));
+    splits.min_by_key(|(_, last)| last.len())
 }
 
-/// Returns whether what stands before a tool's name only says where the tool is: `robot`, and neither `dry_run`, `slow`, `help`
-/// or `stop` nor the name of another tool.
-fn is_namespace<S: AsRef<str>>(words: &str, tool: &str, candidates: &[S]) -> bool {
-    let (known, whole) = (vocabulary(), FoldedText::new(words));
+/// Returns whether a namespace only says where the tool is, as `robot` does; `dry_run`, `slow`, `help`, `stop` and the names of
+/// other tools say more.
+fn is_namespace<S: AsRef<str>>(namespace: &str, tool: &str, candidates: &[S]) -> bool {
+    let (vocab, folded) = (vocabulary(), FoldedText::new(namespace));
     let is_another = |part: &str| {
         let part = fold(part);
         part != tool && candidates.iter().any(|name| fold(name.as_ref()) == part)
     };
-    let is_plain = |part: &str| {
+    let is_identifier = |part: &str| {
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
         part.starts_with(char::is_alphanumeric) && part.chars().all(is_inside)
     };
     let says_where = |part: &str| {
         let folded = FoldedText::new(part);
-        let says_how = known.is_dissent(&folded) || known.says_how(&folded);
-        is_plain(part) && !is_another(part) && !says_how
+        let says_how = vocab.is_dissent(&folded) || vocab.says_how(&folded);
+        is_identifier(part) && !is_another(part) && !says_how
     };
-    let asks = known.dry_run.is_in_key(&whole)
-        || known.negations.is_in(&whole)
-        || known.conditions.is_in(&whole);
-    let parts = words
+    let asks = vocab.dry_run.is_in_key(&folded)
+        || vocab.negations.is_in(&folded)
+        || vocab.conditions.is_in(&folded);
+    let parts = namespace
         .split("::")
         .flat_map(|part| part.split(['.', '/', ':']));
     !asks && parts.flat_map(|part| part.split("__")).all(says_where)
 }
 
-/// Finds the candidate that `received` names: to the letter, else uniquely after normalising. Never by likeness.
+/// Finds the candidate that `received` names: exactly, or else uniquely after normalising. Never by similarity.
 #[must_use]
 pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> NameResolution {
     if let Some(index) = candidates.iter().position(|name| name.as_ref() == received) {
@@ -114,10 +114,10 @@ pub fn resolve<S: AsRef<str>>(received: &str, candidates: &[S]) -> NameResolutio
             nearest: nearest(&begin, candidates.iter().map(AsRef::as_ref)),
         };
     }
-    let whole = bare(received);
-    let folded = fold(whole);
+    let trimmed = trim_marks(received);
+    let folded = fold(trimmed);
     let in_namespace = || {
-        let (namespace, name) = parted(whole)?;
+        let (namespace, name) = split_namespace(trimmed)?;
         let name = fold(name);
         by_form(&name, candidates).filter(|_| is_namespace(namespace, &name, candidates))
     };
@@ -143,16 +143,17 @@ fn by_form<S: AsRef<str>>(folded: &str, candidates: &[S]) -> Option<NameResoluti
     })
 }
 
-/// Finds the value that `received` names among values, where namespaces and brackets are meaning.
+/// Finds the value that `received` names. In values, unlike in tool names, namespaces and brackets matter.
 pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution {
     if let Some(index) = known.iter().position(|name| name == received) {
         return NameResolution::Resolved { index, exact: true };
     }
     let mut quotes = "\"'`“‘«".chars().zip("\"'`”’»".chars());
-    let plain = quotes.find_map(|(open, close)| received.strip_prefix(open)?.strip_suffix(close));
-    let plain = plain.unwrap_or(received);
-    let unmarked = || plain.trim_end().trim_end_matches(['.', ',', '!']);
-    by_form(&fold(plain), known)
+    let unquoted =
+        quotes.find_map(|(open, close)| received.strip_prefix(open)?.strip_suffix(close));
+    let unquoted = unquoted.unwrap_or(received);
+    let unmarked = || unquoted.trim_end().trim_end_matches(['.', ',', '!']);
+    by_form(&fold(unquoted), known)
         .or_else(|| by_form(&fold(unmarked()), known))
         .unwrap_or_else(|| NameResolution::Unknown {
             nearest: nearest(received, known.iter().map(String::as_str)),
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn likeness_is_not() {
+    fn similarity_is_not() {
         for received in [
             "aline",
             "alig",
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_before_a_name_is_no_namespace_if_it_says_something() {
+    fn a_prefix_with_a_meaning_of_its_own_is_not_a_namespace() {
         for received in [
             "dry_run.stroke",
             "simulate:stroke",
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_differ_in_form_only_are_not_chosen_between() {
+    fn names_that_differ_in_form_only_are_ambiguous() {
         assert!(
             matches!(resolve("goHome", &["go_home", "gohome"]), NameResolution::Ambiguous { among } if among.len() == 2)
         );

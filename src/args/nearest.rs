@@ -1,11 +1,11 @@
-//! The valid names that come nearest to the one received. For showing, never for choosing.
+//! Ranks valid names by similarity to a received one. For display, never for choosing.
 
 use super::{limits::VALID_MAX, name};
 
-/// Longest name that is compared letter by letter; what is longer is a sentence, not a slip.
+/// Longest name that is compared letter by letter; anything longer is a sentence, not a misspelling.
 const COMPARED_CHARS_MAX: usize = 64;
 
-/// At most twelve of `candidates`, the nearest to `received` first; those equally near keep their order.
+/// Returns at most twelve of `candidates`, the nearest to `received` first; equally near ones keep their order.
 #[must_use]
 pub fn nearest<'a>(received: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let received: String = received.chars().take(COMPARED_CHARS_MAX).collect();
@@ -22,12 +22,12 @@ pub fn nearest<'a>(received: &str, candidates: impl IntoIterator<Item = &'a str>
 fn rank(received: &str, name: &str) -> f64 {
     let name = name::fold(name);
     let name: String = name.chars().take(COMPARED_CHARS_MAX).collect();
-    let contained = !received.is_empty()
+    let is_contained = !received.is_empty()
         && !name.is_empty()
         && (name.contains(received) || received.contains(&name));
     strsim::jaro_winkler(received, &name)
         .max(strsim::normalized_damerau_levenshtein(received, &name))
-        + f64::from(u8::from(contained)) * 0.2
+        + f64::from(u8::from(is_contained)) * 0.2
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Lists, objects and alternatives: values made of values.
+//! Coerces lists, objects and alternatives.
 
 use super::{
     candidates,
@@ -31,7 +31,7 @@ impl ValueCoercer<'_> {
         }
     }
 
-    /// A list of any length.
+    /// Coerces to a list of any length.
     fn any_list(&mut self, item: &ValueKind, site: ValueSite<'_>) -> CoercionResult {
         let refuse = |code, reason| {
             let kind = &ValueKind::list(item.clone());
@@ -40,7 +40,7 @@ impl ValueCoercer<'_> {
         match site.node {
             ParsedValue::List(items) => self.items(item, items, site),
             ParsedValue::Text(text) if text.trim_start().starts_with(['[', '(']) => {
-                let Some(ParsedValue::List(items)) = opened(text) else {
+                let Some(ParsedValue::List(items)) = parse_whole_text(text) else {
                     return refuse("not_a_list", "this text is not a whole list");
                 };
                 let value = self.items(item, &items, site)?;
@@ -93,7 +93,7 @@ impl ValueCoercer<'_> {
     ) -> CoercionResult {
         match site.node {
             ParsedValue::Map(pairs) => self.fields(fields, open, pairs, site),
-            ParsedValue::Text(text) => match opened(text) {
+            ParsedValue::Text(text) => match parse_whole_text(text) {
                 Some(ParsedValue::Map(pairs)) => {
                     let value = self.fields(fields, open, &pairs, site)?;
                     self.note_form(site, &value, FormRepair::TextInText);
@@ -118,15 +118,15 @@ impl ValueCoercer<'_> {
     ) -> CoercionResult {
         let mut map = Map::new();
         for (key, node) in pairs {
-            let to_the_letter = fields.iter().find(|field| field.name == *key);
-            let field = to_the_letter.or_else(|| only_by_form(fields, key));
+            let exact = fields.iter().find(|field| field.name == *key);
+            let field = exact.or_else(|| only_by_form(fields, key));
             let name = field.map_or(key, |field| &field.name);
             let path = format!("{}.{name}", site.path);
             let value = match field {
                 Some(field) => self.field(field, node, &path)?,
                 None if open => node.to_value(),
                 None => {
-                    self.no_such_field(fields, node, &path)?;
+                    self.leave_out_field(fields, node, &path)?;
                     continue;
                 }
             };
@@ -162,7 +162,7 @@ impl ValueCoercer<'_> {
         }
     }
 
-    /// Notes a default beside fields that were sent.
+    /// Notes the default of a field that was not sent.
     fn note_default(&mut self, path: &str, default: &Value) {
         if self.policy.render == ValueRendering::AsSent {
             return;
@@ -175,8 +175,8 @@ impl ValueCoercer<'_> {
         });
     }
 
-    /// Leaves out a field that there is not; where something moves it may have been the one that matters.
-    fn no_such_field(
+    /// Leaves out an unknown field; refuses it if something moves, because the field may matter.
+    fn leave_out_field(
         &mut self,
         fields: &[ParameterShape],
         node: &ParsedValue,
@@ -195,7 +195,7 @@ impl ValueCoercer<'_> {
         Ok(())
     }
 
-    /// The alternative that takes the least repair; the first of equals.
+    /// Coerces to the alternative that needs the least repair; the first of equals.
     pub(super) fn any_of(&mut self, kinds: &[ValueKind], site: ValueSite<'_>) -> CoercionResult {
         let mut best: Option<(Value, RepairLog)> = None;
         let mut issue = None;
@@ -230,8 +230,8 @@ fn only_by_form<'a>(fields: &'a [ParameterShape], key: &str) -> Option<&'a Param
     same.next().filter(|_| same.next().is_none())
 }
 
-/// A text that is a whole list or object, opened.
-fn opened(text: &str) -> Option<ParsedValue> {
+/// Parses a text that is a complete list or object.
+fn parse_whole_text(text: &str) -> Option<ParsedValue> {
     let inner = candidates::of_inner_text(text)?.node;
     (!inner.contradicts_itself()).then_some(inner)
 }

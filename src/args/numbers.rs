@@ -1,4 +1,4 @@
-//! Numbers for a parameter: exact, finite, in its unit and within its range, or refused with the thought that helps.
+//! Numbers for a parameter: exact, finite, in its unit and within its range, or refused with a helpful suggestion.
 
 use super::{
     numeral::{self, ParsedNumeral},
@@ -11,9 +11,9 @@ use super::{
 use base::units;
 use serde_json::{Number, Value};
 
-/// Largest double that counts whole numbers one by one.
+/// Largest double up to which every whole number is exact.
 pub(super) const WHOLE_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
-/// Other units that are offered for a bare number.
+/// Most units that are suggested for a number without one.
 const OTHER_UNITS_MAX: usize = 3;
 
 /// A place for a number.
@@ -23,7 +23,7 @@ struct NumberSite<'a> {
     unit: Option<DeclaredUnit>,
 }
 
-/// A number that was read, and whether it came with a unit.
+/// A parsed number, and whether it came with a unit.
 struct ParsedNumber {
     numeral: ParsedNumeral,
     number: Number,
@@ -38,11 +38,11 @@ impl ValueCoercer<'_> {
         site: ValueSite<'_>,
     ) -> CoercionResult {
         let place = NumberSite { site, range, unit };
-        let found = place.found()?;
-        let has_unit = found.has_unit;
+        let parsed = place.parse()?;
+        let has_unit = parsed.has_unit;
         let number = match site.kind {
-            ValueKind::Integer { .. } => place.whole(&found)?,
-            _ => found.number,
+            ValueKind::Integer { .. } => place.whole(&parsed)?,
+            _ => parsed.number,
         };
         if !range.contains(&number) {
             return Err(place.out_of_range(&number, has_unit));
@@ -68,7 +68,7 @@ impl NumberSite<'_> {
         self.site.refuse(code, reason)
     }
 
-    fn found(&self) -> Result<ParsedNumber, ArgumentIssue> {
+    fn parse(&self) -> Result<ParsedNumber, ArgumentIssue> {
         if let ParsedValue::Number(number) = self.site.node {
             return Ok(ParsedNumber::of_json(number));
         }
@@ -88,12 +88,16 @@ impl NumberSite<'_> {
                 let reason = "a leading zero makes this octal to some and decimal to others";
                 Err(self.refuse("ambiguous_number", reason))
             }
-            numeral if quantity.suffix.is_empty() => self.plain(numeral, false),
-            _ => self.converted(&quantity),
+            numeral if quantity.suffix.is_empty() => self.number(numeral, false),
+            _ => self.convert(&quantity),
         }
     }
 
-    fn plain(&self, numeral: ParsedNumeral, has_unit: bool) -> Result<ParsedNumber, ArgumentIssue> {
+    fn number(
+        &self,
+        numeral: ParsedNumeral,
+        has_unit: bool,
+    ) -> Result<ParsedNumber, ArgumentIssue> {
         let number = numeral::number(&numeral);
         let number =
             number.ok_or_else(|| self.refuse("too_large", "this number does not fit 64 bits"))?;
@@ -104,8 +108,8 @@ impl NumberSite<'_> {
         })
     }
 
-    /// `"1.000"` and `"1.000 mm"`, a thousand or one: to a whole number, and to a quantity, whose three zeros behind the
-    /// point say nothing unless they are thousands. JSON's own numbers have one reading.
+    /// Returns whether `"1.000"` or `"1.000 mm"` may be a thousand or one. So it is for a whole number, and for a quantity, where
+    /// three zeros after the point add nothing unless they are thousands. JSON's own numbers have one reading.
     fn has_two_readings(&self, text: &str, suffix: &str) -> bool {
         let number = text.strip_suffix(suffix).unwrap_or(text).trim_end();
         let number = numeral::narrow(number);
@@ -119,10 +123,7 @@ impl NumberSite<'_> {
         is_text && (is_whole || (is_group && self.unit.is_some()))
     }
 
-    fn converted(
-        &self,
-        quantity: &unit::WrittenQuantity<'_>,
-    ) -> Result<ParsedNumber, ArgumentIssue> {
+    fn convert(&self, quantity: &unit::WrittenQuantity<'_>) -> Result<ParsedNumber, ArgumentIssue> {
         let Some(unit) = self.unit else {
             let reason = "a bare number is expected, without unit or other words";
             return Err(self.refuse("unexpected_unit", reason));
@@ -135,13 +136,13 @@ impl NumberSite<'_> {
             let reason = format!("'{suffix}' is no unit that converts to {symbol}");
             self.refuse("wrong_unit", &reason)
         })?;
-        self.plain(numeral, true)
+        self.number(numeral, true)
     }
 
-    /// A whole number, exactly: its digits decide, not the nearest double.
-    fn whole(&self, found: &ParsedNumber) -> Result<Number, ArgumentIssue> {
-        let value = found.number.as_f64().unwrap_or(f64::NAN);
-        let whole = match &found.numeral {
+    /// Returns the exact whole number: its digits decide, not the nearest double.
+    fn whole(&self, parsed: &ParsedNumber) -> Result<Number, ArgumentIssue> {
+        let value = parsed.number.as_f64().unwrap_or(f64::NAN);
+        let whole = match &parsed.numeral {
             ParsedNumeral::Whole(whole) => Some(*whole),
             _ if value.abs() >= WHOLE_DOUBLE_MAX => {
                 return Err(self.refuse("too_large", "too large to be exact"));
@@ -155,17 +156,17 @@ impl NumberSite<'_> {
         })
     }
 
-    /// Nothing is clamped; where another unit would make sense of the number, that thought is offered.
+    /// Returns the issue with a number out of range. It is never clamped; a unit in which it would fit is suggested.
     fn out_of_range(&self, sent: &Number, has_unit: bool) -> ArgumentIssue {
         let symbol = self.unit.map(|unit| format!(" {}", unit.symbol()));
         let symbol = symbol.unwrap_or_default();
         let (number, bounds) = distinct_texts(sent, &nearest_bounds(self.range, sent));
         let reason = format!("{number}{symbol} is out of range");
-        let thoughts = match self.unit {
+        let units = match self.unit {
             Some(unit) if !has_unit => other_units(self.range, unit, sent),
             _ => Vec::new(),
         };
-        let Some((other, converted)) = thoughts.first() else {
+        let Some((other, converted)) = units.first() else {
             let bounds = bounds.iter().map(|bound| format!("{bound}{symbol}"));
             return self.refuse("out_of_range", &reason).valid(bounds.collect());
         };
@@ -173,13 +174,13 @@ impl NumberSite<'_> {
         let reason = format!(
             "{reason}; if {number} {other} is meant, which is {converted}{symbol}, write \"{number}{other}\""
         );
-        let others = thoughts.iter().map(|(other, _)| format!("{number}{other}"));
+        let others = units.iter().map(|(other, _)| format!("{number}{other}"));
         self.refuse("other_unit", &reason).valid(others.collect())
     }
 }
 
 impl ParsedNumber {
-    /// A number of JSON, whose digits are as many as a double keeps.
+    /// Returns a JSON number, which has only the digits that a double keeps.
     fn of_json(number: &Number) -> Self {
         let whole = number.as_i128().map(ParsedNumeral::Whole);
         let read = || numeral::parse(&number.to_string());
@@ -191,13 +192,13 @@ impl ParsedNumber {
     }
 }
 
-/// The text in quotes of its own; a quote at one end only may be the sign for inches.
+/// Returns the text without quotes of its own; a quote at one end only may be the sign for inches.
 fn unquoted(text: &str) -> &str {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(text)
 }
 
-/// A number and the bounds that it does not keep, with as many digits as tell it from the nearest.
+/// Formats a number and the bounds it violates, with enough digits to tell the number from the nearest bound.
 fn distinct_texts(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
     let exact = number.as_f64().filter(|_| number.is_f64());
     let nearest = bounds.first().and_then(Number::as_f64);
@@ -208,7 +209,7 @@ fn distinct_texts(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
     (text, bounds.iter().map(shape::short).collect())
 }
 
-/// The whole numbers beside a value that are within the range, the nearer first.
+/// Returns the whole numbers next to a value that are within the range, the nearer first.
 fn neighbours(range: &NumberRange, value: f64) -> Vec<String> {
     let mut both = vec![value.floor(), value.ceil()];
     let distance = |whole: &f64| (whole - value).abs();
@@ -227,7 +228,7 @@ fn nearest_bounds(range: &NumberRange, number: &Number) -> Vec<Number> {
     bounds
 }
 
-/// Units in which the bare number would be in range, the commonest first.
+/// Returns units in which the number would be in range, the commonest first, with its value in the parameter's unit.
 fn other_units(
     range: &NumberRange,
     unit: DeclaredUnit,
@@ -237,11 +238,11 @@ fn other_units(
     let Some(numeral) = numeral::parse(&number.to_string()) else {
         return Vec::new();
     };
-    let in_range = |kin: DeclaredUnit| {
-        let converted = numeral::number(&unit.convert(&numeral, kin)?)?;
+    let in_range = |other: DeclaredUnit| {
+        let converted = numeral::number(&unit.convert(&numeral, other)?)?;
         range
             .contains(&converted)
-            .then(|| (kin.symbol(), converted))
+            .then(|| (other.symbol(), converted))
     };
     let mut found: Vec<_> = unit
         .units_of_same_dimension()

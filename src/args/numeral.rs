@@ -1,4 +1,4 @@
-//! Numbers as people and programs write them: `1_000`, `0x10`, `+5`, `5.`, `.5`; what has two readings is refused.
+//! Parses numbers as people and programs write them: `1_000`, `0x10`, `+5`, `5.`, `.5`. Ambiguous ones are refused.
 
 use serde_json::{Number, Value};
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ pub(super) enum ParsedNumeral {
     Whole(i128),
     /// With its decimal digits kept, so that a change of unit can be exact.
     Decimal(ExactDecimal),
-    /// NaN or an infinity, written or overflowed.
+    /// NaN or an infinity, written out or by overflow.
     NotFinite,
     /// Two readings, such as `010`.
     Ambiguous,
@@ -24,14 +24,14 @@ pub(super) struct ExactDecimal {
 }
 
 impl ExactDecimal {
-    /// The nearest double, correctly rounded because the decimal text is parsed once.
+    /// Returns the nearest double, correctly rounded because the decimal text is parsed once.
     pub(super) fn value(self) -> f64 {
         format!("{}e{}", self.digits, self.exponent)
             .parse()
             .unwrap_or(f64::NAN)
     }
 
-    /// The whole number, if it is one.
+    /// Returns the whole number, if it is one.
     pub(super) fn whole(self) -> Option<i128> {
         let Self {
             mut digits,
@@ -49,10 +49,10 @@ impl ExactDecimal {
     }
 }
 
-/// Longest numeral looked at: more digits than any quantity has.
+/// Longest numeral that is parsed: more digits than any quantity has.
 const NUMERAL_BYTES_MAX: usize = 60;
 
-/// Reads the whole of `text` as a number; `None` where it is something else.
+/// Reads all of `text` as a number; `None` if it is anything else.
 pub(super) fn parse(text: &str) -> Option<ParsedNumeral> {
     let text = text.trim();
     if text.starts_with(|c: char| ('０'..='９').contains(&c)) && text.len() <= 3 * NUMERAL_BYTES_MAX
@@ -70,7 +70,7 @@ pub(super) fn parse(text: &str) -> Option<ParsedNumeral> {
     radix(body, negative).or_else(|| decimal(&without_separators(body)?, negative))
 }
 
-/// Full-width digits and points as East Asian keyboards write them.
+/// Converts full-width digits and points, as East Asian keyboards write them, to ASCII.
 pub(super) fn narrow(text: &str) -> String {
     text.chars()
         .map(|c| match c {
@@ -107,7 +107,7 @@ fn radix(body: &str, negative: bool) -> Option<ParsedNumeral> {
     Some(ParsedNumeral::Whole(if negative { -value } else { value }))
 }
 
-/// `1_000` is grouped by underscores in threes; a comma may be a decimal point and is not looked at.
+/// Removes the underscores that group digits in threes, as in `1_000`. Commas stay: one may be a decimal point.
 fn without_separators(body: &str) -> Option<Cow<'_, str>> {
     if !body.contains('_') {
         return Some(Cow::Borrowed(body));
@@ -136,7 +136,7 @@ fn decimal(body: &str, negative: bool) -> Option<ParsedNumeral> {
     Some(exact(whole, fraction, exponent, negative, is_decimal))
 }
 
-/// `05` is five either way; `010` is eight to some readers and ten to others.
+/// Returns whether digits may be octal: `05` is five either way, `010` is eight to some readers and ten to others.
 fn has_octal_reading(whole: &str) -> bool {
     let significant = whole.trim_start_matches('0');
     whole.starts_with('0') && significant.len() > 1 && significant.bytes().all(|b| b < b'8')
@@ -153,12 +153,12 @@ fn exact(
     let digits = format!("{whole}{fraction}");
     let digits = digits.trim_start_matches('0');
     let shift = i32::try_from(fraction.len()).unwrap_or(i32::MAX);
-    let (digits, left_out) = first_digits(digits);
+    let (digits, dropped) = first_digits(digits);
     let Ok(digits) = digits.parse::<i128>() else {
         return ParsedNumeral::NotFinite;
     };
     let digits = if negative { -digits } else { digits };
-    let exponent = exponent.saturating_sub(shift).saturating_add(left_out);
+    let exponent = exponent.saturating_sub(shift).saturating_add(dropped);
     let decimal = ExactDecimal { digits, exponent };
     match is_decimal {
         false => ParsedNumeral::Whole(digits),
@@ -167,26 +167,26 @@ fn exact(
     }
 }
 
-/// Returns the kept digits, and the number of digits left out. If 128 bits cannot hold them all, the last kept digit is
-/// a one, which marks that more came after it. A double has less than half of them.
+/// Returns the kept digits and the number of dropped ones. If 128 bits cannot hold them all, the last kept digit is a one,
+/// which marks that more followed. A double has less than half of them.
 fn first_digits(digits: &str) -> (Cow<'_, str>, i32) {
     const KEPT: usize = 37;
     match digits.get(..KEPT) {
         _ if digits.is_empty() => (Cow::Borrowed("0"), 0),
         Some(kept) if digits.len() > KEPT + 1 => {
-            let left_out = i32::try_from(digits.len() - KEPT - 1).unwrap_or(i32::MAX);
-            (Cow::Owned(format!("{kept}1")), left_out)
+            let dropped = i32::try_from(digits.len() - KEPT - 1).unwrap_or(i32::MAX);
+            (Cow::Owned(format!("{kept}1")), dropped)
         }
         _ => (Cow::Borrowed(digits), 0),
     }
 }
 
-/// The JSON value of a word outside any parameter: a number where it is exactly one, otherwise nothing.
-pub(super) fn plain(word: &str) -> Option<Value> {
+/// Returns the JSON number that a word outside any parameter is; `None` if it is not exactly one.
+pub(super) fn json_number(word: &str) -> Option<Value> {
     number(&parse(word)?).map(Value::Number)
 }
 
-/// The JSON number: whole where it fits 64 bits, otherwise the nearest double.
+/// Returns the JSON number: whole if it fits 64 bits, otherwise the nearest double.
 pub(super) fn number(numeral: &ParsedNumeral) -> Option<Number> {
     match numeral {
         ParsedNumeral::Whole(value) => whole(*value),
@@ -195,7 +195,7 @@ pub(super) fn number(numeral: &ParsedNumeral) -> Option<Number> {
     }
 }
 
-/// A whole JSON number; `None` beyond 64 bits.
+/// Returns a whole JSON number; `None` beyond 64 bits.
 pub(super) fn whole(value: i128) -> Option<Number> {
     Number::from_i128(value)
 }

@@ -1,4 +1,4 @@
-//! Objects inside other text: where they begin and end, and whether what surrounds them is only words.
+//! Finds objects inside other text, and judges whether only words surround them.
 
 use super::{
     candidates::{CandidateReading, TextFlaw},
@@ -8,10 +8,10 @@ use super::{
     tolerant::{self, TolerantParser},
 };
 
-/// Closing brackets too many that are dropped; more says that the beginning is missing.
+/// Most surplus closing brackets that are dropped; more of them mean that the beginning is missing.
 const CLOSERS_MAX: usize = 2;
 
-/// The object in `text`, or what keeps it from being one; empty where there is no opening brace.
+/// Returns the object in `text`, or its flaw; nothing if there is no opening brace.
 pub(super) fn find(text: &str) -> Vec<CandidateReading> {
     let Some(first) = text.find(['{', '｛']) else {
         return Vec::new();
@@ -25,8 +25,8 @@ pub(super) fn find(text: &str) -> Vec<CandidateReading> {
     let flaw = if parser.cut {
         Some(TextFlaw::Cut)
     } else {
-        let after = closers_dropped(after, &mut forms);
-        surroundings(before, after, &mut forms)
+        let after = drop_closers(after, &mut forms);
+        flaw_around(before, after, &mut forms)
     };
     vec![CandidateReading {
         flaw,
@@ -34,7 +34,7 @@ pub(super) fn find(text: &str) -> Vec<CandidateReading> {
     }]
 }
 
-/// Exact quotes first; quotes by their surroundings where that does not come out.
+/// Parses the object at `at`: first with exact quotes, then with quotes judged by their surroundings.
 fn object_at(text: &str, at: usize) -> Option<(ParsedValue, TolerantParser<'_>)> {
     let mut cut = None;
     for (node, parser) in tolerant::values(text, at) {
@@ -48,7 +48,7 @@ fn object_at(text: &str, at: usize) -> Option<(ParsedValue, TolerantParser<'_>)>
     cut
 }
 
-fn closers_dropped<'a>(after: &'a str, forms: &mut FormRepairs) -> &'a str {
+fn drop_closers<'a>(after: &'a str, forms: &mut FormRepairs) -> &'a str {
     let mut rest = after.trim_start();
     for _ in 0..CLOSERS_MAX {
         let Some(shorter) = rest.strip_prefix(['}', ']', ')']) else {
@@ -60,8 +60,8 @@ fn closers_dropped<'a>(after: &'a str, forms: &mut FormRepairs) -> &'a str {
     rest
 }
 
-/// Says whether what stands around an object is only words, and notes which sort.
-fn surroundings(before: &str, after: &str, forms: &mut FormRepairs) -> Option<TextFlaw> {
+/// Returns the flaw of the text around an object, unless it is only words; notes its sort.
+fn flaw_around(before: &str, after: &str, forms: &mut FormRepairs) -> Option<TextFlaw> {
     for part in [before, after] {
         if part.trim().is_empty() {
             continue;
@@ -84,7 +84,7 @@ fn surroundings(before: &str, after: &str, forms: &mut FormRepairs) -> Option<Te
             TextFlaw::Garbled
         });
     }
-    // A comma after the object says that something else was to follow.
+    // A comma after the object means that something should follow.
     let is_fragment = after.contains('}')
         || after.starts_with(',')
         || is_fragment(before)
@@ -93,22 +93,21 @@ fn surroundings(before: &str, after: &str, forms: &mut FormRepairs) -> Option<Te
     is_fragment.then_some(TextFlaw::Garbled)
 }
 
-/// Returns whether the next brace begins an object too. Only the first is tried, so that braces without end cost
-/// nothing.
+/// Returns whether the next brace begins another object. Only the first is tried, so that any number of braces costs little.
 fn holds_object(text: &str) -> bool {
     let found = text.find('{').and_then(|at| object_at(text, at));
     found.is_some_and(|(_, parser)| !parser.cut)
 }
 
-/// A quoted text next to a colon, a comma or an equals sign is a piece of JSON, not prose.
+/// Returns whether a text is a piece of JSON, not prose: a quoted text next to a colon, a comma or an equals sign.
 fn is_fragment(text: &str) -> bool {
     let mut before = ' ';
     let mut chars = text.chars().filter(|c| !c.is_whitespace()).peekable();
     while let Some(c) = chars.next() {
         let next = chars.peek().copied().unwrap_or(' ');
-        let beside = matches!(next, ':' | ',' | '}' | ']' | '=')
+        let is_adjacent = matches!(next, ':' | ',' | '}' | ']' | '=')
             || (matches!(before, ':' | ',' | '[' | '=') && next != ' ');
-        if matches!(c, '"' | '“' | '”') && beside {
+        if matches!(c, '"' | '“' | '”') && is_adjacent {
             return true;
         }
         before = c;

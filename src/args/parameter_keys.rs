@@ -70,7 +70,10 @@ impl CallReader<'_> {
         let lost = self.lost_arguments(pairs);
         let (issue, node) = match (flaw, lost) {
             (Some(flaw), _) if !pairs.is_empty() => (flaw, ParsedValue::Map(pairs.to_vec())),
-            (_, Some((key, node))) => (self.nested_issue(&parsed_value::shown(key), node), node.clone()),
+            (_, Some((key, node))) => (
+                self.nested_issue(&parsed_value::shown(key), node),
+                node.clone(),
+            ),
             _ => return false,
         };
         self.search_unread("", &ParsedValue::Map(pairs.to_vec()));

@@ -104,9 +104,9 @@ impl CallReader<'_> {
 pub(super) const GIVEN_TWICE: &str = "given twice with different values";
 
 /// Returns the issue with a parameter that has several values.
-fn given_twice(param: &ParameterShape, values: &[&ParsedValue]) -> ArgumentIssue {
+fn given_twice(param: &ParameterShape, sent: &[&ParsedValue]) -> ArgumentIssue {
     let (rule, reason) = (ReaderRule::Contradiction, GIVEN_TWICE);
-    let shown: Vec<_> = values.iter().copied().map(parsed_value::shown_node).collect();
+    let shown: Vec<_> = sent.iter().copied().map(parsed_value::shown_node).collect();
     ArgumentIssue::new(rule, "duplicate_keys", &param.name, reason)
         .received(parsed_value::shown(&shown.join(" and ")))
         .expected("one value")

@@ -1,4 +1,4 @@
-//! A value as it was written: objects keep every pair, words without quotes stay words.
+//! A value as it was written: objects keep every pair, and words without quotes stay words.
 
 use super::limits::SHOWN_CHARS_MAX;
 use serde_json::{Number, Value};
@@ -7,17 +7,17 @@ use std::collections::HashMap;
 /// A key and its value.
 pub(super) type Pair = (String, ParsedValue);
 
-/// Parsed value, before any parameter gave it meaning.
+/// A parsed value, not matched to a parameter yet.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ParsedValue {
     Null,
     Bool(bool),
-    /// An option without a value, as `--debug`: true where a boolean belongs, nothing that was said anywhere else.
+    /// An option without a value, such as `--debug`: true where a boolean is expected, no value anywhere else.
     Flag,
     Number(Number),
     /// Text in quotes of some sort.
     Text(String),
-    /// Text without quotes: its type is for the parameter to say.
+    /// Text without quotes: the parameter decides its type.
     Word(String),
     List(Vec<ParsedValue>),
     /// Pairs in order, duplicates included.
@@ -25,7 +25,7 @@ pub(super) enum ParsedValue {
 }
 
 impl ParsedValue {
-    /// Nothing is said: null, a word for it, or an empty text, list or object.
+    /// Returns whether the value is null, a word for it, or an empty text, list or object.
     pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Null => true,
@@ -36,7 +36,7 @@ impl ParsedValue {
         }
     }
 
-    /// The text of a text or a word.
+    /// Returns the text of a text or a word.
     pub(super) fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) | Self::Word(text) => Some(text),
@@ -44,7 +44,7 @@ impl ParsedValue {
         }
     }
 
-    /// The pairs of an object.
+    /// Returns the pairs of an object.
     pub(super) fn as_pairs(&self) -> Option<&[Pair]> {
         match self {
             Self::Map(pairs) => Some(pairs),
@@ -52,7 +52,7 @@ impl ParsedValue {
         }
     }
 
-    /// The value of an object under a key, the first of several.
+    /// Returns an object's value under a key, the first of several.
     pub(super) fn get(&self, key: &str) -> Option<&Self> {
         self.as_pairs().and_then(|pairs| value_of(pairs, key))
     }
@@ -66,7 +66,7 @@ impl ParsedValue {
         }
     }
 
-    /// The plain JSON value; of duplicate keys the last is kept, so ask about those first.
+    /// Returns the JSON value. It keeps only the last of duplicate keys, so check for those first.
     pub(super) fn to_value(&self) -> Value {
         match self {
             Self::Null => Value::Null,
@@ -75,7 +75,7 @@ impl ParsedValue {
             Self::Number(number) => Value::Number(number.clone()),
             Self::Text(text) => Value::String(text.clone()),
             Self::Word(word) => {
-                super::numeral::plain(word).unwrap_or_else(|| Value::String(word.clone()))
+                super::numeral::json_number(word).unwrap_or_else(|| Value::String(word.clone()))
             }
             Self::List(items) => items.iter().map(Self::to_value).collect(),
             Self::Map(pairs) => {
@@ -105,7 +105,7 @@ pub(super) fn contradict<'a>(pairs: impl IntoIterator<Item = &'a Pair>) -> bool 
     })
 }
 
-/// The value under a key, the first of several.
+/// Returns the value under a key, the first of several.
 pub(super) fn value_of<'a>(pairs: &'a [Pair], key: &str) -> Option<&'a ParsedValue> {
     let found = pairs.iter().find(|(own, _)| own == key);
     found.map(|(_, value)| value)
@@ -127,20 +127,20 @@ impl From<Value> for ParsedValue {
     }
 }
 
-/// Returns whether a text begins with an ASCII word, whose capitals do not matter.
+/// Returns whether a text begins with an ASCII word, ignoring case.
 pub(super) fn starts_with_word(text: &str, word: &str) -> bool {
     let head = text.get(..word.len());
     head.is_some_and(|head| head.eq_ignore_ascii_case(word))
 }
 
-/// Returns whether a text ends with an ASCII word, whose capitals do not matter.
+/// Returns whether a text ends with an ASCII word, ignoring case.
 pub(super) fn ends_with_word(text: &str, word: &str) -> bool {
     let at = text.len().checked_sub(word.len());
     let end = at.and_then(|at| text.get(at..));
     end.is_some_and(|end| end.eq_ignore_ascii_case(word))
 }
 
-/// Words that callers write for "nothing".
+/// Returns whether a text is a word that callers write for "nothing".
 pub(super) fn is_nothing(text: &str) -> bool {
     let text = text.trim();
     let word = text.strip_suffix('.').unwrap_or(text);
@@ -167,7 +167,7 @@ pub(super) fn is_lost_payload(text: &str) -> bool {
     starts_with_word(&inner, MARK) && inner.len() > MARK.len() + 1 && inner.chars().all(is_word)
 }
 
-/// At most [`SHOWN_CHARS_MAX`] characters, with control characters and quotes escaped.
+/// Returns at most [`SHOWN_CHARS_MAX`] characters, with control characters escaped.
 pub(super) fn shown(text: &str) -> String {
     let is_plain = |b: u8| (0x20..0x7f).contains(&b);
     if text.len() <= SHOWN_CHARS_MAX && text.bytes().all(is_plain) {
@@ -190,7 +190,7 @@ pub(super) fn shown(text: &str) -> String {
     out
 }
 
-/// The start of a value as compact JSON, bounded without building the whole.
+/// Returns the start of a value as compact JSON, without building all of it.
 pub(super) fn shown_node(node: &ParsedValue) -> String {
     match node {
         ParsedValue::Text(text) | ParsedValue::Word(text) => shown(text),

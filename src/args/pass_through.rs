@@ -10,10 +10,10 @@ use super::{
 };
 use serde_json::{Map, Value};
 
-/// Returns the object that was sent, unread; nothing sent is an empty one.
+/// Returns the object that was sent, unread, or an empty one if nothing was sent.
 ///
 /// # Errors
-/// Anything else: what is not read here cannot be mended here.
+/// Anything else was sent: arguments that are not read cannot be mended.
 pub fn pass_on(received: &ReceivedArguments) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     let sent = match received {
         ReceivedArguments::Absent | ReceivedArguments::Value(Value::Null) => Some(Map::new()),
@@ -33,7 +33,7 @@ pub fn pass_on(received: &ReceivedArguments) -> Result<ArgumentReading, Box<Argu
     })
 }
 
-/// The object that a text is, to the letter of JSON.
+/// Returns the object that a text is in strict JSON.
 fn object_of(text: &str) -> Option<Map<String, Value>> {
     if text.trim().is_empty() {
         return Some(Map::new());

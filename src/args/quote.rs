@@ -1,4 +1,4 @@
-//! Quoted text of every sort: which quote ends it, and what its escapes mean.
+//! Reads quoted text of every sort: finds the closing quote and decodes escapes.
 
 use super::{
     form_repair::{FormRepair, FormRepairs},
@@ -8,9 +8,9 @@ use super::{
 /// Rule by which a closing quote is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum QuoteMatching {
-    /// By being the partner of the opening one.
+    /// It is the partner of the opening one.
     Exact,
-    /// By being of the same weight and standing before punctuation; any other quote is part of the text.
+    /// It has the same weight and stands before punctuation; any other quote is part of the text.
     Loose,
 }
 
@@ -26,7 +26,7 @@ pub(super) enum QuotePosition {
 pub(super) enum QuoteError {
     /// The text ended first.
     Cut,
-    /// Its end is not to be told.
+    /// Its end cannot be determined.
     Broken,
 }
 
@@ -62,7 +62,7 @@ fn is_partner(open: char, close: char) -> bool {
     }
 }
 
-/// Reads the quoted text whose opening quote `text` begins with; gives the text and the bytes used.
+/// Reads the quoted text whose opening quote `text` begins with; returns it and the bytes used.
 pub(super) fn read(
     text: &str,
     quotes: QuoteMatching,
@@ -120,7 +120,7 @@ struct QuoteScanner<'a> {
 impl QuoteScanner<'_> {
     fn run(mut self, forms: &mut FormRepairs) -> Result<(String, usize), QuoteError> {
         loop {
-            self.plain_run();
+            self.copy_plain_run();
             let c = self.peek().ok_or(QuoteError::Cut)?;
             if c == '\\' && !self.raw {
                 self.escape(forms)?;
@@ -137,8 +137,8 @@ impl QuoteScanner<'_> {
         }
     }
 
-    /// Copies what can be neither quote, escape nor control character.
-    fn plain_run(&mut self) {
+    /// Copies characters that can be neither quote, escape nor control character.
+    fn copy_plain_run(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         let plain = |b: &u8| (0x20..0x80).contains(b) && !matches!(b, b'"' | b'\'' | b'\\' | b'`');
         let length = rest.iter().take_while(|b| plain(b)).count();
@@ -168,13 +168,13 @@ impl QuoteScanner<'_> {
             (QuotePosition::Value, Some(':'))
             | (QuotePosition::Key, Some(',' | '}' | ']' | ')')) => Err(QuoteError::Broken),
             (_, Some(next)) if is_quote(next) => Err(QuoteError::Broken),
-            _ => self.inner(after, forms),
+            _ => self.inner_quote(after, forms),
         }
     }
 
-    /// A quote inside the text: one that opens stands at a word's beginning, and only then may one at a word's end close it.
+    /// Handles a quote inside the text: it opens at the beginning of a word, and then another may close it at the end of one.
     /// In `"koi" or "star"` the first stands at an end, so these are two texts.
-    fn inner(&mut self, after: &str, forms: &mut FormRepairs) -> Result<bool, QuoteError> {
+    fn inner_quote(&mut self, after: &str, forms: &mut FormRepairs) -> Result<bool, QuoteError> {
         let ends_word = self.out.ends_with(|c: char| c.is_alphanumeric());
         let before_blank = after.starts_with(char::is_whitespace);
         let in_word = ends_word && !before_blank;
@@ -201,7 +201,7 @@ impl QuoteScanner<'_> {
         let rest = self.text.get(self.at + 1..).unwrap_or_default();
         let c = rest.chars().next().ok_or(QuoteError::Cut)?;
         self.at += 1 + c.len_utf8();
-        let meant = match c {
+        let decoded = match c {
             '"' | '\\' | '/' => c,
             'b' => '\u{8}',
             'f' => '\u{c}',
@@ -211,7 +211,7 @@ impl QuoteScanner<'_> {
             'u' => self.unicode()?,
             _ => return self.python_escape(c, forms),
         };
-        self.out.push(meant);
+        self.out.push(decoded);
         Ok(())
     }
 
@@ -272,7 +272,7 @@ impl QuoteScanner<'_> {
     }
 }
 
-/// The first character that is not blank, looked for over a bounded distance.
+/// Returns the first character that is not blank, within a bounded distance.
 fn follower(text: &str) -> Option<char> {
     text.chars().take(LOOK_MAX).find(|c| !c.is_whitespace())
 }

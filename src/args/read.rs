@@ -1,4 +1,4 @@
-//! Reading one call: every candidate is judged and the cheapest unique one is the reading.
+//! Reads one call: judges every candidate and takes the cheapest unique one.
 
 use super::{
     arguments::{self, JudgedCandidate},
@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 /// Reads arguments.
 ///
 /// # Errors
-/// Every complaint at once, with arguments that would be accepted, where the policy refuses to run on what was received.
+/// The policy refuses to run the tool. The refusal has every complaint at once, and arguments that would be accepted.
 /// A tool that stops is never refused.
 pub fn read(
     shape: &ArgumentShape,
@@ -25,7 +25,7 @@ pub fn read(
     choose(judged(shape, policy, received), shape, policy)
 }
 
-/// Every way of reading what was received, judged.
+/// Judges every reading of what was received.
 pub(super) fn judged<'a>(
     shape: &'a ArgumentShape,
     policy: &'a ReaderPolicy,
@@ -44,7 +44,7 @@ pub(super) fn judged<'a>(
         .map(move |candidate| arguments::judge(shape, policy, candidate, &text))
 }
 
-/// The cheapest reading, if no other is as cheap and different; otherwise the cheapest refusal.
+/// Returns the cheapest reading, if no different one is as cheap; otherwise the cheapest refusal.
 fn choose(
     judged: impl Iterator<Item = JudgedCandidate>,
     shape: &ArgumentShape,
@@ -52,7 +52,7 @@ fn choose(
 ) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     let mut refusal: Option<(u32, Box<ArgumentRefusal>)> = None;
     let mut best: Option<(u32, ArgumentReading)> = None;
-    let (mut tie, mut moves) = (false, false);
+    let (mut is_tie, mut may_move) = (false, false);
     let (mut withheld, mut verbatim) = (None, None);
     for candidate in judged {
         let cost = candidate.cost;
@@ -61,11 +61,11 @@ fn choose(
             Err(found) if found.kind == ReaderRule::Withheld => withheld = withheld.or(Some(found)),
             Ok(reading) => match &best {
                 Some((least, chosen)) if cost >= *least => {
-                    tie |= cost == *least && reading.given != chosen.given;
+                    is_tie |= cost == *least && reading.given != chosen.given;
                 }
                 _ => {
-                    tie = false;
-                    moves = !candidate.is_cautious;
+                    is_tie = false;
+                    may_move = !candidate.is_cautious;
                     best = Some((cost, reading));
                 }
             },
@@ -75,21 +75,21 @@ fn choose(
             Err(_) => {}
         }
     }
-    // Data that one way of reading finds and refuses is not passed over by another.
+    // Data that one reading finds and refuses must not be passed over by another.
     if let Some(refused) = verbatim {
         return Err(refused);
     }
-    // What one way of reading hears as a request not to move is not overheard by another.
+    // A request not to move that one reading finds must not be ignored by another.
     if let Some(refused) = withheld
-        && (best.is_none() || moves)
+        && (best.is_none() || may_move)
     {
         return Err(refused);
     }
     match (best, refusal) {
-        (Some((_, reading)), _) if tie && policy.refuses(ReaderRule::Contradiction) => {
+        (Some((_, reading)), _) if is_tie && policy.refuses(ReaderRule::Contradiction) => {
             Err(ambiguous(shape, policy, reading.repairs))
         }
-        // Arguments that were read and refused are not made good by reading the text as none.
+        // Arguments that were read and refused are not saved by reading the text as empty.
         (Some((_, reading)), Some((_, refusal)))
             if policy.effect == ToolEffect::Moves && has_no_arguments(&reading) =>
         {
@@ -107,7 +107,7 @@ fn has_no_arguments(reading: &ArgumentReading) -> bool {
     repairs.any(|repair| repair.code == "no_arguments")
 }
 
-/// Refuses a text of two meanings; nothing of it is readable.
+/// Refuses a text with two meanings; no part of it counts as readable.
 fn ambiguous(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,

@@ -1,4 +1,4 @@
-//! Remembers what each caller was last refused, so that a refused argument is not simply left out and a loop ends
+//! Remembers each caller's last refusals, so that a refused argument is not simply left out, and a loop of failures ends
 //! with a person.
 
 use super::{
@@ -9,13 +9,13 @@ use super::{
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
 
-/// Identical failures in a row after which a person is asked for.
+/// Identical failures in a row after which the caller is sent to a person.
 const SAME_FAILURES_MAX: u32 = 2;
 
 /// The last refusal of each tool to each caller, the most recent 256. No clock, no I/O.
 #[derive(Debug, Default)]
 pub struct RefusalMemory {
-    /// The last stands at the back.
+    /// The newest is at the back.
     entries: VecDeque<RememberedRefusal>,
 }
 
@@ -37,10 +37,11 @@ pub enum RefusalAdvice {
 }
 
 impl RefusalMemory {
-    /// Passes an outcome through, remembering it: a call that only leaves out what was just refused is warned about or refused again.
+    /// Passes an outcome through and remembers refusals. A call that only leaves out what was just refused gets a warning or is
+    /// refused again.
     ///
     /// # Errors
-    /// The refusal it was given, or the earlier one with the same correction; with what to tell the caller.
+    /// The given refusal, or the earlier one with the same correction; with advice for the caller.
     pub fn judge(
         &mut self,
         caller: &str,
@@ -105,7 +106,7 @@ impl RememberedRefusal {
         if policy.refuses(rule) {
             return Err(Box::new(ArgumentRefusal {
                 kind: rule,
-                guidance: self.why_refused(field, &reading.understood),
+                guidance: self.explain_refusal(field, &reading.understood),
                 ..(*self.refusal).clone()
             }));
         }
@@ -121,20 +122,21 @@ impl RememberedRefusal {
         Ok(reading)
     }
 
-    /// The refused argument that the new call leaves out while saying nothing new. The offered correction is always something new.
+    /// Returns the refused argument that the new call leaves out without any new choice. The offered correction always counts as
+    /// a new choice.
     fn left_out(&self, given: &Map<String, Value>) -> Option<&str> {
-        // Flags, and what is no choice, are said beside any drawing.
-        let says_nothing_new = given.iter().all(|(key, value)| {
+        // Flags and other arguments that choose nothing may come with any drawing.
+        let has_no_new_choice = given.iter().all(|(key, value)| {
             !self.refusal.choosing.contains(key) || self.refusal.good.get(key) == Some(value)
         });
         let is_correction = self.refusal.corrected.as_ref() == Some(given);
         let mut refused = self.refusal.must_mend.iter().map(String::as_str);
         let field = refused.find(|field| !given.contains_key(*field));
-        field.filter(|_| says_nothing_new && !is_correction)
+        field.filter(|_| has_no_new_choice && !is_correction)
     }
 
-    /// Says why a call is refused that would be accepted from another caller, and which call is accepted instead.
-    fn why_refused(&self, field: &str, understood: &Map<String, Value>) -> String {
+    /// Explains why a call is refused that would be accepted from another caller, and which call is accepted instead.
+    fn explain_refusal(&self, field: &str, understood: &Map<String, Value>) -> String {
         let refused = format!(
             "`{field}` was refused a moment ago, and to leave it out now would move the arm"
         );
@@ -147,10 +149,10 @@ impl RememberedRefusal {
                 "{refused} by a default that was not asked for: write `{field}` out, be it the default{or_corrected}"
             );
         }
-        let mut said = understood.clone();
-        said.retain(|_, value| !value.is_null());
-        let call = match self.left_out(&said) {
-            None => format!("send {}", Value::Object(said)),
+        let mut written_out = understood.clone();
+        written_out.retain(|_, value| !value.is_null());
+        let call = match self.left_out(&written_out) {
+            None => format!("send {}", Value::Object(written_out)),
             Some(_) => "ask the operator to do it".to_owned(),
         };
         format!("{refused} all the same: where that is meant, {call}{or_corrected}")
@@ -204,7 +206,7 @@ mod tests {
 
     /// As `align`, which has no preview.
     #[test]
-    fn where_a_key_cannot_be_written_out_the_message_says_what_can() {
+    fn the_message_names_a_call_if_the_key_cannot_be_written_out() {
         let shape = ArgumentShape {
             foreign: vec!["dry_run".into()],
             ..ArgumentShape::new(vec![
@@ -276,8 +278,8 @@ mod tests {
     #[test]
     fn a_call_without_the_request_not_to_move_is_refused_again() {
         let mut memory = RefusalMemory::default();
-        let asked = json!({"scene": "koi", "simulate": true});
-        let (refusal, _) = call(&mut memory, ForgivenessProfile::Guarded, asked).unwrap_err();
+        let request = json!({"scene": "koi", "simulate": true});
+        let (refusal, _) = call(&mut memory, ForgivenessProfile::Guarded, request).unwrap_err();
         call(
             &mut memory,
             ForgivenessProfile::Guarded,
@@ -290,20 +292,20 @@ mod tests {
     }
 
     #[test]
-    fn a_look_is_no_answer_to_a_refusal() {
+    fn a_dry_run_or_a_read_does_not_answer_a_refusal() {
         let guarded = ForgivenessProfile::Guarded;
         let mut memory = RefusalMemory::default();
         call(&mut memory, guarded, json!({"scene": "tigger"})).unwrap_err();
         call(&mut memory, guarded, json!({"dry_run": true})).unwrap();
-        let looks = ReaderPolicy::new(ToolEffect::Reads, guarded);
-        let seen = read(&ArgumentShape::default(), &looks, ReceivedArguments::Absent);
-        memory.judge("caller", "sense", &looks, seen).unwrap();
+        let reads = ReaderPolicy::new(ToolEffect::Reads, guarded);
+        let sense = read(&ArgumentShape::default(), &reads, ReceivedArguments::Absent);
+        memory.judge("caller", "sense", &reads, sense).unwrap();
         let other = read(
             &ArgumentShape::default(),
-            &looks,
+            &reads,
             ReceivedArguments::Text("{".into()),
         );
-        drop(memory.judge("caller", "align", &looks, other));
+        drop(memory.judge("caller", "align", &reads, other));
         for flags in [json!({}), json!({"debug": true}), json!({"dry_run": false})] {
             call(&mut memory, guarded, flags).unwrap_err();
         }
@@ -350,12 +352,12 @@ mod tests {
     #[test]
     fn what_the_correction_moves_to_its_place_is_not_dropped_either() {
         let mut memory = RefusalMemory::default();
-        let told = call(
+        let refused = call(
             &mut memory,
             ForgivenessProfile::Guarded,
             json!({"scen": "tiger", "debug": true}),
         );
-        let corrected = told.unwrap_err().0.corrected.unwrap();
+        let corrected = refused.unwrap_err().0.corrected.unwrap();
         assert_eq!(corrected["scene"], "tiger");
         call(
             &mut memory,
@@ -374,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn another_caller_or_tool_is_another_matter() {
+    fn another_caller_or_tool_is_not_affected() {
         let mut memory = RefusalMemory::default();
         call(
             &mut memory,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ForgivenessProfile {
-    /// As shipped for the embedded simulator: what was lost becomes a default and a warning.
+    /// Default for the embedded simulator: a lost value becomes a default and a warning.
     Lenient,
-    /// As shipped for hardware: nothing moves after a guess.
+    /// Default for hardware: nothing moves after a guess.
     Guarded,
 }
 
@@ -29,7 +29,7 @@ pub enum RepairClass {
 pub enum UnknownKeyPolicy {
     /// Those that may change the act count as lost values.
     Judged,
-    /// All are ignored and noted: for judging a schema that is not ours.
+    /// All are ignored and noted: for judging a foreign schema.
     Ignored,
 }
 
@@ -38,8 +38,8 @@ pub enum UnknownKeyPolicy {
 pub enum ValueRendering {
     /// In the declared type: the number 5 for a text becomes `"5"`.
     AsDeclared,
-    /// As it was sent, for judging a schema whose owner decides: a number for a text stays a number,
-    /// and inside lists and objects a list of one stays a list.
+    /// As it was sent, for judging a foreign schema: a number for a text stays a number, and inside lists and objects a list
+    /// of one stays a list.
     AsSent,
 }
 
@@ -50,7 +50,7 @@ pub struct ReaderPolicy {
     pub effect: ToolEffect,
     /// Degree of forgiveness.
     pub profile: ForgivenessProfile,
-    /// The default scene is all that a person has enabled, so a lost payload can mean nothing else.
+    /// True if a person has enabled only the default scene, so a lost payload can mean nothing else.
     pub default_is_all_enabled: bool,
     /// Treatment of unknown keys.
     pub unknown_keys: UnknownKeyPolicy,
@@ -59,7 +59,7 @@ pub struct ReaderPolicy {
 }
 
 impl ReaderPolicy {
-    /// The policy of a tool of this node, with nothing assumed about what is enabled.
+    /// Returns the policy of a tool of this node, with nothing assumed about what is enabled.
     #[must_use]
     pub const fn new(effect: ToolEffect, profile: ForgivenessProfile) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl ReaderPolicy {
         }
     }
 
-    /// The policy by which a foreign schema is judged: a tool that moves, guarded, unknown keys ignored.
+    /// Returns the policy by which a foreign schema is judged: a tool that moves, guarded, unknown keys ignored.
     #[must_use]
     pub const fn of_foreign_schema() -> Self {
         Self {
@@ -101,16 +101,16 @@ impl ReaderPolicy {
     }
 
     const fn refuses_to_move(&self, rule: ReaderRule) -> bool {
-        let guarded = matches!(self.profile, ForgivenessProfile::Guarded);
+        let is_guarded = matches!(self.profile, ForgivenessProfile::Guarded);
         match rule {
             ReaderRule::Form | ReaderRule::Meaningless | ReaderRule::Empty => false,
-            ReaderRule::PayloadLost => guarded && !self.default_is_all_enabled,
+            ReaderRule::PayloadLost => is_guarded && !self.default_is_all_enabled,
             ReaderRule::PhysicalKey
             | ReaderRule::ForeignKey
             | ReaderRule::DoubtfulKey
             | ReaderRule::OtherText
             | ReaderRule::NoArguments
-            | ReaderRule::RefusedArgumentLeftOut => guarded,
+            | ReaderRule::RefusedArgumentLeftOut => is_guarded,
             ReaderRule::Contradiction
             | ReaderRule::Unplaceable
             | ReaderRule::Withheld
@@ -135,15 +135,15 @@ pub enum ReaderRule {
     PhysicalKey,
     /// A parameter of another tool.
     ForeignKey,
-    /// An unknown key that may change the act: a name that is known, a parameter in other words, a negation, a condition.
+    /// An unknown key that may change the act: a known name, a paraphrased parameter, a negation, a condition.
     DoubtfulKey,
     /// Text around the arguments that is not known packaging.
     OtherText,
-    /// A request for a dry run, or not to move, that is not understood as one.
+    /// A request for a dry run or for no motion that no parameter expresses.
     Withheld,
     /// Data that is empty, lost or a stand-in, or that did not come as plain JSON.
     Verbatim,
-    /// Text with nothing in it that can be read as arguments.
+    /// Text that holds nothing that can be read as arguments.
     NoArguments,
     /// Cut off, two objects, duplicates that disagree, a template, the schema echoed.
     Contradiction,
@@ -164,7 +164,7 @@ impl ReaderRule {
         }
     }
 
-    /// The price of going on regardless; defaulting over a value that was there is the dearest.
+    /// Returns the cost of going on regardless; replacing a value that was sent by a default costs most.
     pub(super) const fn cost(self) -> u32 {
         match self {
             Self::Form | Self::Meaningless | Self::Empty => 1,

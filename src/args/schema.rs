@@ -1,4 +1,4 @@
-//! A shape made from any JSON Schema, the dialects of tool lists included (`dict`, `float`, `tuple`, `any`).
+//! Builds a shape from any JSON Schema, including the dialects of tool lists (`dict`, `float`, `tuple`, `any`).
 
 use super::{
     limits::DEPTH_MAX,
@@ -47,7 +47,7 @@ impl ArgumentShape {
     }
 }
 
-/// A tool definition carries its schema in a field.
+/// Returns the schema inside a tool definition, or the object itself.
 fn inner_schema(object: &Map<String, Value>) -> &Map<String, Value> {
     if object.contains_key("properties") {
         return object;
@@ -107,11 +107,12 @@ fn param(
         path: &path,
         depth: depth + 1,
     };
-    let says = |key: &str| schema.get(key) == Some(&Value::Bool(true));
+    let is_true = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     let default = schema.get("default").filter(|value| !value.is_null());
     Ok(ParameterShape {
         aliases: texts(schema.get("x-aliases").or_else(|| schema.get("aliases"))),
-        required: (required.iter().any(|r| r == name) || says("required")) && !says("optional"),
+        required: (required.iter().any(|r| r == name) || is_true("required"))
+            && !is_true("optional"),
         default: default.or_else(|| schema.get("const")).cloned(),
         empty_is_default: default.map_or_else(|| describes_empty_default(schema), is_empty),
         nullable: is_nullable(schema),
@@ -140,7 +141,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// A default is often given in words only: "Default is empty array".
+/// Returns whether the description alone declares an empty default: "Default is empty array".
 fn describes_empty_default(schema: &Value) -> bool {
     let words = schema.get("description").and_then(Value::as_str);
     let words = words.unwrap_or_default().to_lowercase();
@@ -152,9 +153,9 @@ fn describes_empty_default(schema: &Value) -> bool {
     let fillers = ["is ", "to ", "an ", "a ", "is an ", "to an ", "is a "].iter();
     let rests = fillers.filter_map(|word| after.strip_prefix(word));
     let after = rests.min_by_key(|rest| rest.len()).unwrap_or(after);
-    let what = after.strip_prefix("empty ").unwrap_or_default();
+    let kind = after.strip_prefix("empty ").unwrap_or_default();
     let mut types = ["array", "list", "object", "dict"].iter();
-    types.any(|one| what.starts_with(one)) || after.starts_with("[]") || after.starts_with("{}")
+    types.any(|one| kind.starts_with(one)) || after.starts_with("[]") || after.starts_with("{}")
 }
 
 fn texts(value: Option<&Value>) -> Vec<String> {
@@ -196,7 +197,7 @@ impl SchemaPlace<'_> {
         }
     }
 
-    /// `oneOf` with constants is an enumeration with titles; any other union is tried in order.
+    /// Reads `oneOf` with constants as an enumeration with titles; the members of any other union are tried in order.
     fn union(self, members: &[Value]) -> Result<ValueKind, SchemaError> {
         let constants = members.iter().filter_map(|member| member.get("const"));
         let values: Vec<Value> = constants.cloned().collect();
@@ -250,7 +251,7 @@ impl SchemaPlace<'_> {
         })
     }
 
-    /// The kind of a list's items; an `enum` beside `items` is meant for each item.
+    /// Returns the kind of a list's items; an `enum` beside `items` applies to each item.
     fn items(self, object: &Map<String, Value>) -> Result<ValueKind, SchemaError> {
         let listed = object.get("enum").and_then(Value::as_array);
         if listed.is_some_and(|values| !values.iter().any(Value::is_array)) {
@@ -271,7 +272,7 @@ impl SchemaPlace<'_> {
     }
 }
 
-/// The only kind, or each of several but null.
+/// Returns the only kind, or all of several except null.
 fn one_or_any(
     kinds: impl Iterator<Item = Result<ValueKind, SchemaError>>,
 ) -> Result<ValueKind, SchemaError> {
@@ -310,7 +311,7 @@ fn choice(object: &Map<String, Value>) -> ValueKind {
     ValueKind::Choice { values, synonyms }
 }
 
-/// `{"gte": ">="}`, `{">=": ["gte", "ge"]}`, or names listed beside the values.
+/// Returns declared synonyms: `{"gte": ">="}`, `{">=": ["gte", "ge"]}`, or names listed beside the values.
 fn synonyms(object: &Map<String, Value>, values: &[Value]) -> Vec<(String, Value)> {
     const MAPS: [&str; 11] = [
         "x-synonyms",
@@ -364,7 +365,7 @@ fn range(object: &Map<String, Value>) -> NumberRange {
     }
 }
 
-/// A declared unit, or the one that the name ends with: `depth_mm`, `speed_mm_s`.
+/// Returns the declared unit, or the one that the name ends with: `depth_mm`, `speed_mm_s`.
 fn unit(name: &str, object: &Map<String, Value>) -> Option<DeclaredUnit> {
     const SUFFIXES: [(&str, &str); 11] = [
         ("_mm_s", "mm/s"),

@@ -131,7 +131,7 @@ impl ItemCount {
     }
 
     /// Returns the bounds in words, such as `of at least 1`.
-    fn describe(self) -> String {
+    fn text(self) -> String {
         match (self.min, self.max) {
             (0, usize::MAX) => String::new(),
             (min, usize::MAX) => format!(" of at least {min}"),
@@ -346,11 +346,13 @@ impl ValueKind {
             Self::Choice { .. } => "one of the listed values".into(),
             Self::Bool => "true or false".into(),
             Self::Integer { range, unit } => {
-                format!("a whole number{}{}", range.describe(), in_unit(*unit))
+                format!("a whole number{}{}", range.text(), in_unit(*unit))
             }
-            Self::Number { range, unit } => format!("a number{}{}", range.describe(), in_unit(*unit)),
+            Self::Number { range, unit } => {
+                format!("a number{}{}", range.text(), in_unit(*unit))
+            }
             Self::List { item, count } => {
-                format!("a list{}, each {}", count.describe(), item.describe())
+                format!("a list{}, each {}", count.text(), item.describe())
             }
             Self::Object { .. } => "an object".into(),
             Self::AnyOf(kinds) => {
@@ -391,7 +393,7 @@ impl NumberRange {
             && is_within(&self.max, self.below_max, Ordering::Less)
     }
 
-    fn describe(&self) -> String {
+    fn text(&self) -> String {
         let short = |bound: &Option<Number>| bound.as_ref().map(short);
         let low = if self.above_min { "above" } else { "at least" };
         let high = if self.below_max { "below" } else { "at most" };

@@ -8,8 +8,8 @@ use super::{
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use std::{cell::Cell, fmt};
 
-/// Reads `text` if it is JSON to the letter; `None` where it is not, holds too many values, or has a decimal that
-/// a double would take for a whole number, which a reader of its digits must judge.
+/// Reads `text` if it is strict JSON; `None` if it is not, holds too many values, or has a decimal that becomes whole as a
+/// double and must be judged by its digits.
 pub(super) fn parse(text: &str) -> Option<ParsedValue> {
     if holds_lost_fraction(text) {
         return None;

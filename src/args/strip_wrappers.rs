@@ -9,7 +9,7 @@ use super::{
 };
 use std::borrow::Cow;
 
-/// Layers taken off one text, one after another.
+/// Most layers that are taken off one text.
 const LAYERS_MAX: usize = 8;
 /// Longest special token, as in `<|tool_call_start|>`.
 const TOKEN_BYTES_MAX: usize = 48;
@@ -19,13 +19,13 @@ const TOKEN_BYTES_MAX: usize = 48;
 pub(super) struct StrippedText<T> {
     pub(super) text: T,
     pub(super) form: FormRepair,
-    /// The tool that a label named.
+    /// Tool that a label named.
     pub(super) tool: Option<String>,
     /// Text that was skipped with the wrapper.
     pub(super) skipped: FormRepairs,
 }
 
-/// The text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
+/// Returns the text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
 pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, str>>>, TextFlaw> {
     let layers = [
         channels, reasoning, marker, react, assignment, printed, pythonic,
@@ -43,12 +43,12 @@ pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, st
             return Err(TextFlaw::Cut);
         }
     }
-    let plain = with_plain_quotes(rest.text);
-    if plain.is_none() && rest.text.len() == text.len() {
+    let requoted = with_plain_quotes(rest.text);
+    if requoted.is_none() && rest.text.len() == text.len() {
         return Ok(None);
     }
     Ok(Some(StrippedText {
-        text: plain.map_or(Cow::Borrowed(rest.text), Cow::Owned),
+        text: requoted.map_or(Cow::Borrowed(rest.text), Cow::Owned),
         form: rest.form,
         tool: rest.tool,
         skipped: rest.skipped,
@@ -73,17 +73,17 @@ impl<'a> WrapperLayer<'a> {
     }
 }
 
-/// Strips `<think>…</think>` before the call: thoughts are not arguments, regardless of the braces in them.
+/// Strips `<think>…</think>` before the call: thoughts are not arguments, even if they hold braces.
 fn reasoning(text: &str) -> Option<WrapperLayer<'_>> {
     let thought = thought::first_tagged(text)?;
-    // Where the template wrote the opening tag, only the closing one is in the text.
+    // If the chat template wrote the opening tag, only the closing one is in the text.
     let is_thought = thought.is_opened || !thought.inside.contains(['<', '{']);
     let rest = thought.after.filter(|rest| !rest.trim().is_empty())?;
     (thought.before.is_empty() && is_thought && !thought.recurs())
         .then(|| WrapperLayer::new(rest, FormRepair::Tag))
 }
 
-/// `<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{…}<|call|>`, after thoughts on the channel for them.
+/// Strips `<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{…}<|call|>`, and a channel of thoughts before it.
 fn channels(text: &str) -> Option<WrapperLayer<'_>> {
     let start = |text| -> Option<&str> {
         let role: &str = text;
@@ -109,7 +109,7 @@ fn channels(text: &str) -> Option<WrapperLayer<'_>> {
 /// Marks around special tokens.
 const MARKS: [(&str, &str); 2] = [("<|", "|>"), ("<｜", "｜>")];
 
-/// `<|python_tag|>`, `[TOOL_CALLS]`, `</s>` and their like at either end.
+/// Strips `<|python_tag|>`, `[TOOL_CALLS]`, `</s>` and similar markers at either end.
 fn marker(text: &str) -> Option<WrapperLayer<'_>> {
     const BEFORE: [&str; 9] = [
         "[TOOL_CALLS]",
@@ -146,7 +146,7 @@ fn marker(text: &str) -> Option<WrapperLayer<'_>> {
         let (rest, token) = text.strip_suffix(close)?.rsplit_once(open)?;
         Some((token, rest))
     };
-    // A token alone is a stand-in, and what is left of a text when everything is peeled is a cut.
+    // A token alone is a stand-in, and nothing left after stripping is a cut.
     let is_token = |(token, rest): &(&str, &str)| is_token(token) && !rest.trim().is_empty();
     let mut all = MARKS.map(before).into_iter().chain(MARKS.map(after));
     let (token, rest) = all.find_map(|found| found.filter(is_token))?;
@@ -160,13 +160,13 @@ fn is_token(inner: &str) -> bool {
     !inner.is_empty() && inner.len() <= TOKEN_BYTES_MAX && inner.chars().all(allowed)
 }
 
-/// `Action: stroke`, `Action Input: {…}`, `Observation:`: what stands before the input is thought, what stands after it is not said by the caller.
+/// Strips `Action: stroke`, `Action Input: {…}`, `Observation:`. The text before the input is thought; the text after it is not the caller's.
 fn react(text: &str) -> Option<WrapperLayer<'_>> {
     const LABEL: &str = "Action Input:";
     let (before, rest) = text.split_once(LABEL)?;
     let starts_line = before.is_empty() || before.trim_end_matches([' ', '*']).ends_with('\n');
-    let said = without_thought(before);
-    if !starts_line || rest.contains(LABEL) || before.contains("```") || said.contains('{') {
+    let words = without_thought(before);
+    if !starts_line || rest.contains(LABEL) || before.contains("```") || words.contains('{') {
         return None;
     }
     let (rest, observed) = rest.split_once("\nObservation:").unwrap_or((rest, ""));
@@ -177,11 +177,11 @@ fn react(text: &str) -> Option<WrapperLayer<'_>> {
         tool: names.next().map(str::to_owned),
         ..WrapperLayer::new(rest.trim_start_matches('*'), FormRepair::Prose)
     };
-    let layer = layer.skipping(&said, SkippedPlace::Around);
+    let layer = layer.skipping(&words, SkippedPlace::Around);
     Some(layer.skipping(observed, SkippedPlace::Around))
 }
 
-/// The lines before the input without the thought, which ends where the action is named, and without the action's name.
+/// Returns the lines before the input without the thought, which ends at the action, and without the action's name.
 fn without_thought(before: &str) -> String {
     let mut is_thought = false;
     let mut kept = String::new();
@@ -196,7 +196,7 @@ fn without_thought(before: &str) -> String {
     kept
 }
 
-/// `const args = {…};`, `result = stroke(…)`, `await stroke(…)`, `return {…};`
+/// Strips the target of an assignment or a keyword: `const args = {…};`, `result = stroke(…)`, `await stroke(…)`, `return {…};`
 fn assignment(text: &str) -> Option<WrapperLayer<'_>> {
     const WORDS: [&str; 8] = [
         "const ", "let ", "var ", "final ", "local ", "await ", "return ", "auto ",
@@ -221,7 +221,7 @@ fn assignment(text: &str) -> Option<WrapperLayer<'_>> {
     let (target, rest) = text.split_once('=')?;
     let rest = rest.trim_start();
     let rest = rest.strip_prefix("await ").unwrap_or(rest);
-    let is_call = is_identifier(target.trim()) && calls(rest) && rest.ends_with([')', ';']);
+    let is_call = is_identifier(target.trim()) && begins_call(rest) && rest.ends_with([')', ';']);
     let layer = WrapperLayer::new(rest, FormRepair::Prose);
     is_call.then(|| layer.skipping(target, SkippedPlace::Remark))
 }
@@ -232,27 +232,27 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Returns whether a text begins as a call.
-fn calls(text: &str) -> bool {
+fn begins_call(text: &str) -> bool {
     let called = text.split_once('(');
     called.is_some_and(|(name, _)| is_identifier(name))
 }
 
-/// `print(stroke(…))`.
+/// Strips a printing call: `print(stroke(…))`.
 fn printed(text: &str) -> Option<WrapperLayer<'_>> {
     let mut printers = ["print(", "console.log("].iter();
     let inner = printers.find_map(|printer| text.strip_prefix(printer))?;
     let inner = inner.trim_end_matches(';').trim_end().strip_suffix(')')?;
-    calls(inner).then(|| WrapperLayer::new(inner, FormRepair::Call))
+    begins_call(inner).then(|| WrapperLayer::new(inner, FormRepair::Call))
 }
 
-/// `[stroke(scene="koi")]`: a list of calls with one call in it.
+/// Strips a list around a single call: `[stroke(scene="koi")]`.
 fn pythonic(text: &str) -> Option<WrapperLayer<'_>> {
     let inner = text.strip_prefix('[')?.strip_suffix(']')?.trim();
-    (calls(inner) && inner.ends_with(')')).then(|| WrapperLayer::new(inner, FormRepair::Call))
+    (begins_call(inner) && inner.ends_with(')')).then(|| WrapperLayer::new(inner, FormRepair::Call))
 }
 
-/// Tokens that some models write for a quote; `call:stroke{…}` then is a call. Where a value begins with a plain quote, or with none,
-/// such a token is part of the value.
+/// Replaces tokens that some models write for a quote; `call:stroke{…}` is then a call. If the value does not begin with such a
+/// token, the token is part of the value.
 fn with_plain_quotes(text: &str) -> Option<String> {
     const QUOTES: [&str; 2] = ["<escape>", "<|\"|>"];
     let mut quotes = QUOTES.iter();
@@ -261,12 +261,12 @@ fn with_plain_quotes(text: &str) -> Option<String> {
     if !begins_value || before.contains(super::quote::is_quote) {
         return None;
     }
-    let plain = text.replace(token, "\"");
-    let called = plain.strip_prefix("call:");
+    let requoted = text.replace(token, "\"");
+    let called = requoted.strip_prefix("call:");
     let called = called.filter(|call| call.ends_with('}'));
     match called.and_then(|call| call.split_once('{')) {
         Some((tool, rest)) => Some(format!("{tool}({{{rest})")),
-        None => Some(plain),
+        None => Some(requoted),
     }
 }
 
@@ -275,7 +275,7 @@ fn with_plain_quotes(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn peeled(text: &str) -> String {
+    fn stripped(text: &str) -> String {
         match strip_wrapper(text) {
             Ok(Some(StrippedText { text, tool, .. })) => {
                 tool.map_or(text.to_string(), |tool| format!("{tool}: {text}"))
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn takes_off_what_is_around_a_call() {
+    fn strips_wrappers_around_a_call() {
         for (text, want) in [
             ("<think>{a}</think>\n{\"b\":1}", "{\"b\":1}"),
             ("<|python_tag|>{}<|eom_id|>", "{}"),
@@ -302,7 +302,7 @@ mod tests {
             ("print(api.f(a=1))", "api.f(a=1)"),
             ("call:f{a:<escape>b<escape>}", "f({a:\"b\"})"),
         ] {
-            assert_eq!(peeled(text), want, "{text}");
+            assert_eq!(stripped(text), want, "{text}");
         }
     }
 
@@ -319,14 +319,14 @@ mod tests {
             "[1, 2]",
             "Action Input: 1\nAction Input: 2",
         ] {
-            assert_eq!(peeled(text), "as it was", "{text}");
+            assert_eq!(stripped(text), "as it was", "{text}");
         }
         for text in [
             "[TOOL_CALLS]",
             "Action: f\nAction Input:",
             "<start_function_call>",
         ] {
-            assert_eq!(peeled(text), "Cut", "{text}");
+            assert_eq!(stripped(text), "Cut", "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tags as some models write calls: `<scene>koi</scene>`, `<parameter=scene>koi</parameter>`, `<arg name="scene">koi</arg>`.
+//! Reads calls written as tags: `<scene>koi</scene>`, `<parameter=scene>koi</parameter>`, `<arg name="scene">koi</arg>`.
 
 use super::{
     form_repair::FormRepair,
@@ -47,7 +47,7 @@ struct OpenTag<'a> {
     has_children: bool,
 }
 
-/// A reader of tags: those that are open, and what was read.
+/// Reader of tags, with the open ones and the pairs read so far.
 struct TagReader<'a> {
     open: Vec<OpenTag<'a>>,
     read: UnbracketedPairs,
@@ -69,7 +69,7 @@ pub(super) fn read(text: &str) -> Option<UnbracketedPairs> {
         let at = pos + found;
         let (between, tag) = (text.get(pos..at)?, text.get(at..)?);
         if tag.starts_with("<![CDATA[") {
-            reader.words(between)?;
+            reader.skip_words(between)?;
             pos = at + tag.find("]]>")? + 3;
             continue;
         }
@@ -80,10 +80,10 @@ pub(super) fn read(text: &str) -> Option<UnbracketedPairs> {
         let inside = tag.get(1..length)?;
         pos = at + length + 1;
         if let Some(name) = inside.strip_prefix('/') {
-            reader.words_after_child(between);
+            reader.skip_words_after_child(between);
             reader.close(name.trim(), text.get(..at)?)?;
         } else {
-            reader.words(between)?;
+            reader.skip_words(between)?;
             reader.start(inside, pos)?;
         }
     }
@@ -103,7 +103,7 @@ fn is_carrier(name: &str) -> bool {
         .any(|carrier| name.eq_ignore_ascii_case(carrier))
 }
 
-/// `=stroke` counts as a name; `None` if they cannot be read.
+/// Parses a tag's attributes, where `=stroke` counts as a name; `None` if they cannot be read.
 fn attributes(rest: &str) -> Option<TagAttributes> {
     if rest.is_empty() {
         return Some(Vec::new());
@@ -118,15 +118,15 @@ fn attributes(rest: &str) -> Option<TagAttributes> {
 }
 
 impl<'a> TagReader<'a> {
-    /// Words before a tag: outside a value, but for those inside a call's tag, they are no call.
-    fn words(&mut self, between: &str) -> Option<()> {
+    /// Skips words before a tag; `None` unless they stand inside a call's tag, because then the text is not a call.
+    fn skip_words(&mut self, between: &str) -> Option<()> {
         self.read.forms.skip(between, SkippedPlace::Around);
         let is_inside = self.open.last().is_some_and(|tag| is_wrapper(tag.name));
         (between.trim().is_empty() || is_inside).then_some(())
     }
 
-    /// Words between a tag inside another and the end of the other.
-    fn words_after_child(&mut self, between: &str) {
+    /// Skips words between an inner tag and the end of the outer one.
+    fn skip_words_after_child(&mut self, between: &str) {
         if self.open.last().is_some_and(|tag| tag.has_children) {
             self.read.forms.skip(between, SkippedPlace::Around);
         }
@@ -148,7 +148,7 @@ impl<'a> TagReader<'a> {
             parent.has_children = true;
             let name = parent.name;
             if !is_wrapper(name) && parent.parameter.is_none() {
-                self.called(name);
+                self.note_tool(name);
             }
         }
         let attributes = attributes(rest.trim())?;
@@ -159,7 +159,7 @@ impl<'a> TagReader<'a> {
             has_children: false,
         };
         if is_carrier(name) && !attributes.is_empty() {
-            let (parameter, value) = self.carried(attributes)?;
+            let (parameter, value) = self.carried_pair(attributes)?;
             match value {
                 Some(value) if self_closing => return self.push(parameter, value),
                 None if !self_closing => tag.parameter = Some(parameter),
@@ -174,8 +174,8 @@ impl<'a> TagReader<'a> {
         Some(())
     }
 
-    /// Notes the tool that a tag names. Of several only one can be the tool: the others are tags like any.
-    fn called(&mut self, tool: &str) {
+    /// Notes the tool that a tag names. Only the first can be the tool; later ones are ordinary tags.
+    fn note_tool(&mut self, tool: &str) {
         match &self.read.tool {
             Some(known) if known != tool => {
                 let tag = format!("<{tool}>");
@@ -185,15 +185,15 @@ impl<'a> TagReader<'a> {
         }
     }
 
-    /// The parameter that a carrier names, and the value if that is an attribute too. Its `type` says nothing.
-    fn carried(&mut self, attributes: TagAttributes) -> Option<(String, Option<ParsedValue>)> {
+    /// Returns the parameter that a carrier names, and the value if that is an attribute too. Its `type` means nothing.
+    fn carried_pair(&mut self, attributes: TagAttributes) -> Option<(String, Option<ParsedValue>)> {
         let (mut name, mut value) = (None, None);
         for (key, node) in attributes {
             let place = match key.as_str() {
                 "name" | "key" => &mut name,
                 "value" => &mut value,
                 "type" | "string" | "required" => {
-                    self.remark(&node);
+                    self.skip_remark(&node);
                     continue;
                 }
                 _ => return None,
@@ -206,12 +206,13 @@ impl<'a> TagReader<'a> {
         Some((name, value.map(as_word)))
     }
 
-    fn remark(&mut self, node: &ParsedValue) {
+    fn skip_remark(&mut self, node: &ParsedValue) {
         let text = node.as_text().unwrap_or_default();
         self.read.forms.skip(text, SkippedPlace::Remark);
     }
 
-    /// `<stroke scene="koi"/>` holds arguments in its attributes, `<invoke name="stroke">` its tool; says whether it held any.
+    /// Takes arguments from attributes, as in `<stroke scene="koi"/>`, or the tool, as in `<invoke name="stroke">`; returns whether
+    /// there were attributes.
     fn take_attributes(
         &mut self,
         name: &str,
@@ -221,21 +222,21 @@ impl<'a> TagReader<'a> {
         let wraps = is_wrapper(name);
         let had_any = !attributes.is_empty();
         if !wraps && (self_closing || had_any) {
-            self.called(name);
+            self.note_tool(name);
         }
         for (key, node) in attributes {
             match (key.as_str(), node) {
                 ("name", ParsedValue::Text(tool) | ParsedValue::Word(tool)) if wraps => {
-                    self.called(&tool);
+                    self.note_tool(&tool);
                 }
-                ("id" | "type", node) if wraps => self.remark(&node),
+                ("id" | "type", node) if wraps => self.skip_remark(&node),
                 (_, node) => self.read.pairs.push((key, as_word(node))),
             }
         }
         had_any
     }
 
-    /// Ends the tag that `before`, the text so far, ends in.
+    /// Closes a tag; `before` is the text up to here.
     fn close(&mut self, name: &str, before: &str) -> Option<()> {
         let tag = self.open.pop().filter(|tag| tag.name == name)?;
         let value = before.get(tag.start..)?;
@@ -252,13 +253,13 @@ impl<'a> TagReader<'a> {
         } else if value.trim() == value && value.contains('\n') && value.contains(':') {
             return None;
         } else {
-            unbracketed::bare(value)
+            unbracketed::value(value)
         };
         let key = tag.parameter.unwrap_or_else(|| tag.name.to_owned());
         self.push(key, node)
     }
 
-    /// `<arg_key>scene</arg_key><arg_value>koi</arg_value>` makes one pair of two tags.
+    /// Adds a pair; `<arg_key>scene</arg_key><arg_value>koi</arg_value>` is one pair in two tags.
     fn push(&mut self, mut key: String, value: ParsedValue) -> Option<()> {
         if key == "arg_value" {
             let (_, name) = self.read.pairs.pop().filter(|(key, _)| key == "arg_key")?;
@@ -268,22 +269,22 @@ impl<'a> TagReader<'a> {
         Some(())
     }
 
-    /// Returns what was read, if nothing stands behind the last tag, which ends at `pos`.
+    /// Returns the pairs, if no text follows the last tag, which ends at `pos`.
     fn finish(mut self, text: &str, pos: usize) -> Option<UnbracketedPairs> {
         self.read.cut |= !self.open.is_empty();
         let rest = text.get(pos..)?.trim();
         let is_value = self.open.last().is_some_and(|tag| !is_wrapper(tag.name));
         let is_open_value = is_value && !rest.contains('{') && text.starts_with('<');
-        let says_something =
+        let has_content =
             !self.read.pairs.is_empty() || (self.read.cut && self.read.tool.is_some());
-        (is_open_value || (rest.is_empty() && says_something)).then_some(self.read)
+        (is_open_value || (rest.is_empty() && has_content)).then_some(self.read)
     }
 }
 
-/// An attribute is always quoted, so its quotes say nothing about its type.
+/// Reads a quoted attribute as a bare word: attributes are always quoted, so the quotes do not make it a text.
 fn as_word(node: ParsedValue) -> ParsedValue {
     match node {
-        ParsedValue::Text(text) => unbracketed::bare(&text),
+        ParsedValue::Text(text) => unbracketed::value(&text),
         other => other,
     }
 }

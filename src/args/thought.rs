@@ -1,4 +1,4 @@
-//! Thoughts that a model writes before or between what it says: they are neither calls nor arguments.
+//! Finds the thoughts that a model writes before or between its words: they are neither calls nor arguments.
 
 use std::borrow::Cow;
 
@@ -19,19 +19,19 @@ const THOUGHTS_MAX: usize = 64;
 
 /// A thought in a text.
 pub(super) struct ThoughtSpan<'a> {
-    /// The text before it; a thought whose opening tag the template wrote begins the text.
+    /// The text before it; empty if the chat template wrote the opening tag.
     pub(super) before: &'a str,
     /// The thought itself, without its tags.
     pub(super) inside: &'a str,
-    /// The text after it; absent where the thought breaks off.
+    /// The text after it; `None` if the thought breaks off.
     pub(super) after: Option<&'a str>,
-    /// The thought has a tag that opens it.
+    /// True if the thought has an opening tag.
     pub(super) is_opened: bool,
     tags: (&'static str, &'static str),
 }
 
 impl ThoughtSpan<'_> {
-    /// Returns whether the same tags stand in the text after it.
+    /// Returns whether the same tags occur again after it.
     pub(super) fn recurs(&self) -> bool {
         let (open, close) = self.tags;
         self.after
@@ -45,13 +45,13 @@ pub(super) fn first_tagged(text: &str) -> Option<ThoughtSpan<'_>> {
 }
 
 fn first<'a>(text: &'a str, all: &[(&'static str, &'static str)]) -> Option<ThoughtSpan<'a>> {
-    let place = |(open, close): &(&str, &str)| match (text.find(open), text.find(close)) {
+    let position = |(open, close): &(&str, &str)| match (text.find(open), text.find(close)) {
         (Some(open), Some(close)) => Some(open.min(close)),
         (open, close) => open.or(close),
     };
     let found = all
         .iter()
-        .filter_map(|tags| Some((place(tags)?, *tags)))
+        .filter_map(|tags| Some((position(tags)?, *tags)))
         .min_by_key(|(at, _)| *at);
     let (at, tags) = found?;
     let (open, close) = tags;
@@ -74,25 +74,25 @@ fn first<'a>(text: &'a str, all: &[(&'static str, &'static str)]) -> Option<Thou
     })
 }
 
-/// Returns the text without thoughts, those that break off included.
+/// Returns the text without thoughts, including those that break off.
 #[must_use]
 pub fn without_thoughts(text: &str) -> Cow<'_, str> {
     let all: Vec<_> = TAGS.into_iter().chain([CHANNEL]).collect();
     let Some(mut thought) = first(text, &all) else {
         return Cow::Borrowed(text);
     };
-    let mut said = String::new();
+    let mut kept = String::new();
     for _ in 0..THOUGHTS_MAX {
-        said.push_str(thought.before);
+        kept.push_str(thought.before);
         let Some(rest) = thought.after else {
-            return Cow::Owned(said);
+            return Cow::Owned(kept);
         };
         match first(rest, &all) {
             Some(next) => thought = next,
-            None => return Cow::Owned(said + rest),
+            None => return Cow::Owned(kept + rest),
         }
     }
-    Cow::Owned(said)
+    Cow::Owned(kept)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Our own parser for what is nearly JSON. It repairs form only: an end that is missing is reported, never supplied.
+//! Parser for text that is nearly JSON. It repairs form only: a missing end is reported, never supplied.
 
 use super::{
     form_repair::{FormRepair, FormRepairs},
@@ -29,12 +29,12 @@ pub(super) struct TolerantParser<'a> {
     pos: usize,
     nodes_left: usize,
     comments_left: usize,
-    /// Brackets that are open: where there are some, the end of the text is a cut.
+    /// Number of open brackets; if there are any, the end of the text is a cut.
     brackets: usize,
     /// Range of the value of `params.arguments`, for an envelope to forward it as written.
     pub(super) arguments: Option<std::ops::Range<usize>>,
     pub(super) forms: FormRepairs,
-    /// The text ended inside a value: what is complete is kept, what is not is dropped.
+    /// True if the text ended inside a value: complete parts are kept, incomplete ones dropped.
     pub(super) cut: bool,
 }
 
@@ -60,7 +60,7 @@ impl<'a> TolerantParser<'a> {
         self.pos
     }
 
-    /// One value; `None` when the text was cut before it was complete.
+    /// Reads one value; `None` if the text was cut before it was complete.
     pub(super) fn value(&mut self, depth: usize) -> TolerantResult<Option<ParsedValue>> {
         self.nodes_left = self.nodes_left.checked_sub(1).ok_or(TolerantParseError)?;
         if depth > DEPTH_MAX {
@@ -97,16 +97,16 @@ impl<'a> TolerantParser<'a> {
         Ok(node)
     }
 
-    /// Pairs up to `end`, which is consumed.
+    /// Reads pairs up to `end`, which is consumed.
     pub(super) fn pairs(&mut self, end: PairsEnd, depth: usize) -> TolerantResult<Vec<Pair>> {
         let mut pairs = Vec::new();
         loop {
-            let commas = self.separators()?;
+            let commas = self.skip_separators()?;
             let Some(c) = self.peek() else {
                 self.cut |= end != PairsEnd::Text || commas > 0;
                 return Ok(pairs);
             };
-            if self.ends(c, end) {
+            if self.consume_end(c, end) {
                 self.note_commas(commas, pairs.is_empty(), true);
                 return Ok(pairs);
             }
@@ -124,7 +124,7 @@ impl<'a> TolerantParser<'a> {
         }
     }
 
-    fn ends(&mut self, c: char, end: PairsEnd) -> bool {
+    fn consume_end(&mut self, c: char, end: PairsEnd) -> bool {
         let closes = matches!(
             (c, end),
             ('}' | '｝', PairsEnd::Brace) | (')', PairsEnd::Paren)
@@ -146,13 +146,13 @@ impl<'a> TolerantParser<'a> {
         let Some((key, is_quoted)) = self.key()? else {
             return Ok(None);
         };
-        self.filler()?;
+        self.skip_filler()?;
         if self.peek().is_none() {
             self.cut = true;
             return Ok(None);
         }
         self.colon(is_quoted)?;
-        self.filler()?;
+        self.skip_filler()?;
         let start = self.pos;
         let value = self.value(depth + 1)?;
         if depth == 1 && key == "arguments" {
@@ -210,7 +210,7 @@ impl<'a> TolerantParser<'a> {
         }
         let mut items = Vec::new();
         loop {
-            let commas = self.separators()?;
+            let commas = self.skip_separators()?;
             let Some(c) = self.peek() else {
                 self.cut = true;
                 return Ok(items);
@@ -260,7 +260,7 @@ impl<'a> TolerantParser<'a> {
         has_prefix
     }
 
-    /// `<scene-name>`: kept with its brackets, for the coercion to see what it is.
+    /// Reads `<scene-name>`, keeping its brackets, so that coercion can recognise it.
     fn angled(&mut self) -> TolerantResult<Option<ParsedValue>> {
         let rest = self.rest();
         let Some(length) = rest.find('>') else {
@@ -272,7 +272,7 @@ impl<'a> TolerantParser<'a> {
         Ok(Some(ParsedValue::Word(word)))
     }
 
-    /// Text without quotes: up to punctuation, a line's end, or the key of the next pair.
+    /// Reads text without quotes: up to punctuation, a line's end, or the key of the next pair.
     fn word(&mut self) -> TolerantResult<Option<ParsedValue>> {
         let length = self.word_length()?;
         let word = self.rest().get(..length).unwrap_or_default().trim_end();
@@ -321,13 +321,13 @@ impl<'a> TolerantParser<'a> {
     }
 
     /// Returns whether `c` comes next.
-    pub(super) fn at(&self, c: char) -> bool {
+    pub(super) fn is_at(&self, c: char) -> bool {
         self.peek() == Some(c)
     }
 
     /// Steps over `c` if it comes next.
     pub(super) fn skip(&mut self, c: char) -> bool {
-        let found = self.at(c);
+        let found = self.is_at(c);
         self.pos += if found { c.len_utf8() } else { 0 };
         found
     }
@@ -341,7 +341,7 @@ impl<'a> TolerantParser<'a> {
     }
 
     /// Skips blanks and comments.
-    pub(super) fn filler(&mut self) -> TolerantResult<()> {
+    pub(super) fn skip_filler(&mut self) -> TolerantResult<()> {
         loop {
             let rest = self.rest();
             let trimmed = rest.trim_start_matches(|c: char| {
@@ -366,11 +366,11 @@ impl<'a> TolerantParser<'a> {
         }
     }
 
-    /// Skips blanks, comments and commas; counts the commas.
-    fn separators(&mut self) -> TolerantResult<usize> {
+    /// Skips blanks, comments and commas; returns the number of commas.
+    fn skip_separators(&mut self) -> TolerantResult<usize> {
         let mut commas = 0;
         loop {
-            self.filler()?;
+            self.skip_filler()?;
             match self.peek() {
                 Some(',') => self.pos += 1,
                 Some(c @ (';' | '，' | '、')) => {
@@ -384,8 +384,8 @@ impl<'a> TolerantParser<'a> {
     }
 }
 
-/// The value that begins at a place, by each matching of quotes by which one can be read, with the parser after it; `None`
-/// where the text was cut before the value was complete.
+/// Parses the value that begins at `at`, once per matching of quotes that succeeds; returns it with the parser after it. The
+/// value is `None` if the text was cut before it was complete.
 pub(super) fn values(
     text: &str,
     at: usize,
@@ -398,7 +398,7 @@ pub(super) fn values(
     })
 }
 
-/// A word's own meaning: a literal, a plain number, or a word still.
+/// Interprets a word: as a literal, a plain number, or still a word.
 pub(super) fn scalar(word: String) -> (ParsedValue, Option<FormRepair>) {
     let python = |is_json: bool| (!is_json).then_some(FormRepair::PythonLiteral);
     for (literal, value) in [("true", true), ("false", false)] {
@@ -411,7 +411,7 @@ pub(super) fn scalar(word: String) -> (ParsedValue, Option<FormRepair>) {
     }
     let numeral = numeral::parse(&word);
     match numeral.as_ref().and_then(numeral::number) {
-        // `1.10` may be a version and `05` a code: only a number that prints alike is one for certain.
+        // `1.10` may be a version and `05` a code: only a word that prints the same as a number is surely one.
         Some(number) if number.to_string() == word => (ParsedValue::Number(number), None),
         Some(_) => (ParsedValue::Word(word), None),
         None => (ParsedValue::Word(word), Some(FormRepair::UnquotedText)),
@@ -438,13 +438,13 @@ fn starts_comment(text: &str) -> bool {
     text.starts_with('#') || text.starts_with("//") || text.starts_with("/*")
 }
 
-/// The length of the comment that `text` begins with; `Some(None)` where it does not end.
+/// Returns the length of the comment that `text` begins with; `Some(None)` if it does not end.
 fn comment_length(text: &str) -> Option<Option<usize>> {
-    let closed = |mark: &str| text.find(mark).map(|at| at + mark.len());
+    let end_after = |mark: &str| text.find(mark).map(|at| at + mark.len());
     if text.starts_with("/*") {
-        Some(closed("*/"))
+        Some(end_after("*/"))
     } else if text.starts_with("<!--") {
-        Some(closed("-->"))
+        Some(end_after("-->"))
     } else if text.starts_with("//") || text.starts_with('#') {
         Some(Some(text.find('\n').unwrap_or(text.len())))
     } else {
@@ -452,7 +452,7 @@ fn comment_length(text: &str) -> Option<Option<usize>> {
     }
 }
 
-/// `debug : true`: the blank belongs to the separator, not to a new word.
+/// Returns whether a blank belongs to a separator and does not end a word, as in `debug : true`.
 fn blank_then_separator(text: &str) -> bool {
     let mut chars = text.chars().take(LOOK_MAX);
     let next = chars.find(|c| !matches!(c, ' ' | '\t'));
@@ -463,8 +463,8 @@ fn blank_then_separator(text: &str) -> bool {
 fn is_inside_word(token: &str, tail: &str, has_gap: bool) -> bool {
     let next = tail.chars().nth(1).unwrap_or(' ');
     if tail.starts_with(':') {
-        let clock = token.ends_with(|c: char| c.is_ascii_digit()) && next.is_ascii_digit();
-        return clock
+        let is_time = token.ends_with(|c: char| c.is_ascii_digit()) && next.is_ascii_digit();
+        return is_time
             || tail.starts_with("://")
             || (!has_gap && !token.is_empty() && next.is_alphanumeric());
     }
@@ -473,8 +473,8 @@ fn is_inside_word(token: &str, tail: &str, has_gap: bool) -> bool {
 
 fn is_apostrophe(before: char, tail: &str) -> bool {
     let mut chars = tail.chars();
-    let single = chars.next().is_some_and(|c| matches!(c, '\'' | '’'));
-    single && before.is_alphanumeric() && chars.next().is_some_and(char::is_alphanumeric)
+    let is_single_quote = chars.next().is_some_and(|c| matches!(c, '\'' | '’'));
+    is_single_quote && before.is_alphanumeric() && chars.next().is_some_and(char::is_alphanumeric)
 }
 
 #[cfg(test)]

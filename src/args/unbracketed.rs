@@ -1,4 +1,4 @@
-//! Arguments without brackets of their own: keywords, calls, lines, command-line options and url-encoding.
+//! Reads arguments without brackets of their own: keywords, calls, lines, command-line options and URL encoding.
 
 use super::{
     form_repair::{FormRepair, FormRepairs},
@@ -9,7 +9,7 @@ use super::{
     tolerant::{self, PairsEnd, TolerantParser},
 };
 
-/// Pairs read from a text, the repairs that took, the tool that is named, and whether the text ended too early.
+/// Pairs read from a text, with the repairs, the tool that is named, and whether the text was cut off.
 #[derive(Default)]
 pub(super) struct UnbracketedPairs {
     pub(super) pairs: Vec<Pair>,
@@ -25,9 +25,9 @@ impl UnbracketedPairs {
         loose
     }
 
-    /// Adds a pair; `None` where the value has brackets or quotes that do not come out, so that a piece of JSON is no value.
+    /// Adds a pair; `None` if the value has unmatched brackets or quotes, so that a piece of JSON does not become a value.
     fn push(&mut self, key: &str, value: &str) -> Option<()> {
-        let node = bare(value);
+        let node = self::value(value);
         if matches!(&node, ParsedValue::Word(word) if word.contains(['{', '}', '[', ']', '"'])) {
             return None;
         }
@@ -36,7 +36,7 @@ impl UnbracketedPairs {
     }
 }
 
-/// `scene="koi", debug=True` and `scene: koi, debug: true`.
+/// Reads `scene="koi", debug=True` and `scene: koi, debug: true`.
 pub(super) fn keywords(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
     if !text.contains([':', '=']) {
         return None;
@@ -49,12 +49,12 @@ pub(super) fn keywords(text: &str, quotes: QuoteMatching) -> Option<UnbracketedP
     (loose.cut || !loose.pairs.is_empty()).then_some(loose)
 }
 
-/// Keywords whose quotes come out in one way or the other.
+/// Reads keywords whose quotes match exactly, or else loosely.
 pub(super) fn any_keywords(text: &str) -> Option<UnbracketedPairs> {
     keywords(text, QuoteMatching::Exact).or_else(|| keywords(text, QuoteMatching::Loose))
 }
 
-/// `stroke(scene="koi")`, with the name that was called; `Calling:` may stand before it.
+/// Reads `stroke(scene="koi")` and the name of the tool; `Calling:` may stand before it.
 pub(super) fn call(text: &str) -> Option<UnbracketedPairs> {
     call_in(text, QuoteMatching::Exact).or_else(|| call_in(text, QuoteMatching::Loose))
 }
@@ -66,7 +66,7 @@ fn call_in(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
     let name = head.trim_end_matches(is_name).len();
     let (before, name) = head.split_at_checked(name)?;
     let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', ')', '=', '"']);
-    // Only an announcement may stand before a call: in a sentence it is talked about, not made.
+    // Only an announcement may stand before a call: a sentence mentions a call and does not make it.
     let is_announced = before.trim().is_empty() || before.trim_end().ends_with(':');
     if !is_prose(before) || !is_announced || (name.is_empty() && !before.is_empty()) {
         return None;
@@ -80,7 +80,7 @@ fn call_in(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
         loose.forms.extend(&parser.forms);
         return Some(loose);
     }
-    parser.filler().ok()?;
+    parser.skip_filler().ok()?;
     loose.forms.extend(&parser.forms);
     let after = text.get(parser.position()..)?;
     if after.contains(char::is_alphanumeric) || !is_prose(after) {
@@ -97,20 +97,20 @@ fn call_in(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
 /// Reads the pairs between the brackets of a call: keywords, one object with or without `**`, or the arguments of a
 /// constructor that makes an object.
 fn call_pairs(parser: &mut TolerantParser<'_>, name: &str) -> Option<Vec<Pair>> {
-    parser.filler().ok()?;
+    parser.skip_filler().ok()?;
     while parser.skip('*') {}
-    let constructs = parser.at('[') || CONSTRUCTORS.contains(&name);
-    if !parser.at('{') && !constructs
-        || matches!(name, "dict" | "Namespace" | "namespace") && !parser.at('[')
+    let constructs = parser.is_at('[') || CONSTRUCTORS.contains(&name);
+    if !parser.is_at('{') && !constructs
+        || matches!(name, "dict" | "Namespace" | "namespace") && !parser.is_at('[')
     {
         return parser.pairs(PairsEnd::Paren, 0).ok();
     }
     let Some(node) = parser.value(0).ok()? else {
         return parser.cut.then(Vec::new);
     };
-    parser.filler().ok()?;
+    parser.skip_filler().ok()?;
     parser.skip(',');
-    parser.filler().ok()?;
+    parser.skip_filler().ok()?;
     if !parser.skip(')') {
         return None;
     }
@@ -121,7 +121,7 @@ fn call_pairs(parser: &mut TolerantParser<'_>, name: &str) -> Option<Vec<Pair>> 
     }
 }
 
-/// Functions that make an object of text, pairs or keywords, and are no tools.
+/// Functions that make an object from text, pairs or keywords, and are not tools.
 pub(super) const CONSTRUCTORS: [&str; 9] = [
     "dict",
     "OrderedDict",
@@ -134,7 +134,8 @@ pub(super) const CONSTRUCTORS: [&str; 9] = [
     "JSON.stringify",
 ];
 
-/// `key: value` or `key = value`, one to a line; the value is the rest of its line. `arguments:` alone, or `[arguments]`, heads those below it.
+/// Reads `key: value` or `key = value`, one per line; the value is the rest of the line. `arguments:` alone, or `[arguments]`, is a
+/// heading.
 pub(super) fn lines(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Lines);
     let (comments, lines): (Vec<&str>, Vec<&str>) =
@@ -171,7 +172,7 @@ fn line_pair(line: &str) -> Option<(&str, &str)> {
     is_key.then(|| (key, value.trim_end_matches(',').trim()))
 }
 
-/// The line without `-`, `*`, `•`, `1.` or `1)` before it.
+/// Returns the line without a leading `-`, `*`, `•`, `1.` or `1)`.
 fn without_bullet(line: &str) -> &str {
     if line.starts_with("**") {
         return line;
@@ -184,7 +185,7 @@ fn without_bullet(line: &str) -> &str {
         .map_or(line, str::trim_start)
 }
 
-/// `arguments:` over lines that are indented more, or `[arguments]`.
+/// Returns whether a line is `arguments:` over lines that are indented more, or `[arguments]`.
 fn is_heading(line: &str, next: Option<&str>) -> bool {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let name = line.trim();
@@ -197,7 +198,7 @@ fn is_heading(line: &str, next: Option<&str>) -> bool {
     table.or(headed).is_some_and(super::heuristics::is_wrapper)
 }
 
-/// `stroke --scene koi` and `stroke scene=koi`: the tool's name before its options or keywords, and where those begin.
+/// Splits `stroke --scene koi` and `stroke scene=koi` into the tool's name and its options or keywords.
 pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
     let text = text.strip_prefix("$ ").unwrap_or(text);
     let (name, rest) = text.split_once([' ', '\n'])?;
@@ -214,7 +215,7 @@ pub(super) fn leading_name(text: &str) -> Option<(&str, &str)> {
 /// The option by which many programs ask for a dry run.
 const DRY_RUN_OPTION: &str = "-n";
 
-/// `--scene koi --debug --fps=5 -n`.
+/// Reads `--scene koi --debug --fps=5 -n`.
 pub(super) fn options(text: &str) -> Option<UnbracketedPairs> {
     let mut loose = UnbracketedPairs::of(FormRepair::Options);
     let mut words = text.split_whitespace().peekable();
@@ -239,13 +240,13 @@ pub(super) fn options(text: &str) -> Option<UnbracketedPairs> {
     (!loose.pairs.is_empty()).then_some(loose)
 }
 
-/// `scene=koi&debug=true`.
+/// Reads `scene=koi&debug=true`.
 pub(super) fn url_pairs(text: &str) -> Option<UnbracketedPairs> {
     if !text.contains('=') || text.contains(char::is_whitespace) {
         return None;
     }
     let mut loose = UnbracketedPairs::of(FormRepair::UrlEncoded);
-    // Of an address only the query is arguments.
+    // Only the query of an address holds arguments.
     let is_address = text.contains("://") || text.starts_with('/');
     let (address, query) = match text.split_once('?') {
         Some((address, query)) if is_address || address.is_empty() => (address, query),
@@ -269,14 +270,14 @@ pub(super) fn url_pairs(text: &str) -> Option<UnbracketedPairs> {
     Some(loose)
 }
 
-/// A key as it may stand without quotes, url-encoded or not.
+/// Returns whether a key may stand without quotes, URL-encoded or not.
 fn is_plain_key(key: &str) -> bool {
     let allowed =
         |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '?' | '+' | '%' | '.' | '[' | ']');
     !key.is_empty() && key.chars().all(allowed)
 }
 
-/// The text with `%XX` decoded; `None` where that is not UTF-8 or a percent sign stands alone.
+/// Decodes `%XX`; `None` if the result is not UTF-8 or a percent sign stands alone.
 pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -293,9 +294,9 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// A value that stands alone: unquoted if it is quoted throughout, otherwise a word.
-pub(super) fn bare(value: &str) -> ParsedValue {
-    let value = value.trim();
+/// Parses a value that stands alone: unquoted if all of it is quoted, otherwise a word.
+pub(super) fn value(text: &str) -> ParsedValue {
+    let value = text.trim();
     let mut parser = TolerantParser::new(value, 0, QuoteMatching::Exact);
     if value.starts_with(quote::is_quote) || value.starts_with(['{', '[']) {
         let read = parser.value(0).ok().flatten();

@@ -1,4 +1,4 @@
-//! Units of a parameter: which suffixes belong to its dimension, and exact conversion.
+//! Units of parameters: the suffixes of each dimension, and exact conversion.
 
 use super::numeral::{self, ParsedNumeral};
 use UnitDimension::{Angle, Length, Rate, Speed, Time};
@@ -23,7 +23,7 @@ enum UnitDimension {
 #[derive(Debug, PartialEq)]
 struct UnitRow {
     dimension: UnitDimension,
-    /// First the symbol, which is also how the unit is shown; then other spellings. Folded to lower case, with `|` between them.
+    /// The symbol, by which the unit is shown, then other spellings, in lower case, separated by `|`.
     names: &'static str,
     num: i128,
     den: i128,
@@ -204,7 +204,7 @@ fn quotient(num: i128, den: i128, exponent: i32) -> Option<ParsedNumeral> {
     real(decimal.value() / den as f64)
 }
 
-/// A double as the decimal that it prints as; `None` where it is not finite.
+/// Returns a double as the decimal that it prints as; `None` if it is not finite.
 fn real(value: f64) -> Option<ParsedNumeral> {
     numeral::parse(&Number::from_f64(value)?.to_string())
 }
@@ -217,28 +217,28 @@ fn gcd(mut a: u128, mut b: u128) -> u128 {
 }
 
 fn fold(name: &str) -> String {
-    let plain = name.trim().trim_end_matches('.').to_lowercase();
-    if !plain.contains('/') && !plain.contains(" per ") {
-        return plain;
+    let name = name.trim().trim_end_matches('.').to_lowercase();
+    if !name.contains('/') && !name.contains(" per ") {
+        return name;
     }
-    let plain = plain.replace(" per ", "/").replace(" / ", "/");
-    let (what, time) = plain.split_once('/').unwrap_or((&plain, ""));
+    let name = name.replace(" per ", "/").replace(" / ", "/");
+    let (distance, time) = name.split_once('/').unwrap_or((&name, ""));
     let time = match time {
         "sec" | "second" | "seconds" => "s",
         "minute" | "minutes" => "min",
         other => other,
     };
-    let what = match what {
+    let distance = match distance {
         "meters" | "metres" | "meter" | "metre" => "m",
         "millimeters" | "millimetres" => "mm",
         "centimeters" | "centimetres" => "cm",
         "inches" | "inch" => "in",
         other => other,
     };
-    format!("{what}/{time}")
+    format!("{distance}/{time}")
 }
 
-/// Splits `"5 mm"` into its number, the longest that it begins with, and its suffix; `None` where it does not begin with one.
+/// Splits `"5 mm"` into its number and its suffix; the number is the longest that it begins with. `None` if there is none.
 pub(super) fn quantity(text: &str) -> Option<WrittenQuantity<'_>> {
     let text = text.trim();
     let word = text.split_whitespace().next()?;

@@ -45,7 +45,7 @@ impl CallReader<'_> {
         {
             let (rule, shown) = (ReaderRule::DoubtfulKey, parsed_value::shown(key));
             let reason = "this is all that was said, and this tool has no such parameter";
-            let issue = self.stray_issue(rule, "only_unknown", &shown, reason, node);
+            let issue = self.issue(rule, "only_unknown", &shown, reason, node);
             self.add_issue(issue.in_doubt(true), node);
         }
     }
@@ -85,12 +85,12 @@ impl CallReader<'_> {
             self.refuse_whole_text("template", reason, node);
         } else if self.shape.open && !node.is_empty() {
             self.given.insert(key.to_owned(), node.to_value());
-        } else if self.withhold_pair(key, node) {
+        } else if self.withholds(key, node) {
             return false;
         } else if heuristics::is_harmless(key) && !waits_for(key, node) {
             let reason = format!("the server supplies it; do not send {shown}");
             self.note_ignored(&shown, node, "ignored_key", reason);
-        } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning_alone(key, node)) {
+        } else if node.is_empty() && !(self.judges_unknown_keys() && self.has_meaning(key, node)) {
             self.note_ignored(&shown, node, "ignored_key", "empty; ignored");
         } else if !self.judges_unknown_keys() {
             self.note_ignored(&shown, node, "unknown_key", "no such parameter; ignored");
@@ -102,7 +102,7 @@ impl CallReader<'_> {
 
     /// Returns whether a key has a meaning even with an empty value: a sentence, a pair, a negation, a known name, or an
     /// assent that is not given.
-    fn has_meaning_alone(&self, key: &str, node: &ParsedValue) -> bool {
+    fn has_meaning(&self, key: &str, node: &ParsedValue) -> bool {
         let (folded, vocab) = (FoldedText::new(key), vocabulary());
         let is_phrase = key.trim().contains(char::is_whitespace);
         is_unclear_assent(key, node)
@@ -149,10 +149,10 @@ impl CallReader<'_> {
             (ReaderRule::PhysicalKey, "physical_key", reason)
         } else if !key.contains(char::is_alphanumeric) {
             let (rule, reason) = (ReaderRule::ForeignKey, "a value without a name");
-            let issue = self.stray_issue(rule, "nameless", shown, reason, node);
+            let issue = self.issue(rule, "nameless", shown, reason, node);
             return Some(issue.in_doubt(true));
         } else if let Some(param) = self.misspelt_parameter(key) {
-            return Some(self.misspelling_issue(param, shown, node));
+            return Some(self.slip_issue(param, shown, node));
         } else if self.names_other(key, node) {
             let reason = "this names something known here that is not what would be used";
             (ReaderRule::DoubtfulKey, "other_name", reason)
@@ -169,7 +169,7 @@ impl CallReader<'_> {
         } else {
             return None;
         };
-        let issue = self.stray_issue(rule, code, shown, reason, node);
+        let issue = self.issue(rule, code, shown, reason, node);
         Some(issue.in_doubt(rule == ReaderRule::DoubtfulKey))
     }
 
@@ -194,10 +194,10 @@ impl CallReader<'_> {
         let normalised: String = text.nfkc().collect();
         let folded = name::fold(normalised.trim_matches(['"', '\'', '`']));
         let is_same = |name: &str| name::fold(name) == folded;
-        let is_named_by = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(is_same);
+        let names_it = |value: Option<&Value>| value.and_then(Value::as_str).is_some_and(is_same);
         // If a parameter was sent, the name of its default means nothing: `"style": "default"`.
         let is_used = |param: &ParameterShape| {
-            is_named_by(self.given.get(&param.name)) || is_named_by(param.default.as_ref())
+            names_it(self.given.get(&param.name)) || names_it(param.default.as_ref())
         };
         !folded.is_empty()
             && self.shape.known_names.iter().any(|name| is_same(name))
@@ -207,8 +207,8 @@ impl CallReader<'_> {
     /// Returns the issue with arguments in a place where none are expected.
     pub(super) fn nested_issue(&self, shown: &str, node: &ParsedValue) -> ArgumentIssue {
         let reason = "this holds arguments where none are looked for; send them at the top";
-        self.stray_issue(ReaderRule::ForeignKey, "nested_arguments", shown, reason, node)
-            .in_doubt(true)
+        let (rule, code) = (ReaderRule::ForeignKey, "nested_arguments");
+        self.issue(rule, code, shown, reason, node).in_doubt(true)
     }
 
     /// Returns arguments under an unknown key: ignoring it would lose the whole call.
@@ -269,7 +269,7 @@ impl CallReader<'_> {
     }
 
     /// Returns the issue with a misspelt parameter name, and the value under it if the parameter accepts it.
-    fn misspelling_issue(&self, param: &ParameterShape, shown: &str, node: &ParsedValue) -> ArgumentIssue {
+    fn slip_issue(&self, param: &ParameterShape, shown: &str, node: &ParsedValue) -> ArgumentIssue {
         let rule = match (&param.kind, node) {
             // Data under a misspelt key counts as refused data.
             (ValueKind::Verbatim { .. }, ParsedValue::Text(_)) => ReaderRule::Verbatim,
@@ -282,7 +282,7 @@ impl CallReader<'_> {
             is_in_doubt: fix.is_none(),
             mends: Some(param.name.clone()),
             fix,
-            ..self.stray_issue(rule, "near_key", shown, reason, node)
+            ..self.issue(rule, "near_key", shown, reason, node)
         }
     }
 
@@ -297,7 +297,7 @@ impl CallReader<'_> {
         self.coercer.repairs.push(repair);
     }
 
-    fn stray_issue(
+    fn issue(
         &self,
         rule: ReaderRule,
         code: &'static str,

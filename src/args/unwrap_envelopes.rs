@@ -82,7 +82,8 @@ impl CallReader<'_> {
         if pairs.len() > PAIRS_MAX {
             let reason = "there are more keys than any tool has arguments";
             // Their meaning is unknown, so no default can stand in for them.
-            return Err(whole_text(ReaderRule::Contradiction, "too_many_keys", reason));
+            let rule = ReaderRule::Contradiction;
+            return Err(whole_text(rule, "too_many_keys", reason));
         }
         let is_param = |key: &str| self.is_param(key);
         if pairs.iter().all(|(key, _)| is_param(key)) && !heuristics::is_signature(pairs.iter()) {
@@ -170,7 +171,7 @@ impl CallReader<'_> {
                 self.check_tool_name(tool, &value);
             } else if !heuristics::stands_beside_a_call(&key) || !is_plain_mark(&key, &value) {
                 out.push((key, value));
-            } else if !self.withhold_pair(&key, &value) {
+            } else if !self.withholds(&key, &value) {
                 let reason = "stands beside the arguments; ignored";
                 self.note_ignored(&key, &value, "envelope", reason);
             }
@@ -194,12 +195,12 @@ impl CallReader<'_> {
         if is_other {
             // The name is judged as a request and as a mode, but not as an answer to itself: `stop` does not say "no" to `stop`.
             let word = ParsedValue::Text(tool.to_owned());
-            return self.withhold_pair(tool, &ParsedValue::Flag) || self.withhold_pair("name", &word);
+            return self.withholds(tool, &ParsedValue::Flag) || self.withholds("name", &word);
         }
         // The name itself is the tool's own, whatever its words mean.
         let end = tool.rfind(['.', '/', ':']).unwrap_or(0);
         let namespace = tool.get(..end).unwrap_or_default();
-        self.withhold_pair("name", &ParsedValue::Text(namespace.to_owned()))
+        self.withholds("name", &ParsedValue::Text(namespace.to_owned()))
     }
 
     /// Checks a tool name beside or instead of the arguments: the tool's own name is form, another name is another call.

@@ -1,4 +1,4 @@
-//! One value and one kind: the value in the declared type, with its repairs, or the trouble with it.
+//! Coerces one value to one kind: returns it in the declared type and notes the repairs, or returns the issue with it.
 
 use super::{
     form_repair::FormRepair,
@@ -12,24 +12,24 @@ use super::{
 use serde_json::{Number, Value};
 use std::borrow::Cow;
 
-/// Coerces values and collects what that took.
+/// Coerces values and collects the repairs.
 pub(super) struct ValueCoercer<'a> {
     pub(super) policy: &'a ReaderPolicy,
     pub(super) repairs: RepairLog,
 }
 
-/// A value where it stands, and what may stand there.
+/// A value, its place, and the kind that the place requires.
 #[derive(Clone, Copy)]
 pub(super) struct ValueSite<'a> {
     pub(super) kind: &'a ValueKind,
     pub(super) node: &'a ParsedValue,
     pub(super) path: &'a str,
-    /// Inside a list or an object, where a list of one may be meant as one.
+    /// True inside a list or an object, where a list of one may really be a list.
     pub(super) is_inner: bool,
 }
 
 impl<'a> ValueSite<'a> {
-    /// The value that was sent for a parameter.
+    /// Returns the site of a value that was sent for a parameter.
     pub(super) fn of_parameter(param: &'a ParameterShape, node: &'a ParsedValue) -> Self {
         Self {
             kind: &param.kind,
@@ -39,7 +39,7 @@ impl<'a> ValueSite<'a> {
         }
     }
 
-    /// The name of the parameter or field: the last part of the path.
+    /// Returns the name of the parameter or field: the last part of the path.
     fn name(&self) -> &'a str {
         self.path.rsplit('.').next().unwrap_or(self.path)
     }
@@ -50,13 +50,13 @@ impl<'a> ValueSite<'a> {
             .expected(self.kind.describe())
     }
 
-    /// The issue with a value that does not fit here.
+    /// Returns the issue with a value that does not fit here.
     pub(super) fn refuse(&self, code: &'static str, reason: &str) -> ArgumentIssue {
         let issue = self.issue(ReaderRule::Unplaceable, code, reason);
         issue.valid(valid(self.kind))
     }
 
-    /// Templates, pieces of schema and self-contradicting objects are no values of any kind.
+    /// Refuses templates, pieces of a schema and objects that contradict themselves, which are values of no kind.
     fn refuse_stand_ins(&self) -> Result<(), ArgumentIssue> {
         let is_stand_in = |text: &str| {
             (heuristics::is_template(text) || heuristics::is_dressed_name(text, self.name()))
@@ -76,7 +76,8 @@ impl<'a> ValueSite<'a> {
             }
             ParsedValue::Map(pairs) if heuristics::is_schema_of_value(pairs, self.kind) => {
                 let reason = "this is the schema of a value, not a value";
-                Err(self.issue(rule, "schema_echo", reason).valid(valid(self.kind)))
+                let issue = self.issue(rule, "schema_echo", reason);
+                Err(issue.valid(valid(self.kind)))
             }
             ParsedValue::Map(_) | ParsedValue::List(_)
                 if !self.is_inner && self.node.contradicts_itself() =>
@@ -88,7 +89,7 @@ impl<'a> ValueSite<'a> {
         }
     }
 
-    /// Returns the name that is all that an object holds: `{"name": "koi"}`.
+    /// Returns the name in an object that holds nothing else: `{"name": "koi"}`.
     fn named_object(&self) -> Option<&'a ParsedValue> {
         let (ValueKind::Name { .. }, ParsedValue::Map(pairs)) = (self.kind, self.node) else {
             return None;
@@ -99,8 +100,8 @@ impl<'a> ValueSite<'a> {
         let own = format!("{}_name", self.name());
         let keys = ["name", "value", self.name(), &own];
         let is_name = keys.iter().any(|word| heuristics::same_key(word, key));
-        let is_said = !heuristics::is_marked(key) && !heuristics::is_type_word(inner);
-        (is_name && is_said).then_some(inner)
+        let is_plain = !heuristics::is_marked(key) && !heuristics::is_type_word(inner);
+        (is_name && is_plain).then_some(inner)
     }
 }
 
@@ -112,7 +113,7 @@ impl<'p> ValueCoercer<'p> {
         Self { policy, repairs }
     }
 
-    /// The value that stands there, as its kind has it.
+    /// Coerces the value to the kind that its site requires.
     pub(super) fn value(&mut self, site: ValueSite<'_>) -> CoercionResult {
         if let Some(node) = site.named_object() {
             let value = self.value(ValueSite { node, ..site })?;
@@ -288,13 +289,13 @@ impl<'p> ValueCoercer<'p> {
         });
     }
 
-    /// Notes what also is a repair of a whole text.
+    /// Notes a repair that also exists for the text as a whole.
     pub(super) fn note_form(&mut self, site: ValueSite<'_>, value: &Value, form: FormRepair) {
-        self.note(site, value, form.code(), form.cost(), form.description());
+        self.note(site, value, form.code(), form.cost(), form.label());
     }
 }
 
-/// A value that is left out, under the rule that lets it be.
+/// Returns the repair that leaves out a value under a rule.
 pub(super) fn dropped(
     path: &str,
     node: &ParsedValue,
@@ -309,7 +310,7 @@ pub(super) fn dropped(
     }
 }
 
-/// A required parameter that is not there.
+/// Returns the issue with a required parameter that was not sent.
 pub(super) fn missing(param: &ParameterShape, path: &str) -> ArgumentIssue {
     let reason = "required but not sent";
     ArgumentIssue::new(ReaderRule::Unplaceable, "missing", path, reason)
@@ -317,7 +318,7 @@ pub(super) fn missing(param: &ParameterShape, path: &str) -> ArgumentIssue {
         .valid(valid(&param.kind))
 }
 
-/// Valid values of a kind that has few.
+/// Returns the valid values of a kind that has few.
 fn valid(kind: &ValueKind) -> Vec<String> {
     match kind {
         ValueKind::Name { known } => nearest("", known.iter().map(String::as_str)),
@@ -331,7 +332,7 @@ fn valid(kind: &ValueKind) -> Vec<String> {
     }
 }
 
-/// A value as a text without quotes.
+/// Returns a value as a text without quotes.
 pub(super) fn plain_text(value: &Value) -> String {
     value
         .as_str()
@@ -344,7 +345,7 @@ fn is_inexact(number: &Number) -> bool {
     number.is_f64() && number.as_f64().is_some_and(is_long)
 }
 
-/// Equal as values, whole numbers and their decimals alike.
+/// Returns whether two values are equal; `5` equals `5.0`.
 pub(super) fn same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
@@ -354,7 +355,7 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Returns whether a value is exactly the declared default, which counts as a value.
+/// Returns whether a value is exactly the declared default, which is always accepted.
 pub(super) fn is_default(param: &ParameterShape, node: &ParsedValue) -> bool {
     let default = param.default.as_ref();
     default.is_some_and(|default| node.to_value() == *default) && !node.contradicts_itself()
@@ -375,7 +376,7 @@ pub(super) fn is_declared(kind: &ValueKind, text: &str) -> bool {
     }
 }
 
-/// Returns what a lower-case word for true or false says.
+/// Returns the meaning of a lower-case word for true or false.
 pub(crate) fn truth_word(word: &str) -> Option<bool> {
     match word {
         "true" | "yes" | "on" | "1" => Some(true),

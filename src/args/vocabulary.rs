@@ -1,4 +1,4 @@
-//! The words that the reader knows, out of `vocabulary.txt`: closed lists of keys, and words in the languages that callers write.
+//! The words that the reader knows, from `vocabulary.txt`: closed lists of keys, and words in the languages that callers use.
 
 use super::word_table::{FoldedText, WordTable};
 use std::{collections::HashMap, sync::LazyLock};
@@ -9,7 +9,7 @@ pub(super) struct ReaderVocabulary {
     framework: Vec<String>,
     /// Keys of presentation and transport.
     presentation: Vec<String>,
-    /// Words of keys that withhold the act where they are not true: `confirm`, `execute`.
+    /// Words of keys that withhold the act unless they are true: `confirm`, `execute`.
     assents: Vec<String>,
     /// Words of keys that withhold the act unless they are false: `cancel`, `test_mode`.
     dissents: Vec<String>,
@@ -18,49 +18,49 @@ pub(super) struct ReaderVocabulary {
     acts: Vec<String>,
     /// Words of keys that say when or on what condition.
     when_keys: Vec<String>,
-    /// Words of keys which say that something physical is meant: how far, how fast, how often, with what.
+    /// Words of keys for something physical: how far, how fast, how often, with what.
     physical: Vec<String>,
-    /// The same in other languages.
+    /// Physical words in other languages.
     physical_abroad: WordTable,
-    /// Words of keys under which a number counts or names something of the caller's own, `step` and `user_id`; and the words
-    /// that may stand beside them.
+    /// Words of keys under which a number counts or names something of the caller's own, such as `step` and `user_id`; and
+    /// the words that may stand beside them.
     counters: Vec<String>,
     counter_fillers: Vec<String>,
     /// Requests for a dry run, in a key or in text.
     pub(super) dry_run: WordTable,
-    /// Whole values that ask for one.
+    /// Whole values that ask for a dry run.
     dry_run_values: Vec<String>,
-    /// Whole keys that ask for one where they are true, `sim` and `is_draft`; and the words that may stand beside them.
+    /// Whole keys that ask for a dry run if true, such as `sim` and `is_draft`; and the words that may stand beside them.
     dry_run_if_true: Vec<String>,
     dry_run_fillers: Vec<String>,
-    /// Words that names of a dry run are made of.
+    /// Words that make up names of a dry run.
     dry_run_flags: Vec<String>,
     /// Acts other than drawing, as values of `mode_keys`.
     other_acts: Vec<String>,
-    /// Words that are no slips of a parameter's name: `note` beside `node`.
+    /// Words that are not misspellings of a parameter's name: `note` is not `node`.
     ordinary: Vec<String>,
-    /// Words that ask or name another act, where a tool's namespace stands; and those that are names of places there.
+    /// Words that ask, or name another act, in the place of a tool's namespace; and those that are names of places there.
     questions: Vec<String>,
     places: Vec<String>,
     /// Words for yes.
     yes: Vec<String>,
-    /// Keys whose value says what is to be done: `mode`, `action`.
+    /// Keys whose value names the act: `mode`, `action`.
     mode_keys: Vec<String>,
-    /// Keys whose value "nothing" says that nothing is to be done.
+    /// Keys whose value "nothing" asks for no act at all.
     act_keys: Vec<String>,
     /// Negations and refusals.
     pub(super) negations: WordTable,
-    /// Words for arguments: "no arguments" denies nothing else.
+    /// Words for arguments: "no arguments" denies only those.
     argument_words: Vec<String>,
-    /// Conditions, times and limits: what makes "now, and all of it" something else.
+    /// Conditions, times and limits: words that make it anything other than "now, and all of it".
     pub(super) conditions: WordTable,
-    /// Names for parameters in other languages and in other words, by parameter name.
+    /// Other names of parameters, translated or paraphrased, by parameter name.
     meanings: Vec<(String, Vec<String>)>,
-    /// Words around a call that say nothing; `{}` is the tool's name.
+    /// Words around a call that mean nothing; `{}` is the tool's name.
     pub(super) lead_ins: Vec<Vec<String>>,
     /// Names that code fences carry.
     pub(super) fence_names: Vec<String>,
-    /// Words that the special tokens of chat templates are made of.
+    /// Words that make up the special tokens of chat templates.
     pub(super) token_words: Vec<String>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn vocabulary() -> &'static ReaderVocabulary {
     &VOCABULARY
 }
 
-/// The entries of each section by its name.
+/// Returns the entries of each section by its name.
 fn sections(file: &'static str) -> HashMap<&'static str, Vec<String>> {
     let parts = file.split("\n[").skip(1);
     let section = |part: &'static str| {
@@ -140,12 +140,12 @@ impl ReaderVocabulary {
         self.dry_run_values.contains(&value.phrase())
     }
 
-    /// Returns whether words beside arguments ask for a dry run, or deny something.
+    /// Returns whether words around arguments ask for a dry run, or deny something.
     pub(super) fn says_no(&self, words: &FoldedText) -> bool {
         self.dry_run.is_near(words) || self.is_dry_run_value(words) || self.negations.is_in(words)
     }
 
-    /// Returns whether a text without arguments denies more than that there are any: `don't`, `not now`.
+    /// Returns whether a text without arguments denies more than the existence of arguments: `don't`, `not now`.
     pub(super) fn declines(&self, text: &FoldedText) -> bool {
         self.negations.is_in(text) && !has_word(text, &self.argument_words)
     }
@@ -175,12 +175,12 @@ impl ReaderVocabulary {
         has_word(key, &self.limits) && has_word(key, &self.acts)
     }
 
-    /// Returns whether what stands before a tool's name says how or whether it is called, not where it is: `slow`, `help`.
+    /// Returns whether a tool's namespace says how or whether to call the tool, not where it is: `slow`, `help`.
     pub(super) fn says_how(&self, namespace: &FoldedText) -> bool {
         let lists = [&self.physical, &self.dry_run_if_true, &self.questions];
-        let is_how = |word: &str| lists.iter().any(|list| holds(list, word));
+        let is_manner = |word: &str| lists.iter().any(|list| holds(list, word));
         let mut words = namespace.words();
-        words.any(|word| is_how(word) && !holds(&self.places, word))
+        words.any(|word| is_manner(word) && !holds(&self.places, word))
     }
 
     /// Returns whether a word alone withholds the act: `stop`, `test`.
@@ -193,17 +193,17 @@ impl ReaderVocabulary {
         is_made_of(key, &[&self.dry_run_if_true], &self.dry_run_fillers)
     }
 
-    /// Returns whether a key is a name of a dry run and nothing else: `simulate`, `previewOnly`.
+    /// Returns whether a key is nothing but a name of a dry run: `simulate`, `previewOnly`.
     pub(super) fn is_dry_run_flag(&self, key: &FoldedText) -> bool {
         is_made_of(key, &[&self.dry_run_flags], &self.dry_run_fillers)
     }
 
-    /// Returns whether a key that says what is to be done names another act than drawing: `"op": "delete"`.
+    /// Returns whether a key for the act names another act than drawing: `"op": "delete"`.
     pub(super) fn is_other_act(&self, key: &FoldedText, value: &FoldedText) -> bool {
         self.mode_keys.contains(&key.letters()) && self.other_acts.contains(&value.phrase())
     }
 
-    /// Returns whether a folded key is an ordinary word, and so no slip of another.
+    /// Returns whether a folded key is an ordinary word, and so not a misspelling.
     pub(super) fn is_ordinary(&self, key: &str) -> bool {
         holds(&self.ordinary, key)
     }
@@ -213,13 +213,13 @@ impl ReaderVocabulary {
         self.yes.contains(&value.phrase())
     }
 
-    /// Returns whether a key and its value are a way of working in which nothing moves: `"mode": "test"`, `"action": "stop"`.
+    /// Returns whether a key and its value name a mode in which nothing moves: `"mode": "test"`, `"action": "stop"`.
     pub(super) fn is_still_mode(&self, key: &FoldedText, value: &FoldedText) -> bool {
         let words = [self.dry_run_if_true.as_slice(), &self.dissents];
         self.mode_keys.contains(&key.letters()) && is_made_of(value, &words, &self.dry_run_fillers)
     }
 
-    /// Returns whether a key says what is to be done: `action`, `do`.
+    /// Returns whether a key names the act: `action`, `do`.
     pub(super) fn says_act(&self, key: &FoldedText) -> bool {
         self.act_keys.contains(&key.letters())
     }
@@ -234,7 +234,7 @@ impl ReaderVocabulary {
         has_word(key, &self.physical) || self.physical_abroad.is_in(key)
     }
 
-    /// Returns whether a key has no other words than those of counters, and what counts: `step_number`, `current_step`.
+    /// Returns whether a key consists of a counter's words only: `step_number`, `current_step`.
     pub(super) fn counts(&self, key: &FoldedText) -> bool {
         is_made_of(key, &[&self.counters], &self.counter_fillers)
     }
@@ -252,7 +252,7 @@ impl ReaderVocabulary {
     }
 }
 
-/// Returns whether a text has no other words than `words` and `fillers`, and one of the former at least.
+/// Returns whether a text has no other words than `words` and `fillers`, and at least one of `words`.
 fn is_made_of(text: &FoldedText, words: &[&[String]], fillers: &[String]) -> bool {
     let is_known = |word: &str| words.iter().any(|list| holds(list, word));
     let is_either = |word: &str| is_known(word) || holds(fillers, word);
@@ -304,21 +304,21 @@ mod tests {
         );
     }
 
-    /// Else a lead-in would hide what it asks for.
+    /// A lead-in that made a request would hide it.
     #[test]
     fn no_lead_in_asks_for_anything() {
         for words in &vocabulary().lead_ins {
             let text = FoldedText::new(&words.join(" "));
-            let known = vocabulary();
-            assert!(!known.dry_run.is_near(&text), "{words:?}");
-            assert!(!known.negations.is_in(&text), "{words:?}");
+            let vocab = vocabulary();
+            assert!(!vocab.dry_run.is_near(&text), "{words:?}");
+            assert!(!vocab.negations.is_in(&text), "{words:?}");
         }
     }
 
     #[test]
     fn no_harmless_key_asks_for_a_dry_run() {
-        let known = vocabulary();
-        for key in known.framework.iter().chain(&known.presentation) {
+        let vocab = vocabulary();
+        for key in vocab.framework.iter().chain(&vocab.presentation) {
             assert!(
                 !vocabulary().dry_run.is_in_key(&FoldedText::new(key)),
                 "{key}"

@@ -32,7 +32,7 @@ impl CallReader<'_> {
     }
 
     /// Keeps a key or value as a request not to move, if it is one; returns whether it is.
-    pub(super) fn withhold_pair(&mut self, key: &str, node: &ParsedValue) -> bool {
+    pub(super) fn withholds(&mut self, key: &str, node: &ParsedValue) -> bool {
         let asks = self.judges_unknown_keys() && asks_not_to_move(key, node);
         if asks {
             let received = parsed_value::shown_node(node);
@@ -171,7 +171,7 @@ impl CallReader<'_> {
                 for (key, inner) in pairs {
                     match fields.iter().find(|field| field.name == *key) {
                         Some(field) => self.search_fields(&field.kind, inner),
-                        None => _ = self.withhold_pair(key, inner),
+                        None => _ = self.withholds(key, inner),
                     }
                 }
             }

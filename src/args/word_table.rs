@@ -1,51 +1,51 @@
-//! Words compared in any spelling: width, accents, case, camel case, apostrophes and invisible characters are form.
+//! Compares words in any spelling: width, accents, case, camel case, apostrophes and invisible characters do not matter.
 
 use call::{is_invisible, plain_letter};
 use std::collections::HashMap;
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// Longest text that is searched for words. A longer one may say anything.
+/// Longest text that is searched for words. A longer one counts as containing any of them.
 pub(super) const SEARCHED_BYTES_MAX: usize = 16 * 1024;
 /// Most letters by which a word may differ from a long one of a table.
 const SLIPS_MAX: usize = 2;
-/// Shortest table word that another may be near.
+/// Shortest table word that is matched with misspellings.
 const NEAR_CHARS_MIN: usize = 6;
 
-/// Bytes by which patterns are looked up where a word begins.
+/// First bytes of a word by which patterns are looked up.
 const BEGINNING_BYTES: usize = 3;
 
-/// A text as words in lower case, without accents; two spellings where camel case may or may not part words.
+/// A text as words in lower case, without accents, in two spellings: with camel case split into words, and unsplit.
 pub(super) struct FoldedText {
-    /// With a blank before, between and after words: ` dry run `.
+    /// With a blank before, between and after the words: ` dry run `.
     split: String,
     /// The same with camel case as one word: ` dryrun `.
-    whole: String,
-    /// Letters of both.
+    unsplit: String,
+    /// Letters of both spellings.
     letters: LetterSet,
     is_too_long: bool,
 }
 
 impl FoldedText {
-    /// Folds a text; of one that is too long to be searched nothing is kept.
+    /// Folds a text; keeps nothing of one that is too long to be searched.
     pub(super) fn new(text: &str) -> Self {
         let is_too_long = text.len() > SEARCHED_BYTES_MAX;
         let text = if is_too_long { "" } else { text };
-        let (whole, has_camel_case) = folded(text, false);
+        let (unsplit, has_camel_case) = folded(text, false);
         let split = match has_camel_case {
             true => folded(text, true).0,
-            false => whole.clone(),
+            false => unsplit.clone(),
         };
         Self {
-            letters: LetterSet::of(&whole),
+            letters: LetterSet::of(&unsplit),
             split,
-            whole,
+            unsplit,
             is_too_long,
         }
     }
 
-    /// All letters without what parts them.
+    /// Returns all letters, without the blanks between words.
     pub(super) fn letters(&self) -> String {
-        self.whole.replace(' ', "")
+        self.unsplit.replace(' ', "")
     }
 
     /// Returns the words with a blank between them.
@@ -53,7 +53,7 @@ impl FoldedText {
         self.words().collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns the words, camel case parted.
+    /// Returns the words, with camel case split.
     pub(super) fn words(&self) -> impl Iterator<Item = &str> {
         self.split.split_whitespace()
     }
@@ -63,13 +63,13 @@ impl FoldedText {
 fn folded(text: &str, splits_camel_case: bool) -> (String, bool) {
     if text.is_ascii() {
         let letters = text.chars().filter(|c| !matches!(c, '\'' | '`'));
-        return parted(letters, text.len(), splits_camel_case);
+        return fold_letters(letters, text.len(), splits_camel_case);
     }
     let letters = text.nfkd().filter(|c| !is_ignored(*c)).map(plain_letter);
-    parted(letters, text.len(), splits_camel_case)
+    fold_letters(letters, text.len(), splits_camel_case)
 }
 
-fn parted(
+fn fold_letters(
     letters: impl Iterator<Item = char>,
     bytes: usize,
     splits_camel_case: bool,
@@ -81,7 +81,7 @@ fn parted(
         if before_lower && c.is_uppercase() {
             has_camel_case = true;
             if splits_camel_case {
-                part(&mut out);
+                push_blank(&mut out);
             }
         }
         before_lower = c.is_lowercase();
@@ -90,14 +90,14 @@ fn parted(
         } else if c.is_alphabetic() {
             out.extend(c.to_lowercase());
         } else {
-            part(&mut out);
+            push_blank(&mut out);
         }
     }
-    part(&mut out);
+    push_blank(&mut out);
     (out, has_camel_case)
 }
 
-fn part(out: &mut String) {
+fn push_blank(out: &mut String) {
     if !out.ends_with(' ') {
         out.push(' ');
     }
@@ -108,13 +108,13 @@ fn is_ignored(c: char) -> bool {
     is_combining_mark(c) || matches!(c, '\'' | '’' | 'ʼ' | '`') || is_invisible(c)
 }
 
-/// Returns whether words of this script are written without spaces between them.
+/// Returns whether words in this script are written without spaces between them.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{e00}'..='\u{eff}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
-/// The letters of a text, some of which share a bit: a quick way to tell that a word is not in it, nor near to it.
+/// The letters of a text as a bit set, in which some share a bit: a quick way to rule out that a word is in it, or near it.
 #[derive(Clone, Copy)]
 struct LetterSet(u64);
 
@@ -124,19 +124,19 @@ impl LetterSet {
         Self(letters.fold(0, |set, c| set | 1 << (u32::from(c) % 64)))
     }
 
-    /// Returns whether the letters of a part may all be here.
-    fn may_hold(self, part: Self) -> bool {
-        part.0 & !self.0 == 0
+    /// Returns whether the set may hold all letters of a word.
+    fn may_hold(self, word: Self) -> bool {
+        word.0 & !self.0 == 0
     }
 
-    /// Returns whether so many changed letters may make one text of the other.
+    /// Returns whether at most `slips` changed letters may turn one text into the other.
     fn may_be_near(self, other: Self, slips: usize) -> bool {
         let missing = |one: u64, other: u64| (one & !other).count_ones() as usize;
         missing(self.0, other.0) <= slips && missing(other.0, self.0) <= slips
     }
 }
 
-/// A word of a table with what tells quickly that another is not it.
+/// A word of a table, with what rules out other words quickly.
 struct KnownWord {
     text: String,
     letters: LetterSet,
@@ -154,15 +154,15 @@ impl From<String> for KnownWord {
     }
 }
 
-/// Words and phrases that texts and keys are searched for. In a table `*` at an end of an entry stands for more letters.
+/// Words and phrases that texts and keys are searched for. `*` at either end of an entry stands for more letters.
 pub(super) struct WordTable {
-    /// As they are looked for in a folded text, with a blank where a word ends: those that begin a word, by their first letters.
+    /// Patterns for a folded text, with a blank where a word ends: those that begin a word, by their first letters.
     beginnings: HashMap<[u8; BEGINNING_BYTES], Vec<String>>,
-    /// The others.
+    /// The other patterns.
     anywhere: Vec<KnownWord>,
-    /// Whole words and phrases without blanks, as letters: what a slip of the pen may be near to. The shortest first.
+    /// Words and phrases without blanks, for matching misspellings. The shortest first.
     joined: Vec<KnownWord>,
-    /// Single words that are found inside longer ones of a key.
+    /// Single words that are also found inside a key's longer words.
     parts: Vec<KnownWord>,
 }
 
@@ -198,17 +198,17 @@ impl WordTable {
         }
     }
 
-    /// Returns whether the text contains one of the words. A text too long to search may contain any.
+    /// Returns whether the text contains one of the words. A text too long to search counts as containing one.
     pub(super) fn is_in(&self, text: &FoldedText) -> bool {
-        let is_there = |pattern: &KnownWord| {
+        let is_found = |pattern: &KnownWord| {
             text.letters.may_hold(pattern.letters)
-                && (text.split.contains(&pattern.text) || text.whole.contains(&pattern.text))
+                && (text.split.contains(&pattern.text) || text.unsplit.contains(&pattern.text))
         };
         text.is_too_long
-            || [&text.split, &text.whole]
+            || [&text.split, &text.unsplit]
                 .iter()
                 .any(|words| self.begins_in(words))
-            || self.anywhere.iter().any(is_there)
+            || self.anywhere.iter().any(is_found)
     }
 
     fn begins_in(&self, words: &str) -> bool {
@@ -219,22 +219,22 @@ impl WordTable {
         })
     }
 
-    /// The same, or a word or two together differ from one of them by a slip of the pen.
+    /// As [`Self::is_in`], or whether a word, or two together, is a misspelling of one.
     pub(super) fn is_near(&self, text: &FoldedText) -> bool {
         self.is_in(text)
             || self.is_slip_in(&text.split)
-            || (text.whole != text.split && self.is_slip_in(&text.whole))
+            || (text.unsplit != text.split && self.is_slip_in(&text.unsplit))
     }
 
-    /// Returns whether a word, or two together, are a slip.
+    /// Returns whether a word, or two together, is a misspelling.
     fn is_slip_in(&self, words: &str) -> bool {
-        let (mut pair, mut before) = (String::new(), "");
+        let (mut pair, mut previous) = (String::new(), "");
         words.split_whitespace().any(|word| {
             pair.clear();
-            pair.push_str(before);
+            pair.push_str(previous);
             pair.push_str(word);
-            let is_slip = self.is_slip(word) || (!before.is_empty() && self.is_slip(&pair));
-            before = word;
+            let is_slip = self.is_slip(word) || (!previous.is_empty() && self.is_slip(&pair));
+            previous = word;
             is_slip
         })
     }
@@ -256,10 +256,10 @@ impl WordTable {
                 && (strsim::osa_distance(&known.text, word) <= slips_max
                     || is_scrambled(&known.text, word))
         };
-        let begin = self
+        let start = self
             .joined
             .partition_point(|known| known.length + SLIPS_MAX < length);
-        let long_enough = self.joined.get(begin..).unwrap_or_default();
+        let long_enough = self.joined.get(start..).unwrap_or_default();
         long_enough
             .iter()
             .take_while(|known| known.length <= length + SLIPS_MAX)
@@ -267,7 +267,7 @@ impl WordTable {
     }
 }
 
-/// Returns whether one letter of a word stands elsewhere: `ydrrun` for `dryrun`.
+/// Returns whether one letter of a word is out of place: `ydrrun` for `dryrun`.
 fn is_scrambled(known: &str, word: &str) -> bool {
     let sorted = |text: &str| {
         let mut letters: Vec<char> = text.chars().collect();
@@ -284,14 +284,18 @@ fn beginning(text: &str) -> Option<[u8; BEGINNING_BYTES]> {
     text.strip_prefix(' ')?.as_bytes().first_chunk().copied()
 }
 
-/// An entry as it is looked for: as it stands, and with its words written as one.
+/// Returns the patterns of an entry: unchanged, and with its words written as one.
 fn patterns(entry: &str) -> Vec<String> {
     let is_unspaced = entry.chars().any(is_unspaced);
-    let (before, after) = (entry.starts_with('*'), entry.ends_with('*'));
-    let folded = FoldedText::new(entry).whole;
+    let (is_open_start, is_open_end) = (entry.starts_with('*'), entry.ends_with('*'));
+    let folded = FoldedText::new(entry).unsplit;
     let bounded = |words: &str| {
-        let start = if before || is_unspaced { "" } else { " " };
-        let end = if after || is_unspaced { "" } else { " " };
+        let start = if is_open_start || is_unspaced {
+            ""
+        } else {
+            " "
+        };
+        let end = if is_open_end || is_unspaced { "" } else { " " };
         format!("{start}{words}{end}")
     };
     let words = folded.trim();
@@ -353,9 +357,9 @@ mod tests {
         assert!(!table().is_in_key(&FoldedText::new("nonsense")));
     }
 
-    /// Checks that the quick test for unlike words takes no slip of a known word for unlike it.
+    /// Checks that the quick test for different words rules out no misspelling of a known word.
     #[test]
-    fn every_letter_left_out_turned_or_changed_is_a_slip() {
+    fn every_letter_left_out_swapped_or_changed_is_a_slip() {
         let table = &crate::vocabulary::vocabulary().dry_run;
         assert!(table.joined.len() > 50);
         for known in &table.joined {
@@ -363,11 +367,11 @@ mod tests {
             for at in 0..letters.len() {
                 let mut shorter = letters.clone();
                 shorter.remove(at);
-                let mut turned = letters.clone();
-                turned.swap(at, (at + 1).min(letters.len() - 1));
+                let mut swapped = letters.clone();
+                swapped.swap(at, (at + 1).min(letters.len() - 1));
                 let mut changed = letters.clone();
                 changed.splice(at..=at, ['q']);
-                for slip in [shorter, turned, changed] {
+                for slip in [shorter, swapped, changed] {
                     let slip: String = slip.into_iter().collect();
                     assert!(table.is_slip(&slip), "{slip} of {}", known.text);
                 }
