@@ -72,7 +72,7 @@ impl<'a> CallReader<'a> {
             first.got = parsed_value::shown(text);
         }
         if candidate.forms.cost() > COST_MAX {
-            let reason = "so many repairs are no reading";
+            let reason = "this takes too many repairs to be read";
             let issue = whole_text(ReaderRule::Contradiction, "too_many_repairs", reason);
             return self.add_text_issue(issue, text);
         }
@@ -114,7 +114,7 @@ impl<'a> CallReader<'a> {
         let is_proper =
             matches!(node, ParsedValue::Map(_)) || (text.is_empty() && *node == ParsedValue::Null);
         if node.is_empty() && !is_proper {
-            let reason = "nothing is said, so defaults are used";
+            let reason = "no arguments are given, so defaults are used";
             self.coercer.repairs.push(ArgumentRepair {
                 got: parsed_value::shown_received(text, node),
                 used: "{}".into(),
@@ -204,7 +204,7 @@ pub(super) fn flaw_issue(flaw: TextFlaw) -> ArgumentIssue {
         TextFlaw::Cut => ("cut_off", "the arguments are cut off"),
         TextFlaw::TwoObjects => (
             "two_objects",
-            "there are several objects and no telling which is meant",
+            "there are several objects, and it is not clear which is meant",
         ),
         TextFlaw::Garbled => ("garbled", "there are brackets in this that cannot be read"),
         TextFlaw::Template => (

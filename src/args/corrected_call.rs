@@ -208,7 +208,7 @@ impl RefusedCall<'_> {
         };
         let Some(cautious) = self.shape.params.iter().find(|one| one.cautious.is_some()) else {
             let guidance = format!(
-                "no corrected call is offered, since this tool moves and has no preview: send the arguments that are meant as one JSON object; `{{}}` {action}"
+                "no corrected call is offered, since this tool moves and has no preview: send the intended arguments as one JSON object; `{{}}` {action}"
             );
             return CorrectedCall::none(guidance);
         };

@@ -54,16 +54,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_definition_is_told_from_a_call_even_where_it_breaks_off() {
-        let whole = r#"{"type":"function","function":{"name":"stroke","description":"Draws.","parameters":{"type":"object","properties":{"scene":{"type":"string"}}}}}"#;
+    fn a_definition_is_recognised_even_if_it_breaks_off() {
+        let definition = r#"{"type":"function","function":{"name":"stroke","description":"Draws.","parameters":{"type":"object","properties":{"scene":{"type":"string"}}}}}"#;
         // Before that it is a name alone, and calls nothing either.
-        let described = whole.find(",\"parameters").unwrap_or_default();
-        for end in described..=whole.len() {
-            let text = whole.get(..end).unwrap_or_default();
+        let described = definition.find(",\"parameters").unwrap_or_default();
+        for end in described..=definition.len() {
+            let text = definition.get(..end).unwrap_or_default();
             assert!(is_tool_definition(text), "{text}");
         }
         for text in [
-            whole.replace("\"description\":\"Draws.\",", ""),
+            definition.replace("\"description\":\"Draws.\",", ""),
             r#"{"name":"align","arguments":{"type":"string","description":"run the calibr"#
                 .to_owned(),
             r#"{"name":"align","arguments":{"type":"object","properties":{}}}"#.to_owned(),

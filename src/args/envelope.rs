@@ -329,7 +329,7 @@ fn forward_requests(map: &mut Map<String, Value>, repairs: &mut Vec<ArgumentRepa
     let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
     requests.insert("arguments".into(), arguments);
     params.insert("arguments".into(), Value::Object(requests));
-    let reason = "what stands beside the arguments put to them";
+    let reason = "requests beside the arguments moved into them";
     repairs.push(repair("params", reason));
 }
 
@@ -482,16 +482,16 @@ mod tests {
 
     #[test]
     fn a_call_that_is_cut_off_says_so_wherever_the_cut_is() {
-        let whole = good().to_string();
+        let complete_call = good().to_string();
         // Quotes inside a text are read by guessing where it ends.
-        let quoted = whole.replace("koi", r#"the "koi" here"#);
+        let quoted = complete_call.replace("koi", r#"the "koi" here"#);
         let cuts = |call: &str| {
             let from = call.find(r#""name":"stroke""#).unwrap() + r#""name":"stroke""#.len();
             (from..call.len())
                 .map(|end| call[..end].to_owned())
                 .collect::<Vec<_>>()
         };
-        for text in cuts(&whole).into_iter().chain(cuts(&quoted)) {
+        for text in cuts(&complete_call).into_iter().chain(cuts(&quoted)) {
             let message = read(text.as_bytes()).unwrap().message;
             let Value::String(written) = &message["params"]["arguments"] else {
                 panic!("{text}: {message}");

@@ -77,7 +77,7 @@ impl NumberSite<'_> {
         let (text, quantity) =
             quantity.ok_or_else(|| self.refuse("not_a_number", "this is not a number"))?;
         if self.has_two_readings(text, quantity.suffix) {
-            let reason = "the point groups thousands to some and begins a fraction to others";
+            let reason = "the point may group thousands or begin a fraction";
             return Err(self.refuse("ambiguous_number", reason));
         }
         match quantity.numeral {
@@ -85,7 +85,7 @@ impl NumberSite<'_> {
                 Err(self.refuse("not_finite", "this is not a finite number"))
             }
             ParsedNumeral::Ambiguous => {
-                let reason = "a leading zero makes this octal to some and decimal to others";
+                let reason = "a leading zero may make this octal or decimal";
                 Err(self.refuse("ambiguous_number", reason))
             }
             numeral if quantity.suffix.is_empty() => self.number(numeral, false),
@@ -133,7 +133,7 @@ impl NumberSite<'_> {
         let numeral = from.and_then(|from| unit.convert(&quantity.numeral, from));
         let numeral = numeral.ok_or_else(|| {
             let (suffix, symbol) = (parsed_value::shown(suffix), unit.symbol());
-            let reason = format!("'{suffix}' is no unit that converts to {symbol}");
+            let reason = format!("'{suffix}' is not a unit that converts to {symbol}");
             self.refuse("wrong_unit", &reason)
         })?;
         self.number(numeral, true)

@@ -37,7 +37,7 @@ const POLICIES: [ReaderPolicy; 4] = [
 ];
 
 /// Returns the letters and digits in lower case: the content of a text, regardless of its form.
-fn said(text: &str) -> String {
+fn letters_in(text: &str) -> String {
     text.chars()
         .filter(|c| c.is_alphanumeric())
         .flat_map(char::to_lowercase)
@@ -45,19 +45,19 @@ fn said(text: &str) -> String {
 }
 
 /// Returns whether the text contains this value: every word of it, or its number.
-fn is_said(text: &str, value: &Value) -> bool {
+fn is_stated(text: &str, value: &Value) -> bool {
     match value {
-        Value::String(word) => said(text).contains(&said(word)),
-        Value::Array(items) => items.iter().all(|item| is_said(text, item)),
+        Value::String(word) => letters_in(text).contains(&letters_in(word)),
+        Value::Array(items) => items.iter().all(|item| is_stated(text, item)),
         Value::Bool(true) if text.contains("--") => true,
         Value::Bool(_) => ["true", "false", "yes", "no", "on", "off", "0", "1"]
             .iter()
-            .any(|word| said(text).contains(word)),
+            .any(|word| letters_in(text).contains(word)),
         other => text.chars().any(|c| c.is_ascii_digit()) || other.is_null(),
     }
 }
 
-/// Pieces of which calls and their ruins are made.
+/// Pieces that calls and damaged calls are made of.
 fn fragments() -> impl Strategy<Value = String> {
     let pieces = prop::sample::select(vec![
         "{",
@@ -267,7 +267,7 @@ fn wrapped(strict: &str) -> Vec<String> {
     all
 }
 
-/// Renderings whose end nothing marks, so that a cut cannot be seen.
+/// Renderings without an end mark, so that a cut cannot be noticed.
 fn bracketless(object: &Map<String, Value>) -> Vec<String> {
     let json = |value: &Value| value.to_string();
     let tags = |value: &Value| {
@@ -305,7 +305,7 @@ proptest! {
             let Ok(reading) = outcome else { continue };
             for (name, value) in &reading.understood {
                 let default = shape.params.iter().find(|param| param.name == *name).and_then(|param| param.default.as_ref());
-                prop_assert!(default == Some(value) || is_said(&text, value), "{name}={value} from {text:?}");
+                prop_assert!(default == Some(value) || is_stated(&text, value), "{name}={value} from {text:?}");
             }
         }
         let _ = explain_line(&shape, &text);

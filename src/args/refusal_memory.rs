@@ -138,7 +138,7 @@ impl RememberedRefusal {
     /// Explains why a call is refused that would be accepted from another caller, and which call is accepted instead.
     fn explain_refusal(&self, field: &str, understood: &Map<String, Value>) -> String {
         let refused = format!(
-            "`{field}` was refused a moment ago, and to leave it out now would move the arm"
+            "`{field}` was refused a moment ago, and leaving it out now would move the arm"
         );
         let or_corrected = match self.refusal.corrected {
             Some(_) => ", or send the corrected call",
@@ -146,7 +146,7 @@ impl RememberedRefusal {
         };
         if understood.contains_key(field) {
             return format!(
-                "{refused} by a default that was not asked for: write `{field}` out, be it the default{or_corrected}"
+                "{refused} by a default that was not asked for: write `{field}` out, even if it is the default{or_corrected}"
             );
         }
         let mut written_out = understood.clone();
@@ -155,7 +155,7 @@ impl RememberedRefusal {
             None => format!("send {}", Value::Object(written_out)),
             Some(_) => "ask the operator to do it".to_owned(),
         };
-        format!("{refused} all the same: where that is meant, {call}{or_corrected}")
+        format!("{refused} anyway: if that is intended, {call}{or_corrected}")
     }
 
     fn is_same_failure(&self, refusal: &ArgumentRefusal) -> bool {
@@ -226,7 +226,7 @@ mod tests {
         let (refusal, _) = judge(&mut memory, json!({})).unwrap_err();
         assert_eq!(
             refusal.guidance,
-            "`dry_run` was refused a moment ago, and to leave it out now would move the arm all the same: where that is meant, send {\"scene\":\"default\"}"
+            "`dry_run` was refused a moment ago, and leaving it out now would move the arm anyway: if that is intended, send {\"scene\":\"default\"}"
         );
         judge(&mut memory, json!({"scene": "default"})).unwrap();
 

@@ -1,4 +1,4 @@
-//! Properties of what is asked for beside the arguments: more words or more keys never make a call move that did not,
+//! Properties of requests around the arguments: more words or more keys never make a call move that did not,
 //! and a request for a dry run never moves.
 //!
 //! The seed is fixed. `STEADYHAND_CASES` is the number of cases of each property.
@@ -411,8 +411,9 @@ fn a_dry_run_as_a_word_never_moves() {
     );
     check(case, |(scene, fps, word, which, at)| {
         let fields = [("scene", json!(scene)), ("fps", json!(fps))];
-        let said = fields.into_iter().filter(|(_, value)| !value.is_null());
-        let object: Map<String, Value> = said.map(|(key, value)| (key.to_owned(), value)).collect();
+        let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+        let object: Map<String, Value> =
+            given.map(|(key, value)| (key.to_owned(), value)).collect();
         // What stands in a thought is never read.
         let is_thought = |call: &String| call.contains("<think>") || call.contains("Thought:");
         let mut all = renderings(&object);
@@ -424,12 +425,12 @@ fn a_dry_run_as_a_word_never_moves() {
             .chain([call.len()])
             .collect();
         let (before, after) = call.split_at(places[at.index(places.len())]);
-        let asked = format!("{before}{word}{after}");
+        let text = format!("{before}{word}{after}");
         for shape in shapes() {
             for profile in PROFILES {
                 prop_assert!(
-                    !moves(&shape, profile, ReceivedArguments::Text(asked.clone())),
-                    "{profile:?} {asked}"
+                    !moves(&shape, profile, ReceivedArguments::Text(text.clone())),
+                    "{profile:?} {text}"
                 );
             }
         }

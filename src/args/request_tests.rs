@@ -1,4 +1,4 @@
-//! Requests beside a call's arguments: words around them, keys that match no parameter, and dry runs.
+//! Requests around a call's arguments: words, unknown keys, and dry runs.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -12,7 +12,7 @@ use super::{
 };
 use serde_json::{Value, json};
 
-/// A drawing tool that can do a dry run, as `stroke` is.
+/// A drawing tool that has a dry run, like `stroke`.
 fn stroke() -> ArgumentShape {
     ArgumentShape::new(vec![
         ParameterShape::new("scene", ValueKind::name(["default", "letters", "short"]))
@@ -31,7 +31,7 @@ fn stroke() -> ArgumentShape {
     .with_tool_names(["stroke", "robot_stroke"])
 }
 
-/// A tool that moves and can do no dry run, as `reset` is.
+/// A tool that moves and has no dry run, like `reset`.
 fn reset() -> ArgumentShape {
     ArgumentShape::new(vec![ParameterShape::new(
         "scene",
@@ -51,7 +51,7 @@ fn draws(profile: ForgivenessProfile, text: &str) -> bool {
     moves(profile, text).is_ok_and(|reading| reading.understood["dry_run"] == false)
 }
 
-/// Asserts that no text draws where it is guarded.
+/// Asserts that no text draws in the guarded profile.
 #[track_caller]
 fn none_draws(texts: &[&str]) {
     for text in texts {
@@ -167,24 +167,27 @@ fn refuses_a_dry_run_in_words_in_either_profile() {
 
 /// However many comments there are, and wherever among them.
 #[test]
-fn a_dry_run_among_a_thousand_comments_is_heard() {
+fn a_dry_run_among_a_thousand_comments_is_found() {
     for (before, after) in [(0, 1000), (600, 400), (1000, 0)] {
         let comments = |count: usize| "/* a line */ ".repeat(count);
-        let call = |said: &str| {
+        let call = |comment: &str| {
             let (before, after) = (comments(before), comments(after));
-            format!("{{{before}{said}{after}\"scene\":\"letters\"}}")
+            format!("{{{before}{comment}{after}\"scene\":\"letters\"}}")
         };
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(draws(profile, &call("")), "{profile:?} {before}");
-            for said in ["/* dry run */", "/* dri run */", "/* \"dry_run\": true */"] {
-                assert!(!draws(profile, &call(said)), "{profile:?} {before}: {said}");
+            for comment in ["/* dry run */", "/* dri run */", "/* \"dry_run\": true */"] {
+                assert!(
+                    !draws(profile, &call(comment)),
+                    "{profile:?} {before}: {comment}"
+                );
             }
         }
     }
 }
 
 #[test]
-fn more_comments_than_are_judged_are_no_call() {
+fn a_text_with_too_many_comments_is_not_a_call() {
     let comments = "/* a line */ ".repeat(5000);
     for text in [
         format!("{{{comments}\"scene\":\"letters\"}}"),
@@ -205,7 +208,7 @@ fn more_comments_than_are_judged_are_no_call() {
 }
 
 #[test]
-fn a_request_is_heard_wherever_it_stands_in_comments_and_inner_texts() {
+fn a_request_is_found_anywhere_in_comments_and_inner_texts() {
     let ok = "ok ".repeat(70);
     for text in [
         "{# dry\n# run\n\"scene\":\"letters\"}".to_owned(),
@@ -234,7 +237,7 @@ fn a_request_is_heard_wherever_it_stands_in_comments_and_inner_texts() {
 
 /// A key that may ask for no motion is no name of the tool, where that is not known.
 #[test]
-fn a_key_that_forbids_is_no_envelope() {
+fn a_key_that_forbids_is_not_an_envelope() {
     let shape = ArgumentShape {
         tool_names: Vec::new(),
         ..stroke()
@@ -251,9 +254,9 @@ fn a_key_that_forbids_is_no_envelope() {
     assert!(runs(r#"{"paint": {"scene": "letters"}}"#));
 }
 
-/// A program's own data beside the arguments is searched as long as that takes no time that matters.
+/// A program's own data beside the arguments is searched up to a limit.
 #[test]
-fn what_holds_too_much_to_be_searched_may_ask_for_anything() {
+fn a_value_too_large_to_search_may_ask_for_anything() {
     let history = |messages: usize| {
         let messages = (0..messages).map(|i| format!(r#"{{"role":"user","content":"{i}"}}"#));
         let messages = messages.collect::<Vec<_>>().join(",");
@@ -369,7 +372,7 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"letters","instruction":"wait for my ok"}"#,
         r#"{"scene":"letters","comment":"ask me first"}"#,
         r#"{"scene":"letters","comment":"不要动"}"#,
-        // It is all that the caller said.
+        // It is the caller's only argument.
         r#"{"num_plys":4}"#,
         r#"{"design":"cat.svg"}"#,
         r#"{"style":"bold"}"#,
@@ -379,7 +382,7 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
 }
 
 #[test]
-fn a_key_that_is_a_sentence_is_heard_without_a_value() {
+fn a_key_that_is_a_sentence_counts_without_a_value() {
     none_draws(&[
         r#"{"if the pen is ready":null}"#,
         r#"{"do nothing":""}"#,
@@ -437,7 +440,7 @@ fn a_quantity_under_any_key_is_physical() {
 }
 
 #[test]
-fn a_dry_run_that_is_clearly_not_meant_is_no_doubt() {
+fn a_dry_run_that_is_clearly_false_raises_no_doubt() {
     all_draw(&[
         r#"{"scene":"letters","simulate":false}"#,
         r#"{"scene":"letters","plan":false}"#,
@@ -486,7 +489,7 @@ fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
 }
 
 #[test]
-fn hears_a_condition_or_refusal_in_other_words() {
+fn finds_a_condition_or_refusal_in_other_words() {
     none_draws(&[
         r#"{"scene":"letters","comment":"just show me the picture"}"#,
         r#"{"scene":"letters","status":"hold"}"#,
@@ -525,7 +528,7 @@ fn refuses_a_key_that_limits_the_act() {
 }
 
 #[test]
-fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
+fn an_unknown_key_beside_sufficient_arguments_is_ignored() {
     for text in [
         r#"{"scene":"letters","colour":"x"}"#,
         r#"{"scene":"letters","style":"bold"}"#,
@@ -559,7 +562,7 @@ fn an_unknown_key_beside_arguments_that_say_what_to_do_is_ignored() {
 }
 
 #[test]
-fn keys_of_frameworks_and_of_presentation_say_nothing() {
+fn keys_of_frameworks_and_of_presentation_mean_nothing() {
     for text in [
         r#"{"ctx":{"a":false}}"#,
         r#"{"_meta":{"progressToken":1}}"#,
@@ -638,7 +641,7 @@ fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
 }
 
 #[test]
-fn a_list_that_holds_no_call_is_no_envelope() {
+fn a_list_without_a_call_is_not_an_envelope() {
     for text in [
         r#"{"scene":"letters","function":[false]}"#,
         r#"{"scene":"letters","tool_calls":[1,2]}"#,
@@ -737,7 +740,7 @@ fn a_text_that_declines_draws_no_default() {
 }
 
 #[test]
-fn a_tool_that_can_do_no_dry_run_refuses_to_move_for_one() {
+fn a_tool_without_a_dry_run_refuses_to_move_for_one() {
     for text in [
         r#"{"dry_run":true}"#,
         r#"{"scene":"letters","dry_run":true}"#,

@@ -602,7 +602,7 @@ pub(super) fn previewed() -> ArgumentShape {
 
 #[test]
 fn refusals_print_short_numbers() {
-    for (text, said) in [
+    for (text, expected) in [
         (r#"{"lift": 0.7000000000000001}"#, "0.7 m is out of range"),
         (r#"{"lift": -0.0}"#, "0 m is out of range"),
         (
@@ -611,7 +611,7 @@ fn refusals_print_short_numbers() {
         ),
     ] {
         let words = guarded(text).unwrap_err().to_string();
-        assert!(words.contains(said), "{text}: {words}");
+        assert!(words.contains(expected), "{text}: {words}");
     }
 }
 
@@ -849,14 +849,14 @@ fn explaining_shows_candidates_and_both_profiles() {
             .contains("depth")
     );
     let words = explanation.to_string();
-    for said in [
+    for expected in [
         "reading 1 at cost",
         "lenient: runs with {",
         "guarded: refused: depth",
         "no corrected call is offered",
         "L0 cost   1  unquoted_key",
     ] {
-        assert!(words.contains(said), "{said} is not in:\n{words}");
+        assert!(words.contains(expected), "{expected} is not in:\n{words}");
     }
     let shown = serde_json::to_value(&explanation).unwrap();
     assert_eq!(shown["profiles"][0]["repairs"][0]["class"], "L0");

@@ -113,7 +113,7 @@ const TABLE: [UnitRow; 28] = [
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DeclaredUnit(&'static UnitRow);
 
-/// Longest number that a suffix is looked for behind.
+/// Longest number before a suffix.
 const NUMERAL_CHARS_MAX: usize = 64;
 
 /// A number with the suffix that followed it.

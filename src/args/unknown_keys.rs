@@ -44,7 +44,7 @@ impl CallReader<'_> {
             && !self.given.keys().any(has_meaning)
         {
             let (rule, shown) = (ReaderRule::DoubtfulKey, parsed_value::shown(key));
-            let reason = "this is all that was said, and this tool has no such parameter";
+            let reason = "this is the only argument, and this tool has no such parameter";
             let issue = self.issue(rule, "only_unknown", &shown, reason, node);
             self.add_issue(issue.in_doubt(true), node);
         }
@@ -154,10 +154,10 @@ impl CallReader<'_> {
         } else if let Some(param) = self.misspelt_parameter(key) {
             return Some(self.slip_issue(param, shown, node));
         } else if self.names_other(key, node) {
-            let reason = "this names something known here that is not what would be used";
+            let reason = "this is a known name, but not one that would be used";
             (ReaderRule::DoubtfulKey, "other_name", reason)
         } else if is_sentence(key) || names_other_act(key, node) {
-            let reason = "this says more than a parameter's name, and it may change what is done";
+            let reason = "this is more than a parameter's name, and it may change what is done";
             (ReaderRule::DoubtfulKey, "sentence", reason)
         } else if is_doubt(key, node) {
             let reason = "this is false, a negation, a condition or a time, and this tool has no such parameter";
@@ -206,7 +206,7 @@ impl CallReader<'_> {
 
     /// Returns the issue with arguments in a place where none are expected.
     pub(super) fn nested_issue(&self, shown: &str, node: &ParsedValue) -> ArgumentIssue {
-        let reason = "this holds arguments where none are looked for; send them at the top";
+        let reason = "this holds arguments where none are expected; send them at the top";
         let (rule, code) = (ReaderRule::ForeignKey, "nested_arguments");
         self.issue(rule, code, shown, reason, node).in_doubt(true)
     }

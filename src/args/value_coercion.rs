@@ -250,7 +250,7 @@ impl<'p> ValueCoercer<'p> {
         }
         let words: Vec<String> = values.iter().map(plain_text).collect();
         let near = nearest(&received, words.iter().map(String::as_str));
-        let reason = "this is none of the values";
+        let reason = "this is not one of the values";
         Err(site.refuse("not_a_choice", reason).valid(near))
     }
 

@@ -101,13 +101,13 @@ impl CallReader<'_> {
             field => field,
         };
         let reason = format!(
-            "{}; beside {} nothing is repaired or left out",
+            "{}; with {} in the call, nothing is repaired or left out",
             first.why,
             names.join(" or ")
         );
         let issue = ArgumentIssue::new(ReaderRule::Verbatim, "beside_data", path, reason)
             .received(first.got.clone())
-            .expected("plain JSON with the tool's own parameters alone");
+            .expected("plain JSON with only the tool's own parameters");
         Some(issue.in_doubt(true))
     }
 }

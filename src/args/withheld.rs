@@ -56,13 +56,14 @@ impl CallReader<'_> {
     }
 
     fn withhold(&mut self, path: &str, received: String, still_rule: ReaderRule) {
-        let reason = "this asks for a dry run, or that nothing is to move, and is not understood as an argument";
+        let reason =
+            "this asks for a dry run or for no motion, but is not an argument that says so";
         let mut params = self.shape.params.iter();
         let expected = match params.find(|param| param.cautious.is_some()) {
             Some(ParameterShape { name, .. }) => {
                 format!("{name}: true at the top for a dry run, or nothing of the kind")
             }
-            None => "a call without it: this tool can do no dry run".to_owned(),
+            None => "a call without it: this tool has no dry run".to_owned(),
         };
         let issue = ArgumentIssue::new(ReaderRule::Withheld, "withheld", path, reason);
         self.withheld.push(WithheldRequest {

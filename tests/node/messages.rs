@@ -318,7 +318,7 @@ fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
     let said = again["message"].as_str().unwrap();
     check(
         said,
-        &["write `scene` out, be it the default, or send the corrected call"],
+        &["write `scene` out, even if it is the default, or send the corrected call"],
         &["`{}` draws"],
     );
     let corrected = again["corrected_call"]["arguments"].clone();

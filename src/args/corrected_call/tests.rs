@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 /// Cases of the normal run; `STEADYHAND_CASES` asks for another number.
 const CASES: u32 = 1_000;
 
-/// A call as it is sent, and what its caller meant by it.
+/// A call as it is sent, and what its caller intended.
 #[derive(Debug, Clone)]
 struct Sent {
     text: String,
@@ -67,8 +67,8 @@ fn scene() -> impl Strategy<Value = (Option<Value>, Option<&'static str>)> {
     ])
 }
 
-/// Arguments beside the scene, good and bad.
-fn beside() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
+/// Generates arguments beside the scene, good and bad.
+fn other_arguments() -> impl Strategy<Value = Vec<(&'static str, Value)>> {
     let pair = select(vec![
         ("fps", json!(0)),
         ("fps", json!("High")),
@@ -134,12 +134,12 @@ const WORDS: [(&str, &str); 6] = [
 
 /// Generates text to put around the call, and whether it asks for no motion.
 fn around() -> impl Strategy<Value = ((&'static str, &'static str), bool)> {
-    let plain = [("", ""), ("```json\n", "\n```"), ("Sure: ", ""), ("[", "]")];
-    let plain = plain.map(|pair| (pair, false));
-    prop_oneof![3 => select(plain.to_vec()), 1 => select(WORDS.map(|pair| (pair, true)).to_vec())]
+    let wrappings = [("", ""), ("```json\n", "\n```"), ("Sure: ", ""), ("[", "]")];
+    let wrappings = wrappings.map(|pair| (pair, false));
+    prop_oneof![3 => select(wrappings.to_vec()), 1 => select(WORDS.map(|pair| (pair, true)).to_vec())]
 }
 
-/// Generates damage to the text: none, cut at a share of its length, doubled, or lost.
+/// Generates damage to the text: none, cut at a fraction of its length, doubled, or lost.
 fn spoilt() -> impl Strategy<Value = (u8, prop::sample::Index)> {
     let way = prop_oneof![6 => Just(0_u8), 1 => Just(1_u8), 1 => Just(2_u8), 1 => Just(3_u8)];
     (way, any::<prop::sample::Index>())
@@ -148,31 +148,28 @@ fn spoilt() -> impl Strategy<Value = (u8, prop::sample::Index)> {
 fn sent() -> impl Strategy<Value = Sent> {
     let parts = (
         scene(),
-        beside(),
+        other_arguments(),
         prop::option::of(request()),
         around(),
         spoilt(),
     );
     parts.prop_map(
-        |((scene, name), beside, request, (around, says_no), (way, at))| {
+        |((scene, name), others, request, (around, says_no), (way, at))| {
             let mut pairs: Vec<(&str, Value)> =
                 scene.map(|value| ("scene", value)).into_iter().collect();
-            pairs.extend(beside);
+            pairs.extend(others);
             let asks_for_no_motion = request.is_some() || says_no;
             pairs.extend(request);
             let pairs: Vec<String> = pairs
                 .iter()
                 .map(|(key, value)| format!("{}: {value}", json!(key)))
                 .collect();
-            let whole = format!("{}{{{}}}{}", around.0, pairs.join(", "), around.1);
-            let cut = whole
-                .chars()
-                .take(at.index(whole.chars().count()))
-                .collect();
+            let text = format!("{}{{{}}}{}", around.0, pairs.join(", "), around.1);
+            let cut = text.chars().take(at.index(text.chars().count())).collect();
             let (text, is_whole) = match way {
-                0 => (whole, true),
+                0 => (text, true),
                 1 => (cut, false),
-                2 => (format!("{whole} {{\"scene\": \"star\"}}"), false),
+                2 => (format!("{text} {{\"scene\": \"star\"}}"), false),
                 _ => ("[object Object]".to_owned(), false),
             };
             Sent {
@@ -186,7 +183,7 @@ fn sent() -> impl Strategy<Value = Sent> {
 }
 
 /// Returns whether the sent text contains every word of a value.
-fn is_said(text: &str, value: &Value) -> bool {
+fn is_stated(text: &str, value: &Value) -> bool {
     let letters = |text: &str| -> String {
         let all = text.chars().filter(|c| c.is_alphanumeric());
         all.flat_map(char::to_lowercase).collect()
@@ -211,7 +208,7 @@ fn check(
         );
         return Ok(());
     };
-    let told = format!(
+    let case = format!(
         "{:?} {sent:?} -> {}",
         policy.profile,
         Value::Object(call.clone())
@@ -221,9 +218,9 @@ fn check(
         policy,
         ReceivedArguments::Value(Value::Object(call.clone())),
     );
-    let reading = again.map_err(|refusal| TestCaseError::fail(format!("{told}: {refusal}")))?;
-    prop_assert_eq!(&reading.given, call, "{}", &told);
-    prop_assert!(reading.repairs.is_empty(), "{}", &told);
+    let reading = again.map_err(|refusal| TestCaseError::fail(format!("{case}: {refusal}")))?;
+    prop_assert_eq!(&reading.given, call, "{}", &case);
+    prop_assert!(reading.repairs.is_empty(), "{}", &case);
     for (name, value) in call {
         let param = shape
             .params
@@ -233,23 +230,23 @@ fn check(
         let is_default =
             param.default.as_ref() == Some(value) && !matches!(param.kind, ValueKind::Name { .. });
         let is_cautious = param.cautious.as_ref() == Some(value);
-        let is_own = is_default || is_cautious || is_said(&sent.text, value);
-        prop_assert!(is_own, "{} invents {}", &told, name);
+        let is_own = is_default || is_cautious || is_stated(&sent.text, value);
+        prop_assert!(is_own, "{} invents {}", &case, name);
     }
     let previews = call.get("dry_run") == Some(&json!(true));
     let named = call.get("scene").and_then(Value::as_str);
     prop_assert!(
         named.is_none() || named == sent.scene || previews,
         "{}",
-        &told
+        &case
     );
-    prop_assert!(!sent.asks_for_no_motion || previews, "{}", &told);
+    prop_assert!(!sent.asks_for_no_motion || previews, "{}", &case);
     let guarded = policy.profile == ForgivenessProfile::Guarded;
-    prop_assert!(!guarded || previews || named.is_some(), "{}", &told);
+    prop_assert!(!guarded || previews || named.is_some(), "{}", &case);
     Ok(())
 }
 
-/// A corrected call is not taken for the refused one without its argument.
+/// A corrected call does not count as the refused one with an argument left out.
 fn check_memory(
     shape: &ArgumentShape,
     policy: &ReaderPolicy,
@@ -348,7 +345,7 @@ fn every_complaint_comes_at_once_with_a_call_that_works() {
     assert!(read(&previewed(), &policy, ReceivedArguments::Value(corrected)).is_ok());
 }
 
-/// Small models send the corrected call as it is: it must not draw what they did not name, nor draw where a look was asked for.
+/// Small models send the corrected call unchanged: it must not draw what they did not name, nor draw if they asked for a preview.
 #[test]
 fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
@@ -404,7 +401,7 @@ fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
     }
 }
 
-/// `align` moves and has no preview: what would move on a guess is not offered, and the words say why.
+/// `align` moves and has no preview: a call that would move on a guess is not offered, and the guidance says why.
 #[test]
 fn a_tool_without_preview_offers_only_the_callers_own_scene() {
     let measured =
@@ -440,7 +437,7 @@ fn a_tool_without_preview_offers_only_the_callers_own_scene() {
     let refusal = read(r#"{"scen": "koi"}"#).unwrap_err();
     let corrected = refusal.corrected.map(Value::Object);
     assert_eq!(corrected, Some(json!({"scene": "koi"})));
-    // One of two numbers is enough; the other is said to be 0.
+    // One of two numbers is enough; the other is 0.
     let reading = read(r#"{"measured": {"dx": 0.8}}"#).unwrap();
     assert_eq!(
         reading.understood["measured"],

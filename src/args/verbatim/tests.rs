@@ -138,7 +138,7 @@ fn what_is_no_design_is_refused_in_both_profiles() {
             }
             assert_eq!(value(call.clone()), [None, None], "{call}");
         }
-        // A null beside a scene says that the scene's own design is meant.
+        // A null beside a scene means the scene's own design.
         if !lost.is_null() {
             let call = json!({"scene": "koi", "text": lost});
             assert!(value(call.clone()) == [None, None], "{call}");
