@@ -56,7 +56,7 @@ async fn pause(time: Duration) {
 /// The connections of a server.
 #[derive(Debug, Default)]
 pub(super) struct HttpConnections {
-    places: Arc<ConnectionQueue>,
+    queue: Arc<ConnectionQueue>,
     tasks: TaskTracker,
     quit: CancellationToken,
 }
@@ -66,7 +66,7 @@ impl HttpConnections {
     pub(super) async fn serve(
         &self,
         listener: TcpListener,
-        site: SharedConnectionSetup,
+        setup: SharedConnectionSetup,
         stop: &CancellationToken,
     ) {
         loop {
@@ -74,7 +74,7 @@ impl HttpConnections {
                 accepted = listener.accept() => accepted,
                 () = stop.cancelled() => return,
             };
-            self.take(accepted, &site).await;
+            self.take(accepted, &setup).await;
         }
     }
 
@@ -88,13 +88,13 @@ impl HttpConnections {
     async fn take(
         &self,
         accepted: std::io::Result<(TcpStream, SocketAddr)>,
-        site: &SharedConnectionSetup,
+        setup: &SharedConnectionSetup,
     ) {
         match accepted {
             Ok((stream, from)) => {
-                let place = self.places.take(&self.quit);
+                let slot = self.queue.take(&self.quit);
                 self.tasks
-                    .spawn(handshake(stream, from, site.clone(), place));
+                    .spawn(handshake(stream, from, setup.clone(), slot));
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
@@ -118,21 +118,21 @@ pub(super) struct SharedConnectionSetup {
 async fn handshake(
     stream: TcpStream,
     from: SocketAddr,
-    site: SharedConnectionSetup,
-    place: HttpConnectionSlot,
+    setup: SharedConnectionSetup,
+    slot: HttpConnectionSlot,
 ) {
     // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
-    let Some(tls) = site.tls.clone() else {
-        return speak(stream, from, site, place).await;
+    let Some(tls) = setup.tls.clone() else {
+        return speak(stream, from, setup, slot).await;
     };
-    let closed = place.connection.close.clone();
+    let closed = slot.connection.close.clone();
     let agreed = tokio::select! {
         agreed = tls.accept(stream) => agreed,
         () = closed.cancelled() => return,
     };
     match agreed {
-        Ok(stream) => speak(stream, from, site, place).await,
+        Ok(stream) => speak(stream, from, setup, slot).await,
         Err(error) => tracing::debug!(%from, %error, "a connection was not secured"),
     }
 }
@@ -140,13 +140,13 @@ async fn handshake(
 async fn speak(
     stream: impl ByteStream,
     from: SocketAddr,
-    site: SharedConnectionSetup,
-    place: HttpConnectionSlot,
+    setup: SharedConnectionSetup,
+    slot: HttpConnectionSlot,
 ) {
-    let connection = Arc::clone(&place.connection);
+    let connection = Arc::clone(&slot.connection);
     let service = ConnectionService {
-        site,
-        place: Arc::new(place),
+        setup,
+        slot: Arc::new(slot),
     };
     let stream = ReadAheadStream::new(WriteTimeoutStream::new(stream, UNREAD_MAX));
     let watched = stream.clone();
@@ -223,7 +223,7 @@ impl HttpConnection {
 
 /// One connection's place, given back with it.
 struct HttpConnectionSlot {
-    places: Arc<ConnectionQueue>,
+    queue: Arc<ConnectionQueue>,
     connection: Arc<HttpConnection>,
 }
 
@@ -244,7 +244,7 @@ impl ConnectionQueue {
         }
         all.push_back(Arc::clone(&connection));
         HttpConnectionSlot {
-            places: Arc::clone(self),
+            queue: Arc::clone(self),
             connection,
         }
     }
@@ -262,15 +262,15 @@ impl ConnectionQueue {
 
 impl Drop for HttpConnectionSlot {
     fn drop(&mut self) {
-        let mut all = self.places.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.queue.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|other| !Arc::ptr_eq(other, &self.connection));
     }
 }
 
 /// The router, which here knows on whose connection a request came.
 struct ConnectionService {
-    site: SharedConnectionSetup,
-    place: Arc<HttpConnectionSlot>,
+    setup: SharedConnectionSetup,
+    slot: Arc<HttpConnectionSlot>,
 }
 
 impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
@@ -279,18 +279,18 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
     type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
 
     fn call(&self, request: http::Request<Incoming>) -> Self::Future {
-        let busy = ActiveRequest::new(&self.place);
+        let busy = ActiveRequest::new(&self.slot);
         if head_bytes(&request) > HEAD_BYTES_MAX {
-            let why = format!("the line and headers are longer than {HEAD_BYTES_MAX} bytes");
-            let refused = refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &why);
+            let reason = format!("the line and headers are longer than {HEAD_BYTES_MAX} bytes");
+            let refused = refusal(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, &reason);
             return Box::pin(std::future::ready(Ok(refused)));
         }
-        if let Some((status, why)) = self.site.guard.refuses(&request) {
-            tracing::warn!(why, "a request was refused");
-            return Box::pin(std::future::ready(Ok(refusal(status, why))));
+        if let Some((status, reason)) = self.setup.guard.refuses(&request) {
+            tracing::warn!(why = reason, "a request was refused");
+            return Box::pin(std::future::ready(Ok(refusal(status, reason))));
         }
-        let mut router = self.site.router.clone();
-        let upload = RequestUpload::new(&self.place);
+        let mut router = self.setup.router.clone();
+        let upload = RequestUpload::new(&self.slot);
         Box::pin(async move {
             let request = request.map(|body| GuardedBody::wrap(Body::new(body), upload));
             let response = tower_service::Service::call(&mut router, request).await?;
@@ -313,18 +313,18 @@ fn head_bytes<B>(request: &http::Request<B>) -> usize {
 struct ActiveRequest(Arc<HttpConnectionSlot>);
 
 impl ActiveRequest {
-    fn new(place: &Arc<HttpConnectionSlot>) -> Self {
-        place.connection.busy.fetch_add(1, Ordering::AcqRel);
-        place.connection.requests.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(place))
+    fn new(slot: &Arc<HttpConnectionSlot>) -> Self {
+        slot.connection.busy.fetch_add(1, Ordering::AcqRel);
+        slot.connection.requests.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(slot))
     }
 }
 
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        let Self(place) = self;
-        place.connection.busy.fetch_sub(1, Ordering::AcqRel);
-        place.places.used(&place.connection);
+        let Self(slot) = self;
+        slot.connection.busy.fetch_sub(1, Ordering::AcqRel);
+        slot.queue.used(&slot.connection);
     }
 }
 
@@ -332,15 +332,15 @@ impl Drop for ActiveRequest {
 struct RequestUpload(Arc<HttpConnectionSlot>);
 
 impl RequestUpload {
-    fn new(place: &Arc<HttpConnectionSlot>) -> Self {
-        place.connection.uploads.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(place))
+    fn new(slot: &Arc<HttpConnectionSlot>) -> Self {
+        slot.connection.uploads.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(slot))
     }
 }
 
 impl Drop for RequestUpload {
     fn drop(&mut self) {
-        let Self(place) = self;
-        place.connection.uploads.fetch_sub(1, Ordering::AcqRel);
+        let Self(slot) = self;
+        slot.connection.uploads.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -1,28 +1,28 @@
-//! Cancellations whose form is wrong: the request that is meant is found, or every motion ends.
+//! Cancellations in the wrong form: finds the intended request; otherwise every motion ends.
 
 use std::collections::VecDeque;
 
 use serde_json::Value;
 
 use super::message_intake;
-use super::wide_ids::{self, letters};
+use super::wide_ids::{self, compared_text};
 
-/// The protocol's name of a cancellation.
+/// The protocol's method for a cancellation.
 pub(super) const CANCELLED: &str = "notifications/cancelled";
 
-/// Requests of a client that a cancellation may mean.
+/// Latest requests of a client that a cancellation can refer to.
 const RECENT_MAX: usize = 256;
 
-/// Returns whether a method is a cancellation, in either spelling and whatever its capitals.
+/// Returns whether a method is a cancellation, in either spelling and any case.
 pub(super) fn is_cancellation(method: &str) -> bool {
     [CANCELLED, "notifications/canceled"]
         .iter()
         .any(|known| known.eq_ignore_ascii_case(method))
 }
 
-/// Mends a cancellation, which came as `raw`: its method, and a request that is named under another key. Returns `false` if it
-/// names none.
-pub(super) fn mend(message: &mut Value, raw: &[u8]) -> bool {
+/// Repairs a cancellation, received as `raw`: its method, and a request named under another key. Returns `false` if it names
+/// no request.
+pub(super) fn repair(message: &mut Value, raw: &[u8]) -> bool {
     let Some(message) = message.as_object_mut() else {
         return false;
     };
@@ -35,7 +35,7 @@ pub(super) fn mend(message: &mut Value, raw: &[u8]) -> bool {
         .iter()
         .find_map(|key| Some((key, params.get(*key).filter(|id| is_id(id))?.clone())));
     named.is_some_and(|(key, mut id)| {
-        wide_ids::stand_in(&mut id, || message_intake::written(raw, &["params", key]));
+        wide_ids::stand_in(&mut id, || message_intake::text_at(raw, &["params", key]));
         params.insert("requestId".to_owned(), id);
         true
     })
@@ -54,15 +54,16 @@ impl RecentIds {
     }
 
     /// Gives a cancellation the type that the id of its request had: `"117"` for 117, and 117 for `"117"`.
-    pub(super) fn settle(&self, message: &mut Value) {
+    pub(super) fn match_id_type(&self, message: &mut Value) {
         let Some(id) = message.pointer_mut("/params/requestId") else {
             return;
         };
         if self.0.contains(id) {
             return;
         }
-        let wanted = letters(id);
-        if let Some(twin) = self.0.iter().rev().find(|known| letters(known) == wanted) {
+        let text = compared_text(id);
+        let mut latest = self.0.iter().rev();
+        if let Some(twin) = latest.find(|known| compared_text(known) == text) {
             *id = twin.clone();
         }
     }
@@ -83,13 +84,13 @@ mod tests {
             (json!({}), None),
         ] {
             let mut message = json!({"method": "notifications/canceled", "params": params});
-            assert_eq!(mend(&mut message, b""), named.is_some(), "{params}");
+            assert_eq!(repair(&mut message, b""), named.is_some(), "{params}");
             assert_eq!(message.get("method"), Some(&json!(CANCELLED)));
             if let Some(id) = named {
                 assert_eq!(message.pointer("/params/requestId"), Some(&id), "{params}");
             }
         }
-        assert!(!mend(&mut json!({"method": CANCELLED}), b""));
+        assert!(!repair(&mut json!({"method": CANCELLED}), b""));
         assert!(is_cancellation("notifications/Canceled"));
         assert!(!is_cancellation("notifications/progress"));
     }
@@ -99,14 +100,14 @@ mod tests {
         let mut recent = RecentIds::default();
         recent.note(&json!(117));
         recent.note(&json!("8"));
-        for (said, meant) in [
+        for (sent, intended) in [
             (json!("117"), json!(117)),
             (json!(8), json!("8")),
             (json!("9"), json!("9")),
         ] {
-            let mut message = json!({"params": {"requestId": said}});
-            recent.settle(&mut message);
-            assert_eq!(message.pointer("/params/requestId"), Some(&meant));
+            let mut message = json!({"params": {"requestId": sent}});
+            recent.match_id_type(&mut message);
+            assert_eq!(message.pointer("/params/requestId"), Some(&intended));
         }
     }
 }

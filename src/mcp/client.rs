@@ -48,12 +48,12 @@ const PIPE_BYTES: usize = 64 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     /// The server cannot be reached, or speaks something else.
-    #[error("cannot talk to {at}: {why}")]
+    #[error("cannot talk to {at}: {reason}")]
     Unreachable {
         /// Its address.
         at: String,
         /// Cause of the failure.
-        why: String,
+        reason: String,
     },
     /// The server did not open the protocol in time.
     #[error("{at} did not answer within {limit_s} s")]
@@ -166,7 +166,7 @@ async fn opened(
         }),
         Ok(Err(error)) => Err(ClientError::Unreachable {
             at,
-            why: root_cause(&error),
+            reason: root_cause(&error),
         }),
         Ok(Ok(service)) => Ok(McpClient {
             service,
@@ -223,14 +223,21 @@ fn serve_streams(listener: &ProgressListener, input: BoxedInput, output: BoxedOu
 ///
 /// # Errors
 /// The protocol could not be opened.
-pub async fn in_process(desk: Arc<dyn McpService>) -> Result<McpClient, ClientError> {
+pub async fn in_process(service: Arc<dyn McpService>) -> Result<McpClient, ClientError> {
     let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
     let end = CancellationToken::new();
     let stop = end.clone();
     let serving = async move {
         let ends = tokio::io::split(theirs);
-        let served =
-            stdio::serve_on(desk, EntryPoint::InProcess, never_repair, ends, || (), stop).await;
+        let served = stdio::serve_on(
+            service,
+            EntryPoint::InProcess,
+            never_repair,
+            ends,
+            || (),
+            stop,
+        )
+        .await;
         if let Err(error) = served {
             tracing::warn!(%error, "the server in this process ended");
         }

@@ -20,12 +20,12 @@ use super::service_trait::{
 };
 
 /// Returns the server's description of itself.
-pub(super) fn introduction(desk: &dyn McpService) -> ServerConfig {
+pub(super) fn introduction(service: &dyn McpService) -> ServerConfig {
     let me = Implementation::new("steadyhand", env!("CARGO_PKG_VERSION"))
         .with_title("Steadyhand")
         .with_description("a robot arm that draws");
-    let config = ServerConfig::new(capabilities(desk.offers())).with_server_info(me);
-    match desk.instructions() {
+    let config = ServerConfig::new(capabilities(service.offers())).with_server_info(me);
+    match service.instructions() {
         none if none.is_empty() => config,
         instructions => config.with_instructions(instructions),
     }

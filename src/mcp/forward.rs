@@ -64,10 +64,10 @@ pub enum ForwardError {
 
 impl From<HttpClientError> for ForwardError {
     fn from(error: HttpClientError) -> Self {
-        let why = error.to_string();
+        let reason = error.to_string();
         match error {
-            HttpClientError::Broken(_) | HttpClientError::Answer(_) => Self::Lost(why),
-            _ => Self::Unreached(why),
+            HttpClientError::Broken(_) | HttpClientError::Answer(_) => Self::Lost(reason),
+            _ => Self::Unreached(reason),
         }
     }
 }
@@ -194,13 +194,13 @@ fn parse_event(
 /// Returns another node's reason for refusing a call.
 fn refusal_text(status: StatusCode, body: &str) -> String {
     let said: Value = serde_json::from_str(body).unwrap_or_default();
-    let why = said.pointer("/error/message").and_then(Value::as_str);
-    let why: String = why
+    let reason = said.pointer("/error/message").and_then(Value::as_str);
+    let reason: String = reason
         .unwrap_or(body)
         .chars()
         .take(COMPLAINT_CHARS_MAX)
         .collect();
-    format!("{status}: {why}")
+    format!("{status}: {reason}")
 }
 
 #[cfg(test)]

@@ -190,13 +190,13 @@ impl BoundListener {
     /// The socket failed.
     pub fn serve(
         self,
-        desk: Arc<dyn McpService>,
+        service: Arc<dyn McpService>,
         config: HttpConfig,
         repair: MessageRepair,
         stop: CancellationToken,
     ) -> BoxFuture<'static, Result<(), HttpError>> {
-        let handler = McpHandler::new(Arc::clone(&desk), EntryPoint::Http);
-        let served = self.serve_all(handler, Some(desk), config, repair, stop);
+        let handler = McpHandler::new(Arc::clone(&service), EntryPoint::Http);
+        let served = self.serve_all(handler, Some(service), config, repair, stop);
         served.boxed()
     }
 
@@ -217,14 +217,14 @@ impl BoundListener {
     async fn serve_all<H: ServerHandler + Clone>(
         self,
         handler: H,
-        desk: Option<Arc<dyn McpService>>,
+        service: Option<Arc<dyn McpService>>,
         config: HttpConfig,
         repair: MessageRepair,
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
         let quit = CancellationToken::new();
         let door = HttpRoutes {
-            desk,
+            service,
             porter: config.doorkeeper.clone(),
             ..HttpRoutes::new(&handler, &config, self.address, repair, &quit)
         };
@@ -285,9 +285,9 @@ fn routes<H: ServerHandler + Clone>(
 /// Serves a page to clients that the authenticator lets in.
 async fn serve_page(porter: Option<AuthQueue>, page: PageRenderer, request: Request) -> Response {
     if let Some(porter) = porter
-        && let Err(why) = porter.admit(request.headers()).await
+        && let Err(reason) = porter.admit(request.headers()).await
     {
-        return turned_away(&why.to_string());
+        return turned_away(&reason.to_string());
     }
     page().into_response()
 }
@@ -296,8 +296,8 @@ fn identity_response(prove: &IdentityProof, challenge: &str) -> Response {
     match prove(challenge) {
         Some(proof) => json(StatusCode::OK, &proof),
         None => {
-            let why = "a challenge is 64 hexadecimal digits in lower case\n";
-            (StatusCode::BAD_REQUEST, why).into_response()
+            let reason = "a challenge is 64 hexadecimal digits in lower case\n";
+            (StatusCode::BAD_REQUEST, reason).into_response()
         }
     }
 }
@@ -332,7 +332,7 @@ struct HttpRoutes<H> {
     plain: StatelessHttpService<H>,
     repair: MessageRepair,
     /// The side that does calls, where this server has one.
-    desk: Option<Arc<dyn McpService>>,
+    service: Option<Arc<dyn McpService>>,
     porter: Option<AuthQueue>,
     long: LongMessages,
     /// Number of requests being answered.
@@ -360,7 +360,7 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
             streams: StatelessHttpService::new(factory.clone(), never.clone(), alone),
             plain: StatelessHttpService::new(factory, never, plain),
             repair,
-            desk: None,
+            service: None,
             porter: None,
             long: LongMessages::default(),
             calls: watch::Sender::new(0),
@@ -371,8 +371,8 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
     /// so it is told what it would be of one that has ended, and opens its own.
     fn of_another(&self, headers: &HeaderMap) -> Option<Response> {
         let id = headers.get(SESSION)?.to_str().ok()?;
-        let why = "this caller has no such session; open one with `initialize`";
-        (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, why))
+        let reason = "this caller has no such session; open one with `initialize`";
+        (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, reason))
     }
 
     /// Takes the session off a request whose client goes on naming one of a process before this one, and off one that opens
@@ -509,7 +509,7 @@ async fn enter<H: ServerHandler + Clone>(
                 request.extensions_mut().insert(identity);
             }
             Ok(None) => {}
-            Err(why) => return turned_away(&why.to_string()),
+            Err(reason) => return turned_away(&reason.to_string()),
         }
     }
     let foreign = door.of_another(request.headers());
@@ -525,26 +525,27 @@ async fn enter<H: ServerHandler + Clone>(
     let (body, received) = match read {
         Ok(read) => read,
         Err(refused) => {
-            stop_by_header(door.desk.as_deref(), &parts);
+            stop_by_header(door.service.as_deref(), &parts);
             return refused;
         }
     };
     let judge = MessageJudge {
         repair: door.repair,
-        desk: door.desk.clone(),
+        service: door.service.clone(),
         sender: parts.extensions.get::<VerifiedIdentity>().cloned(),
     };
     let (admitted, share) = door.long.admit(body, received, judge).await;
     match (admitted, foreign) {
         (MessageIntake::Pass(passed), Some(refused)) => {
-            let stops =
-                |desk: &Arc<dyn McpService>| passed.tool().is_some_and(|tool| desk.is_stop(tool));
-            if !door.desk.as_ref().is_some_and(stops) {
+            let stops = |service: &Arc<dyn McpService>| {
+                passed.tool().is_some_and(|tool| service.is_stop(tool))
+            };
+            if !door.service.as_ref().is_some_and(stops) {
                 let sender = parts.extensions.get::<VerifiedIdentity>();
-                let is_heard = |desk: &Arc<dyn McpService>| {
-                    stray_stop::preempt(&passed.message, desk.as_ref(), sender)
+                let is_heard = |service: &Arc<dyn McpService>| {
+                    stray_stop::preempt(&passed.message, service.as_ref(), sender)
                 };
-                if door.desk.as_ref().is_some_and(is_heard) {
+                if door.service.as_ref().is_some_and(is_heard) {
                     tracing::warn!(
                         "a stop in the arguments of a call without its session was done"
                     );
@@ -560,10 +561,10 @@ async fn enter<H: ServerHandler + Clone>(
 }
 
 /// Does the stop that a header names, where the body of the call could not be read.
-fn stop_by_header(desk: Option<&dyn McpService>, parts: &http::request::Parts) {
+fn stop_by_header(service: Option<&dyn McpService>, parts: &http::request::Parts) {
     let name = parts.headers.get(NAME).and_then(|name| name.to_str().ok());
-    if let (Some(desk), Some(name)) = (desk, name) {
-        desk.stray_stop(name, parts.extensions.get::<VerifiedIdentity>());
+    if let (Some(service), Some(name)) = (service, name) {
+        service.stray_stop(name, parts.extensions.get::<VerifiedIdentity>());
     }
 }
 
@@ -577,15 +578,15 @@ async fn answer_admitted<H: ServerHandler + Clone>(
         MessageIntake::Pass(passed) => post(door, parts, passed, share).await,
         MessageIntake::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
         MessageIntake::Nothing => {
-            let why = "the body is empty";
-            let reply = message_intake::refusal(message_intake::PARSE_ERROR, None, why);
+            let reason = "the body is empty";
+            let reply = message_intake::refusal(message_intake::PARSE_ERROR, None, reason);
             json(StatusCode::BAD_REQUEST, &reply)
         }
     }
 }
 
-fn turned_away(why: &str) -> Response {
-    let mut response = refusal(StatusCode::UNAUTHORIZED, why);
+fn turned_away(reason: &str) -> Response {
+    let mut response = refusal(StatusCode::UNAUTHORIZED, reason);
     let bearer = HeaderValue::from_static("Bearer realm=\"steadyhand\"");
     response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
     response
@@ -601,7 +602,7 @@ async fn operated(
     let identity = match porter.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
         Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
-        Err(why) => return turned_away(&why.to_string()),
+        Err(reason) => return turned_away(&reason.to_string()),
     };
     if request.headers().contains_key(ORIGIN) {
         return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
@@ -614,19 +615,19 @@ async fn operated(
     };
     match (operate.run)(identity, body.to_vec()).await {
         Ok(told) => json(StatusCode::OK, &told),
-        Err(why) => refusal(StatusCode::FORBIDDEN, &why.to_string()),
+        Err(reason) => refusal(StatusCode::FORBIDDEN, &reason.to_string()),
     }
 }
 
 /// A request that goes no further, and why.
-pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
-    let refusal = message_intake::refusal(message_intake::INVALID_REQUEST, None, why);
+pub(super) fn refusal(status: StatusCode, reason: &str) -> Response {
+    let refusal = message_intake::refusal(message_intake::INVALID_REQUEST, None, reason);
     json(status, &refusal)
 }
 
 fn too_slow() -> Response {
-    let why = format!("the body was not here after {} s", BODY_MAX.as_secs());
-    refusal(StatusCode::REQUEST_TIMEOUT, &why)
+    let reason = format!("the body was not here after {} s", BODY_MAX.as_secs());
+    refusal(StatusCode::REQUEST_TIMEOUT, &reason)
 }
 
 /// Returns the refusal if no session can be opened now: the caller has opened enough lately, or all are at work.
@@ -639,21 +640,21 @@ fn refuse_session<H>(
     if let (Some(porter), Some(identity)) = (&door.porter, identity)
         && let Err(wait_s) = porter.count_session(identity)
     {
-        let why = format!(
+        let reason = format!(
             "the token `{}` allows {} calls a minute, and a session is one; open it in {wait_s:.1} s",
             identity.name, identity.calls_per_minute
         );
-        let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, &why);
+        let mut response = refusal(StatusCode::TOO_MANY_REQUESTS, &reason);
         if let Ok(wait) = HeaderValue::try_from(format!("{:.0}", wait_s.ceil())) {
             response.headers_mut().insert(RETRY_AFTER, wait);
         }
         return Some(response);
     }
-    let why = format!(
+    let reason = format!(
         "all {SESSIONS_MAX} sessions are at work; call without one, or open it when one of them has ended"
     );
     let is_full = way == ResponseMode::Session && !door.sessions.has_room();
-    is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &why))
+    is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &reason))
 }
 
 async fn post<H: ServerHandler + Clone>(
@@ -662,12 +663,12 @@ async fn post<H: ServerHandler + Clone>(
     mut passed: AcceptedMessage,
     share: MemoryShare,
 ) -> Response {
-    if let Some(desk) = &door.desk
+    if let Some(service) = &door.service
         && let Some(call) = passed.take_call()
     {
         // Before its session, its revision or the other calls are looked at.
         let sender = parts.extensions.get::<VerifiedIdentity>();
-        desk.preempt_stop(&call.tool, &call.arguments, sender);
+        service.preempt_stop(&call.tool, &call.arguments, sender);
         // The library compares the header with the name, which is in the message now whatever it was.
         if !call.is_named
             && let Some(header) = parts.headers.get_mut(NAME)
@@ -737,8 +738,8 @@ async fn collect(
     let (mut all, mut share) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
-            let why = format!("the body could not be read: {error}");
-            refusal(StatusCode::BAD_REQUEST, &why)
+            let reason = format!("the body could not be read: {error}");
+            refusal(StatusCode::BAD_REQUEST, &reason)
         })?;
         let Ok(data) = frame.into_data() else {
             continue;
@@ -764,8 +765,8 @@ async fn discard(mut body: Body) {
 }
 
 fn too_long(bytes_max: usize) -> Response {
-    let why = format!("the body is longer than {bytes_max} bytes, the most that is read here");
-    refusal(StatusCode::PAYLOAD_TOO_LARGE, &why)
+    let reason = format!("the body is longer than {bytes_max} bytes, the most that is read here");
+    refusal(StatusCode::PAYLOAD_TOO_LARGE, &reason)
 }
 
 fn json(status: StatusCode, value: &Value) -> Response {

@@ -250,8 +250,8 @@ pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<
             None => unfinished.saturating_add(chunk.len()),
         };
         if unfinished > ANSWER_BYTES_MAX {
-            let why = format!("an event is longer than {ANSWER_BYTES_MAX} bytes");
-            return Err(HttpClientError::Answer(why));
+            let reason = format!("an event is longer than {ANSWER_BYTES_MAX} bytes");
+            return Err(HttpClientError::Answer(reason));
         }
         Ok(chunk)
     });

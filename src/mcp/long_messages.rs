@@ -35,14 +35,16 @@ pub(super) type MemoryShare = Option<OwnedSemaphorePermit>;
 #[derive(Clone)]
 pub(super) struct MessageJudge {
     pub(super) repair: MessageRepair,
-    pub(super) desk: Option<Arc<dyn McpService>>,
+    pub(super) service: Option<Arc<dyn McpService>>,
     pub(super) sender: Option<VerifiedIdentity>,
 }
 
 impl MessageJudge {
     fn judge(&self, raw: &[u8]) -> MessageIntake {
-        match &self.desk {
-            Some(desk) => stray_stop::admit(raw, self.repair, desk.as_ref(), self.sender.as_ref()),
+        match &self.service {
+            Some(service) => {
+                stray_stop::admit(raw, self.repair, service.as_ref(), self.sender.as_ref())
+            }
             None => message_intake::admit(raw, self.repair),
         }
     }
@@ -54,30 +56,30 @@ impl MessageJudge {
             return (admitted, None);
         };
         if bytes_beside_arguments(passed) > REST_BYTES_MAX {
-            let why = format!(
+            let reason = format!(
                 "a message may have at most {REST_BYTES_MAX} bytes beside the `arguments` of a `tools/call`"
             );
-            let refused = self.refuse(&passed.message, message_intake::INVALID_REQUEST, &why);
+            let refused = self.refuse(&passed.message, message_intake::INVALID_REQUEST, &reason);
             return (refused, None);
         }
         let weight = values_in(&passed.message) + raw.len() / BYTES_PER_VALUE;
         match values.try_acquire_many_owned(u32::try_from(weight).unwrap_or(u32::MAX)) {
             Ok(share) => (admitted, Some(share)),
             Err(_) => {
-                let why = "as many long messages as may be are being answered; send this again when one of them is";
-                let refused = self.refuse(&passed.message, message_intake::BUSY, why);
+                let reason = "as many long messages as may be are being answered; send this again when one of them is";
+                let refused = self.refuse(&passed.message, message_intake::BUSY, reason);
                 (refused, None)
             }
         }
     }
 
     /// Refuses a message, but does not lose a stop.
-    fn refuse(&self, message: &Value, code: i64, why: &str) -> MessageIntake {
-        let refusal = message_intake::refusal(code, message.get("id").cloned(), why);
+    fn refuse(&self, message: &Value, code: i64, reason: &str) -> MessageIntake {
+        let refusal = message_intake::refusal(code, message.get("id").cloned(), reason);
         let sender = self.sender.as_ref();
         let hears =
-            |desk: &Arc<dyn McpService>| stray_stop::preempt(message, desk.as_ref(), sender);
-        MessageIntake::Reply(match self.desk.as_ref().is_some_and(hears) {
+            |service: &Arc<dyn McpService>| stray_stop::preempt(message, service.as_ref(), sender);
+        MessageIntake::Reply(match self.service.as_ref().is_some_and(hears) {
             true => stray_stop::add_stop_notice(refusal),
             false => refusal,
         })
@@ -129,7 +131,7 @@ impl LongMessages {
             drop((received, turn));
             judged
         });
-        let broken = |_| (MessageIntake::Reply(message_intake::broken()), None);
+        let broken = |_| (MessageIntake::Reply(message_intake::internal_error()), None);
         judging.await.unwrap_or_else(broken)
     }
 }

@@ -12,17 +12,17 @@ use super::wide_ids;
 
 /// JSON-RPC: the text is not JSON.
 pub const PARSE_ERROR: i64 = -32700;
-/// JSON-RPC: it is JSON and no request.
+/// JSON-RPC: it is JSON but not a request.
 pub const INVALID_REQUEST: i64 = -32600;
 /// JSON-RPC: the method is known and its parameters do not fit.
 pub const INVALID_PARAMS: i64 = -32602;
 
-/// JSON-RPC: the server broke.
+/// JSON-RPC: the server failed.
 const INTERNAL_ERROR: i64 = -32603;
 /// The server has too much to do.
 pub(super) const BUSY: i64 = -32000;
 
-/// Reader of a message that is not JSON; says why if it cannot read it.
+/// Reader of a message that is not JSON; returns the reason if it cannot read it.
 ///
 /// Arguments that could not be read without loss stay in `params.arguments` as a string, so that the caller's own
 /// text is judged.
@@ -31,13 +31,13 @@ pub type MessageRepair = fn(&[u8]) -> RepairedMessage;
 /// Result of repairing a message that is not JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RepairedMessage {
-    /// The message that was meant.
+    /// The message that was intended.
     Message(Value),
-    /// It cannot be read; a phrase that says where and why.
+    /// It cannot be read; a phrase tells where and why.
     Hopeless(String),
 }
 
-/// The repair that reads nothing and says where JSON ended.
+/// Repair that accepts only JSON, and otherwise reports where it ended.
 #[must_use]
 pub fn never_repair(raw: &[u8]) -> RepairedMessage {
     match serde_json::from_slice::<Value>(raw) {
@@ -53,22 +53,22 @@ pub(super) enum MessageIntake {
     Pass(AcceptedMessage),
     /// It is answered here.
     Reply(Value),
-    /// There was nothing in it.
+    /// It was empty.
     Nothing,
 }
 
 /// A message that goes on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct AcceptedMessage {
-    /// The message, its form mended.
+    /// The message, with its form repaired.
     pub(super) message: Value,
-    /// Bytes as which it came.
+    /// Its length as received, in bytes.
     pub(super) length: usize,
     /// Its method; a response has none.
     pub(super) method: Option<String>,
     /// Its id; a notification has none.
     pub(super) id: Option<Value>,
-    /// True if it names its own protocol revision and so needs no `initialize` before it.
+    /// True if it names its own protocol revision, and so needs no `initialize` before it.
     pub(super) stands_alone: bool,
 }
 
@@ -91,16 +91,16 @@ impl AcceptedMessage {
         name.filter(|_| is_call).and_then(Value::as_str)
     }
 
-    /// Takes the call out of a `tools/call`. What is left of the message fits the protocol library's type, whatever the
-    /// arguments and the name are.
+    /// Takes the call out of a `tools/call`. The rest of the message fits the protocol library's type, whatever the arguments
+    /// and the name are.
     pub(super) fn take_call(&mut self) -> Option<TakenCall> {
         if self.method.as_deref() != Some("tools/call") {
             return None;
         }
         let params = self.message.get_mut("params")?.as_object_mut()?;
-        let arguments = params.remove("arguments").filter(|said| !said.is_null());
+        let arguments = params.remove("arguments").filter(|value| !value.is_null());
         let is_named = params.get("name").is_some_and(Value::is_string);
-        let tool = spelled(params.get("name"));
+        let tool = name_as_text(params.get("name"));
         params.insert("name".to_owned(), tool.clone().into());
         if !params.get("inputResponses").is_none_or(Value::is_object) {
             params.remove("inputResponses");
@@ -116,8 +116,8 @@ impl AcceptedMessage {
     }
 }
 
-/// Returns a tool's name as text: a number stands for its digits, anything else that is not text for no name.
-fn spelled(name: Option<&Value>) -> String {
+/// Returns a tool's name as text: a number as its digits, any other type as no name.
+fn name_as_text(name: Option<&Value>) -> String {
     match name {
         Some(Value::String(name)) => name.clone(),
         Some(Value::Number(number)) => number.to_string(),
@@ -137,7 +137,7 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
     if raw.is_empty() {
         return MessageIntake::Nothing;
     }
-    let (message, twice) = match lossy_json::parse(raw, 2) {
+    let (message, duplicates) = match lossy_json::parse(raw, 2) {
         Ok(parsed) if parsed.is_cut => return MessageIntake::Reply(too_many_values(&parsed.value)),
         Ok(parsed) => (parsed.value, parsed.lossy),
         Err(_) => match repair(raw) {
@@ -145,60 +145,64 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
                 warn_of_repair(raw, &message);
                 (message, Vec::new())
             }
-            RepairedMessage::Hopeless(why) => {
-                tracing::warn!(received = cut(raw), why, "a message could not be read");
-                return MessageIntake::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &why));
+            RepairedMessage::Hopeless(reason) => {
+                tracing::warn!(
+                    received = excerpt(raw),
+                    why = reason,
+                    "a message could not be read"
+                );
+                return MessageIntake::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &reason));
             }
         },
     };
     if !message.is_object() {
         warn_of_repair(raw, &message);
     }
-    match unwrapped(message).and_then(|message| repaired(message, &twice, raw)) {
-        Ok(message) => MessageIntake::Pass(passed(message, raw.len())),
+    match unwrap_message(message).and_then(|message| repair_message(message, &duplicates, raw)) {
+        Ok(message) => MessageIntake::Pass(accept(message, raw.len())),
         Err(reply) => MessageIntake::Reply(reply),
     }
 }
 
-/// Refuses a message of which `kept` was read.
+/// Refuses a message of which only `kept` was read.
 fn too_many_values(kept: &Value) -> Value {
-    let why = format!(
+    let reason = format!(
         "the message has more than {VALUES_MAX} JSON values, the most that are read here; send long data as one text, such as `svg`, or in several calls"
     );
     let id = kept.get("id").filter(|id| id.is_string() || id.is_number());
-    refusal(INVALID_REQUEST, id.cloned(), &why)
+    refusal(INVALID_REQUEST, id.cloned(), &reason)
 }
 
 /// Most characters of a message that are logged.
 const LOGGED_CHARS_MAX: usize = 200;
 
 fn warn_of_repair(raw: &[u8], used: &Value) {
-    let used = cut(used.to_string().as_bytes());
-    tracing::warn!(received = cut(raw), used, "a message was repaired");
+    let used = excerpt(used.to_string().as_bytes());
+    tracing::warn!(received = excerpt(raw), used, "a message was repaired");
 }
 
-/// The beginning of a message, as text.
-fn cut(message: &[u8]) -> String {
+/// Returns the beginning of a message, as text.
+fn excerpt(message: &[u8]) -> String {
     let bytes = message.get(..4 * LOGGED_CHARS_MAX).unwrap_or(message);
     let text = String::from_utf8_lossy(bytes);
     text.chars().take(LOGGED_CHARS_MAX).collect()
 }
 
-/// A JSON-RPC error as it goes out.
-pub(super) fn refusal(code: i64, id: Option<Value>, why: &str) -> Value {
+/// Returns a JSON-RPC error.
+pub(super) fn refusal(code: i64, id: Option<Value>, reason: &str) -> Value {
     let id = id.unwrap_or(Value::Null);
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": why}})
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": reason}})
 }
 
-/// The answer to a message at which this server broke.
-pub(super) fn broken() -> Value {
-    let why = "the node broke while it read this; its log says why";
-    refusal(INTERNAL_ERROR, None, why)
+/// Returns the answer to a message on which this server failed.
+pub(super) fn internal_error() -> Value {
+    let reason = "the node broke while it read this; its log says why";
+    refusal(INTERNAL_ERROR, None, reason)
 }
 
 type MessageObject = Map<String, Value>;
 
-fn passed(message: MessageObject, length: usize) -> AcceptedMessage {
+fn accept(message: MessageObject, length: usize) -> AcceptedMessage {
     let method = message.get("method").and_then(Value::as_str);
     let meta = message.get("params").and_then(|params| params.get("_meta"));
     AcceptedMessage {
@@ -210,9 +214,9 @@ fn passed(message: MessageObject, length: usize) -> AcceptedMessage {
     }
 }
 
-/// The object inside a string or a list of one.
-fn unwrapped(message: Value) -> Result<MessageObject, Value> {
-    let why = match message {
+/// Returns the object, also from inside a string or a list of one.
+fn unwrap_message(message: Value) -> Result<MessageObject, Value> {
+    let reason = match message {
         Value::Object(object) => return Ok(object),
         Value::String(text) => match lossy_json::read(&text) {
             Some(Value::Object(object)) => return Ok(object),
@@ -224,26 +228,26 @@ fn unwrapped(message: Value) -> Result<MessageObject, Value> {
         },
         _ => "a message is a JSON object",
     };
-    Err(refusal(INVALID_REQUEST, None, why))
+    Err(refusal(INVALID_REQUEST, None, reason))
 }
 
-/// The message with its form mended, or the reply to a form that means nothing.
-fn repaired(
+/// Repairs the message's form, or returns the reply to a form that means nothing.
+fn repair_message(
     mut message: MessageObject,
-    twice: &[KeyPath],
+    duplicates: &[KeyPath],
     raw: &[u8],
 ) -> Result<MessageObject, Value> {
-    let outermost = twice.iter().find_map(|path| match path.as_slice() {
+    let outermost = duplicates.iter().find_map(|path| match path.as_slice() {
         [key] => Some(key),
         _ => None,
     });
     if let Some(key) = outermost {
-        let why = format!("the message says `{key}` twice");
-        return Err(refusal(INVALID_REQUEST, None, &why));
+        let reason = format!("the message says `{key}` twice");
+        return Err(refusal(INVALID_REQUEST, None, &reason));
     }
     let mut id = checked_id(&message)?;
     if let Some(id) = &mut id {
-        wide_ids::stand_in(id, || written(raw, &["id"]));
+        wide_ids::stand_in(id, || text_at(raw, &["id"]));
         message.insert("id".to_owned(), id.clone());
     }
     message.insert("jsonrpc".to_owned(), Value::from("2.0"));
@@ -254,17 +258,17 @@ fn repaired(
         return Err(refusal(INVALID_REQUEST, id, "`method` must be a string"));
     };
     if id.is_none() && !method.starts_with("notifications/") {
-        let why = format!("{method} is a request and needs an `id`");
-        return Err(refusal(INVALID_REQUEST, None, &why));
+        let reason = format!("{method} is a request and needs an `id`");
+        return Err(refusal(INVALID_REQUEST, None, &reason));
     }
     repair_params(&mut message, &method)
-        .map_err(|why| refusal(INVALID_PARAMS, id.clone(), &why.to_string()))?;
+        .map_err(|reason| refusal(INVALID_PARAMS, id.clone(), &reason.to_string()))?;
     if method == "initialize" {
         complete_initialize(&mut message);
     }
     if method == "tools/call" {
-        preserve_duplicates(&mut message, twice, raw)
-            .map_err(|why| refusal(INVALID_PARAMS, id, &why.to_string()))?;
+        preserve_duplicates(&mut message, duplicates, raw)
+            .map_err(|reason| refusal(INVALID_PARAMS, id, &reason.to_string()))?;
     }
     Ok(message)
 }
@@ -277,19 +281,19 @@ fn checked_id(message: &MessageObject) -> Result<Option<Value>, Value> {
         // An error that answers no request in particular carries a null id and is no request itself.
         Some(Value::Null) if message.contains_key("error") => Ok(None),
         Some(_) => {
-            let why = "`id` must be a string or a whole number";
-            Err(refusal(INVALID_REQUEST, None, why))
+            let reason = "`id` must be a string or a whole number";
+            Err(refusal(INVALID_REQUEST, None, reason))
         }
     }
 }
 
-/// Returns the text of a value of a message, found by its path of keys.
-pub(super) fn written<'t>(raw: &'t [u8], path: &[&str]) -> Option<&'t str> {
-    written_in(std::str::from_utf8(raw).ok()?, path)
+/// Returns the text of the value at a path of keys in a message.
+pub(super) fn text_at<'t>(raw: &'t [u8], path: &[&str]) -> Option<&'t str> {
+    text_in(std::str::from_utf8(raw).ok()?, path)
 }
 
-/// Returns the text of a value of a message that is known to be UTF-8.
-fn written_in<'t>(message: &'t str, path: &[&str]) -> Option<&'t str> {
+/// As [`text_at`], for a message that is known to be UTF-8.
+fn text_in<'t>(message: &'t str, path: &[&str]) -> Option<&'t str> {
     path.iter().try_fold(message, |text, key| {
         text.get(lossy_json::value_of(text, key)?)
     })
@@ -350,7 +354,7 @@ impl ParamsError {
     }
 }
 
-/// Puts the parameters back, without a `_meta` that is no object: it has no meaning.
+/// Puts the parameters back, without a `_meta` that is not an object and so has no meaning.
 fn keep_params(message: &mut MessageObject, method: &str, mut params: MessageObject) {
     if params.get("_meta").is_some_and(|meta| !meta.is_object()) {
         params.remove("_meta");
@@ -360,14 +364,14 @@ fn keep_params(message: &mut MessageObject, method: &str, mut params: MessageObj
     }
 }
 
-/// Fills what an `initialize` left out, so that a hand-written client gets on.
+/// Fills in what an `initialize` left out, so that a hand-written client works.
 fn complete_initialize(message: &mut MessageObject) {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return;
     };
     let meta = params.get("_meta");
     if meta.is_some_and(|meta| meta.get(META_VERSION).is_some()) {
-        // A revision that needs no introduction: the method does not exist there, and is answered so.
+        // This revision has no `initialize`: the method does not exist there, and the answer says so.
         return;
     }
     if !params.get("protocolVersion").is_some_and(Value::is_string) {
@@ -376,9 +380,9 @@ fn complete_initialize(message: &mut MessageObject) {
     if !params.get("capabilities").is_some_and(Value::is_object) {
         params.insert("capabilities".to_owned(), json!({}));
     }
-    let said = |key: &str| params.get("clientInfo")?.get(key)?.as_str();
-    if said("name").is_none() || said("version").is_none() {
-        let info = json!({"name": said("name").unwrap_or("unnamed"), "version": "0"});
+    let client_info = |key: &str| params.get("clientInfo")?.get(key)?.as_str();
+    if client_info("name").is_none() || client_info("version").is_none() {
+        let info = json!({"name": client_info("name").unwrap_or("unnamed"), "version": "0"});
         params.insert("clientInfo".to_owned(), info);
     }
 }
@@ -393,48 +397,54 @@ const CALL_KEYS: [&str; 6] = [
     "task",
 ];
 
-/// Sees that everything a caller said about arguments travels on as arguments: what stands beside them where they are
-/// missing, and their exact text where a key is said twice or a number has more digits than a double keeps, which JSON
-/// alone would drop in silence.
+/// Keeps everything that a caller sent as arguments: stray values if `arguments` is missing, and the exact text if a key is
+/// duplicated or a number has more digits than a double keeps, which JSON alone would drop silently.
 fn preserve_duplicates(
     message: &mut MessageObject,
-    twice: &[KeyPath],
+    duplicates: &[KeyPath],
     raw: &[u8],
 ) -> Result<(), ParamsError> {
     let Some(Value::Object(params)) = message.get_mut("params") else {
         return Ok(());
     };
-    let said_twice = |keys: &[&str]| {
-        twice
+    let has_duplicates = |keys: &[&str]| {
+        duplicates
             .iter()
             .any(|path| path.iter().take(keys.len()).eq(keys))
     };
-    let is_twice = |key: &str| twice.iter().any(|path| path.iter().eq(&["params", key]));
-    if is_twice("name") {
+    let is_duplicated = |key: &str| {
+        duplicates
+            .iter()
+            .any(|path| path.iter().eq(&["params", key]))
+    };
+    if is_duplicated("name") {
         return Err(ParamsError::NameTwice);
     }
     let stray = move_strays(params);
-    let doubtful = stray.iter().any(|key| said_twice(&["params", key]))
-        || said_twice(&["params", "arguments"]);
-    if !doubtful {
+    let is_doubtful = stray.iter().any(|key| has_duplicates(&["params", key]))
+        || has_duplicates(&["params", "arguments"]);
+    if !is_doubtful {
         return Ok(());
     }
     let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
-    // Two `arguments`, or strays said twice: the whole of `params` goes, so that both are seen.
-    let said = if stray.is_empty() && !is_twice("arguments") {
-        written_in(text, &["params", "arguments"])
+    // With two `arguments`, or duplicated strays, all of `params` is passed on, so that the reader sees both.
+    let written = if stray.is_empty() && !is_duplicated("arguments") {
+        text_in(text, &["params", "arguments"])
     } else {
-        written_in(text, &["params"])
+        text_in(text, &["params"])
     };
-    let said = said.unwrap_or_default();
-    params.insert("arguments".to_owned(), Value::from(said));
+    let written = written.unwrap_or_default();
+    params.insert("arguments".to_owned(), Value::from(written));
     Ok(())
 }
 
 /// Moves stray values into the arguments if there are none: `{"name": "x", "args": {…}}`, `{"name": "x", "a": 1}`.
 /// Returns the names of the moved values.
 fn move_strays(params: &mut MessageObject) -> Vec<String> {
-    if params.get("arguments").is_some_and(|said| !said.is_null()) {
+    if params
+        .get("arguments")
+        .is_some_and(|value| !value.is_null())
+    {
         return Vec::new();
     }
     let stray = params
@@ -449,7 +459,7 @@ fn move_strays(params: &mut MessageObject) -> Vec<String> {
     stray
 }
 
-/// The id of a message that is not JSON, where it can be told: the outermost `"id"` with a number or a string.
+/// Returns the id of a message that is not JSON, if one can be found: the outermost `"id"` with a number or a string.
 pub(super) fn id_in_broken(raw: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(raw).ok()?;
     let mut depth = 0_usize;
@@ -502,7 +512,7 @@ mod tests {
 
     fn pass(raw: &str) -> Value {
         match admit(raw.as_bytes(), never_repair) {
-            MessageIntake::Pass(passed) => passed.message,
+            MessageIntake::Pass(accepted) => accepted.message,
             other => panic!("{raw}: {other:?}"),
         }
     }
@@ -521,17 +531,20 @@ mod tests {
     #[test]
     fn a_well_formed_message_passes_as_it_is() {
         let raw = r#"{"id":7.0, "jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":"[object Object]"}}"#;
-        let MessageIntake::Pass(passed) = admit(raw.as_bytes(), never_repair) else {
+        let MessageIntake::Pass(accepted) = admit(raw.as_bytes(), never_repair) else {
             panic!()
         };
-        assert_eq!(passed.message, serde_json::from_str::<Value>(raw).unwrap());
-        assert_eq!(passed.length, raw.len());
-        assert_eq!(passed.method.as_deref(), Some("tools/call"));
+        assert_eq!(
+            accepted.message,
+            serde_json::from_str::<Value>(raw).unwrap()
+        );
+        assert_eq!(accepted.length, raw.len());
+        assert_eq!(accepted.method.as_deref(), Some("tools/call"));
     }
 
     #[test]
-    fn form_is_mended() {
-        let meant = json!({"id": 1, "method": "tools/list", "jsonrpc": "2.0"});
+    fn form_is_repaired() {
+        let intended = json!({"id": 1, "method": "tools/list", "jsonrpc": "2.0"});
         for raw in [
             r#"{"id":1,"method":"tools/list"}"#,
             r#"{"id":1,"method":"tools/list","jsonrpc":2.0,"params":null}"#,
@@ -539,19 +552,19 @@ mod tests {
             r#""{\"id\":1,\"method\":\"tools/list\"}""#,
             "\u{feff}{\"id\":1,\n\"method\":\"tools/list\",\"params\":{\"_meta\":\"x\"}}",
         ] {
-            assert_eq!(pass(raw), meant, "{raw}");
+            assert_eq!(pass(raw), intended, "{raw}");
         }
     }
 
     #[test]
-    fn an_initialize_that_left_things_out_is_filled() {
+    fn an_incomplete_initialize_is_completed() {
         let message = pass(r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#);
         assert_eq!(message["params"]["clientInfo"]["name"], "unnamed");
         assert_eq!(message["params"]["capabilities"], json!({}));
     }
 
     #[test]
-    fn what_means_nothing_gets_a_proper_error_with_its_id() {
+    fn a_meaningless_message_gets_an_error_under_its_id() {
         for (raw, code, id) in [
             (
                 r#"{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"a":1,}}"#,
@@ -601,13 +614,13 @@ mod tests {
             ),
             (r#"{"id":3,"id":4,"method":"ping"}"#, -32600, Value::Null),
         ] {
-            let (got_code, got_id, why) = refused(raw);
-            assert_eq!((got_code, got_id), (code, id), "{raw}: {why}");
+            let (got_code, got_id, reason) = refused(raw);
+            assert_eq!((got_code, got_id), (code, id), "{raw}: {reason}");
         }
     }
 
     #[test]
-    fn what_stands_beside_missing_arguments_becomes_arguments() {
+    fn stray_values_become_arguments_if_those_are_missing() {
         let call = |params: &str| {
             pass(&format!(
                 r#"{{"id":3,"method":"tools/call","params":{params}}}"#
@@ -642,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_say_a_key_twice_travel_as_their_own_text() {
+    fn arguments_with_a_duplicate_key_travel_as_their_own_text() {
         let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":{"a": 1,"a":2}}}"#;
         assert_eq!(pass(raw)["params"]["arguments"], json!(r#"{"a": 1,"a":2}"#));
         let raw = r#"{"id":3,"jsonrpc":"2.0","method":"tools/call","params":{"name":"x","arguments":1,"arguments":2}}"#;

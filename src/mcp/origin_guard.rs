@@ -65,32 +65,32 @@ impl OriginGuard {
 
     /// Returns the refusal of this request, if any.
     pub(super) fn refuses<B>(&self, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
-        if let Some(why) = said_twice(request.headers()) {
-            return Some((StatusCode::BAD_REQUEST, why));
+        if let Some(reason) = said_twice(request.headers()) {
+            return Some((StatusCode::BAD_REQUEST, reason));
         }
         // Before a Host header, a whole URI says which host is meant.
         let target = request.uri().authority().map(HostAndPort::of);
         if target.is_some_and(|target| !self.is_own(&target)) {
-            let why = "the request's URI names another host: call this node by its address, by localhost, or by a name that it was given with --host";
-            return Some((StatusCode::FORBIDDEN, why));
+            let reason = "the request's URI names another host: call this node by its address, by localhost, or by a name that it was given with --host";
+            return Some((StatusCode::FORBIDDEN, reason));
         }
         let Some(host) = named(request) else {
-            let why = "the request has no Host header that names a host";
-            return Some((StatusCode::BAD_REQUEST, why));
+            let reason = "the request has no Host header that names a host";
+            return Some((StatusCode::BAD_REQUEST, reason));
         };
         if !self.is_own(&host) {
-            let why = "the Host header names another host: call this node by its address, by localhost, or by a name that it was given with --host";
-            return Some((StatusCode::FORBIDDEN, why));
+            let reason = "the Host header names another host: call this node by its address, by localhost, or by a name that it was given with --host";
+            return Some((StatusCode::FORBIDDEN, reason));
         }
         let headers = request.headers();
         if !self.is_own_page(headers) && !self.is_sent_here(headers, &host) {
-            let why = "the Origin header names the page of another server";
-            return Some((StatusCode::FORBIDDEN, why));
+            let reason = "the Origin header names the page of another server";
+            return Some((StatusCode::FORBIDDEN, reason));
         }
         // A browser leaves the Origin out of some requests that a page makes, and says this instead.
         let is_foreign = !headers.contains_key(ORIGIN) && is_of_another_site(headers);
-        let why = "the Sec-Fetch-Site header says that a page of another server made this request: open the page of this node itself";
-        is_foreign.then_some((StatusCode::FORBIDDEN, why))
+        let reason = "the Sec-Fetch-Site header says that a page of another server made this request: open the page of this node itself";
+        is_foreign.then_some((StatusCode::FORBIDDEN, reason))
     }
 
     fn is_own(&self, name: &HostAndPort) -> bool {
@@ -151,7 +151,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 fn said_twice(headers: &HeaderMap) -> Option<&'static str> {
     let is_twice = |header: &HeaderName| headers.get_all(header).iter().nth(1).is_some();
     let mut once = ONCE.into_iter();
-    once.find_map(|(header, why)| is_twice(&header).then_some(why))
+    once.find_map(|(header, reason)| is_twice(&header).then_some(reason))
 }
 
 /// Returns whether a browser says that neither this server's own page nor its user made the request.

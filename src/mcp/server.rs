@@ -74,16 +74,16 @@ type FinishedCall = Result<ToolAnswer, Box<dyn Any + Send>>;
 /// One connection's handler; all of them share the desk.
 #[derive(Clone)]
 pub(super) struct McpHandler {
-    desk: Arc<dyn McpService>,
+    service: Arc<dyn McpService>,
     via: EntryPoint,
     /// Set when this connection has ended for good.
     gone: CancellationToken,
 }
 
 impl McpHandler {
-    pub(super) fn new(desk: Arc<dyn McpService>, via: EntryPoint) -> Self {
+    pub(super) fn new(service: Arc<dyn McpService>, via: EntryPoint) -> Self {
         let gone = CancellationToken::new();
-        Self { desk, via, gone }
+        Self { service, via, gone }
     }
 
     /// The same handler for a connection whose end `gone` tells.
@@ -118,7 +118,7 @@ impl McpHandler {
             cancelled: cancelled.clone(),
             progress: sender,
         };
-        let working = AssertUnwindSafe(self.desk.call(call, watch));
+        let working = AssertUnwindSafe(self.service.call(call, watch));
         let mut working = working.catch_unwind().boxed();
         // A call that waits for nothing is over now, without a task of its own.
         let answer = match futures::poll!(&mut working) {
@@ -184,7 +184,7 @@ impl McpHandler {
     /// The view, for a client with these capabilities.
     fn app_view(&self, capabilities: Option<&ClientCapabilities>) -> Option<AppView> {
         let is_shown = app_view::is_announced(capabilities);
-        is_shown.then(|| self.desk.app_view()).flatten()
+        is_shown.then(|| self.service.app_view()).flatten()
     }
 
     fn app_view_for(&self, context: &RequestContext<RoleServer>) -> Option<AppView> {
@@ -192,7 +192,7 @@ impl McpHandler {
     }
 
     async fn forward_changes(self, peer: Peer<RoleServer>) {
-        let Some(mut changes) = self.desk.changes() else {
+        let Some(mut changes) = self.service.changes() else {
             return;
         };
         loop {
@@ -215,11 +215,11 @@ impl McpHandler {
 pub fn unfit(request: &CustomRequest) -> ErrorData {
     let method = &request.method;
     if TYPED.contains(&method.as_str()) {
-        let why = format!("the parameters of {method} do not fit");
-        return ErrorData::invalid_params(why, None);
+        let reason = format!("the parameters of {method} do not fit");
+        return ErrorData::invalid_params(reason, None);
     }
-    let why = format!("unknown method `{method}`: a tool is called by `tools/call`");
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None)
+    let reason = format!("unknown method `{method}`: a tool is called by `tools/call`");
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None)
 }
 
 /// Returns a call as the library's message, from what is left of its own.
@@ -290,7 +290,7 @@ fn panic_answer() -> ToolAnswer {
 
 impl ServerHandler for McpHandler {
     fn get_info(&self) -> ServerConfig {
-        convert::introduction(self.desk.as_ref())
+        convert::introduction(self.service.as_ref())
     }
 
     async fn initialize(
@@ -323,7 +323,7 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.desk.list().into_iter().map(convert::tool);
+        let tools = self.service.list().into_iter().map(convert::tool);
         let tools = match self.app_view_for(&context) {
             None => tools.collect(),
             Some(view) => tools.map(|tool| app_view::tool(tool, &view)).collect(),
@@ -359,8 +359,8 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        offered::<ListResourcesRequestMethod>(self.desk.offers().resources)?;
-        let cards = self.desk.resources().into_iter();
+        offered::<ListResourcesRequestMethod>(self.service.offers().resources)?;
+        let cards = self.service.resources().into_iter();
         let mut all: Vec<_> = cards.map(convert::resource).collect();
         all.extend(self.app_view_for(&context).as_ref().map(app_view::resource));
         Ok(ListResourcesResult::with_all_items(all))
@@ -371,8 +371,8 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        offered::<ListResourceTemplatesRequestMethod>(self.desk.offers().resources)?;
-        let all = self.desk.templates().into_iter().map(convert::template);
+        offered::<ListResourceTemplatesRequestMethod>(self.service.offers().resources)?;
+        let all = self.service.templates().into_iter().map(convert::template);
         Ok(ListResourceTemplatesResult::with_all_items(all.collect()))
     }
 
@@ -381,12 +381,12 @@ impl ServerHandler for McpHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        offered::<ReadResourceRequestMethod>(self.desk.offers().resources)?;
+        offered::<ReadResourceRequestMethod>(self.service.offers().resources)?;
         let uri = request.uri;
         if let Some(view) = self.app_view_for(&context).filter(|view| view.uri == uri) {
             return Ok(ReadResourceResult::new(vec![app_view::contents(view)]).into());
         }
-        let read = self.desk.read(uri.clone()).await;
+        let read = self.service.read(uri.clone()).await;
         let read = read.map_err(|unknown| convert::no_resource(unknown, &uri))?;
         let contents = convert::contents(uri, read);
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -397,8 +397,8 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        offered::<ListPromptsRequestMethod>(self.desk.offers().prompts)?;
-        let all = self.desk.prompts().into_iter().map(convert::prompt);
+        offered::<ListPromptsRequestMethod>(self.service.offers().prompts)?;
+        let all = self.service.prompts().into_iter().map(convert::prompt);
         Ok(ListPromptsResult::with_all_items(all.collect()))
     }
 
@@ -407,8 +407,10 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        offered::<GetPromptRequestMethod>(self.desk.offers().prompts)?;
-        let filled = self.desk.prompt(&request.name, &texts(request.arguments));
+        offered::<GetPromptRequestMethod>(self.service.offers().prompts)?;
+        let filled = self
+            .service
+            .prompt(&request.name, &texts(request.arguments));
         let filled = filled.map_err(convert::no_prompt)?;
         Ok(convert::prompt_text(filled).into())
     }
@@ -418,21 +420,21 @@ impl ServerHandler for McpHandler {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        offered::<CompleteRequestMethod>(self.desk.offers().completion)?;
+        offered::<CompleteRequestMethod>(self.service.offers().completion)?;
         let completion = CompletionRequest {
             of: convert::completed(&request.r#ref),
             argument: request.argument.name,
             typed: request.argument.value,
         };
-        let mut values = self.desk.complete(&completion);
+        let mut values = self.service.complete(&completion);
         values.truncate(COMPLETIONS_MAX);
         CompletionInfo::with_all_values(values)
             .map(CompleteResult::new)
-            .map_err(|why| ErrorData::internal_error(why, None))
+            .map_err(|reason| ErrorData::internal_error(reason, None))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if self.desk.offers().changes {
+        if self.service.offers().changes {
             tokio::spawn(self.clone().forward_changes(context.peer).boxed());
         }
     }
@@ -443,11 +445,11 @@ impl ServerHandler for McpHandler {
     ) -> Option<SubscriptionFilter> {
         let mut accepted = requested.clone();
         accepted.resource_subscriptions = None;
-        self.desk.offers().changes.then_some(accepted)
+        self.service.offers().changes.then_some(accepted)
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let Some(mut changes) = self.desk.changes() else {
+        let Some(mut changes) = self.service.changes() else {
             subscription.cancelled().await;
             return Ok(());
         };

@@ -1,7 +1,7 @@
-//! The way in by standard input and output: one message a line.
+//! Server over standard input and output: one message per line.
 //!
-//! Our own task reads the lines, so that a broken one is answered, a first message out of turn does not end the process,
-//! and the end of input is known at once and not after the protocol library's five seconds of waiting for answers.
+//! Our own task reads the lines, so that a broken line is answered, a message before `initialize` does not end the process,
+//! and the end of input is noticed at once, not after the protocol library has waited five seconds for answers.
 
 use std::io;
 use std::sync::Arc;
@@ -35,44 +35,44 @@ use super::wide_ids;
 /// Longest line that is read; a longer one is refused and skipped.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Messages that wait for the protocol library. Reading never waits for it: a stop, or the end of input, is seen at once
-/// however much waits. What does not fit is answered so.
+/// Most messages that wait for the protocol library. Reading never waits for it: a stop, or the end of input, is noticed at
+/// once, however many wait. A message that does not fit is refused.
 const WAITING_MAX: usize = 1024;
 
-/// And their bytes.
+/// Most bytes of the messages that wait.
 const WAITING_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Answers of the reader's own that wait to be written. A client that takes none of them loses those that do not fit.
+/// Most of the reader's own answers that wait to be written. A client that reads none of them loses those that do not fit.
 const REPLIES_MAX: usize = 256;
 
-/// Time for which a client may still take the last answers.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Time in which a client may still read the last answers.
+const LAST_REPLIES_MAX: Duration = Duration::from_millis(500);
 
 /// Reason why serving a pair of streams ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum StdioError {
-    /// The opening of the protocol failed.
+    /// The protocol could not be opened.
     #[error("the client and this server could not open the protocol: {0}")]
     Opening(String),
-    /// The protocol's task broke.
+    /// The protocol's task panicked.
     #[error("the protocol's task broke: {0}")]
     Broken(#[from] tokio::task::JoinError),
 }
 
 /// Serves standard input and output until input ends or `stop` is set.
 ///
-/// `ended` runs as soon as input has ended, before anything else: the arm stops there.
+/// `ended` runs as soon as input has ended, before anything else, to stop the arm.
 ///
 /// # Errors
 /// See [`StdioError`]. The end of input is not an error.
 pub async fn serve(
-    desk: Arc<dyn McpService>,
+    service: Arc<dyn McpService>,
     repair: MessageRepair,
     ended: impl FnOnce() + Send + 'static,
     stop: CancellationToken,
 ) -> Result<(), StdioError> {
     let pipes = rmcp::transport::stdio_pipes();
-    serve_on(desk, EntryPoint::Stdio, repair, pipes, ended, stop).await
+    serve_on(service, EntryPoint::Stdio, repair, pipes, ended, stop).await
 }
 
 /// Serves any pair of streams as [`serve`] does standard input and output.
@@ -80,7 +80,7 @@ pub async fn serve(
 /// # Errors
 /// See [`StdioError`].
 pub async fn serve_on<R, W>(
-    desk: Arc<dyn McpService>,
+    service: Arc<dyn McpService>,
     via: EntryPoint,
     repair: MessageRepair,
     (input, output): (R, W),
@@ -96,7 +96,7 @@ where
         output: Box::new(output),
         ended: Box::new(ended),
     };
-    serve_streams(desk, via, repair, streams, stop).await
+    serve_streams(service, via, repair, streams, stop).await
 }
 
 pub(super) type BoxedInput = Box<dyn AsyncRead + Send + Unpin>;
@@ -110,9 +110,9 @@ struct StdioStreams {
     ended: Box<dyn FnOnce() + Send>,
 }
 
-/// Boxed, so that it is compiled here once and not wherever it is awaited.
+/// Serves boxed streams, so that this is compiled once, not wherever it is awaited.
 fn serve_streams(
-    desk: Arc<dyn McpService>,
+    service: Arc<dyn McpService>,
     via: EntryPoint,
     repair: MessageRepair,
     streams: StdioStreams,
@@ -128,13 +128,13 @@ fn serve_streams(
         let has_wide_ids = Arc::new(AtomicBool::new(false));
         let reader = StdioReader {
             repair,
-            desk: Arc::clone(&desk),
+            service: Arc::clone(&service),
             replies,
             forward,
             waiting_bytes: Arc::clone(&waiting_bytes),
             has_wide_ids: Arc::clone(&has_wide_ids),
             recent: RecentIds::default(),
-            opened: false,
+            is_open: false,
         };
         let end = gone.clone();
         let reading = async move {
@@ -143,7 +143,7 @@ fn serve_streams(
             end.cancel();
         };
         let reading = tokio::spawn(reading.boxed());
-        let handler = McpHandler::new(desk, via).ending_with(gone);
+        let handler = McpHandler::new(service, via).ending_with(gone);
         let lines = StdioTransport {
             inbound,
             waiting_bytes,
@@ -152,8 +152,8 @@ fn serve_streams(
         };
         let served = run(handler, lines, stop).await;
         reading.abort();
-        // What the reader answered last is still written, to a client that still reads.
-        let _ = tokio::time::timeout(LAST_WORDS, writing).await;
+        // The reader's last answers are still written to a client that still reads.
+        let _ = tokio::time::timeout(LAST_REPLIES_MAX, writing).await;
         served
     };
     served.boxed()
@@ -173,19 +173,19 @@ async fn run(
     }
 }
 
-/// Reads lines, answers what cannot go on, forwards the rest.
+/// Reads lines, answers those that cannot be passed on, and forwards the rest.
 struct StdioReader {
     repair: MessageRepair,
-    desk: Arc<dyn McpService>,
+    service: Arc<dyn McpService>,
     replies: mpsc::Sender<Vec<u8>>,
     forward: mpsc::Sender<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
-    /// Set at the first id that stands for a number: from then on what is written is searched for them.
+    /// Set at the first id that stands for a number: from then on output is searched for such ids.
     has_wide_ids: Arc<AtomicBool>,
-    /// Meanings of a cancellation.
+    /// Requests that a cancellation can refer to.
     recent: RecentIds,
     /// True if the client has opened the protocol. Until then only requests may come; anything else would end the server.
-    opened: bool,
+    is_open: bool,
 }
 
 impl StdioReader {
@@ -194,16 +194,16 @@ impl StdioReader {
         let mut input = BufReader::new(input);
         let mut line = Vec::new();
         loop {
-            let on = match next_line(&mut input, &mut line).await {
+            let goes_on = match next_line(&mut input, &mut line).await {
                 ReadLine::Whole => self.take(&mut line).await,
-                ReadLine::TooLong => self.overlong(&line),
+                ReadLine::TooLong => self.refuse_overlong(&line),
                 ReadLine::Last => {
                     self.take(&mut line).await;
                     false
                 }
                 ReadLine::End => false,
             };
-            if !on {
+            if !goes_on {
                 return;
             }
         }
@@ -214,78 +214,82 @@ impl StdioReader {
         match self.admit(line).await {
             MessageIntake::Nothing => true,
             MessageIntake::Reply(reply) => self.reply(&reply),
-            MessageIntake::Pass(passed) => self.pass(passed),
+            MessageIntake::Pass(accepted) => self.pass(accepted),
         }
     }
 
-    /// Judges one line; a long one, whose bytes are taken, on another thread, so that no other client's stop waits behind it.
+    /// Judges one line; a long one, whose bytes are taken, on another thread, so that no other client's stop has to wait.
     async fn admit(&self, line: &mut Vec<u8>) -> MessageIntake {
         if line.len() <= HERE_BYTES_MAX {
-            return stray_stop::admit(line, self.repair, self.desk.as_ref(), None);
+            return stray_stop::admit(line, self.repair, self.service.as_ref(), None);
         }
         let (line, repair) = (std::mem::take(line), self.repair);
-        let desk = Arc::clone(&self.desk);
+        let service = Arc::clone(&self.service);
         let judging = tokio::task::spawn_blocking(move || {
-            stray_stop::admit(&line, repair, desk.as_ref(), None)
+            stray_stop::admit(&line, repair, service.as_ref(), None)
         });
-        let broken = |_| MessageIntake::Reply(message_intake::broken());
+        let broken = |_| MessageIntake::Reply(message_intake::internal_error());
         judging.await.unwrap_or_else(broken)
     }
 
-    /// Refuses a line that is too long, but does not lose a stop in what was kept of it.
-    fn overlong(&self, kept: &[u8]) -> bool {
+    /// Refuses a line that is too long, but does not lose a stop in the kept part.
+    fn refuse_overlong(&self, kept: &[u8]) -> bool {
         let refusal = too_long(message_intake::id_in_broken(kept));
-        match stray_stop::is_heard_in(kept, self.desk.as_ref(), None) {
+        match stray_stop::stop_in_unreadable(kept, self.service.as_ref(), None) {
             true => self.reply(&stray_stop::add_stop_notice(refusal)),
             false => self.reply(&refusal),
         }
     }
 
-    fn pass(&mut self, mut passed: AcceptedMessage) -> bool {
-        if !self.opened {
-            match HandshakeStep::of(&passed) {
-                HandshakeStep::Opens => self.opened = true,
+    fn pass(&mut self, mut accepted: AcceptedMessage) -> bool {
+        if !self.is_open {
+            match HandshakeStep::of(&accepted) {
+                HandshakeStep::Opens => self.is_open = true,
                 HandshakeStep::MayCome => {}
                 HandshakeStep::Dropped => return true,
-                HandshakeStep::TooEarly => return self.too_early(passed),
+                HandshakeStep::TooEarly => return self.refuse_early(accepted),
             }
         }
-        match (&passed.id, passed.method.as_deref()) {
+        match (&accepted.id, accepted.method.as_deref()) {
             (Some(id), Some(_)) => {
                 if wide_ids::is_stand_in(id) {
                     self.has_wide_ids.store(true, Ordering::Relaxed);
                 }
                 self.recent.note(id);
             }
-            (None, Some(CANCELLED)) => self.recent.settle(&mut passed.message),
+            (None, Some(CANCELLED)) => self.recent.match_id_type(&mut accepted.message),
             _ => {}
         }
-        let call = passed.take_call();
+        let call = accepted.take_call();
         if let Some(call) = &call {
-            self.desk.preempt_stop(&call.tool, &call.arguments, None);
+            self.service.preempt_stop(&call.tool, &call.arguments, None);
         }
-        let message = std::mem::take(&mut passed.message);
-        // The library tries one of its types after the other; what a call is, is known already.
+        let message = std::mem::take(&mut accepted.message);
+        // The library would try its types one after another; a call's type is already known.
         let message = match call {
             Some(call) => call_request(call, message),
             None => ClientJsonRpcMessage::deserialize(message),
         };
         match message {
-            Ok(message) => self.forward(passed, message),
+            Ok(message) => self.forward(accepted, message),
             Err(error) => {
-                let why = format!("the message is no request: {error}");
-                self.reply(&message_intake::refusal(INVALID_REQUEST, passed.id, &why))
+                let reason = format!("the message is no request: {error}");
+                self.reply(&message_intake::refusal(
+                    INVALID_REQUEST,
+                    accepted.id,
+                    &reason,
+                ))
             }
         }
     }
 
     /// Refuses a request before the protocol is open, but does not lose a stop.
-    fn too_early(&self, mut passed: AcceptedMessage) -> bool {
-        let call = passed.take_call();
-        let refusal = too_early(passed.id);
+    fn refuse_early(&self, mut accepted: AcceptedMessage) -> bool {
+        let call = accepted.take_call();
+        let refusal = too_early(accepted.id);
         let stops = |call: TakenCall| {
-            self.desk.stray_stop(&call.tool, None)
-                || self.desk.preempt_stop(&call.tool, &call.arguments, None)
+            self.service.stray_stop(&call.tool, None)
+                || self.service.preempt_stop(&call.tool, &call.arguments, None)
         };
         match call.is_some_and(stops) {
             true => self.reply(&stray_stop::add_stop_notice(refusal)),
@@ -293,9 +297,9 @@ impl StdioReader {
         }
     }
 
-    /// Puts a message into the queue, or says that it is full.
-    fn forward(&self, passed: AcceptedMessage, message: ClientJsonRpcMessage) -> bool {
-        let bytes = passed.length;
+    /// Queues a message, or replies that the queue is full.
+    fn forward(&self, accepted: AcceptedMessage, message: ClientJsonRpcMessage) -> bool {
+        let bytes = accepted.length;
         let before = self.waiting_bytes.fetch_add(bytes, Ordering::SeqCst);
         if before + bytes <= WAITING_BYTES_MAX {
             match self.forward.try_send((bytes, message)) {
@@ -305,13 +309,13 @@ impl StdioReader {
             }
         }
         self.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
-        if passed.method.as_deref() == Some(CANCELLED) {
-            self.desk.abort_motion();
+        if accepted.method.as_deref() == Some(CANCELLED) {
+            self.service.abort_motion();
         }
-        passed.id.is_none_or(|id| self.reply(&too_busy(id)))
+        accepted.id.is_none_or(|id| self.reply(&too_busy(id)))
     }
 
-    /// Never waits: a client that reads nothing gets nothing.
+    /// Sends a reply without waiting: a client that reads nothing gets nothing.
     fn reply(&self, reply: &Value) -> bool {
         let mut line = wide_ids::restored(reply.to_string().into_bytes());
         line.push(b'\n');
@@ -328,20 +332,21 @@ async fn write_replies(mut replies: mpsc::Receiver<Vec<u8>>, output: Arc<Mutex<B
 }
 
 fn too_busy(id: Value) -> Value {
-    let why = format!(
+    let reason = format!(
         "{WAITING_MAX} messages wait already; read the answers, then send this again; a stop was heard nevertheless"
     );
-    message_intake::refusal(message_intake::BUSY, Some(id), &why)
+    message_intake::refusal(message_intake::BUSY, Some(id), &reason)
 }
 
 fn too_early(id: Option<Value>) -> Value {
-    let why = "send `initialize` first, or name the protocol revision in the request's own `_meta`";
-    message_intake::refusal(message_intake::INVALID_PARAMS, id, why)
+    let reason =
+        "send `initialize` first, or name the protocol revision in the request's own `_meta`";
+    message_intake::refusal(message_intake::INVALID_PARAMS, id, reason)
 }
 
 fn too_long(id: Option<Value>) -> Value {
-    let why = format!("the line is longer than {LINE_BYTES_MAX} bytes");
-    message_intake::refusal(INVALID_REQUEST, id, &why)
+    let reason = format!("the line is longer than {LINE_BYTES_MAX} bytes");
+    message_intake::refusal(INVALID_REQUEST, id, &reason)
 }
 
 /// Treatment of a message before the protocol is open.
@@ -353,11 +358,11 @@ enum HandshakeStep {
 }
 
 impl HandshakeStep {
-    fn of(passed: &AcceptedMessage) -> Self {
-        match (passed.method.as_deref(), &passed.id) {
+    fn of(accepted: &AcceptedMessage) -> Self {
+        match (accepted.method.as_deref(), &accepted.id) {
             (Some("initialize"), Some(_)) => Self::Opens,
             (Some("ping" | "server/discover"), Some(_)) => Self::MayCome,
-            (Some(_), Some(_)) if passed.stands_alone => Self::Opens,
+            (Some(_), Some(_)) if accepted.stands_alone => Self::Opens,
             (Some(_), Some(_)) => Self::TooEarly,
             _ => Self::Dropped,
         }
@@ -369,7 +374,7 @@ enum ReadLine {
     Whole,
     /// Text before the end of input, without a line end.
     Last,
-    /// More than is read; its beginning and its end are kept.
+    /// A line longer than the limit; its beginning and its end are kept.
     TooLong,
     End,
 }
@@ -407,10 +412,10 @@ async fn next_line(input: &mut BufReader<BoxedInput>, line: &mut Vec<u8>) -> Rea
     }
 }
 
-/// Bytes of the beginning and of the end of a line that is too long: a call names its tool and its id in one of them.
+/// Bytes kept of the beginning and of the end of an overlong line: a call names its tool and its id in one of them.
 const KEPT_BYTES: usize = 64 * 1024;
 
-/// Leaves the beginning of a line and, now and then, no more than its end.
+/// Keeps the beginning of a line and, once it has grown enough, only its end.
 fn keep_ends(line: &mut Vec<u8>) {
     if line.len() > 3 * KEPT_BYTES {
         line.drain(KEPT_BYTES..line.len() - KEPT_BYTES);

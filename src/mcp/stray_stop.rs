@@ -1,7 +1,7 @@
-//! Stops in messages that are no calls: a notification, a missing or empty id, a method or a line that is only the tool's name.
+//! Stops in messages that are not calls: a notification, a missing or empty id, a method or a line that is only the tool's name.
 //!
-//! A message that means a stop is a call of it where it can be answered; otherwise the stop is done there and then, and the
-//! refusal of the message says so. All other messages are judged as [`message_intake`] judges them.
+//! A message that means a stop becomes a call of it if it can be answered; otherwise the stop is carried out at once, and the
+//! refusal of the message says so. All other messages are judged as in [`message_intake`].
 
 use call::{VerifiedIdentity, called_names, called_names_in_unreadable};
 use serde_json::{Map, Value, json};
@@ -11,47 +11,48 @@ use super::lossy_json;
 use super::message_intake::{self, MessageIntake, MessageRepair, RepairedMessage};
 use super::service_trait::McpService;
 
-/// Appended to the refusal of a message in which a stop was heard.
-const HEARD: &str = "; it names a stop, so every arm of this node was told to stop";
+/// Appended to the refusal of a message that contained a stop.
+const STOP_NOTICE: &str = "; it names a stop, so every arm of this node was told to stop";
 
-/// Judges one message as [`message_intake::admit`] does, and does not lose a stop for the form of its message.
-/// `sender` is whose stop it then is.
+/// Judges one message as [`message_intake::admit`] does, but never loses a stop because of the message's form. `sender` owns
+/// the stop.
 pub(super) fn admit(
     raw: &[u8],
     repair: MessageRepair,
-    desk: &dyn McpService,
+    service: &dyn McpService,
     sender: Option<&VerifiedIdentity>,
 ) -> MessageIntake {
     let mut admitted = message_intake::admit(raw, repair);
-    if let MessageIntake::Pass(passed) = &mut admitted
-        && passed.method.as_deref().is_some_and(is_cancellation)
+    if let MessageIntake::Pass(accepted) = &mut admitted
+        && accepted.method.as_deref().is_some_and(is_cancellation)
     {
-        // What it cancels cannot be told: it may be what moves.
-        if !cancellation::mend(&mut passed.message, raw) {
-            desk.abort_motion();
+        // The cancelled request is unknown: it may be the one that moves.
+        if !cancellation::repair(&mut accepted.message, raw) {
+            service.abort_motion();
         }
-        passed.method = Some(CANCELLED.to_owned());
+        accepted.method = Some(CANCELLED.to_owned());
         return admitted;
     }
-    let reread;
+    let reparsed;
     let (message, id) = match &admitted {
-        MessageIntake::Pass(passed) if passed.tool().is_some_and(|tool| !tool.is_empty()) => {
+        MessageIntake::Pass(accepted) if accepted.tool().is_some_and(|tool| !tool.is_empty()) => {
             return admitted;
         }
-        MessageIntake::Pass(passed) if passed.method.is_some() => {
-            (Some(&passed.message), passed.id.as_ref())
+        MessageIntake::Pass(accepted) if accepted.method.is_some() => {
+            (Some(&accepted.message), accepted.id.as_ref())
         }
         MessageIntake::Reply(reply) => {
-            reread = read(raw, repair);
-            (reread.as_ref(), usable_id(reply))
+            reparsed = parse(raw, repair);
+            (reparsed.as_ref(), usable_id(reply))
         }
         MessageIntake::Pass(_) | MessageIntake::Nothing => return admitted,
     };
     let names = message.map_or_else(|| called_names_in_unreadable(raw), called_names);
-    let Some(name) = names.into_iter().find(|name| desk.is_stop(name)) else {
+    let Some(name) = names.into_iter().find(|name| service.is_stop(name)) else {
         let is_refused = matches!(admitted, MessageIntake::Reply(_));
-        let is_heard = is_refused && message.is_some_and(|message| preempt(message, desk, sender));
-        return if is_heard {
+        let has_stop =
+            is_refused && message.is_some_and(|message| preempt(message, service, sender));
+        return if has_stop {
             with_stop_notice(admitted)
         } else {
             admitted
@@ -59,19 +60,19 @@ pub(super) fn admit(
     };
     match id {
         Some(id) => match message_intake::admit(&call(id, &name, message), repair) {
-            // Its arguments are too many.
+            // It has too many arguments.
             MessageIntake::Reply(_) => message_intake::admit(&call(id, &name, None), repair),
-            passed => passed,
+            accepted => accepted,
         },
-        None if desk.stray_stop(&name, sender) => with_stop_notice(admitted),
+        None if service.stray_stop(&name, sender) => with_stop_notice(admitted),
         None => admitted,
     }
 }
 
-/// Does the stop that a call says by its name or its arguments, and returns whether there was one: the message is refused.
+/// Carries out the stop in the name or the arguments of a refused call; returns whether there was one.
 pub(super) fn preempt(
     message: &Value,
-    desk: &dyn McpService,
+    service: &dyn McpService,
     sender: Option<&VerifiedIdentity>,
 ) -> bool {
     let method = message.get("method").and_then(Value::as_str);
@@ -79,33 +80,33 @@ pub(super) fn preempt(
     let field = |key: &str| params.and_then(|params| params.get(key));
     match (method, field("name").and_then(Value::as_str)) {
         (Some(method), Some(tool)) if method.eq_ignore_ascii_case("tools/call") => {
-            desk.preempt_stop(tool, &field("arguments").cloned().into(), sender)
+            service.preempt_stop(tool, &field("arguments").cloned().into(), sender)
         }
         _ => false,
     }
 }
 
-/// Does the stop that is named in a message that cannot be read, and returns whether there was one.
-pub(super) fn is_heard_in(
+/// Carries out the stop that an unreadable message names; returns whether there was one.
+pub(super) fn stop_in_unreadable(
     raw: &[u8],
-    desk: &dyn McpService,
+    service: &dyn McpService,
     sender: Option<&VerifiedIdentity>,
 ) -> bool {
     let mut names = called_names_in_unreadable(raw).into_iter();
-    let name = names.find(|name| desk.is_stop(name));
-    name.is_some_and(|name| desk.stray_stop(&name, sender))
+    let name = names.find(|name| service.is_stop(name));
+    name.is_some_and(|name| service.stray_stop(&name, sender))
 }
 
-/// Returns the refusal of a message in which a stop was heard, saying so.
+/// Adds to the refusal of a message that its stop was carried out.
 pub(super) fn add_stop_notice(mut refusal: Value) -> Value {
     if let Some(message) = refusal.pointer_mut("/error/message") {
-        let why = message.as_str().unwrap_or_default();
-        *message = format!("{why}{HEARD}").into();
+        let reason = message.as_str().unwrap_or_default();
+        *message = format!("{reason}{STOP_NOTICE}").into();
     }
     refusal
 }
 
-/// Returns the tool names that a message to an operator's door may mean.
+/// Returns the tool names that a message to the operator endpoint may mean.
 #[must_use]
 pub fn tool_names(raw: &[u8]) -> Vec<String> {
     match lossy_json::parse(raw, usize::MAX) {
@@ -117,11 +118,11 @@ pub fn tool_names(raw: &[u8]) -> Vec<String> {
 fn with_stop_notice(admitted: MessageIntake) -> MessageIntake {
     match admitted {
         MessageIntake::Reply(reply) => MessageIntake::Reply(add_stop_notice(reply)),
-        passed => passed,
+        accepted => accepted,
     }
 }
 
-fn read(raw: &[u8], repair: MessageRepair) -> Option<Value> {
+fn parse(raw: &[u8], repair: MessageRepair) -> Option<Value> {
     if let Ok(parsed) = lossy_json::parse(raw, usize::MAX) {
         return Some(parsed.value);
     }
@@ -131,12 +132,12 @@ fn read(raw: &[u8], repair: MessageRepair) -> Option<Value> {
     }
 }
 
-/// The id under which a refused message is answered.
+/// Returns the id under which a refused message is answered.
 fn usable_id(reply: &Value) -> Option<&Value> {
     reply.get("id").filter(|id| !id.is_null())
 }
 
-/// A call of the tool, with the arguments that the message has for it.
+/// Returns a call of the tool with the arguments in the message.
 fn call(id: &Value, name: &str, message: Option<&Value>) -> Vec<u8> {
     let field = |key: &str| message.and_then(|message| message.get(key));
     let params = field("params");
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
     use crate::{CallWatch, ReceivedArguments, ToolAnswer, ToolCall, ToolCard, never_repair};
 
-    /// A desk that knows one tool.
+    /// A service with one tool.
     #[derive(Default)]
     struct StopOnlyService(AtomicUsize);
 
@@ -192,7 +193,7 @@ mod tests {
             _: Option<&VerifiedIdentity>,
         ) -> bool {
             let says_stop =
-                matches!(arguments, ReceivedArguments::Value(said) if said["say"] == "stop");
+                matches!(arguments, ReceivedArguments::Value(value) if value["say"] == "stop");
             let stops = self.is_stop(tool) || says_stop;
             self.0.fetch_add(usize::from(stops), Ordering::SeqCst);
             stops
@@ -205,9 +206,9 @@ mod tests {
     }
 
     fn judged(raw: &str) -> (usize, MessageIntake) {
-        let desk = StopOnlyService::default();
-        let admitted = admit(raw.as_bytes(), never_repair, &desk, None);
-        (desk.0.load(Ordering::SeqCst), admitted)
+        let service = StopOnlyService::default();
+        let admitted = admit(raw.as_bytes(), never_repair, &service, None);
+        (service.0.load(Ordering::SeqCst), admitted)
     }
 
     #[test]
@@ -233,22 +234,25 @@ mod tests {
             r#"{"id":7,"mode":"auto","stop":true}"#,
         ] {
             let (strays, admitted) = judged(raw);
-            let MessageIntake::Pass(passed) = admitted else {
+            let MessageIntake::Pass(accepted) = admitted else {
                 panic!("{raw}: {admitted:?}")
             };
-            assert_eq!((strays, &passed.message["id"]), (0, &json!(7)), "{raw}");
-            assert_eq!(passed.message["method"], "tools/call", "{raw}");
-            assert_eq!(passed.message["params"]["name"], "stop", "{raw}");
+            assert_eq!((strays, &accepted.message["id"]), (0, &json!(7)), "{raw}");
+            assert_eq!(accepted.message["method"], "tools/call", "{raw}");
+            assert_eq!(accepted.message["params"]["name"], "stop", "{raw}");
         }
         let (_, admitted) = judged(r#"{"id":7,"method":"stop","params":{"node":"b"}}"#);
-        let MessageIntake::Pass(passed) = admitted else {
+        let MessageIntake::Pass(accepted) = admitted else {
             panic!()
         };
-        assert_eq!(passed.message["params"]["arguments"], json!({"node": "b"}));
+        assert_eq!(
+            accepted.message["params"]["arguments"],
+            json!({"node": "b"})
+        );
     }
 
     #[test]
-    fn a_stop_that_cannot_be_answered_is_done_and_told() {
+    fn a_stop_that_cannot_be_answered_is_done_and_reported() {
         for raw in [
             r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stop"}}"#,
             r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"stop","arguments":{}}}"#,
@@ -268,13 +272,13 @@ mod tests {
                 panic!("{raw}: {admitted:?}")
             };
             assert_eq!(strays, 1, "{raw}");
-            let why = reply["error"]["message"].as_str().unwrap();
-            assert!(why.ends_with(HEARD), "{raw}: {why}");
+            let reason = reply["error"]["message"].as_str().unwrap();
+            assert!(reason.ends_with(STOP_NOTICE), "{raw}: {reason}");
         }
     }
 
     #[test]
-    fn a_stop_is_heard_through_bytes_that_are_no_text_and_any_depth() {
+    fn a_stop_is_found_in_bytes_that_are_not_text_and_at_any_depth() {
         let call = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"stop","arguments":{"reason":"d?faut"}}}"#;
         let latin = call
             .bytes()
@@ -291,32 +295,31 @@ mod tests {
             b"\xffstop\n".to_vec(),
         ];
         for raw in all {
-            let desk = StopOnlyService::default();
-            let admitted = admit(&raw, never_repair, &desk, None);
-            let is_call =
-                matches!(&admitted, MessageIntake::Pass(passed) if passed.tool() == Some("stop"));
-            let is_heard = desk.0.load(Ordering::SeqCst) == 1;
+            let service = StopOnlyService::default();
+            let admitted = admit(&raw, never_repair, &service, None);
+            let is_call = matches!(&admitted, MessageIntake::Pass(accepted) if accepted.tool() == Some("stop"));
+            let was_stopped = service.0.load(Ordering::SeqCst) == 1;
             let shown = String::from_utf8_lossy(&raw).into_owned();
-            assert!(is_call || is_heard, "{shown}: {admitted:?}");
+            assert!(is_call || was_stopped, "{shown}: {admitted:?}");
         }
     }
 
     #[test]
-    fn a_stop_is_heard_behind_more_values_than_are_read() {
+    fn a_stop_is_found_after_more_values_than_are_read() {
         let many = "{\"a\":{}},".repeat(lossy_json::VALUES_MAX);
         let params = format!(r#""params":{{"arguments":{{"a":[{many}0]}},"name":"stop"}}"#);
         let (_, admitted) = judged(&format!(r#"{{"method":"tools/call",{params},"id":7}}"#));
-        let MessageIntake::Pass(passed) = admitted else {
+        let MessageIntake::Pass(accepted) = admitted else {
             panic!("{admitted:?}")
         };
-        assert_eq!(passed.tool(), Some("stop"));
+        assert_eq!(accepted.tool(), Some("stop"));
         let (strays, admitted) = judged(&format!(r#"{{{params},"method":"tools/call"}}"#));
         assert!(matches!(admitted, MessageIntake::Reply(_)));
         assert_eq!(strays, 1);
     }
 
     #[test]
-    fn what_is_said_to_a_tool_is_no_stop() {
+    fn a_stop_in_the_arguments_of_a_tool_does_not_count() {
         for raw in [
             r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"stroke","arguments":{"name":"stop"}}}"#,
             r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"stroke","arguments":{"action":"stop"}}}"#,

@@ -35,19 +35,19 @@ pub enum TlsError {
     #[error("no answer to the TLS handshake within {} s", HANDSHAKE_MAX.as_secs())]
     Silent,
     /// A certificate or key cannot be used.
-    #[error("the {what} cannot be used: {why}")]
+    #[error("the {what} cannot be used: {reason}")]
     Unusable {
         /// The one that cannot be used.
         what: &'static str,
         /// Reason, in words.
-        why: String,
+        reason: String,
     },
 }
 
 impl TlsError {
-    fn unusable(what: &'static str, why: &dyn std::fmt::Display) -> Self {
-        let why = why.to_string();
-        Self::Unusable { what, why }
+    fn unusable(what: &'static str, reason: &dyn std::fmt::Display) -> Self {
+        let reason = reason.to_string();
+        Self::Unusable { what, reason }
     }
 }
 
@@ -118,8 +118,8 @@ pub fn acceptor(certificates: &[u8], key: &[u8]) -> Result<SharedTlsAcceptor, Tl
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(certificates).collect();
     let chain = chain.map_err(|error| TlsError::unusable("certificate", &error))?;
     if chain.is_empty() {
-        let why = &"no PEM certificate in it";
-        return Err(TlsError::unusable("certificate", why));
+        let reason = &"no PEM certificate in it";
+        return Err(TlsError::unusable("certificate", reason));
     }
     let key =
         PrivateKeyDer::from_pem_slice(key).map_err(|error| TlsError::unusable("key", &error))?;

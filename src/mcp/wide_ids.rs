@@ -1,18 +1,17 @@
-//! Ids that the protocol library cannot hold: numbers beyond 64 signed bits. Inside they are a text that keeps every digit, and on
-//! the way out the number again, so that a caller finds its answer.
+//! Ids that the protocol library cannot hold: numbers beyond 64 signed bits. Inside the server they are texts that keep every
+//! digit; answers carry the number again, so that the caller recognises its answer.
 
 use axum::body::{Body, Bytes};
 use http_body_util::BodyExt as _;
 use serde_json::{Number, Value};
 
-/// Begins the text that stands for such a number. No client's own id begins so but by intent, and is answered as a number then.
+/// Prefix of the text that stands for such a number. A client's own id has it only on purpose, and is then answered as a number.
 const MARK: &str = "steadyhand:number:";
 
 /// Longest number that is kept to its last digit.
 const DIGITS_MAX: usize = 400;
 
-/// Puts the text that stands for it in the place of a number that the library cannot hold; `written` finds the number as it was
-/// sent.
+/// Replaces a number that the library cannot hold by a text; `written` finds the number as it was sent.
 pub(super) fn stand_in<'t>(id: &mut Value, written: impl FnOnce() -> Option<&'t str>) {
     let Value::Number(number) = id else {
         return;
@@ -30,7 +29,7 @@ pub(super) fn stand_in<'t>(id: &mut Value, written: impl FnOnce() -> Option<&'t 
     *id = format!("{MARK}{digits}").into();
 }
 
-/// Returns whether the library holds the number: its own limit for floats is 2^53, where they stop to be exact.
+/// Returns whether the library can hold the number: its limit for floats is 2^53, above which they are not exact.
 fn is_held(number: &Number) -> bool {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     let is_exact = |value: f64| value.abs() < EXACT_MAX;
@@ -42,21 +41,21 @@ pub(super) fn is_stand_in(id: &Value) -> bool {
     id.as_str().is_some_and(|text| text.starts_with(MARK))
 }
 
-/// Returns an id as its sender would compare it: a number's digits, however it is kept here.
-pub(super) fn letters(id: &Value) -> String {
-    let plain = |text: &str| text.trim().to_owned();
+/// Returns an id as its sender would compare it: a number's digits, in whatever form it is kept here.
+pub(super) fn compared_text(id: &Value) -> String {
+    let trimmed = |text: &str| text.trim().to_owned();
     match id {
         Value::String(text) => match text.strip_prefix(MARK) {
             Some(digits) => digits
                 .parse::<Number>()
-                .map_or_else(|_| plain(digits), |number| number.to_string()),
-            None => plain(text),
+                .map_or_else(|_| trimmed(digits), |number| number.to_string()),
+            None => trimmed(text),
         },
         other => other.to_string(),
     }
 }
 
-/// Returns a message as it goes out, with the numbers in the place of their texts.
+/// Returns an outgoing message with the numbers restored.
 pub(super) fn restored(message: Vec<u8>) -> Vec<u8> {
     let mut open = b"\"".to_vec();
     open.extend_from_slice(MARK.as_bytes());
@@ -95,13 +94,13 @@ fn is_number(digits: &[u8]) -> bool {
     std::str::from_utf8(digits).is_ok_and(|text| text.parse::<Number>().is_ok())
 }
 
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len())
-        .position(|window| window == wanted)
+fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
+    text.windows(needle.len())
+        .position(|window| window == needle)
 }
 
-/// Restores the ids in a response's body, of which each frame holds whole messages. A number is shorter than its text, so that the
-/// length is not known before.
+/// Restores the ids in a response's body, whose frames each hold complete messages. A number is shorter than its text, so the
+/// length is not known in advance.
 pub(super) fn restored_body(body: Body) -> Body {
     let restore = |bytes: Bytes| Bytes::from(restored(bytes.to_vec()));
     Body::new(body.map_frame(move |frame| frame.map_data(restore)))
@@ -124,10 +123,10 @@ mod tests {
             "9007199254740992.0",
         ] {
             let mut id: Value = serde_json::from_str(written).unwrap();
-            let plain = letters(&id);
+            let compared = compared_text(&id);
             stand_in(&mut id, || Some(written));
             assert!(is_stand_in(&id), "{written}");
-            assert_eq!(letters(&id), plain, "{written}");
+            assert_eq!(compared_text(&id), compared, "{written}");
             let sent = json!({"id": id, "result": {}}).to_string().into_bytes();
             let sent = String::from_utf8(restored(sent)).unwrap();
             assert_eq!(sent, format!("{{\"id\":{written},\"result\":{{}}}}"));
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_library_holds_and_what_is_no_id_stays_as_it_is() {
+    fn other_ids_and_texts_stay_unchanged() {
         for held in [json!(7), json!(-1), json!(i64::MAX), json!(7.0), json!("a")] {
             let mut id = held.clone();
             stand_in(&mut id, || None);

@@ -45,8 +45,8 @@ impl<S> WriteTimeoutStream<S> {
         let waiting = self.waiting.get_or_insert_with(waiting);
         // It ends in no other way than by its time.
         let _ = ready!(waiting.as_mut().poll(context));
-        let why = "the other side does not read";
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, why)))
+        let reason = "the other side does not read";
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, reason)))
     }
 }
 
