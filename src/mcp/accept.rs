@@ -1,5 +1,5 @@
-//! Takes connections and bounds them: how many, how long a head may take, how long an answer waits for its reader, and whose
-//! place a new one gets.
+//! Accepts connections and bounds them: their number, the time for a request's head, and the time an answer waits for its
+//! reader; decides which connection makes way for a new one.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -27,26 +27,26 @@ use super::read_ahead::{ReadAheadStream, ReadBlock};
 use super::tls::{ByteStream, SharedTlsAcceptor};
 use super::write_timeout::{UNREAD_MAX, WriteTimeoutStream};
 
-/// Connections at one time. One more takes the place of the one that has been idle longest, so that
-/// a flood of idle ones keeps no stop out.
+/// Most connections at a time. One more replaces the connection that has been idle longest, so that a flood of idle ones keeps
+/// no stop out.
 const CONNECTIONS_MAX: usize = 256;
 
-/// A request's line and headers have to be here so soon; an idle connection is closed as late.
+/// Time within which a request's line and headers must arrive; an idle connection is closed after as long.
 const HEAD_MAX: Duration = Duration::from_secs(15);
 
 /// Time for which a connection that is closing may still write.
 const CLOSE_MAX: Duration = Duration::from_secs(1);
 
-/// Bytes of one request's line and headers.
+/// Most bytes of one request's line and headers.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// Pause after the system had no descriptor left for a connection.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// A client has gone if the end of its connection is not read for so long, for bytes that it sent ahead stand before it.
+/// Time after which a client counts as gone if the end of its connection stays unread behind bytes that it sent ahead.
 const END_UNREAD_MAX: Duration = Duration::from_millis(50);
 
-/// A client counts as gone if it sends so much ahead that the end of its connection cannot be seen for so long.
+/// Time after which a client counts as gone if it sends so much ahead that the end of its connection cannot be seen.
 const END_HIDDEN_MAX: Duration = Duration::from_secs(1);
 
 async fn pause(time: Duration) {
@@ -62,7 +62,7 @@ pub(super) struct HttpConnections {
 }
 
 impl HttpConnections {
-    /// Serves `site` on every connection that comes until `stop`.
+    /// Serves `setup` on every new connection until `stop` is set.
     pub(super) async fn serve(
         &self,
         listener: TcpListener,
@@ -74,7 +74,7 @@ impl HttpConnections {
                 accepted = listener.accept() => accepted,
                 () = stop.cancelled() => return,
             };
-            self.take(accepted, &setup).await;
+            self.start(accepted, &setup).await;
         }
     }
 
@@ -85,7 +85,7 @@ impl HttpConnections {
         self.tasks.wait().await;
     }
 
-    async fn take(
+    async fn start(
         &self,
         accepted: std::io::Result<(TcpStream, SocketAddr)>,
         setup: &SharedConnectionSetup,
@@ -108,7 +108,7 @@ impl HttpConnections {
 #[derive(Clone)]
 pub(super) struct SharedConnectionSetup {
     pub(super) router: Router,
-    /// Asked before the router, for every address alike.
+    /// Checked before the router, for every path.
     pub(super) guard: Arc<OriginGuard>,
     pub(super) tls: Option<SharedTlsAcceptor>,
 }
@@ -124,7 +124,7 @@ async fn handshake(
     // Small answers in two segments would each wait 40 ms for the other side's delayed acknowledgement.
     let _ = stream.set_nodelay(true);
     let Some(tls) = setup.tls.clone() else {
-        return speak(stream, from, setup, slot).await;
+        return serve_http(stream, from, setup, slot).await;
     };
     let closed = slot.connection.close.clone();
     let agreed = tokio::select! {
@@ -132,12 +132,12 @@ async fn handshake(
         () = closed.cancelled() => return,
     };
     match agreed {
-        Ok(stream) => speak(stream, from, setup, slot).await,
+        Ok(stream) => serve_http(stream, from, setup, slot).await,
         Err(error) => tracing::debug!(%from, %error, "a connection was not secured"),
     }
 }
 
-async fn speak(
+async fn serve_http(
     stream: impl ByteStream,
     from: SocketAddr,
     setup: SharedConnectionSetup,
@@ -150,21 +150,21 @@ async fn speak(
     };
     let stream = ReadAheadStream::new(WriteTimeoutStream::new(stream, UNREAD_MAX));
     let watched = stream.clone();
-    let talk = http1::Builder::new()
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_MAX)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service);
-    let mut talk = std::pin::pin!(talk);
+    let mut serving = std::pin::pin!(serving);
     let ended = tokio::select! {
-        // First, for what it reads itself is not read ahead.
+        // The server reads first; only the rest is read ahead.
         biased;
-        ended = &mut talk => ended,
-        () = has_hung_up(&watched, &connection) => Ok(()),
+        ended = &mut serving => ended,
+        () = until_hung_up(&watched, &connection) => Ok(()),
         () = connection.close.cancelled() => {
-            // What is written already still reaches the other side.
-            talk.as_mut().graceful_shutdown();
-            tokio::time::timeout(CLOSE_MAX, talk).await.unwrap_or(Ok(()))
+            // Bytes already written still reach the other side.
+            serving.as_mut().graceful_shutdown();
+            tokio::time::timeout(CLOSE_MAX, serving).await.unwrap_or(Ok(()))
         }
     };
     if let Err(error) = ended {
@@ -172,8 +172,8 @@ async fn speak(
     }
 }
 
-/// Until a client has left an open call behind something that it had sent ahead, which the protocol library does not read past.
-async fn has_hung_up<S: AsyncRead + Unpin>(
+/// Waits until a client has hung up on an open call after sending bytes ahead, past which the protocol library does not read.
+async fn until_hung_up<S: AsyncRead + Unpin>(
     stream: &ReadAheadStream<S>,
     connection: &HttpConnection,
 ) {
@@ -185,7 +185,7 @@ async fn has_hung_up<S: AsyncRead + Unpin>(
             ReadBlock::Full => END_HIDDEN_MAX,
         })
         .await;
-        // A request that was answered meanwhile makes way for the next.
+        // If a request was answered meanwhile, the next one may be read.
         let is_same = connection.requests.load(Ordering::Acquire) == requests;
         if connection.has_open_call() && is_same && stream.blocked().await == (block, reads) {
             return;
@@ -193,7 +193,7 @@ async fn has_hung_up<S: AsyncRead + Unpin>(
     }
 }
 
-/// All connections, the one that has done nothing for longest first.
+/// All connections, the one that has been idle longest first.
 #[derive(Debug, Default)]
 struct ConnectionQueue(Mutex<VecDeque<Arc<HttpConnection>>>);
 
@@ -203,10 +203,10 @@ struct HttpConnection {
     busy: AtomicUsize,
     /// Requests so far.
     requests: AtomicUsize,
-    /// Requests of which the body is not read yet.
+    /// Requests whose body has not been read to its end.
     uploads: AtomicUsize,
-    /// Set when another needs its place, or the server ends. A call in progress then counts as hung
-    /// up, and its motion stops.
+    /// Set when another connection needs its slot, or the server ends. A call in progress then counts as hung up, and its motion
+    /// stops.
     close: CancellationToken,
 }
 
@@ -221,7 +221,7 @@ impl HttpConnection {
     }
 }
 
-/// One connection's place, given back with it.
+/// One connection's slot, given back when dropped.
 struct HttpConnectionSlot {
     queue: Arc<ConnectionQueue>,
     connection: Arc<HttpConnection>,
@@ -249,8 +249,8 @@ impl ConnectionQueue {
         }
     }
 
-    /// Puts a connection that was just at work behind the others.
-    fn used(&self, connection: &Arc<HttpConnection>) {
+    /// Moves a connection that was just used to the back.
+    fn touch(&self, connection: &Arc<HttpConnection>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = all.iter().position(|other| Arc::ptr_eq(other, connection))
             && let Some(used) = all.remove(at)
@@ -267,7 +267,7 @@ impl Drop for HttpConnectionSlot {
     }
 }
 
-/// The router, which here knows on whose connection a request came.
+/// The router, for the requests of one connection.
 struct ConnectionService {
     setup: SharedConnectionSetup,
     slot: Arc<HttpConnectionSlot>,
@@ -299,7 +299,7 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
     }
 }
 
-/// Returns the bytes of a request's line and headers. The buffer's own limit lets through what one more read brings.
+/// Returns the bytes of a request's line and headers. The buffer's own limit may be exceeded by one more read.
 fn head_bytes<B>(request: &http::Request<B>) -> usize {
     const BETWEEN: usize = ": \r\n".len();
     let target = request.uri().path_and_query();
@@ -309,7 +309,7 @@ fn head_bytes<B>(request: &http::Request<B>) -> usize {
     target + headers.sum::<usize>()
 }
 
-/// One request on a connection that is being answered, while this lives: its body keeps the connection busy until it is gone.
+/// Counts a request as being answered while this lives; the answer's body holds it and keeps the connection busy.
 struct ActiveRequest(Arc<HttpConnectionSlot>);
 
 impl ActiveRequest {
@@ -324,11 +324,11 @@ impl Drop for ActiveRequest {
     fn drop(&mut self) {
         let Self(slot) = self;
         slot.connection.busy.fetch_sub(1, Ordering::AcqRel);
-        slot.queue.used(&slot.connection);
+        slot.queue.touch(&slot.connection);
     }
 }
 
-/// The body of one request on a connection, until it is read or given up.
+/// Counts a request's body as being received until it is read or given up.
 struct RequestUpload(Arc<HttpConnectionSlot>);
 
 impl RequestUpload {

@@ -1,5 +1,5 @@
-//! Long messages over HTTP: read apart from the thread that hears everybody, so that no stop waits behind them, and bounded
-//! together, so that no number of them takes all memory.
+//! Long messages over HTTP: read off the thread that serves all clients, so that no stop waits behind them, and bounded in
+//! total, so that no number of them takes all memory.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair}
 use super::service_trait::McpService;
 use super::stray_stop;
 
-/// Longest text that is read on the thread that hears everybody; a stop is shorter.
-pub const HERE_BYTES_MAX: usize = 4 * 1024;
+/// Longest text that is read on the thread that serves all clients; a stop is shorter.
+pub const INLINE_BYTES_MAX: usize = 4 * 1024;
 
 /// Bodies longer than this are received [`LONG_BODIES_MAX`] at a time, until they are read.
 pub(super) const SHORT_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -21,17 +21,17 @@ pub(super) const SHORT_BODY_BYTES_MAX: usize = 64 * 1024;
 /// Long bodies that are received at one time.
 const LONG_BODIES_MAX: usize = 8;
 
-/// JSON values of all messages that were read apart and are not answered yet. So many bytes of their text count as one more.
-const VALUES_AT_WORK_MAX: usize = 100_000;
+/// Most JSON values of all long messages that are not answered yet. Every [`BYTES_PER_VALUE`] bytes count as one more.
+const OPEN_VALUES_MAX: usize = 100_000;
 const BYTES_PER_VALUE: usize = 256;
 
-/// Longest message beside the arguments of its call: the protocol library reads that on the thread that hears everybody.
+/// Longest message without the arguments of its call: the protocol library reads it on the thread that serves all clients.
 const REST_BYTES_MAX: usize = 64 * 1024;
 
-/// Share of what long messages may take, given back with it.
+/// Share of the memory for long messages, given back when dropped.
 pub(super) type MemoryShare = Option<OwnedSemaphorePermit>;
 
-/// Judge of a message: the repair of its form, and the service that hears a stop in it.
+/// Judge of a message: the repair of its form, and the service that carries out a stop in it.
 #[derive(Clone)]
 pub(super) struct MessageJudge {
     pub(super) repair: MessageRepair,
@@ -52,22 +52,22 @@ impl MessageJudge {
     /// Judges a long message, and takes its share of `values`.
     fn judge_long(&self, raw: &[u8], values: Arc<Semaphore>) -> (MessageIntake, MemoryShare) {
         let mut admitted = self.judge(raw);
-        let MessageIntake::Pass(passed) = &mut admitted else {
+        let MessageIntake::Pass(accepted) = &mut admitted else {
             return (admitted, None);
         };
-        if bytes_beside_arguments(passed) > REST_BYTES_MAX {
+        if bytes_beside_arguments(accepted) > REST_BYTES_MAX {
             let reason = format!(
                 "a message may have at most {REST_BYTES_MAX} bytes beside the `arguments` of a `tools/call`"
             );
-            let refused = self.refuse(&passed.message, message_intake::INVALID_REQUEST, &reason);
+            let refused = self.refuse(&accepted.message, message_intake::INVALID_REQUEST, &reason);
             return (refused, None);
         }
-        let weight = values_in(&passed.message) + raw.len() / BYTES_PER_VALUE;
+        let weight = values_in(&accepted.message) + raw.len() / BYTES_PER_VALUE;
         match values.try_acquire_many_owned(u32::try_from(weight).unwrap_or(u32::MAX)) {
             Ok(share) => (admitted, Some(share)),
             Err(_) => {
                 let reason = "as many long messages as may be are being answered; send this again when one of them is";
-                let refused = self.refuse(&passed.message, message_intake::BUSY, reason);
+                let refused = self.refuse(&accepted.message, message_intake::BUSY, reason);
                 (refused, None)
             }
         }
@@ -77,9 +77,9 @@ impl MessageJudge {
     fn refuse(&self, message: &Value, code: i64, reason: &str) -> MessageIntake {
         let refusal = message_intake::refusal(code, message.get("id").cloned(), reason);
         let sender = self.sender.as_ref();
-        let hears =
+        let stops =
             |service: &Arc<dyn McpService>| stray_stop::preempt(message, service.as_ref(), sender);
-        MessageIntake::Reply(match self.service.as_ref().is_some_and(hears) {
+        MessageIntake::Reply(match self.service.as_ref().is_some_and(stops) {
             true => stray_stop::add_stop_notice(refusal),
             false => refusal,
         })
@@ -89,8 +89,8 @@ impl MessageJudge {
 /// The long messages of a server.
 #[derive(Debug)]
 pub(super) struct LongMessages {
-    /// One is read at a time: the others wait for their turn; short messages do not.
-    turn: Arc<Semaphore>,
+    /// Admits one reader at a time; short messages do not wait for it.
+    reading: Arc<Semaphore>,
     bodies: Arc<Semaphore>,
     values: Arc<Semaphore>,
 }
@@ -98,9 +98,9 @@ pub(super) struct LongMessages {
 impl Default for LongMessages {
     fn default() -> Self {
         Self {
-            turn: Arc::new(Semaphore::new(1)),
+            reading: Arc::new(Semaphore::new(1)),
             bodies: Arc::new(Semaphore::new(LONG_BODIES_MAX)),
-            values: Arc::new(Semaphore::new(VALUES_AT_WORK_MAX)),
+            values: Arc::new(Semaphore::new(OPEN_VALUES_MAX)),
         }
     }
 }
@@ -111,38 +111,38 @@ impl LongMessages {
         Arc::clone(&self.bodies).acquire_owned().await.ok()
     }
 
-    /// Judges a message, of which `received` is the share; a long one on another thread. What is returned with it is its share
-    /// until it is answered.
+    /// Judges a message, a long one on another thread. `received` is its share while it is received; the returned share is to be
+    /// kept until it is answered.
     pub(super) async fn admit(
         &self,
         raw: Bytes,
         received: MemoryShare,
         judge: MessageJudge,
     ) -> (MessageIntake, MemoryShare) {
-        if raw.len() <= HERE_BYTES_MAX {
+        if raw.len() <= INLINE_BYTES_MAX {
             return (judge.judge(&raw), None);
         }
-        let turn = Arc::clone(&self.turn).acquire_owned().await;
+        let reading = Arc::clone(&self.reading).acquire_owned().await;
         let values = Arc::clone(&self.values);
         let judging = tokio::task::spawn_blocking(move || {
             let judged = judge.judge_long(&raw, values);
-            // The text is gone before the next is read.
+            // Free the text before the next is read.
             drop(raw);
-            drop((received, turn));
+            drop((received, reading));
             judged
         });
-        let broken = |_| (MessageIntake::Reply(message_intake::internal_error()), None);
-        judging.await.unwrap_or_else(broken)
+        let failed = |_| (MessageIntake::Reply(message_intake::internal_error()), None);
+        judging.await.unwrap_or_else(failed)
     }
 }
 
-fn bytes_beside_arguments(passed: &mut AcceptedMessage) -> usize {
+fn bytes_beside_arguments(accepted: &mut AcceptedMessage) -> usize {
     const ARGUMENTS: &str = "/params/arguments";
-    let is_call = passed.tool().is_some();
-    let arguments = passed.message.pointer_mut(ARGUMENTS);
+    let is_call = accepted.tool().is_some();
+    let arguments = accepted.message.pointer_mut(ARGUMENTS);
     let taken = arguments.filter(|_| is_call).map(Value::take);
-    let bytes = passed.message.to_string().len();
-    if let (Some(taken), Some(place)) = (taken, passed.message.pointer_mut(ARGUMENTS)) {
+    let bytes = accepted.message.to_string().len();
+    if let (Some(taken), Some(place)) = (taken, accepted.message.pointer_mut(ARGUMENTS)) {
         *place = taken;
     }
     bytes

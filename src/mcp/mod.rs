@@ -42,7 +42,7 @@ pub use call::{
     VerifiedIdentity, session_key,
 };
 pub use forward::{ForwardError, ForwardedCall, forward_call};
-pub use long_messages::HERE_BYTES_MAX;
+pub use long_messages::INLINE_BYTES_MAX;
 pub use message_intake::{MessageRepair, RepairedMessage, never_repair};
 pub use progress::{CallProgress, ProgressSender};
 pub use service_trait::{

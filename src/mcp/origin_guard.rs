@@ -1,4 +1,4 @@
-//! Checks which host a request names and on whose page it was made, before anything else of it is read.
+//! Checks which host a request names and which page made it, before anything else of it is read.
 //!
 //! A web page can make a browser send requests to any address, and can make its own name resolve to this machine. A
 //! request that does not name this node, or comes from a page of a different origin, is refused at every path.
@@ -30,30 +30,29 @@ impl HostAndPort {
     }
 
     fn new(host: &str, port: Option<u16>) -> Self {
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let unbracketed = host.trim_start_matches('[').trim_end_matches(']');
         Self {
-            host: bare.to_ascii_lowercase(),
+            host: unbracketed.to_ascii_lowercase(),
             port,
         }
     }
 
-    /// Without a port it is every port's.
-    fn is_of(&self, other: &Self) -> bool {
+    /// Returns whether the other is the same; without a port, this one stands for every port.
+    fn matches(&self, other: &Self) -> bool {
         self.host == other.host && (self.port.is_none() || self.port == other.port)
     }
 }
 
 impl OriginGuard {
-    /// Hosts as they are written, with a port or without; origins as browsers write them, `:*` for any port.
+    /// Takes hosts with a port or without, and origins as browsers write them, with `:*` for any port.
     pub(super) fn new(scheme: &'static str, hosts: &[String], origins: &[String]) -> Self {
-        let host = |said: &String| match Authority::try_from(said.as_str()) {
+        let host = |text: &String| match Authority::try_from(text.as_str()) {
             Ok(authority) => HostAndPort::of(&authority),
-            // A bare IPv6 address is none.
-            Err(_) => HostAndPort::new(said, None),
+            // A bare IPv6 address is not an authority.
+            Err(_) => HostAndPort::new(text, None),
         };
-        let origins = origins.iter().filter_map(|said| {
-            let said = said.trim_end_matches(":*");
-            let (scheme, authority) = parts(said)?;
+        let origins = origins.iter().filter_map(|origin| {
+            let (scheme, authority) = parse_origin(origin.trim_end_matches(":*"))?;
             Some((scheme, HostAndPort::of(&authority)))
         });
         Self {
@@ -65,16 +64,16 @@ impl OriginGuard {
 
     /// Returns the refusal of this request, if any.
     pub(super) fn refuses<B>(&self, request: &Request<B>) -> Option<(StatusCode, &'static str)> {
-        if let Some(reason) = said_twice(request.headers()) {
+        if let Some(reason) = repeated_header(request.headers()) {
             return Some((StatusCode::BAD_REQUEST, reason));
         }
-        // Before a Host header, a whole URI says which host is meant.
+        // A full URI takes precedence over the Host header.
         let target = request.uri().authority().map(HostAndPort::of);
         if target.is_some_and(|target| !self.is_own(&target)) {
             let reason = "the request's URI names another host: call this node by its address, by localhost, or by a name that it was given with --host";
             return Some((StatusCode::FORBIDDEN, reason));
         }
-        let Some(host) = named(request) else {
+        let Some(host) = requested_host(request) else {
             let reason = "the request has no Host header that names a host";
             return Some((StatusCode::BAD_REQUEST, reason));
         };
@@ -83,7 +82,7 @@ impl OriginGuard {
             return Some((StatusCode::FORBIDDEN, reason));
         }
         let headers = request.headers();
-        if !self.is_own_page(headers) && !self.is_sent_here(headers, &host) {
+        if !self.is_own_page(headers) && !self.is_same_host(headers, &host) {
             let reason = "the Origin header names the page of another server";
             return Some((StatusCode::FORBIDDEN, reason));
         }
@@ -94,38 +93,41 @@ impl OriginGuard {
     }
 
     fn is_own(&self, name: &HostAndPort) -> bool {
-        self.hosts.iter().any(|own| own.is_of(name))
+        self.hosts.iter().any(|own| own.matches(name))
     }
 
-    /// Returns whether the page that asks came from the very host and port that the request names, which is this server: so
-    /// it is by another name of this server, or through a tunnel.
-    fn is_sent_here(&self, headers: &HeaderMap, host: &HostAndPort) -> bool {
+    /// Returns whether the page came from the very host and port that the request names, which is this server: so it is under
+    /// another name of this server, or behind a tunnel.
+    fn is_same_host(&self, headers: &HeaderMap, host: &HostAndPort) -> bool {
         let port_of = |port: Option<u16>| port.or(standard_port(self.scheme));
         let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-        origin.and_then(parts).is_some_and(|(scheme, authority)| {
-            let page = HostAndPort::of(&authority);
-            let is_same_port = port_of(page.port) == port_of(host.port);
-            scheme == self.scheme && page.host == host.host && is_same_port
-        })
+        origin
+            .and_then(parse_origin)
+            .is_some_and(|(scheme, authority)| {
+                let page = HostAndPort::of(&authority);
+                let is_same_port = port_of(page.port) == port_of(host.port);
+                scheme == self.scheme && page.host == host.host && is_same_port
+            })
     }
 
     fn is_own_page(&self, headers: &HeaderMap) -> bool {
         let Some(origin) = headers.get(ORIGIN) else {
             return true;
         };
-        let said = origin.to_str().ok().and_then(parts);
-        said.is_some_and(|(scheme, authority)| {
+        let parsed = origin.to_str().ok().and_then(parse_origin);
+        parsed.is_some_and(|(scheme, authority)| {
             let port = authority.port_u16().or(standard_port(&scheme));
             let page = HostAndPort::new(authority.host(), port);
-            let is_it = |(own, name): &(String, HostAndPort)| *own == scheme && name.is_of(&page);
-            self.origins.iter().any(is_it)
+            let is_own =
+                |(own, name): &(String, HostAndPort)| *own == scheme && name.matches(&page);
+            self.origins.iter().any(is_own)
         })
     }
 }
 
-/// Headers by which a request is let in, and that it may have once: with two of them one program may read the first and
-/// another the second.
-const ONCE: [(HeaderName, &str); 5] = [
+/// Headers that decide on access, which a request may have only once: of two, one program may read the first and another the
+/// second.
+const SINGLE_HEADERS: [(HeaderName, &str); 5] = [
     (HOST, "the request has several Host headers; send one"),
     (ORIGIN, "the request has several Origin headers; send one"),
     (
@@ -142,25 +144,25 @@ const ONCE: [(HeaderName, &str); 5] = [
     ),
 ];
 
-/// Names an MCP session.
+/// Header that names an MCP session.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// By which a browser says how the page that makes a request and the server that gets it are related.
+/// Header in which a browser states how the requesting page and this server are related.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-fn said_twice(headers: &HeaderMap) -> Option<&'static str> {
-    let is_twice = |header: &HeaderName| headers.get_all(header).iter().nth(1).is_some();
-    let mut once = ONCE.into_iter();
-    once.find_map(|(header, reason)| is_twice(&header).then_some(reason))
+fn repeated_header(headers: &HeaderMap) -> Option<&'static str> {
+    let is_repeated = |header: &HeaderName| headers.get_all(header).iter().nth(1).is_some();
+    let mut headers_once = SINGLE_HEADERS.into_iter();
+    headers_once.find_map(|(header, reason)| is_repeated(&header).then_some(reason))
 }
 
-/// Returns whether a browser says that neither this server's own page nor its user made the request.
+/// Returns whether a browser states that neither this server's own page nor its user made the request.
 fn is_of_another_site(headers: &HeaderMap) -> bool {
-    let said = headers.get(FETCH_SITE);
-    said.is_some_and(|said| ![&b"same-origin"[..], b"none"].contains(&said.as_bytes()))
+    let site = headers.get(FETCH_SITE);
+    site.is_some_and(|site| ![&b"same-origin"[..], b"none"].contains(&site.as_bytes()))
 }
 
-/// The port of a URL that names none.
+/// Returns the port of a URL that names none.
 fn standard_port(scheme: &str) -> Option<u16> {
     match scheme {
         "http" => Some(80),
@@ -169,17 +171,17 @@ fn standard_port(scheme: &str) -> Option<u16> {
     }
 }
 
-fn named<B>(request: &Request<B>) -> Option<HostAndPort> {
-    let Some(said) = request.headers().get(HOST) else {
+fn requested_host<B>(request: &Request<B>) -> Option<HostAndPort> {
+    let Some(host) = request.headers().get(HOST) else {
         return request.uri().authority().map(HostAndPort::of);
     };
-    // A user before the host is none of a Host header, and programs differ in which part they take for the host.
-    let said = said.to_str().ok().filter(|said| !said.contains('@'))?;
-    let authority = Authority::try_from(said).ok()?;
+    // A Host header has no user before the host, and programs differ in which part they take for the host.
+    let host = host.to_str().ok().filter(|host| !host.contains('@'))?;
+    let authority = Authority::try_from(host).ok()?;
     Some(HostAndPort::of(&authority))
 }
 
-fn parts(origin: &str) -> Option<(String, Authority)> {
+fn parse_origin(origin: &str) -> Option<(String, Authority)> {
     let page = Uri::try_from(origin.trim()).ok()?;
     let scheme = page.scheme_str()?.to_ascii_lowercase();
     Some((scheme, page.authority()?.clone()))
@@ -192,10 +194,10 @@ mod tests {
 
     fn judged(host: Option<&str>, origin: Option<&str>) -> u16 {
         let headers = [(HOST, host), (ORIGIN, origin)];
-        let said = headers
+        let sent = headers
             .into_iter()
-            .filter_map(|(header, said)| Some((header, said?)));
-        judged_at("/mcp", &said.collect::<Vec<_>>())
+            .filter_map(|(header, value)| Some((header, value?)));
+        judged_at("/mcp", &sent.collect::<Vec<_>>())
     }
 
     fn judged_at(uri: &str, headers: &[(HeaderName, &str)]) -> u16 {
@@ -207,8 +209,8 @@ mod tests {
         ];
         let guard = OriginGuard::new("http", &hosts, &origins.map(str::to_owned));
         let mut request = Request::builder().uri(uri);
-        for (header, said) in headers {
-            request = request.header(header, *said);
+        for (header, value) in headers {
+            request = request.header(header, *value);
         }
         let refused = guard.refuses(&request.body(()).unwrap());
         refused.map_or(200, |(status, _)| status.as_u16())
@@ -236,27 +238,27 @@ mod tests {
     }
 
     #[test]
-    fn refuses_a_header_that_lets_in_said_twice() {
+    fn refuses_a_repeated_access_header() {
         let host = (HOST, "localhost");
         for header in [HOST, ORIGIN, AUTHORIZATION, SESSION, FETCH_SITE] {
-            let said = match header.as_str() {
+            let value = match header.as_str() {
                 "host" => "localhost",
                 "origin" => "http://localhost:8700",
                 "sec-fetch-site" => "none",
                 _ => "Bearer one",
             };
-            let mut once = vec![(header.clone(), said)];
+            let mut once = vec![(header.clone(), value)];
             if header != HOST {
                 once.push(host.clone());
             }
             assert_eq!(judged_at("/mcp", &once), 200, "{header}");
-            once.push((header.clone(), said));
+            once.push((header.clone(), value));
             assert_eq!(judged_at("/mcp", &once), 400, "{header}");
         }
     }
 
     #[test]
-    fn refuses_a_whole_uri_of_another_host() {
+    fn refuses_a_full_uri_of_another_host() {
         for (uri, status) in [
             ("http://localhost:8700/mcp", 200),
             ("http://127.0.0.1/mcp", 200),
@@ -266,13 +268,13 @@ mod tests {
         ] {
             assert_eq!(judged_at(uri, &[(HOST, "localhost")]), status, "{uri}");
         }
-        // An own URI makes up for no Host header of another.
+        // An own URI does not make up for a foreign Host header.
         let evil = [(HOST, "evil.example")];
         assert_eq!(judged_at("http://localhost/mcp", &evil), 403);
     }
 
     #[test]
-    fn refuses_what_a_browser_says_another_site_made() {
+    fn refuses_requests_that_a_browser_attributes_to_another_site() {
         let own = (ORIGIN, "http://localhost:8700");
         let evil = (ORIGIN, "https://evil.example");
         for (site, alone) in [
@@ -283,10 +285,10 @@ mod tests {
             ("anything", 403),
             ("", 403),
         ] {
-            let said = vec![(HOST, "localhost"), (FETCH_SITE, site)];
+            let sent = vec![(HOST, "localhost"), (FETCH_SITE, site)];
             let with =
-                |origin: &(HeaderName, &'static str)| [said.clone(), vec![origin.clone()]].concat();
-            assert_eq!(judged_at("/mcp", &said), alone, "{site}");
+                |origin: &(HeaderName, &'static str)| [sent.clone(), vec![origin.clone()]].concat();
+            assert_eq!(judged_at("/mcp", &sent), alone, "{site}");
             assert_eq!(judged_at("/mcp", &with(&own)), 200, "{site}");
             assert_eq!(judged_at("/mcp", &with(&evil)), 403, "{site}");
         }

@@ -23,7 +23,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::cancellation::{CANCELLED, RecentIds};
-use super::long_messages::HERE_BYTES_MAX;
+use super::long_messages::INLINE_BYTES_MAX;
 use super::message_intake::{
     self, AcceptedMessage, INVALID_REQUEST, MessageIntake, MessageRepair, TakenCall,
 };
@@ -220,7 +220,7 @@ impl StdioReader {
 
     /// Judges one line; a long one, whose bytes are taken, on another thread, so that no other client's stop has to wait.
     async fn admit(&self, line: &mut Vec<u8>) -> MessageIntake {
-        if line.len() <= HERE_BYTES_MAX {
+        if line.len() <= INLINE_BYTES_MAX {
             return stray_stop::admit(line, self.repair, self.service.as_ref(), None);
         }
         let (line, repair) = (std::mem::take(line), self.repair);
@@ -228,8 +228,8 @@ impl StdioReader {
         let judging = tokio::task::spawn_blocking(move || {
             stray_stop::admit(&line, repair, service.as_ref(), None)
         });
-        let broken = |_| MessageIntake::Reply(message_intake::internal_error());
-        judging.await.unwrap_or_else(broken)
+        let failed = |_| MessageIntake::Reply(message_intake::internal_error());
+        judging.await.unwrap_or_else(failed)
     }
 
     /// Refuses a line that is too long, but does not lose a stop in the kept part.

@@ -216,7 +216,7 @@ impl OperatorVerb {
     /// Reads a verb; a long text on another thread, one such text at a time, so that no stop waits behind it.
     pub(super) async fn read_apart(node: &Arc<Node>, text: Vec<u8>) -> Result<Self, Refusal> {
         static TURN: Semaphore = Semaphore::const_new(1);
-        if text.len() <= mcp::HERE_BYTES_MAX {
+        if text.len() <= mcp::INLINE_BYTES_MAX {
             return Self::read(node, &text);
         }
         let turn = TURN.acquire().await;
