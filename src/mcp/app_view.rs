@@ -1,6 +1,6 @@
-//! The protocol's extension MCP Apps: the clients that announce it, and the view that they alone are told of.
+//! The protocol's extension MCP Apps: recognises clients that announce it, and offers the view to them alone.
 //!
-//! Every other client is answered byte for byte as if there were no view.
+//! Every other client gets byte for byte the same answers as if there were no view.
 
 use rmcp::model::{
     ClientCapabilities, ExtensionCapabilities, MetaObject, Resource, ResourceContents,
@@ -35,8 +35,8 @@ pub(super) fn declare(capabilities: &mut ServerCapabilities) {
     extensions.insert(EXTENSION.to_owned(), Map::new());
 }
 
-/// Names the view in a tool whose results it shows: by the key of the specification, and by the flat one that some hosts
-/// read in its place.
+/// Names the view in a tool whose results it shows: under the key of the specification, and under the flat key that some hosts
+/// read instead.
 pub(super) fn tool(mut tool: Tool, view: &AppView) -> Tool {
     if view.tools.iter().any(|name| *name == tool.name) {
         let mut meta = Map::new();
@@ -55,7 +55,7 @@ pub(super) fn resource(view: &AppView) -> Resource {
         .with_mime_type(VIEW_MIME)
 }
 
-/// Returns the view itself, which asks for no address of the network and for no permission.
+/// Returns the view itself, which needs no network access and no permission.
 pub(super) fn contents(view: AppView) -> ResourceContents {
     let nowhere: [&str; 0] = [];
     let csp = json!({

@@ -1,6 +1,6 @@
-//! The way out: this node as a client, of another node over HTTP or of its own server in the same process.
+//! MCP client: of another node over HTTP, or of this node's own server in the same process.
 //!
-//! Arguments go out exactly as they were given, objects or not, so that a person can send what a model would.
+//! Arguments are sent exactly as they were given, objects or not, so that a person can send what a model would.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,15 +39,15 @@ use super::{lossy_json, stdio};
 pub const CONNECT_MAX: Duration = Duration::from_secs(5);
 
 /// Interval at which a server that has not answered yet is probed.
-const LOOK: Duration = Duration::from_secs(2);
+const PROBE_PERIOD: Duration = Duration::from_secs(2);
 
-/// Bytes under way between client and server in one process.
+/// Most bytes in transit between client and server in one process.
 const PIPE_BYTES: usize = 64 * 1024;
 
 /// Reason why a call to a server got no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The server cannot be reached, or speaks something else.
+    /// The server cannot be reached, or does not speak the protocol.
     #[error("cannot talk to {at}: {reason}")]
     Unreachable {
         /// Its address.
@@ -68,7 +68,7 @@ pub enum ClientError {
     Refused {
         /// JSON-RPC code.
         code: i32,
-        /// Its words.
+        /// Its message.
         message: String,
     },
     /// The connection ended before the answer.
@@ -92,7 +92,7 @@ impl From<ServiceError> for ClientError {
     }
 }
 
-/// Returns typed text as arguments: as JSON if it is JSON and loses nothing by it, otherwise as the text itself.
+/// Returns typed text as arguments: as JSON if it is lossless JSON, otherwise as the text itself.
 #[must_use]
 pub fn arguments_from_text(text: &str) -> ReceivedArguments {
     match lossy_json::parse(text.as_bytes(), 1) {
@@ -111,7 +111,7 @@ type ClientService = RunningService<RoleClient, ProgressListener>;
 pub struct McpClient {
     service: ClientService,
     listener: ProgressListener,
-    /// Set when a server in this process may end.
+    /// Ends a server in this process when set.
     end: CancellationToken,
     /// Address of a server that is reached by HTTP.
     server: Option<String>,
@@ -129,7 +129,7 @@ pub async fn connect(url: &str) -> Result<McpClient, ClientError> {
 /// As [`connect`], with a token.
 ///
 /// # Errors
-/// As [`connect`]; or the token is not taken.
+/// As [`connect`]; or the token is refused.
 pub async fn connect_as(url: &str, token: Option<String>) -> Result<McpClient, ClientError> {
     let config = StreamableHttpClientTransportConfig::with_uri(url);
     let config = match token {
@@ -138,21 +138,21 @@ pub async fn connect_as(url: &str, token: Option<String>) -> Result<McpClient, C
     };
     let listener = ProgressListener::default();
     let opening = serve_http(&listener, config);
-    let client = opened(listener, opening, url, CONNECT_MAX).await?;
+    let client = finish_opening(listener, opening, url, CONNECT_MAX).await?;
     Ok(McpClient {
         server: url.parse().ok().as_ref().and_then(host_and_port),
         ..client
     })
 }
 
-/// Boxed, so that it is compiled here once and not wherever it is awaited.
+/// Opens the protocol over HTTP; boxed, so that it is compiled once, not wherever it is awaited.
 fn serve_http(listener: &ProgressListener, config: StreamableHttpClientTransportConfig) -> Opening {
     let transport = StreamableHttpClientTransport::with_client(HttpClient, config);
     listener.clone().serve(transport).boxed()
 }
 
-/// Waits until the protocol is open; errors call the server `at`.
-async fn opened(
+/// Waits until the protocol is open; errors name the server as `at`.
+async fn finish_opening(
     listener: ProgressListener,
     opening: Opening,
     at: &str,
@@ -177,15 +177,15 @@ async fn opened(
     }
 }
 
-/// Returns when nothing listens at the server's address any more. The protocol library would wait for ever for the
-/// answer of a server that was killed.
+/// Waits until nothing listens at the server's address any more. The protocol library would wait forever for the answer of a
+/// server that was killed.
 async fn wait_until_unreachable(server: Option<&str>) {
     let Some(server) = server else {
         return std::future::pending().await;
     };
     loop {
         let wait = std::future::pending::<()>();
-        let _ = tokio::time::timeout(LOOK, wait).await;
+        let _ = tokio::time::timeout(PROBE_PERIOD, wait).await;
         if let Ok(Err(_)) = tokio::time::timeout(CONNECT_MAX, TcpStream::connect(server)).await {
             return;
         }
@@ -193,7 +193,7 @@ async fn wait_until_unreachable(server: Option<&str>) {
 }
 
 /// Opens the protocol over a pair of streams, such as a server's standard output and input, for a program that may be slow to
-/// start; errors call it `at`.
+/// start; errors name it as `at`.
 ///
 /// # Errors
 /// No answer, not a server of this protocol, or no answer within `limit`.
@@ -209,12 +209,12 @@ where
 {
     let listener = ProgressListener::default();
     let opening = serve_streams(&listener, Box::new(input), Box::new(output));
-    opened(listener, opening, at, limit).await
+    finish_opening(listener, opening, at, limit).await
 }
 
 type Opening = BoxFuture<'static, Result<ClientService, ClientInitializeError>>;
 
-/// Boxed, so that it is compiled here once and not wherever it is awaited.
+/// Opens the protocol over streams; boxed, so that it is compiled once, not wherever it is awaited.
 fn serve_streams(listener: &ProgressListener, input: BoxedInput, output: BoxedOutput) -> Opening {
     listener.clone().serve((input, output)).boxed()
 }
@@ -248,7 +248,7 @@ pub async fn in_process(service: Arc<dyn McpService>) -> Result<McpClient, Clien
     Ok(McpClient { end, ..client })
 }
 
-/// The cause that a person can act on stands last in the chain.
+/// Returns the last cause in the chain, on which a person can act.
 fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(next) = cause.source() {
@@ -260,24 +260,24 @@ fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
     without_library_names(&error.to_string())
 }
 
-/// Without the protocol library's names for its own parts before and after what happened.
-fn without_library_names(words: &str) -> String {
-    let after = |words, name| match str::split_once(words, name) {
+/// Returns an error's text without the names of the protocol library's own parts before and after it.
+fn without_library_names(text: &str) -> String {
+    let after = |text, name| match str::split_once(text, name) {
         Some((_, after)) => after,
-        None => words,
+        None => text,
     };
-    let happened = after(after(words, "Client error: "), "] error: ");
-    let step = happened.rsplit_once(", when send ");
-    let happened = step.map_or(happened, |(before, _)| before);
-    let happened = happened.trim_end_matches([':', ' ']);
-    match happened.contains("404 Not Found") {
-        true => format!("{happened}: nothing speaks MCP at this path; Steadyhand does at /mcp"),
-        false => happened.to_owned(),
+    let event = after(after(text, "Client error: "), "] error: ");
+    let location = event.rsplit_once(", when send ");
+    let event = location.map_or(event, |(before, _)| before);
+    let event = event.trim_end_matches([':', ' ']);
+    match event.contains("404 Not Found") {
+        true => format!("{event}: nothing speaks MCP at this path; Steadyhand does at /mcp"),
+        false => event.to_owned(),
     }
 }
 
 impl McpClient {
-    /// The server's name and version, as `name version`.
+    /// Returns the server's name and version, as `name version`.
     #[must_use]
     pub fn server(&self) -> Option<String> {
         let info = self.service.peer_info()?;
@@ -285,7 +285,7 @@ impl McpClient {
         Some(format!("{} {}", server.name, server.version))
     }
 
-    /// The tools as the server lists them.
+    /// Returns the tools as the server lists them.
     ///
     /// # Errors
     /// The connection ended, or the server refused.
@@ -294,11 +294,11 @@ impl McpClient {
         Ok(tools.into_iter().map(card).collect())
     }
 
-    /// Calls one tool and waits for its answer, however long that takes. Setting `watch.cancelled` tells the server,
-    /// which sends no answer then.
+    /// Calls one tool and waits for its answer, however long that takes. Setting `watch.cancelled` tells the server, which then
+    /// sends no answer.
     ///
     /// # Errors
-    /// The connection ended, the server refused, or the call was cancelled. A tool that failed is an [`Answer`].
+    /// The connection ended, the server refused, or the call was cancelled. A tool that failed is a [`ToolAnswer`].
     pub async fn call(
         &self,
         tool: &str,
@@ -310,9 +310,9 @@ impl McpClient {
         let sending = self.service.send_cancellable_request(request, options);
         let mut handle = sending.await?;
         let progress = watch.progress;
-        let _heard = progress.map(|sender| self.listener.subscribe(&handle, sender));
-        let answered = tokio::select! {
-            answered = &mut handle.rx => answered,
+        let _subscription = progress.map(|sender| self.listener.subscribe(&handle, sender));
+        let response = tokio::select! {
+            response = &mut handle.rx => response,
             () = watch.cancelled.cancelled() => {
                 handle.cancel(Some("the caller gave up".to_owned())).await?;
                 return Err(ClientError::Cancelled);
@@ -321,7 +321,7 @@ impl McpClient {
                 return Err(ClientError::Broken("the server has gone".to_owned()));
             }
         };
-        match answered {
+        match response {
             Ok(result) => answer(result?),
             Err(_) => Err(ClientError::Broken("the connection closed".to_owned())),
         }
@@ -402,7 +402,7 @@ fn card(tool: Tool) -> ToolCard {
     }
 }
 
-/// Receivers of each call's progress.
+/// Passes each call's progress on to its receiver.
 #[derive(Debug, Clone, Default)]
 struct ProgressListener {
     calls: Arc<Mutex<HashMap<ProgressToken, ProgressSender>>>,

@@ -1,4 +1,4 @@
-//! A desk's plain cards, put into the protocol library's types.
+//! Converts a service's plain data into the protocol library's types.
 
 use std::sync::Arc;
 
@@ -21,18 +21,18 @@ use super::service_trait::{
 
 /// Returns the server's description of itself.
 pub(super) fn introduction(service: &dyn McpService) -> ServerConfig {
-    let me = Implementation::new("steadyhand", env!("CARGO_PKG_VERSION"))
+    let server = Implementation::new("steadyhand", env!("CARGO_PKG_VERSION"))
         .with_title("Steadyhand")
         .with_description("a robot arm that draws");
-    let config = ServerConfig::new(capabilities(service.offers())).with_server_info(me);
+    let config = ServerConfig::new(capabilities(service.offers())).with_server_info(server);
     match service.instructions() {
         none if none.is_empty() => config,
         instructions => config.with_instructions(instructions),
     }
 }
 
-fn capabilities(offers: ServiceCapabilities) -> ServerCapabilities {
-    let changed = offers.changes.then_some(true);
+fn capabilities(offered: ServiceCapabilities) -> ServerCapabilities {
+    let changed = offered.changes.then_some(true);
     let mut all = ServerCapabilities::builder()
         .enable_tools()
         .enable_prompts()
@@ -48,9 +48,9 @@ fn capabilities(offers: ServiceCapabilities) -> ServerCapabilities {
     if let Some(resources) = &mut all.resources {
         resources.list_changed = changed;
     }
-    all.prompts = all.prompts.filter(|_| offers.prompts);
-    all.resources = all.resources.filter(|_| offers.resources);
-    all.completions = all.completions.filter(|_| offers.completion);
+    all.prompts = all.prompts.filter(|_| offered.prompts);
+    all.resources = all.resources.filter(|_| offered.resources);
+    all.completions = all.completions.filter(|_| offered.completion);
     all
 }
 

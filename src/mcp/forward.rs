@@ -1,9 +1,8 @@
-//! Forwards one call to another node: one request on a connection of its own, whose end is the end of the call at
-//! both ends.
+//! Forwards one call to another node: one request on a connection of its own, whose end is the end of the call on both sides.
 //!
-//! There is no session that could be lost in between. Dropping the future closes the connection, and the other node
-//! stops what the call moved. A node that dies breaks the connection. A node that sleeps is noticed by its silence,
-//! because a working node sends its progress at least once a second.
+//! There is no session that could be lost in between. Dropping the future closes the connection, and the other node stops the
+//! motion of the call. A node that dies breaks the connection. A node that is asleep is noticed by its silence, because a
+//! running node sends progress at least once a second.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -18,17 +17,17 @@ use super::client::{answer_from_result, call_params};
 use super::http_client::{self, HttpClientError, RequestHead};
 use super::progress::ProgressSender;
 
-/// Headers that say that a call was passed on, and by whom.
+/// Headers of a forwarded call: the node and the caller that it comes from.
 const FROM: &str = "steadyhand-from";
 const CALLED: &str = "steadyhand-called";
 const ROLE: &str = "steadyhand-role";
 const CALLER: &str = "steadyhand-caller";
 const QUEUE: &str = "steadyhand-queue";
 
-/// Longer names in those headers are cut.
-const WORD_CHARS_MAX: usize = 96;
+/// Most characters of a name in those headers; longer ones are cut.
+const NAME_CHARS_MAX: usize = 96;
 
-/// Longest complaint of another node that is passed on.
+/// Longest error of another node that is passed on.
 const COMPLAINT_CHARS_MAX: usize = 300;
 
 /// A call for another node.
@@ -36,25 +35,25 @@ const COMPLAINT_CHARS_MAX: usize = 300;
 pub struct ForwardedCall {
     /// MCP address of the other node.
     pub url: String,
-    /// The token that opens it.
+    /// Token for the other node.
     pub token: Option<String>,
     /// Node that forwards the call, and the caller it acts for.
     pub hop: CallHop,
     /// The tool.
     pub tool: String,
-    /// As the caller sent them.
+    /// Arguments as the caller sent them.
     pub arguments: ReceivedArguments,
-    /// A node that says nothing for so long is given up.
+    /// Longest silence after which the other node is given up.
     pub quiet: Duration,
 }
 
 /// Reason why a call has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardError {
-    /// Nothing was delivered.
+    /// The call was not delivered.
     #[error("{0}")]
     Unreached(String),
-    /// It may have been heard; the answer is lost.
+    /// The call may have been delivered, but the answer is lost.
     #[error("{0}")]
     Lost(String),
     /// The other side answered that it does not take the call.
@@ -74,53 +73,53 @@ impl From<HttpClientError> for ForwardError {
 
 /// Returns the hop that a request's headers describe, if it was forwarded.
 pub(super) fn hop_from_headers(headers: &HeaderMap) -> Option<CallHop> {
-    let word = |name: &str| {
+    let value = |name: &str| {
         let text = String::from_utf8_lossy(headers.get(name)?.as_bytes()).into_owned();
-        let plain = text.chars().filter(|c| !c.is_control());
-        Some(plain.take(WORD_CHARS_MAX).collect::<String>())
+        let printable = text.chars().filter(|c| !c.is_control());
+        Some(printable.take(NAME_CHARS_MAX).collect::<String>())
     };
     Some(CallHop {
-        from: word(FROM)?,
-        called: word(CALLED).unwrap_or_default(),
-        role: word(ROLE),
-        caller: word(CALLER).unwrap_or_default(),
-        queue: word(QUEUE).as_deref().and_then(QueueTag::read),
+        from: value(FROM)?,
+        called: value(CALLED).unwrap_or_default(),
+        role: value(ROLE),
+        caller: value(CALLER).unwrap_or_default(),
+        queue: value(QUEUE).as_deref().and_then(QueueTag::read),
     })
 }
 
 fn headers(hop: &CallHop) -> HashMap<HeaderName, HeaderValue> {
     let queue = hop.queue.as_ref().map(QueueTag::words);
-    let words = [
+    let values = [
         (FROM, Some(&hop.from)),
         (CALLED, Some(&hop.called)),
         (ROLE, hop.role.as_ref()),
         (CALLER, Some(&hop.caller)),
         (QUEUE, queue.as_ref()),
     ];
-    let header = |(name, word): (&'static str, Option<&String>)| {
-        let plain: String = word?.chars().filter(|c| !c.is_control()).collect();
-        let value = HeaderValue::from_bytes(plain.as_bytes()).ok()?;
+    let header = |(name, value): (&'static str, Option<&String>)| {
+        let printable: String = value?.chars().filter(|c| !c.is_control()).collect();
+        let value = HeaderValue::from_bytes(printable.as_bytes()).ok()?;
         Some((HeaderName::from_static(name), value))
     };
-    words.into_iter().filter_map(header).collect()
+    values.into_iter().filter_map(header).collect()
 }
 
-/// Sends a call and reads its answer, telling `progress` on the way, however long that takes. Dropping the future hangs up.
+/// Sends a call and reads its answer, reporting to `progress`, however long that takes. Dropping the future hangs up.
 ///
 /// # Errors
-/// Why there is no answer. A tool that failed is an [`Answer`].
+/// The reason why there is no answer. A tool that failed is a [`ToolAnswer`].
 pub async fn forward_call(
-    parcel: ForwardedCall,
+    call: ForwardedCall,
     progress: Option<ProgressSender>,
 ) -> Result<ToolAnswer, ForwardError> {
-    let body = serde_json::to_vec(&message(&parcel)).unwrap_or_default();
+    let body = serde_json::to_vec(&message(&call)).unwrap_or_default();
     let head = RequestHead {
         session: None,
-        token: parcel.token,
-        headers: headers(&parcel.hop),
+        token: call.token,
+        headers: headers(&call.hop),
     };
-    let request = head.request(Method::POST, &parcel.url, body)?;
-    let quiet = parcel.quiet;
+    let request = head.request(Method::POST, &call.url, body)?;
+    let quiet = call.quiet;
     let silence = || {
         let quiet_s = quiet.as_secs();
         ForwardError::Lost(format!(
@@ -154,14 +153,14 @@ pub async fn forward_call(
     Err(ForwardError::Refused(refusal_text(status, &text)))
 }
 
-fn message(parcel: &ForwardedCall) -> Value {
-    let mut params = call_params(&parcel.tool, parcel.arguments.clone());
-    // Progress is always asked for: it is the sign of life.
+fn message(call: &ForwardedCall) -> Value {
+    let mut params = call_params(&call.tool, call.arguments.clone());
+    // Progress is always requested, as a sign of life.
     params.insert("_meta".to_owned(), json!({ "progressToken": 1 }));
     json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
 }
 
-/// The answer, if this is it.
+/// Parses an event; returns the answer if this is it.
 fn parse_event(
     data: Option<&str>,
     progress: Option<&ProgressSender>,
@@ -193,8 +192,8 @@ fn parse_event(
 
 /// Returns another node's reason for refusing a call.
 fn refusal_text(status: StatusCode, body: &str) -> String {
-    let said: Value = serde_json::from_str(body).unwrap_or_default();
-    let reason = said.pointer("/error/message").and_then(Value::as_str);
+    let response: Value = serde_json::from_str(body).unwrap_or_default();
+    let reason = response.pointer("/error/message").and_then(Value::as_str);
     let reason: String = reason
         .unwrap_or(body)
         .chars()
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(read.caller, "http evilsteadyhand-role: operator");
         let mut long = HeaderMap::new();
         long.insert(FROM, HeaderValue::from_str(&"x".repeat(9_999)).unwrap());
-        assert_eq!(hop_from_headers(&long).unwrap().from.len(), WORD_CHARS_MAX);
+        assert_eq!(hop_from_headers(&long).unwrap().from.len(), NAME_CHARS_MAX);
         assert_eq!(hop_from_headers(&HeaderMap::new()), None);
     }
 }

@@ -1,4 +1,4 @@
-//! A body that keeps something for as long as it is being read.
+//! A body that keeps a guard for as long as it is being read.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
-/// A body with what it keeps.
+/// A body with its guard.
 pub(super) struct GuardedBody<K> {
     body: Body,
     _keep: K,

@@ -1,7 +1,7 @@
-//! The way in by streamable HTTP at `/mcp`: both eras of the protocol, with sessions and without, on one address.
+//! Server over streamable HTTP at `/mcp`: both eras of the protocol, with sessions and without, on one address.
 //!
-//! Every POST is read here first. What the protocol library would answer with a 404, a 406 or a 415 (a broken body, a
-//! narrow `Accept`, a sloppy `Content-Type`) is mended or gets a JSON-RPC error that says what was wrong.
+//! Every POST is read here first. A request that the protocol library would answer with a 404, a 406 or a 415 (a broken body,
+//! a narrow `Accept`, a sloppy `Content-Type`) is repaired, or gets a JSON-RPC error that says what is wrong.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -50,38 +50,38 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The header that repeats the name of the tool that is called.
 const NAME: &str = "mcp-name";
 
-/// A request's body has to be here so soon after its head.
+/// Time within which a request's body must arrive after its head.
 pub const BODY_MAX: Duration = Duration::from_secs(15);
 
 /// Time within which the rest of a refused body may still arrive.
 const DISCARD_MAX: Duration = Duration::from_secs(1);
 
-/// Time within which calls may still be answered after the server was told to stop.
+/// Time within which calls may still be answered once the server has to stop.
 pub const DRAIN_MAX: Duration = Duration::from_millis(1_500);
 
 /// Names, origins, access and handlers of the HTTP server.
 #[derive(Clone, Default)]
 pub struct HttpConfig {
-    /// Hosts, or `host:port`, by which clients may call this node beside `localhost` and the address it listens on.
-    /// A name that is not here is refused: a web page could have put it there.
+    /// Hosts, or `host:port`, by which clients may call this node besides `localhost` and the address it listens on.
+    /// Any other name is refused: a web page could have made it resolve to this machine.
     pub hosts: Vec<String>,
-    /// Origins of web pages that may call, `https://app.example:443`, beside the server's own. As shipped no other may.
+    /// Origins of web pages that may call besides the server's own, such as `https://app.example:443`. None by default.
     pub origins: Vec<String>,
-    /// Authenticator asked for every request. Without one, every client that reaches the address is let in.
-    pub doorkeeper: Option<AuthQueue>,
-    /// Told the id of each session that has ended: by its client, by its idleness, or for another.
-    pub left: Option<SessionEndCallback>,
-    /// Answer at `/metrics`, for clients that the authenticator lets in: numbers only.
+    /// Authenticator of every request. Without one, every client that reaches the address is let in.
+    pub auth: Option<AuthQueue>,
+    /// Called with the id of each session that has ended: by its client, by being idle, or to make room for another.
+    pub on_session_end: Option<SessionEndCallback>,
+    /// Renders `/metrics`, for clients that the authenticator lets in: numbers only.
     pub metrics: Option<PageRenderer>,
-    /// Does what is sent to `/operator`, for callers that the doorkeeper let in; without a doorkeeper there is no such address.
+    /// Handles `/operator`, for callers that the authenticator lets in; without an authenticator there is no such path.
     pub operate: Option<OperatorEndpoint>,
-    /// Encrypts, where it is given; nothing is then said in plain text.
+    /// TLS; if set, nothing is sent unencrypted.
     pub tls: Option<SharedTlsAcceptor>,
-    /// Asked at `/readyz`: whether calls can be served now, in words either way.
+    /// Answers `/readyz`: whether calls can be served now, with the reason in either case.
     pub ready: Option<ReadinessProbe>,
-    /// Asked at `/identity/CHALLENGE`, by every client: a proof of which node this is.
+    /// Answers `/identity/CHALLENGE`, for every client, with a proof of which node this is.
     pub identity: Option<IdentityProof>,
-    /// Addresses of another room's, behind the same guard of hosts and origins, with an access control of their own.
+    /// Further routes, behind the same guard of hosts and origins but with their own access control.
     pub pages: Option<Router>,
 }
 
@@ -99,22 +99,22 @@ pub type SessionEndCallback = Arc<dyn Fn(&str) + Send + Sync>;
 /// Renderer of a page of text, called for each request.
 pub type PageRenderer = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// The address of operators' verbs.
+/// Endpoint for operators' verbs.
 #[derive(Clone)]
 pub struct OperatorEndpoint {
-    /// Longest body that is read of a caller.
+    /// Longest body that is read from a caller.
     pub bytes_max: fn(&VerifiedIdentity) -> usize,
-    /// Handler of what was read.
+    /// Handler of the body.
     pub run: OperatorHandler,
 }
 
-/// Handler of operators' verbs: takes a caller and the request's body, returns the answer's. Fails with the reason if
+/// Handler of operators' verbs: takes a caller and the request's body, returns the answer's body. Fails with the reason if
 /// the caller is not allowed to.
 pub type OperatorHandler = Arc<
     dyn Fn(VerifiedIdentity, Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>> + Send + Sync,
 >;
 
-/// Signs a challenge; `None` for a text that is none.
+/// Signs a challenge; `None` for a text that is not a challenge.
 pub type IdentityProof = Arc<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
 
 /// Probe of the node's readiness to serve calls, with the reason in either case.
@@ -144,7 +144,7 @@ pub enum HttpError {
     Accept(#[from] io::Error),
 }
 
-/// A socket that listens and does not answer yet.
+/// A socket that listens but does not answer yet.
 #[derive(Debug)]
 pub struct BoundListener {
     listener: TcpListener,
@@ -196,11 +196,11 @@ impl BoundListener {
         stop: CancellationToken,
     ) -> BoxFuture<'static, Result<(), HttpError>> {
         let handler = McpHandler::new(Arc::clone(&service), EntryPoint::Http);
-        let served = self.serve_all(handler, Some(service), config, repair, stop);
-        served.boxed()
+        let serving = self.serve_all(handler, Some(service), config, repair, stop);
+        serving.boxed()
     }
 
-    /// The same for any handler of the protocol library, of which each connection gets a clone.
+    /// As [`Self::serve`], for any handler of the protocol library, of which each connection gets a clone.
     ///
     /// # Errors
     /// The socket failed.
@@ -223,12 +223,12 @@ impl BoundListener {
         stop: CancellationToken,
     ) -> Result<(), HttpError> {
         let quit = CancellationToken::new();
-        let door = HttpRoutes {
+        let routes = HttpRoutes {
             service,
-            porter: config.doorkeeper.clone(),
+            auth: config.auth.clone(),
             ..HttpRoutes::new(&handler, &config, self.address, repair, &quit)
         };
-        let calls = door.calls.clone();
+        let calls = routes.calls.clone();
         let own_hosts = hosts(&config, self.address);
         let own_origins = origins(&config, self.address);
         let guard = OriginGuard::new(config.scheme(), &own_hosts, &own_origins);
@@ -236,13 +236,13 @@ impl BoundListener {
         let site = SharedConnectionSetup {
             guard: Arc::new(guard),
             tls: config.tls.clone(),
-            router: routes(config, door.porter.clone())
-                .with_state(Arc::new(door))
+            router: build_router(config, routes.auth.clone())
+                .with_state(Arc::new(routes))
                 .merge(pages),
         };
         let connections = HttpConnections::default();
         connections.serve(self.listener, site, &stop).await;
-        drained(calls.subscribe()).await;
+        drain(calls.subscribe()).await;
         quit.cancel();
         connections.close().await;
         Ok(())
@@ -251,43 +251,43 @@ impl BoundListener {
 
 /// Builds the routes. Liveness and readiness are open to every client; everything else requires the authenticator, if
 /// there is one.
-fn routes<H: ServerHandler + Clone>(
+fn build_router<H: ServerHandler + Clone>(
     config: HttpConfig,
-    porter: Option<AuthQueue>,
+    auth: Option<AuthQueue>,
 ) -> Router<Arc<HttpRoutes<H>>> {
     let mut router = Router::new()
-        .route("/mcp", any(enter::<H>))
-        .route("/mcp/", any(enter::<H>))
+        .route("/mcp", any(handle_request::<H>))
+        .route("/mcp/", any(handle_request::<H>))
         .route("/healthz", get(async || "ok\n"));
-    if let Some((operate, porter)) = config.operate.zip(porter.clone()) {
+    if let Some((operate, auth)) = config.operate.zip(auth.clone()) {
         let long = Arc::new(LongMessages::default());
-        let operated =
-            move |request| operated(porter.clone(), operate.clone(), long.clone(), request);
-        router = router.route("/operator", posted(operated));
+        let run =
+            move |request| run_operator_verb(auth.clone(), operate.clone(), long.clone(), request);
+        router = router.route("/operator", posted(run));
     }
     if let Some(prove) = config.identity {
-        let proven = move |Path(challenge): Path<String>| {
+        let identity = move |Path(challenge): Path<String>| {
             std::future::ready(identity_response(&prove, &challenge))
         };
-        router = router.route("/identity/{challenge}", get(proven));
+        router = router.route("/identity/{challenge}", get(identity));
     }
     if let Some(page) = config.metrics {
-        let shown = move |request| serve_page(porter.clone(), page.clone(), request);
-        router = router.route("/metrics", get(shown));
+        let metrics = move |request| serve_page(auth.clone(), page.clone(), request);
+        router = router.route("/metrics", get(metrics));
     }
     if let Some(ready) = config.ready {
-        let told = move || std::future::ready(readiness_response(&ready));
-        router = router.route("/readyz", get(told));
+        let readiness = move || std::future::ready(readiness_response(&ready));
+        router = router.route("/readyz", get(readiness));
     }
     router
 }
 
 /// Serves a page to clients that the authenticator lets in.
-async fn serve_page(porter: Option<AuthQueue>, page: PageRenderer, request: Request) -> Response {
-    if let Some(porter) = porter
-        && let Err(reason) = porter.admit(request.headers()).await
+async fn serve_page(auth: Option<AuthQueue>, page: PageRenderer, request: Request) -> Response {
+    if let Some(auth) = auth
+        && let Err(reason) = auth.admit(request.headers()).await
     {
-        return turned_away(&reason.to_string());
+        return unauthorized(&reason.to_string());
     }
     page().into_response()
 }
@@ -304,15 +304,15 @@ fn identity_response(prove: &IdentityProof, challenge: &str) -> Response {
 
 fn readiness_response(ready: &ReadinessProbe) -> (StatusCode, String) {
     match ready() {
-        Ok(words) => (StatusCode::OK, format!("ready: {words}\n")),
-        Err(words) => (
+        Ok(state) => (StatusCode::OK, format!("ready: {state}\n")),
+        Err(reason) => (
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("not ready: {words}\n"),
+            format!("not ready: {reason}\n"),
         ),
     }
 }
 
-async fn drained(mut calls: watch::Receiver<usize>) {
+async fn drain(mut calls: watch::Receiver<usize>) {
     let none = calls.wait_for(|calls| *calls == 0);
     let _ = tokio::time::timeout(DRAIN_MAX, none).await;
 }
@@ -320,20 +320,20 @@ async fn drained(mut calls: watch::Receiver<usize>) {
 type SessionHttpService<H> = StreamableHttpService<H, McpSessions>;
 type StatelessHttpService<H> = StreamableHttpService<H, NeverSessionManager>;
 
-/// The one address and the three ways behind it.
+/// The MCP endpoint and its three response modes.
 struct HttpRoutes<H> {
-    /// Clients that said `initialize` and take streams.
+    /// Serves clients that sent `initialize` and accept streams.
     in_session: SessionHttpService<H>,
     /// Open sessions.
     sessions: Arc<McpSessions>,
-    /// Requests that stand alone; answered by a stream, so that progress can come before the answer.
+    /// Serves requests without a session by a stream, so that progress can come before the answer.
     streams: StatelessHttpService<H>,
-    /// Requests that stand alone, from clients that did not ask for a stream: plain JSON unless progress was asked for.
-    plain: StatelessHttpService<H>,
+    /// Serves requests without a session from clients that accept no stream: as JSON, unless progress was requested.
+    json: StatelessHttpService<H>,
     repair: MessageRepair,
-    /// The side that does calls, where this server has one.
+    /// The service that carries out calls, if this server has one.
     service: Option<Arc<dyn McpService>>,
-    porter: Option<AuthQueue>,
+    auth: Option<AuthQueue>,
     long: LongMessages,
     /// Number of requests being answered.
     calls: watch::Sender<usize>,
@@ -347,41 +347,41 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
         repair: MessageRepair,
         quit: &CancellationToken,
     ) -> Self {
-        let base = base(config, address, quit);
+        let base = server_config(config, address, quit);
         let handler = handler.clone();
         let factory = move || Ok(handler.clone());
-        let sessions = Arc::new(McpSessions::new(config.left.clone()));
+        let sessions = Arc::new(McpSessions::new(config.on_session_end.clone()));
         let never = Arc::new(NeverSessionManager::default());
-        let alone = base.clone().with_legacy_session_mode(false);
-        let plain = alone.clone().with_json_response(true);
+        let stateless = base.clone().with_legacy_session_mode(false);
+        let json = stateless.clone().with_json_response(true);
         Self {
             in_session: SessionHttpService::new(factory.clone(), Arc::clone(&sessions), base),
             sessions,
-            streams: StatelessHttpService::new(factory.clone(), never.clone(), alone),
-            plain: StatelessHttpService::new(factory, never, plain),
+            streams: StatelessHttpService::new(factory.clone(), never.clone(), stateless),
+            json: StatelessHttpService::new(factory, never, json),
             repair,
             service: None,
-            porter: None,
+            auth: None,
             long: LongMessages::default(),
             calls: watch::Sender::new(0),
         }
     }
 
-    /// The refusal of a request that names a session that another token opened. For its sender there is no such session,
-    /// so it is told what it would be of one that has ended, and opens its own.
-    fn of_another(&self, headers: &HeaderMap) -> Option<Response> {
+    /// Refuses a request that names a session opened by another token. To its sender the session does not exist, so the answer is
+    /// the same as for one that has ended, and the sender opens its own.
+    fn refuse_foreign_session(&self, headers: &HeaderMap) -> Option<Response> {
         let id = headers.get(SESSION)?.to_str().ok()?;
         let reason = "this caller has no such session; open one with `initialize`";
         (!self.sessions.may_use(id, owner(headers))).then(|| refusal(StatusCode::NOT_FOUND, reason))
     }
 
-    /// Takes the session off a request whose client goes on naming one of a process before this one, and off one that opens
-    /// another: nothing of the old session is inherited.
-    fn let_stranded_go_alone(&self, headers: &mut HeaderMap, passed: &AcceptedMessage) {
+    /// Removes the session from a request whose client keeps naming one of an earlier process, and from one that opens another:
+    /// nothing of the old session is inherited.
+    fn detach_unknown_session(&self, headers: &mut HeaderMap, accepted: &AcceptedMessage) {
         let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
         let unknown = id.and_then(|id| self.sessions.unknown(id, owner(headers)));
-        let opens = passed.method.as_deref() == Some("initialize");
-        if unknown == Some(UnknownSession::Alone) || (unknown.is_some() && opens) {
+        let opens = accepted.method.as_deref() == Some("initialize");
+        if unknown == Some(UnknownSession::Stateless) || (unknown.is_some() && opens) {
             headers.remove(SESSION);
         }
     }
@@ -398,21 +398,21 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
         response
     }
 
-    async fn answer(&self, way: ResponseMode, request: Request) -> Response {
-        match way {
+    async fn answer(&self, mode: ResponseMode, request: Request) -> Response {
+        match mode {
             ResponseMode::Session => self.answer_in_session(request).await,
             ResponseMode::Stream => self.streams.handle(request).await.map(Body::new),
-            ResponseMode::Plain => self.plain.handle(request).await.map(Body::new),
+            ResponseMode::Json => self.json.handle(request).await.map(Body::new),
         }
     }
 }
 
-/// Returns what binds a session to whom opened it: the token's hash, or that there was none.
+/// Returns the owner of a session that this request opens: the hash of its token, if it has one.
 fn owner(headers: &HeaderMap) -> SessionOwner {
     bearer(headers).map(|token| blake3::hash(token.as_bytes()))
 }
 
-fn base(
+fn server_config(
     config: &HttpConfig,
     address: SocketAddr,
     quit: &CancellationToken,
@@ -421,20 +421,20 @@ fn base(
         .with_allowed_hosts(hosts(config, address))
         .with_allowed_origins(origins(config, address))
         .with_max_request_body_bytes(BODY_BYTES_MAX)
-        // An empty first event would invite clients to hang up and come back for the answer. Here hanging up stops the arm;
-        // and simple clients take an empty event for broken JSON.
+        // An empty first event would invite clients to hang up and reconnect for the answer, but here hanging up stops the arm.
+        // Simple clients also take an empty event for broken JSON.
         .with_sse_retry(None)
         .with_cancellation_token(quit.clone())
 }
 
-/// Every name by which this server may be called.
+/// Returns every host name by which this server may be called.
 fn hosts(config: &HttpConfig, address: SocketAddr) -> Vec<String> {
     let own = own_hosts(address).into_iter();
     own.chain(config.hosts.iter().cloned()).collect()
 }
 
-/// Every page that may call: one that this very server could have sent, for pages from other ports of this machine are
-/// strangers, and those that are named.
+/// Returns every origin that may call: this server's own, since pages from other ports of this machine are foreign, and the
+/// configured ones.
 fn origins(config: &HttpConfig, address: SocketAddr) -> Vec<String> {
     let (port, scheme) = (address.port(), config.scheme());
     let page = |host: String| match host.contains(':') {
@@ -451,17 +451,17 @@ fn own_hosts(address: SocketAddr) -> Vec<String> {
         "127.0.0.1".to_owned(),
         "::1".to_owned(),
     ];
-    let here = match address.ip() {
+    let addresses = match address.ip() {
         ip if ip.is_unspecified() => machine_addresses(),
         ip => vec![ip],
     };
-    let here = here.into_iter().map(|ip| ip.to_string());
-    let others: Vec<String> = here.filter(|ip| !hosts.contains(ip)).collect();
+    let names = addresses.into_iter().map(|ip| ip.to_string());
+    let others: Vec<String> = names.filter(|ip| !hosts.contains(ip)).collect();
     hosts.extend(others);
     hosts
 }
 
-/// Every address of this machine, for a server that listens at all of them; none where the system does not tell.
+/// Returns every address of this machine, for a server that listens at all of them; none if the system does not list them.
 fn machine_addresses() -> Vec<IpAddr> {
     match if_addrs::get_if_addrs() {
         Ok(interfaces) => interfaces.iter().map(if_addrs::Interface::ip).collect(),
@@ -478,15 +478,15 @@ fn machine_addresses() -> Vec<IpAddr> {
 enum ResponseMode {
     Session,
     Stream,
-    Plain,
+    Json,
 }
 
 impl ResponseMode {
-    fn of(headers: &HeaderMap, passed: &AcceptedMessage) -> Self {
-        let opens = passed.method.as_deref() == Some("initialize");
+    fn of(headers: &HeaderMap, accepted: &AcceptedMessage) -> Self {
+        let opens = accepted.method.as_deref() == Some("initialize");
         match (headers.contains_key(SESSION), accepts_streams(headers)) {
             (true, _) => Self::Session,
-            (false, false) => Self::Plain,
+            (false, false) => Self::Json,
             (false, true) if opens => Self::Session,
             (false, true) => Self::Stream,
         }
@@ -499,68 +499,68 @@ fn accepts_streams(headers: &HeaderMap) -> bool {
     accept.any(|value| value.to_ascii_lowercase().contains("text/event-stream"))
 }
 
-async fn enter<H: ServerHandler + Clone>(
-    State(door): State<Arc<HttpRoutes<H>>>,
+async fn handle_request<H: ServerHandler + Clone>(
+    State(routes): State<Arc<HttpRoutes<H>>>,
     mut request: Request,
 ) -> Response {
-    if let Some(porter) = &door.porter {
-        match porter.admit(request.headers()).await {
+    if let Some(auth) = &routes.auth {
+        match auth.admit(request.headers()).await {
             Ok(Some(identity)) => {
                 request.extensions_mut().insert(identity);
             }
             Ok(None) => {}
-            Err(reason) => return turned_away(&reason.to_string()),
+            Err(reason) => return unauthorized(&reason.to_string()),
         }
     }
-    let foreign = door.of_another(request.headers());
+    let foreign = routes.refuse_foreign_session(request.headers());
     if request.method() != Method::POST {
         return match foreign {
             Some(refused) => refused,
-            // A standing stream is opened, or a session ended.
-            None => door.answer(ResponseMode::Session, request).await,
+            // Opens a standing stream, or ends a session.
+            None => routes.answer(ResponseMode::Session, request).await,
         };
     }
     let (mut parts, body) = request.into_parts();
-    let read = read_body(&parts.headers, body, BODY_BYTES_MAX, &door.long).await;
+    let read = read_body(&parts.headers, body, BODY_BYTES_MAX, &routes.long).await;
     let (body, received) = match read {
         Ok(read) => read,
         Err(refused) => {
-            stop_by_header(door.service.as_deref(), &parts);
+            stop_by_header(routes.service.as_deref(), &parts);
             return refused;
         }
     };
     let judge = MessageJudge {
-        repair: door.repair,
-        service: door.service.clone(),
+        repair: routes.repair,
+        service: routes.service.clone(),
         sender: parts.extensions.get::<VerifiedIdentity>().cloned(),
     };
-    let (admitted, share) = door.long.admit(body, received, judge).await;
-    match (admitted, foreign) {
-        (MessageIntake::Pass(passed), Some(refused)) => {
+    let (intake, memory) = routes.long.admit(body, received, judge).await;
+    match (intake, foreign) {
+        (MessageIntake::Pass(accepted), Some(refused)) => {
             let stops = |service: &Arc<dyn McpService>| {
-                passed.tool().is_some_and(|tool| service.is_stop(tool))
+                accepted.tool().is_some_and(|tool| service.is_stop(tool))
             };
-            if !door.service.as_ref().is_some_and(stops) {
+            if !routes.service.as_ref().is_some_and(stops) {
                 let sender = parts.extensions.get::<VerifiedIdentity>();
-                let is_heard = |service: &Arc<dyn McpService>| {
-                    stray_stop::preempt(&passed.message, service.as_ref(), sender)
+                let is_stop = |service: &Arc<dyn McpService>| {
+                    stray_stop::preempt(&accepted.message, service.as_ref(), sender)
                 };
-                if door.service.as_ref().is_some_and(is_heard) {
+                if routes.service.as_ref().is_some_and(is_stop) {
                     tracing::warn!(
                         "a stop in the arguments of a call without its session was done"
                     );
                 }
                 return refused;
             }
-            // A stop needs no session, whosever it names.
+            // A stop needs no session, whoever owns the one it names.
             parts.headers.remove(SESSION);
-            post(&door, parts, passed, share).await
+            post(&routes, parts, accepted, memory).await
         }
-        (admitted, _) => answer_admitted(&door, parts, admitted, share).await,
+        (intake, _) => answer_admitted(&routes, parts, intake, memory).await,
     }
 }
 
-/// Does the stop that a header names, where the body of the call could not be read.
+/// Carries out the stop that a header names if the body of the call could not be read.
 fn stop_by_header(service: Option<&dyn McpService>, parts: &http::request::Parts) {
     let name = parts.headers.get(NAME).and_then(|name| name.to_str().ok());
     if let (Some(service), Some(name)) = (service, name) {
@@ -569,13 +569,13 @@ fn stop_by_header(service: Option<&dyn McpService>, parts: &http::request::Parts
 }
 
 async fn answer_admitted<H: ServerHandler + Clone>(
-    door: &HttpRoutes<H>,
+    routes: &HttpRoutes<H>,
     parts: http::request::Parts,
-    admitted: MessageIntake,
-    share: MemoryShare,
+    intake: MessageIntake,
+    memory: MemoryShare,
 ) -> Response {
-    match admitted {
-        MessageIntake::Pass(passed) => post(door, parts, passed, share).await,
+    match intake {
+        MessageIntake::Pass(accepted) => post(routes, parts, accepted, memory).await,
         MessageIntake::Reply(reply) => json(StatusCode::BAD_REQUEST, &reply),
         MessageIntake::Nothing => {
             let reason = "the body is empty";
@@ -585,24 +585,24 @@ async fn answer_admitted<H: ServerHandler + Clone>(
     }
 }
 
-fn turned_away(reason: &str) -> Response {
+fn unauthorized(reason: &str) -> Response {
     let mut response = refusal(StatusCode::UNAUTHORIZED, reason);
     let bearer = HeaderValue::from_static("Bearer realm=\"steadyhand\"");
     response.headers_mut().insert(WWW_AUTHENTICATE, bearer);
     response
 }
 
-/// An operator's verb. No page of any site is an operator, not even one of ours.
-async fn operated(
-    porter: AuthQueue,
+/// Runs an operator's verb. Web pages are never operators, not even our own.
+async fn run_operator_verb(
+    auth: AuthQueue,
     operate: OperatorEndpoint,
     long: Arc<LongMessages>,
     request: Request,
 ) -> Response {
-    let identity = match porter.admit(request.headers()).await {
+    let identity = match auth.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
-        Ok(None) => return turned_away("verbs are for operators' tokens: send one"),
-        Err(reason) => return turned_away(&reason.to_string()),
+        Ok(None) => return unauthorized("verbs are for operators' tokens: send one"),
+        Err(reason) => return unauthorized(&reason.to_string()),
     };
     if request.headers().contains_key(ORIGIN) {
         return refusal(StatusCode::FORBIDDEN, "a web page is no operator");
@@ -614,31 +614,31 @@ async fn operated(
         Err(refused) => return refused,
     };
     match (operate.run)(identity, body.to_vec()).await {
-        Ok(told) => json(StatusCode::OK, &told),
+        Ok(reply) => json(StatusCode::OK, &reply),
         Err(reason) => refusal(StatusCode::FORBIDDEN, &reason.to_string()),
     }
 }
 
-/// A request that goes no further, and why.
+/// Returns the response that refuses a request, with the reason.
 pub(super) fn refusal(status: StatusCode, reason: &str) -> Response {
     let refusal = message_intake::refusal(message_intake::INVALID_REQUEST, None, reason);
     json(status, &refusal)
 }
 
-fn too_slow() -> Response {
+fn refuse_slow_body() -> Response {
     let reason = format!("the body was not here after {} s", BODY_MAX.as_secs());
     refusal(StatusCode::REQUEST_TIMEOUT, &reason)
 }
 
-/// Returns the refusal if no session can be opened now: the caller has opened enough lately, or all are at work.
+/// Returns the refusal if no session can be opened now: the caller has opened too many lately, or all are in use.
 fn refuse_session<H>(
-    door: &HttpRoutes<H>,
+    routes: &HttpRoutes<H>,
     parts: &http::request::Parts,
-    way: ResponseMode,
+    mode: ResponseMode,
 ) -> Option<Response> {
     let identity = parts.extensions.get::<VerifiedIdentity>();
-    if let (Some(porter), Some(identity)) = (&door.porter, identity)
-        && let Err(wait_s) = porter.count_session(identity)
+    if let (Some(auth), Some(identity)) = (&routes.auth, identity)
+        && let Err(wait_s) = auth.count_session(identity)
     {
         let reason = format!(
             "the token `{}` allows {} calls a minute, and a session is one; open it in {wait_s:.1} s",
@@ -653,23 +653,23 @@ fn refuse_session<H>(
     let reason = format!(
         "all {SESSIONS_MAX} sessions are at work; call without one, or open it when one of them has ended"
     );
-    let is_full = way == ResponseMode::Session && !door.sessions.has_room();
+    let is_full = mode == ResponseMode::Session && !routes.sessions.has_room();
     is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &reason))
 }
 
 async fn post<H: ServerHandler + Clone>(
-    door: &HttpRoutes<H>,
+    routes: &HttpRoutes<H>,
     mut parts: http::request::Parts,
-    mut passed: AcceptedMessage,
-    share: MemoryShare,
+    mut accepted: AcceptedMessage,
+    memory: MemoryShare,
 ) -> Response {
-    if let Some(service) = &door.service
-        && let Some(call) = passed.take_call()
+    if let Some(service) = &routes.service
+        && let Some(call) = accepted.take_call()
     {
-        // Before its session, its revision or the other calls are looked at.
+        // This comes before its session, its revision or other calls are considered.
         let sender = parts.extensions.get::<VerifiedIdentity>();
         service.preempt_stop(&call.tool, &call.arguments, sender);
-        // The library compares the header with the name, which is in the message now whatever it was.
+        // The library compares the header with the name, which `take_call` has put into the message as text.
         if !call.is_named
             && let Some(header) = parts.headers.get_mut(NAME)
             && let Ok(name) = HeaderValue::from_str(&call.tool)
@@ -678,54 +678,53 @@ async fn post<H: ServerHandler + Clone>(
         }
         parts.extensions.insert(RawArguments(call.arguments));
     }
-    door.let_stranded_go_alone(&mut parts.headers, &passed);
-    let way = ResponseMode::of(&parts.headers, &passed);
-    if passed.method.as_deref() == Some("initialize")
-        && let Some(refused) = refuse_session(door, &parts, way)
+    routes.detach_unknown_session(&mut parts.headers, &accepted);
+    let mode = ResponseMode::of(&parts.headers, &accepted);
+    if accepted.method.as_deref() == Some("initialize")
+        && let Some(refused) = refuse_session(routes, &parts, mode)
     {
         return refused;
     }
-    let open = door.sessions.open_call(&parts.headers);
+    let open = routes.sessions.open_call(&parts.headers);
     let watched = WatchedPost {
         _hung_up: open.hung_up.clone().drop_guard(),
-        _counted: CountedRequest::new(&door.calls),
-        _share: share,
+        _counted: CountedRequest::new(&routes.calls),
+        _memory: memory,
     };
     let headers = &mut parts.headers;
     let takes_both = HeaderValue::from_static("application/json, text/event-stream");
     headers.insert(ACCEPT, takes_both);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let body = passed.message.to_string();
+    let body = accepted.message.to_string();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     parts.extensions.insert(open);
     let request = Request::from_parts(parts, Body::from(body));
-    let mut response = door.answer(way, request).await;
-    if passed.id.as_ref().is_some_and(wide_ids::is_stand_in) {
+    let mut response = routes.answer(mode, request).await;
+    if accepted.id.as_ref().is_some_and(wide_ids::is_stand_in) {
         response.headers_mut().remove(CONTENT_LENGTH);
         response = response.map(wide_ids::restored_body);
     }
     response.map(|body| GuardedBody::wrap(body, watched))
 }
 
-/// Reads a body to its end, a long one when there is room for it. One that is announced as too long is refused before any of it
-/// is read.
+/// Reads a body to its end; a long one waits until there is memory for it. One announced as too long is refused unread.
 async fn read_body(
     headers: &HeaderMap,
     body: Body,
     bytes_max: usize,
     long: &LongMessages,
 ) -> Result<(Bytes, MemoryShare), Response> {
-    let most = u64::try_from(bytes_max).unwrap_or(u64::MAX);
-    if body.size_hint().lower() > most {
-        // Who waits for leave to send it gets none.
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+    if body.size_hint().lower() > limit {
+        // A client that waits for permission to send gets none.
         if !headers.contains_key(EXPECT) {
             tokio::spawn(discard(body).boxed());
         }
-        return Err(too_long(bytes_max));
+        return Err(refuse_long_body(bytes_max));
     }
     match tokio::time::timeout(BODY_MAX, collect(body, bytes_max, long)).await {
         Ok(read) => read,
-        Err(_) => Err(too_slow()),
+        Err(_) => Err(refuse_slow_body()),
     }
 }
 
@@ -735,7 +734,7 @@ async fn collect(
     long: &LongMessages,
 ) -> Result<(Bytes, MemoryShare), Response> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(bytes_max);
-    let (mut all, mut share) = (Vec::new(), None);
+    let (mut all, mut memory) = (Vec::new(), None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
             let reason = format!("the body could not be read: {error}");
@@ -745,26 +744,26 @@ async fn collect(
             continue;
         };
         if all.len() + data.len() > bytes_max {
-            return Err(too_long(bytes_max));
+            return Err(refuse_long_body(bytes_max));
         }
-        if share.is_none() && all.len() + data.len() > SHORT_BODY_BYTES_MAX {
-            share = long.receive().await;
+        if memory.is_none() && all.len() + data.len() > SHORT_BODY_BYTES_MAX {
+            memory = long.receive().await;
             all.reserve_exact(announced.min(bytes_max).saturating_sub(all.len()));
         }
         all.extend_from_slice(&data);
     }
-    Ok((all.into(), share))
+    Ok((all.into(), memory))
 }
 
-/// Lets the rest of a refused body pass, so that its sender, who writes before it reads, finds the answer and no broken
+/// Discards the rest of a refused body, so that a sender that writes before it reads gets the answer, not a broken
 /// connection.
 async fn discard(mut body: Body) {
-    let passed = async { while let Some(Ok(_)) = body.frame().await {} };
-    // Whoever sends longer is cut off.
-    let _ = tokio::time::timeout(DISCARD_MAX, passed).await;
+    let rest = async { while let Some(Ok(_)) = body.frame().await {} };
+    // A sender that takes longer is cut off.
+    let _ = tokio::time::timeout(DISCARD_MAX, rest).await;
 }
 
-fn too_long(bytes_max: usize) -> Response {
+fn refuse_long_body(bytes_max: usize) -> Response {
     let reason = format!("the body is longer than {bytes_max} bytes, the most that is read here");
     refusal(StatusCode::PAYLOAD_TOO_LARGE, &reason)
 }
@@ -778,7 +777,7 @@ fn json(status: StatusCode, value: &Value) -> Response {
     response
 }
 
-/// One more request that is being answered, while this lives.
+/// Counts one more request as being answered while this lives.
 struct CountedRequest(watch::Sender<usize>);
 
 impl CountedRequest {
@@ -794,10 +793,10 @@ impl Drop for CountedRequest {
     }
 }
 
-/// One POST until its answer has been read or its reader has gone. A call that is not answered then has no reader
-/// any more; one that is answered heeds no sign.
+/// A POST until its answer has been read or its reader has gone. Dropping it tells an unanswered call that its reader has
+/// gone; an answered call ignores that.
 struct WatchedPost {
     _hung_up: DropGuard,
     _counted: CountedRequest,
-    _share: MemoryShare,
+    _memory: MemoryShare,
 }

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client for the protocol library, which asks for one: `http://` and `https://`, one connection per request.
+//! A small HTTP/1.1 client, as the protocol library requires: `http://` and `https://`, one connection per request.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 
 use super::tls::{self, ByteStream, TlsError};
 
-/// Longest JSON answer, or event of a stream, that is read; pictures come inside.
+/// Longest JSON answer, or event of a stream, that is read; it may contain pictures.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// Longest part of an error's body that is kept for its message.
@@ -46,7 +46,7 @@ pub enum HttpClientError {
         /// Error from the system.
         source: std::io::Error,
     },
-    /// The other side is not who it says, or does not speak TLS.
+    /// The other side cannot prove its identity, or does not speak TLS.
     #[error("cannot speak TLS with {host}: {source}")]
     Tls {
         /// Host and port.
@@ -57,7 +57,7 @@ pub enum HttpClientError {
     /// The connection broke.
     #[error("the connection broke: {0}")]
     Broken(#[from] hyper::Error),
-    /// The request could not be written down.
+    /// The request could not be built.
     #[error("the request cannot be sent: {0}")]
     Request(#[from] http::Error),
     /// The answer could not be read.
@@ -73,7 +73,7 @@ impl From<HttpClientError> for TransportFailure {
     }
 }
 
-/// The client. It holds nothing: a request opens its own connection and closes it.
+/// The client. It has no state: each request opens and closes its own connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HttpClient;
 
@@ -136,12 +136,12 @@ pub(super) async fn send(
     let stream = open(host, secure.as_deref()).await?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let served = async move {
+    let driver = async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection to another node ended");
         }
     };
-    tokio::spawn(served.boxed());
+    tokio::spawn(driver.boxed());
     Ok(sender.send_request(request).await?)
 }
 
@@ -182,7 +182,7 @@ async fn exchange(
     Ok((response.status(), read(response).await?))
 }
 
-/// A connection to `host:port`; where `secure` says whose, with a certificate for that name.
+/// Connects to `host:port`; with TLS if `secure` names the host that the certificate must be for.
 async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn ByteStream>, HttpClientError> {
     let stream = match TcpStream::connect(&host).await {
         Ok(stream) => stream,
@@ -191,7 +191,7 @@ async fn open(host: String, secure: Option<&str>) -> Result<Box<dyn ByteStream>,
     let _ = stream.set_nodelay(true);
     match secure {
         None => Ok(Box::new(stream)),
-        Some(name) => tls::secured(stream, name)
+        Some(name) => tls::connect(stream, name)
             .await
             .map_err(|source| HttpClientError::Tls { host, source }),
     }
@@ -203,7 +203,7 @@ struct RequestTarget {
     host: String,
     /// Path to request there.
     path: Uri,
-    /// The name that the certificate must be for, where there is to be one.
+    /// The name that the certificate must be for; `None` without TLS.
     secure: Option<String>,
 }
 
@@ -221,7 +221,7 @@ fn target(uri: &Uri) -> Result<RequestTarget, HttpClientError> {
     Ok(RequestTarget { host, path, secure })
 }
 
-/// `host:port` of an address, the usual port where none is said.
+/// Returns `host:port` of an address, with the standard port if it names none.
 pub(super) fn host_and_port(uri: &Uri) -> Option<String> {
     let is_secure = uri.scheme_str() == Some("https");
     let port = uri.port_u16().unwrap_or(if is_secure { 443 } else { 80 });
@@ -258,14 +258,14 @@ pub(super) fn events(response: Response<Incoming>) -> BoxStream<'static, Result<
     SseStream::from_bytes_stream(bounded).boxed()
 }
 
-/// Returns the position after the last event that ends in this chunk. An event whose empty line is split across
-/// chunks counts as going on to the next.
+/// Returns the position after the last event that ends in this chunk. An event whose empty line is split across chunks
+/// counts as continuing.
 fn event_end(chunk: &[u8]) -> Option<usize> {
     let ends = |line: &[u8]| chunk.windows(line.len()).rposition(|bytes| bytes == line);
     ends(b"\n\n").max(ends(b"\r\n\r\n"))
 }
 
-/// The server's complaint in one line.
+/// Returns the server's error in one line.
 async fn complaint(response: Response<Incoming>) -> TransportFailure {
     let status = response.status();
     let body = read(response).await.unwrap_or_default();
@@ -359,7 +359,7 @@ impl StreamableHttpClient for HttpClient {
     }
 }
 
-/// Reads a JSON answer. It is a message regardless of its status: an error's code and words are inside.
+/// Reads a JSON answer. It is a message regardless of its status: an error's code and text are inside.
 async fn answer(
     response: Response<Incoming>,
     session: Option<String>,

@@ -1,6 +1,5 @@
-//! Finds what JSON readers drop silently: all but the last of a duplicated key, and the digits of a number that a
-//! double does not keep. A caller that said two things has said nothing certain, and `4.9999999999999999999` is not
-//! 5.
+//! Finds what JSON readers drop silently: all but the last value of a duplicate key, and the digits of a number that a double
+//! does not keep. A duplicate key has no certain value, and `4.9999999999999999999` is not 5.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,27 +10,27 @@ use serde_json::{Map, Value};
 /// The path of keys to a value, outermost first.
 pub(super) type KeyPath = Vec<String>;
 
-/// A message as it was read.
+/// A parsed message.
 #[derive(Debug)]
 pub(super) struct ParsedMessage {
     pub(super) value: Value,
     /// Paths of keys that occur twice, and of numbers that lost digits.
     pub(super) lossy: Vec<KeyPath>,
-    /// True if values were left out: there are more than [`VALUES_MAX`].
+    /// True if values were left out, because there are more than [`VALUES_MAX`].
     pub(super) is_cut: bool,
 }
 
-/// Values of one message, its lists and objects among them. One may take hundreds of bytes of memory.
+/// Most values of one message, including lists and objects. Each may take hundreds of bytes of memory.
 pub(super) const VALUES_MAX: usize = 50_000;
 
-/// Keys whose values are kept however many came before: they say what is called.
+/// Keys whose values are kept however many came before, because they name the call.
 const KEPT_KEYS: [&str; 5] = ["id", "method", "name", "params", "tool"];
 
-/// Keys around a kept one, at most.
+/// Most keys around a kept one.
 const KEPT_DEPTH_MAX: usize = 2;
 
-/// Reads JSON as `serde_json` does, and notes on the way the paths of keys that occur twice in one object, and of whole numbers
-/// `depth` keys deep or deeper, where one is written with more digits than a double keeps; at most [`PATHS_MAX`] of them.
+/// Parses JSON as `serde_json` does, and notes the paths of keys that occur twice in one object. If any decimal has more digits
+/// than a double keeps, also notes those of whole floats `depth` keys deep or deeper. Notes at most [`PATHS_MAX`] paths.
 ///
 /// # Errors
 /// The text is not JSON.
@@ -58,13 +57,13 @@ pub(super) fn parse(text: &[u8], depth: usize) -> Result<ParsedMessage, serde_js
     })
 }
 
-/// Reads JSON that is all kept; none that is cut.
+/// Parses JSON; `None` if values had to be left out.
 pub(super) fn read(text: &str) -> Option<Value> {
     let parsed = parse(text.as_bytes(), usize::MAX).ok()?;
     (!parsed.is_cut).then_some(parsed.value)
 }
 
-/// More than these are not told apart.
+/// Most paths that are noted.
 const PATHS_MAX: usize = 16;
 
 /// Fewest digits of a decimal that a double may not keep.
@@ -83,11 +82,11 @@ fn is_long_decimal(number: &[u8]) -> bool {
 struct LossFinder<'t> {
     text: &'t [u8],
     depth: usize,
-    /// Looked for once it matters.
+    /// Computed when first needed.
     has_long_decimal: Option<bool>,
     /// Keys around what is being read.
     at: usize,
-    /// Innermost key first: each key is put behind as its value is left.
+    /// Paths with the innermost key first: each key is appended when its value ends.
     found: Vec<KeyPath>,
     values_left: usize,
     is_cut: bool,
@@ -236,7 +235,7 @@ fn one<'a, T: serde::Deserialize<'a>>(text: &'a str, at: usize) -> Option<(T, us
 mod tests {
     use super::{VALUES_MAX, parse, value_of};
 
-    fn doubtful(text: &[u8], depth: usize) -> Vec<Vec<String>> {
+    fn lossy_paths(text: &[u8], depth: usize) -> Vec<Vec<String>> {
         let parsed = parse(text, depth).unwrap();
         assert_eq!(
             parsed.value,
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_called_is_kept_behind_more_values_than_are_read() {
+    fn keys_of_the_call_are_kept_after_more_values_than_are_read() {
         let many = "{\"a\":{}},".repeat(VALUES_MAX);
         let text = format!(
             r#"{{"params":{{"arguments":[{many}0],"more":1,"name":"stop"}},"id":7,"n":1}}"#
@@ -265,19 +264,19 @@ mod tests {
     }
 
     #[test]
-    fn finds_keys_said_twice_wherever_they_are() {
+    fn finds_duplicate_keys_at_any_depth() {
         let text = br#"{"a":1,"b":{"c":1,"d":[{"e":1,"e":2}],"c":2},"a":1}"#;
-        let paths: Vec<String> = doubtful(text, 2).iter().map(|p| p.join(".")).collect();
+        let paths: Vec<String> = lossy_paths(text, 2).iter().map(|p| p.join(".")).collect();
         assert_eq!(paths, ["b.d.e", "b.c", "a"]);
     }
 
     #[test]
     fn finds_numbers_that_a_double_makes_whole() {
         let text = br#"{"params":{"arguments":{"a":4.9999999999999999999,"b":[0.30000000000000004,1.5],"c":7}}}"#;
-        let paths: Vec<String> = doubtful(text, 2).iter().map(|p| p.join(".")).collect();
+        let paths: Vec<String> = lossy_paths(text, 2).iter().map(|p| p.join(".")).collect();
         assert_eq!(paths, ["params.arguments.a"]);
         assert!(
-            doubtful(
+            lossy_paths(
                 br#"{"params":{"a":5.0,"b":1e3,"c":12345678901234567890}}"#,
                 1
             )

@@ -1,13 +1,13 @@
-//! The only room that knows MCP: bytes come in, a [`ToolCall`] goes to the [`McpService`], a [`ToolAnswer`] goes back.
+//! MCP server and client: bytes come in, a [`ToolCall`] goes to the [`McpService`], a [`ToolAnswer`] goes back.
 //!
-//! It knows no tool. The implementation of [`McpService`] says which there are and does the work.
+//! This crate knows no tool. The implementation of [`McpService`] lists the tools and does the work.
 //!
 //! * [`message_intake`]: checks a message before the protocol library sees it, and repairs or answers what is wrong
-//! * `stray_stop`: stops in messages that are no calls
+//! * `stray_stop`: stops in messages that are not calls
 //! * `wide_ids`: ids that the protocol library cannot hold
 //! * [`server`]: the protocol library's handler over a service
-//! * [`stdio`], [`http`]: the two ways in
-//! * [`client`]: the way out, to other servers, and into our own server in the same process
+//! * [`stdio`], [`http`]: the two servers
+//! * [`client`]: the client, of other servers and of our own in the same process
 //! * [`forward_call`]: one call to another node, on a connection of its own
 
 mod accept;

@@ -1,4 +1,4 @@
-//! Progress of one call: the desk says where it is, the wire hears of it at least once a second and never backwards.
+//! Progress of one call: the service reports it, and the client gets a notice at least once a second, which never goes back.
 
 use std::time::Duration;
 
@@ -9,14 +9,14 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// Longest silence towards a caller that asked for progress: clients and session reapers count from the last message.
+/// Longest silence towards a caller that requested progress: clients and session timeouts count from the last message.
 pub(super) const PROGRESS_PERIOD_MAX: Duration = Duration::from_millis(900);
 
 /// Shortest time between two notices, so that a fast job does not flood a slow client.
 pub(super) const PROGRESS_PERIOD_MIN: Duration = Duration::from_millis(100);
 
-/// Notices count in thousandths. One without news is a thousandth greater than the last, because the protocol wants each
-/// to rise.
+/// Notices count in thousandths. One without news is a thousandth greater than the last, because the protocol requires each
+/// to increase.
 const STEPS_PER_UNIT: f64 = 1e3;
 
 /// Progress of a call.
@@ -24,7 +24,7 @@ const STEPS_PER_UNIT: f64 = 1e3;
 pub struct CallProgress {
     /// Amount done, in the same unit as `total`: of a motion, seconds of arm time. A step back is not sent.
     pub done: f64,
-    /// Of so much, where it is known.
+    /// Total amount, if known.
     pub total: Option<f64>,
     /// One line for a person; empty: none.
     pub message: String,
@@ -45,37 +45,37 @@ impl From<ProgressNotificationParam> for CallProgress {
 pub struct ProgressSender(watch::Sender<CallProgress>);
 
 impl ProgressSender {
-    /// A sender and the place where its newest word can be read.
+    /// Returns a sender and the receiver of its newest value.
     #[must_use]
     pub fn pair() -> (Self, watch::Receiver<CallProgress>) {
         let (sender, receiver) = watch::channel(CallProgress::default());
         (Self(sender), receiver)
     }
 
-    /// Tells how far the call has come.
+    /// Reports how far the call has come.
     pub fn tell(&self, progress: CallProgress) {
         self.0.send_replace(progress);
     }
 }
 
-/// Sends what `news` says, at once when it is new and at least every [`PROGRESS_PERIOD_MAX`], until `finish`.
+/// Sends the newest progress, at once when it changes and at least every [`PROGRESS_PERIOD_MAX`], until `finish`.
 ///
-/// The last word is sent before this returns, so that nothing follows the answer.
+/// The last notice is sent before this returns, so that nothing follows the answer.
 pub(super) async fn pump(
-    mut news: watch::Receiver<CallProgress>,
+    mut updates: watch::Receiver<CallProgress>,
     peer: Peer<RoleServer>,
     token: ProgressToken,
     finish: CancellationToken,
 ) {
-    let mut wire = SentProgress::default();
+    let mut history = SentProgress::default();
     let mut earliest = Instant::now();
     loop {
-        let finished = wait(&mut news, earliest, &finish).await;
-        if finished && !news.borrow().has_changed() {
+        let finished = wait(&mut updates, earliest, &finish).await;
+        if finished && !updates.borrow().has_changed() {
             return;
         }
-        let progress = news.borrow_and_update().clone();
-        let sent = peer.notify_progress(wire.notice(&token, progress)).await;
+        let progress = updates.borrow_and_update().clone();
+        let sent = peer.notify_progress(history.notice(&token, progress)).await;
         if finished || sent.is_err() {
             return;
         }
@@ -83,17 +83,17 @@ pub(super) async fn pump(
     }
 }
 
-/// Waits for news, not before `earliest`, or for a silence that is long enough; `true` when the call is finished.
+/// Waits for an update, not before `earliest`, or for the longest silence; returns `true` once the call is finished.
 async fn wait(
-    news: &mut watch::Receiver<CallProgress>,
+    updates: &mut watch::Receiver<CallProgress>,
     earliest: Instant,
     finish: &CancellationToken,
 ) -> bool {
     let silence = earliest + PROGRESS_PERIOD_MAX - PROGRESS_PERIOD_MIN;
     let due = async {
         sleep_until(earliest).await;
-        // A sender that is gone has no more news; the call itself says when it is finished.
-        if let Ok(Err(_)) = timeout_at(silence, news.changed()).await {
+        // A dropped sender has no more updates; `finish` tells when the call is finished.
+        if let Ok(Err(_)) = timeout_at(silence, updates.changed()).await {
             sleep_until(silence).await;
         }
     };
@@ -115,16 +115,16 @@ impl SentProgress {
         token: &ProgressToken,
         progress: CallProgress,
     ) -> ProgressNotificationParam {
-        let done = self.rise(progress.done);
+        let done = self.next_value(progress.done);
         let mut notice = ProgressNotificationParam::new(token.clone(), done);
-        // What waits at its end goes on to rise, and is never more than all.
+        // A call that waits at its end goes on increasing, but never beyond its total.
         let total = progress.total.filter(|total| total.is_finite());
         notice.total = total.map(|total| total.max(done));
         notice.message = Some(progress.message).filter(|message| !message.is_empty());
         notice
     }
 
-    fn rise(&mut self, done: f64) -> f64 {
+    fn next_value(&mut self, done: f64) -> f64 {
         let floor = self.last_steps.map_or(0.0, |last| last + 1.0);
         let steps = if done.is_finite() {
             (done * STEPS_PER_UNIT).round().max(floor)
@@ -132,7 +132,7 @@ impl SentProgress {
             floor
         };
         self.last_steps = Some(steps);
-        // Divided once, so that it is the decimal that it is written as.
+        // Divided once, so that it prints as a short decimal.
         steps / STEPS_PER_UNIT
     }
 }
@@ -145,32 +145,32 @@ mod tests {
 
     #[test]
     fn each_notice_is_greater_than_the_last() {
-        let mut wire = SentProgress::default();
-        let said = [0.0, 0.0, 2.0, 1.0, f64::NAN, 2.0, 3.0];
-        let sent: Vec<f64> = said.into_iter().map(|done| wire.rise(done)).collect();
+        let mut history = SentProgress::default();
+        let reported = [0.0, 0.0, 2.0, 1.0, f64::NAN, 2.0, 3.0];
+        let sent: Vec<f64> = reported.map(|done| history.next_value(done)).into();
         assert!(sent.is_sorted_by(|a, b| a < b), "{sent:?}");
         assert!(sent.iter().all(|done| *done <= 3.0), "{sent:?}");
     }
 
     #[test]
-    fn what_waits_at_its_end_is_never_more_than_all() {
-        let mut wire = SentProgress::default();
+    fn a_call_that_waits_at_its_end_never_exceeds_its_total() {
+        let mut history = SentProgress::default();
         for _ in 0..3 {
             let progress = CallProgress {
                 done: 2.0,
                 total: Some(2.0),
                 ..CallProgress::default()
             };
-            let notice = wire.notice(&ProgressToken(NumberOrString::Number(1)), progress);
+            let notice = history.notice(&ProgressToken(NumberOrString::Number(1)), progress);
             assert!(notice.total >= Some(notice.progress), "{notice:?}");
         }
     }
 
     #[test]
     fn the_first_notice_is_zero_and_none_has_noise() {
-        let mut wire = SentProgress::default();
-        let said = [0.0, 0.1 + 0.2, 0.3, 2.0 / 3.0, 2.0];
-        let sent = said.map(|done| wire.rise(done).to_string());
+        let mut history = SentProgress::default();
+        let reported = [0.0, 0.1 + 0.2, 0.3, 2.0 / 3.0, 2.0];
+        let sent = reported.map(|done| history.next_value(done).to_string());
         assert_eq!(sent, ["0", "0.3", "0.301", "0.667", "2"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A connection that is read ahead of its reader, so that its end is noticed behind bytes that the client has sent early.
+//! Reads a connection ahead of its reader, so that its end is noticed behind bytes that the client has sent early.
 
 use std::io;
 use std::pin::Pin;
@@ -13,8 +13,8 @@ const AHEAD_BYTES_MAX: usize = 64 * 1024;
 /// Bytes that are read at a time.
 const CHUNK_BYTES: usize = 4 * 1024;
 
-/// Stream of which one clone is read and written, and another watched for its end. One task polls them all: what readies one of
-/// them wakes the others.
+/// Stream with one clone for reading and writing, and another for watching its end. One task polls all clones, so waking one
+/// wakes the others.
 pub(super) struct ReadAheadStream<S>(Arc<Mutex<ReadAhead<S>>>);
 
 impl<S> Clone for ReadAheadStream<S> {
@@ -25,15 +25,15 @@ impl<S> Clone for ReadAheadStream<S> {
 
 struct ReadAhead<S> {
     stream: S,
-    /// Bytes that were read and not wanted yet.
+    /// Bytes that were read but not requested yet.
     ahead: Vec<u8>,
-    /// End of the other side, or its error, until the reader has it.
+    /// End of the stream, or its error, until the reader has received it.
     end: Option<io::Result<()>>,
-    /// Times that bytes were taken.
+    /// Number of completed reads.
     reads: u64,
 }
 
-/// Why no more is read ahead.
+/// Reason why no more is read ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadBlock {
     /// The other side has closed the connection, or lost it.
@@ -58,7 +58,7 @@ impl<S> ReadAheadStream<S> {
 }
 
 impl<S: AsyncRead + Unpin> ReadAheadStream<S> {
-    /// Reads ahead until no more can be read. Returns why, and the times that bytes were taken before.
+    /// Reads ahead until no more can be read. Returns the reason, and the number of completed reads.
     pub(super) async fn blocked(&self) -> (ReadBlock, u64) {
         std::future::poll_fn(|context| self.lock().poll_ahead(context)).await
     }
@@ -75,15 +75,15 @@ impl<S: AsyncRead + Unpin> ReadAhead<S> {
                 return Poll::Ready((ReadBlock::Full, self.reads));
             }
             let mut bytes = [0; CHUNK_BYTES];
-            let mut whole = ReadBuf::new(&mut bytes);
-            let mut chunk = whole.take(room);
+            let mut buffer = ReadBuf::new(&mut bytes);
+            let mut chunk = buffer.take(room);
             match ready!(Pin::new(&mut self.stream).poll_read(context, &mut chunk)) {
                 Ok(()) if !chunk.filled().is_empty() => {
                     self.ahead.extend_from_slice(chunk.filled());
                 }
                 ended => self.end = Some(ended),
             }
-            // The reader, if it waits, was told that there were none.
+            // A waiting reader was told that there are no bytes, so wake it.
             context.waker().wake_by_ref();
         }
     }
@@ -98,11 +98,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for ReadAheadStream<S> {
         let mut shared = self.lock();
         let count = shared.ahead.len().min(to.remaining());
         if count > 0 {
-            let some = shared.ahead.get(..count).unwrap_or_default();
-            to.put_slice(some);
+            let chunk = shared.ahead.get(..count).unwrap_or_default();
+            to.put_slice(chunk);
             shared.ahead.drain(..count);
             if shared.ahead.is_empty() {
-                // An idle connection keeps no room.
+                // An idle connection keeps no memory.
                 shared.ahead = Vec::new();
             }
         } else if let Some(end) = &mut shared.end {

@@ -1,4 +1,4 @@
-//! The protocol library's handler over a desk: every `tools/call`, well formed or not, reaches the desk as it came.
+//! The protocol library's handler over a service: every `tools/call`, well formed or not, reaches the service as received.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ const LAST_NOTICE_WAIT: Duration = Duration::from_millis(500);
 /// Most values in one completion, by the protocol.
 const COMPLETIONS_MAX: usize = 100;
 
-/// Requests that the library knows by type: if one arrives untyped, its parameters did not fit.
+/// Requests for which the library has a type: if one arrives untyped, its parameters did not fit.
 /// `initialize` is not listed: the newest revision has no such method, and under the older ones it always fits.
 const TYPED: [&str; 8] = [
     "completion/complete",
@@ -57,21 +57,21 @@ const TYPED: [&str; 8] = [
 /// connection and the library then lets the handler run on.
 #[derive(Debug, Clone)]
 pub(super) struct OpenRequest {
-    /// Set when the answer has no reader any more: the connection is gone, or the session.
+    /// Set when the answer has no reader any more: the connection or the session is gone.
     pub(super) hung_up: CancellationToken,
-    /// Tells the session how long the request is worked on.
+    /// Tells the session how long the request is being worked on.
     pub(super) work: TaskTrackerToken,
 }
 
-/// A call's arguments on their way through the library, whose type holds objects alone: in the request's extensions, or in
-/// those of the HTTP request that it came by.
+/// A call's raw arguments on their way through the library, whose own type holds only objects: in the extensions of the request
+/// or of its HTTP request.
 #[derive(Debug, Clone)]
 pub(super) struct RawArguments(pub(super) ReceivedArguments);
 
-/// A call's answer; an error where its code panicked, of which the panic's hook has said why.
+/// A call's answer, or an error if its code panicked; the panic hook has logged the reason.
 type FinishedCall = Result<ToolAnswer, Box<dyn Any + Send>>;
 
-/// One connection's handler; all of them share the desk.
+/// One connection's handler; all of them share the service.
 #[derive(Clone)]
 pub(super) struct McpHandler {
     service: Arc<dyn McpService>,
@@ -86,7 +86,7 @@ impl McpHandler {
         Self { service, via, gone }
     }
 
-    /// The same handler for a connection whose end `gone` tells.
+    /// Returns the same handler for a connection whose end sets `gone`.
     pub(super) fn ending_with(self, gone: CancellationToken) -> Self {
         Self { gone, ..self }
     }
@@ -98,14 +98,14 @@ impl McpHandler {
         context: &RequestContext<RoleServer>,
     ) -> ToolAnswer {
         let cancelled = CancellationToken::new();
-        // Dropped half way, this future takes the call's watch with it; the call itself goes on to its rest.
-        let abandoned = cancelled.clone().drop_guard();
+        // If this future is dropped half way, the guard cancels the call, which then comes to rest by itself.
+        let cancel_guard = cancelled.clone().drop_guard();
         let (sender, notices) = match context.meta.get_progress_token() {
             None => (None, None),
             Some(token) => {
-                let (sender, news) = ProgressSender::pair();
+                let (sender, updates) = ProgressSender::pair();
                 let finish = CancellationToken::new();
-                let pump = progress::pump(news, context.peer.clone(), token, finish.clone());
+                let pump = progress::pump(updates, context.peer.clone(), token, finish.clone());
                 (Some(sender), Some((tokio::spawn(pump.boxed()), finish)))
             }
         };
@@ -118,14 +118,14 @@ impl McpHandler {
             cancelled: cancelled.clone(),
             progress: sender,
         };
-        let working = AssertUnwindSafe(self.service.call(call, watch));
-        let mut working = working.catch_unwind().boxed();
-        // A call that waits for nothing is over now, without a task of its own.
-        let answer = match futures::poll!(&mut working) {
+        let running = AssertUnwindSafe(self.service.call(call, watch));
+        let mut running = running.catch_unwind().boxed();
+        // A call that waits for nothing is finished now, without a task of its own.
+        let answer = match futures::poll!(&mut running) {
             Poll::Ready(answer) => answer,
-            Poll::Pending => self.finish(working, &cancelled, context).await,
+            Poll::Pending => self.finish(running, &cancelled, context).await,
         };
-        abandoned.disarm();
+        cancel_guard.disarm();
         if let Some((pump, finish)) = notices {
             finish.cancel();
             let _ = tokio::time::timeout(LAST_NOTICE_WAIT, pump).await;
@@ -133,33 +133,33 @@ impl McpHandler {
         answer.unwrap_or_else(|_| panic_answer())
     }
 
-    /// Brings a call to its end on a task of its own, and tells it when its client gives up.
+    /// Runs a call to its end on a task of its own, and cancels it when its client gives up.
     async fn finish(
         &self,
-        working: BoxFuture<'static, FinishedCall>,
+        running: BoxFuture<'static, FinishedCall>,
         cancelled: &CancellationToken,
         context: &RequestContext<RoleServer>,
     ) -> FinishedCall {
         let open = open_request(context);
         let hung_up = open.map(|open| open.hung_up.clone()).unwrap_or_default();
         let work = open.map(|open| open.work.clone());
-        let mut working = tokio::spawn(working.inspect(move |_| drop(work)).boxed());
-        let signs = [context.ct.clone(), hung_up, self.gone.clone()];
-        // Once it is answered, no sign counts any more: the library cancels a request's token then, and a job that goes
+        let mut running = tokio::spawn(running.inspect(move |_| drop(work)).boxed());
+        let signals = [context.ct.clone(), hung_up, self.gone.clone()];
+        // Once it is answered, these signals no longer count: the library then cancels the request's token, and a job that goes
         // on belongs to the node.
         let answer = tokio::select! {
             biased;
-            answer = &mut working => answer,
-            () = given_up(signs) => {
+            answer = &mut running => answer,
+            () = until_given_up(signals) => {
                 cancelled.cancel();
-                working.await
+                running.await
             }
         };
         answer.unwrap_or_else(|error| Err(Box::new(error)))
     }
 
     fn caller(&self, context: &RequestContext<RoleServer>) -> ToolCaller {
-        // Of a client that did not introduce itself the library tells its own name.
+        // For a client that did not introduce itself, the library returns its own name.
         let client = context
             .client_info()
             .filter(|client| *client != Implementation::from_build_env());
@@ -181,7 +181,7 @@ impl McpHandler {
         }
     }
 
-    /// The view, for a client with these capabilities.
+    /// Returns the view for a client with these capabilities, if it shows views.
     fn app_view(&self, capabilities: Option<&ClientCapabilities>) -> Option<AppView> {
         let is_shown = app_view::is_announced(capabilities);
         is_shown.then(|| self.service.app_view()).flatten()
@@ -210,9 +210,9 @@ impl McpHandler {
     }
 }
 
-/// Returns the answer to a request that fitted none of the library's types: its parameters do not fit, or its method is unknown.
+/// Returns the error for a request that fitted none of the library's types: its parameters do not fit, or its method is unknown.
 #[must_use]
-pub fn unfit(request: &CustomRequest) -> ErrorData {
+pub fn unsupported_request(request: &CustomRequest) -> ErrorData {
     let method = &request.method;
     if TYPED.contains(&method.as_str()) {
         let reason = format!("the parameters of {method} do not fit");
@@ -222,10 +222,10 @@ pub fn unfit(request: &CustomRequest) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None)
 }
 
-/// Returns a call as the library's message, from what is left of its own.
+/// Returns a call as the library's message, built from the rest of its own message.
 ///
 /// # Errors
-/// Its id is none of the library's.
+/// The library cannot hold its id.
 pub(super) fn call_request(
     call: TakenCall,
     mut message: Value,
@@ -252,8 +252,8 @@ pub(super) fn call_request(
     Ok(ClientJsonRpcMessage::request(request, id))
 }
 
-/// Until a client shows by any of these signs that it has given up.
-async fn given_up([cancel, hung_up, gone]: [CancellationToken; 3]) {
+/// Waits until any of these signals tells that the client has given up.
+async fn until_given_up([cancel, hung_up, gone]: [CancellationToken; 3]) {
     tokio::select! {
         () = cancel.cancelled() => {}
         () = hung_up.cancelled() => {}
@@ -274,8 +274,8 @@ fn open_request(context: &RequestContext<RoleServer>) -> Option<&OpenRequest> {
     parts.extensions.get::<OpenRequest>()
 }
 
-/// Refuses a method of which the desk has nothing to offer.
-fn offered<M: ConstString>(is_offered: bool) -> Result<(), ErrorData> {
+/// Refuses a method for a feature that the service does not offer.
+fn require_offer<M: ConstString>(is_offered: bool) -> Result<(), ErrorData> {
     if is_offered {
         Ok(())
     } else {
@@ -351,7 +351,7 @@ impl ServerHandler for McpHandler {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unfit(&request))
+        Err(unsupported_request(&request))
     }
 
     async fn list_resources(
@@ -359,7 +359,7 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        offered::<ListResourcesRequestMethod>(self.service.offers().resources)?;
+        require_offer::<ListResourcesRequestMethod>(self.service.offers().resources)?;
         let cards = self.service.resources().into_iter();
         let mut all: Vec<_> = cards.map(convert::resource).collect();
         all.extend(self.app_view_for(&context).as_ref().map(app_view::resource));
@@ -371,7 +371,7 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        offered::<ListResourceTemplatesRequestMethod>(self.service.offers().resources)?;
+        require_offer::<ListResourceTemplatesRequestMethod>(self.service.offers().resources)?;
         let all = self.service.templates().into_iter().map(convert::template);
         Ok(ListResourceTemplatesResult::with_all_items(all.collect()))
     }
@@ -381,7 +381,7 @@ impl ServerHandler for McpHandler {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        offered::<ReadResourceRequestMethod>(self.service.offers().resources)?;
+        require_offer::<ReadResourceRequestMethod>(self.service.offers().resources)?;
         let uri = request.uri;
         if let Some(view) = self.app_view_for(&context).filter(|view| view.uri == uri) {
             return Ok(ReadResourceResult::new(vec![app_view::contents(view)]).into());
@@ -397,7 +397,7 @@ impl ServerHandler for McpHandler {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        offered::<ListPromptsRequestMethod>(self.service.offers().prompts)?;
+        require_offer::<ListPromptsRequestMethod>(self.service.offers().prompts)?;
         let all = self.service.prompts().into_iter().map(convert::prompt);
         Ok(ListPromptsResult::with_all_items(all.collect()))
     }
@@ -407,7 +407,7 @@ impl ServerHandler for McpHandler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        offered::<GetPromptRequestMethod>(self.service.offers().prompts)?;
+        require_offer::<GetPromptRequestMethod>(self.service.offers().prompts)?;
         let filled = self
             .service
             .prompt(&request.name, &texts(request.arguments));
@@ -420,7 +420,7 @@ impl ServerHandler for McpHandler {
         request: CompleteRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        offered::<CompleteRequestMethod>(self.service.offers().completion)?;
+        require_offer::<CompleteRequestMethod>(self.service.offers().completion)?;
         let completion = CompletionRequest {
             of: convert::completed(&request.r#ref),
             argument: request.argument.name,
@@ -459,7 +459,7 @@ impl ServerHandler for McpHandler {
                 change = changes.recv() => change,
             };
             let sink = subscription.sink();
-            // A category that this listener did not ask for is refused by the sink; that is no fault.
+            // The sink refuses a category that this listener did not request; that is not an error.
             let _ = match change {
                 Ok(ListChange::Tools) => sink.notify_tool_list_changed().await,
                 Ok(ListChange::Resources) => sink.notify_resource_list_changed().await,

@@ -1,4 +1,4 @@
-//! Interface between the protocol side and the tools, in plain data and without the protocol library's types.
+//! Interface between the protocol and the tools, in plain data, without the protocol library's types.
 
 use std::collections::BTreeMap;
 
@@ -10,24 +10,23 @@ use tokio_util::sync::CancellationToken;
 
 use super::progress::ProgressSender;
 
-/// The side that knows tools. One desk serves every connection of the node at the same time.
+/// Provides the tools. One service serves every connection of the node at the same time.
 pub trait McpService: Send + Sync + 'static {
-    /// The tools as they are listed now. Asked again for every `tools/list`.
+    /// Returns the tools as they are listed now. Called for every `tools/list`.
     fn list(&self) -> Vec<ToolCard>;
 
-    /// The workflow in a few sentences, for `initialize` and `server/discover`. Empty: none are sent.
+    /// Returns the workflow in a few sentences, for `initialize` and `server/discover`; empty if none is to be sent.
     fn instructions(&self) -> String;
 
-    /// Does one call. An unknown tool name is answered too, with an error that a model can read.
+    /// Carries out one call. An unknown tool name is answered too, with an error that a model can read.
     ///
     /// The future is never dropped half way. A caller that gives up sets [`CallWatch::cancelled`]; the service then comes
     /// to rest and answers, even if no client listens any more.
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer>;
 
-    /// A call of this tool was read and may have to wait for its turn. What cannot wait, a stop, is done here and now;
-    /// the call itself still comes. Must not wait for anything.
-    /// `sender` is whom the token of the message belongs to, where it came with one: whose stop it is. Returns whether it
-    /// was one.
+    /// Carries out the stop in a call that was read but may have to wait for its turn; the call itself still follows. Returns
+    /// whether it was a stop. `sender` is the owner of the message's token, if any, and so of the stop. Must not wait for
+    /// anything.
     fn preempt_stop(
         &self,
         tool: &str,
@@ -38,14 +37,14 @@ pub trait McpService: Send + Sync + 'static {
         false
     }
 
-    /// Returns whether a tool of this name stops now. Must not wait for anything.
+    /// Returns whether a tool of this name would stop now. Must not wait for anything.
     fn is_stop(&self, tool: &str) -> bool {
         let _ = tool;
         false
     }
 
-    /// Stops here and now if a tool of this name stops, and returns whether it does: a message that is no call named it, so
-    /// that no call comes after. Must not wait for anything.
+    /// Stops at once if a tool of this name stops, and returns whether it does. The name came in a message that is not a call, so
+    /// no call follows. Must not wait for anything.
     fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
         let _ = (tool, sender);
         false
@@ -54,43 +53,43 @@ pub trait McpService: Send + Sync + 'static {
     /// Stops all motion: a caller gave up on something that can no longer be identified. Must not wait for anything.
     fn abort_motion(&self) {}
 
-    /// Returns what the service offers beside tools. Anything else is answered as a method that does not exist.
+    /// Returns what the service offers besides tools. Anything else is answered as a method that does not exist.
     fn offers(&self) -> ServiceCapabilities {
         ServiceCapabilities::default()
     }
 
-    /// Notices of changed lists, where [`ServiceCapabilities::changes`] says that there are any.
+    /// Returns notices of changed lists, if [`ServiceCapabilities::changes`] is set.
     fn changes(&self) -> Option<broadcast::Receiver<ListChange>> {
         None
     }
 
-    /// The resources that can be read now.
+    /// Returns the resources that can be read now.
     fn resources(&self) -> Vec<ResourceCard> {
         Vec::new()
     }
 
-    /// The families of resources, `scene://{name}`.
+    /// Returns the resource templates, such as `scene://{name}`.
     fn templates(&self) -> Vec<TemplateCard> {
         Vec::new()
     }
 
-    /// Reads one resource; [`UnknownNameError`] carries what there is instead.
+    /// Reads one resource; [`UnknownNameError`] names the existing ones.
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, UnknownNameError>> {
         let message = format!("there is no resource {uri}");
         Box::pin(std::future::ready(Err(UnknownNameError { message })))
     }
 
-    /// The view that hosts of MCP Apps show beside the results of tools; `None`: there is none.
+    /// Returns the view that hosts of MCP Apps show beside the results of tools, if there is one.
     fn app_view(&self) -> Option<AppView> {
         None
     }
 
-    /// The prompts that a person may choose.
+    /// Returns the prompts that a person may choose.
     fn prompts(&self) -> Vec<PromptCard> {
         Vec::new()
     }
 
-    /// One prompt, filled with its arguments.
+    /// Returns one prompt, filled with its arguments.
     fn prompt(
         &self,
         name: &str,
@@ -101,26 +100,26 @@ pub trait McpService: Send + Sync + 'static {
         Err(UnknownNameError { message })
     }
 
-    /// Values that complete what was typed, best first.
+    /// Returns values that complete the typed text, best first.
     fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
         let _ = completion;
         Vec::new()
     }
 }
 
-/// Says who may come in over HTTP.
+/// Decides who may connect over HTTP.
 pub trait Authenticator: Send + Sync + 'static {
-    /// Judges the bearer token of one request if that takes no time: there is none, it cannot be valid, or it was verified
-    /// before. Returns `None` if [`Authenticator::verify`] has to verify it.
+    /// Judges the bearer token of one request if that takes no time: it is absent, cannot be valid, or was verified before.
+    /// Returns `None` if [`Authenticator::verify`] has to verify it.
     fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, Refusal>>;
 
-    /// Judges the bearer token of one request; may take long, and memory: it is asked for one at a time.
+    /// Judges the bearer token of one request; may take time and memory, and is called for one token at a time.
     ///
     /// # Errors
-    /// Why the caller may not come in, and how one may.
+    /// The reason why the caller is not let in, and how to be.
     fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, Refusal>;
 
-    /// Returns whether a request without a token is turned away. Where it is not, a token that is sent counts all the same.
+    /// Returns whether a request without a token is refused. If it is not, a token that is sent still counts.
     fn wants_tokens(&self) -> bool {
         true
     }
@@ -128,14 +127,14 @@ pub trait Authenticator: Send + Sync + 'static {
     /// Counts a session that this caller opens as one of its calls.
     ///
     /// # Errors
-    /// The seconds until it may open one.
-    fn count_session(&self, who: &VerifiedIdentity) -> Result<(), f64>;
+    /// The seconds until the caller may open one.
+    fn count_session(&self, caller: &VerifiedIdentity) -> Result<(), f64>;
 }
 
 /// Cancellation and progress of a running call.
 #[derive(Debug, Clone)]
 pub struct CallWatch {
-    /// Set when the caller cancelled, hung up or reached its end: a motion stops.
+    /// Set when the caller cancels, hangs up or ends: a motion then stops.
     pub cancelled: CancellationToken,
     /// Receiver of progress; `None` if the caller asked for none.
     pub progress: Option<ProgressSender>,
@@ -152,13 +151,13 @@ pub struct ToolCard {
     pub description: String,
     /// JSON Schema of the arguments; its `type` is `object`.
     pub input_schema: Map<String, Value>,
-    /// JSON Schema of [`Answer::structured`].
+    /// JSON Schema of [`ToolAnswer::structured`].
     pub output_schema: Option<Map<String, Value>>,
     /// Effect of the tool on the world.
     pub hints: ToolHints,
 }
 
-/// Features that a service offers beside tools.
+/// Features that a service offers besides tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ServiceCapabilities {
     /// Resources and their templates.
@@ -171,7 +170,7 @@ pub struct ServiceCapabilities {
     pub changes: bool,
 }
 
-/// A list that is no longer what it was.
+/// A list that has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListChange {
     /// Tools, or the values that their parameters take.
@@ -267,7 +266,7 @@ pub struct PromptParameter {
     pub required: bool,
 }
 
-/// A prompt filled in: what the person would have said.
+/// A prompt filled in: the message that the person would have written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptText {
     /// One sentence.
@@ -287,7 +286,7 @@ pub struct CompletionRequest {
     pub typed: String,
 }
 
-/// There is no such thing; the message names what there is.
+/// Nothing has this name; the message lists the existing names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct UnknownNameError {

@@ -1,4 +1,4 @@
-//! Sessions over HTTP, bounded: one more takes the place of the one that has been idle longest.
+//! Sessions over HTTP, bounded: a new one replaces the one that has been idle longest.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,15 +22,15 @@ use super::origin_guard::SESSION;
 use super::server::OpenRequest;
 use super::stranded_clients::{StrandedClients, UnknownSession};
 
-/// Sessions at one time. Calls that need none, and every stop, come in beside them.
+/// Most sessions at a time. Calls without a session, and every stop, are served regardless.
 pub(super) const SESSIONS_MAX: usize = 64;
 
-/// A session of a client that is not heard of for so long is forgotten: it is told so when it comes back, and opens another.
-/// A call in progress keeps its own alive.
+/// Time after which an idle session is forgotten: its client is told when it comes back, and opens another. A call in progress
+/// keeps its session alive.
 const IDLE_MAX: Duration = Duration::from_secs(60 * 60);
 
-/// Longest time for which the calls of a session that has ended, whose arms were told to stop, are waited for.
-const STAND_MAX: Duration = Duration::from_secs(15);
+/// Longest wait for the calls of a session that has ended, whose arms were told to stop.
+const CALLS_END_MAX: Duration = Duration::from_secs(15);
 
 /// Reason why a session is not opened, or not used.
 #[derive(Debug, thiserror::Error)]
@@ -43,11 +43,11 @@ pub(super) enum SessionsError {
     Library(#[from] LocalSessionManagerError),
 }
 
-/// The protocol library's sessions, and who of them idles.
+/// The protocol library's sessions, and which of them are idle.
 pub(super) struct McpSessions {
     library: LocalSessionManager,
     all: Arc<SessionTable>,
-    left: Option<SessionEndCallback>,
+    on_end: Option<SessionEndCallback>,
     stranded: StrandedClients,
 }
 
@@ -60,11 +60,11 @@ pub(super) type SessionOwner = Option<blake3::Hash>;
 
 struct McpSession {
     id: SessionId,
-    /// Known before anybody is told the id.
+    /// Set before any client learns the id.
     owner: OnceLock<SessionOwner>,
     /// Calls whose answers are still to come.
     open: AtomicUsize,
-    /// Set when the session ends, and with it the client that waits for its calls.
+    /// Set when the session ends: no client waits for its calls any more.
     ended: CancellationToken,
     /// Its requests, for as long as they are worked on.
     work: TaskTracker,
@@ -87,8 +87,8 @@ impl SessionTable {
         all.remove(at)
     }
 
-    /// Puts a session that was just used behind the others.
-    fn used(&self, id: &SessionId) -> Option<Arc<McpSession>> {
+    /// Moves a session that was just used to the back.
+    fn touch(&self, id: &SessionId) -> Option<Arc<McpSession>> {
         let session = self.take(id)?;
         self.lock().push_back(Arc::clone(&session));
         Some(session)
@@ -121,7 +121,7 @@ struct OpenSessionCall {
 
 impl OpenSessionCall {
     fn new(all: &Arc<SessionTable>, id: &SessionId) -> Option<Self> {
-        let session = all.used(id)?;
+        let session = all.touch(id)?;
         session.open.fetch_add(1, Ordering::AcqRel);
         Some(Self {
             session,
@@ -133,20 +133,20 @@ impl OpenSessionCall {
 impl Drop for OpenSessionCall {
     fn drop(&mut self) {
         self.session.open.fetch_sub(1, Ordering::AcqRel);
-        self.all.used(&self.session.id);
+        self.all.touch(&self.session.id);
     }
 }
 
 impl McpSessions {
-    /// None yet; `left` is told of each that ends.
-    pub(super) fn new(left: Option<SessionEndCallback>) -> Self {
+    /// Creates an empty table; `on_end` is called for each session that ends.
+    pub(super) fn new(on_end: Option<SessionEndCallback>) -> Self {
         let mut library = LocalSessionManager::default();
         library.session_config.keep_alive = Some(IDLE_MAX);
         library.session_config.sse_retry = None;
         Self {
             library,
             all: Arc::default(),
-            left,
+            on_end,
             stranded: StrandedClients::default(),
         }
     }
@@ -194,24 +194,24 @@ impl McpSessions {
         }
     }
 
-    /// Gives up the calls of a session that has ended, and tells of its end once none of them is worked on any more: until then
-    /// it keeps what it has taken.
+    /// Gives up the calls of a session that has ended, and calls `on_end` once none of them is running: until then the session
+    /// keeps its leases.
     fn end(&self, session: Arc<McpSession>) {
         session.ended.cancel();
         session.work.close();
         self.stranded.ended(&session.id);
-        let Some(left) = self.left.clone() else {
+        let Some(on_end) = self.on_end.clone() else {
             return;
         };
         if session.work.is_empty() {
-            return left(&session.id);
+            return on_end(&session.id);
         }
-        let told = async move {
-            // The lease is given back then, though a call hangs.
-            let _ = tokio::time::timeout(STAND_MAX, session.work.wait()).await;
-            left(&session.id);
+        let report = async move {
+            // After that the lease is given back even if a call hangs.
+            let _ = tokio::time::timeout(CALLS_END_MAX, session.work.wait()).await;
+            on_end(&session.id);
         };
-        tokio::spawn(told.boxed());
+        tokio::spawn(report.boxed());
     }
 }
 
@@ -250,7 +250,7 @@ impl SessionManager for McpSessions {
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), SessionsError> {
-        // Its calls are given up before the library knows of it.
+        // Its calls are given up before the library closes it.
         if let Some(session) = self.all.take(id) {
             self.end(session);
         }
@@ -276,7 +276,7 @@ impl SessionManager for McpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<(), SessionsError> {
-        self.all.used(id);
+        self.all.touch(id);
         Ok(self.library.accept_message(id, message).await?)
     }
 
@@ -284,7 +284,7 @@ impl SessionManager for McpSessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        self.all.used(id);
+        self.all.touch(id);
         Ok(self.library.create_standalone_stream(id).await?)
     }
 
@@ -293,7 +293,7 @@ impl SessionManager for McpSessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, SessionsError> {
-        self.all.used(id);
+        self.all.touch(id);
         Ok(self.library.resume(id, last_event_id).await?)
     }
 }

@@ -1,12 +1,12 @@
-//! Clients that go on with a session of a process before this one. The protocol has them told that there is no such
-//! session, so that they open another; those that come again with the same one are answered without a session.
+//! Clients that keep using a session of an earlier process. By the protocol, they are told that there is no such session, so
+//! that they open another; those that use the same one again are answered without a session.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use super::sessions::SessionOwner;
 
-/// Sessions that are remembered; the oldest are forgotten first.
+/// Most sessions that are remembered; the oldest are forgotten first.
 const REMEMBERED_MAX: usize = 256;
 
 /// Answer to a request that names a session that is not open.
@@ -14,9 +14,8 @@ const REMEMBERED_MAX: usize = 256;
 pub(super) enum UnknownSession {
     /// There is no such session: open another.
     Refused,
-    /// The client was told so before and does not heed it: its request stands alone, by the rights of the token that it
-    /// brings.
-    Alone,
+    /// The client was told before and ignored it: its request is served without a session, with the rights of its own token.
+    Stateless,
 }
 
 /// Sessions that were named and are not open.
@@ -25,10 +24,10 @@ pub(super) struct StrandedClients(Mutex<NamedSessions>);
 
 #[derive(Default)]
 struct NamedSessions {
-    /// Ended in this process: of those a client was told, or ended them itself.
+    /// Sessions that ended in this process: the client was told, or ended them itself.
     ended: VecDeque<String>,
-    /// Never open in this process, and to whom this was said.
-    told: VecDeque<(String, SessionOwner)>,
+    /// Sessions that were never open in this process, with the clients that were refused.
+    refused: VecDeque<(String, SessionOwner)>,
 }
 
 impl StrandedClients {
@@ -44,11 +43,11 @@ impl StrandedClients {
         if named.ended.iter().any(|ended| ended == id) {
             return UnknownSession::Refused;
         }
-        let said = (id.to_owned(), owner);
-        if named.told.contains(&said) {
-            return UnknownSession::Alone;
+        let session = (id.to_owned(), owner);
+        if named.refused.contains(&session) {
+            return UnknownSession::Stateless;
         }
-        push(&mut named.told, said);
+        push(&mut named.refused, session);
         UnknownSession::Refused
     }
 }
@@ -65,12 +64,12 @@ mod tests {
     use super::{StrandedClients, UnknownSession};
 
     #[test]
-    fn a_client_is_told_once_and_then_answered_alone() {
+    fn a_client_is_refused_once_and_then_answered_without_a_session() {
         let stranded = StrandedClients::default();
         let [one, other] = ["a", "b"].map(|token| Some(blake3::hash(token.as_bytes())));
         assert_eq!(stranded.judge("old", one), UnknownSession::Refused);
         assert_eq!(stranded.judge("old", other), UnknownSession::Refused);
-        assert_eq!(stranded.judge("old", one), UnknownSession::Alone);
+        assert_eq!(stranded.judge("old", one), UnknownSession::Stateless);
     }
 
     #[test]

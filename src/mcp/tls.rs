@@ -1,7 +1,7 @@
-//! TLS for the way out and the way in: whose word this node takes, and the streams that carry it.
+//! TLS for outgoing and incoming connections.
 //!
-//! A server's certificate is always checked, against what the system trusts; nothing switches that off. `SSL_CERT_FILE`
-//! names a file of other authorities, for a machine room with one of its own.
+//! A server's certificate is always checked against the authorities that the system trusts; nothing switches that off.
+//! `SSL_CERT_FILE` names a file of other authorities, for a site with its own.
 
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -14,21 +14,21 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName}
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// Longest wait for the other side to agree on a key.
+/// Longest wait for a TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(5);
 
 /// Reason why TLS cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TlsError {
-    /// No certificate authority is trusted, so no certificate can be.
+    /// No certificate authority is trusted, so no certificate can be verified.
     #[error(
         "this machine trusts no certificate authority; install its ca-certificates or name a file of them in SSL_CERT_FILE"
     )]
     NoAuthority,
-    /// The address has no name that a certificate could be for.
+    /// The address has no name for which there could be a certificate.
     #[error("{0} is no host name or address that a certificate could be for")]
     Name(String),
-    /// The other side is not who it says, or does not speak TLS.
+    /// The other side cannot prove its identity, or does not speak TLS.
     #[error("{0}")]
     Handshake(String),
     /// The other side said nothing for [`HANDSHAKE_MAX`].
@@ -37,9 +37,9 @@ pub enum TlsError {
     /// A certificate or key cannot be used.
     #[error("the {what} cannot be used: {reason}")]
     Unusable {
-        /// The one that cannot be used.
+        /// What cannot be used.
         what: &'static str,
-        /// Reason, in words.
+        /// Reason.
         reason: String,
     },
 }
@@ -51,20 +51,20 @@ impl TlsError {
     }
 }
 
-/// Connection, plain or encrypted.
+/// A connection, encrypted or not.
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-/// Speaks TLS on a connection to `host`, whose certificate must be for that name and from an authority this machine trusts.
-pub(super) async fn secured(
+/// Opens TLS on a connection to `host`, whose certificate must be for that name and from an authority this machine trusts.
+pub(super) async fn connect(
     stream: TcpStream,
     host: &str,
 ) -> Result<Box<dyn ByteStream>, TlsError> {
     static CONNECTOR: LazyLock<Result<TlsConnector, TlsError>> = LazyLock::new(connector);
     let connector = CONNECTOR.as_ref().map_err(Clone::clone)?;
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    let name = ServerName::try_from(bare.to_owned());
+    let unbracketed = host.trim_start_matches('[').trim_end_matches(']');
+    let name = ServerName::try_from(unbracketed.to_owned());
     let name = name.map_err(|_| TlsError::Name(host.to_owned()))?;
     let opening = connector.connect(name, stream);
     match tokio::time::timeout(HANDSHAKE_MAX, opening).await {
@@ -79,14 +79,14 @@ pub(super) async fn secured(
 pub struct SharedTlsAcceptor(TlsAcceptor);
 
 impl SharedTlsAcceptor {
-    /// Agrees with the other side on a key, within [`HANDSHAKE_MAX`].
+    /// Completes the TLS handshake within [`HANDSHAKE_MAX`].
     pub(super) async fn accept<S: ByteStream>(
         &self,
         stream: S,
     ) -> Result<impl ByteStream + use<S>, TlsError> {
         match tokio::time::timeout(HANDSHAKE_MAX, self.0.accept(stream)).await {
             Err(_) => Err(TlsError::Silent),
-            Ok(agreed) => agreed.map_err(|error| TlsError::Handshake(error.to_string())),
+            Ok(result) => result.map_err(|error| TlsError::Handshake(error.to_string())),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A stream that waits for its reader, but not for ever.
+//! A stream that waits for its reader, but not forever.
 
 use std::future::{Future, Pending, pending};
 use std::io;
@@ -43,7 +43,7 @@ impl<S> WriteTimeoutStream<S> {
         let unread_max = self.unread_max;
         let waiting = || Box::pin(timeout(unread_max, pending()));
         let waiting = self.waiting.get_or_insert_with(waiting);
-        // It ends in no other way than by its time.
+        // The future only ever ends by timing out.
         let _ = ready!(waiting.as_mut().poll(context));
         let reason = "the other side does not read";
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, reason)))
@@ -104,16 +104,16 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(400);
 
     #[tokio::test]
-    async fn a_reader_that_is_slow_gets_all_and_one_that_sleeps_is_given_up() {
+    async fn a_slow_reader_gets_everything_and_a_stalled_one_is_given_up() {
         let (ours, mut theirs) = duplex(64);
         let mut ours = WriteTimeoutStream::new(ours, LIMIT);
         let reading = async {
             let mut all = 0;
-            let mut some = [0_u8; 64];
+            let mut chunk = [0_u8; 64];
             for _ in 0..8 {
-                // Slower in all than the limit, and never so slow at a time.
+                // Slower than the limit in total, but never for a single read.
                 let _ = timeout(LIMIT / 5, pending::<()>()).await;
-                all += theirs.read(&mut some).await.unwrap();
+                all += theirs.read(&mut chunk).await.unwrap();
             }
             all
         };

@@ -243,10 +243,10 @@ async fn speak(
     let config = HttpConfig {
         tls,
         pages: Some(pages),
-        left: Some(Arc::new(move |session| {
+        on_session_end: Some(Arc::new(move |session| {
             leaving.release_leases(&session_key(session));
         })),
-        doorkeeper: Some(tokens),
+        auth: Some(tokens),
         operate: http_auth::wants_tokens(node, listening.address())
             .then(|| http_auth::operate(node)),
         hosts: serve.host.clone(),

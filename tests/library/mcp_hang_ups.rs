@@ -129,7 +129,7 @@ async fn the_end_of_a_session_gives_up_its_calls_and_is_told_after_them() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let (note, seen) = (Arc::clone(&told), Arc::clone(&desk.seen));
     let config = HttpConfig {
-        left: Some(Arc::new(move |_: &str| {
+        on_session_end: Some(Arc::new(move |_: &str| {
             let cancelled = seen.cancelled.load(Ordering::SeqCst);
             note.lock().unwrap().push(cancelled);
         })),

@@ -971,7 +971,7 @@ async fn a_session_that_its_client_ends_is_told() {
     let told = Arc::new(std::sync::Mutex::new(Vec::new()));
     let note = told.clone();
     let config = HttpConfig {
-        left: Some(Arc::new(move |session: &str| {
+        on_session_end: Some(Arc::new(move |session: &str| {
             note.lock().unwrap().push(session.to_owned());
         })),
         ..HttpConfig::default()
