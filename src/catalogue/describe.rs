@@ -1,8 +1,8 @@
-//! Descriptions for models. The order is fixed: how a tool is called, then, for people as well, what it does and when.
+//! Descriptions for models, in a fixed order: how a tool is called, then, for people as well, what it does and when to use it.
 
 use super::{KnownNames, ToolDefinition, ToolParameter};
 
-/// Longest description; some linters and providers cut what is longer.
+/// Longest description; some linters and providers cut longer ones.
 pub const DESCRIPTION_CHARS_MAX: usize = 500;
 
 /// Most characters of declared tools' names in the workflow.
@@ -16,11 +16,11 @@ pub fn summary(tool: &ToolDefinition) -> String {
 
 /// Returns the whole description: four lines on how the tool is called, then what it does and when.
 #[must_use]
-pub fn description(tool: &ToolDefinition, here: &KnownNames) -> String {
+pub fn description(tool: &ToolDefinition, known: &KnownNames) -> String {
     let mut lines = vec![
-        format!("Call schema: {}", call_schema(tool, here)),
-        format!("Minimal valid call: {}", tool.minimal(here)),
-        format!("Examples: {}", examples(tool, here).join(" ")),
+        format!("Call schema: {}", call_schema(tool, known)),
+        format!("Minimal valid call: {}", tool.minimal(known)),
+        format!("Examples: {}", examples(tool, known).join(" ")),
         NOTES.to_owned(),
         summary(tool),
     ];
@@ -28,57 +28,57 @@ pub fn description(tool: &ToolDefinition, here: &KnownNames) -> String {
     lines.join("\n")
 }
 
-/// Line that every model is told of the keys that frameworks add.
+/// Line in every description about the keys that frameworks add.
 pub(super) const NOTES: &str = "Notes: do not send ctx; the server supplies it";
 
-/// The calls that are shown, the minimal one first.
-pub(super) fn examples(tool: &ToolDefinition, here: &KnownNames) -> Vec<String> {
+/// Returns the example calls, the minimal one first.
+pub(super) fn examples(tool: &ToolDefinition, known: &KnownNames) -> Vec<String> {
     let more = tool.examples.iter();
-    let more = more.map(|example| example.replace("$scene", here.example_scene()));
-    std::iter::once(tool.minimal(here)).chain(more).collect()
+    let more = more.map(|example| example.replace("$scene", known.example_scene()));
+    std::iter::once(tool.minimal(known)).chain(more).collect()
 }
 
 /// Returns the arguments as a type: `{scene?: string = "default", debug?: boolean = false}`.
-fn call_schema(tool: &ToolDefinition, here: &KnownNames) -> String {
-    let one = |parameter: &ToolParameter| {
+fn call_schema(tool: &ToolDefinition, known: &KnownNames) -> String {
+    let field = |parameter: &ToolParameter| {
         let mark = if parameter.required { "" } else { "?" };
         let default = parameter.default.as_ref().filter(|_| !parameter.required);
         let default = default.map_or(String::new(), |value| format!(" = {value}"));
         let (name, kind) = (&parameter.name, parameter.kind.json_type());
         format!("{name}{mark}: {kind}{default}")
     };
-    let all: Vec<String> = tool.shown_parameters(here).map(one).collect();
+    let all: Vec<String> = tool.shown_parameters(known).map(field).collect();
     format!("{{{}}}", all.join(", "))
 }
 
-/// The workflow, for clients that pass it on.
+/// Returns the workflow, for clients that pass it on to models.
 #[must_use]
-pub fn instructions(here: &KnownNames) -> String {
+pub fn instructions(known: &KnownNames) -> String {
     let mut order = vec!["sense", "align", "stroke", "sense"];
-    order.retain(|name| here.find(name).is_some());
+    order.retain(|name| known.find(name).is_some());
     format!(
         "A robot arm draws a scene's design. {} Order: {}. \
          A long drawing answers with a job: look with sense until it is done. \
          Call stop whenever in doubt, then reset. \
          If a result says needs_enabling, ask the person. \
          If a result says success false, send the corrected call that it shows, if you mean it.{}",
-        calling_advice(here),
+        calling_advice(known),
         order.join(", "),
-        declared_names(here)
+        declared_names(known)
     )
 }
 
-fn calling_advice(here: &KnownNames) -> &'static str {
-    match here.tools().any(|tool| tool.required().next().is_some()) {
+fn calling_advice(known: &KnownNames) -> &'static str {
+    match known.tools().any(|tool| tool.required().next().is_some()) {
         false => "Every tool may be called with {}.",
         true => "A tool without required arguments may be called with {}.",
     }
 }
 
-/// The declared tools, by name, as many as there is room for.
-fn declared_names(here: &KnownNames) -> String {
+/// Returns the names of the declared tools, as many as there is room for.
+fn declared_names(known: &KnownNames) -> String {
     let mut names = String::new();
-    for tool in here.declared.iter() {
+    for tool in known.declared.iter() {
         let comma = if names.is_empty() { " Also: " } else { ", " };
         if names.len() + comma.len() + tool.name.len() > NAMES_CHARS_MAX {
             return if names.is_empty() {
@@ -95,21 +95,21 @@ fn declared_names(here: &KnownNames) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{TOOLS, tests_here};
+    use super::super::{TOOLS, test_names};
     use super::{DESCRIPTION_CHARS_MAX, KnownNames, description, instructions};
 
     #[test]
-    fn a_description_says_things_in_the_agreed_order() {
+    fn a_description_has_its_lines_in_a_fixed_order() {
         let with_canvas = KnownNames {
             canvases: vec!["canvas".to_owned()],
-            ..tests_here()
+            ..test_names()
         };
-        let all = [tests_here(), with_canvas];
+        let all = [test_names(), with_canvas];
         let each = all
             .iter()
-            .flat_map(|here| TOOLS.iter().map(move |tool| (here, tool)));
-        for (here, tool) in each {
-            let text = description(tool, here);
+            .flat_map(|known| TOOLS.iter().map(move |tool| (known, tool)));
+        for (known, tool) in each {
+            let text = description(tool, known);
             let starts: Vec<&str> = text
                 .lines()
                 .map(|line| line.split(':').next().unwrap_or_default())
@@ -131,10 +131,10 @@ mod tests {
     }
 
     #[test]
-    fn a_call_schema_shows_what_may_be_left_out_and_what_it_is_then() {
-        let here = tests_here();
+    fn a_call_schema_shows_optional_arguments_and_their_defaults() {
+        let known = test_names();
         let schema = |name: &str| {
-            let text = here.find(name).map(|tool| description(tool, &here));
+            let text = known.find(name).map(|tool| description(tool, &known));
             let text = text.unwrap_or_default();
             text.lines().next().unwrap_or_default().to_owned()
         };
@@ -147,6 +147,6 @@ mod tests {
 
     #[test]
     fn the_workflow_is_short() {
-        assert!(instructions(&tests_here()).split_whitespace().count() < 90);
+        assert!(instructions(&test_names()).split_whitespace().count() < 90);
     }
 }

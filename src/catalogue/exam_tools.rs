@@ -236,10 +236,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn helpers_are_told_as_briefly_as_tools_and_have_names_of_their_own() {
-        let here = KnownNames::default();
+    fn helpers_have_short_descriptions_and_names_of_their_own() {
+        let known = KnownNames::default();
         for tool in EXAM_TOOLS.iter() {
-            let length = description(tool, &here).chars().count();
+            let length = description(tool, &known).chars().count();
             assert!(length <= DESCRIPTION_CHARS_MAX, "{}: {length}", tool.name);
             assert!(
                 TOOLS

@@ -1,29 +1,29 @@
-//! The catalogue for people: a tool's page, the page of all tools, a table, the end of `--help`.
+//! The catalogue for people: one tool's page, the page of all tools, a table, and the end of `--help`.
 
 use std::fmt::Write as _;
 
 use super::describe::{examples, summary};
-use super::schema::words;
+use super::schema::parameter_text;
 use super::{KnownNames, ToolDefinition, ToolEffect, ToolParameter};
 
 /// Width of the column of names.
 const HELP_NAME_WIDTH: usize = 12;
 
-/// The page of one tool: everything that the catalogue knows about it.
+/// Returns the page of one tool: everything in the catalogue about it.
 #[must_use]
-pub fn usage(tool: &ToolDefinition, here: &KnownNames) -> String {
+pub fn usage(tool: &ToolDefinition, known: &KnownNames) -> String {
     let mut out = format!(
         "# {}\n\n{}\n\n{}\n",
         tool.name,
-        first_lines(tool, here),
+        first_lines(tool, known),
         summary(tool)
     );
     for line in &tool.when {
         let _ = writeln!(out, "{line}");
     }
-    out.push_str(&arguments(tool, here));
+    out.push_str(&arguments(tool, known));
     out.push_str("\n## Examples\n\n");
-    for example in examples(tool, here) {
+    for example in examples(tool, known) {
         let _ = writeln!(out, "- `{example}`");
     }
     out.push_str(&result(tool));
@@ -34,9 +34,9 @@ pub fn usage(tool: &ToolDefinition, here: &KnownNames) -> String {
     out
 }
 
-/// Returns the two lines that a model needs: the least that it may send, and what it may not.
-fn first_lines(tool: &ToolDefinition, here: &KnownNames) -> String {
-    let minimal = tool.minimal(here);
+/// Returns the two lines that a model needs: the minimal call, and what not to send.
+fn first_lines(tool: &ToolDefinition, known: &KnownNames) -> String {
+    let minimal = tool.minimal(known);
     let does = match tool.default_action.as_str() {
         "" => String::new(),
         action => format!(", which {action}"),
@@ -44,7 +44,7 @@ fn first_lines(tool: &ToolDefinition, here: &KnownNames) -> String {
     format!("Minimal valid call: `{minimal}`{does}.\nDo not send `ctx`; the server supplies it.")
 }
 
-fn arguments(tool: &ToolDefinition, here: &KnownNames) -> String {
+fn arguments(tool: &ToolDefinition, known: &KnownNames) -> String {
     let mut out = String::from("\n## Arguments\n\n");
     let all_optional = tool.parameters.iter().all(|one| !one.required);
     out.push_str(match (tool.parameters.is_empty(), all_optional) {
@@ -61,8 +61,8 @@ fn arguments(tool: &ToolDefinition, here: &KnownNames) -> String {
             "- `{}` ({}{}): {}{}",
             names.join("`, `"),
             parameter.kind.json_type(),
-            needed(parameter),
-            words(parameter, here),
+            requirement(parameter),
+            parameter_text(parameter, known),
             match tool.canvas_parameters.contains(parameter) {
                 true => "; only on a node with a canvas",
                 false => "",
@@ -72,8 +72,8 @@ fn arguments(tool: &ToolDefinition, here: &KnownNames) -> String {
     out
 }
 
-/// Says whether a parameter is required, or what it is where it is not sent.
-fn needed(parameter: &ToolParameter) -> String {
+/// Returns whether a parameter is required, or its default, in words.
+fn requirement(parameter: &ToolParameter) -> String {
     match (parameter.required, &parameter.default) {
         (true, _) => ", required".to_owned(),
         (false, Some(default)) => format!(", default {default}"),
@@ -95,18 +95,18 @@ fn result(tool: &ToolDefinition) -> String {
     out
 }
 
-/// The page of all tools of a node.
+/// Returns the page of all tools of a node.
 #[must_use]
-pub fn page(here: &KnownNames) -> String {
+pub fn page(known: &KnownNames) -> String {
     let mut out = String::from(
         "# The tools\n\nMade from the catalogue, as every description, schema and `--help` is. \
          On a node that runs, each tool's part is the resource `usage://NAME`.\n\n",
     );
-    out.push_str(&table(here));
-    for tool in here.tools() {
+    out.push_str(&table(known));
+    for tool in known.tools() {
         out.push('\n');
-        // A heading deeper: here a tool is a part of the page.
-        for line in usage(tool, here).lines() {
+        // One heading level deeper, since each tool is a part of the page.
+        for line in usage(tool, known).lines() {
             let deeper = if line.starts_with('#') { "#" } else { "" };
             let _ = writeln!(out, "{deeper}{line}");
         }
@@ -114,13 +114,13 @@ pub fn page(here: &KnownNames) -> String {
     out
 }
 
-/// A table of the tools.
+/// Returns a table of the tools.
 #[must_use]
-pub fn table(here: &KnownNames) -> String {
+pub fn table(known: &KnownNames) -> String {
     let mut out = String::from("| tool | what it does | moves | parameters |\n|---|---|---|---|\n");
-    for tool in here.tools() {
+    for tool in known.tools() {
         let parameters: Vec<String> = tool
-            .shown_parameters(here)
+            .shown_parameters(known)
             .map(|one| {
                 let mark = if one.required { " (required)" } else { "" };
                 format!("`{}`{mark}", one.name)
@@ -142,11 +142,11 @@ pub fn table(here: &KnownNames) -> String {
     out
 }
 
-/// The tools for the end of a command's help: a line each.
+/// Returns the tools for the end of a command's help, one per line.
 #[must_use]
-pub fn help(here: &KnownNames) -> String {
+pub fn help(known: &KnownNames) -> String {
     let mut out = String::from("Tools:\n");
-    for tool in here.tools() {
+    for tool in known.tools() {
         let _ = writeln!(out, "  {:<HELP_NAME_WIDTH$}{}", tool.name, tool.does);
     }
     out
@@ -155,12 +155,12 @@ pub fn help(here: &KnownNames) -> String {
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, reason = "a failing test may panic")]
 mod tests {
-    use super::super::{TOOLS, tests_here};
+    use super::super::{TOOLS, test_names};
     use super::{page, usage};
 
     #[test]
     fn a_usage_page_shows_every_name_of_a_parameter() {
-        let page = usage(&TOOLS[3], &tests_here());
+        let page = usage(&TOOLS[3], &test_names());
         assert!(
             page.contains("`scene`, `scene_name`") && page.contains("robot_stroke"),
             "{page}"
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_usage_page_begins_with_what_a_model_needs() {
-        let page = usage(&TOOLS[3], &tests_here());
+        let page = usage(&TOOLS[3], &test_names());
         assert!(
             page.starts_with(
                 "# stroke\n\nMinimal valid call: `{}`, which draws the default scene.\nDo not send `ctx`;"
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_page_of_all_has_a_part_for_each() {
-        let page = page(&tests_here());
+        let page = page(&test_names());
         for tool in TOOLS.iter() {
             assert!(page.contains(&format!("\n## {}\n", tool.name)), "{page}");
         }

@@ -1,13 +1,13 @@
-//! Names that this node knows now, so that a schema can list the valid values.
+//! Names that exist on this node now, so that a schema can list the valid values.
 
 use std::sync::Arc;
 
 use super::{NameSource, ParameterKind, TOOLS, ToolDefinition};
 
-/// More values than these are not put into a schema; the description says where they are.
+/// Most values that a schema lists; if there are more, the description says where to find them.
 pub const ENUM_MAX: usize = 12;
 
-/// The word for every node; no node is called so.
+/// The word for every node; no node has this name.
 pub const EVERYWHERE: &str = "all";
 
 /// The names that exist on this node now.
@@ -23,7 +23,7 @@ pub struct KnownNames {
     pub arms: Vec<String>,
     /// Nodes, this one first.
     pub nodes: Vec<String>,
-    /// The same and the word for all of them.
+    /// Nodes, and the word for all of them.
     pub everywhere: Vec<String>,
     /// Tools that this node does not offer.
     pub withheld: Vec<String>,
@@ -38,7 +38,7 @@ pub struct KnownNames {
 /// The names by which built-in tools are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ListedNames {
-    /// Each tool by its own name, then again by its alias.
+    /// By its own name, then again by its alias.
     #[default]
     Both,
     /// By its own name, such as `stroke`.
@@ -48,7 +48,7 @@ pub enum ListedNames {
 }
 
 impl KnownNames {
-    /// The tools of this node: the six, then those that its node file declares, without those that it does not offer.
+    /// Returns the tools of this node: the six, then those that its node file declares, without those that it does not offer.
     pub fn tools(&self) -> impl Iterator<Item = &ToolDefinition> {
         let built_in = match self.reworded.is_empty() {
             true => TOOLS.as_slice(),
@@ -58,14 +58,14 @@ impl KnownNames {
         all.filter(|tool| !self.withheld.contains(&tool.name))
     }
 
-    /// The tool of this exact name, alias or unlisted name.
+    /// Returns the tool with this exact name, alias or unlisted name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&ToolDefinition> {
         self.tools()
-            .find(|tool| tool.names().any(|known| known == name))
+            .find(|tool| tool.names().any(|own| own == name))
     }
 
-    /// The names of one kind.
+    /// Returns the names of one kind.
     #[must_use]
     pub fn names(&self, vocabulary: NameSource) -> &[String] {
         match vocabulary {
@@ -77,14 +77,14 @@ impl KnownNames {
         }
     }
 
-    /// Returns whether there is a choice: a single arm or node needs no name, and no overlays need none.
+    /// Returns whether a parameter is shown: a single arm or node leaves no choice, and neither do no overlays.
     #[must_use]
     pub fn shows(&self, kind: &ParameterKind) -> bool {
         match kind {
             ParameterKind::Name(names @ (NameSource::Arms | NameSource::Nodes)) => {
                 self.names(*names).len() > 1
             }
-            // Of a single node nothing more is said than of itself.
+            // A single node has only itself.
             ParameterKind::Name(NameSource::Everywhere) => self.nodes.len() > 1,
             ParameterKind::Name(names) => !self.names(*names).is_empty(),
             _ => true,

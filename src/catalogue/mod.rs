@@ -1,6 +1,6 @@
-//! Every tool as data: its names, words, parameters, effect, examples and results. How a tool is done is elsewhere.
+//! Every tool as data: its names, description, parameters, effect, examples and results. Its implementation is elsewhere.
 //!
-//! One entry is the only source of what models, people and clients are told about a tool.
+//! One entry is the only source of everything that models, people and clients learn about a tool.
 
 mod describe;
 mod exam_tools;
@@ -29,32 +29,33 @@ pub use tool_definition::{
 };
 pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 
-/// Returns the list as clients of this node see it: the tools, then the same under their aliases, as far as the node lists either.
-/// A tool without an alias is listed by its own name.
+/// Returns the list as clients of this node see it: the tools by name, then by alias, unless the node lists only one of the two.
+/// A tool without an alias is always listed by its own name.
 #[must_use]
-pub fn list(here: &KnownNames) -> Vec<ListedTool> {
-    let by_own =
-        |tool: &&ToolDefinition| here.listed_names != ListedNames::Robot || tool.aliases.is_empty();
-    let own = here.tools().filter(by_own);
-    let own = own.map(|tool| listed(tool, &tool.name, here));
-    let aliases = here.tools().flat_map(|tool| {
+pub fn list(known: &KnownNames) -> Vec<ListedTool> {
+    let by_own = |tool: &&ToolDefinition| {
+        known.listed_names != ListedNames::Robot || tool.aliases.is_empty()
+    };
+    let own = known.tools().filter(by_own);
+    let own = own.map(|tool| listed(tool, &tool.name, known));
+    let aliases = known.tools().flat_map(|tool| {
         tool.aliases
             .iter()
-            .map(move |name| listed(tool, name, here))
+            .map(move |name| listed(tool, name, known))
     });
-    let has_aliases = here.listed_names != ListedNames::Plain;
+    let has_aliases = known.listed_names != ListedNames::Plain;
     own.chain(aliases.filter(|_| has_aliases)).collect()
 }
 
-/// Returns a tool as it is listed by one of its names. An alias is a whole tool: a planner that is bound to schemas could send
-/// nothing to one without.
-fn listed(tool: &ToolDefinition, name: &str, here: &KnownNames) -> ListedTool {
+/// Returns a tool as it is listed under one of its names. An alias is listed as a full tool: a planner that is bound to schemas
+/// could not call a name without one.
+fn listed(tool: &ToolDefinition, name: &str, known: &KnownNames) -> ListedTool {
     ListedTool {
         name: name.to_owned(),
         title: tool.title.clone(),
         summary: summary(tool),
-        description: description(tool, here),
-        input_schema: input(tool, here),
+        description: description(tool, known),
+        input_schema: input(tool, known),
         output_schema: output(tool),
         hints: tool.hints(),
         alias_of: (name != tool.name).then(|| tool.name.clone()),
@@ -62,7 +63,7 @@ fn listed(tool: &ToolDefinition, name: &str, here: &KnownNames) -> ListedTool {
 }
 
 #[cfg(test)]
-fn tests_here() -> KnownNames {
+fn test_names() -> KnownNames {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     KnownNames {
         scenes: names(&[
@@ -89,7 +90,7 @@ fn tests_here() -> KnownNames {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{ListedNames, TOOLS, ToolEffect, list, tests_here};
+    use super::{ListedNames, TOOLS, ToolEffect, list, test_names};
 
     #[test]
     fn no_two_tools_answer_to_one_name() {
@@ -102,9 +103,9 @@ mod tests {
     }
 
     #[test]
-    fn every_word_for_stop_stops_and_is_not_listed() {
-        let here = tests_here();
-        let listed: Vec<String> = list(&here).into_iter().map(|tool| tool.name).collect();
+    fn every_alias_of_stop_stops_and_is_not_listed() {
+        let known = test_names();
+        let listed: Vec<String> = list(&known).into_iter().map(|tool| tool.name).collect();
         for name in [
             "emergency_stop",
             "estop",
@@ -113,13 +114,13 @@ mod tests {
             "abort",
             "freeze",
         ] {
-            assert_eq!(here.find(name).unwrap().effect, ToolEffect::Stops);
+            assert_eq!(known.find(name).unwrap().effect, ToolEffect::Stops);
             assert!(!listed.iter().any(|listed| listed == name));
         }
     }
 
     #[test]
-    fn the_node_says_which_names_are_listed_and_every_name_is_understood() {
+    fn the_node_chooses_the_listed_names_and_every_name_is_understood() {
         let plain = ["align", "reset", "sense", "stroke", "list_nodes", "stop"];
         let robot = [
             "robot_align",
@@ -135,19 +136,19 @@ mod tests {
             (ListedNames::Plain, &plain),
             (ListedNames::Robot, &robot),
         ] {
-            let here = super::KnownNames {
+            let known = super::KnownNames {
                 listed_names,
-                ..tests_here()
+                ..test_names()
             };
-            let listed: Vec<String> = list(&here).into_iter().map(|tool| tool.name).collect();
+            let listed: Vec<String> = list(&known).into_iter().map(|tool| tool.name).collect();
             assert_eq!(listed, names);
-            assert!(both.iter().all(|name| here.find(name).is_some()));
+            assert!(both.iter().all(|name| known.find(name).is_some()));
         }
     }
 
     #[test]
-    fn an_alias_is_a_whole_tool() {
-        let tools = list(&tests_here());
+    fn an_alias_is_a_full_tool() {
+        let tools = list(&test_names());
         for alias in tools.iter().filter(|tool| tool.alias_of.is_some()) {
             let own = tools
                 .iter()
@@ -160,10 +161,10 @@ mod tests {
     }
 
     #[test]
-    fn names_that_earlier_systems_had_are_understood() {
-        let here = tests_here();
+    fn names_from_earlier_systems_are_understood() {
+        let known = test_names();
         for name in ["list_scenes", "ping_nodes", "robot_list_nodes"] {
-            assert_eq!(here.find(name).unwrap().name, "list_nodes");
+            assert_eq!(known.find(name).unwrap().name, "list_nodes");
         }
     }
 }

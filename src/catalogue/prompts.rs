@@ -1,4 +1,4 @@
-//! Requests that a person may make, ready to be chosen in clients that show prompts.
+//! Requests that a person may choose in clients that show prompts.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ pub struct CataloguePrompt {
     pub description: &'static str,
     /// Parameters, all optional: a name and its meaning.
     pub takes: &'static [(&'static str, &'static str)],
-    /// The request: `{call}` stands for what was chosen, `{plan}` for the same with `dry_run`.
+    /// The request: `{call}` stands for the chosen arguments, `{plan}` for the same with `dry_run`.
     text: &'static str,
 }
 
@@ -53,22 +53,22 @@ pub static PROMPTS: [CataloguePrompt; 3] = [
 ];
 
 impl CataloguePrompt {
-    /// The prompt of this name.
+    /// Returns the prompt of this name.
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
         PROMPTS.iter().find(|prompt| prompt.name == name)
     }
 
-    /// The request for what was chosen.
+    /// Returns the request for the chosen arguments.
     #[must_use]
     pub fn fill(&self, chosen: &BTreeMap<String, String>) -> String {
         let mut call = Map::new();
         for (name, _) in self.takes {
-            let said = chosen.get(*name).filter(|value| !value.trim().is_empty());
+            let value = chosen.get(*name).filter(|value| !value.trim().is_empty());
             // A drawing names its scene, so that the person sees which.
             let default = (*name == "scene").then_some("default");
-            let shown = said.map(String::as_str).or(default);
-            call.extend(shown.map(|value| ((*name).to_owned(), value.into())));
+            let value = value.map(String::as_str).or(default);
+            call.extend(value.map(|value| ((*name).to_owned(), value.into())));
         }
         let mut plan = call.clone();
         plan.insert("dry_run".to_owned(), Value::from(true));
@@ -82,7 +82,7 @@ impl CataloguePrompt {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::super::tests_here;
+    use super::super::test_names;
     use super::{CataloguePrompt, PROMPTS};
 
     fn chosen(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -103,13 +103,13 @@ mod tests {
                 .skip(1)
                 .filter_map(|rest| rest.split([' ', '.']).next());
             for tool in called {
-                assert!(tests_here().find(tool).is_some(), "{tool} in {text}");
+                assert!(test_names().find(tool).is_some(), "{tool} in {text}");
             }
         }
     }
 
     #[test]
-    fn what_was_chosen_stands_in_the_calls() {
+    fn chosen_arguments_appear_in_the_calls() {
         let fill = |name, pairs: &[(&str, &str)]| {
             CataloguePrompt::find(name).map(|one| one.fill(&chosen(pairs)))
         };

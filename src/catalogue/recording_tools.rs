@@ -1,4 +1,4 @@
-//! The toolset `recording`, as data: two tools that tell what was recorded. Neither moves nor writes anything.
+//! The toolset `recording`, as data: two tools that report recorded jobs. Neither moves nor writes anything.
 
 use std::sync::LazyLock;
 

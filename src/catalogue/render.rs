@@ -1,4 +1,4 @@
-//! The catalogue as prompts, people and documents want it.
+//! The catalogue in formats for prompts, people and documents.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::help_page::page;
 use super::{KnownNames, ListedTool, list};
 
-/// A way to write the catalogue down.
+/// Output format of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatalogueFormat {
     /// For a terminal.
@@ -16,9 +16,9 @@ pub enum CatalogueFormat {
     Markdown,
     /// As the protocol lists it.
     Json,
-    /// As chat completions take it.
+    /// As the chat completions API takes it.
     Openai,
-    /// As the Hermes prompt format has it: one function a line between tags.
+    /// As the Hermes prompt format has it: one function per line between tags.
     Hermes,
     /// As a page: a table, then everything about each tool.
     Page,
@@ -37,8 +37,8 @@ impl CatalogueFormat {
 
     /// Writes the list of this node's tools.
     #[must_use]
-    pub fn render(self, here: &KnownNames) -> String {
-        let tools = list(here);
+    pub fn render(self, known: &KnownNames) -> String {
+        let tools = list(known);
         let texts = |of: fn(&ListedTool) -> String| tools.iter().map(of).collect::<Vec<_>>();
         let values = |of: fn(&ListedTool) -> Value| tools.iter().map(of).collect::<Value>();
         match self {
@@ -47,7 +47,7 @@ impl CatalogueFormat {
             Self::Json => pretty(&json!({"tools": values(listed)})),
             Self::Openai => pretty(&values(function)),
             Self::Hermes => hermes(&tools),
-            Self::Page => page(here),
+            Self::Page => page(known),
         }
     }
 }
@@ -93,7 +93,7 @@ fn hermes(tools: &[ListedTool]) -> String {
     out
 }
 
-/// A parameter of a listed tool, read back from its schema, so that what is printed is what is sent.
+/// A parameter of a listed tool, read back from its schema, so that the printed text matches what is sent.
 struct ListedParameter<'a> {
     name: &'a str,
     kind: &'a str,
@@ -169,18 +169,18 @@ fn markdown(tool: &ListedTool) -> String {
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::super::{TOOLS, tests_here};
+    use super::super::{TOOLS, test_names};
     use super::{CatalogueFormat, Value};
 
     #[test]
     fn every_format_names_every_tool_and_its_values() {
         for (name, format) in CatalogueFormat::ALL {
-            let out = format.render(&tests_here());
+            let out = format.render(&test_names());
             for tool in TOOLS.iter() {
                 assert!(out.contains(&tool.name), "{name}");
             }
             assert!(out.contains("robot_stroke"), "{name}");
-            // A page says what is always true, not what is there now.
+            // A page shows what is always true, not the scenes that exist now.
             assert!(
                 format == CatalogueFormat::Page || out.contains("two_pens"),
                 "{name}"
@@ -191,9 +191,9 @@ mod tests {
     #[test]
     fn what_machines_read_is_json() {
         let openai: Value =
-            serde_json::from_str(&CatalogueFormat::Openai.render(&tests_here())).unwrap();
+            serde_json::from_str(&CatalogueFormat::Openai.render(&test_names())).unwrap();
         assert_eq!(openai[3]["function"]["name"], "stroke");
-        let hermes = CatalogueFormat::Hermes.render(&tests_here());
+        let hermes = CatalogueFormat::Hermes.render(&test_names());
         let lines: Vec<&str> = hermes.lines().collect();
         assert_eq!(lines.len(), 14);
         for line in &lines[1..13] {

@@ -1,20 +1,20 @@
-//! JSON Schema of arguments and results, in the small part of it that every provider of models takes:
+//! JSON Schema of arguments and results, in the subset that every model provider accepts:
 //! one plain `type` per property, `description`, `enum` of texts, `items` of a list; nothing else.
 
 use serde_json::{Map, Value, json};
 
 use super::{ENUM_MAX, KnownNames, ParameterKind, ResultFieldKind, ToolDefinition, ToolParameter};
 
-/// Schema of a tool's arguments, with the values that are valid on this node now.
+/// Returns the schema of a tool's arguments, with the values that are valid on this node now.
 #[must_use]
-pub fn input(tool: &ToolDefinition, here: &KnownNames) -> Map<String, Value> {
-    let properties = tool.shown_parameters(here).map(|parameter| {
-        let schema = Value::Object(property(parameter, here));
+pub fn input(tool: &ToolDefinition, known: &KnownNames) -> Map<String, Value> {
+    let properties = tool.shown_parameters(known).map(|parameter| {
+        let schema = Value::Object(property(parameter, known));
         (parameter.name.clone(), schema)
     });
     let mut schema = object(properties.collect());
     let required: Vec<&str> = tool.required().collect();
-    // Some readers of schemas want at least one name in this list.
+    // Some schema readers require at least one name in this list.
     if !required.is_empty() {
         schema.insert("required".to_owned(), json!(required));
     }
@@ -29,10 +29,13 @@ fn object(properties: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-fn property(parameter: &ToolParameter, here: &KnownNames) -> Map<String, Value> {
+fn property(parameter: &ToolParameter, known: &KnownNames) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!(parameter.kind.json_type()));
-    schema.insert("description".to_owned(), json!(words(parameter, here)));
+    schema.insert(
+        "description".to_owned(),
+        json!(parameter_text(parameter, known)),
+    );
     let item = match &parameter.kind {
         ParameterKind::Texts => Some("string"),
         ParameterKind::Point { .. } => Some("number"),
@@ -42,37 +45,37 @@ fn property(parameter: &ToolParameter, here: &KnownNames) -> Map<String, Value> 
     if let Some(item) = item {
         schema.insert("items".to_owned(), json!({"type": item}));
     }
-    let values = values(&parameter.kind, here);
+    let values = values(&parameter.kind, known);
     if (1..=ENUM_MAX).contains(&values.len()) {
         schema.insert("enum".to_owned(), json!(values));
     }
     schema
 }
 
-/// The values of a choice.
-fn values<'a>(kind: &'a ParameterKind, here: &'a KnownNames) -> &'a [String] {
+/// Returns the values of a choice.
+fn values<'a>(kind: &'a ParameterKind, known: &'a KnownNames) -> &'a [String] {
     match kind {
-        ParameterKind::Name(vocabulary) => here.names(*vocabulary),
+        ParameterKind::Name(vocabulary) => known.names(*vocabulary),
         ParameterKind::Choice(values) => values,
         _ => &[],
     }
 }
 
-/// The words of a parameter; where there are too many values for an `enum`, the first of them and where the rest are.
-pub(super) fn words(parameter: &ToolParameter, here: &KnownNames) -> String {
+/// Returns a parameter's description. If there are too many values for an `enum`, it names the first and where to find the rest.
+pub(super) fn parameter_text(parameter: &ToolParameter, known: &KnownNames) -> String {
     let is_in_name = |unit: &str| parameter.name.ends_with(&format!("_{unit}"));
-    let words = match parameter.kind.unit() {
+    let text = match parameter.kind.unit() {
         Some(unit) if !is_in_name(unit) => format!("{}, in {unit}", parameter.words),
         _ => parameter.words.clone(),
     };
-    let names = values(&parameter.kind, here);
+    let names = values(&parameter.kind, known);
     if names.len() <= ENUM_MAX {
-        return words;
+        return text;
     }
     let first: Vec<&str> = names.iter().take(ENUM_MAX).map(String::as_str).collect();
     let rest = names.len() - ENUM_MAX;
     format!(
-        "{words}: {} and {rest} more, see list_nodes",
+        "{text}: {} and {rest} more, see list_nodes",
         first.join(", ")
     )
 }
@@ -87,7 +90,7 @@ const COMMON_FIELDS: [(&str, ResultFieldKind); 6] = [
     ("job", ResultFieldKind::Object),
 ];
 
-/// Schema of a tool's result. It is loose, so that a client that checks it lets every true result pass.
+/// Returns the schema of a tool's result. It is loose, so that a client that validates results accepts every real one.
 #[must_use]
 pub fn output(tool: &ToolDefinition) -> Map<String, Value> {
     let common = COMMON_FIELDS.iter();
@@ -124,10 +127,10 @@ fn kind_schema(kind: ResultFieldKind) -> Map<String, Value> {
     reason = "a failing test may panic"
 )]
 mod tests {
-    use super::super::{TOOLS, tests_here};
+    use super::super::{TOOLS, test_names};
     use super::{Value, input, output};
 
-    /// Walks a schema and says which of its keys no provider of models is known to refuse.
+    /// Checks that a schema has only keys that every model provider accepts.
     fn check_plain(schema: &Value, path: &str) {
         const PLAIN: [&str; 6] = [
             "type",
@@ -159,17 +162,17 @@ mod tests {
     #[test]
     fn every_schema_is_plain() {
         for tool in TOOLS.iter() {
-            check_plain(&Value::Object(input(tool, &tests_here())), &tool.name);
+            check_plain(&Value::Object(input(tool, &test_names())), &tool.name);
             check_plain(&Value::Object(output(tool)), &tool.name);
         }
     }
 
     #[test]
     fn a_choice_of_one_is_not_shown() {
-        let mut here = tests_here();
-        let stroke = tests_here().find("stroke").unwrap().clone();
-        let shown = |here: &_| {
-            input(&stroke, here)["properties"]
+        let mut known = test_names();
+        let stroke = test_names().find("stroke").unwrap().clone();
+        let shown = |known: &_| {
+            input(&stroke, known)["properties"]
                 .as_object()
                 .unwrap()
                 .keys()
@@ -177,16 +180,16 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(
-            shown(&here),
+            shown(&known),
             [
                 "scene", "meta", "dry_run", "plan", "resume", "again", "debug"
             ]
         );
-        here.arms.push("second".to_owned());
-        here.nodes.push("there".to_owned());
-        here.overlays.clear();
+        known.arms.push("second".to_owned());
+        known.nodes.push("there".to_owned());
+        known.overlays.clear();
         assert_eq!(
-            shown(&here),
+            shown(&known),
             [
                 "scene", "arm", "node", "dry_run", "plan", "resume", "again", "debug"
             ]
@@ -194,26 +197,26 @@ mod tests {
     }
 
     #[test]
-    fn a_canvas_brings_its_parameters() {
-        let mut here = tests_here();
-        let stroke = here.find("stroke").unwrap().clone();
+    fn a_canvas_adds_its_parameters() {
+        let mut known = test_names();
+        let stroke = known.find("stroke").unwrap().clone();
         let keys = ["text", "svg", "size_mm", "at_mm"];
-        let shown = |here: &_, key: &str| input(&stroke, here)["properties"].get(key).cloned();
-        assert!(keys.iter().all(|key| shown(&here, key).is_none()));
-        here.canvases.push("canvas".to_owned());
-        assert!(keys.iter().all(|key| shown(&here, key).is_some()));
-        let at = shown(&here, "at_mm").unwrap();
+        let shown = |known: &_, key: &str| input(&stroke, known)["properties"].get(key).cloned();
+        assert!(keys.iter().all(|key| shown(&known, key).is_none()));
+        known.canvases.push("canvas".to_owned());
+        assert!(keys.iter().all(|key| shown(&known, key).is_some()));
+        let at = shown(&known, "at_mm").unwrap();
         assert_eq!(at["items"]["type"], "number");
-        check_plain(&Value::Object(input(&stroke, &here)), "stroke");
+        check_plain(&Value::Object(input(&stroke, &known)), "stroke");
     }
 
     #[test]
-    fn more_than_twelve_values_move_into_the_words() {
-        let mut here = tests_here();
-        here.scenes = (0..15).map(|i| format!("s{i}")).collect();
+    fn more_than_twelve_values_move_into_the_description() {
+        let mut known = test_names();
+        known.scenes = (0..15).map(|i| format!("s{i}")).collect();
         let scene = &input(
             TOOLS.iter().find(|tool| tool.name == "stroke").unwrap(),
-            &here,
+            &known,
         )["properties"]["scene"];
         assert_eq!(scene.get("enum"), None);
         assert!(

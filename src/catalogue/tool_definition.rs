@@ -12,13 +12,13 @@ pub struct ToolDefinition {
     pub name: String,
     /// The name for people.
     pub title: String,
-    /// Other names, listed unless the node file says otherwise.
+    /// Other names, listed unless the node file turns them off.
     pub aliases: Vec<String>,
-    /// More names that it answers to and that are never listed.
+    /// Further names that are understood but never listed.
     pub also: Vec<String>,
     /// Effect of the tool on the world.
     pub effect: ToolEffect,
-    /// Keeps what it is given, though it moves nothing.
+    /// True if it stores what it is given, though it moves nothing.
     pub writes: bool,
     /// Action of the tool, as a phrase that begins with a verb and has no full stop.
     pub does: String,
@@ -26,33 +26,33 @@ pub struct ToolDefinition {
     pub default_action: String,
     /// Parameters, in the order in which they are shown.
     pub parameters: Vec<ToolParameter>,
-    /// Further parameters that are not listed, such as those that a declared tool passes on.
+    /// Further parameters that are never listed, such as those that a declared tool passes on.
     pub unlisted: Vec<ToolParameter>,
     /// Further parameters that it has only on a node with a canvas.
     pub canvas_parameters: Vec<ToolParameter>,
-    /// Calls beside the minimal one, each the text of a JSON object; `$scene` stands for a scene of this node.
+    /// Calls besides the minimal one, each as the text of a JSON object; `$scene` stands for a scene of this node.
     pub examples: Vec<String>,
     /// Advice on when to use it, what must come before and what to call next: at most four lines.
     pub when: Vec<String>,
-    /// Fields of its result beside those of every result.
+    /// Fields of its result besides those of every result.
     pub fields: Vec<ResultField>,
-    /// May spoil something: what is drawn stays drawn.
+    /// True if it may spoil something: ink cannot be removed.
     pub destructive: bool,
-    /// A second call changes nothing more.
+    /// True if a second call changes nothing more.
     pub idempotent: bool,
-    /// Reaches beyond the node's own world.
+    /// True if it reaches beyond the node's own world.
     pub open_world: bool,
 }
 
 impl ToolDefinition {
-    /// Every name it answers to, its own first.
+    /// Returns every name by which it is understood, its own first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         let others = self.aliases.iter().chain(&self.also);
         let names = std::iter::once(&self.name).chain(others);
         names.map(String::as_str)
     }
 
-    /// A tool that spoils nothing, with its names and the parameters that it takes.
+    /// Returns a tool that spoils nothing, with its name and parameters.
     pub(super) fn new(
         effect: ToolEffect,
         name: &str,
@@ -81,7 +81,7 @@ impl ToolDefinition {
         }
     }
 
-    /// A tool that only reads.
+    /// Returns a tool that only reads.
     pub(super) fn reading(
         name: &str,
         title: &str,
@@ -91,34 +91,34 @@ impl ToolDefinition {
         Self::new(ToolEffect::Reads, name, title, does, parameters)
     }
 
-    /// The names of the parameters that a call must have.
+    /// Returns the names of the parameters that a call must have.
     pub fn required(&self) -> impl Iterator<Item = &str> {
         let required = self.parameters.iter().filter(|one| one.required);
         required.map(|one| one.name.as_str())
     }
 
-    /// The parameters that mean something on this node, such as `arm` where there is more than one.
-    pub fn shown_parameters(&self, here: &KnownNames) -> impl Iterator<Item = &ToolParameter> {
-        self.listed_parameters(here)
-            .filter(|parameter| parameter.required || here.shows(&parameter.kind))
+    /// Returns the parameters that mean something on this node, such as `arm` if there is more than one.
+    pub fn shown_parameters(&self, known: &KnownNames) -> impl Iterator<Item = &ToolParameter> {
+        self.listed_parameters(known)
+            .filter(|parameter| parameter.required || known.shows(&parameter.kind))
     }
 
-    /// The parameters that are listed for it on this node, whether there is a choice or not.
-    pub fn listed_parameters(&self, here: &KnownNames) -> impl Iterator<Item = &ToolParameter> {
-        let has_canvas = !here.canvases.is_empty();
+    /// Returns the parameters that it has on this node, whether there is a choice or not.
+    pub fn listed_parameters(&self, known: &KnownNames) -> impl Iterator<Item = &ToolParameter> {
+        let has_canvas = !known.canvases.is_empty();
         let of_canvas = self.canvas_parameters.iter().filter(move |_| has_canvas);
         self.parameters.iter().chain(of_canvas)
     }
 
-    /// The least that is a whole call: `{}`, or an example of what is required.
+    /// Returns the minimal valid call: `{}`, or an example of the required parameters.
     #[must_use]
-    pub fn minimal(&self, here: &KnownNames) -> String {
+    pub fn minimal(&self, known: &KnownNames) -> String {
         let required = self.parameters.iter().filter(|one| one.required);
-        let call = required.map(|one| (one.name.clone(), one.sample(here)));
+        let call = required.map(|one| (one.name.clone(), one.sample(known)));
         Value::Object(call.collect()).to_string()
     }
 
-    /// The annotations, which follow from the entry.
+    /// Returns the annotations, which follow from the entry.
     #[must_use]
     pub fn hints(&self) -> ToolHints {
         ToolHints {
@@ -130,10 +130,10 @@ impl ToolDefinition {
     }
 }
 
-/// One parameter. Those of the six are all optional: a call without any is a whole call.
+/// One parameter. All parameters of the six tools are optional: a call without any is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolParameter {
-    /// The name it is shown by.
+    /// Name under which it is shown.
     pub name: String,
     /// Other names for it.
     pub aliases: Vec<String>,
@@ -141,14 +141,14 @@ pub struct ToolParameter {
     pub kind: ParameterKind,
     /// True if a call without it is refused.
     pub required: bool,
-    /// Value used when it is not sent; without one, the words say what happens then.
+    /// Value used when it is not sent; if there is none, `words` say what happens then.
     pub default: Option<Value>,
     /// Purpose of the parameter, with its default in words.
     pub words: String,
 }
 
 impl ToolParameter {
-    /// The same under another name too.
+    /// Adds another name.
     pub(super) fn or_named(self, alias: &str) -> Self {
         Self {
             aliases: texts(&[alias]),
@@ -156,13 +156,13 @@ impl ToolParameter {
         }
     }
 
-    /// A value that it may hold.
-    fn sample(&self, here: &KnownNames) -> Value {
+    /// Returns a valid value.
+    fn sample(&self, known: &KnownNames) -> Value {
         if let Some(default) = &self.default {
             return default.clone();
         }
         match &self.kind {
-            ParameterKind::Name(names) => here.names(*names).first().cloned().into(),
+            ParameterKind::Name(names) => known.names(*names).first().cloned().into(),
             ParameterKind::Choice(values) => values.first().cloned().into(),
             ParameterKind::Bool => true.into(),
             ParameterKind::Text | ParameterKind::Verbatim { .. } => "example".into(),
@@ -179,7 +179,7 @@ impl ToolParameter {
     }
 }
 
-/// A parameter that may be left out.
+/// Returns a parameter that may be left out.
 pub(super) fn optional(name: &str, kind: ParameterKind, words: &str) -> ToolParameter {
     ToolParameter {
         name: name.to_owned(),
@@ -191,7 +191,7 @@ pub(super) fn optional(name: &str, kind: ParameterKind, words: &str) -> ToolPara
     }
 }
 
-/// A parameter that must be sent.
+/// Returns a parameter that must be sent.
 pub(super) fn required(name: &str, kind: ParameterKind, words: &str) -> ToolParameter {
     ToolParameter {
         required: true,
@@ -199,7 +199,7 @@ pub(super) fn required(name: &str, kind: ParameterKind, words: &str) -> ToolPara
     }
 }
 
-/// A parameter that is false unless it is sent.
+/// Returns a parameter that is false unless it is sent.
 pub(super) fn flag(name: &str, words: &str) -> ToolParameter {
     ToolParameter {
         default: Some(Value::from(false)),
@@ -207,7 +207,7 @@ pub(super) fn flag(name: &str, words: &str) -> ToolParameter {
     }
 }
 
-/// A list of texts.
+/// Converts string slices to strings.
 pub(super) fn texts(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
@@ -223,7 +223,7 @@ pub enum ParameterKind {
     Bool,
     /// Any text.
     Text,
-    /// A text that is data: taken to the letter, or refused.
+    /// A text that is data: taken verbatim, or refused.
     Verbatim {
         /// Most bytes of it.
         bytes_max: usize,
@@ -245,7 +245,7 @@ pub enum ParameterKind {
     },
     /// A list of texts.
     Texts,
-    /// An object of numbers; one that is not sent is 0.
+    /// An object of numbers; a missing one is 0.
     Numbers {
         /// Their names.
         names: Vec<String>,
@@ -257,11 +257,11 @@ pub enum ParameterKind {
 }
 
 impl ParameterKind {
-    /// Its JSON type.
+    /// Returns its JSON type.
     #[must_use]
     pub fn json_type(&self) -> &'static str {
         match self {
-            // Some providers refuse objects within objects: it is said to be the text of one, and read as either.
+            // Some providers refuse objects within objects, so it is declared as text and read as either.
             Self::Name(_)
             | Self::Choice(_)
             | Self::Text
@@ -274,7 +274,7 @@ impl ParameterKind {
         }
     }
 
-    /// Its unit, where it has one.
+    /// Returns its unit, if it has one.
     #[must_use]
     pub fn unit(&self) -> Option<&str> {
         match self {
@@ -296,22 +296,22 @@ pub enum NameSource {
     Arms,
     /// Nodes of the node file.
     Nodes,
-    /// One of them, or all.
+    /// One of the nodes, or all of them.
     Everywhere,
 }
 
-/// One field of a tool's own in its result. It may be absent, and is never null.
+/// A field of a tool's result that only this tool has. It may be absent, and is never null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultField {
-    /// Its name, with a unit where it has one.
+    /// Its name, with its unit if it has one.
     pub name: &'static str,
-    /// Its JSON type, told only where it never changes.
+    /// Its JSON type.
     pub kind: ResultFieldKind,
     /// Meaning of the field.
     pub words: &'static str,
 }
 
-/// One field of a result.
+/// Returns a field of a result.
 #[must_use]
 pub const fn field(name: &'static str, kind: ResultFieldKind, words: &'static str) -> ResultField {
     ResultField { name, kind, words }
