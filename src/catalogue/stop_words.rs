@@ -1,4 +1,4 @@
-//! Words for stopping, in the languages that callers write: a table kept as data, and the words of a tool's name.
+//! Words for stopping, in the languages that callers use: a table kept as data, and the words of a tool's name.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -7,18 +7,18 @@ use call::{is_invisible, plain_letter};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-/// The table; its own first lines say what is in it and where from.
+/// The table; its first lines describe its contents and sources.
 const TABLE: &str = include_str!("stop_words.txt");
 
-/// Letters of a name that are looked at. A longer one is a text and no name.
+/// Most characters of a name that are examined. A longer one is a text, not a name.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Letters that a word must have for one edit in it to be a slip of the pen.
+/// Fewest letters of a word in which one edit counts as a misspelling.
 const SLIP_CHARS_MIN: usize = 5;
 
-static WORDS: LazyLock<StopWords> = LazyLock::new(|| StopWords::read(TABLE));
+static STOP_WORDS: LazyLock<StopWords> = LazyLock::new(|| StopWords::read(TABLE));
 
-/// Longest word that may be several written as one.
+/// Longest word that is examined as several written as one.
 const JOINED_CHARS_MAX: usize = 40;
 
 /// Most words of a text that asks to stop.
@@ -27,21 +27,21 @@ const ASKING_WORDS_MAX: usize = 8;
 /// Signs for stopping.
 const SIGNS: [char; 6] = ['🛑', '⏹', '⛔', '✋', '🚫', '⏸'];
 
-/// Returns whether a tool's name holds a word for stopping, in any of the table's languages, or a sign for it.
+/// Returns whether a tool's name contains a word for stopping, in any of the table's languages, or a sign for it.
 #[must_use]
 pub fn says_stop(name: &str) -> bool {
     let is_sign = |c: char| SIGNS.contains(&c);
     let words = words_of(name);
-    let whole = words.concat();
+    let joined = words.concat();
     name.chars().take(NAME_CHARS_MAX).any(is_sign)
-        || WORDS.is_stop_word(&whole)
-        || WORDS.is_stop_word(&with_letters_for_digits(name))
-        || words.iter().any(|word| WORDS.has(word))
-        || WORDS.begins_alone(&words)
+        || STOP_WORDS.is_stop_word(&joined)
+        || STOP_WORDS.is_stop_word(&with_letters_for_digits(name))
+        || words.iter().any(|word| STOP_WORDS.matches(word))
+        || STOP_WORDS.begins_alone(&words)
 }
 
 /// Returns whether a text asks to stop, in any of the table's languages: `STOP!`, `please stop the arm now`, `no no stop it hurts`.
-/// What says more before it, or denies it, does not, nor does what is no request: `bus stop`, `do not stop`, `stop sign`.
+/// A text that says more before it, denies it, or is not a request does not: `bus stop`, `do not stop`, `stop sign`.
 #[must_use]
 pub fn asks_to_stop(text: &str) -> bool {
     if !text.is_empty() && text.chars().all(|c| SIGNS.contains(&c)) {
@@ -51,31 +51,33 @@ pub fn asks_to_stop(text: &str) -> bool {
     if words.len() > ASKING_WORDS_MAX {
         return false;
     }
-    let before = words.iter().position(|word| WORDS.has(word));
+    let before = words.iter().position(|word| STOP_WORDS.matches(word));
     let Some((before, rest)) = before.and_then(|at| words.split_at_checked(at)) else {
         return false;
     };
-    let is_filler = |word: &String| WORDS.fillers.contains(word.as_str());
+    let is_filler = |word: &String| STOP_WORDS.fillers.contains(word.as_str());
     let next = rest.get(1);
-    let is_noun = next.is_some_and(|next| WORDS.nouns.contains(next.as_str()));
-    // `stop_on_error` is the name of something, and no sentence.
+    let is_noun = next.is_some_and(|next| STOP_WORDS.nouns.contains(next.as_str()));
+    // `stop_on_error` is a name, not a sentence.
     let is_name = !text.trim().contains(char::is_whitespace);
-    let says_more = rest.iter().any(|word| !WORDS.has(word) && !is_filler(word));
+    let says_more = rest
+        .iter()
+        .any(|word| !STOP_WORDS.matches(word) && !is_filler(word));
     before.iter().all(is_filler) && !is_noun && !(is_name && says_more)
 }
 
-/// The table, read.
+/// The parsed table.
 #[derive(Debug, Default)]
 struct StopWords {
-    /// Words that count wherever they stand in a name.
+    /// Words that count anywhere in a name.
     anywhere: HashSet<&'static str>,
-    /// Words that count only where they are the whole name.
+    /// Words that count only as the whole name.
     alone: HashSet<&'static str>,
-    /// Ordinary words that are one edit from a word for stopping.
+    /// Ordinary words that are one edit away from a word for stopping.
     ordinary: HashSet<&'static str>,
     /// Words that may stand beside a word for stopping, or be written as one with it: `stopnow`.
     fillers: HashSet<&'static str>,
-    /// Words that make a noun of `stop` before them: `stop sign`.
+    /// Words that make `stop` before them a noun: `stop sign`.
     nouns: HashSet<&'static str>,
 }
 
@@ -103,12 +105,12 @@ impl StopWords {
         self.alone.contains(name) || self.anywhere.contains(name)
     }
 
-    /// Returns whether a word is one for stopping with others of the kind, or fillers, behind it: `stopstop`, `haltnow`.
+    /// Returns whether a word is a word for stopping followed by more of them, or by fillers: `stopstop`, `haltnow`.
     fn is_joined(&self, word: &str) -> bool {
         if word.chars().count() >= JOINED_CHARS_MAX {
             return false;
         }
-        // Ends up to which the word is such.
+        // Positions up to which the word consists of such parts.
         let mut reached = vec![0];
         for end in word.char_indices().map(|(at, c)| at + c.len_utf8()) {
             let is_reached = |from: &usize| {
@@ -122,11 +124,11 @@ impl StopWords {
         reached.last() == Some(&word.len()) && reached.len() > 1
     }
 
-    /// Returns whether an ordinary word for stopping stands before fillers alone: `kill_robot`, `end_job`.
+    /// Returns whether an ordinary word for stopping is followed by fillers only: `kill_robot`, `end_job`.
     fn begins_alone(&self, words: &[String]) -> bool {
         let is_filler = |word: &String| self.fillers.contains(word.as_str());
         words.split_first().is_some_and(|(first, rest)| {
-            // `still_moving` asks.
+            // `still_moving` is a question.
             self.alone.contains(first.as_str())
                 && first != "still"
                 && !rest.is_empty()
@@ -134,8 +136,8 @@ impl StopWords {
         })
     }
 
-    fn has(&self, word: &str) -> bool {
-        if self.is_joined(word) || self.is_joined(&without_runs(word)) || is_turned(word) {
+    fn matches(&self, word: &str) -> bool {
+        if self.is_joined(word) || self.is_joined(&without_runs(word)) || is_transposed(word) {
             return true;
         }
         if word.chars().any(is_written_without_blanks) {
@@ -147,7 +149,7 @@ impl StopWords {
     }
 }
 
-/// Returns a word with each letter that stands three times in a row, or more, once: `stoooppp`.
+/// Returns a word with each letter that is repeated three times or more reduced to one: `stoooppp`.
 fn without_runs(word: &str) -> String {
     let letters: Vec<char> = word.chars().collect();
     let runs = letters.chunk_by(|a, b| a == b);
@@ -168,12 +170,12 @@ fn with_letters_for_digits(name: &str) -> String {
     name.chars().take(NAME_CHARS_MAX).map(letter).collect()
 }
 
-/// Words that are heard with two letters in a row exchanged: `stpo`.
-const TURNED: [&str; 2] = ["stop", "halt"];
+/// Words that are recognised with two adjacent letters swapped: `stpo`.
+const TRANSPOSABLE: [&str; 2] = ["stop", "halt"];
 
-fn is_turned(word: &str) -> bool {
+fn is_transposed(word: &str) -> bool {
     let has_letters_of = |stop: &str| stop.chars().all(|c| word.contains(c));
-    let mut stops = TURNED.iter();
+    let mut stops = TRANSPOSABLE.iter();
     stops.any(|stop| {
         word.len() == stop.len() && has_letters_of(stop) && strsim::osa_distance(word, stop) == 1
     })
@@ -184,19 +186,19 @@ fn is_long(word: &str) -> bool {
 }
 
 fn is_slip_of(word: &str, stop: &str) -> bool {
-    // Bytes first: letters that differ by more are not compared.
+    // Compare lengths first: words that differ by more are not compared by letter.
     word.len().abs_diff(stop.len()) <= char::MAX.len_utf8()
         && is_long(stop)
         && strsim::osa_distance(word, stop) <= 1
 }
 
-/// In a script without blanks a word is found inside what stands around it, if it has two letters or more.
+/// Returns whether a word in a script without blanks occurs inside a longer text; it must have at least two letters.
 fn is_part(stop: &str, word: &str) -> bool {
     let has_two = stop.chars().nth(1).is_some();
     has_two && stop.chars().all(is_written_without_blanks) && word.contains(stop)
 }
 
-/// Thai, Hangul, kana and Han.
+/// Returns whether a character is Thai, Hangul, kana or Han.
 fn is_written_without_blanks(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0e7f}' | '\u{1100}'..='\u{11ff}' | '\u{3040}'..='\u{30ff}'
         | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
@@ -226,7 +228,7 @@ pub fn words_of(name: &str) -> Vec<String> {
     words.into_iter().map(without_lookalikes).collect()
 }
 
-/// Returns a word in which letters of other scripts stand among Latin ones, as `stоp` with a Cyrillic `о`, in Latin ones.
+/// Replaces letters of other scripts among Latin ones by the Latin letters that they look like, as in `stоp` with a Cyrillic `о`.
 fn without_lookalikes(word: String) -> String {
     const LOOKALIKES: &str = "асеһіјӏорԛѕтυνхуοαιρτ";
     const LATIN: &str = "acehijlopqstuvxyoaipt";
@@ -240,7 +242,7 @@ fn without_lookalikes(word: String) -> String {
     word.chars().map(latin).collect()
 }
 
-/// `stopNow` begins one at `N`, `STOPNow` too.
+/// Returns whether a word begins at `c`, as at `N` in `stopNow` and `STOPNow`.
 fn begins_word(before: Option<char>, c: char, after: Option<char>) -> bool {
     let ends_capitals = after.is_some_and(char::is_lowercase);
     c.is_uppercase()
@@ -254,7 +256,7 @@ mod tests {
     use crate::{EXAM_TOOLS, RECORDING_TOOLS, TOOLS, ToolEffect};
 
     #[test]
-    fn hears_stop_in_any_language_case_and_width() {
+    fn recognises_stop_in_any_language_case_and_width() {
         for name in [
             "stop_now",
             "cancel",
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_asks_to_stop_is_told_from_one_that_says_more() {
+    fn a_request_to_stop_is_distinguished_from_other_texts() {
         for text in [
             "STOP!",
             "stop()",
@@ -396,9 +398,9 @@ mod tests {
         }
     }
 
-    /// Each of these was tried in 2^n ways.
+    /// A backtracking search would try each of these in 2^n ways.
     #[test]
-    fn a_word_that_can_be_parted_in_many_ways_costs_no_more_than_another() {
+    fn a_word_that_can_be_split_in_many_ways_costs_no_more_than_another() {
         for words in [["haltestop", "x"], ["stopstop", "y"], ["\u{fb06}op", "z"]] {
             let [part, end] = words;
             for times in [4, 22, 100] {
@@ -410,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn does_not_hear_it_in_ordinary_words() {
+    fn does_not_recognise_it_in_ordinary_words() {
         for name in [
             "",
             "_",
@@ -493,24 +495,27 @@ mod tests {
             .filter(|line| line.as_bytes().get(2) == Some(&b':'));
         assert!(languages.count() >= 20);
         let all = || {
-            WORDS
+            STOP_WORDS
                 .anywhere
                 .iter()
-                .chain(&WORDS.alone)
-                .chain(&WORDS.ordinary)
+                .chain(&STOP_WORDS.alone)
+                .chain(&STOP_WORDS.ordinary)
         };
         for word in all() {
             assert_eq!(words_of(word), [*word], "one word, in NFKC and lower case");
         }
-        assert!(WORDS.anywhere.is_disjoint(&WORDS.alone));
-        for word in &WORDS.ordinary {
-            let is_needed = WORDS.anywhere.iter().any(|stop| is_slip_of(word, stop));
+        assert!(STOP_WORDS.anywhere.is_disjoint(&STOP_WORDS.alone));
+        for word in &STOP_WORDS.ordinary {
+            let is_needed = STOP_WORDS
+                .anywhere
+                .iter()
+                .any(|stop| is_slip_of(word, stop));
             assert!(is_needed, "{word} is one edit from no word for stopping");
         }
     }
 
     #[test]
-    fn a_long_name_is_looked_at_no_further_than_a_name_goes() {
+    fn only_the_beginning_of_a_long_name_is_examined() {
         assert!(!says_stop(&format!("{} stop", "x".repeat(NAME_CHARS_MAX))));
         assert!(says_stop(&format!("stop {}", "x ".repeat(1 << 20))));
     }
