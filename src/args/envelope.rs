@@ -166,8 +166,7 @@ fn forward_surrounding_words(node: &mut ParsedValue, around: [&str; 2], comments
 
 /// Parses the value that begins at `start`, by the strictest quoting that finds one.
 fn parse_at(text: &str, start: usize) -> Option<(ParsedValue, TolerantParser<'_>)> {
-    let mut values = tolerant::values(text, start);
-    values.find_map(|(node, parser)| Some((node?, parser)))
+    tolerant::values(text, start).find_map(|(node, parser)| Some((node?, parser)))
 }
 
 /// Reads a message inside quotes, or a list.

@@ -149,11 +149,10 @@ pub(super) fn resolve_value(received: &str, known: &[String]) -> NameResolution 
         return NameResolution::Resolved { index, exact: true };
     }
     let mut quotes = "\"'`“‘«".chars().zip("\"'`”’»".chars());
-    let unquoted =
-        quotes.find_map(|(open, close)| received.strip_prefix(open)?.strip_suffix(close));
-    let unquoted = unquoted.unwrap_or(received);
-    let unmarked = || unquoted.trim_end().trim_end_matches(['.', ',', '!']);
-    by_form(&fold(unquoted), known)
+    let inner = quotes.find_map(|(open, close)| received.strip_prefix(open)?.strip_suffix(close));
+    let inner = inner.unwrap_or(received);
+    let unmarked = || inner.trim_end().trim_end_matches(['.', ',', '!']);
+    by_form(&fold(inner), known)
         .or_else(|| by_form(&fold(unmarked()), known))
         .unwrap_or_else(|| NameResolution::Unknown {
             nearest: nearest(received, known.iter().map(String::as_str)),

@@ -20,8 +20,7 @@ pub fn nearest<'a>(received: &str, candidates: impl IntoIterator<Item = &'a str>
 }
 
 fn rank(received: &str, name: &str) -> f64 {
-    let name = name::fold(name);
-    let name: String = name.chars().take(COMPARED_CHARS_MAX).collect();
+    let name: String = name::fold(name).chars().take(COMPARED_CHARS_MAX).collect();
     let is_contained = !received.is_empty()
         && !name.is_empty()
         && (name.contains(received) || received.contains(&name));

@@ -140,9 +140,8 @@ impl QuoteScanner<'_> {
     /// Copies characters that can be neither quote, escape nor control character.
     fn copy_plain_run(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let is_plain =
-            |b: &u8| (0x20..0x80).contains(b) && !matches!(b, b'"' | b'\'' | b'\\' | b'`');
-        let length = rest.iter().take_while(|b| is_plain(b)).count();
+        let is_raw = |b: &u8| (0x20..0x80).contains(b) && !matches!(b, b'"' | b'\'' | b'\\' | b'`');
+        let length = rest.iter().take_while(|b| is_raw(b)).count();
         self.out
             .push_str(self.text.get(self.at..self.at + length).unwrap_or_default());
         self.at += length;

@@ -411,9 +411,8 @@ fn a_dry_run_as_a_word_never_moves() {
     );
     check(case, |(scene, fps, word, which, at)| {
         let fields = [("scene", json!(scene)), ("fps", json!(fps))];
-        let given = fields.into_iter().filter(|(_, value)| !value.is_null());
-        let object: Map<String, Value> =
-            given.map(|(key, value)| (key.to_owned(), value)).collect();
+        let sent = fields.into_iter().filter(|(_, value)| !value.is_null());
+        let object: Map<String, Value> = sent.map(|(key, value)| (key.to_owned(), value)).collect();
         // What stands in a thought is never read.
         let is_thought = |call: &String| call.contains("<think>") || call.contains("Thought:");
         let mut all = renderings(&object);

@@ -170,17 +170,14 @@ fn refuses_a_dry_run_in_words_in_either_profile() {
 fn a_dry_run_among_a_thousand_comments_is_found() {
     for (before, after) in [(0, 1000), (600, 400), (1000, 0)] {
         let comments = |count: usize| "/* a line */ ".repeat(count);
-        let call = |comment: &str| {
+        let call = |text: &str| {
             let (before, after) = (comments(before), comments(after));
-            format!("{{{before}{comment}{after}\"scene\":\"letters\"}}")
+            format!("{{{before}{text}{after}\"scene\":\"letters\"}}")
         };
         for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
             assert!(draws(profile, &call("")), "{profile:?} {before}");
-            for comment in ["/* dry run */", "/* dri run */", "/* \"dry_run\": true */"] {
-                assert!(
-                    !draws(profile, &call(comment)),
-                    "{profile:?} {before}: {comment}"
-                );
+            for text in ["/* dry run */", "/* dri run */", "/* \"dry_run\": true */"] {
+                assert!(!draws(profile, &call(text)), "{profile:?} {before}: {text}");
             }
         }
     }

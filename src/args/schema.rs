@@ -107,12 +107,11 @@ fn param(
         path: &path,
         depth: depth + 1,
     };
-    let is_true = |key: &str| schema.get(key) == Some(&Value::Bool(true));
+    let has = |key: &str| schema.get(key) == Some(&Value::Bool(true));
     let default = schema.get("default").filter(|value| !value.is_null());
     Ok(ParameterShape {
         aliases: texts(schema.get("x-aliases").or_else(|| schema.get("aliases"))),
-        required: (required.iter().any(|r| r == name) || is_true("required"))
-            && !is_true("optional"),
+        required: (required.iter().any(|r| r == name) || has("required")) && !has("optional"),
         default: default.or_else(|| schema.get("const")).cloned(),
         empty_is_default: default.map_or_else(|| describes_empty_default(schema), is_empty),
         nullable: is_nullable(schema),

@@ -348,9 +348,7 @@ impl ValueKind {
             Self::Integer { range, unit } => {
                 format!("a whole number{}{}", range.text(), in_unit(*unit))
             }
-            Self::Number { range, unit } => {
-                format!("a number{}{}", range.text(), in_unit(*unit))
-            }
+            Self::Number { range, unit } => format!("a number{}{}", range.text(), in_unit(*unit)),
             Self::List { item, count } => {
                 format!("a list{}, each {}", count.text(), item.describe())
             }

@@ -35,7 +35,7 @@ impl CallReader<'_> {
         };
         if sent.next().is_some() {
             let reason = "given twice";
-            return self.add_issue(data_issue(param, "duplicate_keys", reason, node), node);
+            return self.add_issue(issue(param, "duplicate_keys", reason, node), node);
         }
         match node {
             // Judged with the other arguments.
@@ -45,13 +45,11 @@ impl CallReader<'_> {
                     let value = Value::from(text.as_str());
                     self.given.insert(param.name.clone(), value);
                 }
-                Some((code, reason)) => {
-                    self.add_issue(data_issue(param, code, &reason, node), node)
-                }
+                Some((code, reason)) => self.add_issue(issue(param, code, &reason, node), node),
             },
             _ => {
                 let reason = "this is not a text in quotes";
-                self.add_issue(data_issue(param, "not_text", reason, node), node);
+                self.add_issue(issue(param, "not_text", reason, node), node);
             }
         }
     }
@@ -77,7 +75,7 @@ impl CallReader<'_> {
             let is_refused = self.refused.iter().any(|one| one.subject() == param.name);
             if is_verbatim(&param) && self.sent.contains(&index) && !is_refused {
                 let reason = "null draws nothing";
-                let issue = data_issue(param, "empty", reason, &ParsedValue::Null);
+                let issue = issue(param, "empty", reason, &ParsedValue::Null);
                 self.add_issue(issue, &ParsedValue::Null);
             }
         }
@@ -112,7 +110,7 @@ impl CallReader<'_> {
     }
 }
 
-fn data_issue(
+fn issue(
     param: &ParameterShape,
     code: &'static str,
     reason: &str,

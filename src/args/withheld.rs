@@ -56,12 +56,11 @@ impl CallReader<'_> {
     }
 
     fn withhold(&mut self, path: &str, received: String, still_rule: ReaderRule) {
-        let reason =
-            "this asks for a dry run or for no motion, but is not an argument that says so";
+        let reason = "this asks for a dry run or for no motion, but is not a parameter";
         let mut params = self.shape.params.iter();
         let expected = match params.find(|param| param.cautious.is_some()) {
             Some(ParameterShape { name, .. }) => {
-                format!("{name}: true at the top for a dry run, or nothing of the kind")
+                format!("{name}: true at the top level for a dry run, or no such request")
             }
             None => "a call without it: this tool has no dry run".to_owned(),
         };

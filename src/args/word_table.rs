@@ -287,15 +287,11 @@ fn beginning(text: &str) -> Option<[u8; BEGINNING_BYTES]> {
 /// Returns the patterns of an entry: unchanged, and with its words written as one.
 fn patterns(entry: &str) -> Vec<String> {
     let is_unspaced = entry.chars().any(is_unspaced);
-    let (is_open_start, is_open_end) = (entry.starts_with('*'), entry.ends_with('*'));
+    let (is_suffix, is_prefix) = (entry.starts_with('*'), entry.ends_with('*'));
     let folded = FoldedText::new(entry).unsplit;
     let bounded = |words: &str| {
-        let start = if is_open_start || is_unspaced {
-            ""
-        } else {
-            " "
-        };
-        let end = if is_open_end || is_unspaced { "" } else { " " };
+        let start = if is_suffix || is_unspaced { "" } else { " " };
+        let end = if is_prefix || is_unspaced { "" } else { " " };
         format!("{start}{words}{end}")
     };
     let words = folded.trim();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::describe::{examples, summary};
-use super::schema::parameter_text;
+use super::schema;
 use super::{KnownNames, ToolDefinition, ToolEffect, ToolParameter};
 
 /// Width of the column of names.
@@ -62,7 +62,7 @@ fn arguments(tool: &ToolDefinition, known: &KnownNames) -> String {
             names.join("`, `"),
             parameter.kind.json_type(),
             requirement(parameter),
-            parameter_text(parameter, known),
+            schema::text(parameter, known),
             match tool.canvas_parameters.contains(parameter) {
                 true => "; only on a node with a canvas",
                 false => "",

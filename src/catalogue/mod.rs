@@ -33,10 +33,10 @@ pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 /// A tool without an alias is always listed by its own name.
 #[must_use]
 pub fn list(known: &KnownNames) -> Vec<ListedTool> {
-    let by_own = |tool: &&ToolDefinition| {
-        known.listed_names != ListedNames::Robot || tool.aliases.is_empty()
-    };
-    let own = known.tools().filter(by_own);
+    let has_plain = known.listed_names != ListedNames::Robot;
+    let own = known
+        .tools()
+        .filter(|tool| has_plain || tool.aliases.is_empty());
     let own = own.map(|tool| listed(tool, &tool.name, known));
     let aliases = known.tools().flat_map(|tool| {
         tool.aliases

@@ -32,10 +32,7 @@ fn object(properties: Map<String, Value>) -> Map<String, Value> {
 fn property(parameter: &ToolParameter, known: &KnownNames) -> Map<String, Value> {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!(parameter.kind.json_type()));
-    schema.insert(
-        "description".to_owned(),
-        json!(parameter_text(parameter, known)),
-    );
+    schema.insert("description".to_owned(), json!(text(parameter, known)));
     let item = match &parameter.kind {
         ParameterKind::Texts => Some("string"),
         ParameterKind::Point { .. } => Some("number"),
@@ -62,7 +59,7 @@ fn values<'a>(kind: &'a ParameterKind, known: &'a KnownNames) -> &'a [String] {
 }
 
 /// Returns a parameter's description. If there are too many values for an `enum`, it names the first and where to find the rest.
-pub(super) fn parameter_text(parameter: &ToolParameter, known: &KnownNames) -> String {
+pub(super) fn text(parameter: &ToolParameter, known: &KnownNames) -> String {
     let is_in_name = |unit: &str| parameter.name.ends_with(&format!("_{unit}"));
     let text = match parameter.kind.unit() {
         Some(unit) if !is_in_name(unit) => format!("{}, in {unit}", parameter.words),

@@ -16,7 +16,7 @@ const NAME_CHARS_MAX: usize = 200;
 /// Fewest letters of a word in which one edit counts as a misspelling.
 const SLIP_CHARS_MIN: usize = 5;
 
-static STOP_WORDS: LazyLock<StopWords> = LazyLock::new(|| StopWords::read(TABLE));
+static WORDS: LazyLock<StopWords> = LazyLock::new(|| StopWords::read(TABLE));
 
 /// Longest word that is examined as several written as one.
 const JOINED_CHARS_MAX: usize = 40;
@@ -34,10 +34,10 @@ pub fn says_stop(name: &str) -> bool {
     let words = words_of(name);
     let joined = words.concat();
     name.chars().take(NAME_CHARS_MAX).any(is_sign)
-        || STOP_WORDS.is_stop_word(&joined)
-        || STOP_WORDS.is_stop_word(&with_letters_for_digits(name))
-        || words.iter().any(|word| STOP_WORDS.matches(word))
-        || STOP_WORDS.begins_alone(&words)
+        || WORDS.is_stop_word(&joined)
+        || WORDS.is_stop_word(&with_letters_for_digits(name))
+        || words.iter().any(|word| WORDS.has(word))
+        || WORDS.begins_alone(&words)
 }
 
 /// Returns whether a text asks to stop, in any of the table's languages: `STOP!`, `please stop the arm now`, `no no stop it hurts`.
@@ -51,18 +51,16 @@ pub fn asks_to_stop(text: &str) -> bool {
     if words.len() > ASKING_WORDS_MAX {
         return false;
     }
-    let before = words.iter().position(|word| STOP_WORDS.matches(word));
+    let before = words.iter().position(|word| WORDS.has(word));
     let Some((before, rest)) = before.and_then(|at| words.split_at_checked(at)) else {
         return false;
     };
-    let is_filler = |word: &String| STOP_WORDS.fillers.contains(word.as_str());
+    let is_filler = |word: &String| WORDS.fillers.contains(word.as_str());
     let next = rest.get(1);
-    let is_noun = next.is_some_and(|next| STOP_WORDS.nouns.contains(next.as_str()));
+    let is_noun = next.is_some_and(|next| WORDS.nouns.contains(next.as_str()));
     // `stop_on_error` is a name, not a sentence.
     let is_name = !text.trim().contains(char::is_whitespace);
-    let says_more = rest
-        .iter()
-        .any(|word| !STOP_WORDS.matches(word) && !is_filler(word));
+    let says_more = rest.iter().any(|word| !WORDS.has(word) && !is_filler(word));
     before.iter().all(is_filler) && !is_noun && !(is_name && says_more)
 }
 
@@ -136,7 +134,7 @@ impl StopWords {
         })
     }
 
-    fn matches(&self, word: &str) -> bool {
+    fn has(&self, word: &str) -> bool {
         if self.is_joined(word) || self.is_joined(&without_runs(word)) || is_transposed(word) {
             return true;
         }
@@ -495,21 +493,18 @@ mod tests {
             .filter(|line| line.as_bytes().get(2) == Some(&b':'));
         assert!(languages.count() >= 20);
         let all = || {
-            STOP_WORDS
+            WORDS
                 .anywhere
                 .iter()
-                .chain(&STOP_WORDS.alone)
-                .chain(&STOP_WORDS.ordinary)
+                .chain(&WORDS.alone)
+                .chain(&WORDS.ordinary)
         };
         for word in all() {
             assert_eq!(words_of(word), [*word], "one word, in NFKC and lower case");
         }
-        assert!(STOP_WORDS.anywhere.is_disjoint(&STOP_WORDS.alone));
-        for word in &STOP_WORDS.ordinary {
-            let is_needed = STOP_WORDS
-                .anywhere
-                .iter()
-                .any(|stop| is_slip_of(word, stop));
+        assert!(WORDS.anywhere.is_disjoint(&WORDS.alone));
+        for word in &WORDS.ordinary {
+            let is_needed = WORDS.anywhere.iter().any(|stop| is_slip_of(word, stop));
             assert!(is_needed, "{word} is one edit from no word for stopping");
         }
     }

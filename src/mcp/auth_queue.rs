@@ -15,7 +15,7 @@ const WAITING_MAX: usize = 16;
 /// An authenticator with a queue in front of it; clones share the queue.
 #[derive(Clone)]
 pub struct AuthQueue {
-    authenticator: Arc<dyn Authenticator>,
+    auth: Arc<dyn Authenticator>,
     requests: mpsc::Sender<AuthRequest>,
 }
 
@@ -29,19 +29,16 @@ impl AuthQueue {
     /// Tokens are verified on one thread, which ends with the last clone: each takes megabytes, which the allocator then keeps
     /// for one thread only, not for as many as senders of wrong tokens could start.
     #[must_use]
-    pub fn new(authenticator: Arc<dyn Authenticator>) -> Self {
+    pub fn new(auth: Arc<dyn Authenticator>) -> Self {
         let (requests, queue) = mpsc::channel(WAITING_MAX);
-        let verifier = Arc::clone(&authenticator);
+        let verifier = Arc::clone(&auth);
         let thread = std::thread::Builder::new()
             .name("tokens".to_owned())
             .spawn(move || verify_queued(verifier.as_ref(), queue));
         if let Err(error) = thread {
             tracing::error!("no token can be verified: {error}");
         }
-        Self {
-            authenticator,
-            requests,
-        }
+        Self { auth, requests }
     }
 
     /// Returns the bearer token's owner; `None` if there is no token and none is required. A token that was verified before does
@@ -54,7 +51,7 @@ impl AuthQueue {
         headers: &HeaderMap,
     ) -> Result<Option<VerifiedIdentity>, Refusal> {
         let token = bearer(headers);
-        if token.is_none() && !self.authenticator.wants_tokens() {
+        if token.is_none() && !self.auth.wants_tokens() {
             return Ok(None);
         }
         self.authenticate(token).await.map(Some)
@@ -71,11 +68,11 @@ impl AuthQueue {
     /// Returns the owner of a token that was verified before, if it is still valid. Takes no time.
     #[must_use]
     pub fn verify_cached(&self, token: &str) -> Option<VerifiedIdentity> {
-        self.authenticator.verify_cached(Some(token))?.ok()
+        self.auth.verify_cached(Some(token))?.ok()
     }
 
     async fn authenticate(&self, token: Option<String>) -> Result<VerifiedIdentity, Refusal> {
-        if let Some(judged) = self.authenticator.verify_cached(token.as_deref()) {
+        if let Some(judged) = self.auth.verify_cached(token.as_deref()) {
             return judged;
         }
         let (answer, judged) = oneshot::channel();
@@ -90,15 +87,15 @@ impl AuthQueue {
     /// # Errors
     /// The seconds until a session may be opened.
     pub(super) fn count_session(&self, caller: &VerifiedIdentity) -> Result<(), f64> {
-        self.authenticator.count_session(caller)
+        self.auth.count_session(caller)
     }
 }
 
-fn verify_queued(authenticator: &dyn Authenticator, mut queue: mpsc::Receiver<AuthRequest>) {
+fn verify_queued(auth: &dyn Authenticator, mut queue: mpsc::Receiver<AuthRequest>) {
     while let Some(AuthRequest { token, answer }) = queue.blocking_recv() {
         // A caller that has hung up does not hold up the queue.
         if !answer.is_closed() {
-            let _ = answer.send(authenticator.verify(token.as_deref()));
+            let _ = answer.send(auth.verify(token.as_deref()));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::message_intake;
-use super::wide_ids::{self, compared_text};
+use super::wide_ids::{self, compared};
 
 /// The protocol's method for a cancellation.
 pub(super) const CANCELLED: &str = "notifications/cancelled";
@@ -61,9 +61,8 @@ impl RecentIds {
         if self.0.contains(id) {
             return;
         }
-        let text = compared_text(id);
-        let mut latest = self.0.iter().rev();
-        if let Some(twin) = latest.find(|known| compared_text(known) == text) {
+        let text = compared(id);
+        if let Some(twin) = self.0.iter().rev().find(|known| compared(known) == text) {
             *id = twin.clone();
         }
     }

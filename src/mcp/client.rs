@@ -229,16 +229,9 @@ pub async fn in_process(service: Arc<dyn McpService>) -> Result<McpClient, Clien
     let stop = end.clone();
     let serving = async move {
         let ends = tokio::io::split(theirs);
-        let served = stdio::serve_on(
-            service,
-            EntryPoint::InProcess,
-            never_repair,
-            ends,
-            || (),
-            stop,
-        )
-        .await;
-        if let Err(error) = served {
+        let via = EntryPoint::InProcess;
+        let serving = stdio::serve_on(service, via, never_repair, ends, || (), stop);
+        if let Err(error) = serving.await {
             tracing::warn!(%error, "the server in this process ended");
         }
     };

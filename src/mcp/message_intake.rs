@@ -146,11 +146,8 @@ pub(super) fn admit(raw: &[u8], repair: MessageRepair) -> MessageIntake {
                 (message, Vec::new())
             }
             RepairedMessage::Hopeless(reason) => {
-                tracing::warn!(
-                    received = excerpt(raw),
-                    why = reason,
-                    "a message could not be read"
-                );
+                let received = excerpt(raw);
+                tracing::warn!(received, why = reason, "a message could not be read");
                 return MessageIntake::Reply(refusal(PARSE_ERROR, id_in_broken(raw), &reason));
             }
         },
@@ -412,12 +409,8 @@ fn preserve_duplicates(
             .iter()
             .any(|path| path.iter().take(keys.len()).eq(keys))
     };
-    let is_duplicated = |key: &str| {
-        duplicates
-            .iter()
-            .any(|path| path.iter().eq(&["params", key]))
-    };
-    if is_duplicated("name") {
+    let is_duplicate = |key: &str| duplicates.iter().any(|path| *path == ["params", key]);
+    if is_duplicate("name") {
         return Err(ParamsError::NameTwice);
     }
     let stray = move_strays(params);
@@ -428,7 +421,7 @@ fn preserve_duplicates(
     }
     let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
     // With two `arguments`, or duplicated strays, all of `params` is passed on, so that the reader sees both.
-    let written = if stray.is_empty() && !is_duplicated("arguments") {
+    let written = if stray.is_empty() && !is_duplicate("arguments") {
         text_in(text, &["params", "arguments"])
     } else {
         text_in(text, &["params"])
@@ -441,10 +434,7 @@ fn preserve_duplicates(
 /// Moves stray values into the arguments if there are none: `{"name": "x", "args": {…}}`, `{"name": "x", "a": 1}`.
 /// Returns the names of the moved values.
 fn move_strays(params: &mut MessageObject) -> Vec<String> {
-    if params
-        .get("arguments")
-        .is_some_and(|value| !value.is_null())
-    {
+    if params.get("arguments").is_some_and(|sent| !sent.is_null()) {
         return Vec::new();
     }
     let stray = params
@@ -534,10 +524,8 @@ mod tests {
         let MessageIntake::Pass(accepted) = admit(raw.as_bytes(), never_repair) else {
             panic!()
         };
-        assert_eq!(
-            accepted.message,
-            serde_json::from_str::<Value>(raw).unwrap()
-        );
+        let sent: Value = serde_json::from_str(raw).unwrap();
+        assert_eq!(accepted.message, sent);
         assert_eq!(accepted.length, raw.len());
         assert_eq!(accepted.method.as_deref(), Some("tools/call"));
     }

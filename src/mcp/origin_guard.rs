@@ -52,7 +52,7 @@ impl OriginGuard {
             Err(_) => HostAndPort::new(text, None),
         };
         let origins = origins.iter().filter_map(|origin| {
-            let (scheme, authority) = parse_origin(origin.trim_end_matches(":*"))?;
+            let (scheme, authority) = origin_parts(origin.trim_end_matches(":*"))?;
             Some((scheme, HostAndPort::of(&authority)))
         });
         Self {
@@ -102,7 +102,7 @@ impl OriginGuard {
         let port_of = |port: Option<u16>| port.or(standard_port(self.scheme));
         let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
         origin
-            .and_then(parse_origin)
+            .and_then(origin_parts)
             .is_some_and(|(scheme, authority)| {
                 let page = HostAndPort::of(&authority);
                 let is_same_port = port_of(page.port) == port_of(host.port);
@@ -114,7 +114,7 @@ impl OriginGuard {
         let Some(origin) = headers.get(ORIGIN) else {
             return true;
         };
-        let parsed = origin.to_str().ok().and_then(parse_origin);
+        let parsed = origin.to_str().ok().and_then(origin_parts);
         parsed.is_some_and(|(scheme, authority)| {
             let port = authority.port_u16().or(standard_port(&scheme));
             let page = HostAndPort::new(authority.host(), port);
@@ -181,7 +181,7 @@ fn requested_host<B>(request: &Request<B>) -> Option<HostAndPort> {
     Some(HostAndPort::of(&authority))
 }
 
-fn parse_origin(origin: &str) -> Option<(String, Authority)> {
+fn origin_parts(origin: &str) -> Option<(String, Authority)> {
     let page = Uri::try_from(origin.trim()).ok()?;
     let scheme = page.scheme_str()?.to_ascii_lowercase();
     Some((scheme, page.authority()?.clone()))

@@ -164,10 +164,7 @@ impl McpHandler {
             .client_info()
             .filter(|client| *client != Implementation::from_build_env());
         let parts = context.extensions.get::<http::request::Parts>();
-        let header = |name: &str| {
-            let value = parts?.headers.get(name)?;
-            value.to_str().ok().map(str::to_owned)
-        };
+        let header = |name: &str| parts?.headers.get(name)?.to_str().ok().map(str::to_owned);
         ToolCaller {
             via: self.via,
             session: header("mcp-session-id"),
@@ -408,9 +405,8 @@ impl ServerHandler for McpHandler {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         require_offer::<GetPromptRequestMethod>(self.service.offers().prompts)?;
-        let filled = self
-            .service
-            .prompt(&request.name, &texts(request.arguments));
+        let arguments = texts(request.arguments);
+        let filled = self.service.prompt(&request.name, &arguments);
         let filled = filled.map_err(convert::no_prompt)?;
         Ok(convert::prompt_text(filled).into())
     }

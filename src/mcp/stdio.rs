@@ -274,11 +274,8 @@ impl StdioReader {
             Ok(message) => self.forward(accepted, message),
             Err(error) => {
                 let reason = format!("the message is no request: {error}");
-                self.reply(&message_intake::refusal(
-                    INVALID_REQUEST,
-                    accepted.id,
-                    &reason,
-                ))
+                let refusal = message_intake::refusal(INVALID_REQUEST, accepted.id, &reason);
+                self.reply(&refusal)
             }
         }
     }

@@ -245,10 +245,8 @@ mod tests {
         let MessageIntake::Pass(accepted) = admitted else {
             panic!()
         };
-        assert_eq!(
-            accepted.message["params"]["arguments"],
-            json!({"node": "b"})
-        );
+        let arguments = &accepted.message["params"]["arguments"];
+        assert_eq!(*arguments, json!({"node": "b"}));
     }
 
     #[test]

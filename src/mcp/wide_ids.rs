@@ -42,7 +42,7 @@ pub(super) fn is_stand_in(id: &Value) -> bool {
 }
 
 /// Returns an id as its sender would compare it: a number's digits, in whatever form it is kept here.
-pub(super) fn compared_text(id: &Value) -> String {
+pub(super) fn compared(id: &Value) -> String {
     let trimmed = |text: &str| text.trim().to_owned();
     match id {
         Value::String(text) => match text.strip_prefix(MARK) {
@@ -123,10 +123,10 @@ mod tests {
             "9007199254740992.0",
         ] {
             let mut id: Value = serde_json::from_str(written).unwrap();
-            let compared = compared_text(&id);
+            let expected = compared(&id);
             stand_in(&mut id, || Some(written));
             assert!(is_stand_in(&id), "{written}");
-            assert_eq!(compared_text(&id), compared, "{written}");
+            assert_eq!(compared(&id), expected, "{written}");
             let sent = json!({"id": id, "result": {}}).to_string().into_bytes();
             let sent = String::from_utf8(restored(sent)).unwrap();
             assert_eq!(sent, format!("{{\"id\":{written},\"result\":{{}}}}"));

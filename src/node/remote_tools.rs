@@ -145,7 +145,7 @@ fn spawned(server: &ServerEntry, program: &str, errors: Stdio) -> Result<Child, 
 fn unreachable(program: &str, why: &str) -> ClientError {
     ClientError::Unreachable {
         at: program.to_owned(),
-        why: why.to_owned(),
+        reason: why.to_owned(),
     }
 }
 

@@ -394,8 +394,7 @@ fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
         // The caller's own scene, and nothing lost but a letter of a key.
         (r#"{"scen": "koi"}"#, &json!({"scene": "koi"})),
     ] {
-        let refusal = read(text).unwrap_err();
-        let offered = refusal.corrected.map(Value::Object);
+        let offered = read(text).unwrap_err().corrected.map(Value::Object);
         assert_eq!(offered.as_ref(), Some(corrected), "{text}");
         assert!(read(&corrected.to_string()).is_ok(), "{text}");
     }
