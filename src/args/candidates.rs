@@ -306,7 +306,7 @@ fn without_brackets(text: &str) -> Vec<CandidateReading> {
     found.into_iter().map(CandidateReading::from).collect()
 }
 
-/// `Result: {"scene": "koi"}`: the word before the colon may be a key or may announce the object.
+/// Returns whether the word before the colon may be a key or an announcement, as in `Result: {"scene": "koi"}`.
 fn is_announced(candidate: &CandidateReading) -> bool {
     matches!(candidate.node.as_pairs(), Some([(_, ParsedValue::Map(_))]))
 }
@@ -316,7 +316,7 @@ fn options_or_url(text: &str) -> Option<UnbracketedPairs> {
     unbracketed::options(text).or_else(|| url().flatten())
 }
 
-/// `stroke --scene koi`, `stroke scene=koi debug=true`.
+/// Reads `stroke --scene koi` and `stroke scene=koi debug=true`.
 fn named_options(text: &str) -> Option<UnbracketedPairs> {
     let (name, rest) = unbracketed::leading_name(text)?;
     let keywords = || unbracketed::keywords(rest, QuoteMatching::Exact);

@@ -12,7 +12,7 @@ fn after_bracket(text: &str) -> &str {
     text.strip_prefix(['{', '[']).unwrap_or(text).trim_start()
 }
 
-/// Decodes a text that is encoded in one way; `None` where it is not.
+/// Decodes a text that is encoded in one way; `None` if it is not.
 type Decoder = fn(&str) -> Option<String>;
 
 /// Returns the text as it was before it was encoded, and the repair; `None` if it is not encoded. The text is `None` if it
@@ -29,7 +29,7 @@ pub(super) fn decoded(text: &str) -> Option<(Option<String>, FormRepair)> {
     found.or_else(|| is_url_encoded(text).then(url))
 }
 
-/// `{\"scene\": \"koi\"}`: the text was escaped once and its outer quotes are gone. One pass, so that `\\n` stays two characters.
+/// Removes escapes from `{\"scene\": \"koi\"}`, whose outer quotes are gone. One pass only, so that `\\n` stays two characters.
 fn without_backslashes(text: &str) -> Option<String> {
     let inner = after_bracket(text);
     let is_bracketed = inner.len() < text.len();
@@ -71,7 +71,7 @@ fn escape(after: &str) -> Option<(char, usize)> {
     }
 }
 
-/// `{&quot;scene&quot;: &quot;koi&quot;}`: the text went through a web page. One pass, so that `&amp;quot;` stays text.
+/// Decodes entities, as in `{&quot;scene&quot;: &quot;koi&quot;}` from a web page. One pass only, so that `&amp;quot;` stays text.
 fn without_entities(text: &str) -> Option<String> {
     let inner = after_bracket(text);
     let quotes = [
@@ -105,7 +105,7 @@ fn entity(after: &str) -> Option<(char, usize)> {
     Some((c, end + 1))
 }
 
-/// `{""scene"": ""koi""}`, quotes doubled as in a CSV cell, or `{{"scene": "koi"}}`, braces doubled as in a template.
+/// Removes doubled quotes, as in a CSV cell, `{""scene"": ""koi""}`, or doubled braces, as in a template, `{{"scene": "koi"}}`.
 fn without_doubles(text: &str) -> Option<String> {
     let inner = after_bracket(text);
     let after_quotes = inner.strip_prefix("\"\"").unwrap_or_default();

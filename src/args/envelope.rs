@@ -54,14 +54,14 @@ impl EnvelopeError {
         Err(Self::NotAMessage { id, reason })
     }
 
-    /// The id to answer under; `None` means null.
+    /// Returns the id to answer under; `None` means null.
     #[must_use]
     pub fn id(&self) -> Option<&Value> {
         let (Self::Unreadable { id, .. } | Self::NotAMessage { id, .. }) = self;
         id.as_ref()
     }
 
-    /// The JSON-RPC error code.
+    /// Returns the JSON-RPC error code.
     #[must_use]
     pub fn code(&self) -> i32 {
         match self {
@@ -385,7 +385,7 @@ mod tests {
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "stroke", "arguments": {"scene": "koi"}}})
     }
 
-    /// The arguments of a call as the reader gets them.
+    /// Returns the arguments of a call as the reader gets them.
     fn arguments(line: &str) -> Value {
         let message = read(line.as_bytes()).unwrap().message;
         message["params"]["arguments"].clone()
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_message_is_left_alone() {
+    fn a_good_message_stays_unchanged() {
         let read = read(good().to_string().as_bytes()).unwrap();
         assert_eq!((read.message, read.repairs), (good(), Vec::new()));
     }
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_that_are_not_strict_are_handed_on_as_written() {
+    fn arguments_that_are_not_strict_are_passed_on_as_written() {
         for written in [
             r#"{"scene":"koi","scene":"star"}"#,
             r#"{"scene":"koi",}"#,
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_is_cut_off_says_so_wherever_the_cut_is() {
+    fn a_cut_off_call_is_recognised_wherever_the_cut_is() {
         let complete_call = good().to_string();
         // Quotes inside a text are read by guessing where it ends.
         let quoted = complete_call.replace("koi", r#"the "koi" here"#);
@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_answered_under_its_id() {
+    fn an_unreadable_message_is_answered_under_its_id() {
         for (text, id, code) in [
             (
                 r#"{"jsonrpc":"2.0","id":7,"method":"tools/ca"#,

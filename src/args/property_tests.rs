@@ -156,7 +156,7 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
     })
 }
 
-/// A value as Python prints it, in quotes of this sort.
+/// Returns a value as Python prints it, in the given quotes.
 fn python(value: &Value, quote: char) -> String {
     match value {
         Value::String(text) => format!(
@@ -191,7 +191,7 @@ fn pairs(
         .join(between)
 }
 
-/// The same object in every rendering.
+/// Returns the object in every rendering.
 pub(super) fn renderings(object: &Map<String, Value>) -> Vec<String> {
     let strict = Value::Object(object.clone()).to_string();
     let json = |value: &Value| value.to_string();
@@ -345,7 +345,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_cut_anywhere_says_all_or_nothing(object in object(), at in any::<prop::sample::Index>()) {
+    fn a_text_cut_anywhere_is_read_completely_or_not_at_all(object in object(), at in any::<prop::sample::Index>()) {
         let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
         let marked = renderings(&object).into_iter().filter(|text| {
             object.is_empty() || !bracketless(&object).contains(text)

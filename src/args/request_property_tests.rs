@@ -17,7 +17,7 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
 
-/// Cases of each property where none are asked for, and the most that are run.
+/// Default number of cases of each property, and the largest.
 const CASES: u32 = 500;
 const CASES_MAX: u32 = 100_000;
 const SEED: &[u8; 32] = b"words never move a standing arm!";
@@ -44,7 +44,7 @@ fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), TestCas
     }
 }
 
-/// A tool that can do a dry run, and one that cannot.
+/// Returns a tool that has a dry run, and one that has none.
 fn shapes() -> [ArgumentShape; 2] {
     let params = || {
         vec![
@@ -82,7 +82,7 @@ fn text(object: &Map<String, Value>) -> String {
     Value::Object(object.clone()).to_string()
 }
 
-/// Arguments, good and bad.
+/// Generates arguments, good and bad.
 fn arguments() -> impl Strategy<Value = Map<String, Value>> {
     let value = |values: Vec<Value>| prop::option::weighted(0.4, prop::sample::select(values));
     let fields = (
@@ -154,7 +154,7 @@ const UNKNOWN_KEYS: [&str; 31] = [
     "properties",
 ];
 
-/// A key that no parameter answers to, with a value.
+/// Generates an unknown key with a value.
 fn unknown() -> impl Strategy<Value = (String, Value)> {
     let keys = prop_oneof![
         prop::sample::select(UNKNOWN_KEYS.to_vec()).prop_map(str::to_owned),
@@ -245,7 +245,7 @@ fn prose() -> impl Strategy<Value = String> {
 }
 
 #[test]
-fn more_words_around_a_call_never_move_an_arm_that_stood() {
+fn more_words_around_a_call_never_make_it_move() {
     check(
         (arguments(), prose(), prose()),
         |(object, before, after)| {
@@ -270,7 +270,7 @@ fn more_words_around_a_call_never_move_an_arm_that_stood() {
 }
 
 #[test]
-fn words_around_any_rendering_never_move_an_arm_that_stood() {
+fn words_around_any_rendering_never_make_it_move() {
     let case = (arguments(), prose(), prose(), any::<Index>());
     check(case, |(object, before, after, which)| {
         let all = renderings(&object);
@@ -295,7 +295,7 @@ fn words_around_any_rendering_never_move_an_arm_that_stood() {
 }
 
 #[test]
-fn more_keys_never_move_an_arm_that_stood() {
+fn more_keys_never_make_a_call_move() {
     check(
         (arguments(), unknown(), any::<Index>()),
         |(object, (key, value), at)| {

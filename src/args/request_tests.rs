@@ -12,7 +12,7 @@ use super::{
 };
 use serde_json::{Value, json};
 
-/// A drawing tool that has a dry run, like `stroke`.
+/// Returns a drawing tool that has a dry run, like `stroke`.
 fn stroke() -> ArgumentShape {
     ArgumentShape::new(vec![
         ParameterShape::new("scene", ValueKind::name(["default", "letters", "short"]))
@@ -31,7 +31,7 @@ fn stroke() -> ArgumentShape {
     .with_tool_names(["stroke", "robot_stroke"])
 }
 
-/// A tool that moves and has no dry run, like `reset`.
+/// Returns a tool that moves and has no dry run, like `reset`.
 fn reset() -> ArgumentShape {
     ArgumentShape::new(vec![ParameterShape::new(
         "scene",
@@ -59,7 +59,7 @@ fn none_draws(texts: &[&str]) {
     }
 }
 
-/// Asserts that every text draws where it is guarded.
+/// Asserts that every text draws in the guarded profile.
 #[track_caller]
 fn all_draw(texts: &[&str]) {
     for text in texts {
@@ -67,7 +67,7 @@ fn all_draw(texts: &[&str]) {
     }
 }
 
-/// The codes of what is refused; empty where the call runs.
+/// Returns the codes of the complaints; empty if the call runs.
 fn codes(profile: ForgivenessProfile, text: &str) -> Vec<&'static str> {
     let complaints = moves(profile, text).err().map(|refusal| refusal.complaints);
     complaints.iter().flatten().map(|one| one.code).collect()
@@ -165,7 +165,7 @@ fn refuses_a_dry_run_in_words_in_either_profile() {
     }
 }
 
-/// However many comments there are, and wherever among them.
+/// It is found among any number of comments, at any place.
 #[test]
 fn a_dry_run_among_a_thousand_comments_is_found() {
     for (before, after) in [(0, 1000), (600, 400), (1000, 0)] {
@@ -232,7 +232,7 @@ fn a_request_is_found_anywhere_in_comments_and_inner_texts() {
     ]);
 }
 
-/// A key that may ask for no motion is no name of the tool, where that is not known.
+/// A key that may ask for no motion never counts as the name of a tool whose names are unknown.
 #[test]
 fn a_key_that_forbids_is_not_an_envelope() {
     let shape = ArgumentShape {
@@ -318,7 +318,7 @@ fn known_packaging_is_skipped() {
 #[test]
 fn refuses_an_unknown_key_that_may_change_the_act() {
     none_draws(&[
-        // Its value names something known that is not used.
+        // Its value is a known name that is not used.
         r#"{"artwork":"letters"}"#,
         r#"{"escena":"letters"}"#,
         r#"{"场景":"letters"}"#,
@@ -330,7 +330,7 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"letters":{}}"#,
         r#"{"letters":null}"#,
         r#"{"scene":"short","Letters":""}"#,
-        // It is near a parameter, or its meaning in another language.
+        // It is a misspelt parameter, or its name in another language.
         r#"{"scene":"letters","trockenlauf":"ja"}"#,
         r#"{"scene":"letters","预览":true}"#,
         r#"{"scene":"letters","what_if":true}"#,
@@ -503,7 +503,7 @@ fn finds_a_condition_or_refusal_in_other_words() {
     ]);
 }
 
-/// It asks for a part of the motion, or for one that is lighter or later.
+/// Such a key asks for a part of the motion, or for a lighter or later one.
 #[test]
 fn refuses_a_key_that_limits_the_act() {
     none_draws(&[
@@ -758,7 +758,7 @@ fn a_tool_without_a_dry_run_refuses_to_move_for_one() {
 }
 
 #[test]
-fn a_dry_run_that_is_understood_is_done_however_often_it_is_asked_for() {
+fn a_dry_run_that_is_understood_may_be_requested_repeatedly() {
     for text in [
         r#"{"scene":"letters","dry_run":true,"simulate":true,"options":{"dryRun":1}}"#,
         r#"{"scene":"letters","preview":"yes","mode":"dry run"}"#,
@@ -798,7 +798,7 @@ fn text_that_is_data_is_never_searched() {
 }
 
 #[test]
-fn a_tool_that_reads_or_stops_is_not_kept_from_it() {
+fn a_tool_that_reads_or_stops_is_never_withheld() {
     for text in [
         "Do not run: {\"scene\":\"letters\"}",
         r#"{"scene":"letters","options":{"dry_run":true},"real":false}"#,

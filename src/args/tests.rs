@@ -1,4 +1,4 @@
-//! Tests what is accepted, noted and refused: the agreed table row by row, and the forms that callers really use.
+//! Tests which calls are accepted, noted and refused: the table of rules row by row, and the forms that callers really use.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -20,7 +20,7 @@ const COLUMNS: [(ToolEffect, ForgivenessProfile); 4] = [
     (ToolEffect::Moves, ForgivenessProfile::Guarded),
 ];
 
-/// A drawing tool such as the node has.
+/// Returns a drawing tool like the node's.
 pub(super) fn stroke() -> ArgumentShape {
     ArgumentShape::new(vec![
         ParameterShape::new(
@@ -60,7 +60,7 @@ pub(super) fn guarded(text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal
     run(ToolEffect::Moves, ForgivenessProfile::Guarded, text)
 }
 
-/// One letter per column of the table: `.` runs, `!` runs after a loss, `r` is refused.
+/// Returns one letter per column of the table: `.` runs, `!` runs after a loss, `r` is refused.
 fn columns(text: &str) -> String {
     let letter = |outcome: Result<ArgumentReading, Box<ArgumentRefusal>>| match outcome {
         Ok(reading) if reading.loss == RepairClass::L2 => '!',
@@ -85,7 +85,7 @@ fn check(rows: &[(&str, &str)]) {
 }
 
 #[test]
-fn nothing_said_is_defaults() {
+fn no_arguments_mean_defaults() {
     for text in [
         "",
         "  ",
@@ -124,7 +124,7 @@ fn nothing_said_is_defaults() {
 }
 
 #[test]
-fn a_lost_payload_is_told_apart() {
+fn a_lost_payload_is_recognised() {
     for text in [
         "[object Object]",
         "\"[object Object]\"",
@@ -132,7 +132,7 @@ fn a_lost_payload_is_told_apart() {
         "\"[object Map]\"",
     ] {
         check(&[(text, "!!!r")]);
-        // `{}` would move the arm: it is explained, and offered only where nothing moves or little is at stake.
+        // `{}` would move the arm: it is explained, and offered only if nothing moves or little is at stake.
         let refusal = guarded(text).unwrap_err();
         assert!(!refusal.to_string().contains("{}"), "{refusal}");
         let guidance = &refusal.guidance;
@@ -323,7 +323,7 @@ fn frameworks_keys_and_inert_ones_are_ignored() {
 }
 
 #[test]
-fn what_is_around_a_call_is_taken_off_and_its_tool_is_heard() {
+fn wrappers_around_a_call_are_removed_and_its_tool_is_checked() {
     let json = r#"{"scene":"koi"}"#;
     for text in [
         format!("<think>draw {{it}}</think>{json}"),
@@ -359,7 +359,7 @@ fn what_is_around_a_call_is_taken_off_and_its_tool_is_heard() {
 }
 
 #[test]
-fn a_value_that_would_be_lost_is_asked_for() {
+fn a_value_that_would_be_lost_is_requested() {
     for text in [
         r#"{"scenes": "koi"}"#,
         r#"{"scen": "koi"}"#,
@@ -384,7 +384,7 @@ fn a_value_that_would_be_lost_is_asked_for() {
 }
 
 #[test]
-fn stand_ins_of_every_kind_are_seen() {
+fn stand_ins_of_every_kind_are_recognised() {
     for value in [
         "$scene",
         "[scene name]",
@@ -573,7 +573,7 @@ fn units_are_converted_and_echoed() {
 }
 
 #[test]
-fn a_number_that_fits_another_unit_is_refused_with_that_thought() {
+fn a_number_that_fits_another_unit_is_refused_with_that_suggestion() {
     let refusal = guarded(r#"{"lift": 80}"#).unwrap_err();
     assert_eq!(refusal.complaints[0].code, "other_unit");
     assert!(
@@ -590,7 +590,7 @@ fn a_number_that_fits_another_unit_is_refused_with_that_thought() {
     );
 }
 
-/// The same tool with a parameter by which nothing moves.
+/// Returns the same tool with a dry run.
 pub(super) fn previewed() -> ArgumentShape {
     let mut shape = stroke();
     let dry_run = ParameterShape::new("dry_run", ValueKind::Bool).alias("preview");
@@ -616,7 +616,7 @@ fn refusals_print_short_numbers() {
 }
 
 #[test]
-fn what_says_that_nothing_is_to_move_is_not_left_out() {
+fn a_request_for_no_motion_is_not_left_out() {
     check(&[
         (r#"{"scene": "koi", "dry_run": true}"#, "!!rr"),
         (r#"{"scene": "koi", "do_not_draw": true}"#, "!!rr"),
@@ -712,7 +712,7 @@ fn values_from_a_client_are_read_like_text() {
     }
 }
 
-/// A schema of a kind that models misuse.
+/// Returns a schema of a kind that models misuse.
 fn alerts() -> ArgumentShape {
     ArgumentShape::from_json_schema(
         &json!({"type": "object", "required": ["title"], "properties": {
@@ -877,7 +877,7 @@ fn an_empty_value_is_empty_in_a_list_and_in_a_text() {
 }
 
 #[test]
-fn the_protocols_own_object_is_no_argument() {
+fn the_protocols_own_object_is_not_an_argument() {
     check(&[
         ("{\"_meta\": {\"progressToken\": 1}}", "...."),
         ("{\"_meta\": \"leaf\"}", "...."),
@@ -886,12 +886,12 @@ fn the_protocols_own_object_is_no_argument() {
 }
 
 #[test]
-fn a_value_without_a_name_is_no_argument_and_no_cut() {
+fn a_value_without_a_name_is_neither_an_argument_nor_a_cut() {
     check(&[("stroke(\"koi\")", "!!!r"), ("stroke(koi)", "!!!r")]);
 }
 
 #[test]
-fn a_signature_is_one_whatever_stands_beside_it() {
+fn a_signature_is_recognised_beside_other_keys() {
     check(&[
         ("{\"note\": \"string\"}", "!!rr"),
         ("{\"note\": \"string\", \"style\": \"bold\"}", "!!rr"),
@@ -913,7 +913,7 @@ fn an_option_without_a_value_is_true_and_nothing_else() {
 }
 
 #[test]
-fn a_number_that_lost_digits_is_no_text() {
+fn a_number_that_lost_digits_is_not_a_text() {
     check(&[
         ("{\"note\": 12}", "...."),
         ("{\"note\": 200000000000325307037}", "!rrr"),
@@ -922,7 +922,7 @@ fn a_number_that_lost_digits_is_no_text() {
 }
 
 #[test]
-fn what_is_shown_is_cut_and_escaped() {
+fn shown_values_are_cut_and_escaped() {
     let refusal =
         guarded(&json!({"scene": "x\u{1b}[2J\u{202e}".to_owned() + &"y".repeat(500)}).to_string())
             .unwrap_err();
@@ -934,7 +934,7 @@ fn what_is_shown_is_cut_and_escaped() {
 }
 
 #[test]
-fn a_name_is_one_in_any_width_and_in_an_object_of_its_own() {
+fn a_name_is_recognised_in_any_width_and_in_an_object_of_its_own() {
     for (text, scene) in [
         (r#"{"scene": {"name": "koi"}}"#, "koi"),
         (r#"{"scene": {"scene": "koi"}}"#, "koi"),

@@ -124,7 +124,7 @@ pub(super) struct WrittenQuantity<'a> {
 }
 
 impl DeclaredUnit {
-    /// The unit of this name or symbol in any dimension; `None` if the table has none.
+    /// Returns the unit with this name or symbol in any dimension; `None` if the table has none.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let name = fold(name);
@@ -139,7 +139,7 @@ impl DeclaredUnit {
         self.0.names().next().unwrap_or_default()
     }
 
-    /// The value of `numeral` in `from`, expressed in this unit: exact, or the nearest double. `None` across dimensions or overflow.
+    /// Converts `numeral` from another unit to this one, exactly or to the nearest double; `None` across dimensions or on overflow.
     pub(super) fn convert(self, numeral: &ParsedNumeral, from: Self) -> Option<ParsedNumeral> {
         if from.0.dimension != self.0.dimension {
             return None;
@@ -179,13 +179,13 @@ impl DeclaredUnit {
     }
 }
 
-/// `num/den × 10^exponent` as whole number, exact decimal, or nearest double.
+/// Returns `num/den × 10^exponent` as a whole number, an exact decimal, or the nearest double.
 fn quotient(num: i128, den: i128, exponent: i32) -> Option<ParsedNumeral> {
     let divisor = gcd(num.unsigned_abs(), den.unsigned_abs()).max(1);
     let divisor = i128::try_from(divisor).ok()?;
     let (num, mut den) = (num / divisor, den / divisor);
     let (mut digits, mut power) = (num, exponent);
-    // A denominator of twos and fives only is a decimal, and a decimal is rounded once, when it is parsed.
+    // A denominator of only twos and fives gives a decimal, which is rounded once, when it is parsed.
     while let Some(factor) = [10, 5, 2].into_iter().find(|factor| den % factor == 0) {
         den /= factor;
         digits = digits.checked_mul(10 / factor)?;

@@ -41,7 +41,7 @@ impl CallReader<'_> {
         }
     }
 
-    /// `[("scene", "koi"), ("fps", 5)]`, as Python prints a dictionary's items.
+    /// Returns whether items are pairs, as Python prints those of a dictionary: `[("scene", "koi"), ("fps", 5)]`.
     fn are_pairs(&self, items: &[ParsedValue]) -> bool {
         items.iter().all(|item| match item {
             ParsedValue::List(pair) => {
@@ -131,7 +131,7 @@ impl CallReader<'_> {
         is_alone && value.as_pairs().is_some_and(are_params)
     }
 
-    /// `{"arguments": ""}` and `{"input": "koi"}`: a sole envelope that holds no object.
+    /// Opens a sole envelope that holds no object, as in `{"arguments": ""}` and `{"input": "koi"}`.
     fn scalar_envelope(
         &mut self,
         pairs: Vec<Pair>,
@@ -246,7 +246,7 @@ fn are_objects(items: &[ParsedValue]) -> bool {
     items.iter().all(|item| matches!(item, ParsedValue::Map(_)))
 }
 
-/// `{"stroke": {"scene": "koi"}}`: the tool's own name as an envelope.
+/// Returns whether a key is the tool's own name as an envelope: `{"stroke": {"scene": "koi"}}`.
 fn is_named_call(names: &[String], key: &str, value: &ParsedValue) -> bool {
     matches!(value, ParsedValue::Map(_)) && names.iter().any(|name| heuristics::same_key(name, key))
 }

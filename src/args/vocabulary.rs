@@ -64,7 +64,7 @@ pub(super) struct ReaderVocabulary {
     pub(super) token_words: Vec<String>,
 }
 
-/// The vocabulary, read once.
+/// Returns the vocabulary, which is read once.
 pub(super) fn vocabulary() -> &'static ReaderVocabulary {
     static VOCABULARY: LazyLock<ReaderVocabulary> =
         LazyLock::new(|| ReaderVocabulary::new(&sections(include_str!("vocabulary.txt"))));

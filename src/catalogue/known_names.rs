@@ -29,7 +29,7 @@ pub struct KnownNames {
     pub withheld: Vec<String>,
     /// The names by which the built-in tools stand in the list; every name is understood.
     pub listed_names: ListedNames,
-    /// The built-in tools in the words of the node file; empty where it has none.
+    /// The built-in tools as the node file rewords them; empty if it does not.
     pub reworded: Arc<[ToolDefinition]>,
     /// Tools that the node file declares beside the six.
     pub declared: Arc<[ToolDefinition]>,

@@ -56,7 +56,7 @@ fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-/// A tool as the protocol lists it.
+/// Returns a tool as the protocol lists it.
 fn listed(tool: &ListedTool) -> Value {
     json!({
         "name": tool.name,

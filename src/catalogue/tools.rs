@@ -55,7 +55,7 @@ fn debug() -> ToolParameter {
 /// The parameter with which nothing moves.
 pub const PREVIEW: &str = "dry_run";
 
-/// Every name that it answers to.
+/// Every name of that parameter.
 pub const PREVIEW_NAMES: [&str; 2] = [PREVIEW, "preview"];
 
 /// Returns the parameter for a person's reading of the drawn cross.
@@ -73,11 +73,11 @@ fn plan() -> ToolParameter {
     optional("plan", ParameterKind::Text, words).or_named("plan_hash")
 }
 
-/// Most bytes of words to write, and of an SVG.
+/// Most bytes of a text to write, and of an SVG.
 const TEXT_BYTES_MAX: usize = 4 << 10;
 const SVG_BYTES_MAX: usize = 64 << 10;
 
-/// What a caller may have drawn on a canvas, and where.
+/// Returns the parameters for a caller's own design on a canvas, and its place.
 fn design() -> Vec<ToolParameter> {
     let verbatim = |bytes_max| ParameterKind::Verbatim { bytes_max };
     let unit = "mm".to_owned();

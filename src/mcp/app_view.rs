@@ -16,7 +16,7 @@ const EXTENSION: &str = "io.modelcontextprotocol/ui";
 /// The media type of a view, exactly as hosts compare it.
 const VIEW_MIME: &str = "text/html;profile=mcp-app";
 
-/// Returns whether a client shows views: it announces the extension, and this media type where it lists any.
+/// Returns whether a client shows views: it announces the extension, and this media type if it lists any.
 pub(super) fn is_announced(capabilities: Option<&ClientCapabilities>) -> bool {
     let settings = capabilities
         .and_then(|capabilities| capabilities.extensions.as_ref())

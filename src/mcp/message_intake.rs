@@ -37,7 +37,7 @@ pub enum RepairedMessage {
     Hopeless(String),
 }
 
-/// Repair that accepts only JSON, and otherwise reports where it ended.
+/// Accepts only JSON, and otherwise reports where it ended; a repair that repairs nothing.
 #[must_use]
 pub fn never_repair(raw: &[u8]) -> RepairedMessage {
     match serde_json::from_slice::<Value>(raw) {
@@ -275,7 +275,7 @@ fn checked_id(message: &MessageObject) -> Result<Option<Value>, Value> {
         None => Ok(None),
         Some(id @ Value::String(_)) => Ok(Some(id.clone())),
         Some(Value::Number(number)) if is_whole(number) => Ok(Some(Value::Number(number.clone()))),
-        // An error that answers no request in particular carries a null id and is no request itself.
+        // An error that answers no particular request has a null id and is not itself a request.
         Some(Value::Null) if message.contains_key("error") => Ok(None),
         Some(_) => {
             let reason = "`id` must be a string or a whole number";

@@ -13,11 +13,11 @@ pub(super) struct OriginGuard {
     /// URL scheme of this server.
     scheme: &'static str,
     hosts: Vec<HostAndPort>,
-    /// Scheme, name, and the port where it is given.
+    /// Scheme, name, and the port if one is given.
     origins: Vec<(String, HostAndPort)>,
 }
 
-/// A host, and its port where that matters.
+/// A host, and its port if that matters.
 #[derive(Debug, PartialEq, Eq)]
 struct HostAndPort {
     host: String,

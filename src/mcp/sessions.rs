@@ -177,7 +177,7 @@ impl McpSessions {
         (!is_open).then(|| self.stranded.judge(id, owner))
     }
 
-    /// Begins a request, which belongs to the session that its headers name, where that is open.
+    /// Begins a request, which belongs to the session that its headers name if that is open.
     pub(super) fn open_call(&self, headers: &HeaderMap) -> OpenRequest {
         let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
         let all = self.all.lock();

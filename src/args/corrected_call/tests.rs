@@ -19,19 +19,19 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-/// Cases of the normal run; `STEADYHAND_CASES` asks for another number.
+/// Cases of the normal run; `STEADYHAND_CASES` sets another number.
 const CASES: u32 = 1_000;
 
 /// A call as it is sent, and what its caller intended.
 #[derive(Debug, Clone)]
 struct Sent {
     text: String,
-    /// The scene that it plainly names.
+    /// The scene that it names clearly.
     scene: Option<&'static str>,
     asks_for_no_motion: bool,
 }
 
-/// A tool that moves and has no preview.
+/// Returns a tool that moves and has no preview.
 fn without_preview() -> ArgumentShape {
     let mut shape = previewed();
     shape.params.retain(|param| param.name != "dry_run");
@@ -39,7 +39,7 @@ fn without_preview() -> ArgumentShape {
     shape
 }
 
-/// A tool that moves, whose overlay must be named.
+/// Returns a tool that moves, whose overlay must be named.
 fn with_required() -> ArgumentShape {
     let mut shape = previewed();
     let overlay = shape.params.iter_mut().find(|one| one.name == "overlay");
@@ -175,7 +175,7 @@ fn sent() -> impl Strategy<Value = Sent> {
             Sent {
                 text,
                 scene: name,
-                // A text that was cut may have lost its request, and then asks for nothing that could be kept.
+                // A cut text may have lost its request, and then there is none to be kept.
                 asks_for_no_motion: asks_for_no_motion && is_whole,
             }
         },
@@ -266,11 +266,11 @@ fn check_memory(
     Ok(())
 }
 
-/// Shares of the cases, each judged by a thread of its own.
+/// Parts of the cases, each judged by a thread of its own.
 const SHARES: u8 = 3;
 
 #[test]
-fn a_corrected_call_is_accepted_and_does_no_more_than_was_asked_for() {
+fn a_corrected_call_is_accepted_and_does_no_more_than_requested() {
     let cases = std::env::var("STEADYHAND_CASES").ok();
     let cases: u32 = cases.and_then(|cases| cases.parse().ok()).unwrap_or(CASES);
     std::thread::scope(|threads| {
@@ -303,7 +303,7 @@ fn judge_corrected(cases: u32, seed: u8) {
     outcome.unwrap_or_else(|failed| panic!("seed {seed}: {failed}"));
 }
 
-/// A tool that reads is answered with what was readable, even `{}`; nothing of it is invented either.
+/// A tool that reads is offered its readable arguments, even `{}`; none of them is invented.
 #[test]
 fn a_tool_that_reads_is_offered_its_readable_arguments() {
     let policy = ReaderPolicy::new(ToolEffect::Reads, ForgivenessProfile::Guarded);
@@ -347,7 +347,7 @@ fn every_complaint_comes_at_once_with_a_call_that_works() {
 
 /// Small models send the corrected call unchanged: it must not draw what they did not name, nor draw if they asked for a preview.
 #[test]
-fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
+fn a_corrected_call_moves_nothing_if_its_intent_is_in_doubt() {
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let read = |text: &str| read(&previewed(), &policy, ReceivedArguments::Text(text.into()));
     let koi = json!({"scene": "koi", "dry_run": true});
@@ -369,7 +369,7 @@ fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
         (r#"{"stop": true}"#, &look),
         ("do not draw anything", &look),
         ("Action: stop", &look),
-        // What was lost may have been such a request.
+        // The lost part may have been such a request.
         (r#"{"scene": "koi", "#, &koi),
         (r#"{"scene": "koi"} {"scene": "star"}"#, &koi),
         (r#"{"scene": "koi", "overlay": "lef"}"#, &koi),
@@ -391,7 +391,7 @@ fn a_corrected_call_moves_nothing_where_it_is_in_doubt_what_was_meant() {
             r#"{"scene": "koi", "fps": 0}"#,
             &json!({"scene": "koi", "fps": 10, "dry_run": true}),
         ),
-        // The caller's own scene, and nothing lost but a letter of a key.
+        // The caller's own scene; only a letter of a key was lost.
         (r#"{"scen": "koi"}"#, &json!({"scene": "koi"})),
     ] {
         let offered = read(text).unwrap_err().corrected.map(Value::Object);

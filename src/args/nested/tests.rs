@@ -50,7 +50,7 @@ fn required_arguments_are_required_after_a_lost_payload_too() {
 }
 
 #[test]
-fn a_declared_default_is_a_value_to_the_letter_and_fills_in_everywhere() {
+fn a_declared_default_is_an_exact_value_and_fills_in_everywhere() {
     let shape = ArgumentShape::from_json_schema(&json!({"properties": {
         "level": {"type": "integer", "default": "auto"}, "text": {"type": "string", "default": "<none>"},
         "few": {"type": "array", "items": {"type": "string"}, "minItems": 1, "default": []},
@@ -117,7 +117,7 @@ fn a_list_has_as_many_items_as_its_schema_says() {
 }
 
 #[test]
-fn required_fields_are_required_wherever_they_are() {
+fn required_fields_are_required_at_any_depth() {
     let shape = ArgumentShape::from_json_schema(&json!({"properties": {"filter": {"type": "object", "required": ["age", "note"], "properties": {
         "age": {"type": "integer"}, "note": {"type": ["string", "null"]}}}}}))
     .unwrap();

@@ -48,7 +48,7 @@ fn shape() -> ArgumentShape {
 const PROFILES: [ForgivenessProfile; 2] =
     [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
 
-/// The arguments as understood, in each profile; `None` for a refusal.
+/// Returns the understood arguments in each profile; `None` for a refusal.
 fn taken(received: &ReceivedArguments) -> [Option<Map<String, Value>>; 2] {
     PROFILES.map(|profile| {
         let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
@@ -67,7 +67,7 @@ fn text(text: &str) -> [Option<Map<String, Value>>; 2] {
 }
 
 #[test]
-fn words_are_taken_to_the_letter() {
+fn texts_are_taken_verbatim() {
     for words in [
         "hello",
         " hello ",
@@ -104,7 +104,7 @@ fn words_are_taken_to_the_letter() {
 }
 
 #[test]
-fn what_is_no_design_is_refused_in_both_profiles() {
+fn a_text_that_is_not_a_design_is_refused_in_both_profiles() {
     for lost in [
         json!(null),
         json!(""),
@@ -132,7 +132,7 @@ fn what_is_no_design_is_refused_in_both_profiles() {
             json!({"svg": lost}),
             json!({"text": lost, "size_mm": 5}),
         ] {
-            // A stand-in is known by its parameter's name.
+            // A stand-in is recognised by its parameter's name.
             if lost == json!("YOUR_TEXT_HERE") && call.get("svg").is_some() {
                 continue;
             }
@@ -152,7 +152,7 @@ fn what_is_no_design_is_refused_in_both_profiles() {
 }
 
 #[test]
-fn data_is_taken_from_plain_json_alone() {
+fn data_is_taken_only_from_plain_json() {
     for sloppy in [
         "{'text': 'hello'}",
         "{text: \"hello\"}",

@@ -17,7 +17,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
-use steadyhand::mcp::server::unfit;
+use steadyhand::mcp::server::unsupported_request;
 use tokio::sync::broadcast;
 
 use super::asks;
@@ -383,7 +383,7 @@ impl ServerHandler for Fixtures {
         request: CustomRequest,
         _context: Context,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unfit(&request))
+        Err(unsupported_request(&request))
     }
 
     fn get_tool(&self, name: &str) -> Option<rmcp::model::Tool> {
