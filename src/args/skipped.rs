@@ -47,7 +47,7 @@ impl SkippedText {
         } else if self.place == SkippedPlace::Remark && self.text.contains('{') {
             SkippedMeaning::Arguments
         } else if match self.place {
-            SkippedPlace::Around => PackagingScanner::new(&self.text, tools).is_packaging(),
+            SkippedPlace::Around => PackagingScanner::new(&self.text, tools).scan(),
             SkippedPlace::Remark => !vocab.conditions.is_in(&folded),
         } {
             SkippedMeaning::Packaging
@@ -101,8 +101,8 @@ impl<'a> PackagingScanner<'a> {
         }
     }
 
-    /// Returns whether all of the text is packaging.
-    fn is_packaging(mut self) -> bool {
+    /// Scans the text; returns whether all of it is packaging.
+    fn scan(mut self) -> bool {
         while let Some(c) = self.rest.chars().next() {
             if !self.step(c) {
                 return false;
