@@ -34,9 +34,8 @@ pub use tools::{PREVIEW, PREVIEW_NAMES, TOOLS};
 #[must_use]
 pub fn list(known: &KnownNames) -> Vec<ListedTool> {
     let has_plain = known.listed_names != ListedNames::Robot;
-    let own = known
-        .tools()
-        .filter(|tool| has_plain || tool.aliases.is_empty());
+    let by_own = |tool: &&ToolDefinition| has_plain || tool.aliases.is_empty();
+    let own = known.tools().filter(by_own);
     let own = own.map(|tool| listed(tool, &tool.name, known));
     let aliases = known.tools().flat_map(|tool| {
         tool.aliases

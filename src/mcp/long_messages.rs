@@ -41,11 +41,10 @@ pub(super) struct MessageJudge {
 
 impl MessageJudge {
     fn judge(&self, raw: &[u8]) -> MessageIntake {
+        let (repair, sender) = (self.repair, self.sender.as_ref());
         match &self.service {
-            Some(service) => {
-                stray_stop::admit(raw, self.repair, service.as_ref(), self.sender.as_ref())
-            }
-            None => message_intake::admit(raw, self.repair),
+            Some(service) => stray_stop::admit(raw, repair, service.as_ref(), sender),
+            None => message_intake::admit(raw, repair),
         }
     }
 

@@ -37,8 +37,8 @@ impl HostAndPort {
         }
     }
 
-    /// Returns whether the other is the same; without a port, this one stands for every port.
-    fn matches(&self, other: &Self) -> bool {
+    /// Returns whether the other is the same host and port; without a port, this one covers every port.
+    fn covers(&self, other: &Self) -> bool {
         self.host == other.host && (self.port.is_none() || self.port == other.port)
     }
 }
@@ -93,7 +93,7 @@ impl OriginGuard {
     }
 
     fn is_own(&self, name: &HostAndPort) -> bool {
-        self.hosts.iter().any(|own| own.matches(name))
+        self.hosts.iter().any(|own| own.covers(name))
     }
 
     /// Returns whether the page came from the very host and port that the request names, which is this server: so it is under
@@ -101,13 +101,12 @@ impl OriginGuard {
     fn is_same_host(&self, headers: &HeaderMap, host: &HostAndPort) -> bool {
         let port_of = |port: Option<u16>| port.or(standard_port(self.scheme));
         let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
-        origin
-            .and_then(origin_parts)
-            .is_some_and(|(scheme, authority)| {
-                let page = HostAndPort::of(&authority);
-                let is_same_port = port_of(page.port) == port_of(host.port);
-                scheme == self.scheme && page.host == host.host && is_same_port
-            })
+        let parsed = origin.and_then(origin_parts);
+        parsed.is_some_and(|(scheme, authority)| {
+            let page = HostAndPort::of(&authority);
+            let is_same_port = port_of(page.port) == port_of(host.port);
+            scheme == self.scheme && page.host == host.host && is_same_port
+        })
     }
 
     fn is_own_page(&self, headers: &HeaderMap) -> bool {
@@ -118,8 +117,7 @@ impl OriginGuard {
         parsed.is_some_and(|(scheme, authority)| {
             let port = authority.port_u16().or(standard_port(&scheme));
             let page = HostAndPort::new(authority.host(), port);
-            let is_own =
-                |(own, name): &(String, HostAndPort)| *own == scheme && name.matches(&page);
+            let is_own = |(own, name): &(String, HostAndPort)| *own == scheme && name.covers(&page);
             self.origins.iter().any(is_own)
         })
     }

@@ -50,9 +50,8 @@ pub(super) fn admit(
     let names = message.map_or_else(|| called_names_in_unreadable(raw), called_names);
     let Some(name) = names.into_iter().find(|name| service.is_stop(name)) else {
         let is_refused = matches!(admitted, MessageIntake::Reply(_));
-        let has_stop =
-            is_refused && message.is_some_and(|message| preempt(message, service, sender));
-        return if has_stop {
+        let stops = is_refused && message.is_some_and(|message| preempt(message, service, sender));
+        return if stops {
             with_stop_notice(admitted)
         } else {
             admitted
@@ -242,11 +241,10 @@ mod tests {
             assert_eq!(accepted.message["params"]["name"], "stop", "{raw}");
         }
         let (_, admitted) = judged(r#"{"id":7,"method":"stop","params":{"node":"b"}}"#);
-        let MessageIntake::Pass(accepted) = admitted else {
+        let MessageIntake::Pass(call) = admitted else {
             panic!()
         };
-        let arguments = &accepted.message["params"]["arguments"];
-        assert_eq!(*arguments, json!({"node": "b"}));
+        assert_eq!(call.message["params"]["arguments"], json!({"node": "b"}));
     }
 
     #[test]
