@@ -85,7 +85,7 @@ impl fmt::Display for ReadingExplanation {
                 Some(understood) => {
                     writeln!(f, "reading {number} at cost {cost}: {}", json(understood))?;
                 }
-                None => writeln!(f, "reading {number} at cost {cost} is none")?,
+                None => writeln!(f, "reading {number} at cost {cost} is refused")?,
             }
         }
         let mut profiles = self.profiles.iter();
