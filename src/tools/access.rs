@@ -55,8 +55,8 @@ impl Node {
     /// # Errors
     /// The seconds until the next call is allowed.
     pub fn count_call(&self, standing: &Principal) -> Result<(), f64> {
-        let seat = self.seats.first();
-        let now = seat.map_or(ClockInstant::ZERO, |seat| seat.motion.clock().now());
+        let arm = self.seats.first();
+        let now = arm.map_or(ClockInstant::ZERO, |arm| arm.motion.clock().now());
         self.rates.take(standing, now)
     }
 
@@ -68,9 +68,9 @@ impl Node {
 
     /// Gives back every arm that a caller has, because it is gone for good. A job of its own goes on.
     pub fn release_leases(&self, caller: &str) {
-        for seat in &self.seats {
-            if seat.holder(self.lease_idle()).as_deref() == Some(caller) {
-                seat.lease.release();
+        for arm in &self.seats {
+            if arm.holder(self.lease_idle()).as_deref() == Some(caller) {
+                arm.lease.release();
             }
         }
     }
@@ -138,8 +138,8 @@ fn moved_nothing(reply: &Reply) -> bool {
 
 /// Releases an arm that a call took and then did not move, so that a refusal blocks no other caller.
 pub(super) fn release_if_unmoved(taken: Option<&Arc<AttachedArm>>, reply: &Reply) {
-    if let Some(seat) = taken.filter(|_| moved_nothing(reply)) {
-        seat.lease.release();
+    if let Some(arm) = taken.filter(|_| moved_nothing(reply)) {
+        arm.lease.release();
     }
 }
 
@@ -150,16 +150,16 @@ impl ToolContext<'_> {
         if !moves || self.is("dry_run") {
             return Ok(None);
         }
-        let seat = self.seat()?;
+        let arm = self.arm()?;
         if self.request.who == ActorRank::Operator {
             return Ok(None);
         }
-        let now = seat.motion.clock().now();
-        let before = seat.holder(self.node.lease_idle());
+        let now = arm.motion.clock().now();
+        let before = arm.holder(self.node.lease_idle());
         let caller = self.request.caller.as_str();
-        let taken = seat.lease.take(caller, now, self.node.lease_idle());
+        let taken = arm.lease.take(caller, now, self.node.lease_idle());
         let is_new = before.as_deref() != Some(caller);
-        taken.map(|()| is_new.then_some(seat)).map_err(|taken| {
+        taken.map(|()| is_new.then_some(arm)).map_err(|taken| {
             refused(
                 "leased",
                 format!("{taken}; look with sense, or ask the operator"),

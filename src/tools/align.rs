@@ -40,34 +40,34 @@ const CROSS_LINES: usize = 2;
 /// Dwell time of the tip at a corner before the joints are read.
 const DWELL_S: f64 = 0.4;
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
-    let seat = order.seat()?;
-    let scene = order.scene(seat)?;
-    calibration_check::refuse_other_zeros(seat, &scene)?;
-    let (touches, inks) = (order.is("touch"), order.is("ink"));
-    let read = reading::measured_offset_mm(order);
+pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
+    let arm = ctx.arm()?;
+    let scene = ctx.scene(arm)?;
+    calibration_check::refuse_other_zeros(arm, &scene)?;
+    let (touches, inks) = (ctx.is("touch"), ctx.is("ink"));
+    let read = reading::measured_offset_mm(ctx);
     if (touches && inks) || ((touches || inks) && read.is_some()) {
         return Err(both());
     }
     if let Some(read_mm) = read {
-        return reading::propose(order, &scene, read_mm);
+        return reading::propose(ctx, &scene, read_mm);
     }
     // Over a sheet that lies elsewhere nothing is visited: where it lies is proposed instead.
-    if let Some((look, moved)) = sheet_check::moved_look(order.node, seat, &scene).await {
-        return reading::propose_seen(order, &scene, &look, &moved);
+    if let Some((look, moved)) = sheet_check::moved_look(ctx.node, arm, &scene).await {
+        return reading::propose_seen(ctx, &scene, &look, &moved);
     }
     // The arm is measured anew each time; only a call under way is the same one.
-    let call = order.job("align", seat, &scene, true);
-    let started = motion_job::start_job(order.node, seat, call, move |errand| async move {
+    let call = ctx.job("align", arm, &scene, true);
+    let started = motion_job::start_job(ctx.node, arm, call, move |ctx| async move {
         if inks {
-            ink::align(errand, scene).await
+            ink::align(ctx, scene).await
         } else if touches {
-            touch::align(errand, scene).await
+            touch::align(ctx, scene).await
         } else {
-            align(errand, scene).await
+            align(ctx, scene).await
         }
     });
-    Ok(started.ended(order.node, seat, order.watch).await)
+    Ok(started.ended(ctx.node, arm, ctx.watch).await)
 }
 
 fn both() -> Box<Reply> {
@@ -77,24 +77,24 @@ fn both() -> Box<Reply> {
     )
 }
 
-async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
-    let permit = errand.ask(&scene)?;
+async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
+    let permit = ctx.ask(&scene)?;
     let visits = visits(&scene);
-    errand.seat.place_sheet(&scene);
+    ctx.arm.place_sheet(&scene);
     let points = visits.clone();
-    let plan = errand
+    let plan = ctx
         .plan(&scene, move |scene, start, watch| {
             plan::visit(scene, start, &points, watch)
         })
         .await?;
-    errand.job.update(|card| {
+    ctx.job.update(|card| {
         (card.done, card.of) = (0, visits.len() + CROSS_LINES);
         card.has_later_motions = true;
     });
-    let done = errand.run(&scene, permit, &plan).await?;
+    let done = ctx.run(&scene, permit, &plan).await?;
     let points = measure(&scene, &visits, &done.visits);
-    errand.job.update(|card| card.done_before = visits.len());
-    let strokes = draw_cross(&errand, &scene).await?;
+    ctx.job.update(|card| card.done_before = visits.len());
+    let strokes = draw_cross(&ctx, &scene).await?;
     let found = AlignmentResult::visited(
         &scene,
         points,
@@ -111,7 +111,7 @@ async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError>
     let reply = Reply::done(message)
         .with("stroke_count", strokes)
         .with("tracking_error_mm_max", worst);
-    Ok(report(&errand, &scene, &found, reply, &found.describe()))
+    Ok(report(&ctx, &scene, &found, reply, &found.describe()))
 }
 
 /// The calibrator, each ink cap, the sheet's corners and its centre.
@@ -193,8 +193,8 @@ fn raised_words(trim: &DrawingTrim) -> String {
     }
 }
 
-async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobError> {
-    let permit = errand.ask(scene)?;
+async fn draw_cross(ctx: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobError> {
+    let permit = ctx.ask(scene)?;
     let [width, height] = scene.surface.size_mm();
     let (x, y) = (width / 2.0, height / 2.0);
     let line = |source: &str, a, b| SheetStroke {
@@ -211,36 +211,36 @@ async fn draw_cross(errand: &JobContext, scene: &Arc<Scene>) -> Result<usize, Jo
     ];
     let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
     let lighter = Arc::new(lighter.map_err(|error| refusal!("{error}"))?);
-    let plan = errand
+    let plan = ctx
         .plan(&lighter, move |scene, start, watch| {
             plan::draw_strokes(scene, start, &cross, DrawingOrder::AsDrawn, watch)
         })
         .await?;
-    errand.job.update(|card| card.has_later_motions = false);
-    errand.run(&lighter, permit, &plan).await?;
+    ctx.job.update(|card| card.has_later_motions = false);
+    ctx.run(&lighter, permit, &plan).await?;
     Ok(plan.report.stroke_count)
 }
 
 /// Keeps a session as the proposal, and answers with the message for its size, what it is worth and `then`, what follows an
 /// operator's yes.
 async fn propose(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Arc<Scene>,
     session: &CalibrationSession,
     message: String,
     then: &str,
 ) -> Result<Reply, JobError> {
-    let assessed = touch::keep(errand, session, scene).await?;
+    let assessed = touch::keep(ctx, session, scene).await?;
     let next = reading::next_step(&assessed, then);
     let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(message).with("change", change_json(assessed.change));
     let words = calib::report::assessment_text(session, &assessed);
-    Ok(report(errand, scene, &found, reply, &words))
+    Ok(report(ctx, scene, &found, reply, &words))
 }
 
 /// Adds what was found to a reply: as data, as words and as files, its points as a picture too.
 fn report(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Scene,
     found: &AlignmentResult,
     reply: Reply,
@@ -248,10 +248,10 @@ fn report(
 ) -> Reply {
     let page = (!found.points.is_empty()).then(|| found.html());
     let json = serde_json::to_vec_pretty(found).unwrap_or_default();
-    let picture = drawn_picture(errand, scene);
+    let picture = drawn_picture(ctx, scene);
     let files = pictures::write(
-        &errand.node,
-        &errand.job.card().id,
+        &ctx.node,
+        &ctx.job.card().id,
         &[
             ("align.html", page.as_deref().map(str::as_bytes)),
             ("align.json", Some(&json)),
@@ -271,8 +271,8 @@ fn change_json(change: CalibrationChange) -> Value {
 }
 
 /// Paints the ink that a simulated pen has drawn.
-fn drawn_picture(errand: &JobContext, scene: &Scene) -> Option<Vec<u8>> {
-    let ink = errand.seat.studio.as_ref()?.ink();
+fn drawn_picture(ctx: &JobContext, scene: &Scene) -> Option<Vec<u8>> {
+    let ink = ctx.arm.studio.as_ref()?.ink();
     pictures::ink(scene, &ink)
 }
 

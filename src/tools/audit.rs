@@ -98,16 +98,16 @@ impl Node {
     /// Records every stop in the audit log once the stop has completed, regardless of its source. No stop waits for
     /// this. Must be called on a runtime.
     pub fn note_stops(self: &Arc<Self>) {
-        for seat in &self.seats {
-            let (node, seat) = (Arc::downgrade(self), Arc::clone(seat));
-            let mut snapshots = seat.motion.watch();
+        for arm in &self.seats {
+            let (node, arm) = (Arc::downgrade(self), Arc::clone(arm));
+            let mut snapshots = arm.motion.watch();
             base::task::spawn(async move {
                 let mut seen = 0;
                 while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > seen).await {
                     seen = snapshot.stops_done;
                     drop(snapshot);
                     let Some(node) = node.upgrade() else { return };
-                    node.note_last_stop(&seat);
+                    node.note_last_stop(&arm);
                 }
             });
         }
@@ -115,18 +115,18 @@ impl Node {
 
     /// Records the last stop of each arm, where that was not done yet; then the end of this process.
     pub fn note_end(&self, text: impl Into<String>) {
-        self.seats.iter().for_each(|seat| self.note_last_stop(seat));
+        self.seats.iter().for_each(|arm| self.note_last_stop(arm));
         self.audit.note_end(text);
     }
 
-    fn note_last_stop(&self, seat: &AttachedArm) {
+    fn note_last_stop(&self, arm: &AttachedArm) {
         // Held until it is noted: who finds it done finds it in the log.
-        let mut noted = seat.stops_noted.locked();
-        let snapshot = seat.motion.snapshot();
+        let mut noted = arm.stops_noted.locked();
+        let snapshot = arm.motion.snapshot();
         if snapshot.stops_done > *noted {
             *noted = snapshot.stops_done;
             let (count, report) = (snapshot.stops_done, &snapshot.stop);
-            let text = json!({"arm": seat.name, "count": count, "report": report});
+            let text = json!({"arm": arm.name, "count": count, "report": report});
             self.audit.note("stop", text.to_string());
         }
     }
@@ -134,9 +134,9 @@ impl Node {
     /// Records the node's configuration at start. A different hash means a different configuration.
     pub fn note_start(&self) {
         let file = serde_json::to_string(&self.file).unwrap_or_default();
-        let arms = self.seats.iter().map(|seat| {
-            let enabled = seat.permits().enabled_text(seat.motion.clock().now());
-            json!({"name": seat.name, "arm": seat.title(), "enabled": enabled})
+        let arms = self.seats.iter().map(|arm| {
+            let enabled = arm.permits().enabled_text(arm.motion.clock().now());
+            json!({"name": arm.name, "arm": arm.title(), "enabled": enabled})
         });
         let arms: Vec<Value> = arms.collect();
         let mut text = json!({

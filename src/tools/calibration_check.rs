@@ -12,26 +12,26 @@ use scene::Scene;
 
 /// # Errors
 /// What is stale or missing, and what to do about it.
-pub(super) fn check(node: &Node, seat: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
+pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
     let stale = |why: String| refused("stale_calibration", why);
-    refuse_other_zeros(seat, scene)?;
+    refuse_other_zeros(arm, scene)?;
     let history = CalibrationStore::of_state(&node.state).history();
     let history = history.map_err(|error| stale(error.to_string()))?;
-    let origin = origin(node, seat);
+    let origin = origin(node, arm);
     if let Some(why) = calib::stale(&history, scene, &origin) {
         return Err(stale(why));
     }
     let missing = calib::missing(&history, scene, &origin);
-    if missing.is_empty() || !entry(node, seat).is_some_and(must_be_calibrated) {
+    if missing.is_empty() || !entry(node, arm).is_some_and(must_be_calibrated) {
         return Ok(());
     }
-    Err(refused("not_calibrated", not_calibrated(seat, &missing)))
+    Err(refused("not_calibrated", not_calibrated(arm, &missing)))
 }
 
-fn not_calibrated(seat: &AttachedArm, missing: &[String]) -> String {
+fn not_calibrated(arm: &AttachedArm, missing: &[String]) -> String {
     format!(
         "ask the operator: arm {} draws once it is calibrated, and this is missing: {}; or, where all of that was measured otherwise, `calibrated = \"elsewhere\"` of the arm in the node file",
-        seat.name,
+        arm.name,
         missing.join(", then ")
     )
 }
@@ -39,22 +39,22 @@ fn not_calibrated(seat: &AttachedArm, missing: &[String]) -> String {
 /// Returns the basis of a drawing that does not rest on a calibration of this node.
 pub(super) fn uncalibrated_basis(
     node: &Node,
-    seat: &AttachedArm,
+    arm: &AttachedArm,
     scene: &Scene,
 ) -> Option<&'static str> {
     let history = CalibrationStore::of_state(&node.state)
         .history()
         .unwrap_or_default();
-    let entry = entry(node, seat)?;
-    let is_missing = !calib::missing(&history, scene, &origin(node, seat)).is_empty();
+    let entry = entry(node, arm)?;
+    let is_missing = !calib::missing(&history, scene, &origin(node, arm)).is_empty();
     is_missing.then_some(match entry.is_simulated() {
         true => "not calibrated: the arm is simulated, and is taken for what the files say",
         false => "calibrated elsewhere, as the node file says",
     })
 }
 
-fn entry<'a>(node: &'a Node, seat: &AttachedArm) -> Option<&'a ArmEntry> {
-    node.file.arms.iter().find(|entry| entry.name == seat.name)
+fn entry<'a>(node: &'a Node, arm: &AttachedArm) -> Option<&'a ArmEntry> {
+    node.file.arms.iter().find(|entry| entry.name == arm.name)
 }
 
 fn must_be_calibrated(entry: &ArmEntry) -> bool {
@@ -66,8 +66,8 @@ fn must_be_calibrated(entry: &ArmEntry) -> bool {
 ///
 /// # Errors
 /// The difference, and that the node must be restarted.
-pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
-    if scene.arm.has_same_mechanics(seat.motion.arm()) {
+pub fn check_same_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
+    if scene.arm.has_same_mechanics(arm.motion.arm()) {
         return Ok(());
     }
     Err(refusal!(
@@ -80,8 +80,8 @@ pub fn check_same_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal
 ///
 /// # Errors
 /// The difference, or why the file cannot be read.
-pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
-    let attached = seat.motion.arm();
+pub fn check_zeros_after_wait(node: &Node, arm: &AttachedArm) -> Result<(), Refusal> {
+    let attached = arm.motion.arm();
     let now = node.scenes.arm(&attached.file.name)?;
     if now.has_same_mechanics(attached) {
         return Ok(());
@@ -93,18 +93,18 @@ pub fn check_zeros_after_wait(node: &Node, seat: &AttachedArm) -> Result<(), Ref
 }
 
 /// Refuses as [`check_same_zeros`] does, as a tool's answer.
-pub(super) fn refuse_other_zeros(seat: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
-    check_same_zeros(seat, scene).map_err(|why| refused("stale_calibration", why))
+pub(super) fn refuse_other_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
+    check_same_zeros(arm, scene).map_err(|why| refused("stale_calibration", why))
 }
 
 /// Returns what arm a calibration is made on that is made here and now.
-pub fn origin(node: &Node, seat: &AttachedArm) -> CalibrationOrigin {
-    let identity = &seat.motion.snapshot().identity;
+pub fn origin(node: &Node, arm: &AttachedArm) -> CalibrationOrigin {
+    let identity = &arm.motion.snapshot().identity;
     let fingerprints = identity
         .iter()
         .map(|one| (one.servo.id.to_string(), one.fingerprint()));
     CalibrationOrigin {
-        simulated: entry(node, seat).map(ArmEntry::is_simulated),
+        simulated: entry(node, arm).map(ArmEntry::is_simulated),
         servos: calib::servos_of(&fingerprints.collect()),
     }
 }

@@ -39,7 +39,7 @@ impl CallScene {
     /// Keeps the design with the job that draws it.
     pub(super) fn note_in(
         &self,
-        order: &ToolContext<'_>,
+        ctx: &ToolContext<'_>,
         call: &mut MotionJobRequest,
     ) -> Result<(), Box<Reply>> {
         let Some(design) = &self.design else {
@@ -51,7 +51,7 @@ impl CallScene {
             DesignSource::Text { text, .. } => Some(text.clone()),
             DesignSource::Files(_) => None,
         };
-        call.accepted.understood = Value::Object(self.understood(order)).to_string();
+        call.accepted.understood = Value::Object(self.understood(ctx)).to_string();
         call.accepted.drawing = Some(JournalDrawing {
             label: design.label(),
             design: kept,
@@ -62,9 +62,9 @@ impl CallScene {
     }
 
     /// The arguments as they are used: with the canvas that is meant, and without the text of an SVG.
-    pub(super) fn understood(&self, order: &ToolContext<'_>) -> Map<String, Value> {
+    pub(super) fn understood(&self, ctx: &ToolContext<'_>) -> Map<String, Value> {
         let canvas = self.design.is_some().then_some(self.scene.name.as_str());
-        order.understood_on(canvas)
+        ctx.understood_on(canvas)
     }
 }
 
@@ -95,10 +95,10 @@ impl ToolContext<'_> {
     }
 
     /// Returns the scene that a drawing is in.
-    pub(super) fn drawing_scene(&self, seat: &AttachedArm) -> Result<CallScene, Box<Reply>> {
+    pub(super) fn drawing_scene(&self, arm: &AttachedArm) -> Result<CallScene, Box<Reply>> {
         match self.design()? {
-            Some((kind, design)) => self.on_canvas(seat, kind, design),
-            None => self.without_design(seat),
+            Some((kind, design)) => self.on_canvas(arm, kind, design),
+            None => self.without_design(arm),
         }
     }
 
@@ -117,7 +117,7 @@ impl ToolContext<'_> {
         Err(not_drawn("resume_differs", why))
     }
 
-    fn without_design(&self, seat: &AttachedArm) -> Result<CallScene, Box<Reply>> {
+    fn without_design(&self, arm: &AttachedArm) -> Result<CallScene, Box<Reply>> {
         let given = &self.reading.given;
         if let Some(key) = PLACE_KEYS.iter().find(|key| given.contains_key(**key)) {
             let mut call = given.clone();
@@ -127,7 +127,7 @@ impl ToolContext<'_> {
             );
             return Err(with_correction(*not_drawn("no_design", why), call));
         }
-        let scene = self.scene(seat)?;
+        let scene = self.scene(arm)?;
         if scene.canvas.is_some() {
             let name = &scene.name;
             let why = format!(
@@ -143,7 +143,7 @@ impl ToolContext<'_> {
 
     fn on_canvas(
         &self,
-        seat: &AttachedArm,
+        arm: &AttachedArm,
         kind: CallerDesignKind,
         design: DesignReplacement,
     ) -> Result<CallScene, Box<Reply>> {
@@ -151,7 +151,7 @@ impl ToolContext<'_> {
         let library = self.node.scenes.with_design_of_caller(design.clone());
         let built = library.scene(&name, self.text("meta"));
         let scene = built.map_err(|error| self.not_drawable(&error))?;
-        check_is_for(seat, &scene).map_err(|why| not_drawn("scene", why))?;
+        check_is_for(arm, &scene).map_err(|why| not_drawn("scene", why))?;
         let takes = scene.canvas.iter().flat_map(|canvas| &canvas.takes);
         if !takes.clone().any(|one| *one == kind) {
             let takes: Vec<&str> = takes.map(|one| one.word()).collect();
@@ -256,10 +256,10 @@ impl ToolContext<'_> {
     /// person.
     pub(super) fn check_canvas_previewed(
         &self,
-        seat: &AttachedArm,
+        arm: &AttachedArm,
         scene: &Scene,
     ) -> Result<(), Box<Reply>> {
-        let is_asked = self.node.canvas_approval(seat, scene, self.request.who)
+        let is_asked = self.node.canvas_approval(arm, scene, self.request.who)
             == Some(CanvasApproval::Preview);
         if !is_asked || self.text("plan").is_some() {
             return Ok(());
@@ -275,13 +275,13 @@ impl super::Node {
     /// Returns what a design on a canvas needs beside enabling: nothing on a simulated arm, and nothing from an operator.
     pub(super) fn canvas_approval(
         &self,
-        seat: &AttachedArm,
+        arm: &AttachedArm,
         scene: &Scene,
         who: ActorRank,
     ) -> Option<CanvasApproval> {
         let canvas = scene.canvas.as_ref();
         let is_on_canvas = canvas.is_some_and(|canvas| canvas.design_hash.is_some());
-        let is_asked = is_on_canvas && seat.studio.is_none() && who == ActorRank::Planner;
+        let is_asked = is_on_canvas && arm.studio.is_none() && who == ActorRank::Planner;
         is_asked.then_some(self.file.canvas_approval)
     }
 }

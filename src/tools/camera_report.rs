@@ -43,15 +43,15 @@ pub(super) struct CameraReport {
 }
 
 /// Takes a picture with each camera of the order's arm. One that gives none is a note.
-pub(super) async fn take(order: &ToolContext<'_>, seat: &Arc<AttachedArm>) -> CameraReport {
+pub(super) async fn take(ctx: &ToolContext<'_>, arm: &Arc<AttachedArm>) -> CameraReport {
     let mut shots = CameraReport::default();
-    if order.node.cameras_of(seat).is_empty() {
+    if ctx.node.cameras_of(arm).is_empty() {
         return shots;
     }
-    let scene = visible_scene(order, seat);
-    let ink = scene.iter().flat_map(|scene| ink(order, seat, scene));
+    let scene = visible_scene(ctx, arm);
+    let ink = scene.iter().flat_map(|scene| ink(ctx, arm, scene));
     let ink: Vec<Vec<[f64; 2]>> = ink.collect();
-    for (name, look) in order.node.capture(seat, scene.as_ref()).await {
+    for (name, look) in ctx.node.capture(arm, scene.as_ref()).await {
         match look {
             Ok(look) => shots.add(scene.as_deref(), &ink, look),
             Err(why) => {
@@ -66,11 +66,11 @@ pub(super) async fn take(order: &ToolContext<'_>, seat: &Arc<AttachedArm>) -> Ca
 
 /// Returns the scene whose sheet lies there: the requested one if it has tags, otherwise the one last laid or moved in.
 /// Reads it again, because it may have been calibrated since.
-fn visible_scene(order: &ToolContext<'_>, seat: &AttachedArm) -> Option<Arc<Scene>> {
-    let read = |name: &str, overlay: Option<&str>| order.node.scene(seat, name, overlay).ok();
-    let asked = order.text("scene");
-    let asked = asked.and_then(|name| read(name, order.text("meta")));
-    let known = [seat.placed_scene(), seat.last_scene()];
+fn visible_scene(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Option<Arc<Scene>> {
+    let read = |name: &str, overlay: Option<&str>| ctx.node.scene(arm, name, overlay).ok();
+    let asked = ctx.text("scene");
+    let asked = asked.and_then(|name| read(name, ctx.text("meta")));
+    let known = [arm.placed_scene(), arm.last_scene()];
     let known = known.into_iter().flatten();
     let known = known.filter_map(|scene| read(&scene.name, scene.overlay.as_deref()));
     let all: Vec<Arc<Scene>> = asked.into_iter().chain(known).collect();
@@ -174,18 +174,18 @@ fn seen_fields(seen: &SheetObservation) -> Map<String, Value> {
 
 /// Returns the lines drawn of a scene, on its sheet: all ink of a simulated arm; for a real arm the lines in the
 /// journal of its last drawing, and of a running drawing only the part that is certain.
-fn ink(order: &ToolContext<'_>, seat: &AttachedArm, scene: &Scene) -> Vec<Vec<[f64; 2]>> {
-    if let Some(studio) = &seat.studio {
-        let laid = seat.placed_scene();
+fn ink(ctx: &ToolContext<'_>, arm: &AttachedArm, scene: &Scene) -> Vec<Vec<[f64; 2]>> {
+    if let Some(studio) = &arm.studio {
+        let laid = arm.placed_scene();
         let laid = laid.is_some_and(|laid| laid.name == scene.name);
         let ink = laid.then(|| studio.ink()).into_iter().flatten();
         return ink.map(|(_, points_mm)| points_mm).collect();
     }
     let overlay = scene.overlay.as_deref().unwrap_or_default();
     let is_on_it = |past: &PastJob| past.scene == scene.name && past.overlay == overlay;
-    let job = seat.board.job().map(|job| job.card().id);
-    let book = &order.node.book;
-    book.inked_lines(&seat.name, job.as_deref(), is_on_it)
+    let job = arm.board.job().map(|job| job.card().id);
+    let book = &ctx.node.book;
+    book.inked_lines(&arm.name, job.as_deref(), is_on_it)
 }
 
 /// Once the camera is calibrated: the design where the arm would draw it, and the ink where it is.
@@ -259,10 +259,10 @@ fn finer(points_mm: &[[f64; 2]]) -> impl Iterator<Item = [f64; 2]> {
 
 impl CameraReport {
     /// Pictures and camera files, written with the picture of the sheet; the paths of all.
-    pub(super) fn write(&self, order: &ToolContext<'_>, sheet: Option<&[u8]>) -> Vec<String> {
+    pub(super) fn write(&self, ctx: &ToolContext<'_>, sheet: Option<&[u8]>) -> Vec<String> {
         let mut all = vec![("sheet.png", sheet)];
         let own = self.files.iter();
         all.extend(own.map(|(name, bytes)| (name.as_str(), Some(bytes.as_slice()))));
-        pictures::write_seen(order.node, &all)
+        pictures::write_seen(ctx.node, &all)
     }
 }

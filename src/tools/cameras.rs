@@ -106,8 +106,8 @@ pub(super) fn of(file: &NodeFile) -> Vec<Arc<NodeCamera>> {
 
 impl Node {
     /// The cameras that see an arm's sheet.
-    pub(super) fn cameras_of(&self, seat: &AttachedArm) -> Vec<Arc<NodeCamera>> {
-        let sees = |watcher: &&Arc<NodeCamera>| watcher.entry.sees(&seat.name);
+    pub(super) fn cameras_of(&self, arm: &AttachedArm) -> Vec<Arc<NodeCamera>> {
+        let sees = |watcher: &&Arc<NodeCamera>| watcher.entry.sees(&arm.name);
         self.cameras.iter().filter(sees).cloned().collect()
     }
 
@@ -115,15 +115,15 @@ impl Node {
     /// than its own time. What went wrong names the camera.
     pub(super) async fn capture(
         &self,
-        seat: &Arc<AttachedArm>,
+        arm: &Arc<AttachedArm>,
         scene: Option<&Arc<Scene>>,
     ) -> Vec<(String, Result<CameraCapture, Refusal>)> {
         let store = CalibrationStore::of_state(&self.state);
-        let looks = self.cameras_of(seat).into_iter().map(|watcher| {
+        let looks = self.cameras_of(arm).into_iter().map(|watcher| {
             let (store, scene) = (store.clone(), scene.cloned());
             async move {
                 let name = watcher.entry.name.clone();
-                (name, watcher.capture(seat, scene, store).await)
+                (name, watcher.capture(arm, scene, store).await)
             }
         });
         join_all(looks).await
@@ -141,14 +141,14 @@ impl Node {
     ) -> Result<TagObservation, Refusal> {
         let found = self.scenes.scene(scene, None)?;
         let model = &found.arm.file.name;
-        let mut seats = self.seats.iter();
-        let seat = seats.find(|seat| seat.motion.arm().file.name == *model);
-        let seat = seat.ok_or_else(|| {
+        let mut arms = self.seats.iter();
+        let arm = arms.find(|arm| arm.motion.arm().file.name == *model);
+        let arm = arm.ok_or_else(|| {
             refusal!("scene `{scene}` is for the arm {model}, which this node does not have")
         })?;
-        let watcher = chosen(self.cameras_of(seat), camera)?;
+        let watcher = chosen(self.cameras_of(arm), camera)?;
         let store = CalibrationStore::of_state(&self.state);
-        let look = watcher.capture(seat, Some(Arc::clone(&found)), store);
+        let look = watcher.capture(arm, Some(Arc::clone(&found)), store);
         look.await?.camera_glimpse(&found)
     }
 }
@@ -180,11 +180,11 @@ impl NodeCamera {
     /// Takes a picture: the camera's own JPEG where there is one.
     pub(super) async fn still(
         self: Arc<Self>,
-        seat: &Arc<AttachedArm>,
+        arm: &Arc<AttachedArm>,
         scene: Arc<Scene>,
     ) -> Result<RecordedPicture, Refusal> {
         let Some(camera) = &self.camera else {
-            let rendered = self.rendered(seat, Some(scene)).await?;
+            let rendered = self.rendered(arm, Some(scene)).await?;
             return Ok(RecordedPicture::Frame(rendered.frame));
         };
         let picture = camera.picture().await?;
@@ -196,7 +196,7 @@ impl NodeCamera {
 
     async fn capture(
         self: Arc<Self>,
-        seat: &Arc<AttachedArm>,
+        arm: &Arc<AttachedArm>,
         scene: Option<Arc<Scene>>,
         store: CalibrationStore,
     ) -> Result<CameraCapture, Refusal> {
@@ -212,7 +212,7 @@ impl NodeCamera {
                     sheet: None,
                 }
             }
-            None => self.rendered(seat, scene.clone()).await?,
+            None => self.rendered(arm, scene.clone()).await?,
         };
         // Tags are looked for beside the node's other work.
         let read = tokio::task::spawn_blocking(move || {
@@ -225,7 +225,7 @@ impl NodeCamera {
 
     async fn rendered(
         &self,
-        seat: &Arc<AttachedArm>,
+        arm: &Arc<AttachedArm>,
         scene: Option<Arc<Scene>>,
     ) -> Result<CameraCapture, Refusal> {
         let name = self.entry.name.clone();
@@ -235,10 +235,10 @@ impl NodeCamera {
         };
         let scene =
             scene.ok_or_else(|| wrong(&"it is simulated, and no scene says what lies there"))?;
-        let (seat, lens) = (Arc::clone(seat), self.lens());
+        let (arm, lens) = (Arc::clone(arm), self.lens());
         let seed = self.looks.fetch_add(1, Ordering::Relaxed);
         let render = move || {
-            let studio = seat.studio.as_ref();
+            let studio = arm.studio.as_ref();
             let studio = studio.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
             let stands = stands(&simulated);
             let exposure = RenderExposure {

@@ -88,7 +88,7 @@ impl Node {
         in_memory
             && names_nothing(&request.arguments)
             && resolve(&request.tool, &[]).is_some_and(reads)
-            && self.seats.iter().all(|seat| seat.placed_scene().is_none())
+            && self.seats.iter().all(|arm| arm.placed_scene().is_none())
     }
 
     /// Returns whether a tool of this name writes into the node's own record.
@@ -186,7 +186,7 @@ impl Node {
         if let Err(reply) = self.is_meant(tool, request, &reading) {
             return *reply;
         }
-        let order = ToolContext {
+        let ctx = ToolContext {
             node: self,
             reading: &reading,
             watch,
@@ -194,24 +194,24 @@ impl Node {
         };
         // A declared tool has been asked for all of its steps.
         if !request.is_step
-            && let Err(reply) = order.check_certificate(tool)
+            && let Err(reply) = ctx.check_certificate(tool)
         {
             return reply::understood(*reply, &reading);
         }
         // A declared tool takes no arm itself: its steps do.
         let moves = tool.effect == ToolEffect::Moves && !self.is_declared(tool);
-        let taken = match order.lease(moves) {
+        let taken = match ctx.lease(moves) {
             Ok(taken) => taken,
             Err(reply) => return reply::understood(*reply, &reading),
         };
         let reply = match tool.name.as_str() {
-            "align" => align::call(&order).await,
-            "reset" => reset::call(&order).await,
-            "sense" => sense::call(&order).await,
-            "stroke" => stroke::call(&order).await,
-            "stop" => Ok(stop::call(&order).await),
-            "list_nodes" => Ok(list_nodes::call(&order).await),
-            _ => Ok(sequence::call(&order, tool).await),
+            "align" => align::call(&ctx).await,
+            "reset" => reset::call(&ctx).await,
+            "sense" => sense::call(&ctx).await,
+            "stroke" => stroke::call(&ctx).await,
+            "stop" => Ok(stop::call(&ctx).await),
+            "list_nodes" => Ok(list_nodes::call(&ctx).await),
+            _ => Ok(sequence::call(&ctx, tool).await),
         };
         let reply = reply.unwrap_or_else(|refused| *refused);
         access::release_if_unmoved(taken, &reply);
@@ -293,9 +293,9 @@ impl Node {
     }
 
     fn policy(&self, tool: &ToolDefinition) -> ReaderPolicy {
-        let only_default = |seat: &Arc<AttachedArm>| {
-            let now = seat.motion.clock().now();
-            seat.permits().is_only_enabled("default", now)
+        let only_default = |arm: &Arc<AttachedArm>| {
+            let now = arm.motion.clock().now();
+            arm.permits().is_only_enabled("default", now)
         };
         // Which scene a declared tool means, or whether it means one, its own name says.
         ReaderPolicy {
@@ -322,7 +322,7 @@ impl ToolContext<'_> {
     }
 
     /// The arm that is meant.
-    pub(super) fn seat(&self) -> Result<&Arc<AttachedArm>, Box<Reply>> {
+    pub(super) fn arm(&self) -> Result<&Arc<AttachedArm>, Box<Reply>> {
         let name = self.text("arm");
         self.node.seat(name).ok_or_else(|| {
             Reply::failed(format!(
@@ -334,10 +334,10 @@ impl ToolContext<'_> {
     }
 
     /// The scene that is meant, with its overlay.
-    pub(super) fn scene(&self, seat: &AttachedArm) -> Result<Arc<Scene>, Box<Reply>> {
+    pub(super) fn scene(&self, arm: &AttachedArm) -> Result<Arc<Scene>, Box<Reply>> {
         let name = self.text("scene").unwrap_or("default");
         self.node
-            .scene(seat, name, self.text("meta"))
+            .scene(arm, name, self.text("meta"))
             .map_err(|why| refused("scene", why))
     }
 
@@ -346,7 +346,7 @@ impl ToolContext<'_> {
     pub(super) fn job(
         &self,
         tool: &str,
-        seat: &AttachedArm,
+        arm: &AttachedArm,
         scene: &Scene,
         again: bool,
     ) -> MotionJobRequest {
@@ -361,7 +361,7 @@ impl ToolContext<'_> {
             received: journal_entries::arguments_text(&self.request.arguments),
             understood: Value::Object(self.reading.understood.clone()).to_string(),
             repairs: serde_json::to_string(&self.reading.repairs).unwrap_or_default(),
-            ..accepted_job(tool, seat, scene, &self.request.caller)
+            ..accepted_job(tool, arm, scene, &self.request.caller)
         };
         MotionJobRequest {
             scene: scene.title(),

@@ -91,14 +91,14 @@ impl DrawingOffer {
         order: &DrawingOrder,
         drawing: ResolvedDrawing,
     ) -> Result<Self, Refusal> {
-        let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
-        let start = motion_job::measured(&seat)?.position_rad;
+        let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
+        let start = motion_job::measured(&arm)?.position_rad;
         let planned = drawing.scope.scene(&scene);
         let strokes = planned.strokes.clone();
         let resize = order.design.clone();
         let resize = resize.map(|design| (Arc::clone(node), order.clone(), design));
         let watch = RemoteCallWatch::unobserved();
-        let previewed = motion_job::preview(&seat, &watch, move |watch| {
+        let previewed = motion_job::preview(&arm, &watch, move |watch| {
             let preview = DrawingPreview::new(&planned, &start, watch)?;
             let resize = resize.filter(|_| !preview.refusals.is_empty());
             let fits_mm = resize.and_then(|(node, order, design)| {
@@ -116,12 +116,12 @@ impl DrawingOffer {
             resumes,
             hindrance,
             fits_mm,
-            ..Self::of_arm(node, &seat)
+            ..Self::of_arm(node, &arm)
         };
         let shown = shown.with_scene(&scene, &strokes);
         let mut shown = shown.with_preview(&scene, &preview);
         if past.is_none() {
-            let displaced = DisplacedDrawing::of(node, &seat);
+            let displaced = DisplacedDrawing::of(node, &arm);
             shown.notes.extend(displaced.map(|left| left.warning()));
         }
         Ok(shown)
@@ -153,13 +153,13 @@ impl DrawingOffer {
         STANDARD.decode(self.picture.as_ref()?).ok()
     }
 
-    fn of_arm(node: &Node, seat: &AttachedArm) -> Self {
-        let entry = node.file.arms.iter().find(|entry| entry.name == seat.name);
+    fn of_arm(node: &Node, arm: &AttachedArm) -> Self {
+        let entry = node.file.arms.iter().find(|entry| entry.name == arm.name);
         Self {
             node: node.file.name.clone(),
-            arm: format!("{} ({})", seat.name, seat.title()),
+            arm: format!("{} ({})", arm.name, arm.title()),
             port: entry.map(|entry| entry.port.clone()).unwrap_or_default(),
-            is_real: seat.studio.is_none(),
+            is_real: arm.studio.is_none(),
             ..Self::default()
         }
     }

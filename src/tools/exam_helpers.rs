@@ -63,15 +63,15 @@ impl HelperToolResult {
 }
 
 /// Asks a helper.
-pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
-    let Some(helpers) = &order.node.helpers else {
+pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
+    let Some(helpers) = &ctx.node.helpers else {
         return Reply::failed(
             "this program was built without the exam, so it has no helpers for it",
         )
         .with("code", "helper");
     };
-    let given = order.reading.understood.clone();
-    let here = order.node.all_names();
+    let given = ctx.reading.understood.clone();
+    let here = ctx.node.all_names();
     let helped = helpers.help(&tool.name, given, here).await;
     let mut reply = if helped.is_failed {
         Reply::failed(helped.message).with("code", "helper")

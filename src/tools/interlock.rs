@@ -62,8 +62,8 @@ impl ArmSeparation {
         }
     }
 
-    fn is_between(&self, seats: &[&Arc<AttachedArm>]) -> bool {
-        let has = |arm: &String| seats.iter().any(|seat| seat.name == *arm);
+    fn is_between(&self, arms: &[&Arc<AttachedArm>]) -> bool {
+        let has = |name: &String| arms.iter().any(|arm| arm.name == *name);
         self.arms.iter().all(has)
     }
 }
@@ -165,20 +165,20 @@ fn scenes_of(model: &str, overlays: &[String], library: &SceneLibrary) -> Vec<Ar
 pub(super) fn join(
     file: &NodeFile,
     library: &SceneLibrary,
-    seats: &[Arc<AttachedArm>],
+    arms: &[Arc<AttachedArm>],
 ) -> Vec<ArmSeparation> {
     let separations = separations(file, library);
     let turn = Arc::new(Mutex::new(()));
-    for seat in seats {
+    for arm in arms {
         let exclusive = separations.iter().filter(|pair| pair.is_one_at_a_time());
         let obstructions = exclusive.flat_map(|pair| {
-            let is_other = |other: &&Arc<AttachedArm>| pair.other(&seat.name) == Some(&other.name);
-            let others = seats.iter().filter(is_other);
-            others.map(|other| obstruction(&seat.name, pair, other, library))
+            let is_other = |other: &&Arc<AttachedArm>| pair.other(&arm.name) == Some(&other.name);
+            let others = arms.iter().filter(is_other);
+            others.map(|other| obstruction(&arm.name, pair, other, library))
         });
-        let reach_m = separations.iter().find_map(|pair| pair.reach_m(&seat.name));
+        let reach_m = separations.iter().find_map(|pair| pair.reach_m(&arm.name));
         let interlock = ArmInterlock::new(Arc::clone(&turn), obstructions.collect(), reach_m);
-        seat.permits().interlock(interlock);
+        arm.permits().interlock(interlock);
     }
     separations
 }
@@ -197,7 +197,7 @@ impl ArmSeparation {
 
 /// Returns the look at another arm that says why it is in the way of `arm`, if it is.
 fn obstruction(
-    arm: &str,
+    arm_name: &str,
     pair: &ArmSeparation,
     other: &Arc<AttachedArm>,
     library: &SceneLibrary,
@@ -205,7 +205,7 @@ fn obstruction(
     let model = &other.motion.arm().file.name;
     let scenes = scenes_of(model, &[], library);
     let rests: Vec<JointVector> = scenes.iter().map(|scene| scene.rest_rad).collect();
-    let (arm, pair, name) = (arm.to_owned(), pair.to_string(), other.name.clone());
+    let (arm_name, pair, name) = (arm_name.to_owned(), pair.to_string(), other.name.clone());
     let other: Weak<AttachedArm> = Arc::downgrade(other);
     Box::new(move || {
         let found = match other.upgrade() {
@@ -213,27 +213,27 @@ fn obstruction(
             None => "it is not attached any more: start the node again".to_owned(),
         };
         Some(format!(
-            "`{arm}` is not enabled because of `{name}`: {found} ({pair})"
+            "`{arm_name}` is not enabled because of `{name}`: {found} ({pair})"
         ))
     })
 }
 
 /// Returns why an arm is in the way of those that can touch it, and what to do about it. One without torque lies where a
 /// person left it, and that person enables the other.
-fn in_the_way(seat: &AttachedArm, rests: &[JointVector]) -> Option<String> {
-    let now = seat.motion.clock().now();
-    let seen = seat.motion.snapshot();
-    if seat.permits().any_enabled(now) {
+fn in_the_way(arm: &AttachedArm, rests: &[JointVector]) -> Option<String> {
+    let now = arm.motion.clock().now();
+    let seen = arm.motion.snapshot();
+    if arm.permits().any_enabled(now) {
         return Some(format!(
             "it is enabled for {}; bring it to rest with `steadyhand reset --arm {}`, then `steadyhand disable` takes that back",
-            seat.permits().enabled_text(now),
-            seat.name
+            arm.permits().enabled_text(now),
+            arm.name
         ));
     }
     if seen.state.is_under_way() {
         return Some("its motion is still under way: `steadyhand stop` first".to_owned());
     }
-    let is_at_rest = seat.is_at_rest()
+    let is_at_rest = arm.is_at_rest()
         || seen.measured.is_some_and(|seen| {
             let mut poses = rests.iter();
             poses.any(|rest_rad| seen.position_rad.distance_max(rest_rad) < AT_REST_RAD)
@@ -241,7 +241,7 @@ fn in_the_way(seat: &AttachedArm, rests: &[JointVector]) -> Option<String> {
     (seen.energised && !is_at_rest).then(|| {
         format!(
             "its torque is on and it does not stand at rest: enable it, and `steadyhand reset --arm {}` brings it there, then `steadyhand disable`; or `steadyhand torque-off` lets every arm drop",
-            seat.name
+            arm.name
         )
     })
 }
@@ -254,61 +254,65 @@ impl Node {
     pub fn enable(
         &self,
         scene: &Scene,
-        arm: Option<&str>,
+        arm_name: Option<&str>,
         for_: Option<Duration>,
     ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
-        let seats = self.meant(scene, arm)?;
-        let together = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&seats);
+        let arms = self.arms_for(scene, arm_name)?;
+        let together = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
         if let Some(pair) = self.separations.iter().find(together) {
             return Err(refusal!(
                 "scene {} is for several arms, and {pair}; name one of them with `--arm`; nothing was enabled",
                 scene.title()
             ));
         }
-        for seat in &seats {
-            check_same_zeros(seat, scene).map_err(|why| refusal!("{why}; nothing was enabled"))?;
+        for arm in &arms {
+            check_same_zeros(arm, scene).map_err(|why| refusal!("{why}; nothing was enabled"))?;
         }
         let mut done: Vec<&str> = Vec::new();
-        for seat in &seats {
-            let now = seat.motion.clock().now();
-            let enabled = seat.permits().enable(scene, now, for_);
+        for arm in &arms {
+            let now = arm.motion.clock().now();
+            let enabled = arm.permits().enable(scene, now, for_);
             enabled.map_err(|denied| match done.as_slice() {
                 [] => refusal!("{denied}; nothing was enabled"),
                 done => refusal!("{denied}; enabled: {}", done.join(", ")),
             })?;
-            done.push(&seat.name);
+            done.push(&arm.name);
         }
-        Ok(seats)
+        Ok(arms)
     }
 
     /// Returns the arms that a scene is for, or the one of them that is named.
-    fn meant(&self, scene: &Scene, arm: Option<&str>) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
+    fn arms_for(
+        &self,
+        scene: &Scene,
+        arm_name: Option<&str>,
+    ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let model = &scene.arm.file.name;
-        let is_for = |seat: &&Arc<AttachedArm>| seat.motion.arm().file.name == *model;
-        let mut seats: Vec<_> = self.seats.iter().filter(is_for).collect();
-        if seats.is_empty() {
+        let is_for = |arm: &&Arc<AttachedArm>| arm.motion.arm().file.name == *model;
+        let mut arms: Vec<_> = self.seats.iter().filter(is_for).collect();
+        if arms.is_empty() {
             return Err(refusal!(
                 "scene {} is for the arm {model}, which this node does not have",
                 scene.title()
             ));
         }
-        let names: Vec<&str> = seats.iter().map(|seat| seat.name.as_str()).collect();
+        let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let names = names.join(", ");
-        seats.retain(|seat| arm.is_none_or(|arm| seat.name == arm));
-        match (seats.is_empty(), arm) {
-            (true, Some(arm)) => Err(refusal!(
-                "scene {} is for the arm {model}, and this node has no such arm `{arm}`; valid: {names}; nothing was enabled",
+        arms.retain(|arm| arm_name.is_none_or(|arm_name| arm.name == arm_name));
+        match (arms.is_empty(), arm_name) {
+            (true, Some(arm_name)) => Err(refusal!(
+                "scene {} is for the arm {model}, and this node has no such arm `{arm_name}`; valid: {names}; nothing was enabled",
                 scene.title()
             )),
-            _ => Ok(seats),
+            _ => Ok(arms),
         }
     }
 
     /// Returns the person's word on which an arm is taken to be out of the others' reach, where it rests on that.
     #[must_use]
-    pub fn kept_apart(&self, seat: &AttachedArm) -> Option<String> {
+    pub fn kept_apart(&self, arm: &AttachedArm) -> Option<String> {
         let by_word = |pair: &&ArmSeparation| {
-            pair.other(&seat.name).is_some() && matches!(pair.kind, SeparationKind::ByWord(_))
+            pair.other(&arm.name).is_some() && matches!(pair.kind, SeparationKind::ByWord(_))
         };
         let pairs = self.separations.iter().filter(by_word);
         let words: Vec<String> = pairs.map(ToString::to_string).collect();
@@ -316,16 +320,16 @@ impl Node {
     }
 
     /// Returns the fields about neighbouring arms for lists of arms; empty without neighbours.
-    pub(super) fn beside(&self, seat: &AttachedArm) -> Map<String, Value> {
+    pub(super) fn beside(&self, arm: &AttachedArm) -> Map<String, Value> {
         let mut said = Map::new();
-        if let Some(words) = self.kept_apart(seat) {
+        if let Some(words) = self.kept_apart(arm) {
             said.insert("apart".to_owned(), words.into());
         }
         let exclusive = self
             .separations
             .iter()
             .filter(|pair| pair.is_one_at_a_time());
-        let others = exclusive.filter_map(|pair| pair.other(&seat.name));
+        let others = exclusive.filter_map(|pair| pair.other(&arm.name));
         let others: Vec<&str> = others.collect();
         if !others.is_empty() {
             said.insert("one_at_a_time_with".to_owned(), json!(others));

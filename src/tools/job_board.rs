@@ -206,8 +206,8 @@ impl ArmJob {
 impl Node {
     /// Each arm with its present or last job.
     pub(super) fn board_jobs(&self) -> impl Iterator<Item = (&Arc<AttachedArm>, Arc<ArmJob>)> {
-        let seats = self.seats.iter();
-        seats.filter_map(|seat| Some((seat, seat.board.job()?)))
+        let arms = self.seats.iter();
+        arms.filter_map(|arm| Some((arm, arm.board.job()?)))
     }
 
     /// The present or last job of an arm that has this name, and the arm.
@@ -219,13 +219,13 @@ impl Node {
     /// that exited earlier would leave an unfinished job. Returns `false` if a job takes longer than `within`.
     pub async fn wait_until_idle(&self, within: Duration) -> bool {
         let mut all = true;
-        for seat in &self.seats {
-            if let Some(job) = seat.board.job() {
+        for arm in &self.seats {
+            if let Some(job) = arm.board.job() {
                 let ended = tokio::time::timeout(within, job.outcome.reply()).await;
                 all &= ended.is_ok();
             }
-            if let Err(why) = seat.permits().emergency_is_kept().await {
-                tracing::error!(arm = seat.name, "the emergency stop is not kept: {why}");
+            if let Err(why) = arm.permits().emergency_is_kept().await {
+                tracing::error!(arm = arm.name, "the emergency stop is not kept: {why}");
             }
         }
         all

@@ -41,13 +41,13 @@ impl Node {
     pub fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, Refusal> {
         let is_meant = |job: &ArmJob| id.is_none_or(|id| job.card().id == id);
         let jobs = self.board_jobs().filter(|(_, job)| is_meant(job));
-        let Some((seat, job)) = jobs.min_by_key(|(_, job)| job.is_over()) else {
+        let Some((arm, job)) = jobs.min_by_key(|(_, job)| job.is_over()) else {
             let id = id.ok_or_else(|| {
                 refusal!("no job is under way, and none was since this node started")
             })?;
             return self.past_progress(id);
         };
-        motion_job::look(seat, &job);
+        motion_job::look(arm, &job);
         let card = job.card();
         let reply = job.outcome.get();
         let words = reply.map(|reply| reply.text.clone());

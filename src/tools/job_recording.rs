@@ -75,12 +75,12 @@ impl JobContext {
             job: self.entry.id().to_owned(),
             folder: self.entry.folder().to_owned(),
             tool: self.job.card().tool,
-            arm: self.seat.name.clone(),
+            arm: self.arm.name.clone(),
             scene: Arc::clone(scene),
             plan: plan.clone(),
-            ticks: self.seat.motion.ticks().clone(),
-            clock: self.seat.motion.clock().clone(),
-            cameras: recorded_cameras(&self.node, &self.seat, scene),
+            ticks: self.arm.motion.ticks().clone(),
+            clock: self.arm.motion.clock().clone(),
+            cameras: recorded_cameras(&self.node, &self.arm, scene),
             picture_period_s: self.node.file.record.picture_period_s(),
         };
         let begun = tokio::task::spawn_blocking(move || recorder.begin_motion(motion));
@@ -100,20 +100,20 @@ impl JobContext {
 /// Returns the cameras that see an arm's sheet and that the node file names for recordings.
 fn recorded_cameras(
     node: &Node,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
 ) -> Vec<RecordedCamera> {
     let named = node.file.record.cameras();
-    let mut cameras = node.cameras_of(seat);
+    let mut cameras = node.cameras_of(arm);
     cameras.retain(|camera| named.iter().any(|name| name == camera.name()));
     let recorded = cameras.into_iter().map(|camera| {
-        let (seat, scene) = (Arc::clone(seat), Arc::clone(scene));
+        let (arm, scene) = (Arc::clone(arm), Arc::clone(scene));
         RecordedCamera {
             name: camera.name().to_owned(),
             take: Box::new(move || {
-                let (camera, seat, scene) =
-                    (Arc::clone(&camera), Arc::clone(&seat), Arc::clone(&scene));
-                Box::pin(async move { camera.still(&seat, scene).await })
+                let (camera, arm, scene) =
+                    (Arc::clone(&camera), Arc::clone(&arm), Arc::clone(&scene));
+                Box::pin(async move { camera.still(&arm, scene).await })
             }),
         }
     });

@@ -12,14 +12,14 @@ use base::clock::calendar_ms;
 use base::wording::count;
 use fleet::{ClockOffset, PeerPresence, PeerSighting};
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
-    let node = order.node;
+pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
+    let node = ctx.node;
     let mut nodes = vec![own(node)];
-    if let (Some(tag), Some(Value::Object(own))) = (order.queue(), nodes.first_mut()) {
+    if let (Some(tag), Some(Value::Object(own))) = (ctx.queue(), nodes.first_mut()) {
         own.insert("queue".to_owned(), node.queue_report(tag));
     }
     // A node that passes the question on has asked the others itself.
-    if let Some(fleet) = node.fleet.as_ref().filter(|_| order.request.hop.is_none()) {
+    if let Some(fleet) = node.fleet.as_ref().filter(|_| ctx.request.hop.is_none()) {
         nodes.extend(fleet.list().await.into_iter().map(other));
     }
     let names: Vec<String> = nodes.iter().filter_map(display_name).collect();
@@ -34,12 +34,14 @@ pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
 fn node_text(node: &Value) -> String {
     let text = |of: &Value, field: &str| of.get(field)?.as_str().map(str::to_owned);
     let list = |field: &str| node.get(field).and_then(Value::as_array);
-    let arms = list("arms").into_iter().flatten().map(|arm| {
-        let [title, state] = ["arm", "state"].map(|field| text(arm, field).unwrap_or_default());
-        let is_limp = arm.get("energised") == Some(&Value::Bool(false));
+    let arms = list("arms").into_iter().flatten().map(|arm_json| {
+        let [title, state] =
+            ["arm", "state"].map(|field| text(arm_json, field).unwrap_or_default());
+        let is_limp = arm_json.get("energised") == Some(&Value::Bool(false));
         let state = state_words(&state, is_limp);
-        let enabled = text(arm, "enabled").unwrap_or_default();
-        let latched = text(arm, "latched").map_or(String::new(), |why| format!("; latched: {why}"));
+        let enabled = text(arm_json, "enabled").unwrap_or_default();
+        let latched =
+            text(arm_json, "latched").map_or(String::new(), |why| format!("; latched: {why}"));
         format!("; {title} {state}{latched}; enabled: {enabled}")
     });
     let scenes = list("scenes").into_iter().flatten();
@@ -79,41 +81,41 @@ fn own(node: &Node) -> Value {
         "overlays": here.overlays,
     });
     // Put in as they are: the macro would copy them.
-    if let Some(arms) = own.get_mut("arms") {
-        *arms = node.seats.iter().map(|seat| arm(node, seat)).collect();
+    if let Some(arm_list) = own.get_mut("arms") {
+        *arm_list = node.seats.iter().map(|arm| arm_json(node, arm)).collect();
     }
     own
 }
 
-pub(super) fn arm(node: &Node, seat: &AttachedArm) -> Value {
-    let snapshot = seat.motion.snapshot();
-    let job = seat.board.under_way();
+pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
+    let snapshot = arm.motion.snapshot();
+    let job = arm.board.under_way();
     let mut told = json!({
-        "name": seat.name,
-        "arm": seat.title(),
-        "simulated": seat.studio.is_some(),
+        "name": arm.name,
+        "arm": arm.title(),
+        "simulated": arm.studio.is_some(),
         "state": snapshot.state,
         "energised": snapshot.energised,
-        "latched": seat.permits().latched().map(|latch| latch_words(&latch)),
-        "motion_enabled": node.may_move(seat),
-        "enabled": node.enabled_text(seat),
-        "unfinished": node.unfinished(seat),
-        "lease": seat.holder(node.lease_idle()),
-        "last_calibration": calibration(node, seat),
+        "latched": arm.permits().latched().map(|latch| latch_words(&latch)),
+        "motion_enabled": node.may_move(arm),
+        "enabled": node.enabled_text(arm),
+        "unfinished": node.unfinished(arm),
+        "lease": arm.holder(node.lease_idle()),
+        "last_calibration": calibration(node, arm),
         "job": job.map(|job| {
-            look(seat, &job);
+            look(arm, &job);
             job.card()
         }),
     });
     if let Some(told) = told.as_object_mut() {
-        told.extend(node.beside(seat));
+        told.extend(node.beside(arm));
     }
     told
 }
 
 /// The last time that `align` was carried out to its end with this arm.
-fn calibration(node: &Node, seat: &AttachedArm) -> Option<Value> {
-    let past = node.book.last_reached(&seat.name, "align")?;
+fn calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
+    let past = node.book.last_reached(&arm.name, "align")?;
     Some(json!({
         "job": past.id,
         "scene": past.scene,

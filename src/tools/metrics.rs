@@ -195,12 +195,12 @@ pub fn metrics(node: &Node) -> String {
     let seen: Vec<ArmMetricsSample> = node
         .seats
         .iter()
-        .map(|seat| {
-            let snapshot = seat.motion.snapshot();
-            let now = seat.motion.clock().now();
+        .map(|arm| {
+            let snapshot = arm.motion.snapshot();
+            let now = arm.motion.clock().now();
             let measured = snapshot.measured.as_ref();
             ArmMetricsSample {
-                arm: label(&seat.name),
+                arm: label(&arm.name),
                 age: measured.map(|measured| now.since(measured.at)),
                 snapshot,
             }

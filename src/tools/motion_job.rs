@@ -107,7 +107,7 @@ pub(super) struct MotionJobRequest {
 /// A call that wants to move.
 pub(super) struct JobContext {
     pub(super) node: Arc<Node>,
-    pub(super) seat: Arc<AttachedArm>,
+    pub(super) arm: Arc<AttachedArm>,
     pub(super) job: Arc<ArmJob>,
     /// Its journal.
     pub(super) entry: Arc<JobJournal>,
@@ -122,13 +122,13 @@ pub(super) struct JobContext {
 /// Returns a job of a tool in a scene, for the first entry of its journal.
 pub(super) fn accepted_job(
     tool: &str,
-    seat: &AttachedArm,
+    arm: &AttachedArm,
     scene: &Scene,
     caller: &str,
 ) -> AcceptedJob {
     AcceptedJob {
         tool: tool.to_owned(),
-        arm: seat.name.clone(),
+        arm: arm.name.clone(),
         scene: scene.name.clone(),
         overlay: scene.overlay.clone().unwrap_or_default(),
         revision: scene.revision.hex(),
@@ -140,10 +140,10 @@ pub(super) fn accepted_job(
 impl JobContext {
     /// Leave to move in a scene.
     pub(super) fn ask(&self, scene: &Scene) -> Result<MotionPermit, JobError> {
-        calibration_check::refuse_other_zeros(&self.seat, scene)?;
-        self.seat
+        calibration_check::refuse_other_zeros(&self.arm, scene)?;
+        self.arm
             .permits()
-            .ask(scene, self.seat.motion.clock().now())
+            .ask(scene, self.arm.motion.clock().now())
             .map_err(JobError::Denied)
     }
 
@@ -154,10 +154,10 @@ impl JobContext {
             + Send
             + 'static,
     {
-        let (scene, start) = (Arc::clone(scene), measured(&self.seat)?);
+        let (scene, start) = (Arc::clone(scene), measured(&self.arm)?);
         let watch = PlanningWatch {
             job: Some(Arc::clone(&self.job)),
-            asks: self.seat.motion.stop_counter(),
+            asks: self.arm.motion.stop_counter(),
             seen_stops: self.seen_stops,
             cancelled: CancellationToken::new(),
         };
@@ -206,10 +206,10 @@ impl JobContext {
         permit: MotionPermit,
         plan: &Plan,
     ) -> Result<CompletedMotion, JobError> {
-        let (motion, scene) = (&self.seat.motion, &self.seat.with_confirmed_pen(scene));
+        let (motion, scene) = (&self.arm.motion, &self.arm.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
-        let start = measured(&self.seat)?;
+        let start = measured(&self.arm)?;
         let judged = catch_panic("the plan is judged", || {
             let now = motion.clock().now();
             gate::check(scene, permit, &start, now, plan.trajectory.clone())
@@ -219,11 +219,11 @@ impl JobContext {
         self.job
             .update(|card| card.begins_motion(plan.report.duration_s));
         if self.who == ActorRank::Operator {
-            self.seat.take_over(&self.node, &self.entry.past().caller);
+            self.arm.take_over(&self.node, &self.entry.past().caller);
         }
-        let before = self.seat.last_scene();
-        self.seat.moved_in(scene);
-        *self.seat.abandoned.locked() = None;
+        let before = self.arm.last_scene();
+        self.arm.moved_in(scene);
+        *self.arm.abandoned.locked() = None;
         let began = motion.clock().now();
         self.record_bytes().await;
         self.record_motion(scene, plan).await;
@@ -235,7 +235,7 @@ impl JobContext {
         let failure = keeper.finish().await.failure;
         if matches!(outcome, Ok(MotionOutcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
-            self.seat.moved_back_to(before);
+            self.arm.moved_back_to(before);
         } else {
             self.job.moved();
         }
@@ -272,14 +272,14 @@ impl JobContext {
         if !is_over_it || (has_looked && !self.must_be_approved(scene)) {
             return Ok(());
         }
-        Ok(sheet_check::check(&self.node, &self.seat, scene).await?)
+        Ok(sheet_check::check(&self.node, &self.arm, scene).await?)
     }
 
     /// From now on the arm's bytes are kept with the job; a job without them is done as well.
     async fn record_bytes(&self) {
-        let (seat, file) = (Arc::clone(&self.seat), self.entry.folder().join(BYTES));
+        let (arm, file) = (Arc::clone(&self.arm), self.entry.folder().join(BYTES));
         let begin = move || {
-            let begun = seat.recorder.as_ref().map(|recorder| recorder.begin(&file));
+            let begun = arm.recorder.as_ref().map(|recorder| recorder.begin(&file));
             if let Some(Err(error)) = begun {
                 tracing::warn!("the job's bytes are not kept: {}: {error}", file.display());
             }
@@ -290,8 +290,8 @@ impl JobContext {
     }
 
     async fn end_bytes(&self) {
-        let seat = Arc::clone(&self.seat);
-        let end = move || seat.recorder.iter().for_each(|recorder| recorder.end());
+        let arm = Arc::clone(&self.arm);
+        let end = move || arm.recorder.iter().for_each(|recorder| recorder.end());
         if tokio::task::spawn_blocking(end).await.is_err() {
             tracing::warn!("the job's bytes may not be whole: their thread failed");
         }
@@ -300,11 +300,11 @@ impl JobContext {
     /// Begins the journal of a motion: from now on the arm goes no further than it says.
     async fn keep(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<JournalWriter, JobError> {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
-        let seat = Arc::clone(&self.seat);
-        let snapshots = self.seat.motion.watch();
+        let arm = Arc::clone(&self.arm);
+        let snapshots = self.arm.motion.watch();
         let on_failure = Box::new(move |why: &str| {
-            seat.motion.stop(ActorRank::Node, false);
-            seat.permits().latch(StopLatch::Fault(format!(
+            arm.motion.stop(ActorRank::Node, false);
+            arm.permits().latch(StopLatch::Fault(format!(
                 "the journal cannot be written: {why}"
             )));
         });
@@ -322,8 +322,8 @@ impl JobContext {
 }
 
 /// Returns the last measured position of an arm.
-pub(super) fn measured(seat: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
-    let snapshot = seat.motion.snapshot();
+pub(super) fn measured(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
+    let snapshot = arm.motion.snapshot();
     snapshot.measured.ok_or_else(|| match snapshot.fault {
         Some(fault) => Refusal::new(fault),
         None => refusal!("the arm has not been read yet"),
@@ -354,7 +354,7 @@ impl plan::PlanObserver for PlanningWatch {
 
 /// Plans without a job: for a preview.
 pub(super) async fn preview<F, T>(
-    seat: &AttachedArm,
+    arm: &AttachedArm,
     watch: &RemoteCallWatch,
     plan: F,
 ) -> Result<T, JobError>
@@ -364,9 +364,9 @@ where
 {
     let planning = PlanningWatch {
         job: None,
-        asks: seat.motion.stop_counter(),
+        asks: arm.motion.stop_counter(),
         // A stop ends previews as well: nobody shall wait for one of them.
-        seen_stops: seat.motion.stops_requested(),
+        seen_stops: arm.motion.stops_requested(),
         cancelled: watch.cancelled.clone(),
     };
     // A motion's own planner never waits for these.
@@ -418,11 +418,11 @@ impl StartedJob {
     pub(super) async fn ended(
         self,
         node: &Node,
-        seat: &Arc<AttachedArm>,
+        arm: &Arc<AttachedArm>,
         watch: &RemoteCallWatch,
     ) -> Reply {
         match self {
-            Self::UnderWay(job) => wait(node, seat, &job, watch).await,
+            Self::UnderWay(job) => wait(node, arm, &job, watch).await,
             Self::DoneBefore(job) => job.outcome.done_before(DONE_BEFORE).await,
             Self::Busy(reply) => *reply,
         }
@@ -430,7 +430,7 @@ impl StartedJob {
 
     /// Waits until the job moves, waits for a person or has ended. It goes on whatever becomes of the caller: a queue asks for its end
     /// later, perhaps from another process.
-    pub(super) async fn begun(self, seat: &AttachedArm, watch: &RemoteCallWatch) -> Reply {
+    pub(super) async fn begun(self, arm: &AttachedArm, watch: &RemoteCallWatch) -> Reply {
         let job = match self {
             Self::UnderWay(job) | Self::DoneBefore(job) => job,
             Self::Busy(reply) => return *reply,
@@ -439,7 +439,7 @@ impl StartedJob {
             let card = job.card();
             card.report_to(watch);
             if !job.is_over() && !matches!(card.state, "accepted" | "planning") {
-                return still_moving(seat, &card);
+                return still_moving(arm, &card);
             }
             if let Ok(reply) = tokio::time::timeout(LOOK, job.outcome.reply()).await {
                 return reply.clone();
@@ -451,7 +451,7 @@ impl StartedJob {
 /// Begins `work` as the arm's job, and does not wait for it.
 pub(super) fn start_job<W, F>(
     node: &Arc<Node>,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     call: MotionJobRequest,
     work: W,
 ) -> StartedJob
@@ -459,7 +459,7 @@ where
     W: FnOnce(JobContext) -> F + Send + 'static,
     F: Future<Output = Result<Reply, JobError>> + Send + 'static,
 {
-    start_boxed(node, seat, call, Box::new(move |job| work(job).boxed()))
+    start_boxed(node, arm, call, Box::new(move |job| work(job).boxed()))
 }
 
 /// Work of a job, compiled apart from the code that begins and ends it.
@@ -467,7 +467,7 @@ type JobWork = Box<dyn FnOnce(JobContext) -> BoxFuture<'static, Result<Reply, Jo
 
 fn start_boxed(
     node: &Arc<Node>,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     call: MotionJobRequest,
     work: JobWork,
 ) -> StartedJob {
@@ -479,34 +479,34 @@ fn start_boxed(
         again,
         seen_stops,
     } = call;
-    let seen_stops = seen_stops.unwrap_or_else(|| seat.motion.stops_requested());
+    let seen_stops = seen_stops.unwrap_or_else(|| arm.motion.stops_requested());
     let card = || {
         accepted.id = node.book.next_id();
         JobCard::accepted(&accepted, scene)
     };
-    let now = seat.motion.clock().now();
-    let job = match seat.board.claim(key, card, again, now, seen_stops) {
+    let now = arm.motion.clock().now();
+    let job = match arm.board.claim(key, card, again, now, seen_stops) {
         JobClaim::Busy(card) => return StartedJob::Busy(busy(&card).boxed()),
         JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
         JobClaim::Same(job) => job,
         JobClaim::Mine(job) => {
-            let (node, seat, mine) = (Arc::clone(node), Arc::clone(seat), Arc::clone(&job));
+            let (node, arm, mine) = (Arc::clone(node), Arc::clone(arm), Arc::clone(&job));
             let carried = async move {
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
-                    Err(why) => return not_begun(&seat, &mine, &why.to_string()),
+                    Err(why) => return not_begun(&arm, &mine, &why.to_string()),
                 };
-                let errand = JobContext {
+                let ctx = JobContext {
                     node,
-                    seat,
+                    arm,
                     job: mine,
                     entry,
                     who,
                     seen_stops,
                     has_looked: AtomicBool::new(false),
                 };
-                run_job(errand, work).await;
+                run_job(ctx, work).await;
             };
             base::task::spawn(carried.in_current_span());
             job
@@ -517,24 +517,24 @@ fn start_boxed(
 }
 
 /// The journal could not be opened: the job ends before anything was planned.
-fn not_begun(seat: &AttachedArm, job: &ArmJob, why: &str) {
+fn not_begun(arm: &AttachedArm, job: &ArmJob, why: &str) {
     let reply = refused("journal", why)
-        .with("arm", seat.title())
+        .with("arm", arm.title())
         .with("job", job.card());
-    job.end("refused", reply, seat.motion.clock().now());
+    job.end("refused", reply, arm.motion.clock().now());
 }
 
-async fn run_job(errand: JobContext, work: JobWork) {
-    let (seat, job) = (Arc::clone(&errand.seat), Arc::clone(&errand.job));
-    let (node, entry) = (Arc::clone(&errand.node), Arc::clone(&errand.entry));
+async fn run_job(ctx: JobContext, work: JobWork) {
+    let (arm, job) = (Arc::clone(&ctx.arm), Arc::clone(&ctx.job));
+    let (node, entry) = (Arc::clone(&ctx.node), Arc::clone(&ctx.entry));
     job.update(|card| card.state = "planning");
-    let work = base::task::spawn(work(errand).in_current_span());
+    let work = base::task::spawn(work(ctx).in_current_span());
     let (state, reply) = match work.await {
         Ok(Ok(reply)) => ("reached", reply),
         Ok(Err(trouble)) => trouble.reply(),
         Err(_) => {
             // Whatever failed, the arm must not go on alone.
-            seat.motion.stop(ActorRank::Node, false);
+            arm.motion.stop(ActorRank::Node, false);
             let why = "the node failed while the job ran; the arm was told to stop";
             ("faulted", Reply::failed(why).with("moved", "unknown"))
         }
@@ -549,18 +549,18 @@ async fn run_job(errand: JobContext, work: JobWork) {
         left_s: Some(0.0),
         ..job.card()
     };
-    let mut reply = seat.told_for_whom(seat.told_who_left(reply, &card.id));
-    reply.set_some("apart", node.kept_apart(&seat));
-    reply.set("arm", seat.title());
+    let mut reply = arm.told_for_whom(arm.told_who_left(reply, &card.id));
+    reply.set_some("apart", node.kept_apart(&arm));
+    reply.set("arm", arm.title());
     reply.set("job", card);
-    let is_emergency = matches!(seat.permits().latched(), Some(StopLatch::Emergency(_)));
+    let is_emergency = matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
     let reply = match how_to_go_on(&entry.past(), is_emergency) {
         Some(words) if reply.is_error && state != "reached" => reply.hint(&words),
         _ => reply,
     };
     // The journal first: whoever has the answer finds it there.
     journal_entries::end(&node, &entry, state, &reply).await;
-    job.end(state, reply, seat.motion.clock().now());
+    job.end(state, reply, arm.motion.clock().now());
 }
 
 /// Said of a drawing that broke off after its last line.
@@ -588,15 +588,15 @@ fn how_to_go_on(past: &PastJob, is_emergency: bool) -> Option<String> {
 /// task to watch the caller.
 fn stop_when_cancelled(
     watch: &RemoteCallWatch,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     job: &ArmJob,
     began: tokio::time::Instant,
 ) -> Option<AbortOnDropHandle<()>> {
-    let (watch, seat, id) = (watch.clone(), Arc::clone(seat), job.card().id);
+    let (watch, arm, id) = (watch.clone(), Arc::clone(arm), job.card().id);
     let minder = watch.minder.clone()?;
     let minding = minder.spawn(async move {
         watch.cancelled.cancelled().await;
-        seat.abandon(&id, began.elapsed(), &watch);
+        arm.abandon(&id, began.elapsed(), &watch);
     });
     Some(AbortOnDropHandle::new(minding))
 }
@@ -604,12 +604,12 @@ fn stop_when_cancelled(
 /// Until the job ends, the caller gives up, or the node's patience does.
 async fn wait(
     node: &Node,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     job: &Arc<ArmJob>,
     watch: &RemoteCallWatch,
 ) -> Reply {
     let began = tokio::time::Instant::now();
-    let minded = stop_when_cancelled(watch, seat, job, began);
+    let minded = stop_when_cancelled(watch, arm, job, began);
     let patience = began + Duration::from_secs(u64::from(node.file.answer_within_s));
     let mut cancelled = false;
     job.card().report_to(watch);
@@ -624,15 +624,15 @@ async fn wait(
             () = watch.cancelled.cancelled(), if !cancelled => {
                 cancelled = true;
                 if minded.is_none() {
-                    seat.abandon(&job.card().id, began.elapsed(), watch);
+                    arm.abandon(&job.card().id, began.elapsed(), watch);
                 }
             }
             () = base::task::pause(LOOK) => {
-                look(seat, job);
+                look(arm, job);
                 let card = job.card();
                 card.report_to(watch);
                 if !cancelled && tokio::time::Instant::now() > patience {
-                    return still_moving(seat, &card);
+                    return still_moving(arm, &card);
                 }
             }
         }
@@ -640,8 +640,8 @@ async fn wait(
 }
 
 /// Brings the job's card up to what the arm is doing.
-pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
-    let snapshot = seat.motion.snapshot();
+pub(super) fn look(arm: &AttachedArm, job: &ArmJob) {
+    let snapshot = arm.motion.snapshot();
     let held = snapshot.state == MotionState::Held;
     let Some(progress) = snapshot.progress else {
         return;
@@ -658,13 +658,13 @@ pub(super) fn look(seat: &AttachedArm, job: &ArmJob) {
     });
 }
 
-fn still_moving(seat: &AttachedArm, card: &JobCard) -> Reply {
+fn still_moving(arm: &AttachedArm, card: &JobCard) -> Reply {
     let message = card.waiting_text().unwrap_or_else(|| {
         let (state, progress) = (card.state, card.progress_text());
         format!("{} is still {state} ({progress})", card.id)
     });
     Reply::done(message)
-        .with("arm", seat.title())
+        .with("arm", arm.title())
         .with("state", card.state)
         .with("job", card)
         .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
@@ -817,7 +817,7 @@ mod tests {
     use scene::{SceneLibrary, SheetStroke};
     use sim::ArmSimulator;
 
-    fn seat() -> AttachedArm {
+    fn arm() -> AttachedArm {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let open: PortOpener = Box::new(move |clock| {
@@ -843,10 +843,10 @@ mod tests {
     /// The answer said that the planner failed on the design, and neither why nor what to do.
     #[tokio::test]
     async fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
-        let seat = seat();
+        let arm = arm();
         let planning = PlanningWatch {
             job: None,
-            asks: seat.motion.stop_counter(),
+            asks: arm.motion.stop_counter(),
             seen_stops: 0,
             cancelled: CancellationToken::new(),
         };
@@ -864,20 +864,20 @@ mod tests {
         }
         let code = reply.structured.get("code").and_then(|code| code.as_str());
         assert_eq!((reply.is_error, code), (true, Some("internal_error")));
-        assert_eq!(seat.motion.stops_requested(), 0);
-        assert!(seat.permits().latched().is_none());
+        assert_eq!(arm.motion.stops_requested(), 0);
+        assert!(arm.permits().latched().is_none());
     }
 
     /// Each takes one of two turns, and none would be left.
     #[tokio::test]
     async fn previews_that_panic_leave_their_turn_to_the_next() {
-        let seat = seat();
+        let arm = arm();
         for _ in 0..5 {
             let watch = RemoteCallWatch::unobserved();
-            let planned = preview(&seat, &watch, breaks).await;
+            let planned = preview(&arm, &watch, breaks).await;
             assert!(matches!(planned, Err(JobError::Broken(_))));
         }
-        let planned = preview(&seat, &RemoteCallWatch::unobserved(), |_| Ok(7)).await;
+        let planned = preview(&arm, &RemoteCallWatch::unobserved(), |_| Ok(7)).await;
         assert!(matches!(planned, Ok(7)));
     }
 

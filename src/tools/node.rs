@@ -283,16 +283,16 @@ impl Node {
     pub fn new(
         file: NodeFile,
         scenes: SceneLibrary,
-        seats: Vec<Arc<AttachedArm>>,
+        arms: Vec<Arc<AttachedArm>>,
         output: PathBuf,
         state: NodeStorage,
     ) -> Self {
         Self {
             cameras: cameras::of(&file),
-            separations: interlock::join(&file, &scenes, &seats),
+            separations: interlock::join(&file, &scenes, &arms),
             file,
             scenes,
-            seats,
+            seats: arms,
             output,
             state: state.folder,
             book: state.book,
@@ -322,8 +322,8 @@ impl Node {
 
     /// Asks every arm to stop; waits for none.
     pub fn stop_all(&self, by: ActorRank, emergency: bool) {
-        for seat in &self.seats {
-            seat.motion.stop(by, emergency);
+        for arm in &self.seats {
+            arm.motion.stop(by, emergency);
         }
     }
 
@@ -337,18 +337,18 @@ impl Node {
     #[must_use]
     pub fn is_daring(&self) -> bool {
         self.profile() == ForgivenessProfile::Lenient
-            && self.seats.iter().any(|seat| seat.studio.is_none())
+            && self.seats.iter().any(|arm| arm.studio.is_none())
     }
 
     /// The arm of a name; the only one, or `default`, where none is named.
     #[must_use]
     pub fn seat(&self, name: Option<&str>) -> Option<&Arc<AttachedArm>> {
         match name {
-            Some(name) => self.seats.iter().find(|seat| seat.name == name),
+            Some(name) => self.seats.iter().find(|arm| arm.name == name),
             None => self
                 .seats
                 .iter()
-                .find(|seat| seat.name == "default")
+                .find(|arm| arm.name == "default")
                 .or_else(|| self.seats.first()),
         }
     }
@@ -359,22 +359,22 @@ impl Node {
     /// Why there is no such scene, or that it is for another arm.
     pub fn scene(
         &self,
-        seat: &AttachedArm,
+        arm: &AttachedArm,
         name: &str,
         overlay: Option<&str>,
     ) -> Result<Arc<Scene>, Refusal> {
         let scene = self.scenes.scene(name, overlay);
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
-        check_is_for(seat, &scene)?;
+        check_is_for(arm, &scene)?;
         Ok(scene)
     }
 
     /// An error that lists only scenes which the node's arms draw.
     #[must_use]
     pub fn listing_own_scenes(&self, error: SceneError) -> SceneError {
-        let seats = self.seats.iter();
-        let arms: Vec<&str> = seats.map(|seat| &*seat.motion.arm().file.name).collect();
-        error.listing_scenes(&self.scenes.scenes_for(&arms))
+        let arms = self.seats.iter();
+        let models: Vec<&str> = arms.map(|arm| &*arm.motion.arm().file.name).collect();
+        error.listing_scenes(&self.scenes.scenes_for(&models))
     }
 
     /// Returns the last self-test's measurements, on this arm or from before this node's start.
@@ -395,8 +395,8 @@ impl Node {
 }
 
 /// Refuses a scene that is for another arm.
-pub(super) fn check_is_for(seat: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
-    let model = &seat.motion.arm().file.name;
+pub(super) fn check_is_for(arm: &AttachedArm, scene: &Scene) -> Result<(), Refusal> {
+    let model = &arm.motion.arm().file.name;
     if scene.arm.file.name == *model {
         return Ok(());
     }

@@ -45,22 +45,22 @@ impl NodeJob {
     /// When the arm's file has other zeros than it was attached with, another job is under way, or this one cannot be journalled.
     pub async fn begin(
         node: &Arc<Node>,
-        seat: &Arc<AttachedArm>,
+        arm: &Arc<AttachedArm>,
         tool: &str,
         scene: &Scene,
         seen_stops: u64,
     ) -> Result<Self, Refusal> {
-        calibration_check::check_same_zeros(seat, scene)?;
+        calibration_check::check_same_zeros(arm, scene)?;
         let accepted = AcceptedJob {
             id: node.book.next_id(),
-            ..accepted_job(tool, seat, scene, CALLER)
+            ..accepted_job(tool, arm, scene, CALLER)
         };
-        let job = free(seat, &JobCard::accepted(&accepted, scene.title())).await?;
-        let (node, seat) = (Arc::clone(node), Arc::clone(seat));
+        let job = free(arm, &JobCard::accepted(&accepted, scene.title())).await?;
+        let (node, arm) = (Arc::clone(node), Arc::clone(arm));
         match journal_entries::begin(&node, accepted).await {
             Ok(entry) => Ok(Self(JobContext {
                 node,
-                seat,
+                arm,
                 job,
                 entry,
                 who: ActorRank::Node,
@@ -68,7 +68,7 @@ impl NodeJob {
                 has_looked: AtomicBool::new(false),
             })),
             Err(why) => {
-                let now = seat.motion.clock().now();
+                let now = arm.motion.clock().now();
                 job.end("refused", Reply::failed(why.to_string()), now);
                 Err(why.into())
             }
@@ -110,26 +110,26 @@ impl NodeJob {
 
     /// Ends the job, in its journal first.
     pub async fn end(self, state: &'static str, words: String) {
-        let (seat, entry) = (&self.0.seat, &self.0.entry);
+        let (arm, entry) = (&self.0.arm, &self.0.entry);
         let reply = match state {
             "reached" => Reply::done(words),
             _ => Reply::failed(words),
         };
-        let reply = reply.with("arm", seat.title());
+        let reply = reply.with("arm", arm.title());
         journal_entries::end(&self.0.node, entry, state, &reply).await;
-        self.0.job.end(state, reply, seat.motion.clock().now());
+        self.0.job.end(state, reply, arm.motion.clock().now());
     }
 }
 
 /// A place on the arm's board, which is free moments after it stands.
-async fn free(seat: &AttachedArm, card: &JobCard) -> Result<Arc<ArmJob>, Refusal> {
+async fn free(arm: &AttachedArm, card: &JobCard) -> Result<Arc<ArmJob>, Refusal> {
     let card_of_job = || card.clone();
     let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
     for _ in 0..tries {
-        let now = seat.motion.clock().now();
-        let seen_stops = seat.motion.stops_requested();
+        let now = arm.motion.clock().now();
+        let seen_stops = arm.motion.stops_requested();
         let key = card.id.clone();
-        match seat.board.claim(key, card_of_job, true, now, seen_stops) {
+        match arm.board.claim(key, card_of_job, true, now, seen_stops) {
             JobClaim::Mine(job) | JobClaim::Same(job) => return Ok(job),
             JobClaim::Busy(_) => base::task::pause(LOOK).await,
         }

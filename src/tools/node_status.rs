@@ -42,8 +42,8 @@ impl Node {
 
     /// An arm's latest job as this process knows it.
     fn latest_job(&self, id: &str) -> Option<Map<String, Value>> {
-        let (seat, job) = self.board_job(id)?;
-        motion_job::look(seat, &job);
+        let (arm, job) = self.board_job(id)?;
+        motion_job::look(arm, &job);
         let mut told = Map::from_iter([("job".to_owned(), json!(job.card()))]);
         if let Some(reply) = job.outcome.get() {
             told.insert("result".to_owned(), Value::Object(reply.structured.clone()));
@@ -62,10 +62,10 @@ impl Node {
         watch: &RemoteCallWatch,
     ) -> Result<Vec<u8>, Refusal> {
         let scene = self.scenes.scene(name, overlay)?;
-        let seat = self.seats.first();
-        let seat = seat.ok_or_else(|| refusal!("this node has no arm"))?;
+        let arm = self.seats.first();
+        let arm = arm.ok_or_else(|| refusal!("this node has no arm"))?;
         let planned = Arc::clone(&scene);
-        let plan = motion_job::preview(seat, watch, move |watch| {
+        let plan = motion_job::preview(arm, watch, move |watch| {
             plan::draw(&planned, &planned.rest_rad, watch)
         });
         let plan = plan.await.map_err(motion_job::JobError::into_refusal)?;

@@ -87,7 +87,7 @@ impl DrawingOrder {
 
 /// A drawing with all that its order stands for.
 pub(super) struct ResolvedDrawing {
-    pub(super) seat: Arc<AttachedArm>,
+    pub(super) arm: Arc<AttachedArm>,
     pub(super) scene: Arc<Scene>,
     pub(super) scope: DrawingScope,
     /// The job that it goes on with.
@@ -98,9 +98,9 @@ pub(super) struct ResolvedDrawing {
 
 impl ResolvedDrawing {
     /// Returns the drawing of a scene's whole design.
-    fn new(seat: &Arc<AttachedArm>, scene: Arc<Scene>) -> Self {
+    fn new(arm: &Arc<AttachedArm>, scene: Arc<Scene>) -> Self {
         Self {
-            seat: Arc::clone(seat),
+            arm: Arc::clone(arm),
             scene,
             scope: DrawingScope::default(),
             past: None,
@@ -167,7 +167,7 @@ impl Node {
         assent: &DrawingAssent,
     ) -> Result<String, Refusal> {
         let drawing = self.resolve(order)?;
-        let (seat, scene) = (Arc::clone(&drawing.seat), Arc::clone(&drawing.scene));
+        let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
         if scene.revision.hex() != assent.revision {
             return Err(refusal!(
                 "{} is not what was shown: its scene, overlay, arm or calibration was changed meanwhile; look again; nothing moved",
@@ -177,8 +177,8 @@ impl Node {
         if let Some(why) = hindrance(self, &drawing, order.again) {
             return Err(Refusal::new(why));
         }
-        sheet_check::check(self, &seat, &scene).await?;
-        self.enable_drawing(&seat, &scene, assent.duration_s)?;
+        sheet_check::check(self, &arm, &scene).await?;
+        self.enable_drawing(&arm, &scene, assent.duration_s)?;
         let scope = DrawingScope {
             plan: Some(stroke::same_hash(&assent.plan)),
             ..drawing.scope
@@ -206,11 +206,11 @@ impl Node {
             trim: Some(trim),
             ..DrawingOrder::default()
         };
-        let seat = Arc::clone(&drawing.seat);
-        sheet_check::check(self, &seat, &drawing.scene).await?;
+        let arm = Arc::clone(&drawing.arm);
+        sheet_check::check(self, &arm, &drawing.scene).await?;
         let started = self.start_drawing(&order, drawing)?;
         let watch = RemoteCallWatch::unobserved();
-        Ok(started.ended(self, &seat, &watch).await)
+        Ok(started.ended(self, &arm, &watch).await)
     }
 
     /// Begins the job of a drawing that nothing hinders.
@@ -221,10 +221,10 @@ impl Node {
     ) -> Result<StartedJob, Refusal> {
         let call = self.drawing_job(order, &drawing)?;
         let ResolvedDrawing {
-            seat, scene, scope, ..
+            arm, scene, scope, ..
         } = drawing;
-        let work = move |errand| stroke::draw(errand, scene, scope);
-        Ok(motion_job::start_job(self, &seat, call, work))
+        let work = move |ctx| stroke::draw(ctx, scene, scope);
+        Ok(motion_job::start_job(self, &arm, call, work))
     }
 
     /// Finds the arm and builds the scene of an order.
@@ -256,8 +256,8 @@ impl Node {
         let library = self.scenes.with_drawing(design.clone());
         let scene = library.scene(&order.scene, order.overlay.as_deref());
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
-        let seat = self.arm_for(&scene, order.arm.as_deref())?;
-        Ok(ResolvedDrawing::new(seat, scene))
+        let arm = self.arm_for(&scene, order.arm.as_deref())?;
+        Ok(ResolvedDrawing::new(arm, scene))
     }
 
     /// Returns the whole drawing of an earlier job, in the scene as it was then.
@@ -276,25 +276,26 @@ impl Node {
                 past.caller
             )));
         }
-        let seat = self.seats.iter().find(|seat| seat.name == past.arm);
-        let seat = seat.ok_or_else(|| cannot(refusal!("this node has no arm {}", past.arm)))?;
+        let arm = self.seats.iter().find(|arm| arm.name == past.arm);
+        let arm = arm.ok_or_else(|| cannot(refusal!("this node has no arm {}", past.arm)))?;
         let scene = job_scene::of_job(&self.scenes, &self.state, &past).map_err(cannot)?;
-        check_is_for(seat, &scene).map_err(cannot)?;
+        check_is_for(arm, &scene).map_err(cannot)?;
         Ok(ResolvedDrawing {
             repeated: Some(past),
-            ..ResolvedDrawing::new(seat, scene)
+            ..ResolvedDrawing::new(arm, scene)
         })
     }
 
-    fn left_half_done(&self, arm: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
-        let is_meant = |seat: &&Arc<AttachedArm>| arm.is_none_or(|arm| seat.name == arm);
-        let mut seats = self.seats.iter().filter(is_meant);
-        let mut rest = seats.clone();
-        let found = seats.find_map(|seat| Some((seat, self.book.unfinished(&seat.name)?)));
-        let (seat, past) = found.ok_or_else(|| {
-            let complete = rest.find_map(|seat| resume::complete(self, seat));
-            let words = complete.unwrap_or_else(|| match arm {
-                Some(arm) => format!("no drawing of arm `{arm}` was left half done"),
+    fn left_half_done(&self, arm_name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
+        let is_meant =
+            |arm: &&Arc<AttachedArm>| arm_name.is_none_or(|arm_name| arm.name == arm_name);
+        let mut arms = self.seats.iter().filter(is_meant);
+        let mut rest = arms.clone();
+        let found = arms.find_map(|arm| Some((arm, self.book.unfinished(&arm.name)?)));
+        let (arm, past) = found.ok_or_else(|| {
+            let complete = rest.find_map(|arm| resume::complete(self, arm));
+            let words = complete.unwrap_or_else(|| match arm_name {
+                Some(arm_name) => format!("no drawing of arm `{arm_name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
             refusal!("{words}; nothing moved")
@@ -307,7 +308,7 @@ impl Node {
                 past.caller
             ));
         }
-        let scene = resume::same_scene(self, seat, &past)?;
+        let scene = resume::same_scene(self, arm, &past)?;
         let scope = DrawingScope {
             rest: Some(resume::rest_of(self, &past)),
             plan: None,
@@ -315,26 +316,27 @@ impl Node {
         Ok(ResolvedDrawing {
             scope,
             past: Some(past),
-            ..ResolvedDrawing::new(seat, scene)
+            ..ResolvedDrawing::new(arm, scene)
         })
     }
 
     /// Returns the one arm that is meant for a scene.
-    fn arm_for(&self, scene: &Scene, arm: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
-        let is_for = |seat: &&Arc<AttachedArm>| check_is_for(seat, scene).is_ok();
+    fn arm_for(&self, scene: &Scene, arm_name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
+        let is_for = |arm: &&Arc<AttachedArm>| check_is_for(arm, scene).is_ok();
         let able: Vec<_> = self.seats.iter().filter(is_for).collect();
-        let names: Vec<&str> = able.iter().map(|seat| seat.name.as_str()).collect();
+        let names: Vec<&str> = able.iter().map(|arm| arm.name.as_str()).collect();
         let (names, title) = (names.join(", "), scene.title());
-        let is_meant = |seat: &&&Arc<AttachedArm>| arm.is_none_or(|arm| seat.name == arm);
+        let is_meant =
+            |arm: &&&Arc<AttachedArm>| arm_name.is_none_or(|arm_name| arm.name == arm_name);
         let meant: Vec<_> = able.iter().filter(is_meant).collect();
-        match (meant.as_slice(), arm) {
+        match (meant.as_slice(), arm_name) {
             ([one], _) => Ok(one),
             _ if able.is_empty() => Err(refusal!(
                 "scene {title} is for the arm {}, which this node does not have; nothing moved",
                 scene.arm.file.name
             )),
-            ([], Some(arm)) => Err(refusal!(
-                "this node has no arm `{arm}` for scene {title}; valid: {names}; nothing moved"
+            ([], Some(arm_name)) => Err(refusal!(
+                "this node has no arm `{arm_name}` for scene {title}; valid: {names}; nothing moved"
             )),
             _ => Err(refusal!(
                 "several arms of this node draw scene {title}: name one with --arm: {names}; nothing moved"
@@ -345,12 +347,12 @@ impl Node {
     /// Enables this revision, unless the arm is simulated in this process and may move already.
     fn enable_drawing(
         &self,
-        seat: &AttachedArm,
+        arm: &AttachedArm,
         scene: &Scene,
         duration_s: f64,
     ) -> Result<(), Refusal> {
-        let now = seat.motion.clock().now();
-        if seat.studio.is_some() && seat.permits().ask(scene, now).is_ok() {
+        let now = arm.motion.clock().now();
+        if arm.studio.is_some() && arm.permits().ask(scene, now).is_ok() {
             return Ok(());
         }
         let planned = Duration::try_from_secs_f64(duration_s * 2.0).unwrap_or(ENABLED_MAX);
@@ -361,7 +363,7 @@ impl Node {
             .saturating_add(CHANGE_WITHIN.saturating_mul(changes))
             .saturating_add(ENABLED_BEYOND)
             .min(ENABLED_MAX);
-        self.enable(scene, Some(&seat.name), Some(for_))?;
+        self.enable(scene, Some(&arm.name), Some(for_))?;
         Ok(())
     }
 
@@ -387,7 +389,7 @@ impl Node {
             resumes: resumed.unwrap_or_default(),
             understood: order.words(),
             drawing: journal,
-            ..motion_job::accepted_job("stroke", &drawing.seat, scene, CALLER)
+            ..motion_job::accepted_job("stroke", &drawing.arm, scene, CALLER)
         };
         let (resumes, trim) = (&accepted.resumes, &order.trim);
         Ok(MotionJobRequest {
@@ -404,21 +406,21 @@ impl Node {
 /// Returns why a drawing could not begin now, other than that nobody has enabled it.
 pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Option<String> {
     let ResolvedDrawing {
-        seat, scene, past, ..
+        arm, scene, past, ..
     } = drawing;
     if let Some(why) = node.motion_withheld() {
         return Some(why.to_owned());
     }
-    if let Err(refused) = calibration_check::check(node, seat, scene) {
+    if let Err(refused) = calibration_check::check(node, arm, scene) {
         return Some(refused.text);
     }
-    if let Some(JobCard { id, scene, .. }) = seat.board.under_way().map(|job| job.card()) {
+    if let Some(JobCard { id, scene, .. }) = arm.board.under_way().map(|job| job.card()) {
         return Some(format!(
             "arm {} is busy with {id} ({scene}): `steadyhand watch {id}` follows it, `steadyhand stop` ends it; nothing moved",
-            seat.name
+            arm.name
         ));
     }
-    let denied = seat.permits().ask(scene, seat.motion.clock().now()).err();
+    let denied = arm.permits().ask(scene, arm.motion.clock().now()).err();
     match denied {
         None
         | Some(PermitError::NeedsEnabling { .. } | PermitError::DrawingNeedsEnabling { .. }) => {}
@@ -429,7 +431,7 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
         }
         Some(denied) => return Some(format!("{denied}; nothing moved")),
     }
-    let cut_short = node.book.interrupted(&seat.name);
+    let cut_short = node.book.interrupted(&arm.name);
     let cut_short = cut_short.filter(|cut| cut.is_unfinished() && past.is_none() && !again)?;
     Some(format!(
         "{} was interrupted, which draws {}: {}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",

@@ -61,7 +61,7 @@ impl AwaitedPen {
 
 pub(super) struct PenRequest {
     awaited: AwaitedPen,
-    seat: Arc<AttachedArm>,
+    arm: Arc<AttachedArm>,
     scene: Arc<Scene>,
     confirmed: oneshot::Sender<()>,
 }
@@ -162,23 +162,23 @@ impl Node {
         let Some((at, request)) = waiting.find(|(_, request)| request.awaited.job == job) else {
             return Err(refusal!("{job} does not wait for a pen; nothing was done"));
         };
-        let (words, seat) = (request.awaited.words.clone(), &request.seat);
+        let (words, arm) = (request.awaited.words.clone(), &request.arm);
         if request.awaited.pen != pen {
             return Err(refusal!(
                 "{job} waits for {words}, not for pen {pen}; it waits on, and nothing moved"
             ));
         }
-        super::check_zeros_after_wait(self, seat)
+        super::check_zeros_after_wait(self, arm)
             .map_err(|why| refusal!("{why}; {job} waits on, and nothing moved"))?;
-        let now = seat.motion.clock().now();
-        seat.permits()
+        let now = arm.motion.clock().now();
+        arm.permits()
             .confirm_pen_change(&request.scene, now)
             .map_err(|denied| {
                 refusal!("{denied}; then confirm {words} again; {job} waits on, and nothing moved")
             })?;
         let request = all.swap_remove(at);
         if request.confirmed.send(()).is_err() {
-            request.seat.give_up_pen_change();
+            request.arm.give_up_pen_change();
             return Err(refusal!("{job} no longer waits; nothing moved"));
         }
         Ok(match request.awaited.is_pause {
@@ -237,7 +237,7 @@ impl JobContext {
         part: &AttendedPart,
         of: usize,
     ) -> Result<(CompletedMotion, Vec<scene::SheetStroke>), JobError> {
-        let mounted = self.seat.with_confirmed_pen(scene);
+        let mounted = self.arm.with_confirmed_pen(scene);
         let (permit, strokes) = (self.ask(&mounted)?, part.strokes_after_pause());
         let plan = self
             .plan(&mounted, move |scene, start, watch| {
@@ -260,12 +260,12 @@ impl JobContext {
         let Some(part) = parts.get(turn) else {
             return Ok(0.0);
         };
-        let is_held = self.seat.with_confirmed_pen(scene).holder.holds(part.pen);
+        let is_held = self.arm.with_confirmed_pen(scene).holder.holds(part.pen);
         if is_held && part.pause_before().is_none() {
             return Ok(0.0);
         }
         let arm_time_s = self.go_to_attended_pose(scene).await?;
-        self.seat.take_pen(scene, None);
+        self.arm.take_pen(scene, None);
         let place = format!("{} of {}", turn + 1, parts.len());
         let awaited = self.awaited(scene, part, is_held, &place);
         self.await_person(scene, part, awaited).await?;
@@ -273,12 +273,12 @@ impl JobContext {
     }
 
     async fn go_to_attended_pose(&self, scene: &Arc<Scene>) -> Result<f64, JobError> {
-        let start = measured(&self.seat)?;
+        let start = measured(&self.arm)?;
         let attended_rad = *scene.attended_pose_rad();
         if start.position_rad.distance_max(&attended_rad) < AT_REST_RAD {
             return Ok(0.0);
         }
-        let mounted = self.seat.with_confirmed_pen(scene);
+        let mounted = self.arm.with_confirmed_pen(scene);
         let (_, done) = self
             .go(&mounted, move |scene, start, watch| {
                 plan::go_to(scene, start, &[attended_rad], watch)
@@ -306,13 +306,13 @@ impl JobContext {
         };
         AwaitedPen {
             job: self.entry.id().to_owned(),
-            arm: self.seat.name.clone(),
+            arm: self.arm.name.clone(),
             pen: part.pen + 1,
             name,
             colour,
             words,
             is_pause: is_held,
-            is_simulated: self.seat.studio.is_some(),
+            is_simulated: self.arm.studio.is_some(),
         }
     }
 
@@ -324,7 +324,7 @@ impl JobContext {
         awaited: AwaitedPen,
     ) -> Result<(), JobError> {
         let AwaitedPen { job, words, .. } = awaited.clone();
-        self.seat
+        self.arm
             .permits()
             .begin_pen_change(&format!("{job} waits for {words}; {}", awaited.how()));
         let (confirmed, answer) = oneshot::channel();
@@ -336,7 +336,7 @@ impl JobContext {
         tracing::warn!(job, "waits for {words}; {}", awaited.how());
         self.node.pen_changes.locked().push(PenRequest {
             awaited: awaited.clone(),
-            seat: Arc::clone(&self.seat),
+            arm: Arc::clone(&self.arm),
             scene: Arc::clone(scene),
             confirmed,
         });
@@ -355,7 +355,7 @@ impl JobContext {
         });
         let kept = heard.and_then(|()| self.keep_confirmation(scene, part, &awaited));
         if let Err(why) = kept {
-            self.seat.give_up_pen_change();
+            self.arm.give_up_pen_change();
             let enabling = match awaited.is_simulated {
                 true => "the drawing was left there",
                 false => "motion is disabled, for a hand may be at the arm: an operator enables it",
@@ -364,7 +364,7 @@ impl JobContext {
                 "{why} while it waited for {words}; {enabling}"
             )));
         }
-        self.seat.take_pen(scene, Some(part.pen));
+        self.arm.take_pen(scene, Some(part.pen));
         // A hand was at the arm: the sheet may lie elsewhere.
         self.has_looked.store(false, Ordering::Relaxed);
         Ok(())
@@ -387,7 +387,7 @@ impl JobContext {
     }
 
     async fn hear_confirmation(&self, answer: oneshot::Receiver<()>) -> Result<(), Refusal> {
-        let until = self.seat.motion.clock().now().after(CHANGE_WITHIN);
+        let until = self.arm.motion.clock().now().after(CHANGE_WITHIN);
         let heard = self.hear(answer, until).await;
         heard.map_err(|unheard| match unheard {
             UnheardWord::Stopped => refusal!("stopped"),

@@ -26,16 +26,16 @@ impl JobContext {
         scene: &Arc<Scene>,
         part: &AttendedPart,
     ) -> Result<(), JobError> {
-        if !scene.holder.measures_change() || self.seat.is_pen_measured() {
+        if !scene.holder.measures_change() || self.arm.is_pen_measured() {
             return Ok(());
         }
         let measured = self.measure_pen(scene, part).await;
         // A pen that was not measured is asked for again: a hand puts it in anew.
-        let longer_mm = measured.inspect_err(|_| self.seat.take_pen(scene, None))?;
+        let longer_mm = measured.inspect_err(|_| self.arm.take_pen(scene, None))?;
         let name = scene.pen(part.pen).map_or("", |pen| pen.name.as_str());
         let kept = self.entry.pen_measured(part.pen + 1, name, longer_mm);
         kept.map_err(|error| JobError::Journal(error.to_string()))?;
-        self.seat.keep_pen_measurement(longer_mm);
+        self.arm.keep_pen_measurement(longer_mm);
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl JobContext {
         pen: usize,
         at_mm: [f64; 2],
     ) -> Result<Result<f64, Refusal>, JobError> {
-        let mounted = self.seat.with_confirmed_pen(scene);
+        let mounted = self.arm.with_confirmed_pen(scene);
         let (_, done) = self
             .go(&mounted, move |scene, start, watch| {
                 plan::probe(scene, start, at_mm, pen, watch)

@@ -115,7 +115,7 @@ impl Node {
 impl JobContext {
     /// Returns whether each plan in a scene waits for a person's approval.
     pub(super) fn must_be_approved(&self, scene: &Scene) -> bool {
-        let asks = self.node.canvas_approval(&self.seat, scene, self.who);
+        let asks = self.node.canvas_approval(&self.arm, scene, self.who);
         asks == Some(CanvasApproval::Person)
             || (self.node.file.require_approval && self.who == ActorRank::Planner)
     }
@@ -131,7 +131,7 @@ impl JobContext {
         }
         let job = self.entry.id().to_owned();
         // Before anybody sees the request: what the picture and the journal take is part of the time.
-        let until = self.seat.motion.clock().now().after(APPROVAL_WITHIN);
+        let until = self.arm.motion.clock().now().after(APPROVAL_WITHIN);
         let (judge, verdict) = oneshot::channel();
         let pending = PendingPlan {
             words: self.words(scene, plan),
@@ -157,7 +157,7 @@ impl JobContext {
                 Err(refusal!("an operator refused this plan; ask what should be different").into())
             }
             Ok(PlanVerdict::Approved) => {
-                super::check_zeros_after_wait(&self.node, &self.seat)?;
+                super::check_zeros_after_wait(&self.node, &self.arm)?;
                 let noted = self.entry.approved(&plan.hash);
                 Ok(noted.map_err(Refusal::from)?)
             }
@@ -177,9 +177,9 @@ impl JobContext {
         mut word: oneshot::Receiver<T>,
         until: ClockInstant,
     ) -> Result<T, UnheardWord> {
-        let clock = self.seat.motion.clock();
+        let clock = self.arm.motion.clock();
         loop {
-            if self.seat.motion.stops_requested() > self.seen_stops {
+            if self.arm.motion.stops_requested() > self.seen_stops {
                 return Err(UnheardWord::Stopped);
             }
             if clock.now() > until {
@@ -202,7 +202,7 @@ impl JobContext {
             "{} on node {}, arm {}: {} in scene {} (revision {})\nplan {}: {}\npicture: {picture}\nit waits for at most {}",
             self.entry.id(),
             self.node.file.name,
-            self.seat.name,
+            self.arm.name,
             self.job.card().tool,
             scene.title(),
             scene.revision,

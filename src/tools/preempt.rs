@@ -83,7 +83,7 @@ impl Node {
     }
 
     fn has_motion(&self) -> bool {
-        self.seats.iter().any(|seat| seat.may_move_on())
+        self.seats.iter().any(|arm| arm.may_move_on())
     }
 
     /// Returns whether arguments name a tool that stops, or say stop and nothing else.
@@ -153,7 +153,7 @@ impl Node {
     /// Returns the answer to a call as it may be said: that nothing moved is said of the whole node only where no other
     /// call moves one of its arms.
     pub(super) fn truthful(&self, reply: Reply) -> Reply {
-        if self.seats.iter().any(|seat| seat.is_moving()) {
+        if self.seats.iter().any(|arm| arm.is_moving()) {
             instead_of_nothing_moved(reply, NOTHING_FOR_THIS_CALL)
         } else {
             reply

@@ -96,9 +96,9 @@ impl Node {
     /// Every drawing of a queue of which this node keeps a job, each once. Asks the desk for nothing.
     fn queued_jobs(&self) -> Vec<KnownDrawing> {
         let mut known = Vec::new();
-        for seat in &self.seats {
-            if let Some(job) = seat.board.under_way() {
-                look(seat, &job);
+        for arm in &self.seats {
+            if let Some(job) = arm.board.under_way() {
+                look(arm, &job);
                 known.extend(under_way(&job.card()));
             }
         }

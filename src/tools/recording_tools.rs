@@ -21,12 +21,12 @@ pub trait RecordingLibrary: Send + Sync {
 }
 
 /// Asks the node's recordings.
-pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
+pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
     let failed = |why: String| Reply::failed(why).with("code", "recording");
-    let Some(library) = order.node.recordings.clone() else {
+    let Some(library) = ctx.node.recordings.clone() else {
         return failed("this program was built without recordings".to_owned());
     };
-    let (name, given) = (tool.name.clone(), order.reading.understood.clone());
+    let (name, given) = (tool.name.clone(), ctx.reading.understood.clone());
     let answered = tokio::task::spawn_blocking(move || library.answer(&name, &given));
     match answered.await {
         Ok(Ok((message, fields))) => {

@@ -14,7 +14,7 @@ pub trait RemoteTools: Send + Sync {
     /// Calls a tool of another server. Ends within the server's time limit, with an answer or the reason for none.
     fn call(
         &self,
-        errand: RemoteToolCall,
+        call: RemoteToolCall,
         watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Result<ToolAnswer, Refusal>>;
 }
@@ -31,19 +31,19 @@ pub struct RemoteToolCall {
 }
 
 /// Asks another server and passes its answer through.
-pub(super) async fn call(order: &ToolContext<'_>, server: &ServerEntry, tool: &str) -> Reply {
+pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str) -> Reply {
     let at = server_name(server);
-    let Some(abroad) = &order.node.abroad else {
+    let Some(abroad) = &ctx.node.abroad else {
         return Reply::failed(format!(
             "this node cannot reach other servers, so not {at} either"
         ));
     };
-    let errand = RemoteToolCall {
+    let call = RemoteToolCall {
         server: server.clone(),
         tool: tool.to_owned(),
-        arguments: order.reading.understood.clone(),
+        arguments: ctx.reading.understood.clone(),
     };
-    let answer = abroad.call(errand, order.watch.clone()).await;
+    let answer = abroad.call(call, ctx.watch.clone()).await;
     match answer {
         Ok(answer) => reply_from(answer),
         Err(why) => Reply::failed(format!("{tool} of {at}: {why}")).with("code", "server"),

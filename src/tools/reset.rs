@@ -8,43 +8,43 @@ use super::reply::{Reply, refused};
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
-    let seat = order.seat()?;
-    let scene = scene(order)?;
-    let who = order.request.who;
+pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
+    let arm = ctx.arm()?;
+    let scene = scene(ctx)?;
+    let who = ctx.request.who;
     let call = MotionJobRequest {
         // A stop that comes while this waits ends it.
-        seen_stops: Some(seat.motion.stops_requested()),
-        ..order.job("reset", seat, &scene, true)
+        seen_stops: Some(arm.motion.stops_requested()),
+        ..ctx.job("reset", arm, &scene, true)
     };
     tokio::select! {
-        () = seat.wait_for_stopped_job() => {}
-        () = order.watch.cancelled.cancelled() => {
+        () = arm.wait_for_stopped_job() => {}
+        () = ctx.watch.cancelled.cancelled() => {
             let why = "the call was given up before the arm stood; nothing moved for it";
             return Err(Reply::failed(why).boxed());
         }
     }
     let last = Arc::clone(&scene);
-    let work = move |errand| go(errand, last, who);
-    let started = motion_job::start_job(order.node, seat, call, work);
-    let reply = started.ended(order.node, seat, order.watch).await;
-    let steps = seat.motion.snapshot().recovery;
+    let work = move |ctx| go(ctx, last, who);
+    let started = motion_job::start_job(ctx.node, arm, call, work);
+    let reply = started.ended(ctx.node, arm, ctx.watch).await;
+    let steps = arm.motion.snapshot().recovery;
     let reply = match reply.is_error && !steps.is_empty() {
         true => reply
             .with("steps", steps)
             .hint("these steps are an operator's, one after the other"),
         false => reply,
     };
-    let mut understood = order.reading.understood.clone();
+    let mut understood = ctx.reading.understood.clone();
     understood.insert("scene".to_owned(), scene.name.as_str().into());
     Ok(reply.with("understood", understood))
 }
 
 /// Returns the scene last moved in: the tip is at its sheet, regardless of the caller's arguments.
-fn scene(order: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
-    let seat = order.seat()?;
-    let asked = order.text("scene");
-    match (seat.last_scene(), asked) {
+fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
+    let arm = ctx.arm()?;
+    let asked = ctx.text("scene");
+    match (arm.last_scene(), asked) {
         (Some(last), Some(asked)) if last.name != asked => Err(refused(
             "other_scene",
             format!(
@@ -53,7 +53,7 @@ fn scene(order: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
             ),
         )),
         (Some(last), _) => Ok(last),
-        (None, _) if order.request.who == ActorRank::Operator => order.scene(seat),
+        (None, _) if ctx.request.who == ActorRank::Operator => ctx.scene(arm),
         (None, _) => Err(refused(
             "operator_must_reset",
             "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`",
@@ -61,14 +61,14 @@ fn scene(order: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     }
 }
 
-async fn go(errand: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {
-    let permits = Arc::clone(errand.seat.permits());
-    let now = errand.seat.motion.clock().now();
+async fn go(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {
+    let permits = Arc::clone(ctx.arm.permits());
+    let now = ctx.arm.motion.clock().now();
     let permit = permits.ask_reset(&scene, who, now);
     let permit = permit.map_err(JobError::Denied)?;
     let before = permits.latched();
-    let plan = errand.plan(&scene, motion_job::plan_to_rest).await?;
-    let done = errand.run(&scene, permit.clone(), &plan).await?;
+    let plan = ctx.plan(&scene, motion_job::plan_to_rest).await?;
+    let done = ctx.run(&scene, permit.clone(), &plan).await?;
     if !permits.unlatch(&permit) {
         return Err(JobError::Overtaken);
     }

@@ -22,49 +22,49 @@ pub(super) const OVERLAP_MM: f64 = 3.0;
 
 /// `stroke` with `resume`.
 pub(super) async fn call(
-    order: &ToolContext<'_>,
-    seat: &Arc<AttachedArm>,
+    ctx: &ToolContext<'_>,
+    arm: &Arc<AttachedArm>,
 ) -> Result<Reply, Box<Reply>> {
-    check_is_one_thing(order)?;
-    let past = order.node.book.unfinished(&seat.name);
+    check_is_one_thing(ctx)?;
+    let past = ctx.node.book.unfinished(&arm.name);
     let past = past.ok_or_else(|| {
-        let refused = nothing_to_resume(order.node, seat);
-        refused.with("understood", as_given(order)).boxed()
+        let refused = nothing_to_resume(ctx.node, arm);
+        refused.with("understood", as_given(ctx)).boxed()
     })?;
-    let resumed = go_on(order, seat, &past).await;
-    resumed.map_err(|refused| refused.with("understood", understood(order, &past)).boxed())
+    let resumed = go_on(ctx, arm, &past).await;
+    resumed.map_err(|refused| refused.with("understood", understood(ctx, &past)).boxed())
 }
 
 async fn go_on(
-    order: &ToolContext<'_>,
-    seat: &Arc<AttachedArm>,
+    ctx: &ToolContext<'_>,
+    arm: &Arc<AttachedArm>,
     past: &PastJob,
 ) -> Result<Reply, Box<Reply>> {
-    check_is_callers(order, past)?;
-    check_means(order, past)?;
-    let scene = same_scene(order.node, seat, past)?;
-    order.check_canvas_previewed(seat, &scene)?;
-    calibration_check::check(order.node, seat, &scene)?;
+    check_is_callers(ctx, past)?;
+    check_means(ctx, past)?;
+    let scene = same_scene(ctx.node, arm, past)?;
+    ctx.check_canvas_previewed(arm, &scene)?;
+    calibration_check::check(ctx.node, arm, &scene)?;
     let drawing = DrawingScope {
-        rest: Some(rest_of(order.node, past)),
-        plan: order.plan_hash(),
+        rest: Some(rest_of(ctx.node, past)),
+        plan: ctx.plan_hash(),
     };
-    let understood = understood(order, past);
-    let reply = if order.is("dry_run") {
-        stroke::dry_run(order, &scene, drawing).await
+    let understood = understood(ctx, past);
+    let reply = if ctx.is("dry_run") {
+        stroke::dry_run(ctx, &scene, drawing).await
     } else {
-        stroke::check_previewed(order)?;
-        sheet_check::check(order.node, seat, &scene).await?;
-        let mut call = order.job("stroke", seat, &scene, false);
+        stroke::check_previewed(ctx)?;
+        sheet_check::check(ctx.node, arm, &scene).await?;
+        let mut call = ctx.job("stroke", arm, &scene, false);
         call.accepted.resumes.clone_from(&past.id);
         call.accepted.ticket.clone_from(&past.ticket);
-        call.accepted.drawing = job_scene::kept_drawing(order.node, past);
+        call.accepted.drawing = job_scene::kept_drawing(ctx.node, past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, however it was named.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
         let work = move |errand| stroke::draw(errand, scene, drawing);
-        let started = motion_job::start_job(order.node, seat, call, work);
-        started.ended(order.node, seat, order.watch).await
+        let started = motion_job::start_job(ctx.node, arm, call, work);
+        started.ended(ctx.node, arm, ctx.watch).await
     };
     Ok(reply
         .with("understood", understood)
@@ -80,8 +80,8 @@ pub(super) fn rest_of(node: &Node, past: &PastJob) -> UnfinishedRest {
 }
 
 /// The arguments as they are used: the scene, its overlay and the arm are the unfinished job's.
-fn understood(order: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
-    let mut understood = order.reading.understood.clone();
+fn understood(ctx: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
+    let mut understood = ctx.reading.understood.clone();
     for (name, value) in drawn_by(past) {
         match value {
             Some(value) => understood.insert(name.to_owned(), value.into()),
@@ -92,10 +92,10 @@ fn understood(order: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
 }
 
 /// The arguments without the scene that nobody named: where there is no unfinished drawing there is none.
-fn as_given(order: &ToolContext<'_>) -> Map<String, Value> {
+fn as_given(ctx: &ToolContext<'_>) -> Map<String, Value> {
     let ArgumentReading {
         understood, given, ..
-    } = order.reading;
+    } = ctx.reading;
     let mut understood = understood.clone();
     understood
         .retain(|name, _| !matches!(name.as_str(), "scene" | "meta") || given.contains_key(name));
@@ -121,8 +121,8 @@ fn drawn_by(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
 
 /// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
 /// moves nothing; what else was asked stays in it.
-fn check_means(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
-    let given = &order.reading.given;
+fn check_means(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+    let given = &ctx.reading.given;
     let differs = |(name, value): &(&str, Option<&str>)| {
         let named = given.get(*name).and_then(Value::as_str);
         named.is_some_and(|named| Some(named) != *value)
@@ -142,7 +142,7 @@ fn check_means(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>
     let words = Value::Object(resume.clone());
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
-    let draws = match order.is("dry_run") {
+    let draws = match ctx.is("dry_run") {
         true => String::new(),
         false => format!(", stroke {words} draws that"),
     };
@@ -169,10 +169,10 @@ fn title(past: &PastJob) -> String {
 }
 
 /// Says that nothing is left of an arm's last drawing, if that is so: it may have broken off on its way to rest.
-pub(super) fn complete(node: &Node, seat: &AttachedArm) -> Option<String> {
-    let last = node.book.last_drawing(&seat.name);
+pub(super) fn complete(node: &Node, arm: &AttachedArm) -> Option<String> {
+    let last = node.book.last_drawing(&arm.name);
     let done = last.filter(PastJob::is_all_drawn)?;
-    let given_up = node.book.given_up(&seat.name);
+    let given_up = node.book.given_up(&arm.name);
     let given_up = given_up.map(|past| {
         format!(
             "; {}, which draws {} ({}), was given up for another drawing and is not resumed: draw it again from its beginning",
@@ -185,7 +185,7 @@ pub(super) fn complete(node: &Node, seat: &AttachedArm) -> Option<String> {
         "nothing is left to resume: {}, which draws {} with arm {:?}, has drawn all of it{}",
         done.id,
         title(&done),
-        seat.name,
+        arm.name,
         given_up.unwrap_or_default()
     ))
 }
@@ -195,8 +195,8 @@ pub(super) struct DisplacedDrawing(PastJob);
 
 impl DisplacedDrawing {
     /// Returns what an arm left half done.
-    pub(super) fn of(node: &Node, seat: &AttachedArm) -> Option<Self> {
-        node.book.unfinished(&seat.name).map(Self)
+    pub(super) fn of(node: &Node, arm: &AttachedArm) -> Option<Self> {
+        node.book.unfinished(&arm.name).map(Self)
     }
 
     fn words(&self) -> String {
@@ -237,8 +237,8 @@ impl DisplacedDrawing {
 }
 
 /// Says that the last drawing is complete, or else which other arms have something to go on with.
-fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Box<Reply> {
-    if let Some(done) = complete(node, seat) {
+fn nothing_to_resume(node: &Node, arm: &AttachedArm) -> Box<Reply> {
+    if let Some(done) = complete(node, arm) {
         return refused(
             "drawing_complete",
             format!(
@@ -249,7 +249,7 @@ fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Box<Reply> {
     let others = node
         .seats
         .iter()
-        .filter_map(|seat| node.book.unfinished(&seat.name));
+        .filter_map(|arm| node.book.unfinished(&arm.name));
     let others: Vec<String> = others
         .map(|past| format!("; arm {:?} left {}", past.arm, title(&past)))
         .collect();
@@ -257,15 +257,15 @@ fn nothing_to_resume(node: &Node, seat: &AttachedArm) -> Box<Reply> {
         "nothing_to_resume",
         format!(
             "no drawing of arm {:?} was left half done{}; call stroke without resume",
-            seat.name,
+            arm.name,
             others.concat()
         ),
     )
 }
 
 /// Of two things that disagree none is chosen.
-fn check_is_one_thing(order: &ToolContext<'_>) -> Result<(), Box<Reply>> {
-    if !order.is("again") {
+fn check_is_one_thing(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
+    if !ctx.is("again") {
         return Ok(());
     }
     Err(refused(
@@ -278,7 +278,7 @@ fn check_is_one_thing(order: &ToolContext<'_>) -> Result<(), Box<Reply>> {
 /// and calibration.
 pub(super) fn same_scene(
     node: &Node,
-    seat: &AttachedArm,
+    arm: &AttachedArm,
     past: &PastJob,
 ) -> Result<Arc<Scene>, Box<Reply>> {
     let changed = |why: Refusal| {
@@ -291,7 +291,7 @@ pub(super) fn same_scene(
         )
     };
     let scene = job_scene::of_job(&node.scenes, &node.state, past).map_err(changed)?;
-    check_is_for(seat, &scene).map_err(changed)?;
+    check_is_for(arm, &scene).map_err(changed)?;
     Ok(scene)
 }
 
@@ -301,8 +301,8 @@ pub(super) const fn is_of_operator(past: &PastJob) -> bool {
 }
 
 /// Refuses a planner who goes on with a drawing that an operator allowed at the terminal: that word was for one drawing.
-fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
-    if !is_of_operator(past) || order.request.who == ActorRank::Operator {
+fn check_is_callers(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+    if !is_of_operator(past) || ctx.request.who == ActorRank::Operator {
         return Ok(());
     }
     Err(refused(
@@ -320,16 +320,16 @@ fn check_is_callers(order: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<R
 /// Refuses a new drawing over one that a crash cut short, unless the caller asks for it explicitly: it would draw the
 /// existing part twice.
 pub(super) fn check_none_cut_short(
-    order: &ToolContext<'_>,
-    seat: &AttachedArm,
+    ctx: &ToolContext<'_>,
+    arm: &AttachedArm,
 ) -> Result<(), Box<Reply>> {
-    match order.node.book.interrupted(&seat.name) {
-        Some(past) if past.is_unfinished() && !order.is("again") => Err(refused("interrupted", format!(
+    match ctx.node.book.interrupted(&arm.name) {
+        Some(past) if past.is_unfinished() && !ctx.is("again") => Err(refused("interrupted", format!(
             "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning",
             past.id,
             title(&past),
             past.summary(),
-            pen_words(seat, &past),
+            pen_words(arm, &past),
             match past.drawing.as_str() {
                 "" => "stroke with `resume` true resumes it",
                 _ => "an operator resumes it by `steadyhand draw --resume`",
@@ -362,11 +362,11 @@ pub(super) fn unfinished_json(past: &PastJob) -> Value {
 
 impl Node {
     /// Returns the unfinished work of an arm, if any.
-    pub(super) fn unfinished(&self, seat: &AttachedArm) -> Option<Value> {
-        let interrupted = self.book.interrupted(&seat.name);
+    pub(super) fn unfinished(&self, arm: &AttachedArm) -> Option<Value> {
+        let interrupted = self.book.interrupted(&arm.name);
         let left = match interrupted {
             Some(past) if past.tool != "stroke" => Some(past),
-            past => self.book.unfinished(&seat.name).or(past),
+            past => self.book.unfinished(&arm.name).or(past),
         };
         left.as_ref().map(unfinished_json)
     }
@@ -384,9 +384,9 @@ impl Node {
     /// the process ended, and restores the last scene of every real arm. Returns messages for people.
     pub fn recover(&self) -> Vec<String> {
         let mut told: Vec<String> = self.book.damaged().to_vec();
-        for seat in &self.seats {
-            if let Some(past) = self.book.interrupted(&seat.name) {
-                seat.permits().disable();
+        for arm in &self.seats {
+            if let Some(past) = self.book.interrupted(&arm.name) {
+                arm.permits().disable();
                 let next = match is_of_operator(&past) {
                     false => {
                         "motion is disabled until an operator enables it; then `stroke {\"resume\":true}` goes on"
@@ -396,31 +396,31 @@ impl Node {
                 told.push(format!(
                     "{} of arm {} was interrupted: {}{}; {next}{}",
                     past.id,
-                    seat.name,
+                    arm.name,
                     past.summary(),
-                    pen_words(seat, &past),
-                    self.next_pen_text(seat, &past)
+                    pen_words(arm, &past),
+                    self.next_pen_text(arm, &past)
                 ));
             }
-            if seat.studio.is_none()
-                && let Some(past) = self.book.last_moved(&seat.name)
-                && let Ok(scene) = same_scene(self, seat, &past)
+            if arm.studio.is_none()
+                && let Some(past) = self.book.last_moved(&arm.name)
+                && let Ok(scene) = same_scene(self, arm, &past)
             {
-                seat.moved_in(&scene);
+                arm.moved_in(&scene);
             }
         }
         told
     }
 
     /// Names the pen or the pause that a person is asked for when an unfinished drawing is gone on with; empty where no pens are changed.
-    fn next_pen_text(&self, seat: &AttachedArm, past: &PastJob) -> String {
+    fn next_pen_text(&self, arm: &AttachedArm, past: &PastJob) -> String {
         if let Some(pause) = past.next_pause() {
             return format!(
                 " and waits for a person first: the drawing pauses here ({})",
                 pause.asked_by
             );
         }
-        let scene = same_scene(self, seat, past).ok();
+        let scene = same_scene(self, arm, past).ok();
         let by_hand = scene.filter(|scene| scene.holder.is_by_hand());
         let asked = by_hand.zip(past.next_pen());
         asked.map_or_else(String::new, |(scene, pen)| {
@@ -431,7 +431,7 @@ impl Node {
     /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
-        let cut = |seat: &Arc<AttachedArm>| self.book.interrupted(&seat.name).is_some();
+        let cut = |arm: &Arc<AttachedArm>| self.book.interrupted(&arm.name).is_some();
         !self.book.damaged().is_empty() || self.seats.iter().any(cut)
     }
 }

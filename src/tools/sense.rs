@@ -18,49 +18,49 @@ use motion::{DurationHistogram, Snapshot};
 use permit::StopLatch;
 use scene::Scene;
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
-    let seat = order.seat()?;
+pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
+    let arm = ctx.arm()?;
     // Each camera has its own deadline, and one that gives nothing is a note.
-    let shots = camera_report::take(order, seat).await;
-    let snapshot = seat.motion.snapshot();
-    let mut message = message(seat, &snapshot);
-    if let Some(call) = seat.stopped_for() {
+    let shots = camera_report::take(ctx, arm).await;
+    let snapshot = arm.motion.snapshot();
+    let mut message = message(arm, &snapshot);
+    if let Some(call) = arm.stopped_for() {
         message = format!("{message}; {}", call.to_others());
     }
-    if let Some(past) = order.node.book.interrupted(&seat.name) {
-        let (how_far, paper) = (past.summary(), pen_words(seat, &past));
+    if let Some(past) = ctx.node.book.interrupted(&arm.name) {
+        let (how_far, paper) = (past.summary(), pen_words(arm, &past));
         message = format!("{message}; {} was interrupted: {how_far}{paper}", past.id);
     }
     let mut reply = Reply::done(message)
-        .with("arm", seat.title())
+        .with("arm", arm.title())
         .with("state", snapshot.state)
-        .with("enabled", order.node.enabled_text(seat))
+        .with("enabled", ctx.node.enabled_text(arm))
         .with("energised", snapshot.energised);
-    let latch = seat.permits().latched();
+    let latch = arm.permits().latched();
     reply.set_some("fault", &snapshot.fault);
     reply.set_some("latched", latch.map(|latch| latch_words(&latch)));
-    let left = seat.stopped_for();
+    let left = arm.stopped_for();
     reply.set_some("client_left", left.map(|call| call.figures()));
     reply.set_some("warnings", &snapshot.warnings);
     if !snapshot.health.says.is_empty() {
         reply.set("health", &snapshot.health);
     }
     reply.set_some("steps", snapshot.recovery);
-    reply.set_some("selftest", order.node.selftest());
+    reply.set_some("selftest", ctx.node.selftest());
     if let Some(measured) = snapshot.measured.as_deref() {
-        readings(&mut reply, order, seat, measured);
+        readings(&mut reply, ctx, arm, measured);
     }
-    if let Some(job) = seat.board.job() {
-        look(seat, &job);
+    if let Some(job) = arm.board.job() {
+        look(arm, &job);
         let card = job.card();
         let reason = card.waiting_text();
         reply.set("job", JobCard { reason, ..card });
     }
-    reply.set_some("unfinished", order.node.unfinished(seat));
-    reply.set_some("journal_damaged", order.node.book.damaged());
-    reply.set_some("bus", order.is("debug").then(|| bus(&snapshot)));
+    reply.set_some("unfinished", ctx.node.unfinished(arm));
+    reply.set_some("journal_damaged", ctx.node.book.damaged());
+    reply.set_some("bus", ctx.is("debug").then(|| bus(&snapshot)));
     reply.set_some("cameras", &shots.cards);
-    picture(&mut reply, order, seat, &shots);
+    picture(&mut reply, ctx, arm, &shots);
     reply.text = sense_text(&reply, &shots.words);
     reply.show(shots.pngs);
     let notes = shots.notes.iter();
@@ -111,8 +111,8 @@ fn joint_words(joints: &Value) -> Option<String> {
 }
 
 /// Says, of an arm that a crash left where it was, that its pen may be in the paper. A simulated one stands at rest again.
-pub(super) fn pen_words(seat: &AttachedArm, past: &PastJob) -> String {
-    if seat.studio.is_some() || !past.moved {
+pub(super) fn pen_words(arm: &AttachedArm, past: &PastJob) -> String {
+    if arm.studio.is_some() || !past.moved {
         return String::new();
     }
     let overlay = past.overlay().map(|overlay| format!(" --meta {overlay}"));
@@ -123,11 +123,11 @@ pub(super) fn pen_words(seat: &AttachedArm, past: &PastJob) -> String {
     )
 }
 
-fn message(seat: &AttachedArm, snapshot: &Snapshot) -> String {
+fn message(arm: &AttachedArm, snapshot: &Snapshot) -> String {
     let fault = snapshot.fault.as_ref();
     let fault = fault.map(|fault| format!("; fault: {fault}"));
     let activity = activity_words(snapshot);
-    format!("{} {activity}{}", seat.title(), fault.unwrap_or_default())
+    format!("{} {activity}{}", arm.title(), fault.unwrap_or_default())
 }
 
 /// Says what an arm does, by its snapshot.
@@ -163,27 +163,27 @@ pub(super) fn latch_words(latch: &StopLatch) -> &'static str {
 
 fn readings(
     reply: &mut Reply,
-    order: &ToolContext<'_>,
-    seat: &AttachedArm,
+    ctx: &ToolContext<'_>,
+    arm: &AttachedArm,
     measured: &ArmMeasurement,
 ) {
-    let arm = seat.motion.arm();
+    let model = arm.motion.arm();
     let both = measured.position_rad.iter().zip(&*measured.velocity_rad_s);
     let joints: Vec<Value> = both
         .enumerate()
         .map(|(index, (angle, speed))| {
-            json!({"name": arm.joint_name(index), "angle_deg": rounded(angle.to_degrees()), "speed_deg_s": rounded(speed.to_degrees())})
+            json!({"name": model.joint_name(index), "angle_deg": rounded(angle.to_degrees()), "speed_deg_s": rounded(speed.to_degrees())})
         })
         .collect();
-    let age_s = seat.motion.clock().now().seconds_since(measured.at);
+    let age_s = arm.motion.clock().now().seconds_since(measured.at);
     reply.set("joints", joints);
     reply.set("age_ms", rounded(age_s * 1e3));
     let servos: Vec<Value> = measured.servos.iter().map(servo).collect();
     reply.set("servos", servos);
     // The pen is the scene's: the one last moved in, or the one that is asked about.
-    let scene = seat.last_scene().or_else(|| {
-        let (name, overlay) = (order.text("scene")?, order.text("meta"));
-        order.node.scene(seat, name, overlay).ok()
+    let scene = arm.last_scene().or_else(|| {
+        let (name, overlay) = (ctx.text("scene")?, ctx.text("meta"));
+        ctx.node.scene(arm, name, overlay).ok()
     });
     reply.set_some("tip", scene.and_then(|scene| tip(&scene, measured)));
 }
@@ -229,9 +229,9 @@ fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn picture(reply: &mut Reply, order: &ToolContext<'_>, seat: &AttachedArm, shots: &CameraReport) {
-    let picture = sim_photo_cache::of(seat);
-    let files = shots.write(order, picture.as_deref());
+fn picture(reply: &mut Reply, ctx: &ToolContext<'_>, arm: &AttachedArm, shots: &CameraReport) {
+    let picture = sim_photo_cache::of(arm);
+    let files = shots.write(ctx, picture.as_deref());
     reply.set("captured_files", files);
     reply.show(picture);
 }

@@ -27,26 +27,24 @@ const LOOK: Duration = Duration::from_millis(200);
 const REMEMBERED: Duration = Duration::from_secs(120);
 
 /// Does a declared tool.
-pub(super) async fn call(order: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
-    match order.node.declared.action(&tool.name) {
+pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
+    match ctx.node.declared.action(&tool.name) {
         Some(DeclaredAction::Calls(step)) => {
             let calls = step.tool.name.as_str();
             let request = asked(
                 step,
-                &order.reading.understood,
-                &order.request.caller,
-                order.request.who,
+                &ctx.reading.understood,
+                &ctx.request.caller,
+                ctx.request.who,
             );
-            let reply = Arc::clone(order.node)
-                .call(request, order.watch.clone())
-                .await;
+            let reply = Arc::clone(ctx.node).call(request, ctx.watch.clone()).await;
             reply.with("calls", calls)
         }
-        Some(DeclaredAction::Sequence(steps)) => sequence(order, tool, steps).await,
-        Some(DeclaredAction::Helps) => exam_helpers::call(order, tool).await,
-        Some(DeclaredAction::Recordings) => recording_tools::call(order, tool).await,
+        Some(DeclaredAction::Sequence(steps)) => sequence(ctx, tool, steps).await,
+        Some(DeclaredAction::Helps) => exam_helpers::call(ctx, tool).await,
+        Some(DeclaredAction::Recordings) => recording_tools::call(ctx, tool).await,
         Some(DeclaredAction::Abroad { server, tool, .. }) => {
-            remote_tools::call(order, server, tool).await
+            remote_tools::call(ctx, server, tool).await
         }
         None => Reply::failed(format!("the tool `{}` does nothing", tool.name)),
     }
@@ -93,9 +91,9 @@ struct SequenceEnd {
 
 impl SequenceEnd {
     fn now(node: &Node) -> Self {
-        let seat = node.seats.first();
+        let arm = node.seats.first();
         Self {
-            at: seat.map(|seat| seat.motion.clock().now()),
+            at: arm.map(|arm| arm.motion.clock().now()),
             jobs: node.jobs(),
         }
     }
@@ -172,9 +170,9 @@ impl SequenceProgress {
     }
 }
 
-async fn sequence(order: &ToolContext<'_>, tool: &ToolDefinition, steps: &[DeclaredStep]) -> Reply {
-    let node = order.node;
-    let given = &order.reading.understood;
+async fn sequence(ctx: &ToolContext<'_>, tool: &ToolDefinition, steps: &[DeclaredStep]) -> Reply {
+    let node = ctx.node;
+    let given = &ctx.reading.understood;
     let asks = |name: &&str| given.get(*name) == Some(&Value::Bool(true));
     if PREVIEW_NAMES.iter().any(asks)
         && let Some(step) = steps.iter().find(|step| !step.stands_still(given))
@@ -197,15 +195,15 @@ async fn sequence(order: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Decla
                 node: Arc::clone(node),
                 steps: steps.to_vec(),
                 given: given.clone(),
-                caller: order.request.caller.clone(),
-                who: order.request.who,
+                caller: ctx.request.caller.clone(),
+                who: ctx.request.who,
                 course: Arc::clone(&course),
             };
             base::task::spawn(run.execute());
             course
         }
     };
-    wait(node, &course, steps.len(), order.watch).await
+    wait(node, &course, steps.len(), ctx.watch).await
 }
 
 /// Refuses a dry run of a sequence with a step that would move all the same.
@@ -254,7 +252,7 @@ async fn wait(node: &Node, course: &SequenceProgress, of: usize, watch: &RemoteC
 }
 
 fn goes_on(node: &Node, course: &SequenceProgress) -> Reply {
-    let mut jobs = node.seats.iter().filter_map(|seat| seat.board.under_way());
+    let mut jobs = node.seats.iter().filter_map(|arm| arm.board.under_way());
     let mut reply = Reply::done(format!("{}, and goes on", course.describe()))
         .hint("sense reports its job, stop ends it; the same call again waits for its end");
     reply.set_some("job", jobs.next().map(|job| job.card()));
@@ -333,14 +331,14 @@ impl SequenceRunner {
     /// The end of a motion that outlasted its call.
     async fn outlasting(&self, reply: &Reply) -> Option<Reply> {
         let id = reply.structured.get("job")?.get("id")?.as_str()?;
-        let (seat, job) = self.node.board_job(id).filter(|(_, job)| !job.is_over())?;
+        let (arm, job) = self.node.board_job(id).filter(|(_, job)| !job.is_over())?;
         let mut told = false;
         loop {
             tokio::select! {
                 reply = job.outcome.reply() => return Some(reply.clone()),
                 () = self.course.cancelled.cancelled(), if !told => {
                     told = true;
-                    seat.motion.abandon();
+                    arm.motion.abandon();
                 }
             }
         }

@@ -17,13 +17,13 @@ use vision::SheetOffset;
 /// The sheet has moved, or the scene requires a camera and none sees the sheet.
 pub(super) async fn check(
     node: &Node,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
 ) -> Result<(), Box<Reply>> {
     let Some(fiducials) = &scene.fiducials else {
         return Ok(());
     };
-    let looks = node.capture(seat, Some(scene)).await;
+    let looks = node.capture(arm, Some(scene)).await;
     let (mut why_not, mut lies) = (Vec::new(), false);
     for (_, look) in &looks {
         match look.as_ref().map(|look| (look, look.evidence(fiducials))) {
@@ -60,11 +60,11 @@ pub(super) async fn check(
 /// The first camera that proves that the sheet lies elsewhere, and how far.
 pub(super) async fn moved_look(
     node: &Node,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
 ) -> Option<(CameraCapture, SheetOffset)> {
     let fiducials = scene.fiducials.as_ref()?;
-    let looks = node.capture(seat, Some(scene)).await;
+    let looks = node.capture(arm, Some(scene)).await;
     looks.into_iter().find_map(|(_, look)| {
         let look = look.ok()?;
         match look.evidence(fiducials) {

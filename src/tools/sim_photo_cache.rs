@@ -38,13 +38,13 @@ struct CachedPhoto {
 
 /// Returns a PNG picture of the workcell of a simulated arm. Returns `None` before a sheet was laid, or if painting
 /// fails; the reason is logged. Concurrent callers wait for a picture in progress.
-pub(super) fn of(seat: &AttachedArm) -> Option<Vec<u8>> {
-    let (studio, scene) = seat.studio.as_ref().zip(seat.placed_scene())?;
-    let photograph = &seat.photograph;
+pub(super) fn of(arm: &AttachedArm) -> Option<Vec<u8>> {
+    let (studio, scene) = arm.studio.as_ref().zip(arm.placed_scene())?;
+    let photograph = &arm.photograph;
     let mut last = photograph.last.locked();
     let sheet = photograph.sheets.load(Ordering::SeqCst);
-    let now = seat.motion.clock().now();
-    let is_drawing = seat.board.under_way().is_some();
+    let now = arm.motion.clock().now();
+    let is_drawing = arm.board.under_way().is_some();
     let old = last
         .take()
         .filter(|taken| taken.sheet == sheet && Arc::ptr_eq(&taken.scene, &scene));

@@ -11,17 +11,17 @@ use base::wording::{millimetres, seconds};
 use motion::StopReport;
 use permit::StopLatch;
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Reply {
+pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     // Every arm of the node, all asked before any is waited for.
-    let seats = order.node.seats.iter();
-    let asked = seats.map(|seat| (seat, seat.motion.stop(order.request.who, false)));
+    let arms = ctx.node.seats.iter();
+    let asked = arms.map(|arm| (arm, arm.motion.stop(ctx.request.who, false)));
     let tickets: Vec<(&Arc<AttachedArm>, u64)> = asked.collect();
     let mut reports = Vec::with_capacity(tickets.len());
-    for (seat, ticket) in tickets {
-        reports.push((seat, seat.motion.stopped(ticket).await));
+    for (arm, ticket) in tickets {
+        reports.push((arm, arm.motion.stopped(ticket).await));
     }
     let mut reply = reply(&reports);
-    reply.set_some("selftest", order.node.selftest());
+    reply.set_some("selftest", ctx.node.selftest());
     reply
 }
 
@@ -29,19 +29,13 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     let verified = reports
         .iter()
         .all(|(_, report)| report.as_ref().is_some_and(|report| report.verified));
-    let each = || {
-        reports
-            .iter()
-            .map(|(seat, report)| (*seat, report.as_ref()))
-    };
-    let lines: Vec<String> = each()
-        .map(|(seat, report)| stop_text(seat, report))
-        .collect();
+    let each = || reports.iter().map(|(arm, report)| (*arm, report.as_ref()));
+    let lines: Vec<String> = each().map(|(arm, report)| stop_text(arm, report)).collect();
     let slowest = each()
         .filter_map(|(_, report)| report?.standstill_ms)
         .fold(0.0, f64::max);
-    let arms: Vec<_> = each().map(|(seat, report)| card(seat, report)).collect();
-    let names: Vec<String> = each().map(|(seat, _)| seat.title()).collect();
+    let arms: Vec<_> = each().map(|(arm, report)| card(arm, report)).collect();
+    let names: Vec<String> = each().map(|(arm, _)| arm.title()).collect();
     let (mut reply, state) = if verified {
         (Reply::done(lines.join("; ")), "stopped")
     } else {
@@ -52,8 +46,8 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     reply.set("arms", arms);
     reply.set_some("stopped_after_ms", verified.then(|| rounded(slowest)));
     let is_emergency =
-        |seat: &AttachedArm| matches!(seat.permits().latched(), Some(StopLatch::Emergency(_)));
-    reply.hint(next_step(each().any(|(seat, _)| is_emergency(seat))))
+        |arm: &AttachedArm| matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
+    reply.hint(next_step(each().any(|(arm, _)| is_emergency(arm))))
 }
 
 /// Says what motion needs after a stop.
@@ -66,8 +60,8 @@ pub(super) const fn next_step(is_emergency: bool) -> &'static str {
 
 /// Describes the stop of one arm: the kind of stop, the times to its first frame and to standstill, the measured speed,
 /// and the tip's place.
-pub fn stop_text(seat: &AttachedArm, report: Option<&StopReport>) -> String {
-    let name = &seat.name;
+pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
+    let name = &arm.name;
     let Some(report) = report else {
         return format!(
             "{name}: its thread has ended or hangs, so the stop may not have been sent: cut its power"
@@ -80,7 +74,7 @@ pub fn stop_text(seat: &AttachedArm, report: Option<&StopReport>) -> String {
     }
     let speed = report.speed_rad_s.map(f64::to_degrees);
     let speed = speed.map(|deg_s| format!(", fastest joint {deg_s:.1}°/s"));
-    let (speed, tip) = (speed.unwrap_or_default(), tip_text(seat));
+    let (speed, tip) = (speed.unwrap_or_default(), tip_text(arm));
     let (Some(first), Some(still)) = (report.first_frame_ms, report.standstill_ms) else {
         return format!("{name}: was not moving and stands still{speed}{tip}");
     };
@@ -97,9 +91,9 @@ pub fn stop_text(seat: &AttachedArm, report: Option<&StopReport>) -> String {
 }
 
 /// Describes the measured place of the tip.
-fn tip_text(seat: &AttachedArm) -> String {
-    let seen = seat.motion.snapshot().measured;
-    let Some((scene, seen)) = seat.last_scene().zip(seen) else {
+fn tip_text(arm: &AttachedArm) -> String {
+    let seen = arm.motion.snapshot().measured;
+    let Some((scene, seen)) = arm.last_scene().zip(seen) else {
         return String::new();
     };
     let Some(tip) = tip_m(&scene, 0, &seen.position_rad) else {
@@ -111,14 +105,14 @@ fn tip_text(seat: &AttachedArm) -> String {
     format!(", tip {across} across and {up} up on the sheet, {height} over it")
 }
 
-fn card(seat: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
-    let snapshot = seat.motion.snapshot();
-    let tip = seat
+fn card(arm: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
+    let snapshot = arm.motion.snapshot();
+    let tip = arm
         .last_scene()
         .zip(snapshot.measured)
         .and_then(|(scene, seen)| tip_mm(&scene, 0, &seen.position_rad));
     serde_json::json!({
-        "arm": seat.name,
+        "arm": arm.name,
         "report": report,
         "tip_mm": tip.map(|tip| tip.map(rounded)),
         "speed_deg_s": report.and_then(|report| report.speed_rad_s).map(|speed| rounded(speed.to_degrees())),
@@ -158,17 +152,17 @@ mod tests {
         let permits = Arc::new(PermitRegistry::everything());
         let arm = Arc::clone(&scene.arm);
         let motion = MotionHandle::start(arm, NodeClock::simulated(), permits, open).unwrap();
-        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let arms = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let file = NodeFile::default();
         let state = NodeStorage::open(folder.to_path_buf(), &file).unwrap();
-        Arc::new(Node::new(file, scenes, seats, folder.to_path_buf(), state))
+        Arc::new(Node::new(file, scenes, arms, folder.to_path_buf(), state))
     }
 
     #[tokio::test]
     async fn a_panic_in_a_job_stops_the_arm() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
-        let seat = Arc::clone(node.seats.first().unwrap());
+        let arm = Arc::clone(node.seats.first().unwrap());
         let call = MotionJobRequest {
             scene: "default".to_owned(),
             accepted: AcceptedJob {
@@ -180,14 +174,14 @@ mod tests {
             again: false,
             seen_stops: None,
         };
-        let before = seat.motion.stops_requested();
+        let before = arm.motion.stops_requested();
         let watch = RemoteCallWatch::unobserved();
-        let started = start_job(&node, &seat, call, |_| async { panic!("a job that fails") });
-        let reply = started.ended(&node, &seat, &watch).await;
+        let started = start_job(&node, &arm, call, |_| async { panic!("a job that fails") });
+        let reply = started.ended(&node, &arm, &watch).await;
         assert!(reply.is_error);
-        assert!(seat.motion.stops_requested() > before);
-        seat.motion.stopped(before + 1).await.unwrap();
-        let latched = seat.permits().latched();
+        assert!(arm.motion.stops_requested() > before);
+        arm.motion.stopped(before + 1).await.unwrap();
+        let latched = arm.permits().latched();
         assert_eq!(latched, Some(StopLatch::Stopped(ActorRank::Node)));
     }
 
@@ -196,16 +190,16 @@ mod tests {
     async fn a_stop_is_heard_before_its_call() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
-        let seat = node.seats.first().unwrap();
+        let arm = node.seats.first().unwrap();
         for (tool, stops) in [
             ("E-Stop!", true),
             ("robot_stop", true),
             ("left_arm.stop", true),
             ("stroke", false),
         ] {
-            let before = seat.motion.stops_requested();
+            let before = arm.motion.stops_requested();
             node.preempt_stop(tool, &ReceivedArguments::Absent, ActorRank::Planner);
-            assert_eq!(seat.motion.stops_requested() > before, stops, "{tool}");
+            assert_eq!(arm.motion.stops_requested() > before, stops, "{tool}");
         }
     }
 }

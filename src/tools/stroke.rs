@@ -19,65 +19,65 @@ use design::compare::{InkDeviation, deviation_mm};
 use plan::{self, Plan};
 use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 
-pub(super) async fn call(order: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
-    let seat = order.seat()?;
-    if order.is("resume") {
-        order.check_no_design_beside_resume()?;
-        return resume::call(order, seat).await;
+pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
+    let arm = ctx.arm()?;
+    if ctx.is("resume") {
+        ctx.check_no_design_beside_resume()?;
+        return resume::call(ctx, arm).await;
     }
-    let drawn = order.drawing_scene(seat).map_err(|refused| {
+    let drawn = ctx.drawing_scene(arm).map_err(|refused| {
         refused
-            .with("understood", order.understood_undrawable())
+            .with("understood", ctx.understood_undrawable())
             .boxed()
     })?;
-    let understood = drawn.understood(order);
-    let reply = begin_in(order, seat, drawn).await;
+    let understood = drawn.understood(ctx);
+    let reply = begin_in(ctx, arm, drawn).await;
     let reply = reply.unwrap_or_else(|refused| *refused);
     Ok(reply.with("understood", understood))
 }
 
 /// Previews or draws a scene, with the caller's design on it where there is one.
 async fn begin_in(
-    order: &ToolContext<'_>,
-    seat: &Arc<AttachedArm>,
+    ctx: &ToolContext<'_>,
+    arm: &Arc<AttachedArm>,
     drawn: CallScene,
 ) -> Result<Reply, Box<Reply>> {
     let scene = Arc::clone(&drawn.scene);
     let drawing = DrawingScope {
         rest: None,
-        plan: order.plan_hash(),
+        plan: ctx.plan_hash(),
     };
-    if order.is("dry_run") {
-        let shown = dry_run(order, &scene, drawing).await;
-        return Ok(match resume::DisplacedDrawing::of(order.node, seat) {
+    if ctx.is("dry_run") {
+        let shown = dry_run(ctx, &scene, drawing).await;
+        return Ok(match resume::DisplacedDrawing::of(ctx.node, arm) {
             Some(displaced) => shown.hint(&displaced.warning()),
             None => shown,
         });
     }
-    calibration_check::check(order.node, seat, &scene)?;
-    resume::check_none_cut_short(order, seat)?;
-    check_previewed(order)?;
-    order.check_canvas_previewed(seat, &scene)?;
+    calibration_check::check(ctx.node, arm, &scene)?;
+    resume::check_none_cut_short(ctx, arm)?;
+    check_previewed(ctx)?;
+    ctx.check_canvas_previewed(arm, &scene)?;
     // Before it is planned, so that nobody waits for a plan that is not carried out; it is looked
     // again before anything moves.
-    sheet_check::check(order.node, seat, &scene).await?;
-    let mut call = order.job("stroke", seat, &scene, order.is("again"));
-    drawn.note_in(order, &mut call)?;
-    let work = move |errand| draw(errand, scene, drawing);
-    let queued = order.queued_drawing()?;
+    sheet_check::check(ctx.node, arm, &scene).await?;
+    let mut call = ctx.job("stroke", arm, &scene, ctx.is("again"));
+    drawn.note_in(ctx, &mut call)?;
+    let work = move |ctx| draw(ctx, scene, drawing);
+    let queued = ctx.queued_drawing()?;
     if let Some(queued) = &queued {
         queued.ticket().clone_into(&mut call.accepted.ticket);
         // Two drawings of a batch may be alike.
         call.key = format!("{} {}", call.key, queued.ticket());
     }
-    let displaced = resume::DisplacedDrawing::of(order.node, seat);
-    let started = motion_job::start_job(order.node, seat, call, work);
+    let displaced = resume::DisplacedDrawing::of(ctx.node, arm);
+    let started = motion_job::start_job(ctx.node, arm, call, work);
     let reply = match queued {
-        Some(_) => started.begun(seat, order.watch).await,
-        None => started.ended(order.node, seat, order.watch).await,
+        Some(_) => started.begun(arm, ctx.watch).await,
+        None => started.ended(ctx.node, arm, ctx.watch).await,
     };
     Ok(match displaced {
-        Some(displaced) => displaced.told_in(order.node, reply),
+        Some(displaced) => displaced.told_in(ctx.node, reply),
         None => reply,
     })
 }
@@ -210,8 +210,8 @@ pub(super) fn size(plan: &Plan) -> String {
 }
 
 /// Refuses a drawing without the hash of a previewed plan, if the node file requires a preview.
-pub(super) fn check_previewed(order: &ToolContext<'_>) -> Result<(), Box<Reply>> {
-    if !order.node.file.require_preview || order.text("plan").is_some() {
+pub(super) fn check_previewed(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
+    if !ctx.node.file.require_preview || ctx.text("plan").is_some() {
         return Ok(());
     }
     Err(refused(
@@ -221,34 +221,34 @@ pub(super) fn check_previewed(order: &ToolContext<'_>) -> Result<(), Box<Reply>>
 }
 
 pub(super) async fn dry_run(
-    order: &ToolContext<'_>,
+    ctx: &ToolContext<'_>,
     scene: &Arc<Scene>,
     drawing: DrawingScope,
 ) -> Reply {
-    previewed(order, scene, drawing)
+    previewed(ctx, scene, drawing)
         .await
         .unwrap_or_else(|trouble| trouble.reply().1)
 }
 
 async fn previewed(
-    order: &ToolContext<'_>,
+    ctx: &ToolContext<'_>,
     scene: &Arc<Scene>,
     drawing: DrawingScope,
 ) -> Result<Reply, JobError> {
-    let seat = order.seat().map_err(Refusal::from)?;
-    let start = motion_job::measured(seat)?;
+    let arm = ctx.arm().map_err(Refusal::from)?;
+    let start = motion_job::measured(arm)?;
     let planned = Arc::clone(scene);
-    let preview = motion_job::preview(seat, order.watch, move |watch| {
+    let preview = motion_job::preview(arm, ctx.watch, move |watch| {
         DrawingPreview::new(&drawing.scene(&planned), &start.position_rad, watch)
     })
     .await?;
     if let Some(plan) = &preview.plan {
-        order.node.previews.remember(scene, plan);
+        ctx.node.previews.remember(scene, plan);
     }
     let picture = pictures::preview(scene, &preview);
-    let folder = format!("preview-{}", order.node.number());
-    let files = pictures::write(order.node, &folder, &[("plan.png", picture.as_deref())]);
-    let call = order.drawing_call(scene, &preview);
+    let folder = format!("preview-{}", ctx.node.number());
+    let files = pictures::write(ctx.node, &folder, &[("plan.png", picture.as_deref())]);
+    let call = ctx.drawing_call(scene, &preview);
     let message = format!("planned, not drawn: {}", preview.text(call.as_ref()));
     let mut reply = if preview.refusals.is_empty() {
         Reply::done(message)
@@ -268,41 +268,40 @@ async fn previewed(
     }
     reply.show(picture);
     reply.set_some("design_notes", &scene.notes);
-    Ok(reply.with("arm", seat.title()).with("files", files))
+    Ok(reply.with("arm", arm.title()).with("files", files))
 }
 
 pub(super) async fn draw(
-    errand: JobContext,
+    ctx: JobContext,
     scene: Arc<Scene>,
     drawing: DrawingScope,
 ) -> Result<Reply, JobError> {
-    let permit = errand.ask(&scene)?;
+    let permit = ctx.ask(&scene)?;
     let planned = drawing.scene(&scene);
-    let plan = errand.plan(&planned, plan::draw).await?;
+    let plan = ctx.plan(&planned, plan::draw).await?;
     if let Some(canvas) = &scene.canvas {
         let within = canvas.check_time(plan.report.duration_s);
         within.map_err(Refusal::from)?;
     }
     if let Some(wanted) = drawing.plan.as_ref().filter(|wanted| **wanted != plan.hash) {
-        return Err(refuse_changed_plan(&errand, wanted, &scene, &plan).into());
+        return Err(refuse_changed_plan(&ctx, wanted, &scene, &plan).into());
     }
-    errand
-        .job
+    ctx.job
         .update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
     // What an earlier job drew stays where it is, as long as this process has seen its sheet.
-    let laid = errand.seat.placed_scene();
+    let laid = ctx.arm.placed_scene();
     let goes_on =
         drawing.rest.is_some() && laid.is_some_and(|laid| laid.revision == scene.revision);
     if !goes_on {
-        errand.seat.place_sheet(&scene);
+        ctx.arm.place_sheet(&scene);
     }
-    let done = errand.run_drawing(&scene, permit, &plan).await?;
-    errand.job.update(|card| card.done = card.of);
+    let done = ctx.run_drawing(&scene, permit, &plan).await?;
+    ctx.job.update(|card| card.done = card.of);
     let design = match &drawing.rest {
         Some(rest) if !goes_on => &rest.strokes,
         _ => &scene.strokes,
     };
-    let reply = drawn(&errand, &scene, &plan, &done, design);
+    let reply = drawn(&ctx, &scene, &plan, &done, design);
     let Some(rest) = drawing.rest else {
         return Ok(reply);
     };
@@ -312,14 +311,9 @@ pub(super) async fn draw(
 }
 
 /// Refuses a drawing because its plan differs from the requested one.
-fn refuse_changed_plan(
-    errand: &JobContext,
-    wanted: &str,
-    scene: &Scene,
-    plan: &Plan,
-) -> Box<Reply> {
+fn refuse_changed_plan(ctx: &JobContext, wanted: &str, scene: &Scene, plan: &Plan) -> Box<Reply> {
     let wanted: String = wanted.chars().take(64).collect();
-    let changed = errand.node.previews.changed(&wanted, scene, plan);
+    let changed = ctx.node.previews.changed(&wanted, scene, plan);
     let mut reply = refused(
         "plan_changed",
         format!(
@@ -331,13 +325,13 @@ fn refuse_changed_plan(
 }
 
 fn drawn(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Scene,
     plan: &Plan,
     done: &CompletedMotion,
     design: &[SheetStroke],
 ) -> Reply {
-    let ink = errand.seat.studio.as_ref().map(|studio| studio.ink());
+    let ink = ctx.arm.studio.as_ref().map(|studio| studio.ink());
     let deviation = ink.as_ref().map(|ink| deviation(design, ink));
     let planned = pictures::plan(scene, plan);
     let inked = ink.as_ref().and_then(|ink| pictures::ink(scene, ink));
@@ -345,7 +339,7 @@ fn drawn(
         ("plan.png", planned.as_deref()),
         ("drawn.png", inked.as_deref()),
     ];
-    let files = pictures::write(&errand.node, &errand.job.card().id, &kept);
+    let files = pictures::write(&ctx.node, &ctx.job.card().id, &kept);
     let mut reply = Reply::done(message(plan, done, deviation.as_ref()));
     facts(&mut reply, plan);
     stretch(&mut reply, scene, plan);
@@ -355,9 +349,9 @@ fn drawn(
     }
     reply.set("arm_time_s", rounded(done.arm_time_s));
     reply.set("joint_error_deg", rounded(done.off_rad.to_degrees()));
-    let basis = calibration_check::uncalibrated_basis(&errand.node, &errand.seat, scene);
+    let basis = calibration_check::uncalibrated_basis(&ctx.node, &ctx.arm, scene);
     reply.set_some("calibration", basis);
-    reply.set_some("pens_measured", errand.entry.past().pens_measured);
+    reply.set_some("pens_measured", ctx.entry.past().pens_measured);
     reply.set("files", files);
     reply.show(planned.into_iter().chain(inked));
     reply.hint("sense shows the drawing; reset parks the arm")

@@ -13,7 +13,7 @@ impl Node {
         let arms: Vec<Value> = self
             .seats
             .iter()
-            .map(|seat| list_nodes::arm(self, seat))
+            .map(|arm| list_nodes::arm_json(self, arm))
             .collect();
         json!({ "node": self.file.name, "arms": arms })
     }
@@ -21,16 +21,16 @@ impl Node {
     /// Returns the measured joints of each arm that was read, by the arm's name: radians, with the age of the reading.
     #[must_use]
     pub fn telemetry_joints(&self) -> Vec<(String, Value)> {
-        let joints = self.seats.iter().filter_map(|seat| {
-            let measured = seat.motion.snapshot().measured?;
-            let age_s = seat.motion.clock().now().seconds_since(measured.at);
+        let joints = self.seats.iter().filter_map(|arm| {
+            let measured = arm.motion.snapshot().measured?;
+            let age_s = arm.motion.clock().now().seconds_since(measured.at);
             let position_rad: Vec<f64> =
                 measured.position_rad.iter().map(|q| rounded(*q)).collect();
             let told = json!({
                 "age_ms": (age_s * 1e3).round(),
                 "position_rad": position_rad,
             });
-            Some((seat.name.clone(), told))
+            Some((arm.name.clone(), told))
         });
         joints.collect()
     }

@@ -63,16 +63,16 @@ impl Node {
 
     /// Returns whether an arm may move now.
     #[must_use]
-    pub fn may_move(&self, seat: &AttachedArm) -> bool {
-        self.motion_withheld().is_none() && seat.permits().any_enabled(seat.motion.clock().now())
+    pub fn may_move(&self, arm: &AttachedArm) -> bool {
+        self.motion_withheld().is_none() && arm.permits().any_enabled(arm.motion.clock().now())
     }
 
     /// Describes the enabled motion of an arm.
     #[must_use]
-    pub fn enabled_text(&self, seat: &AttachedArm) -> String {
+    pub fn enabled_text(&self, arm: &AttachedArm) -> String {
         match self.motion_withheld() {
             Some(why) => format!("nothing: {why}"),
-            None => seat.permits().enabled_text(seat.motion.clock().now()),
+            None => arm.permits().enabled_text(arm.motion.clock().now()),
         }
     }
 

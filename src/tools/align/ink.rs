@@ -22,25 +22,25 @@ use vision::{ExpectedLine, InkOffset, InkReading, PicturedSheet, read_ink};
 const READ_SHARE_MIN: f64 = 0.5;
 
 /// Draws, reads and proposes. Nothing is saved.
-pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
+pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let strokes = ink_pattern(&scene).map_err(|why| refusal!("{why}"))?;
-    let store = CalibrationStore::of_state(&errand.node.state);
+    let store = CalibrationStore::of_state(&ctx.node.state);
     if let Some(why) = reading::blocking_proposal(&store, &scene)? {
         return Err(Refusal::new(why).into());
     }
-    let has_camera = scene.fiducials.is_some() && !errand.node.cameras_of(&errand.seat).is_empty();
+    let has_camera = scene.fiducials.is_some() && !ctx.node.cameras_of(&ctx.arm).is_empty();
     if has_camera {
-        seen(&errand.node, &errand.seat, &scene).await?;
+        seen(&ctx.node, &ctx.arm, &scene).await?;
     }
-    errand.seat.place_sheet(&scene);
+    ctx.arm.place_sheet(&scene);
     let over = strokes.iter();
     let over = over.filter_map(|one| Some((one.source.as_str(), *one.points_mm.first()?)));
-    errand.job.update(|card| {
+    ctx.job.update(|card| {
         (card.done, card.of) = (0, strokes.len());
         card.has_later_motions = true;
     });
-    let rests = rests::stand(&errand, &scene, over).await?;
-    let plan = draw(&errand, &scene, &strokes).await?;
+    let rests = rests::stand(&ctx, &scene, over).await?;
+    let plan = draw(&ctx, &scene, &strokes).await?;
     if !has_camera {
         let gaps = gaps(&strokes);
         let asked: Vec<_> = gaps.iter().map(|gap| gap.reading(gap.planned_mm)).collect();
@@ -49,12 +49,12 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
             rests,
             ..observe(&scene, &plan, &strokes, &asked)?.unmeasured()
         };
-        return wait_for_person(&errand, &scene, observed, &gaps).await;
+        return wait_for_person(&ctx, &scene, observed, &gaps).await;
     }
-    let look = seen(&errand.node, &errand.seat, &scene).await?;
+    let look = seen(&ctx.node, &ctx.arm, &scene).await?;
     let read = read(&scene, &look, &strokes)?;
     if (read.offsets.len() as f64) < READ_SHARE_MIN * read.places as f64 {
-        return Ok(unread(&errand, &scene, &look, &read));
+        return Ok(unread(&ctx, &scene, &look, &read));
     }
     let observed = InkObservation {
         camera: Some(look.camera.clone()),
@@ -64,18 +64,18 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
     };
     let fit = InkFit::new(&scene, &observed).map_err(|why| refusal!("{why}"))?;
     match fit.proposal() {
-        Some(kind) => propose(&errand, &scene, &fit, observed, kind).await,
-        None => Ok(nothing(&errand, &scene, &fit)),
+        Some(kind) => propose(&ctx, &scene, &fit, observed, kind).await,
+        None => Ok(nothing(&ctx, &scene, &fit)),
     }
 }
 
 /// Takes a picture in which a camera sees the scene's tags.
 async fn seen(
     node: &Node,
-    seat: &Arc<AttachedArm>,
+    arm: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
 ) -> Result<CameraCapture, Refusal> {
-    let looks = node.capture(seat, Some(scene)).await;
+    let looks = node.capture(arm, Some(scene)).await;
     let mut why_not = Vec::new();
     for (name, look) in looks {
         match look {
@@ -96,22 +96,22 @@ async fn seen(
 
 /// Draws the pattern, and goes out of the camera's sight.
 async fn draw(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Arc<Scene>,
     strokes: &[SheetStroke],
 ) -> Result<Plan, JobError> {
-    let permit = errand.ask(scene)?;
+    let permit = ctx.ask(scene)?;
     let pattern = strokes.to_vec();
-    let plan = errand
+    let plan = ctx
         .plan(scene, move |scene, start, watch| {
             plan::draw_strokes(scene, start, &pattern, DrawingOrder::AsDrawn, watch)
         })
         .await?;
-    errand.run(scene, permit, &plan).await?;
-    let permit = errand.ask(scene)?;
-    let away = errand.plan(scene, plan_to_rest).await?;
-    errand.job.update(|card| card.has_later_motions = false);
-    errand.run_uncounted(scene, permit, &away).await?;
+    ctx.run(scene, permit, &plan).await?;
+    let permit = ctx.ask(scene)?;
+    let away = ctx.plan(scene, plan_to_rest).await?;
+    ctx.job.update(|card| card.has_later_motions = false);
+    ctx.run_uncounted(scene, permit, &away).await?;
     Ok(plan)
 }
 
@@ -173,7 +173,7 @@ fn readings(read: &InkReading) -> Vec<PatternReading> {
 
 /// Keeps what was drawn for a person to measure.
 async fn wait_for_person(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Arc<Scene>,
     observed: InkObservation,
     gaps: &[PatternGap],
@@ -185,9 +185,9 @@ async fn wait_for_person(
     let session = CalibrationSession {
         kind: CalibrationKind::Play,
         ink: Some(observed),
-        ..reading::session(&errand.node, &errand.seat, scene)?
+        ..reading::session(&ctx.node, &ctx.arm, scene)?
     };
-    super::touch::keep(errand, &session, scene).await?;
+    super::touch::keep(ctx, &session, scene).await?;
     let finding = FitFinding {
         verdict: FitVerdict::Usable,
         reasons: vec!["no camera sees this sheet: nothing of the ink is read yet".to_owned()],
@@ -198,12 +198,12 @@ async fn wait_for_person(
         count(gaps.len(), "gap")
     ));
     let sketch = gap_sketch(gaps);
-    Ok(super::report(errand, scene, &found, reply, &sketch))
+    Ok(super::report(ctx, scene, &found, reply, &sketch))
 }
 
 /// Keeps what was read as the proposal.
 async fn propose(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Arc<Scene>,
     fit: &InkFit,
     observed: InkObservation,
@@ -212,7 +212,7 @@ async fn propose(
     let session = CalibrationSession {
         kind,
         ink: Some(observed),
-        ..reading::session(&errand.node, &errand.seat, scene)?
+        ..reading::session(&ctx.node, &ctx.arm, scene)?
     };
     let what = match kind {
         CalibrationKind::Play => "play and sag of the joints",
@@ -223,22 +223,22 @@ async fn propose(
         fit.words()
     );
     let then = "then a clean sheet, and align with ink again";
-    super::propose(errand, scene, &session, message, then).await
+    super::propose(ctx, scene, &session, message, then).await
 }
 
 /// The answer where ink and plan agree as far as can be known.
-fn nothing(errand: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
+fn nothing(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
     let next = "stroke draws the design".to_owned();
     let found = AlignmentResult::without_points(scene, FitFinding::good(), next);
     let words = fit.words();
     let reply = Reply::done(format!(
         "pattern drawn and read: {words}; nothing is significant, and nothing is proposed"
     ));
-    super::report(errand, scene, &found, reply, &words)
+    super::report(ctx, scene, &found, reply, &words)
 }
 
 /// The answer where too little of the pattern was read.
-fn unread(errand: &JobContext, scene: &Scene, look: &CameraCapture, read: &InkReading) -> Reply {
+fn unread(ctx: &JobContext, scene: &Scene, look: &CameraCapture, read: &InkReading) -> Reply {
     let why = format!(
         "camera {} reads {} of {} of the pattern: a clean sheet, a pen that draws, even light, and nothing over the sheet are needed; a camera nearer to it, or of more pixels, reads more",
         look.camera,
@@ -250,5 +250,5 @@ fn unread(errand: &JobContext, scene: &Scene, look: &CameraCapture, read: &InkRe
     let next = "put a clean sheet and align with ink again".to_owned();
     let found = AlignmentResult::without_points(scene, finding, next);
     let reply = Reply::failed(why.clone()).with("code", "ink_unread");
-    super::report(errand, scene, &found, reply, &why)
+    super::report(ctx, scene, &found, reply, &why)
 }

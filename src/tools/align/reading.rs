@@ -19,8 +19,8 @@ use scene::Scene;
 use vision::SheetOffset;
 
 /// Returns the cross's measured offset from its nominal place, along the sheet's x and y.
-pub(super) fn measured_offset_mm(order: &ToolContext<'_>) -> Option<[f64; 2]> {
-    let said = order.reading.understood.get("measured")?.as_object()?;
+pub(super) fn measured_offset_mm(ctx: &ToolContext<'_>) -> Option<[f64; 2]> {
+    let said = ctx.reading.understood.get("measured")?.as_object()?;
     let number = |name: &str| said.get(name).and_then(Value::as_f64);
     match (number("dx"), number("dy")) {
         (None, None) => None,
@@ -33,13 +33,13 @@ const READ_MM_MAX: f64 = 100.0;
 
 /// Keeps the reading as the proposal for the scene's sheet; an operator accepts it or does not.
 pub(super) fn propose(
-    order: &ToolContext<'_>,
+    ctx: &ToolContext<'_>,
     scene: &Scene,
     read_mm: [f64; 2],
 ) -> Result<Reply, Box<Reply>> {
     let session = CalibrationSession {
         read_mm: Some(read_mm),
-        ..session(order.node, order.seat()?, scene)?
+        ..session(ctx.node, ctx.arm()?, scene)?
     };
     let [dx, dy] = read_mm;
     if dx.hypot(dy) > READ_MM_MAX {
@@ -52,12 +52,12 @@ pub(super) fn propose(
         ));
     }
     let what = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
-    proposed(order, scene, &session, &what)
+    proposed(ctx, scene, &session, &what)
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
 pub(super) fn propose_seen(
-    order: &ToolContext<'_>,
+    ctx: &ToolContext<'_>,
     scene: &Scene,
     look: &CameraCapture,
     moved: &SheetOffset,
@@ -66,24 +66,24 @@ pub(super) fn propose_seen(
     let glimpse = glimpse.ok_or_else(|| refused("calibration", "the sheet was not seen"))?;
     let session = CalibrationSession {
         seen: Some(glimpse),
-        ..session(order.node, order.seat()?, scene)?
+        ..session(ctx.node, ctx.arm()?, scene)?
     };
     let what = format!(
         "camera {} sees the sheet {} from where it was taught",
         look.camera,
         sheet_check::offset_text(moved)
     );
-    proposed(order, scene, &session, &what)
+    proposed(ctx, scene, &session, &what)
 }
 
 /// Keeps what was found without any motion as the proposal, and says `what` it is and what it is worth.
 fn proposed(
-    order: &ToolContext<'_>,
+    ctx: &ToolContext<'_>,
     scene: &Scene,
     session: &CalibrationSession,
     what: &str,
 ) -> Result<Reply, Box<Reply>> {
-    let store = CalibrationStore::of_state(&order.node.state);
+    let store = CalibrationStore::of_state(&ctx.node.state);
     let assessed = keep(&store, session, scene).map_err(|why| refused("calibration", why))?;
     let next = next_step(&assessed, ALIGN_AGAIN);
     let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
@@ -100,10 +100,10 @@ fn proposed(
 /// A session of the scene's sheet with its first pen.
 pub(super) fn session(
     node: &Node,
-    seat: &AttachedArm,
+    arm: &AttachedArm,
     scene: &Scene,
 ) -> Result<CalibrationSession, Box<Reply>> {
-    let origin = calibration_check::origin(node, seat);
+    let origin = calibration_check::origin(node, arm);
     calib::begin_session(CalibrationKind::Sheet, scene, None, origin)
         .map_err(|error| Reply::failed(error.to_string()).boxed())
 }

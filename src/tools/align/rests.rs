@@ -15,7 +15,7 @@ const HEIGHTS_MM: [f64; 2] = [10.0, 35.0];
 
 /// Stands still over each named place, and takes what the joints are sent and measured there.
 pub(super) async fn stand(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Arc<Scene>,
     over: impl Iterator<Item = (&str, [f64; 2])>,
 ) -> Result<Vec<RestReading>, JobError> {
@@ -29,7 +29,7 @@ pub(super) async fn stand(
         dwell_s: DWELL_S,
     };
     let visits: Vec<VisitPoint> = over.zip(HEIGHTS_MM.iter().cycle()).map(visit).collect();
-    let (plan, done) = errand
+    let (plan, done) = ctx
         .go(scene, move |scene, start, watch| {
             plan::visit(scene, start, &visits, watch)
         })
@@ -48,7 +48,7 @@ pub(super) async fn stand(
 
 /// Proposes sag that the arm's file does not have. Nothing is saved.
 pub(super) async fn propose(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Arc<Scene>,
     fit: &SagFit,
     rests: Vec<RestReading>,
@@ -60,11 +60,11 @@ pub(super) async fn propose(
             rests,
             ..InkObservation::default()
         }),
-        ..reading::session(&errand.node, &errand.seat, scene)?
+        ..reading::session(&ctx.node, &ctx.arm, scene)?
     };
     let message = format!(
         "{}: the pen would come to another height than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it; touched again without that, the sheet is felt as it is",
         fit.new_words().join("; ")
     );
-    super::propose(errand, scene, &session, message, reading::ALIGN_AGAIN).await
+    super::propose(ctx, scene, &session, message, reading::ALIGN_AGAIN).await
 }

@@ -27,12 +27,12 @@ struct ProbeTarget {
 }
 
 /// Touches each point, proposes the sheet that follows, and says what it is worth. Nothing is saved.
-pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
-    let store = CalibrationStore::of_state(&errand.node.state);
+pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
+    let store = CalibrationStore::of_state(&ctx.node.state);
     may_feel(&scene, &store)?;
-    errand.seat.place_sheet(&scene);
+    ctx.arm.place_sheet(&scene);
     let places = places(&scene);
-    errand.job.update(|card| {
+    ctx.job.update(|card| {
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
     });
@@ -41,26 +41,25 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         // There and back: each place at both heights, and come to from another side.
         let over = places.iter().chain(places.iter().rev());
         let over = over.map(|place| (place.name, place.at_mm));
-        let rests = rests::stand(&errand, &scene, over).await?;
+        let rests = rests::stand(&ctx, &scene, over).await?;
         let sag = SagFit::new(&scene.arm, &rests);
         if sag.differs() {
-            return rests::propose(&errand, &scene, &sag, rests).await;
+            return rests::propose(&ctx, &scene, &sag, rests).await;
         }
     }
     let mut session = CalibrationSession {
         probed: true,
-        ..reading::session(&errand.node, &errand.seat, &scene)?
+        ..reading::session(&ctx.node, &ctx.arm, &scene)?
     };
     for (index, place) in places.iter().enumerate() {
-        errand
-            .job
+        ctx.job
             .update(|card| (card.done_before, card.done) = (index, index));
         for _ in 0..TOUCHES {
-            let joints_rad = match probe(&errand, &scene, place).await? {
+            let joints_rad = match probe(&ctx, &scene, place).await? {
                 ProbeOutcome::Contact(joints_rad) => joints_rad,
                 missed => {
                     let said = missed_words(&scene, place, &missed);
-                    return Ok(not_measured(&errand, &scene, said, &session, &places));
+                    return Ok(not_measured(&ctx, &scene, said, &session, &places));
                 }
             };
             session.touches.push(TouchContact {
@@ -70,12 +69,12 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
                 number: index,
                 place: 0,
                 at_ms: base::clock::calendar_ms(),
-                zeros: calib::zeros_of(&errand.seat.motion.arm().file),
+                zeros: calib::zeros_of(&ctx.arm.motion.arm().file),
             });
         }
     }
-    errand.job.update(|card| card.done = card.of);
-    let assessed = keep(&errand, &session, &scene).await?;
+    ctx.job.update(|card| card.done = card.of);
+    let assessed = keep(&ctx, &session, &scene).await?;
     let next = reading::next_step(&assessed, reading::ALIGN_AGAIN);
     let found = AlignmentResult {
         points: points(&scene, &session, &places, Some(&assessed)),
@@ -88,7 +87,7 @@ pub(super) async fn align(errand: JobContext, scene: Arc<Scene>) -> Result<Reply
         assessed.change.deg
     );
     let reply = Reply::done(message).with("change", change_json(assessed.change));
-    Ok(report(&errand, &scene, &found, reply, &found.describe()))
+    Ok(report(&ctx, &scene, &found, reply, &found.describe()))
 }
 
 /// Returns whether sag is proposed and not decided on.
@@ -139,12 +138,12 @@ enum ProbeOutcome {
 }
 
 async fn probe(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Arc<Scene>,
     place: &ProbeTarget,
 ) -> Result<ProbeOutcome, JobError> {
     let at_mm = place.at_mm;
-    let (_, done) = errand
+    let (_, done) = ctx
         .go(scene, move |scene, start, watch| {
             plan::probe(scene, start, at_mm, 0, watch)
         })
@@ -158,11 +157,11 @@ async fn probe(
 
 /// The disk is not waited for among the node's other work.
 pub(super) async fn keep(
-    errand: &JobContext,
+    ctx: &JobContext,
     session: &CalibrationSession,
     scene: &Arc<Scene>,
 ) -> Result<TouchAssessment, JobError> {
-    let store = CalibrationStore::of_state(&errand.node.state);
+    let store = CalibrationStore::of_state(&ctx.node.state);
     let (session, scene) = (session.clone(), Arc::clone(scene));
     let kept = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
     match kept.await {
@@ -242,7 +241,7 @@ fn missed_words(
 
 /// The answer where a probe came to its end and nothing was measured: `said` is its code and why.
 fn not_measured(
-    errand: &JobContext,
+    ctx: &JobContext,
     scene: &Scene,
     (code, why): (&'static str, String),
     session: &CalibrationSession,
@@ -259,5 +258,5 @@ fn not_measured(
         ..AlignmentResult::without_points(scene, finding, next)
     };
     let reply = Reply::failed(why).with("code", code);
-    report(errand, scene, &found, reply, &found.describe())
+    report(ctx, scene, &found, reply, &found.describe())
 }

@@ -53,7 +53,7 @@ fn scene() -> Arc<Scene> {
 
 fn table(arms: Vec<ArmEntry>) -> Table {
     let scene = scene();
-    let seat = |entry: &ArmEntry| {
+    let attach = |entry: &ArmEntry| {
         let device = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let open: PortOpener = Box::new(move |clock| {
             let link = MemoryLink::new(device.clone(), clock, "table").map_err(LinkError::Read)?;
@@ -67,7 +67,7 @@ fn table(arms: Vec<ArmEntry>) -> Table {
         let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, Arc::new(permits), open);
         Arc::new(AttachedArm::new(&entry.name, motion.unwrap(), None))
     };
-    let seats = arms.iter().map(seat).collect();
+    let attached = arms.iter().map(attach).collect();
     let file = NodeFile {
         arms,
         ..NodeFile::default()
@@ -75,7 +75,7 @@ fn table(arms: Vec<ArmEntry>) -> Table {
     let folder = tempfile::tempdir().unwrap();
     let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
     let output = folder.path().to_owned();
-    let node = Node::new(file, SceneLibrary::new(None), seats, output, state);
+    let node = Node::new(file, SceneLibrary::new(None), attached, output, state);
     Table {
         node: Arc::new(node),
         scene,
@@ -84,29 +84,29 @@ fn table(arms: Vec<ArmEntry>) -> Table {
 }
 
 impl Table {
-    fn enable(&self, arm: &str) -> Result<(), Refusal> {
-        self.node.enable(&self.scene, Some(arm), None).map(drop)
+    fn enable(&self, name: &str) -> Result<(), Refusal> {
+        self.node.enable(&self.scene, Some(name), None).map(drop)
     }
 
-    fn seat(&self, arm: &str) -> &Arc<AttachedArm> {
-        self.node.seat(Some(arm)).unwrap()
+    fn arm(&self, name: &str) -> &Arc<AttachedArm> {
+        self.node.seat(Some(name)).unwrap()
     }
 
-    fn is_enabled(&self, arm: &str) -> bool {
-        let seat = self.seat(arm);
-        seat.permits().any_enabled(seat.motion.clock().now())
+    fn is_enabled(&self, name: &str) -> bool {
+        let arm = self.arm(name);
+        arm.permits().any_enabled(arm.motion.clock().now())
     }
 
-    async fn go_to(&self, arm: &str, pose: &JointVector) {
-        let (seat, scene) = (self.seat(arm), &self.scene);
-        let start = seat.motion.snapshot().measured.unwrap();
+    async fn go_to(&self, name: &str, pose: &JointVector) {
+        let (arm, scene) = (self.arm(name), &self.scene);
+        let start = arm.motion.snapshot().measured.unwrap();
         let plan =
             plan::go_to(scene, &start.position_rad, &[*pose], &plan::SilentObserver).unwrap();
-        let now = seat.motion.clock().now();
-        let permit = seat.permits().ask(scene, now).unwrap();
+        let now = arm.motion.clock().now();
+        let permit = arm.permits().ask(scene, now).unwrap();
         let proof = gate::check(scene, permit, &start, now, plan.trajectory).unwrap();
-        seat.moved_in(scene);
-        let outcome = seat.motion.run(proof, seat.motion.stops_requested()).await;
+        arm.moved_in(scene);
+        let outcome = arm.motion.run(proof, arm.motion.stops_requested()).await;
         assert!(
             matches!(outcome, Ok(MotionOutcome::Reached { .. })),
             "{outcome:?}"
@@ -150,18 +150,18 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
             "nothing was enabled",
         ],
     );
-    let seat = table.seat("right");
-    let now = seat.motion.clock().now();
+    let arm = table.arm("right");
+    let now = arm.motion.clock().now();
     assert!(matches!(
-        seat.permits().ask(&table.scene, now),
+        arm.permits().ask(&table.scene, now),
         Err(PermitError::NeedsEnabling { .. })
     ));
-    let denied = seat.permits().enable(&table.scene, now, None);
+    let denied = arm.permits().enable(&table.scene, now, None);
     assert!(
         matches!(denied, Err(PermitError::OtherArm(_))),
         "{denied:?}"
     );
-    table.seat("left").permits().disable();
+    table.arm("left").permits().disable();
     table.enable("right").unwrap();
     refused(table.enable("left"), &["because of `right`"]);
     refused(
@@ -178,7 +178,7 @@ async fn refuses_an_arm_while_the_other_holds_itself_up_over_the_table() {
     ]);
     table.enable("left").unwrap();
     table.go_to("left", &table.scene.ready_rad).await;
-    table.seat("left").permits().disable();
+    table.arm("left").permits().disable();
     refused(
         table.enable("right"),
         &[
@@ -190,7 +190,7 @@ async fn refuses_an_arm_while_the_other_holds_itself_up_over_the_table() {
     table.enable("left").unwrap();
     table.go_to("left", &table.scene.rest_rad).await;
     refused(table.enable("right"), &["enabled for default"]);
-    table.seat("left").permits().disable();
+    table.arm("left").permits().disable();
     table.enable("right").unwrap();
 }
 
@@ -220,7 +220,7 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
     assert!(!reply.is_error, "{}", reply.text);
     let quoted = reply.structured["apart"].as_str().unwrap();
     assert!(quoted.contains("`apart = true` of `right`"), "{quoted}");
-    assert!(table.node.beside(table.seat("left")).contains_key("apart"));
+    assert!(table.node.beside(table.arm("left")).contains_key("apart"));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
     assert!(!near.is_enabled("left") && !near.is_enabled("right"));
     near.enable("left").unwrap();
     refused(near.enable("right"), &["because of `left`"]);
-    let said = near.node.beside(near.seat("right"));
+    let said = near.node.beside(near.arm("right"));
     assert_eq!(said["one_at_a_time_with"], json!(["left"]));
     let far = [
         standing("left", [0.0; 3]),
@@ -268,7 +268,7 @@ fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
     let mut longer = table.scene.as_ref().clone();
     longer.pens[0].tip_m = Point3::new(0.0, 0.0, 1.5);
     let now = ClockInstant::ZERO;
-    let permits = table.seat("left").permits();
+    let permits = table.arm("left").permits();
     for denied in [
         permits.enable(&longer, now, None).unwrap_err(),
         permits.ask(&longer, now).unwrap_err(),
@@ -403,7 +403,7 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
     let ran = runner.run(&operations, |operations| {
         NAMES
             .iter()
-            .for_each(|name| table.seat(name).permits().disable());
+            .for_each(|name| table.arm(name).permits().disable());
         for operation in operations {
             match operation {
                 Operation::Enable(arm, lasts) => {
@@ -417,9 +417,9 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
                     };
                     prop_assert_eq!(enabled.is_err(), beside);
                 }
-                Operation::Disable(arm) => table.seat(NAMES[arm]).permits().disable(),
+                Operation::Disable(arm) => table.arm(NAMES[arm]).permits().disable(),
                 Operation::Wait(s) => NAMES.iter().for_each(|name| {
-                    let clock = table.seat(name).motion.clock();
+                    let clock = table.arm(name).motion.clock();
                     clock.jump_to(clock.now().after(Duration::from_secs(s)));
                 }),
             }
