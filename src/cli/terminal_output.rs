@@ -65,7 +65,7 @@ pub(super) fn known_names(args: &NodeOptions) -> anyhow::Result<KnownNames> {
     let file = open::file(args)?;
     let library = open::library(args, &file)?;
     let declared = open::declared(&file, &library)?;
-    Ok(tools::here(&file, &library, &declared))
+    Ok(tools::known_names(&file, &library, &declared))
 }
 
 /// One line per fact of a result.

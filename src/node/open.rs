@@ -98,7 +98,7 @@ pub fn library(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<SceneLibra
 
 /// The tools that the node file declares.
 pub fn declared(file: &NodeFile, library: &SceneLibrary) -> anyhow::Result<DeclaredTools> {
-    let here = tools::here(file, library, &DeclaredTools::default());
+    let here = tools::known_names(file, library, &DeclaredTools::default());
     Ok(DeclaredTools::from_file(file, &here)?)
 }
 

@@ -29,8 +29,8 @@ impl AttachedArm {
             waited,
         };
         // The latch and its reason are seen together; a note that would have to wait follows the stop.
-        let last = self.abandoned.try_locked();
-        let is_noted = last.map(|mut last| *last = Some(call.clone())).is_some();
+        let slot = self.abandoned.try_locked();
+        let is_noted = slot.map(|mut slot| *slot = Some(call.clone())).is_some();
         self.motion.abandon();
         if !is_noted {
             *self.abandoned.locked() = Some(call);
@@ -38,59 +38,59 @@ impl AttachedArm {
     }
 
     /// The abandoned call for which the arm stands stopped, if it does.
-    pub(super) fn stopped_for(&self) -> Option<AbandonedCall> {
+    pub(super) fn abandoned_call(&self) -> Option<AbandonedCall> {
         let is_stopped = self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Planner));
         self.abandoned.locked().clone().filter(|_| is_stopped)
     }
 
     /// Says, of a job that was stopped, that its client had stopped waiting for it.
-    pub(super) fn told_who_left(&self, reply: Reply, job: &str) -> Reply {
+    pub(super) fn with_lost_client(&self, reply: Reply, job: &str) -> Reply {
         let last = self.abandoned.locked().clone();
         let Some(call) = last.filter(|call| call.job == job) else {
             return reply;
         };
-        let who = call.to_who_waits();
-        let message = format!("{who}, so the arm was stopped: {}", reply.text);
+        let client = call.client_text();
+        let message = format!("{client}, so the arm was stopped: {}", reply.text);
         reply
             .reworded(message)
-            .with("client_left", call.figures())
+            .with("client_left", call.to_json())
             .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then goes on as a job")
     }
 
     /// Says in a refusal for a stop which client it was for, or that the arm's torque was taken off.
-    pub(super) fn told_for_whom(&self, reply: Reply) -> Reply {
+    pub(super) fn with_stop_reason(&self, reply: Reply) -> Reply {
         let is_operators =
             self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator));
         if is_operators && !self.motion.snapshot().energised {
             let by_operator = "stopped by an operator";
-            let limp = format!("{by_operator} and its torque is off");
-            let message = reply.text.replace(by_operator, &limp);
+            let without_torque = format!("{by_operator} and its torque is off");
+            let message = reply.text.replace(by_operator, &without_torque);
             return reply.reworded(message);
         }
         let needs_reset = reply.code() == Some("needs_reset");
-        let Some(call) = self.stopped_for().filter(|_| needs_reset) else {
+        let Some(call) = self.abandoned_call().filter(|_| needs_reset) else {
             return reply;
         };
         let by_call = PermitError::Stopped(ActorRank::Planner).to_string();
-        let by_client = format!("{}; call `reset` first", call.to_others());
+        let by_client = format!("{}; call `reset` first", call.describe_for_others());
         let message = reply.text.replace(&by_call, &by_client);
-        let figures = call.figures();
-        reply.reworded(message).with_value("client_left", figures)
+        let to_json = call.to_json();
+        reply.reworded(message).with_value("client_left", to_json)
     }
 }
 
 impl AbandonedCall {
-    fn to_who_waits(&self) -> String {
-        let named = self.client.as_ref().map(|name| format!(" ({name})"));
+    fn client_text(&self) -> String {
+        let client_name = self.client.as_ref().map(|name| format!(" ({name})"));
         format!(
             "a client that waited for it{} gave up after {}",
-            named.unwrap_or_default(),
+            client_name.unwrap_or_default(),
             duration(self.waited)
         )
     }
 
     /// Returns it in words for other callers.
-    pub(super) fn to_others(&self) -> String {
+    pub(super) fn describe_for_others(&self) -> String {
         let client = match &self.client {
             Some(name) => format!("the client {name}"),
             None => "a client that gave no name".to_owned(),
@@ -103,7 +103,7 @@ impl AbandonedCall {
     }
 
     /// Returns it as data.
-    pub(super) fn figures(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "client": self.client,
             "job": self.job,

@@ -24,7 +24,7 @@ impl Node {
         tool: &ToolDefinition,
         request: &ToolRequest,
     ) -> Result<(), Box<Reply>> {
-        may_write(tool, request)?;
+        check_may_write(tool, request)?;
         let Some(standing) = &request.standing else {
             return Ok(());
         };
@@ -78,7 +78,7 @@ impl Node {
 
 /// Refuses what changes the node's own record to everybody but operators: a planner does not choose what it is examined by,
 /// and each new case ends the certificates of all.
-fn may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), Box<Reply>> {
+fn check_may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), Box<Reply>> {
     let role = request.standing.as_ref().map(|standing| standing.role);
     let is_operator = match role {
         Some(role) => role == CallerRole::Operator,
@@ -120,10 +120,14 @@ impl AttachedArm {
     /// Takes the lease for an operator whose motion begins; the previous holder loses it. Operators share an arm and
     /// hand it back: after their `reset` any planner may continue.
     pub(super) fn take_over(&self, node: &Node, by: &str) {
-        if let Some(before) = self.lease.release() {
-            let text = json!({"by": by, "from": before, "arm": self.name});
-            node.audit.note("lease", text.to_string());
-            tracing::info!(from = before, arm = self.name, "an operator took the arm");
+        if let Some(previous_holder) = self.lease.release() {
+            let entry = json!({"by": by, "from": previous_holder, "arm": self.name});
+            node.audit.note("lease", entry.to_string());
+            tracing::info!(
+                from = previous_holder,
+                arm = self.name,
+                "an operator took the arm"
+            );
         }
     }
 }
@@ -155,10 +159,10 @@ impl ToolContext<'_> {
             return Ok(None);
         }
         let now = arm.motion.clock().now();
-        let before = arm.holder(self.node.lease_idle());
+        let previous_holder = arm.holder(self.node.lease_idle());
         let caller = self.request.caller.as_str();
         let taken = arm.lease.take(caller, now, self.node.lease_idle());
-        let is_new = before.as_deref() != Some(caller);
+        let is_new = previous_holder.as_deref() != Some(caller);
         taken.map(|()| is_new.then_some(arm)).map_err(|taken| {
             refused(
                 "leased",

@@ -44,24 +44,24 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     let scene = ctx.scene(arm)?;
     calibration_check::refuse_other_zeros(arm, &scene)?;
-    let (touches, inks) = (ctx.is("touch"), ctx.is("ink"));
-    let read = reading::measured_offset_mm(ctx);
-    if (touches && inks) || ((touches || inks) && read.is_some()) {
-        return Err(both());
+    let (is_touch, is_ink) = (ctx.is("touch"), ctx.is("ink"));
+    let offset_mm = reading::measured_offset_mm(ctx);
+    if (is_touch && is_ink) || ((is_touch || is_ink) && offset_mm.is_some()) {
+        return Err(conflicting_modes());
     }
-    if let Some(read_mm) = read {
+    if let Some(read_mm) = offset_mm {
         return reading::propose(ctx, &scene, read_mm);
     }
     // Over a sheet that lies elsewhere nothing is visited: where it lies is proposed instead.
-    if let Some((look, moved)) = sheet_check::moved_look(ctx.node, arm, &scene).await {
-        return reading::propose_seen(ctx, &scene, &look, &moved);
+    if let Some((capture, offset)) = sheet_check::find_moved_sheet(ctx.node, arm, &scene).await {
+        return reading::propose_observed(ctx, &scene, &capture, &offset);
     }
     // The arm is measured anew each time; only a call under way is the same one.
     let call = ctx.job("align", arm, &scene, true);
     let started = motion_job::start_job(ctx.node, arm, call, move |ctx| async move {
-        if inks {
+        if is_ink {
             ink::align(ctx, scene).await
-        } else if touches {
+        } else if is_touch {
             touch::align(ctx, scene).await
         } else {
             align(ctx, scene).await
@@ -70,7 +70,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     Ok(started.ended(ctx.node, arm, ctx.watch).await)
 }
 
-fn both() -> Box<Reply> {
+fn conflicting_modes() -> Box<Reply> {
     refused(
         "arguments_refused",
         "`touch` feels the sheet, `ink` draws a pattern and reads it, and `measured` says what a person read: send one of them",
@@ -79,7 +79,7 @@ fn both() -> Box<Reply> {
 
 async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let permit = ctx.ask(&scene)?;
-    let visits = visits(&scene);
+    let visits = visit_points(&scene);
     ctx.arm.place_sheet(&scene);
     let points = visits.clone();
     let plan = ctx
@@ -95,29 +95,29 @@ async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let points = measure(&scene, &visits, &done.visits);
     ctx.job.update(|card| card.done_before = visits.len());
     let strokes = draw_cross(&ctx, &scene).await?;
-    let found = AlignmentResult::visited(
+    let result = AlignmentResult::visited(
         &scene,
         points,
         &ResolutionClass::of_arm(&scene.arm).accept(),
     );
-    let errors = found.points.iter().map(|point| point.tracking_error_mm);
-    let worst = errors.fold(0.0, f64::max);
+    let errors = result.points.iter().map(|point| point.tracking_error_mm);
+    let worst_mm = errors.fold(0.0, f64::max);
     let message = format!(
         "{} visited, largest tracking error {}; registration cross drawn{}",
-        count(found.points.len(), "point"),
-        millimetres(worst, 2),
-        raised_words(&DrawingTrim::of_first_ink(&scene))
+        count(result.points.len(), "point"),
+        millimetres(worst_mm, 2),
+        pressure_text(&DrawingTrim::of_first_ink(&scene))
     );
     let reply = Reply::done(message)
         .with("stroke_count", strokes)
-        .with("tracking_error_mm_max", worst);
-    Ok(report(&ctx, &scene, &found, reply, &found.describe()))
+        .with("tracking_error_mm_max", worst_mm);
+    Ok(report(&ctx, &scene, &result, reply, &result.describe()))
 }
 
 /// The calibrator, each ink cap, the sheet's corners and its centre.
-fn visits(scene: &Scene) -> Vec<VisitPoint> {
+fn visit_points(scene: &Scene) -> Vec<VisitPoint> {
     let hover_mm = scene.heights.hover_mm;
-    let up = |point: &Point3<f64>| VisitTarget::Point {
+    let above = |point: &Point3<f64>| VisitTarget::Point {
         point_m: point + nalgebra::Vector3::new(0.0, 0.0, hover_mm / 1e3),
     };
     let visit = |name: String, target| VisitPoint {
@@ -131,12 +131,12 @@ fn visits(scene: &Scene) -> Vec<VisitPoint> {
         height_mm: hover_mm,
     };
     let calibrator = scene.calibrator_m.iter();
-    let calibrator = calibrator.map(|at| visit("calibrator".to_owned(), up(at)));
+    let calibrator = calibrator.map(|at| visit("calibrator".to_owned(), above(at)));
     let inks = scene.inks.iter();
-    let inks = inks.map(|ink| visit(format!("ink {}", ink.name), up(&ink.rim_m)));
-    let places = sheet_places(scene).into_iter();
-    let places = places.map(|(name, at_mm)| visit(name.to_owned(), sheet(at_mm)));
-    calibrator.chain(inks).chain(places).collect()
+    let inks = inks.map(|ink| visit(format!("ink {}", ink.name), above(&ink.rim_m)));
+    let sheet_points = sheet_places(scene).into_iter();
+    let sheet_points = sheet_points.map(|(name, at_mm)| visit(name.to_owned(), sheet(at_mm)));
+    calibrator.chain(inks).chain(sheet_points).collect()
 }
 
 /// The sheet's corners, as far in as the tip can come everywhere, and its centre, by name.
@@ -163,13 +163,17 @@ fn target_mm(scene: &Scene, visit: &VisitPoint) -> [f64; 3] {
     [at.x * 1e3, at.y * 1e3, at.z * 1e3]
 }
 
-fn measure(scene: &Scene, visits: &[VisitPoint], visited: &[VisitReading]) -> Vec<AlignedPoint> {
+fn measure(
+    scene: &Scene,
+    visit_points: &[VisitPoint],
+    visited: &[VisitReading],
+) -> Vec<AlignedPoint> {
     visited
         .iter()
-        .filter_map(|seen| {
-            let visit = visits.get(seen.item)?;
+        .filter_map(|reading| {
+            let visit = visit_points.get(reading.item)?;
             let target_mm = target_mm(scene, visit);
-            let measured_mm = tip_mm(scene, visit.pen, &seen.position_rad)?;
+            let measured_mm = tip_mm(scene, visit.pen, &reading.position_rad)?;
             let error = (Point3::from(measured_mm) - Point3::from(target_mm)).norm();
             Some(AlignedPoint {
                 name: visit.name.clone(),
@@ -183,7 +187,7 @@ fn measure(scene: &Scene, visits: &[VisitPoint], visited: &[VisitReading]) -> Ve
 }
 
 /// Says how much less the cross is pressed than a drawing.
-fn raised_words(trim: &DrawingTrim) -> String {
+fn pressure_text(trim: &DrawingTrim) -> String {
     match trim.is_none() {
         true => String::new(),
         false => format!(
@@ -209,15 +213,15 @@ async fn draw_cross(ctx: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobEr
         line("registration cross, across", left, right),
         line("registration cross, upwards", below, above),
     ];
-    let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
-    let lighter = Arc::new(lighter.map_err(|error| refusal!("{error}"))?);
+    let lighter_scene = scene.trimmed(&DrawingTrim::of_first_ink(scene));
+    let lighter_scene = Arc::new(lighter_scene.map_err(|error| refusal!("{error}"))?);
     let plan = ctx
-        .plan(&lighter, move |scene, start, watch| {
+        .plan(&lighter_scene, move |scene, start, watch| {
             plan::draw_strokes(scene, start, &cross, DrawingOrder::AsDrawn, watch)
         })
         .await?;
     ctx.job.update(|card| card.has_later_motions = false);
-    ctx.run(&lighter, permit, &plan).await?;
+    ctx.run(&lighter_scene, permit, &plan).await?;
     Ok(plan.report.stroke_count)
 }
 
@@ -232,22 +236,22 @@ async fn propose(
 ) -> Result<Reply, JobError> {
     let assessed = touch::keep(ctx, session, scene).await?;
     let next = reading::next_step(&assessed, then);
-    let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
+    let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(message).with("change", change_json(assessed.change));
-    let words = calib::report::assessment_text(session, &assessed);
-    Ok(report(ctx, scene, &found, reply, &words))
+    let text = calib::report::assessment_text(session, &assessed);
+    Ok(report(ctx, scene, &result, reply, &text))
 }
 
 /// Adds what was found to a reply: as data, as words and as files, its points as a picture too.
 fn report(
     ctx: &JobContext,
     scene: &Scene,
-    found: &AlignmentResult,
+    result: &AlignmentResult,
     reply: Reply,
-    words: &str,
+    text: &str,
 ) -> Reply {
-    let page = (!found.points.is_empty()).then(|| found.html());
-    let json = serde_json::to_vec_pretty(found).unwrap_or_default();
+    let page = (!result.points.is_empty()).then(|| result.html());
+    let json = serde_json::to_vec_pretty(result).unwrap_or_default();
     let picture = drawn_picture(ctx, scene);
     let files = pictures::write(
         &ctx.node,
@@ -255,12 +259,12 @@ fn report(
         &[
             ("align.html", page.as_deref().map(str::as_bytes)),
             ("align.json", Some(&json)),
-            ("align.txt", Some(words.as_bytes())),
+            ("align.txt", Some(text.as_bytes())),
             ("drawn.png", picture.as_deref()),
         ],
     );
-    let mut reply = add_findings(found, reply).with("files", files);
-    reply.text = format!("{}\n{words}", reply.text);
+    let mut reply = add_findings(result, reply).with("files", files);
+    reply.text = format!("{}\n{text}", reply.text);
     reply.show(picture);
     reply
 }
@@ -276,11 +280,11 @@ fn drawn_picture(ctx: &JobContext, scene: &Scene) -> Option<Vec<u8>> {
     pictures::ink(scene, &ink)
 }
 
-fn add_findings(found: &AlignmentResult, reply: Reply) -> Reply {
+fn add_findings(result: &AlignmentResult, reply: Reply) -> Reply {
     reply
-        .with("points", &found.points)
-        .with("verdict", found.finding.verdict)
-        .with("reasons", &found.finding.reasons)
-        .with("next", &found.next)
-        .hint(&found.next)
+        .with("points", &result.points)
+        .with("verdict", result.finding.verdict)
+        .with("reasons", &result.finding.reasons)
+        .with("next", &result.next)
+        .hint(&result.next)
 }

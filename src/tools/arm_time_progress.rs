@@ -2,7 +2,7 @@
 
 use super::RemoteCallWatch;
 use super::job_board::JobCard;
-use super::pen_change::way_on;
+use super::pen_change::continue_text;
 use super::stroke::rounded;
 use base::wording::seconds;
 use plan::Plan;
@@ -66,16 +66,16 @@ impl JobCard {
     pub(super) fn waiting_text(&self) -> Option<String> {
         let Self { id, waits_for, .. } = self;
         if let Some(awaited) = waits_for {
-            let way_on = way_on(id, self.pauses);
+            let continue_text = continue_text(id, self.pauses);
             return Some(format!(
-                "{id} waits for {awaited}: {way_on}; no tool call does"
+                "{id} waits for {awaited}: {continue_text}; no tool call does"
             ));
         }
-        let why = match self.awaits_approval {
+        let reason = match self.awaits_approval {
             true => format!("waits for a person, who allows it with `steadyhand approve {id}`"),
             false => "is held, the pen up; an operator goes on with `steadyhand resume`".to_owned(),
         };
-        (self.state == "held").then(|| format!("{id} {why}"))
+        (self.state == "held").then(|| format!("{id} {reason}"))
     }
 
     /// Returns the progress as a line for people.
@@ -85,14 +85,19 @@ impl JobCard {
         let is_counted = of > 0;
         if let Some(awaited) = &self.waits_for {
             let done = is_counted.then(|| format!("; {done} of {of} done"));
-            let (way_on, done) = (way_on(&self.id, self.pauses), done.unwrap_or_default());
-            return format!("{scene}: waits for {awaited}; {way_on}{done}");
+            let (continue_text, done) = (
+                continue_text(&self.id, self.pauses),
+                done.unwrap_or_default(),
+            );
+            return format!("{scene}: waits for {awaited}; {continue_text}{done}");
         }
-        let left = || format!("{} left", seconds(self.eta_s.round()));
+        let time_left = || format!("{} left", seconds(self.eta_s.round()));
         match (self.state, self.has_later_motions) {
             ("moving", true) if is_counted => format!("{scene}: {done} of {of} done"),
-            ("moving", false) if is_counted => format!("{scene}: {done} of {of} done, {}", left()),
-            ("moving", false) => format!("{scene}: moving, {}", left()),
+            ("moving", false) if is_counted => {
+                format!("{scene}: {done} of {of} done, {}", time_left())
+            }
+            ("moving", false) => format!("{scene}: moving, {}", time_left()),
             ("held", _) if self.awaits_approval => self.waiting_text().unwrap_or_default(),
             (state, _) if is_counted => format!("{scene}: {state}, {done} of {of}"),
             (state, _) => format!("{scene}: {state}"),

@@ -65,25 +65,25 @@ pub(super) struct RefusalHistory(Mutex<VecDeque<(String, String, u32)>>);
 
 impl RefusalHistory {
     /// Sends a caller to a person who was refused with one code several times in a row. Who only has to wait is not counted.
-    pub(super) fn judge(&self, asked: &AuditedCall, reply: Reply) -> Reply {
+    pub(super) fn judge(&self, call: &AuditedCall, reply: Reply) -> Reply {
         let code = reply
             .code()
             .filter(|code| reply.is_error && *code != super::access::RATE);
-        let kind = code.map(|code| format!("`{}` was refused with `{code}`", asked.tool));
-        let mut all = self.0.locked();
-        let mut callers = all.iter();
-        let known = callers.position(|(caller, _, _)| *caller == asked.caller);
-        let before = known.and_then(|at| all.remove(at));
+        let kind = code.map(|code| format!("`{}` was refused with `{code}`", call.tool));
+        let mut history = self.0.locked();
+        let mut callers = history.iter();
+        let index = callers.position(|(caller, _, _)| *caller == call.caller);
+        let previous = index.and_then(|index| history.remove(index));
         let Some(kind) = kind else {
             return reply;
         };
-        let times = match before {
+        let times = match previous {
             Some((_, last, times)) if last == kind => times.saturating_add(1),
             _ => 1,
         };
-        all.push_back((asked.caller.clone(), kind.clone(), times));
-        if all.len() > CALLERS_MAX {
-            all.pop_front();
+        history.push_back((call.caller.clone(), kind.clone(), times));
+        if history.len() > CALLERS_MAX {
+            history.pop_front();
         }
         if times < SAME_REFUSALS {
             return reply;
@@ -102,9 +102,10 @@ impl Node {
             let (node, arm) = (Arc::downgrade(self), Arc::clone(arm));
             let mut snapshots = arm.motion.watch();
             base::task::spawn(async move {
-                let mut seen = 0;
-                while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > seen).await {
-                    seen = snapshot.stops_done;
+                let mut stops_seen = 0;
+                while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > stops_seen).await
+                {
+                    stops_seen = snapshot.stops_done;
                     drop(snapshot);
                     let Some(node) = node.upgrade() else { return };
                     node.note_last_stop(&arm);

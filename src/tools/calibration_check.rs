@@ -13,13 +13,13 @@ use scene::Scene;
 /// # Errors
 /// What is stale or missing, and what to do about it.
 pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
-    let stale = |why: String| refused("stale_calibration", why);
+    let stale_refusal = |why: String| refused("stale_calibration", why);
     refuse_other_zeros(arm, scene)?;
     let history = CalibrationStore::of_state(&node.state).history();
-    let history = history.map_err(|error| stale(error.to_string()))?;
+    let history = history.map_err(|error| stale_refusal(error.to_string()))?;
     let origin = origin(node, arm);
     if let Some(why) = calib::stale(&history, scene, &origin) {
-        return Err(stale(why));
+        return Err(stale_refusal(why));
     }
     let missing = calib::missing(&history, scene, &origin);
     if missing.is_empty() || !entry(node, arm).is_some_and(must_be_calibrated) {
@@ -82,8 +82,8 @@ pub fn check_same_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Refusal>
 /// The difference, or why the file cannot be read.
 pub fn check_zeros_after_wait(node: &Node, arm: &AttachedArm) -> Result<(), Refusal> {
     let attached = arm.motion.arm();
-    let now = node.scenes.arm(&attached.file.name)?;
-    if now.has_same_mechanics(attached) {
+    let current = node.scenes.arm(&attached.file.name)?;
+    if current.has_same_mechanics(attached) {
         return Ok(());
     }
     Err(refusal!(
@@ -102,7 +102,7 @@ pub fn origin(node: &Node, arm: &AttachedArm) -> CalibrationOrigin {
     let identity = &arm.motion.snapshot().identity;
     let fingerprints = identity
         .iter()
-        .map(|one| (one.servo.id.to_string(), one.fingerprint()));
+        .map(|identity| (identity.servo.id.to_string(), identity.fingerprint()));
     CalibrationOrigin {
         simulated: entry(node, arm).map(ArmEntry::is_simulated),
         servos: calib::servos_of(&fingerprints.collect()),

@@ -45,8 +45,9 @@ impl CallScene {
         let Some(design) = &self.design else {
             return Ok(());
         };
-        let kept = design.to_toml();
-        let kept = kept.map_err(|error| not_drawn("design_refused", error))?;
+        let design_toml = design
+            .to_toml()
+            .map_err(|error| not_drawn("design_refused", error))?;
         let words = match &design.source {
             DesignSource::Text { text, .. } => Some(text.clone()),
             DesignSource::Files(_) => None,
@@ -54,7 +55,7 @@ impl CallScene {
         call.accepted.understood = Value::Object(self.understood(ctx)).to_string();
         call.accepted.drawing = Some(JournalDrawing {
             label: design.label(),
-            design: kept,
+            design: design_toml,
             words,
             origin: DrawingOrigin::Caller,
         });
@@ -106,13 +107,13 @@ impl ToolContext<'_> {
     pub(super) fn check_no_design_beside_resume(&self) -> Result<(), Box<Reply>> {
         let given = &self.reading.given;
         let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS);
-        let said: Vec<&str> = keys.filter(|key| given.contains_key(*key)).collect();
-        if said.is_empty() {
+        let sent: Vec<&str> = keys.filter(|key| given.contains_key(*key)).collect();
+        if sent.is_empty() {
             return Ok(());
         }
         let why = format!(
             "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
-            said.join(" and ")
+            sent.join(" and ")
         );
         Err(not_drawn("resume_differs", why))
     }
@@ -153,8 +154,8 @@ impl ToolContext<'_> {
         let scene = built.map_err(|error| self.not_drawable(&error))?;
         check_is_for(arm, &scene).map_err(|why| not_drawn("scene", why))?;
         let takes = scene.canvas.iter().flat_map(|canvas| &canvas.takes);
-        if !takes.clone().any(|one| *one == kind) {
-            let takes: Vec<&str> = takes.map(|one| one.word()).collect();
+        if !takes.clone().any(|taken| *taken == kind) {
+            let takes: Vec<&str> = takes.map(|taken| taken.word()).collect();
             let (takes, sent) = (takes.join(" and "), kind.word());
             let why = format!("canvas `{name}` takes {takes}, and not {sent}");
             return Err(not_drawn("no_design", why));
@@ -167,8 +168,8 @@ impl ToolContext<'_> {
 
     /// Returns the name of the canvas that is meant.
     fn canvas_name(&self, kind: CallerDesignKind) -> Result<String, Box<Reply>> {
-        let here = self.node.all_names();
-        let canvases = &here.canvases;
+        let names = self.node.all_names();
+        let canvases = &names.canvases;
         let named = self.reading.given.get("scene").and_then(Value::as_str);
         match (named, canvases.as_slice()) {
             (Some(named), all) if all.iter().any(|one| one == named) => Ok(named.to_owned()),
@@ -295,10 +296,10 @@ fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
     // It was for what was refused.
     call.shift_remove("plan");
     call.insert("dry_run".to_owned(), true.into());
-    let words = Value::Object(call.clone()).to_string();
+    let call_text = Value::Object(call.clone()).to_string();
     let mut refusal = with_corrected_call(refusal, "stroke", &Value::Object(call));
-    if words.len() <= super::preview_text::CALL_BYTES_MAX {
-        refusal = refusal.with_more_words(&format!("corrected call: stroke {words}"));
+    if call_text.len() <= super::preview_text::CALL_BYTES_MAX {
+        refusal = refusal.with_more_words(&format!("corrected call: stroke {call_text}"));
     }
     refusal.boxed()
 }

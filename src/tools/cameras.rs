@@ -1,4 +1,4 @@
-//! The cameras of a node: what each sees of a scene's sheet, taken now and judged now.
+//! The cameras of a node: fresh pictures of a scene's sheet and their evaluation.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -19,8 +19,8 @@ use vision::{
     sheet_offset,
 };
 
-/// An older picture proves nothing of where the sheet lies now.
-const FRESH: Duration = Duration::from_secs(3);
+/// Age beyond which a picture proves nothing about where the sheet lies now.
+const AGE_MAX: Duration = Duration::from_secs(3);
 
 /// Message for an arm without a camera.
 pub(super) const NO_CAMERA: &str =
@@ -35,8 +35,8 @@ pub(super) struct NodeCamera {
     entry: CameraEntry,
     /// Camera device; `None` for rendered pictures.
     camera: Option<CameraHandle>,
-    /// Pictures so far, for the noise of the next.
-    looks: AtomicU64,
+    /// Number of the next picture, which seeds its noise.
+    pictures_taken: AtomicU64,
 }
 
 /// The light of a rendered picture.
@@ -54,7 +54,7 @@ pub struct RenderExposure {
 pub(super) struct CameraCapture {
     pub(super) camera: String,
     pub(super) frame: ImageFrame,
-    /// As the camera made it, where it made a file.
+    /// The camera's own JPEG, if it made one.
     pub(super) jpeg: Option<Vec<u8>>,
     /// Time of the picture, in milliseconds since 1970.
     pub(super) at_ms: u64,
@@ -63,29 +63,29 @@ pub(super) struct CameraCapture {
     pub(super) sheet: Option<Result<SheetObservation, VisionError>>,
 }
 
-/// A sheet that was seen.
+/// A sheet seen in a picture.
 pub(super) struct SheetObservation {
-    pub(super) sighting: SheetLocation,
+    pub(super) location: SheetLocation,
     pub(super) lens: LensModel,
-    /// The camera in its place, or why that is not known.
-    pub(super) eye: Result<PlacedCamera, Refusal>,
-    /// From the sheet's frame to the arm's base, and how far that is from where it was taught.
-    pub(super) lies: Option<(Isometry3<f64>, SheetOffset)>,
+    /// The camera in its place, or the reason why that is not known.
+    pub(super) camera: Result<PlacedCamera, Refusal>,
+    /// Transform from the sheet's frame to the arm's base, and its offset from where the sheet was taught.
+    pub(super) placement: Option<(Isometry3<f64>, SheetOffset)>,
 }
 
-/// Evidence of a picture for the sheet's place.
+/// What a picture says about the sheet's place.
 pub(super) enum SheetEvidence {
     /// It lies where it was taught.
-    Lies,
-    /// It does not.
+    InPlace,
+    /// It lies elsewhere.
     Moved(SheetOffset),
-    /// Nothing, and why.
+    /// No evidence, and the reason.
     Nothing(String),
 }
 
-/// The cameras that a node file names.
-pub(super) fn of(file: &NodeFile) -> Vec<Arc<NodeCamera>> {
-    let watcher = |entry: &CameraEntry| {
+/// Returns the cameras that a node file names.
+pub(super) fn from_file(file: &NodeFile) -> Vec<Arc<NodeCamera>> {
+    let camera = |entry: &CameraEntry| {
         let source = match entry.source() {
             CameraSource::Simulator => None,
             CameraSource::Device(path) => Some(PictureSource::Device {
@@ -94,39 +94,39 @@ pub(super) fn of(file: &NodeFile) -> Vec<Arc<NodeCamera>> {
             }),
             CameraSource::Http(address) => Some(PictureSource::Http(address)),
         };
-        let within = Duration::from_millis(u64::from(entry.timeout_ms));
+        let timeout = Duration::from_millis(u64::from(entry.timeout_ms));
         Arc::new(NodeCamera {
-            camera: source.map(|source| CameraHandle::new(&entry.name, source, within)),
+            camera: source.map(|source| CameraHandle::new(&entry.name, source, timeout)),
             entry: entry.clone(),
-            looks: AtomicU64::new(1),
+            pictures_taken: AtomicU64::new(1),
         })
     };
-    file.cameras.iter().map(watcher).collect()
+    file.cameras.iter().map(camera).collect()
 }
 
 impl Node {
-    /// The cameras that see an arm's sheet.
+    /// Returns the cameras that see an arm's sheet.
     pub(super) fn cameras_of(&self, arm: &AttachedArm) -> Vec<Arc<NodeCamera>> {
-        let sees = |watcher: &&Arc<NodeCamera>| watcher.entry.sees(&arm.name);
+        let sees = |camera: &&Arc<NodeCamera>| camera.entry.sees(&arm.name);
         self.cameras.iter().filter(sees).cloned().collect()
     }
 
-    /// A picture of each camera that sees an arm's sheet, all taken now; none is waited for longer
-    /// than its own time. What went wrong names the camera.
+    /// Takes a picture with each camera that sees an arm's sheet, all at once and each within its own
+    /// timeout. Errors name the camera.
     pub(super) async fn capture(
         &self,
         arm: &Arc<AttachedArm>,
         scene: Option<&Arc<Scene>>,
     ) -> Vec<(String, Result<CameraCapture, Refusal>)> {
         let store = CalibrationStore::of_state(&self.state);
-        let looks = self.cameras_of(arm).into_iter().map(|watcher| {
+        let captures = self.cameras_of(arm).into_iter().map(|camera| {
             let (store, scene) = (store.clone(), scene.cloned());
             async move {
-                let name = watcher.entry.name.clone();
-                (name, watcher.capture(arm, scene, store).await)
+                let name = camera.entry.name.clone();
+                (name, camera.capture(arm, scene, store).await)
             }
         });
-        join_all(looks).await
+        join_all(captures).await
     }
 
     /// Returns the pose of a camera, measured now from a scene's sheet, which must lie where it was taught. Without a
@@ -136,38 +136,36 @@ impl Node {
     /// The reason for having no pose.
     pub async fn camera_pose(
         &self,
-        scene: &str,
-        camera: Option<&str>,
+        scene_name: &str,
+        camera_name: Option<&str>,
     ) -> Result<TagObservation, Refusal> {
-        let found = self.scenes.scene(scene, None)?;
-        let model = &found.arm.file.name;
+        let scene = self.scenes.scene(scene_name, None)?;
+        let model = &scene.arm.file.name;
         let mut arms = self.seats.iter();
         let arm = arms.find(|arm| arm.motion.arm().file.name == *model);
         let arm = arm.ok_or_else(|| {
-            refusal!("scene `{scene}` is for the arm {model}, which this node does not have")
+            refusal!("scene `{scene_name}` is for the arm {model}, which this node does not have")
         })?;
-        let watcher = chosen(self.cameras_of(arm), camera)?;
+        let camera = choose(self.cameras_of(arm), camera_name)?;
         let store = CalibrationStore::of_state(&self.state);
-        let look = watcher.capture(arm, Some(Arc::clone(&found)), store);
-        look.await?.camera_glimpse(&found)
+        let capture = camera.capture(arm, Some(Arc::clone(&scene)), store);
+        capture.await?.camera_observation(&scene)
     }
 }
 
-/// The camera of this name; without one, the only one there is.
-fn chosen(
-    watchers: Vec<Arc<NodeCamera>>,
-    camera: Option<&str>,
-) -> Result<Arc<NodeCamera>, Refusal> {
-    let known: Vec<String> = watchers.iter().map(|w| w.entry.name.clone()).collect();
-    let mut all = watchers.into_iter();
-    let found = match camera {
-        Some(name) => all.find(|watcher| watcher.entry.name == name),
-        None if known.len() == 1 => all.next(),
+/// Returns the camera of this name, or the only one if no name is given.
+fn choose(cameras: Vec<Arc<NodeCamera>>, name: Option<&str>) -> Result<Arc<NodeCamera>, Refusal> {
+    let names = cameras.iter().map(|camera| camera.entry.name.clone());
+    let names: Vec<String> = names.collect();
+    let mut cameras = cameras.into_iter();
+    let found = match name {
+        Some(name) => cameras.find(|camera| camera.entry.name == name),
+        None if names.len() == 1 => cameras.next(),
         None => None,
     };
-    found.ok_or_else(|| match known.as_slice() {
+    found.ok_or_else(|| match names.as_slice() {
         [] => Refusal::new(NO_CAMERA),
-        _ => refusal!("say which camera with --camera: {}", known.join(", ")),
+        _ => refusal!("say which camera with --camera: {}", names.join(", ")),
     })
 }
 
@@ -177,14 +175,14 @@ impl NodeCamera {
         &self.entry.name
     }
 
-    /// Takes a picture: the camera's own JPEG where there is one.
-    pub(super) async fn still(
+    /// Takes a picture, which is the camera's own JPEG where there is one.
+    pub(super) async fn take_picture(
         self: Arc<Self>,
         arm: &Arc<AttachedArm>,
         scene: Arc<Scene>,
     ) -> Result<RecordedPicture, Refusal> {
         let Some(camera) = &self.camera else {
-            let rendered = self.rendered(arm, Some(scene)).await?;
+            let rendered = self.render(arm, Some(scene)).await?;
             return Ok(RecordedPicture::Frame(rendered.frame));
         };
         let picture = camera.picture().await?;
@@ -212,9 +210,9 @@ impl NodeCamera {
                     sheet: None,
                 }
             }
-            None => self.rendered(arm, scene.clone()).await?,
+            None => self.render(arm, scene.clone()).await?,
         };
-        // Tags are looked for beside the node's other work.
+        // Finding tags takes long, so it must not block the runtime.
         let read = tokio::task::spawn_blocking(move || {
             look.sheet = scene.and_then(|scene| self.read(&look.frame, &scene, &store));
             look
@@ -223,24 +221,24 @@ impl NodeCamera {
             .map_err(|_| refusal!("the picture could not be looked through"))
     }
 
-    async fn rendered(
+    async fn render(
         &self,
         arm: &Arc<AttachedArm>,
         scene: Option<Arc<Scene>>,
     ) -> Result<CameraCapture, Refusal> {
         let name = self.entry.name.clone();
-        let wrong = move |why: &dyn Display| refusal!("camera {name}: {why}");
+        let fail = move |why: &dyn Display| refusal!("camera {name}: {why}");
         let Some(simulated) = self.entry.simulated else {
-            return Err(wrong(&"it is simulated and stands nowhere"));
+            return Err(fail(&"it is simulated and stands nowhere"));
         };
         let scene =
-            scene.ok_or_else(|| wrong(&"it is simulated, and no scene says what lies there"))?;
+            scene.ok_or_else(|| fail(&"it is simulated, and no scene says what lies there"))?;
         let (arm, lens) = (Arc::clone(arm), self.lens());
-        let seed = self.looks.fetch_add(1, Ordering::Relaxed);
+        let seed = self.pictures_taken.fetch_add(1, Ordering::Relaxed);
         let render = move || {
             let studio = arm.studio.as_ref();
             let studio = studio.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
-            let stands = stands(&simulated);
+            let stands = simulated_pose(&simulated);
             let exposure = RenderExposure {
                 light: simulated.light,
                 noise_grey: simulated.noise_grey,
@@ -248,11 +246,11 @@ impl NodeCamera {
             };
             studio.picture(&scene, &PlacedCamera { lens, stands }, &exposure)
         };
-        let rendered = tokio::task::spawn_blocking(render).await;
-        let rendered = rendered.unwrap_or_else(|_| Err(refusal!("it could not be rendered")));
+        let frame = tokio::task::spawn_blocking(render).await;
+        let frame = frame.unwrap_or_else(|_| Err(refusal!("it could not be rendered")));
         Ok(CameraCapture {
             camera: self.entry.name.clone(),
-            frame: rendered.map_err(|why| wrong(&why))?,
+            frame: frame.map_err(|error| fail(&error))?,
             jpeg: None,
             at_ms: base::clock::calendar_ms(),
             age: Duration::ZERO,
@@ -260,8 +258,8 @@ impl NodeCamera {
         })
     }
 
-    /// The lens as the node file says it; where that says no focal length, something usual, by which
-    /// nothing is measured.
+    /// Returns the lens as the node file describes it. If the file has no focal length, it is a typical
+    /// one, by which nothing is measured.
     fn lens(&self) -> LensModel {
         let entry = &self.entry;
         let [width, height] = entry.size_px.map(f64::from);
@@ -300,19 +298,19 @@ impl NodeCamera {
         }
         let (layout, size_mm) = (&fiducials.layout, scene.surface.size_mm());
         let seen = find(frame, layout.family)?;
-        let sighting = locate(&seen, layout, &lens, size_mm)?;
-        let eye = self.accepted_pose(store);
-        let eye = eye.map(|stands| PlacedCamera { lens, stands });
+        let location = locate(&seen, layout, &lens, size_mm)?;
+        let camera = self.accepted_pose(store);
+        let camera = camera.map(|stands| PlacedCamera { lens, stands });
         let taught = scene.surface.flat_pose();
-        let lies = eye.as_ref().ok().zip(taught).map(|(eye, taught)| {
-            let lies = eye.stands * sighting.sheet;
-            (lies, sheet_offset(&taught, &lies, size_mm))
+        let placement = camera.as_ref().ok().zip(taught).map(|(camera, taught)| {
+            let sheet_pose = camera.stands * location.sheet;
+            (sheet_pose, sheet_offset(&taught, &sheet_pose, size_mm))
         });
         Ok(SheetObservation {
-            sighting,
+            location,
             lens,
-            eye,
-            lies,
+            camera,
+            placement,
         })
     }
 
@@ -337,14 +335,14 @@ impl NodeCamera {
 
 impl CameraCapture {
     /// Returns the sheet's pose by this picture, in the form that a calibration keeps.
-    pub(super) fn sheet_glimpse(&self) -> Option<TagObservation> {
+    pub(super) fn sheet_observation(&self) -> Option<TagObservation> {
         let seen = self.sheet.as_ref()?.as_ref().ok()?;
-        let (lies, _) = seen.lies.as_ref()?;
-        Some(self.glimpse(seen, lies))
+        let (sheet_pose, _) = seen.placement.as_ref()?;
+        Some(self.observation(seen, sheet_pose))
     }
 
     /// Returns the camera's pose, provided that the sheet lies where it was taught.
-    fn camera_glimpse(&self, scene: &Scene) -> Result<TagObservation, Refusal> {
+    fn camera_observation(&self, scene: &Scene) -> Result<TagObservation, Refusal> {
         let name = &self.camera;
         let seen = match &self.sheet {
             None if scene.fiducials.is_none() => Err(refusal!(
@@ -358,17 +356,17 @@ impl CameraCapture {
         }?;
         let taught = scene.surface.flat_pose();
         let taught = taught.ok_or_else(|| refusal!("a camera finds flat sheets alone"))?;
-        Ok(self.glimpse(seen, &(taught * seen.sighting.sheet.inverse())))
+        Ok(self.observation(seen, &(taught * seen.location.sheet.inverse())))
     }
 
-    fn glimpse(&self, seen: &SheetObservation, frame: &Isometry3<f64>) -> TagObservation {
+    fn observation(&self, seen: &SheetObservation, frame: &Isometry3<f64>) -> TagObservation {
         let axis = |axis: Vector3<f64>| (frame.rotation * axis).into();
         TagObservation {
             camera: self.camera.clone(),
             at_ms: self.at_ms,
-            tags: seen.sighting.used.len(),
-            rms_px: seen.sighting.rms_px,
-            sigma_mm: seen.sighting.sigma_mm,
+            tags: seen.location.used.len(),
+            rms_px: seen.location.rms_px,
+            sigma_mm: seen.location.sigma_mm,
             origin_m: frame.translation.vector.into(),
             x_axis: axis(Vector3::x()),
             y_axis: axis(Vector3::y()),
@@ -377,7 +375,7 @@ impl CameraCapture {
 
     /// Returns whether the picture is too old to prove anything.
     pub(super) fn is_old(&self) -> bool {
-        self.age > FRESH
+        self.age > AGE_MAX
     }
 
     /// Returns the evidence of the picture for the sheet's place.
@@ -390,18 +388,18 @@ impl CameraCapture {
             ),
             None => format!("camera {name} {NO_FOCAL}"),
             Some(Err(error)) => format!("camera {name}: {error}"),
-            Some(Ok(seen)) => match (&seen.eye, &seen.lies) {
+            Some(Ok(seen)) => match (&seen.camera, &seen.placement) {
                 (Err(why), _) => why.to_string(),
                 (Ok(_), None) => format!("camera {name}: the sheet is not flat"),
                 (Ok(_), Some((_, moved))) => {
-                    return self.judged(moved, seen.sighting.sigma_mm, fiducials);
+                    return self.judge_offset(moved, seen.location.sigma_mm, fiducials);
                 }
             },
         };
         SheetEvidence::Nothing(why)
     }
 
-    fn judged(
+    fn judge_offset(
         &self,
         moved: &SheetOffset,
         sigma_mm: f64,
@@ -412,7 +410,7 @@ impl CameraCapture {
             moved_deg_max,
             ..
         } = *fiducials;
-        // What is known badly may have moved without its being seen, and seem to move without moving.
+        // At this uncertainty a moved sheet can go unnoticed, and a sheet in place can seem to have moved.
         if sigma_mm > moved_mm_max / 2.0 {
             return match moved.mm > moved_mm_max + 3.0 * sigma_mm {
                 true => SheetEvidence::Moved(*moved),
@@ -424,22 +422,23 @@ impl CameraCapture {
         }
         match moved.mm > moved_mm_max || moved.deg > moved_deg_max {
             true => SheetEvidence::Moved(*moved),
-            false => SheetEvidence::Lies,
+            false => SheetEvidence::InPlace,
         }
     }
 }
 
-/// From a simulated camera's frame to the arm's base: it looks at its point, its head up.
-fn stands(simulated: &SimulatedCameraEntry) -> Isometry3<f64> {
-    let at = Point3::from(simulated.stands_m);
-    let towards = Point3::from(simulated.looks_at_m) - at;
-    let z = towards.try_normalize(1e-9).unwrap_or_else(|| -Vector3::z());
-    // Straight down, the top of its pictures is where the arm reaches.
+/// Returns the transform from a simulated camera's frame to the arm's base: it looks at its target, upright.
+fn simulated_pose(simulated: &SimulatedCameraEntry) -> Isometry3<f64> {
+    let position = Point3::from(simulated.stands_m);
+    let direction = Point3::from(simulated.looks_at_m) - position;
+    let z = direction.try_normalize(1e-9);
+    let z = z.unwrap_or_else(|| -Vector3::z());
+    // Looking straight down, the top of its pictures points to where the arm reaches.
     let up = if z.z.abs() > 0.999 {
         -Vector3::y()
     } else {
         Vector3::z()
     };
     let x = z.cross(&up).normalize();
-    pose(&at, &x, &z)
+    pose(&position, &x, &z)
 }

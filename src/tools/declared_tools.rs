@@ -28,7 +28,7 @@ use config::{
 pub struct DeclaredTools {
     tools: Arc<[ToolDefinition]>,
     /// In the same order.
-    deeds: Arc<[DeclaredAction]>,
+    actions: Arc<[DeclaredAction]>,
     /// The built-in tools in the node file's words; empty where it has none.
     reworded: Arc<[ToolDefinition]>,
 }
@@ -76,25 +76,25 @@ impl DeclaredTools {
     /// # Errors
     /// Everything that is wrong with them, each with its line.
     pub fn from_file(file: &NodeFile, here: &KnownNames) -> Result<Self, FileError> {
-        let (tools, mut deeds) = toolsets(file);
-        let mut declared = DeclarationChecker {
+        let (tools, mut actions) = toolsets(file);
+        let mut checker = DeclarationChecker {
             here,
             problems: Vec::new(),
             tools,
         };
         for (index, entry) in file.tools.iter().enumerate() {
-            deeds.extend(declared.tool(entry, &format!("tools[{index}]")));
+            actions.extend(checker.tool(entry, &format!("tools[{index}]")));
         }
-        let unknown = super::tool_filter::problems(file, &declared.tools);
-        declared.problems.extend(unknown);
+        let filter_problems = super::tool_filter::problems(file, &checker.tools);
+        checker.problems.extend(filter_problems);
         let (reworded, problems) = super::reword::reworded(file, here);
-        declared.problems.extend(problems);
-        if !declared.problems.is_empty() {
-            return Err(file.wrong(&declared.problems));
+        checker.problems.extend(problems);
+        if !checker.problems.is_empty() {
+            return Err(file.wrong(&checker.problems));
         }
         Ok(Self {
-            tools: declared.tools.into(),
-            deeds: deeds.into(),
+            tools: checker.tools.into(),
+            actions: actions.into(),
             reworded: reworded.into(),
         })
     }
@@ -143,7 +143,7 @@ impl DeclaredTools {
     /// Returns the action of the tool with this exact name.
     pub(super) fn action(&self, name: &str) -> Option<&DeclaredAction> {
         let index = self.tools.iter().position(|tool| tool.name == name)?;
-        self.deeds.get(index)
+        self.actions.get(index)
     }
 }
 
@@ -157,22 +157,23 @@ fn toolsets(file: &NodeFile) -> (Vec<ToolDefinition>, Vec<DeclaredAction>) {
             DeclaredAction::Recordings,
         ),
     ];
-    let asked = sets.iter().filter(|(set, ..)| file.toolsets.contains(set));
-    asked
-        .flat_map(|(_, tools, deed)| tools.iter().map(|tool| (tool.clone(), deed.clone())))
+    let requested = sets.iter().filter(|(set, ..)| file.toolsets.contains(set));
+    requested
+        .flat_map(|(_, tools, action)| tools.iter().map(|tool| (tool.clone(), action.clone())))
         .unzip()
 }
 
 impl DeclaredStep {
     /// Its arguments: the fixed ones, and those of `given` that it takes.
     pub(super) fn arguments(&self, given: &Map<String, Value>) -> Map<String, Value> {
-        let own = given.iter().filter(|(name, _)| self.takes(name));
-        let own = own.map(|(name, value)| (name.clone(), value.clone()));
-        self.fixed.clone().into_iter().chain(own).collect()
+        let taken = given.iter().filter(|(name, _)| self.takes(name));
+        let taken = taken.map(|(name, value)| (name.clone(), value.clone()));
+        self.fixed.clone().into_iter().chain(taken).collect()
     }
 
     fn takes(&self, name: &str) -> bool {
-        parameter(self.tool, name).is_some_and(|one| !self.fixed.contains_key(&one.name))
+        parameter(self.tool, name)
+            .is_some_and(|parameter| !self.fixed.contains_key(&parameter.name))
     }
 
     /// Returns whether this step moves nothing when `given` asks for a dry run.
@@ -199,48 +200,48 @@ struct DeclarationChecker<'a> {
 }
 
 impl DeclarationChecker<'_> {
-    fn say(&mut self, path: String, what: String) {
+    fn add_problem(&mut self, path: String, what: String) {
         self.problems.push(ConfigProblem::at(path, what));
     }
 
     fn tool(&mut self, entry: &ToolEntry, path: &str) -> Option<DeclaredAction> {
         let before = self.problems.len();
         self.name(entry, path);
-        let deed = self.deed(entry, path);
+        let action = self.action_of(entry, path);
         let declared = entry.arguments.iter().flatten();
         let parameters: Vec<ToolParameter> = declared
             .enumerate()
             .filter_map(|(index, argument)| {
                 let path = format!("{path}.arguments[{index}]");
-                self.parameter(entry, argument, deed.as_ref()?, &path)
+                self.parameter(entry, argument, action.as_ref()?, &path)
             })
             .collect();
-        let tool = card(entry, parameters, deed.as_ref()?);
+        let tool = definition(entry, parameters, action.as_ref()?);
         let length = catalogue::description(&tool, self.here).chars().count();
         if length > DESCRIPTION_CHARS_MAX {
             let what = format!(
                 "the whole description of tool `{}` has {length} characters; {DESCRIPTION_CHARS_MAX} are possible, so say it more briefly",
                 entry.name
             );
-            self.say(format!("{path}.description"), what);
+            self.add_problem(format!("{path}.description"), what);
         }
         self.tools.push(tool);
-        deed.filter(|_| self.problems.len() == before)
+        action.filter(|_| self.problems.len() == before)
     }
 
     /// Form aside, a name belongs to one tool.
     fn name(&mut self, entry: &ToolEntry, path: &str) {
-        let taken = tools_of(&entry.name, TOOLS.iter().chain(&self.tools));
-        if let Some(taken) = taken.first() {
+        let existing = tools_of(&entry.name, TOOLS.iter().chain(&self.tools));
+        if let Some(existing) = existing.first() {
             let what = format!(
                 "`{}` is a name of the tool `{}`; declare yours under another",
-                entry.name, taken.name
+                entry.name, existing.name
             );
-            self.say(format!("{path}.name"), what);
+            self.add_problem(format!("{path}.name"), what);
         }
     }
 
-    fn deed(&mut self, entry: &ToolEntry, path: &str) -> Option<DeclaredAction> {
+    fn action_of(&mut self, entry: &ToolEntry, path: &str) -> Option<DeclaredAction> {
         if let (Some(server), Some(tool)) = (&entry.server, &entry.tool) {
             return Some(DeclaredAction::Abroad {
                 server: server.clone(),
@@ -256,24 +257,24 @@ impl DeclarationChecker<'_> {
             return self.step(&step, path).map(DeclaredAction::Calls);
         }
         let steps = entry.sequence.as_ref()?;
-        let made = steps.iter().enumerate();
-        let made: Vec<Option<DeclaredStep>> = made
+        let steps = steps.iter().enumerate();
+        let steps: Vec<Option<DeclaredStep>> = steps
             .map(|(index, step)| self.step(step, &format!("{path}.sequence[{index}]")))
             .collect();
-        let made = made.into_iter().collect::<Option<Vec<_>>>()?;
-        self.stop_stands_last(&made, entry, path);
-        Some(DeclaredAction::Sequence(made))
+        let steps = steps.into_iter().collect::<Option<Vec<_>>>()?;
+        self.check_stop_is_last(&steps, entry, path);
+        Some(DeclaredAction::Sequence(steps))
     }
 
     /// After a stop motion is for a new decision, not for the rest of a list.
-    fn stop_stands_last(&mut self, steps: &[DeclaredStep], entry: &ToolEntry, path: &str) {
+    fn check_stop_is_last(&mut self, steps: &[DeclaredStep], entry: &ToolEntry, path: &str) {
         let before_last = steps.iter().enumerate().take(steps.len().saturating_sub(1));
         for (index, step) in before_last.filter(|(_, step)| step.tool.effect == ToolEffect::Stops) {
             let what = format!(
                 "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
                 entry.name, step.tool.name
             );
-            self.say(format!("{path}.sequence[{index}].calls"), what);
+            self.add_problem(format!("{path}.sequence[{index}].calls"), what);
         }
     }
 
@@ -286,7 +287,7 @@ impl DeclarationChecker<'_> {
                 entry.calls,
                 args::nearest(&entry.calls, names).join(", ")
             );
-            self.say(format!("{path}.calls"), what);
+            self.add_problem(format!("{path}.calls"), what);
             return None;
         };
         let mut fixed = Map::new();
@@ -308,21 +309,26 @@ impl DeclarationChecker<'_> {
         path: &str,
     ) -> Option<(String, Value)> {
         let Some(parameter) = parameter(tool, name) else {
-            let names = tool.parameters.iter().map(|one| one.name.as_str());
+            let names = tool
+                .parameters
+                .iter()
+                .map(|parameter| parameter.name.as_str());
             let what = format!(
                 "`{}` has no argument `{name}`; nearest first: {}",
                 tool.name,
                 args::nearest(name, names).join(", ")
             );
-            self.say(path.to_owned(), what);
+            self.add_problem(path.to_owned(), what);
             return None;
         };
         let mut shape = shape(tool, self.here);
-        shape.params.retain(|one| one.name == parameter.name);
+        shape
+            .params
+            .retain(|parameter| parameter.name == parameter.name);
         match understood(&shape, &parameter.name, value) {
             Ok(value) => Some((parameter.name.clone(), value)),
             Err(why) => {
-                self.say(path.to_owned(), format!("fixed argument {why}"));
+                self.add_problem(path.to_owned(), format!("fixed argument {why}"));
                 None
             }
         }
@@ -332,25 +338,25 @@ impl DeclarationChecker<'_> {
         &mut self,
         entry: &ToolEntry,
         argument: &ArgumentEntry,
-        deed: &DeclaredAction,
+        action: &DeclaredAction,
         path: &str,
     ) -> Option<ToolParameter> {
         let mut kind = self.kind(argument, path);
-        let steps = deed.steps();
+        let steps = action.steps();
         if !steps.is_empty() {
-            let inner = self.inner(entry, argument, steps, path)?;
-            if inner.kind.json_type() != kind.json_type() {
+            let inner_parameter = self.inner_parameter(entry, argument, steps, path)?;
+            if inner_parameter.kind.json_type() != kind.json_type() {
                 let what = format!(
                     "argument `{}` is a {}, and the built-in tool takes a {}",
                     argument.name,
                     kind.json_type(),
-                    inner.kind.json_type()
+                    inner_parameter.kind.json_type()
                 );
-                self.say(format!("{path}.type"), what);
+                self.add_problem(format!("{path}.type"), what);
             }
             // Names that change while the node runs follow the built-in tool.
             if kind == ParameterKind::Text {
-                kind = inner.kind;
+                kind = inner_parameter.kind;
             }
         }
         Some(ToolParameter {
@@ -359,12 +365,12 @@ impl DeclarationChecker<'_> {
             kind,
             required: argument.required,
             default: argument.default.clone(),
-            words: words(argument),
+            words: description(argument),
         })
     }
 
     /// The parameter of a built-in tool that an argument is passed on as.
-    fn inner(
+    fn inner_parameter(
         &mut self,
         entry: &ToolEntry,
         argument: &ArgumentEntry,
@@ -372,8 +378,8 @@ impl DeclarationChecker<'_> {
         path: &str,
     ) -> Option<ToolParameter> {
         let name = &argument.name;
-        let taking = steps.iter().find(|step| step.takes(name));
-        if let Some(found) = taking.and_then(|step| parameter(step.tool, name)) {
+        let taking_step = steps.iter().find(|step| step.takes(name));
+        if let Some(found) = taking_step.and_then(|step| parameter(step.tool, name)) {
             return Some(found.clone());
         }
         let (mut all, tool) = (steps.iter(), &entry.name);
@@ -381,13 +387,13 @@ impl DeclarationChecker<'_> {
             format!("argument `{name}` of tool `{tool}` is fixed already")
         } else {
             let known = steps.iter().flat_map(|step| &step.tool.parameters);
-            let known: BTreeSet<&str> = known.map(|one| one.name.as_str()).collect();
+            let known: BTreeSet<&str> = known.map(|parameter| parameter.name.as_str()).collect();
             let nearest = args::nearest(name, known).join(", ");
             format!(
                 "no built-in tool of `{tool}` takes an argument `{name}`; nearest first: {nearest}"
             )
         };
-        self.say(format!("{path}.name"), what);
+        self.add_problem(format!("{path}.name"), what);
         None
     }
 
@@ -399,7 +405,7 @@ impl DeclarationChecker<'_> {
                 "argument `{}`: the unit `{name}` is unknown; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
                 argument.name
             );
-            self.say(format!("{path}.unit"), what);
+            self.add_problem(format!("{path}.unit"), what);
         }
         match (argument.kind, &argument.values) {
             (ArgumentType::String, Some(values)) => ParameterKind::Choice(values.clone()),
@@ -414,17 +420,17 @@ impl DeclarationChecker<'_> {
 
 /// The parameter of this exact name or alias.
 fn parameter<'a>(tool: &'a ToolDefinition, name: &str) -> Option<&'a ToolParameter> {
-    tool.parameters
-        .iter()
-        .find(|one| one.name == name || one.aliases.iter().any(|alias| alias == name))
+    tool.parameters.iter().find(|parameter| {
+        parameter.name == name || parameter.aliases.iter().any(|alias| alias == name)
+    })
 }
 
 /// A value that needs no repair but of its form, as the reader gives it back.
 fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value, Refusal> {
     let policy = ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded);
-    let sent = Map::from_iter([(name.to_owned(), value.clone())]);
-    let sent = ReceivedArguments::Value(Value::Object(sent));
-    let reading = args::read(shape, &policy, sent);
+    let received = Map::from_iter([(name.to_owned(), value.clone())]);
+    let received = ReceivedArguments::Value(Value::Object(received));
+    let reading = args::read(shape, &policy, received);
     let reading = reading.map_err(|complaints| refusal!("{complaints}"))?;
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
@@ -433,27 +439,27 @@ fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value,
 }
 
 /// Returns the description of an argument, with its default.
-fn words(argument: &ArgumentEntry) -> String {
-    let words = argument.description.trim().trim_end_matches('.');
+fn description(argument: &ArgumentEntry) -> String {
+    let description = argument.description.trim().trim_end_matches('.');
     match &argument.default {
-        Some(default) => format!("{words}, default {default}"),
-        None => words.to_owned(),
+        Some(default) => format!("{description}, default {default}"),
+        None => description.to_owned(),
     }
 }
 
 /// The entry of the catalogue.
-fn card(
+fn definition(
     entry: &ToolEntry,
     parameters: Vec<ToolParameter>,
-    deed: &DeclaredAction,
+    action: &DeclaredAction,
 ) -> ToolDefinition {
     let mut lines = entry.description.trim().lines().map(str::trim);
     let does = lines.next().unwrap_or_default().trim_end_matches('.');
     let mut when: Vec<String> = lines.map(str::to_owned).collect();
-    when.extend(deed.words());
+    when.extend(action.description());
     when.truncate(WHEN_LINES_MAX);
-    let steps = deed.steps();
-    let effect = deed.effect(entry.effect);
+    let steps = action.steps();
+    let effect = action.effect(entry.effect);
     let unlisted = unlisted(entry, &parameters, steps);
     ToolDefinition {
         name: entry.name.clone(),
@@ -469,13 +475,13 @@ fn card(
         canvas_parameters: Vec::new(),
         examples: Vec::new(),
         when,
-        fields: deed.fields(),
-        destructive: match deed {
+        fields: action.fields(),
+        destructive: match action {
             DeclaredAction::Abroad { .. } => effect == ToolEffect::Moves,
             _ => steps.iter().any(|step| step.tool.destructive),
         },
         idempotent: !steps.is_empty() && steps.iter().all(|step| step.tool.idempotent),
-        open_world: matches!(deed, DeclaredAction::Abroad { .. }),
+        open_world: matches!(action, DeclaredAction::Abroad { .. }),
     }
 }
 
@@ -487,26 +493,33 @@ fn unlisted(
     steps: &[DeclaredStep],
 ) -> Vec<ToolParameter> {
     let all = steps.iter();
-    let all = all.flat_map(|step| step.tool.parameters.iter().map(move |one| (step, one)));
-    let passed = all.clone().filter(|(step, one)| step.takes(&one.name));
+    let all = all.flat_map(|step| {
+        step.tool
+            .parameters
+            .iter()
+            .map(move |parameter| (step, parameter))
+    });
+    let passed = all
+        .clone()
+        .filter(|(step, parameter)| step.takes(&parameter.name));
     let passed = passed.filter(|_| entry.arguments.is_none());
-    let passed = passed.map(|(_, one)| (one, one.kind.clone()));
-    let fixed = all.filter_map(|(step, one)| {
-        let text = match step.fixed.get(&one.name)? {
+    let passed = passed.map(|(_, parameter)| (parameter, parameter.kind.clone()));
+    let fixed = all.filter_map(|(step, parameter)| {
+        let text = match step.fixed.get(&parameter.name)? {
             Value::String(text) => text.clone(),
             value => value.to_string(),
         };
-        Some((one, ParameterKind::Choice(vec![text])))
+        Some((parameter, ParameterKind::Choice(vec![text])))
     });
     let mut found: Vec<ToolParameter> = Vec::new();
-    for (one, kind) in passed.chain(fixed) {
+    for (parameter, kind) in passed.chain(fixed) {
         let mut known = listed.iter().chain(&found);
-        if known.all(|known| known.name != one.name) {
+        if known.all(|known| known.name != parameter.name) {
             found.push(ToolParameter {
                 kind,
                 required: false,
                 default: None,
-                ..one.clone()
+                ..parameter.clone()
             });
         }
     }
@@ -516,9 +529,9 @@ fn unlisted(
 /// `draw_sign` is "Draw sign" for people.
 fn title(name: &str) -> String {
     let words = name.replace(['_', '-'], " ");
-    let mut letters = words.chars();
-    let first = letters.next().map(|c| c.to_ascii_uppercase());
-    first.into_iter().chain(letters).collect()
+    let mut chars = words.chars();
+    let first = chars.next().map(|c| c.to_ascii_uppercase());
+    first.into_iter().chain(chars).collect()
 }
 
 impl DeclaredAction {
@@ -532,10 +545,10 @@ impl DeclaredAction {
 
     /// The strictest effect of all that is called: motion anywhere is motion. What another server does is not known
     /// here, so it is read as strictly as motion unless the declaration says that it only reads.
-    fn effect(&self, said: Option<EffectEntry>) -> ToolEffect {
+    fn effect(&self, declared: Option<EffectEntry>) -> ToolEffect {
         let has = |effect| self.steps().iter().any(|step| step.tool.effect == effect);
         match self {
-            Self::Abroad { .. } if said == Some(EffectEntry::Reads) => ToolEffect::Reads,
+            Self::Abroad { .. } if declared == Some(EffectEntry::Reads) => ToolEffect::Reads,
             Self::Abroad { .. } => ToolEffect::Moves,
             _ if has(ToolEffect::Moves) => ToolEffect::Moves,
             _ if has(ToolEffect::Stops) => ToolEffect::Stops,
@@ -561,7 +574,7 @@ impl DeclaredAction {
     }
 
     /// Returns a description of the action in terms of built-in tools.
-    fn words(&self) -> Option<String> {
+    fn description(&self) -> Option<String> {
         match self {
             Self::Calls(step) => Some(format!("Calls {}.", step.describe())),
             Self::Sequence(steps) => {

@@ -1,4 +1,4 @@
-//! From a call as it came to the tool that does it: find, read, do, say what was understood.
+//! Dispatches calls: finds the tool, reads the arguments, runs it and reports what was understood.
 
 use std::sync::Arc;
 
@@ -30,17 +30,17 @@ use scene::{Scene, SceneLibrary};
 
 pub(super) use args::RefusalMemory;
 
-/// Said with every result of a node that reads leniently though its arm is real.
+/// Hint with every result of a node that reads arguments leniently although its arm is real.
 const DARING: &str = "this node reads leniently though its arm is real (forgiveness = \"lenient\")";
 
-/// A call as it came.
+/// A call as received.
 #[derive(Clone, Debug)]
 pub struct ToolRequest {
     /// The tool's name, perhaps decorated.
     pub tool: String,
     /// The arguments.
     pub arguments: ReceivedArguments,
-    /// The same text for the same caller.
+    /// Key of the caller: the same text for the same caller.
     pub caller: String,
     /// Source of the call, such as an operator at the node.
     pub who: ActorRank,
@@ -57,7 +57,7 @@ pub(super) struct ToolContext<'a> {
     pub(super) node: &'a Arc<Node>,
     pub(super) reading: &'a ArgumentReading,
     pub(super) watch: &'a RemoteCallWatch,
-    /// The call as it came.
+    /// The call as received.
     pub(super) request: &'a ToolRequest,
 }
 
@@ -65,7 +65,7 @@ impl Node {
     /// Returns the names that this node knows now.
     #[must_use]
     pub fn all_names(&self) -> KnownNames {
-        Arc::unwrap_or_clone(self.known())
+        Arc::unwrap_or_clone(self.known_names())
     }
 
     /// Returns the names of nodes only.
@@ -78,12 +78,12 @@ impl Node {
         }
     }
 
-    /// Returns whether a call is over before another thread could take it: it only looks, at what is in memory, and names
-    /// nothing. It opens no file, asks no node and no camera, builds no scene and paints no picture.
+    /// Returns whether a call takes less time than handing it to another thread: it only reads what is in memory, and
+    /// names nothing. It opens no file, asks no node and no camera, builds no scene and paints no picture.
     #[must_use]
     pub fn is_brief(&self, request: &ToolRequest) -> bool {
-        let is_asked = self.fleet.is_none() && self.cameras.is_empty();
-        let in_memory = is_asked && self.scenes.folder().is_none();
+        let is_alone = self.fleet.is_none() && self.cameras.is_empty();
+        let in_memory = is_alone && self.scenes.folder().is_none();
         let reads = |tool: &ToolDefinition| tool.effect == ToolEffect::Reads;
         in_memory
             && names_nothing(&request.arguments)
@@ -97,13 +97,13 @@ impl Node {
         resolve(tool, self.declared.tools()).is_some_and(|tool| tool.writes)
     }
 
-    /// Does a call. The future must be run to its end: a caller that gives up says so with `watch`.
+    /// Carries out a call. The future must be run to its end: a caller that gives up says so with `watch`.
     pub fn call(
         self: Arc<Self>,
         request: ToolRequest,
         watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Reply> {
-        // On the heap: a declared tool calls others by the same way.
+        // Boxed because a declared tool calls other tools through this function.
         Box::pin(async move {
             let span = tracing::info_span!(
                 "call",
@@ -117,20 +117,22 @@ impl Node {
     }
 
     async fn call_audited(self: Arc<Self>, request: ToolRequest, watch: RemoteCallWatch) -> Reply {
-        let asked = audit::AuditedCall::from_request(&request);
-        let tool = self.tool_meant(&request.tool, &request.arguments);
-        let looks = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
+        let call = audit::AuditedCall::from_request(&request);
+        let tool = self.intended_tool(&request.tool, &request.arguments);
+        let only_reads = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = self.route_call(tool, request, watch).await;
-        let reply = self.refusals.judge(&asked, self.truthful(reply));
+        let reply = self
+            .refusals
+            .judge(&call, self.qualify_nothing_moved(reply));
         let reply = result_pictures::bound(reply, self.file.images);
-        if looks {
-            self.audit.note_deferred("call", asked.entry_text(&reply));
+        if only_reads {
+            self.audit.note_deferred("call", call.entry_text(&reply));
         } else {
-            self.audit.note("call", asked.entry_text(&reply));
+            self.audit.note("call", call.entry_text(&reply));
         }
         if reply.is_error {
             tracing::info!(code = reply.code(), "not done");
-        } else if looks {
+        } else if only_reads {
             tracing::debug!("done");
         } else {
             tracing::info!("done");
@@ -165,7 +167,7 @@ impl Node {
                 self.stopped_everywhere(own, others, unknown.as_deref())
             }
         };
-        self.named_otherwise(tool, &request, reply)
+        self.note_other_name(tool, &request, reply)
     }
 
     async fn call_locally(
@@ -178,12 +180,12 @@ impl Node {
             Ok(reading) => reading,
             Err((refusal, advice)) => {
                 repair_log::refused(tool, &request.arguments, &refusal);
-                let here = self.known();
-                return refused_arguments(tool, &here, &refusal, advice);
+                let names = self.known_names();
+                return refused_arguments(tool, &names, &refusal, advice);
             }
         };
         repair_log::repaired(tool, &request.arguments, &reading);
-        if let Err(reply) = self.is_meant(tool, request, &reading) {
+        if let Err(reply) = self.check_one_hop(tool, request, &reading) {
             return *reply;
         }
         let ctx = ToolContext {
@@ -192,16 +194,16 @@ impl Node {
             watch,
             request,
         };
-        // A declared tool has been asked for all of its steps.
+        // For a declared tool this was checked once, for all of its steps.
         if !request.is_step
             && let Err(reply) = ctx.check_certificate(tool)
         {
             return reply::understood(*reply, &reading);
         }
-        // A declared tool takes no arm itself: its steps do.
+        // A declared tool takes no lease itself; its steps do.
         let moves = tool.effect == ToolEffect::Moves && !self.is_declared(tool);
-        let taken = match ctx.lease(moves) {
-            Ok(taken) => taken,
+        let leased = match ctx.lease(moves) {
+            Ok(leased) => leased,
             Err(reply) => return reply::understood(*reply, &reading),
         };
         let reply = match tool.name.as_str() {
@@ -214,7 +216,7 @@ impl Node {
             _ => Ok(sequence::call(&ctx, tool).await),
         };
         let reply = reply.unwrap_or_else(|refused| *refused);
-        access::release_if_unmoved(taken, &reply);
+        access::release_if_unmoved(leased, &reply);
         let reply = reply::understood(reply, &reading);
         if self.is_daring() {
             reply.hint(DARING)
@@ -223,7 +225,7 @@ impl Node {
         }
     }
 
-    /// Returns whether the node file declares a tool, and the program does not have it.
+    /// Returns whether a tool is declared by the node file rather than built in.
     pub(super) fn is_declared(&self, tool: &ToolDefinition) -> bool {
         self.declared.action(&tool.name).is_some()
     }
@@ -234,11 +236,11 @@ impl Node {
         request: &ToolRequest,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
         let policy = self.policy(tool);
-        let outcome = self.read_whole(tool, request, &policy);
-        self.judged(&request.caller, tool, &policy, outcome)
+        let outcome = self.read_arguments(tool, request, &policy);
+        self.judge(&request.caller, tool, &policy, outcome)
     }
 
-    fn read_whole(
+    fn read_arguments(
         &self,
         tool: &ToolDefinition,
         request: &ToolRequest,
@@ -250,14 +252,14 @@ impl Node {
         let Some(hop) = &request.hop else {
             return args::read(&self.shape(tool), policy, request.arguments.clone());
         };
-        let mut here = self.all_names();
-        // Other nodes call this one what their files say.
-        here.nodes.push(hop.called.clone());
-        here.everywhere.push(hop.called.clone());
-        args::read(&shape(tool, &here), policy, request.arguments.clone())
+        let mut names = self.all_names();
+        // Other nodes call this one by the name in their own files.
+        names.nodes.push(hop.called.clone());
+        names.everywhere.push(hop.called.clone());
+        args::read(&shape(tool, &names), policy, request.arguments.clone())
     }
 
-    pub(super) fn judged(
+    pub(super) fn judge(
         &self,
         caller: &str,
         tool: &ToolDefinition,
@@ -268,8 +270,8 @@ impl Node {
         memory.judge(caller, &tool.name, policy, outcome)
     }
 
-    /// Refuses what another node has passed on and means a third one: calls go one hop.
-    fn is_meant(
+    /// Refuses a call that another node passed on and that names a third node: calls go one hop.
+    fn check_one_hop(
         &self,
         tool: &ToolDefinition,
         request: &ToolRequest,
@@ -297,7 +299,7 @@ impl Node {
             let now = arm.motion.clock().now();
             arm.permits().is_only_enabled("default", now)
         };
-        // Which scene a declared tool means, or whether it means one, its own name says.
+        // The scene of a declared tool, if it has one, follows from the tool's name.
         ReaderPolicy {
             default_is_all_enabled: !self.is_declared(tool) && self.seats.iter().all(only_default),
             ..ReaderPolicy::new(tool.effect, self.profile())
@@ -306,22 +308,22 @@ impl Node {
 }
 
 impl ToolContext<'_> {
-    /// A text argument, as understood.
+    /// Returns a text argument as understood.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.reading.understood.get(name).and_then(Value::as_str)
     }
 
-    /// A truth, as understood.
+    /// Returns a Boolean argument as understood.
     pub(super) fn is(&self, name: &str) -> bool {
         self.reading.understood.get(name) == Some(&Value::Bool(true))
     }
 
-    /// The queue of drawings that calls, if one does.
+    /// Returns the queue of drawings that makes the call, if one does.
     pub(super) fn queue(&self) -> Option<&QueueTag> {
         self.request.hop.as_ref()?.queue.as_ref()
     }
 
-    /// The arm that is meant.
+    /// Returns the arm that the call names.
     pub(super) fn arm(&self) -> Result<&Arc<AttachedArm>, Box<Reply>> {
         let name = self.text("arm");
         self.node.seat(name).ok_or_else(|| {
@@ -333,7 +335,7 @@ impl ToolContext<'_> {
         })
     }
 
-    /// The scene that is meant, with its overlay.
+    /// Returns the scene that the call names, with its overlay.
     pub(super) fn scene(&self, arm: &AttachedArm) -> Result<Arc<Scene>, Box<Reply>> {
         let name = self.text("scene").unwrap_or("default");
         self.node
@@ -374,14 +376,14 @@ impl ToolContext<'_> {
     }
 }
 
-/// Returns whether arguments are a few numbers and truths at most.
+/// Returns whether arguments are at most a few numbers and Booleans.
 fn names_nothing(arguments: &ReceivedArguments) -> bool {
-    const FEW: usize = 4;
+    const FIELDS_MAX: usize = 4;
     let is_plain = |value: &Value| value.is_null() || value.is_boolean() || value.is_number();
     match arguments {
         ReceivedArguments::Absent => true,
-        ReceivedArguments::Value(Value::Object(said)) => {
-            said.len() <= FEW && said.values().all(is_plain)
+        ReceivedArguments::Value(Value::Object(fields)) => {
+            fields.len() <= FIELDS_MAX && fields.values().all(is_plain)
         }
         ReceivedArguments::Value(_) | ReceivedArguments::Text(_) => false,
     }
@@ -389,10 +391,14 @@ fn names_nothing(arguments: &ReceivedArguments) -> bool {
 
 /// Returns the names that a node of this file knows, with or without attached arms.
 #[must_use]
-pub fn here(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -> KnownNames {
+pub fn known_names(
+    file: &NodeFile,
+    library: &SceneLibrary,
+    declared: &DeclaredTools,
+) -> KnownNames {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     let mut scenes = library.scenes_for(&models);
-    // The default one first, as lists show it.
+    // The default scene first, as lists show it.
     scenes.sort_by_key(|name| name != "default");
     let nodes = names_of_nodes(file);
     KnownNames {
@@ -413,7 +419,7 @@ pub fn here(file: &NodeFile, library: &SceneLibrary, declared: &DeclaredTools) -
     }
 }
 
-/// This node, then the others.
+/// Returns the names of this node and then of the others.
 fn names_of_nodes(file: &NodeFile) -> Vec<String> {
     let others = file.peers.iter().map(|peer| peer.name.clone());
     std::iter::once(file.name.clone()).chain(others).collect()
@@ -424,7 +430,7 @@ fn everywhere(nodes: &[String]) -> Vec<String> {
     nodes.iter().cloned().chain(all).collect()
 }
 
-/// The tool that a name means, form aside.
+/// Returns the tool that a name means, ignoring its form.
 pub(super) fn resolve<'a>(
     name: &str,
     declared: &'a [ToolDefinition],
@@ -441,13 +447,13 @@ pub(super) fn resolve<'a>(
     }
 }
 
-/// Returns every tool that has a name, form aside.
+/// Returns every tool that has a name, ignoring its form.
 pub(super) fn tools_of<'a>(
     name: &str,
     all: impl Iterator<Item = &'a ToolDefinition> + Clone,
 ) -> Vec<&'a ToolDefinition> {
-    let named = all.clone();
-    let (names, tools): (Vec<&str>, Vec<&ToolDefinition>) = named
+    let tools_with_names = all.clone();
+    let (names, tools): (Vec<&str>, Vec<&ToolDefinition>) = tools_with_names
         .flat_map(|tool| tool.names().map(move |name| (name, tool)))
         .unzip();
     match args::name::resolve(name, &names) {
@@ -460,28 +466,32 @@ pub(super) fn tools_of<'a>(
     }
 }
 
-/// Returns the answer to refused arguments. It ends with the shortest call that works: of a tool that moves nothing the minimal
-/// one, otherwise the corrected one.
+/// Returns the answer to refused arguments. It ends with the shortest call that works: the minimal one for a tool that moves
+/// nothing, otherwise the corrected one.
 pub(super) fn refused_arguments(
     tool: &ToolDefinition,
-    here: &KnownNames,
+    names: &KnownNames,
     refusal: &ArgumentRefusal,
     advice: RefusalAdvice,
 ) -> Reply {
     let corrected = refusal.corrected.clone().map(Value::Object);
-    let mut told = vec![refusal.to_string()];
+    let mut parts = vec![refusal.to_string()];
     if advice == RefusalAdvice::AskTheOperator {
-        told.push("this failed the same way before: ask the operator".to_owned());
+        parts.push("this failed the same way before: ask the operator".to_owned());
     }
-    told.extend(corrected.as_ref().map(|call| corrected_words(tool, call)));
-    told.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
+    parts.extend(
+        corrected
+            .as_ref()
+            .map(|call| corrected_call_text(tool, call)),
+    );
+    parts.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
     let repairs = refusal.repairs.iter();
     let needless = repairs.filter(|repair| repair.why.contains("do not send "));
-    told.extend(needless.map(|repair| format!("do not send {}", repair.field)));
+    parts.extend(needless.map(|repair| format!("do not send {}", repair.field)));
     if tool.effect != ToolEffect::Moves && tool.required().next().is_none() {
-        told.push(format!("send {}", tool.minimal(here)));
+        parts.push(format!("send {}", tool.minimal(names)));
     }
-    let reply = refused("arguments_refused", told.join("; "))
+    let reply = refused("arguments_refused", parts.join("; "))
         .with("complaints", &refusal.complaints)
         .with("repairs", &refusal.repairs)
         .with("understood", &refusal.good)
@@ -492,12 +502,12 @@ pub(super) fn refused_arguments(
     }
 }
 
-/// Returns a call that is offered, in words.
-pub(super) fn corrected_words(tool: &ToolDefinition, call: &Value) -> String {
+/// Describes a corrected call.
+pub(super) fn corrected_call_text(tool: &ToolDefinition, call: &Value) -> String {
     format!("corrected call: {} {call}", tool.name)
 }
 
-/// Returns an answer with a call that is offered.
+/// Adds a corrected call to an answer.
 pub(super) fn with_corrected_call(reply: Reply, tool: &str, call: &Value) -> Reply {
     let call = json!({"tool": tool, "arguments": call});
     reply.with_value("corrected_call", call)

@@ -95,14 +95,14 @@ impl DrawingOffer {
         let start = motion_job::measured(&arm)?.position_rad;
         let planned = drawing.scope.scene(&scene);
         let strokes = planned.strokes.clone();
-        let resize = order.design.clone();
-        let resize = resize.map(|design| (Arc::clone(node), order.clone(), design));
+        let resizable = order.design.clone();
+        let resizable = resizable.map(|design| (Arc::clone(node), order.clone(), design));
         let watch = RemoteCallWatch::unobserved();
         let previewed = motion_job::preview(&arm, &watch, move |watch| {
             let preview = DrawingPreview::new(&planned, &start, watch)?;
-            let resize = resize.filter(|_| !preview.refusals.is_empty());
-            let fits_mm = resize.and_then(|(node, order, design)| {
-                largest_drawn_mm(&node, &order, &design, &planned, watch)
+            let resizable = resizable.filter(|_| !preview.refusals.is_empty());
+            let fits_mm = resizable.and_then(|(node, order, design)| {
+                largest_accepted_mm(&node, &order, &design, &planned, watch)
             });
             Ok((preview, fits_mm))
         });
@@ -112,19 +112,19 @@ impl DrawingOffer {
         let resumes = past
             .as_ref()
             .map(|past| format!("{}: {}", past.id, past.summary()));
-        let shown = Self {
+        let offer = Self {
             resumes,
             hindrance,
             fits_mm,
             ..Self::of_arm(node, &arm)
         };
-        let shown = shown.with_scene(&scene, &strokes);
-        let mut shown = shown.with_preview(&scene, &preview);
+        let offer = offer.with_scene(&scene, &strokes);
+        let mut offer = offer.with_preview(&scene, &preview);
         if past.is_none() {
             let displaced = DisplacedDrawing::of(node, &arm);
-            shown.notes.extend(displaced.map(|left| left.warning()));
+            offer.notes.extend(displaced.map(|left| left.warning()));
         }
-        Ok(shown)
+        Ok(offer)
     }
 
     /// Describes a design that does not fit its sheet.
@@ -205,14 +205,14 @@ pub(super) fn down_to_a_tenth(length_mm: f64) -> f64 {
 
 /// Looks for a size, smaller than that of a refused drawing, at which a plan from rest is accepted. The size that is returned was
 /// planned and is not refused; a few tenths more might not be either.
-fn largest_drawn_mm(
+fn largest_accepted_mm(
     node: &Node,
     order: &DrawingOrder,
     design: &DesignReplacement,
-    refused: &Scene,
+    refused_scene: &Scene,
     watch: &dyn PlanObserver,
 ) -> Option<f64> {
-    let is_drawn = |size_mm: f64| {
+    let is_accepted = |size_mm: f64| {
         let mut design = design.clone();
         design.placement.size_mm = base::units::Finite::new(size_mm).ok();
         design.placement.fits = false;
@@ -222,23 +222,23 @@ fn largest_drawn_mm(
             scene.and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, watch).ok());
         preview.is_some_and(|preview| preview.refusals.is_empty())
     };
-    if refused.strokes.len() > SIZED_STROKES_MAX {
+    if refused_scene.strokes.len() > SIZED_STROKES_MAX {
         return None;
     }
-    let (mut drawn, mut least_mm, mut most_mm) = (None, 0.0, refused.page.long_mm);
+    let (mut accepted_mm, mut low_mm, mut high_mm) = (None, 0.0, refused_scene.page.long_mm);
     for _ in 0..SIZE_TRIALS {
         if watch.cancelled() {
             return None;
         }
-        let trial_mm = down_to_a_tenth((least_mm + most_mm) / 2.0);
+        let trial_mm = down_to_a_tenth((low_mm + high_mm) / 2.0);
         if trial_mm < 1.0 {
             break;
         }
-        if is_drawn(trial_mm) {
-            (drawn, least_mm) = (Some(trial_mm), trial_mm);
+        if is_accepted(trial_mm) {
+            (accepted_mm, low_mm) = (Some(trial_mm), trial_mm);
         } else {
-            most_mm = trial_mm;
+            high_mm = trial_mm;
         }
     }
-    drawn
+    accepted_mm
 }

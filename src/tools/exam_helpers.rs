@@ -72,12 +72,12 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
     };
     let given = ctx.reading.understood.clone();
     let here = ctx.node.all_names();
-    let helped = helpers.help(&tool.name, given, here).await;
-    let mut reply = if helped.is_failed {
-        Reply::failed(helped.message).with("code", "helper")
+    let result = helpers.help(&tool.name, given, here).await;
+    let mut reply = if result.is_failed {
+        Reply::failed(result.message).with("code", "helper")
     } else {
-        Reply::done(helped.message)
+        Reply::done(result.message)
     };
-    reply.structured.extend(helped.fields);
+    reply.structured.extend(result.fields);
     reply
 }

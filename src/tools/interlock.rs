@@ -39,7 +39,7 @@ pub enum SeparationKind {
     /// Their bases stand farther apart than both can reach.
     ByDistance {
         /// Between the bases, in metres.
-        apart_m: f64,
+        distance_m: f64,
         /// Reach of each arm from its base, in metres.
         reach_m: [f64; 2],
     },
@@ -69,20 +69,23 @@ impl ArmSeparation {
 }
 
 impl fmt::Display for ArmSeparation {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [one, other] = &self.arms;
         match &self.kind {
             SeparationKind::ByWord(arm) => write!(
-                to,
+                f,
                 "`{one}` and `{other}` are out of each other's reach by the word of the node file (`apart = true` of `{arm}`)"
             ),
-            SeparationKind::ByDistance { apart_m, reach_m } => write!(
-                to,
-                "`{one}` and `{other}` are out of each other's reach: their bases stand {apart_m:.2} m apart, and they reach {:.2} m and {:.2} m",
+            SeparationKind::ByDistance {
+                distance_m,
+                reach_m,
+            } => write!(
+                f,
+                "`{one}` and `{other}` are out of each other's reach: their bases stand {distance_m:.2} m apart, and they reach {:.2} m and {:.2} m",
                 reach_m[0], reach_m[1]
             ),
             SeparationKind::OneAtATime(why) => write!(
-                to,
+                f,
                 "`{one}` or `{other}`, one of them at a time, may be enabled: {why}"
             ),
         }
@@ -92,8 +95,8 @@ impl fmt::Display for ArmSeparation {
 /// Returns what keeps each two arms of a node apart. Simulated arms without a place stand on tables of their own.
 #[must_use]
 pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation> {
-    let is_there = |entry: &&ArmEntry| !entry.is_simulated() || entry.base_m.is_some();
-    let arms: Vec<&ArmEntry> = file.arms.iter().filter(is_there).collect();
+    let may_share_table = |entry: &&ArmEntry| !entry.is_simulated() || entry.base_m.is_some();
+    let arms: Vec<&ArmEntry> = file.arms.iter().filter(may_share_table).collect();
     let is_placed = |entry: &&&ArmEntry| entry.base_m.is_some();
     // Only where places are compared does it matter how far the arms reach: that reads every scene.
     let are_compared = arms.iter().filter(is_placed).count() > 1;
@@ -103,10 +106,12 @@ pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation
     let later = |index: usize| all.iter().skip(index + 1);
     let pairs = all.iter().enumerate();
     let pairs = pairs.flat_map(|(index, one)| later(index).map(move |other| (one, other)));
-    let separations = pairs.map(|((one, one_m), (other, other_m))| ArmSeparation {
-        arms: [one.name.clone(), other.name.clone()],
-        kind: separation([one, other], [*one_m, *other_m]),
-    });
+    let separations = pairs.map(
+        |((one, one_reach_m), (other, other_reach_m))| ArmSeparation {
+            arms: [one.name.clone(), other.name.clone()],
+            kind: separation([one, other], [*one_reach_m, *other_reach_m]),
+        },
+    );
     separations.collect()
 }
 
@@ -124,17 +129,17 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
         return SeparationKind::OneAtATime("how far they reach is not known".to_owned());
     };
     let squares = one_m.iter().zip(other_m).map(|(a, b)| (a - b).powi(2));
-    let apart_m = squares.sum::<f64>().sqrt();
+    let distance_m = squares.sum::<f64>().sqrt();
     let needed_m = one_reach_m + other_reach_m + SEPARATION_M;
     // So that no number at all is refused too.
-    if apart_m >= needed_m {
+    if distance_m >= needed_m {
         SeparationKind::ByDistance {
-            apart_m,
+            distance_m,
             reach_m: [one_reach_m, other_reach_m],
         }
     } else {
         SeparationKind::OneAtATime(format!(
-            "their bases stand {apart_m:.2} m apart, and it takes {needed_m:.2} m to be out of reach ({one_reach_m:.2} m, {other_reach_m:.2} m and {SEPARATION_M:.2} m between)"
+            "their bases stand {distance_m:.2} m apart, and it takes {needed_m:.2} m to be out of reach ({one_reach_m:.2} m, {other_reach_m:.2} m and {SEPARATION_M:.2} m between)"
         ))
     }
 }
@@ -168,7 +173,7 @@ pub(super) fn join(
     arms: &[Arc<AttachedArm>],
 ) -> Vec<ArmSeparation> {
     let separations = separations(file, library);
-    let turn = Arc::new(Mutex::new(()));
+    let enable_lock = Arc::new(Mutex::new(()));
     for arm in arms {
         let exclusive = separations.iter().filter(|pair| pair.is_one_at_a_time());
         let obstructions = exclusive.flat_map(|pair| {
@@ -177,7 +182,8 @@ pub(super) fn join(
             others.map(|other| obstruction(&arm.name, pair, other, library))
         });
         let reach_m = separations.iter().find_map(|pair| pair.reach_m(&arm.name));
-        let interlock = ArmInterlock::new(Arc::clone(&turn), obstructions.collect(), reach_m);
+        let interlock =
+            ArmInterlock::new(Arc::clone(&enable_lock), obstructions.collect(), reach_m);
         arm.permits().interlock(interlock);
     }
     separations
@@ -208,21 +214,21 @@ fn obstruction(
     let (arm_name, pair, name) = (arm_name.to_owned(), pair.to_string(), other.name.clone());
     let other: Weak<AttachedArm> = Arc::downgrade(other);
     Box::new(move || {
-        let found = match other.upgrade() {
-            Some(other) => in_the_way(&other, &rests)?,
+        let reason = match other.upgrade() {
+            Some(other) => obstruction_reason(&other, &rests)?,
             None => "it is not attached any more: start the node again".to_owned(),
         };
         Some(format!(
-            "`{arm_name}` is not enabled because of `{name}`: {found} ({pair})"
+            "`{arm_name}` is not enabled because of `{name}`: {reason} ({pair})"
         ))
     })
 }
 
 /// Returns why an arm is in the way of those that can touch it, and what to do about it. One without torque lies where a
 /// person left it, and that person enables the other.
-fn in_the_way(arm: &AttachedArm, rests: &[JointVector]) -> Option<String> {
+fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String> {
     let now = arm.motion.clock().now();
-    let seen = arm.motion.snapshot();
+    let snapshot = arm.motion.snapshot();
     if arm.permits().any_enabled(now) {
         return Some(format!(
             "it is enabled for {}; bring it to rest with `steadyhand reset --arm {}`, then `steadyhand disable` takes that back",
@@ -230,15 +236,15 @@ fn in_the_way(arm: &AttachedArm, rests: &[JointVector]) -> Option<String> {
             arm.name
         ));
     }
-    if seen.state.is_under_way() {
+    if snapshot.state.is_under_way() {
         return Some("its motion is still under way: `steadyhand stop` first".to_owned());
     }
     let is_at_rest = arm.is_at_rest()
-        || seen.measured.is_some_and(|seen| {
+        || snapshot.measured.is_some_and(|snapshot| {
             let mut poses = rests.iter();
-            poses.any(|rest_rad| seen.position_rad.distance_max(rest_rad) < AT_REST_RAD)
+            poses.any(|rest_rad| snapshot.position_rad.distance_max(rest_rad) < AT_REST_RAD)
         });
-    (seen.energised && !is_at_rest).then(|| {
+    (snapshot.energised && !is_at_rest).then(|| {
         format!(
             "its torque is on and it does not stand at rest: enable it, and `steadyhand reset --arm {}` brings it there, then `steadyhand disable`; or `steadyhand torque-off` lets every arm drop",
             arm.name
@@ -255,11 +261,11 @@ impl Node {
         &self,
         scene: &Scene,
         arm_name: Option<&str>,
-        for_: Option<Duration>,
+        duration: Option<Duration>,
     ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let arms = self.arms_for(scene, arm_name)?;
-        let together = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
-        if let Some(pair) = self.separations.iter().find(together) {
+        let excludes = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
+        if let Some(pair) = self.separations.iter().find(excludes) {
             return Err(refusal!(
                 "scene {} is for several arms, and {pair}; name one of them with `--arm`; nothing was enabled",
                 scene.title()
@@ -271,7 +277,7 @@ impl Node {
         let mut done: Vec<&str> = Vec::new();
         for arm in &arms {
             let now = arm.motion.clock().now();
-            let enabled = arm.permits().enable(scene, now, for_);
+            let enabled = arm.permits().enable(scene, now, duration);
             enabled.map_err(|denied| match done.as_slice() {
                 [] => refusal!("{denied}; nothing was enabled"),
                 done => refusal!("{denied}; enabled: {}", done.join(", ")),
@@ -315,15 +321,15 @@ impl Node {
             pair.other(&arm.name).is_some() && matches!(pair.kind, SeparationKind::ByWord(_))
         };
         let pairs = self.separations.iter().filter(by_word);
-        let words: Vec<String> = pairs.map(ToString::to_string).collect();
-        (!words.is_empty()).then(|| words.join("; "))
+        let texts: Vec<String> = pairs.map(ToString::to_string).collect();
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 
     /// Returns the fields about neighbouring arms for lists of arms; empty without neighbours.
-    pub(super) fn beside(&self, arm: &AttachedArm) -> Map<String, Value> {
-        let mut said = Map::new();
+    pub(super) fn neighbour_fields(&self, arm: &AttachedArm) -> Map<String, Value> {
+        let mut fields = Map::new();
         if let Some(words) = self.kept_apart(arm) {
-            said.insert("apart".to_owned(), words.into());
+            fields.insert("apart".to_owned(), words.into());
         }
         let exclusive = self
             .separations
@@ -332,9 +338,9 @@ impl Node {
         let others = exclusive.filter_map(|pair| pair.other(&arm.name));
         let others: Vec<&str> = others.collect();
         if !others.is_empty() {
-            said.insert("one_at_a_time_with".to_owned(), json!(others));
+            fields.insert("one_at_a_time_with".to_owned(), json!(others));
         }
-        said
+        fields
     }
 }
 

@@ -218,17 +218,17 @@ impl Node {
     /// Waits until every arm's job has ended and is in its journal, and every emergency stop is on the disk. A process
     /// that exited earlier would leave an unfinished job. Returns `false` if a job takes longer than `within`.
     pub async fn wait_until_idle(&self, within: Duration) -> bool {
-        let mut all = true;
+        let mut all_ended = true;
         for arm in &self.seats {
             if let Some(job) = arm.board.job() {
                 let ended = tokio::time::timeout(within, job.outcome.reply()).await;
-                all &= ended.is_ok();
+                all_ended &= ended.is_ok();
             }
             if let Err(why) = arm.permits().emergency_is_kept().await {
                 tracing::error!(arm = arm.name, "the emergency stop is not kept: {why}");
             }
         }
-        all
+        all_ended
     }
 }
 

@@ -69,12 +69,12 @@ impl Node {
 
     fn past_progress(&self, id: &str) -> Result<JobProgress, Refusal> {
         let past = job::past(&self.state, id)?;
-        let share = past.drawn.mm / past.total_mm().max(f64::MIN_POSITIVE);
+        let fraction = past.drawn.mm / past.total_mm().max(f64::MIN_POSITIVE);
         Ok(JobProgress {
             job: past.id.clone(),
             tool: past.tool.clone(),
             scene: past.scene_title(),
-            done: past.duration_s * share.clamp(0.0, 1.0),
+            done: past.duration_s * fraction.clamp(0.0, 1.0),
             of: past.duration_s,
             words: past.message.clone(),
             is_over: past.is_over(),

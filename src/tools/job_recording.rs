@@ -113,7 +113,7 @@ fn recorded_cameras(
             take: Box::new(move || {
                 let (camera, arm, scene) =
                     (Arc::clone(&camera), Arc::clone(&arm), Arc::clone(&scene));
-                Box::pin(async move { camera.still(&arm, scene).await })
+                Box::pin(async move { camera.take_picture(&arm, scene).await })
             }),
         }
     });

@@ -65,7 +65,7 @@ fn display_name(node: &Value) -> Option<String> {
 }
 
 fn own(node: &Node) -> Value {
-    let here = node.known();
+    let here = node.known_names();
     let tools: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
     let mut own = json!({
         "name": node.file.name,
@@ -108,7 +108,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
         }),
     });
     if let Some(told) = told.as_object_mut() {
-        told.extend(node.beside(arm));
+        told.extend(node.neighbour_fields(arm));
     }
     told
 }

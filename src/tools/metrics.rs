@@ -56,8 +56,8 @@ const METRICS: [MetricFamily; 26] = [
     metric(
         "steadyhand_arm_moving",
         "1 while the arm moves or comes to a stop",
-        Gauge(|seen| {
-            let state = seen.snapshot.state;
+        Gauge(|sample| {
+            let state = sample.snapshot.state;
             let moves = matches!(state, MotionState::Moving | MotionState::Stopping);
             Some(f64::from(moves))
         }),
@@ -65,77 +65,77 @@ const METRICS: [MetricFamily; 26] = [
     metric(
         "steadyhand_arm_faulted",
         "1 while something is broken",
-        Gauge(|seen| Some(f64::from(seen.snapshot.fault.is_some()))),
+        Gauge(|sample| Some(f64::from(sample.snapshot.fault.is_some()))),
     ),
     metric(
         "steadyhand_arm_energised",
         "1 while any torque is on",
-        Gauge(|seen| Some(f64::from(seen.snapshot.energised))),
+        Gauge(|sample| Some(f64::from(sample.snapshot.energised))),
     ),
     metric(
         "steadyhand_arm_warnings",
         "Things that a person should look at",
-        Gauge(|seen| Some(count(seen.snapshot.warnings.len() as u64))),
+        Gauge(|sample| Some(count(sample.snapshot.warnings.len() as u64))),
     ),
     metric(
         "steadyhand_arm_reading_age_seconds",
         "Time since the arm was last read",
-        Gauge(|seen| Some(seen.age?.as_secs_f64())),
+        Gauge(|sample| Some(sample.age?.as_secs_f64())),
     ),
     metric(
         "steadyhand_bus_cycles_total",
         "Cycles that were begun",
-        Counter(|seen| Some(count(seen.snapshot.counts.cycles))),
+        Counter(|sample| Some(count(sample.snapshot.counts.cycles))),
     ),
     metric(
         "steadyhand_bus_requests_total",
         "Requests sent",
-        Counter(|seen| Some(count(seen.snapshot.counts.transactions))),
+        Counter(|sample| Some(count(sample.snapshot.counts.transactions))),
     ),
     metric(
         "steadyhand_bus_corrupt_replies_total",
         "Replies, or a controller's frames, dropped for a wrong checksum",
-        Counter(|seen| Some(count(seen.snapshot.counts.corrupt))),
+        Counter(|sample| Some(count(sample.snapshot.counts.corrupt))),
     ),
     metric(
         "steadyhand_bus_resent_total",
         "Requests, or a controller's pieces of motion, that were sent again",
-        Counter(|seen| Some(count(seen.snapshot.counts.resent))),
+        Counter(|sample| Some(count(sample.snapshot.counts.resent))),
     ),
     metric(
         "steadyhand_bus_foreign_replies_total",
         "Replies that were not asked for, late ones among them",
-        Counter(|seen| Some(count(seen.snapshot.counts.foreign))),
+        Counter(|sample| Some(count(sample.snapshot.counts.foreign))),
     ),
     metric(
         "steadyhand_bus_echoes_total",
         "Requests that the adapter returned",
-        Counter(|seen| Some(count(seen.snapshot.counts.echoes))),
+        Counter(|sample| Some(count(sample.snapshot.counts.echoes))),
     ),
     metric(
         "steadyhand_bus_cycle_seconds",
         "How long a cycle took, from the first byte sent to the last one used",
-        Times(|seen| &seen.snapshot.counts.cycle_time),
+        Times(|sample| &sample.snapshot.counts.cycle_time),
     ),
     metric(
         "steadyhand_bus_cycle_work_seconds",
         "How long the processor worked for a cycle",
-        Times(|seen| &seen.snapshot.counts.cycle_work),
+        Times(|sample| &sample.snapshot.counts.cycle_work),
     ),
     metric(
         "steadyhand_bus_lateness_seconds",
         "By how much a tick came too late while the arm moved",
-        Times(|seen| &seen.snapshot.lateness),
+        Times(|sample| &sample.snapshot.lateness),
     ),
     metric(
         "steadyhand_bus_lost_cycles_total",
         "Ticks that came more than a period too late while the arm moved: with each a cycle was lost",
-        Counter(|seen| Some(count(seen.snapshot.lateness.longer_than(PERIOD)))),
+        Counter(|sample| Some(count(sample.snapshot.lateness.longer_than(PERIOD)))),
     ),
     metric(
         "steadyhand_bus_wake_lateness_seconds",
         "By how much the machine woke the sleeping loop too late while the arm moved",
-        Times(|seen| &seen.snapshot.woken_late),
+        Times(|sample| &sample.snapshot.woken_late),
     ),
     metric(
         "steadyhand_servo_retries_total",
@@ -192,7 +192,7 @@ const METRICS: [MetricFamily; 26] = [
 /// Everything that a node counts, as of now.
 #[must_use]
 pub fn metrics(node: &Node) -> String {
-    let seen: Vec<ArmMetricsSample> = node
+    let sample: Vec<ArmMetricsSample> = node
         .seats
         .iter()
         .map(|arm| {
@@ -212,8 +212,8 @@ pub fn metrics(node: &Node) -> String {
         let kind = of.kind();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for seen in &seen {
-            lines(&mut text, metric, seen);
+        for sample in &sample {
+            lines(&mut text, metric, sample);
         }
     }
     text
@@ -226,30 +226,33 @@ fn label(name: &str) -> String {
         .replace('\n', "\\n")
 }
 
-fn lines(text: &mut String, metric: &MetricFamily, seen: &ArmMetricsSample) {
-    let (name, arm) = (metric.name, &seen.arm);
+fn lines(text: &mut String, metric: &MetricFamily, sample: &ArmMetricsSample) {
+    let (name, arm) = (metric.name, &sample.arm);
     match &metric.of {
         Gauge(of) | Counter(of) => {
-            if let Some(value) = of(seen) {
+            if let Some(value) = of(sample) {
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\"}} {value}");
             }
         }
         Times(of) => {
-            let times = of(seen);
-            for share in [0.5, 0.99, 1.0] {
-                let value = times.quantile(share).as_secs_f64();
-                let _ = writeln!(text, "{name}{{arm=\"{arm}\",quantile=\"{share}\"}} {value}");
+            let times = of(sample);
+            for quantile in [0.5, 0.99, 1.0] {
+                let value = times.quantile(quantile).as_secs_f64();
+                let _ = writeln!(
+                    text,
+                    "{name}{{arm=\"{arm}\",quantile=\"{quantile}\"}} {value}"
+                );
             }
             let _ = writeln!(text, "{name}_count{{arm=\"{arm}\"}} {}", times.count());
         }
         Counts(of) => {
-            for servo in &seen.snapshot.counts.servos {
+            for servo in &sample.snapshot.counts.servos {
                 let (id, value) = (servo.id, of(servo));
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\",servo=\"{id}\"}} {value}");
             }
         }
         State(of) => {
-            let measured = seen.snapshot.measured.iter();
+            let measured = sample.snapshot.measured.iter();
             let servos = measured.flat_map(|measured| &measured.servos);
             for (id, value) in servos.filter_map(|servo| Some((servo.id, of(servo)?))) {
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\",servo=\"{id}\"}} {value}");

@@ -66,7 +66,7 @@ pub use call::Refusal;
 pub use cameras::RenderExposure;
 pub use certificate_check::CertificateChecker;
 pub use declared_tools::DeclaredTools;
-pub use dispatch::{ToolRequest, here};
+pub use dispatch::{ToolRequest, known_names};
 pub use drawing_offer::DrawingOffer;
 pub use exam_helpers::{ExamHelperService, HelperToolResult};
 pub use fleet::{ProgressCallback, RemoteCallWatch, ToolAnswer};

@@ -549,7 +549,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
         left_s: Some(0.0),
         ..job.card()
     };
-    let mut reply = arm.told_for_whom(arm.told_who_left(reply, &card.id));
+    let mut reply = arm.with_stop_reason(arm.with_lost_client(reply, &card.id));
     reply.set_some("apart", node.kept_apart(&arm));
     reply.set("arm", arm.title());
     reply.set("job", card);

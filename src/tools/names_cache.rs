@@ -1,10 +1,10 @@
-//! The names that exist on a node now, and the shapes of arguments that follow from them: made anew only where a name has changed.
+//! The names that exist on a node now, and the argument shapes derived from them, which are rebuilt only when a name changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Node;
-use super::dispatch::here;
+use super::dispatch;
 use super::tool_shape::shape;
 use args::ArgumentShape;
 use base::lock::MutexExt;
@@ -13,43 +13,49 @@ use catalogue::{KnownNames, ToolDefinition};
 /// The names as last looked up.
 #[derive(Default)]
 pub(super) struct NamesCache {
-    /// Kept for good where there is no folder of scenes that could change.
+    /// Kept for good if there is no folder of scenes that could change.
     fixed: OnceLock<Arc<KnownNames>>,
     shapes: Mutex<ShapeCache>,
 }
 
-/// The shapes of tools' arguments, by the tool's name, for these names.
+/// The argument shapes of tools for these names.
 #[derive(Default)]
 struct ShapeCache {
-    here: Arc<KnownNames>,
-    of: HashMap<String, Arc<ArgumentShape>>,
+    names: Arc<KnownNames>,
+    by_tool: HashMap<String, Arc<ArgumentShape>>,
 }
 
 impl Node {
-    /// Returns what this node knows by name now.
-    pub(super) fn known(&self) -> Arc<KnownNames> {
-        let look = || Arc::new(here(&self.file, &self.scenes, &self.declared));
+    /// Returns the names that this node knows now.
+    pub(super) fn known_names(&self) -> Arc<KnownNames> {
+        let collect = || {
+            Arc::new(dispatch::known_names(
+                &self.file,
+                &self.scenes,
+                &self.declared,
+            ))
+        };
         match self.scenes.folder() {
-            Some(_) => look(),
-            None => Arc::clone(self.names.fixed.get_or_init(look)),
+            Some(_) => collect(),
+            None => Arc::clone(self.names.fixed.get_or_init(collect)),
         }
     }
 
     /// Returns the shape of a tool's arguments on this node now.
     pub(super) fn shape(&self, tool: &ToolDefinition) -> Arc<ArgumentShape> {
-        let here = self.known();
+        let names = self.known_names();
         let mut shapes = self.names.shapes.locked();
-        if !Arc::ptr_eq(&shapes.here, &here) && shapes.here != here {
+        if !Arc::ptr_eq(&shapes.names, &names) && shapes.names != names {
             *shapes = ShapeCache {
-                here: Arc::clone(&here),
-                of: HashMap::new(),
+                names: Arc::clone(&names),
+                by_tool: HashMap::new(),
             };
         }
-        let known = shapes.of.get(&tool.name).cloned();
-        known.unwrap_or_else(|| {
-            let made = Arc::new(shape(tool, &here));
-            shapes.of.insert(tool.name.clone(), Arc::clone(&made));
-            made
+        let cached = shapes.by_tool.get(&tool.name).cloned();
+        cached.unwrap_or_else(|| {
+            let shape = Arc::new(shape(tool, &names));
+            shapes.by_tool.insert(tool.name.clone(), Arc::clone(&shape));
+            shape
         })
     }
 }

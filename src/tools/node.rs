@@ -48,7 +48,7 @@ pub trait SimulatedWorkcell: Send + Sync {
     fn picture(
         &self,
         scene: &Scene,
-        eye: &PlacedCamera,
+        camera: &PlacedCamera,
         exposure: &RenderExposure,
     ) -> Result<ImageFrame, Refusal>;
 }
@@ -288,7 +288,7 @@ impl Node {
         state: NodeStorage,
     ) -> Self {
         Self {
-            cameras: cameras::of(&file),
+            cameras: cameras::from_file(&file),
             separations: interlock::join(&file, &scenes, &arms),
             file,
             scenes,

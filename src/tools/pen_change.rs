@@ -55,7 +55,7 @@ impl AwaitedPen {
     /// Says how a person lets the job go on.
     #[must_use]
     pub fn how(&self) -> String {
-        way_on(&self.job, self.is_pause)
+        continue_text(&self.job, self.is_pause)
     }
 }
 
@@ -410,7 +410,7 @@ fn later_strokes(parts: &[AttendedPart], turn: usize) -> Vec<scene::SheetStroke>
 }
 
 /// Says how a person lets a job go on that waits at a pause, or for a pen.
-pub(super) fn way_on(job: &str, is_pause: bool) -> String {
+pub(super) fn continue_text(job: &str, is_pause: bool) -> String {
     match is_pause {
         true => format!("an operator lets it go on with `steadyhand pen {job}`"),
         false => format!("an operator puts it in and confirms it with `steadyhand pen {job}`"),

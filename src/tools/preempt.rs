@@ -15,8 +15,8 @@ impl Node {
     /// Stops at once if this call means a stop, and returns whether it does; the call is still to come, and reports. A stop
     /// that plainly names another node leaves this one alone.
     pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) -> bool {
-        let meant = self.tool_meant(tool, arguments);
-        let stops = meant.filter(|tool| tool.effect == ToolEffect::Stops);
+        let intended = self.intended_tool(tool, arguments);
+        let stops = intended.filter(|tool| tool.effect == ToolEffect::Stops);
         let Some(stop) = stops.filter(|_| !self.names_other_node(arguments)) else {
             return false;
         };
@@ -33,9 +33,9 @@ impl Node {
         self.stop_all(who, false);
         self.courses.cancel();
         let name: String = name.chars().take(80).collect();
-        let heard =
+        let entry =
             json!({"by": who, "tool": name, "message": "a stop in a message that is not a call"});
-        self.audit.note("call", heard.to_string());
+        self.audit.note("call", entry.to_string());
         true
     }
 
@@ -48,7 +48,7 @@ impl Node {
 
     /// Returns the tool that a call means: the one that its name means; otherwise `stop` while an arm moves, where its
     /// arguments say stop: `call_tool {"name": "stop"}`, `stroke "stop()"`.
-    pub(super) fn tool_meant(
+    pub(super) fn intended_tool(
         &self,
         name: &str,
         arguments: &ReceivedArguments,
@@ -60,7 +60,7 @@ impl Node {
         if named.is_some_and(is_own) {
             return named;
         }
-        let is_stop = self.has_motion() && self.say_stop(arguments);
+        let is_stop = self.may_any_move() && self.asks_to_stop_in(arguments);
         stop_tool().filter(|_| is_stop).or(named)
     }
 
@@ -70,7 +70,7 @@ impl Node {
         let named = self.tool_named(name);
         let is_exact =
             named.is_some_and(|tool| self.is_declared(tool) || tool.names().any(|own| own == name));
-        let is_stop = || self.has_motion() && says_stop(name);
+        let is_stop = || self.may_any_move() && says_stop(name);
         match stop_tool() {
             Some(stop) if !is_exact && is_stop() => Some(stop),
             _ => named,
@@ -82,12 +82,12 @@ impl Node {
         resolve(name, self.declared.tools()).or_else(|| last_part_stops(name))
     }
 
-    fn has_motion(&self) -> bool {
+    fn may_any_move(&self) -> bool {
         self.seats.iter().any(|arm| arm.may_move_on())
     }
 
     /// Returns whether arguments name a tool that stops, or say stop and nothing else.
-    fn say_stop(&self, arguments: &ReceivedArguments) -> bool {
+    fn asks_to_stop_in(&self, arguments: &ReceivedArguments) -> bool {
         let stops = |tool: &ToolDefinition| tool.effect == ToolEffect::Stops;
         args::called_names(arguments).iter().any(|name| {
             asks_to_stop(name) || resolve(name, self.declared.tools()).is_some_and(stops)
@@ -127,7 +127,7 @@ impl Node {
     }
 
     /// Returns the answer to a stop under a name that no tool has with a note of that.
-    pub(super) fn named_otherwise(
+    pub(super) fn note_other_name(
         &self,
         tool: &ToolDefinition,
         request: &ToolRequest,
@@ -140,19 +140,19 @@ impl Node {
             return reply;
         }
         let name: String = request.tool.chars().take(80).collect();
-        let why = match named {
+        let reason = match named {
             None => format!("there is no tool {name:?}"),
             Some(_) => format!("this call of {name:?} says stop"),
         };
         let stop = &tool.name;
         reply.hint(&format!(
-            "{why}; because an arm moves, or was stopped, it was taken as `{stop}`"
+            "{reason}; because an arm moves, or was stopped, it was taken as `{stop}`"
         ))
     }
 
     /// Returns the answer to a call as it may be said: that nothing moved is said of the whole node only where no other
     /// call moves one of its arms.
-    pub(super) fn truthful(&self, reply: Reply) -> Reply {
+    pub(super) fn qualify_nothing_moved(&self, reply: Reply) -> Reply {
         if self.seats.iter().any(|arm| arm.is_moving()) {
             instead_of_nothing_moved(reply, NOTHING_FOR_THIS_CALL)
         } else {

@@ -81,7 +81,7 @@ fn reword(
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use super::super::{DeclaredTools, here};
+    use super::super::{DeclaredTools, known_names};
     use catalogue::{ListedTool, list};
     use config::NodeFile;
     use scene::SceneLibrary;
@@ -89,10 +89,10 @@ mod tests {
     fn listed(file: &str) -> Result<Vec<ListedTool>, String> {
         let file = NodeFile::read("node.toml", file).map_err(|error| error.to_string())?;
         let library = SceneLibrary::new(None);
-        let shipped = here(&file, &library, &DeclaredTools::default());
+        let shipped = known_names(&file, &library, &DeclaredTools::default());
         let declared =
             DeclaredTools::from_file(&file, &shipped).map_err(|error| error.to_string())?;
-        Ok(list(&here(&file, &library, &declared)))
+        Ok(list(&known_names(&file, &library, &declared)))
     }
 
     #[test]

@@ -53,10 +53,10 @@ impl Node {
         match args::read(&shape, &policy, request.arguments.clone()) {
             Ok(reading) => self.towards(tool, &reading),
             Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
-                let judged = self.judged(&request.caller, tool, &policy, Err(refusal));
-                match judged {
+                let judge = self.judge(&request.caller, tool, &policy, Err(refusal));
+                match judge {
                     Err((refusal, advice)) => CallRoute::Nowhere(
-                        refused_arguments(tool, &self.known(), &refusal, advice).boxed(),
+                        refused_arguments(tool, &self.known_names(), &refusal, advice).boxed(),
                     ),
                     Ok(reading) => self.towards(tool, &reading),
                 }

@@ -21,11 +21,11 @@ use scene::Scene;
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     // Each camera has its own deadline, and one that gives nothing is a note.
-    let shots = camera_report::take(ctx, arm).await;
+    let report = camera_report::take(ctx, arm).await;
     let snapshot = arm.motion.snapshot();
     let mut message = message(arm, &snapshot);
-    if let Some(call) = arm.stopped_for() {
-        message = format!("{message}; {}", call.to_others());
+    if let Some(call) = arm.abandoned_call() {
+        message = format!("{message}; {}", call.describe_for_others());
     }
     if let Some(past) = ctx.node.book.interrupted(&arm.name) {
         let (how_far, paper) = (past.summary(), pen_words(arm, &past));
@@ -39,8 +39,8 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let latch = arm.permits().latched();
     reply.set_some("fault", &snapshot.fault);
     reply.set_some("latched", latch.map(|latch| latch_words(&latch)));
-    let left = arm.stopped_for();
-    reply.set_some("client_left", left.map(|call| call.figures()));
+    let abandoned = arm.abandoned_call();
+    reply.set_some("client_left", abandoned.map(|call| call.to_json()));
     reply.set_some("warnings", &snapshot.warnings);
     if !snapshot.health.says.is_empty() {
         reply.set("health", &snapshot.health);
@@ -59,11 +59,11 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     reply.set_some("unfinished", ctx.node.unfinished(arm));
     reply.set_some("journal_damaged", ctx.node.book.damaged());
     reply.set_some("bus", ctx.is("debug").then(|| bus(&snapshot)));
-    reply.set_some("cameras", &shots.cards);
-    picture(&mut reply, ctx, arm, &shots);
-    reply.text = sense_text(&reply, &shots.words);
-    reply.show(shots.pngs);
-    let notes = shots.notes.iter();
+    reply.set_some("cameras", &report.cards);
+    picture(&mut reply, ctx, arm, &report);
+    reply.text = sense_text(&reply, &report.lines);
+    reply.show(report.pngs);
+    let notes = report.notes.iter();
     Ok(notes.fold(reply, |reply, note| reply.hint(note)))
 }
 
@@ -229,9 +229,9 @@ fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn picture(reply: &mut Reply, ctx: &ToolContext<'_>, arm: &AttachedArm, shots: &CameraReport) {
+fn picture(reply: &mut Reply, ctx: &ToolContext<'_>, arm: &AttachedArm, report: &CameraReport) {
     let picture = sim_photo_cache::of(arm);
-    let files = shots.write(ctx, picture.as_deref());
+    let files = report.write(ctx, picture.as_deref());
     reply.set("captured_files", files);
     reply.show(picture);
 }

@@ -23,34 +23,37 @@ pub(super) async fn check(
     let Some(fiducials) = &scene.fiducials else {
         return Ok(());
     };
-    let looks = node.capture(arm, Some(scene)).await;
-    let (mut why_not, mut lies) = (Vec::new(), false);
-    for (_, look) in &looks {
-        match look.as_ref().map(|look| (look, look.evidence(fiducials))) {
-            Err(why) => why_not.push(why.to_string()),
-            Ok((_, SheetEvidence::Nothing(why))) => why_not.push(why),
-            Ok((_, SheetEvidence::Lies)) => lies = true,
-            Ok((look, SheetEvidence::Moved(moved))) => {
-                return Err(has_moved(scene, fiducials, look, &moved).boxed());
+    let captures = node.capture(arm, Some(scene)).await;
+    let (mut reasons, mut is_in_place) = (Vec::new(), false);
+    for (_, capture) in &captures {
+        match capture
+            .as_ref()
+            .map(|capture| (capture, capture.evidence(fiducials)))
+        {
+            Err(why) => reasons.push(why.to_string()),
+            Ok((_, SheetEvidence::Nothing(why))) => reasons.push(why),
+            Ok((_, SheetEvidence::InPlace)) => is_in_place = true,
+            Ok((capture, SheetEvidence::Moved(offset))) => {
+                return Err(has_moved(scene, fiducials, capture, &offset).boxed());
             }
         }
     }
-    if lies {
+    if is_in_place {
         return Ok(());
     }
     if !fiducials.required {
-        why_not.iter().for_each(|why| tracing::info!("{why}"));
+        reasons.iter().for_each(|why| tracing::info!("{why}"));
         return Ok(());
     }
-    if looks.is_empty() {
-        why_not.push(NO_CAMERA.to_owned());
+    if captures.is_empty() {
+        reasons.push(NO_CAMERA.to_owned());
     }
     Err(refused(
         "sheet_unseen",
         format!(
             "scene {} demands that a camera sees where its sheet lies, and none does: {}",
             scene.title(),
-            why_not.join("; ")
+            reasons.join("; ")
         ),
     )
     .hint("sense shows what the cameras see")
@@ -58,42 +61,42 @@ pub(super) async fn check(
 }
 
 /// The first camera that proves that the sheet lies elsewhere, and how far.
-pub(super) async fn moved_look(
+pub(super) async fn find_moved_sheet(
     node: &Node,
     arm: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
 ) -> Option<(CameraCapture, SheetOffset)> {
     let fiducials = scene.fiducials.as_ref()?;
-    let looks = node.capture(arm, Some(scene)).await;
-    looks.into_iter().find_map(|(_, look)| {
-        let look = look.ok()?;
-        match look.evidence(fiducials) {
-            SheetEvidence::Moved(moved) => Some((look, moved)),
-            SheetEvidence::Lies | SheetEvidence::Nothing(_) => None,
+    let captures = node.capture(arm, Some(scene)).await;
+    captures.into_iter().find_map(|(_, capture)| {
+        let capture = capture.ok()?;
+        match capture.evidence(fiducials) {
+            SheetEvidence::Moved(offset) => Some((capture, offset)),
+            SheetEvidence::InPlace | SheetEvidence::Nothing(_) => None,
         }
     })
 }
 
 /// Describes an offset of the sheet in words.
-pub(super) fn offset_text(moved: &SheetOffset) -> String {
-    format!("{} and {:.2}°", millimetres(moved.mm, 2), moved.deg)
+pub(super) fn offset_text(offset: &SheetOffset) -> String {
+    format!("{} and {:.2}°", millimetres(offset.mm, 2), offset.deg)
 }
 
 fn has_moved(
     scene: &Scene,
     fiducials: &SheetFiducials,
-    look: &CameraCapture,
-    moved: &SheetOffset,
+    capture: &CameraCapture,
+    offset: &SheetOffset,
 ) -> Reply {
     refused("sheet_moved", format!(
         "the sheet of scene {} lies {} from where it was taught, as camera {} sees it now; the scene allows {} mm and {} degrees: put it back, or call align, and an operator accepts what that proposes",
         scene.title(),
-        offset_text(moved),
-        look.camera,
+        offset_text(offset),
+        capture.camera,
         fiducials.moved_mm_max,
         fiducials.moved_deg_max,
     ))
-    .with("moved_mm", rounded(moved.mm))
-    .with("moved_deg", rounded(moved.deg))
+    .with("moved_mm", rounded(offset.mm))
+    .with("moved_deg", rounded(offset.deg))
     .hint("align proposes where the sheet lies now")
 }

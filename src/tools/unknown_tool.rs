@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::Node;
-use super::dispatch::{ToolRequest, corrected_words, with_corrected_call};
+use super::dispatch::{ToolRequest, corrected_call_text, with_corrected_call};
 use super::preempt::stop_tool;
 use super::reply::{Reply, refused};
 use args::RepairClass;
@@ -45,7 +45,7 @@ impl Node {
         match offered {
             None => *refused("unknown_tool", told),
             Some((tool, call)) => {
-                let words = corrected_words(tool, &call);
+                let words = corrected_call_text(tool, &call);
                 let reply = *refused("unknown_tool", format!("{told}; {words}"));
                 with_corrected_call(reply, &tool.name, &call)
             }

@@ -151,7 +151,7 @@ fn here(node: &NodeOptions) -> anyhow::Result<(NodeFile, KnownNames)> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
     let declared = open::declared(&file, &library)?;
-    let here = tools::here(&file, &library, &declared);
+    let here = tools::known_names(&file, &library, &declared);
     Ok((file, here))
 }
 

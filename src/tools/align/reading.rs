@@ -20,8 +20,8 @@ use vision::SheetOffset;
 
 /// Returns the cross's measured offset from its nominal place, along the sheet's x and y.
 pub(super) fn measured_offset_mm(ctx: &ToolContext<'_>) -> Option<[f64; 2]> {
-    let said = ctx.reading.understood.get("measured")?.as_object()?;
-    let number = |name: &str| said.get(name).and_then(Value::as_f64);
+    let measured = ctx.reading.understood.get("measured")?.as_object()?;
+    let number = |name: &str| measured.get(name).and_then(Value::as_f64);
     match (number("dx"), number("dy")) {
         (None, None) => None,
         (dx, dy) => Some([dx.unwrap_or(0.0), dy.unwrap_or(0.0)]),
@@ -51,29 +51,30 @@ pub(super) fn propose(
             ),
         ));
     }
-    let what = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
-    proposed(ctx, scene, &session, &what)
+    let summary = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
+    proposed(ctx, scene, &session, &summary)
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
-pub(super) fn propose_seen(
+pub(super) fn propose_observed(
     ctx: &ToolContext<'_>,
     scene: &Scene,
-    look: &CameraCapture,
-    moved: &SheetOffset,
+    capture: &CameraCapture,
+    offset: &SheetOffset,
 ) -> Result<Reply, Box<Reply>> {
-    let glimpse = look.sheet_glimpse();
-    let glimpse = glimpse.ok_or_else(|| refused("calibration", "the sheet was not seen"))?;
+    let observation = capture.sheet_observation();
+    let observation =
+        observation.ok_or_else(|| refused("calibration", "the sheet was not seen"))?;
     let session = CalibrationSession {
-        seen: Some(glimpse),
+        seen: Some(observation),
         ..session(ctx.node, ctx.arm()?, scene)?
     };
-    let what = format!(
+    let summary = format!(
         "camera {} sees the sheet {} from where it was taught",
-        look.camera,
-        sheet_check::offset_text(moved)
+        capture.camera,
+        sheet_check::offset_text(offset)
     );
-    proposed(ctx, scene, &session, &what)
+    proposed(ctx, scene, &session, &summary)
 }
 
 /// Keeps what was found without any motion as the proposal, and says `what` it is and what it is worth.
@@ -81,19 +82,19 @@ fn proposed(
     ctx: &ToolContext<'_>,
     scene: &Scene,
     session: &CalibrationSession,
-    what: &str,
+    summary: &str,
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&ctx.node.state);
     let assessed = keep(&store, session, scene).map_err(|why| refused("calibration", why))?;
     let next = next_step(&assessed, ALIGN_AGAIN);
-    let found = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
+    let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(format!(
-        "{what}: proposed; nothing moved, and nothing is saved until an operator accepts it"
+        "{summary}: proposed; nothing moved, and nothing is saved until an operator accepts it"
     ))
     .with("change", change_json(assessed.change));
-    let mut reply = add_findings(&found, reply);
-    let words = report::assessment_text(session, &assessed);
-    reply.text = format!("{}\n{words}", reply.text);
+    let mut reply = add_findings(&result, reply);
+    let text = report::assessment_text(session, &assessed);
+    reply.text = format!("{}\n{text}", reply.text);
     Ok(reply)
 }
 
@@ -114,16 +115,16 @@ pub(super) fn blocking_proposal(
     store: &CalibrationStore,
     scene: &Scene,
 ) -> Result<Option<String>, Refusal> {
-    let there = store.proposal()?;
+    let proposal = store.proposal()?;
     let is_ours = |session: &CalibrationSession| {
         let measured = session.probed || session.read_mm.is_some() || session.seen.is_some();
         let is_of_scene = session.kind == CalibrationKind::Sheet && session.scene == scene.name;
         // Of an arm's play there is one, whichever the scene.
-        let by_itself = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
+        let is_automatic = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
         let is_play = session.kind == CalibrationKind::Play && session.arm == scene.arm.file.name;
-        (is_of_scene && (measured || by_itself)) || (is_play && by_itself)
+        (is_of_scene && (measured || is_automatic)) || (is_play && is_automatic)
     };
-    Ok(there.filter(|session| !is_ours(session)).map(|session| {
+    Ok(proposal.filter(|session| !is_ours(session)).map(|session| {
         format!(
             "touches of the {} of scene {} are being collected: `steadyhand calibrate accept` or `discard` first",
             session.kind.word(),

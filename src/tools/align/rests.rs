@@ -14,10 +14,10 @@ use scene::Scene;
 const HEIGHTS_MM: [f64; 2] = [10.0, 35.0];
 
 /// Stands still over each named place, and takes what the joints are sent and measured there.
-pub(super) async fn stand(
+pub(super) async fn measure_rests(
     ctx: &JobContext,
     scene: &Arc<Scene>,
-    over: impl Iterator<Item = (&str, [f64; 2])>,
+    places: impl Iterator<Item = (&str, [f64; 2])>,
 ) -> Result<Vec<RestReading>, JobError> {
     let visit = |((name, at_mm), height_mm): ((&str, [f64; 2]), &f64)| VisitPoint {
         name: format!("over {name}"),
@@ -28,13 +28,13 @@ pub(super) async fn stand(
         pen: 0,
         dwell_s: DWELL_S,
     };
-    let visits: Vec<VisitPoint> = over.zip(HEIGHTS_MM.iter().cycle()).map(visit).collect();
+    let visits: Vec<VisitPoint> = places.zip(HEIGHTS_MM.iter().cycle()).map(visit).collect();
     let (plan, done) = ctx
         .go(scene, move |scene, start, watch| {
             plan::visit(scene, start, &visits, watch)
         })
         .await?;
-    let stood = |item: usize| {
+    let sent_at = |item: usize| {
         let mut spans = plan.trajectory.spans.iter();
         let span = spans.find(|span| span.kind == SpanKind::Dwell && span.item == Some(item))?;
         plan.trajectory.samples.get(span.end.checked_sub(1)?)
@@ -42,7 +42,7 @@ pub(super) async fn stand(
     let readings = done
         .visits
         .iter()
-        .filter_map(|visit| Some(RestReading::new(stood(visit.item)?, &visit.position_rad)));
+        .filter_map(|visit| Some(RestReading::new(sent_at(visit.item)?, &visit.position_rad)));
     Ok(readings.collect())
 }
 

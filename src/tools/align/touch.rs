@@ -29,7 +29,7 @@ struct ProbeTarget {
 /// Touches each point, proposes the sheet that follows, and says what it is worth. Nothing is saved.
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let store = CalibrationStore::of_state(&ctx.node.state);
-    may_feel(&scene, &store)?;
+    check_can_probe(&scene, &store)?;
     ctx.arm.place_sheet(&scene);
     let places = places(&scene);
     ctx.job.update(|card| {
@@ -39,9 +39,9 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
     // Proposed once: who does not accept it wants the sheet felt all the same.
     if !is_sag_open(&store)? {
         // There and back: each place at both heights, and come to from another side.
-        let over = places.iter().chain(places.iter().rev());
-        let over = over.map(|place| (place.name, place.at_mm));
-        let rests = rests::stand(&ctx, &scene, over).await?;
+        let visits = places.iter().chain(places.iter().rev());
+        let visits = visits.map(|place| (place.name, place.at_mm));
+        let rests = rests::measure_rests(&ctx, &scene, visits).await?;
         let sag = SagFit::new(&scene.arm, &rests);
         if sag.differs() {
             return rests::propose(&ctx, &scene, &sag, rests).await;
@@ -58,8 +58,14 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
             let joints_rad = match probe(&ctx, &scene, place).await? {
                 ProbeOutcome::Contact(joints_rad) => joints_rad,
                 missed => {
-                    let said = missed_words(&scene, place, &missed);
-                    return Ok(not_measured(&ctx, &scene, said, &session, &places));
+                    let message_and_code = missed_reason(&scene, place, &missed);
+                    return Ok(not_measured(
+                        &ctx,
+                        &scene,
+                        message_and_code,
+                        &session,
+                        &places,
+                    ));
                 }
             };
             session.touches.push(TouchContact {
@@ -76,7 +82,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
     ctx.job.update(|card| card.done = card.of);
     let assessed = keep(&ctx, &session, &scene).await?;
     let next = reading::next_step(&assessed, reading::ALIGN_AGAIN);
-    let found = AlignmentResult {
+    let result = AlignmentResult {
         points: points(&scene, &session, &places, Some(&assessed)),
         ..AlignmentResult::without_points(&scene, assessed.finding.clone(), next)
     };
@@ -87,18 +93,18 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         assessed.change.deg
     );
     let reply = Reply::done(message).with("change", change_json(assessed.change));
-    Ok(report(&ctx, &scene, &found, reply, &found.describe()))
+    Ok(report(&ctx, &scene, &result, reply, &result.describe()))
 }
 
 /// Returns whether sag is proposed and not decided on.
 fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
-    let ink = store.proposal()?.and_then(|there| there.ink);
+    let ink = store.proposal()?.and_then(|proposal| proposal.ink);
     Ok(ink.is_some_and(|ink| ink.is_at_rest()))
 }
 
 /// # Errors
 /// What is not felt for, or what must be decided first.
-fn may_feel(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusal> {
+fn check_can_probe(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusal> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
         return Err(refusal!(
             "a needle is not let down to feel: mount a blunt tip of the same length, in a scene of its own"
@@ -149,8 +155,10 @@ async fn probe(
         })
         .await?;
     Ok(match done.visits.first() {
-        Some(felt) if felt.kind == VisitKind::Contact => ProbeOutcome::Contact(felt.position_rad),
-        Some(felt) => ProbeOutcome::EarlyContact(felt.position_rad),
+        Some(contact) if contact.kind == VisitKind::Contact => {
+            ProbeOutcome::Contact(contact.position_rad)
+        }
+        Some(contact) => ProbeOutcome::EarlyContact(contact.position_rad),
         None => ProbeOutcome::Nothing,
     })
 }
@@ -163,9 +171,9 @@ pub(super) async fn keep(
 ) -> Result<TouchAssessment, JobError> {
     let store = CalibrationStore::of_state(&ctx.node.state);
     let (session, scene) = (session.clone(), Arc::clone(scene));
-    let kept = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
-    match kept.await {
-        Ok(kept) => kept.map_err(|why| JobError::Faulted(why.into())),
+    let keeping = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
+    match keeping.await {
+        Ok(keeping) => keeping.map_err(|why| JobError::Faulted(why.into())),
         Err(_) => Err(JobError::Faulted("the proposal's thread failed".to_owned())),
     }
 }
@@ -178,28 +186,29 @@ fn points(
     assessed: Option<&TouchAssessment>,
 ) -> Vec<AlignedPoint> {
     let point = |(index, place): (usize, &ProbeTarget)| {
-        let of = session.touches.iter().enumerate();
-        let of: Vec<(usize, nalgebra::Point3<f64>)> = of
+        let tips = session.touches.iter().enumerate();
+        let tips: Vec<(usize, nalgebra::Point3<f64>)> = tips
             .filter(|(_, touch)| touch.number == index)
             .filter_map(|(number, touch)| {
                 let joints = JointVector::from_slice(&touch.joints_rad);
                 Some((number, tip_mm(scene, 0, &joints)?.into()))
             })
             .collect();
-        let count = of.len() as f64;
-        let sum: nalgebra::Vector3<f64> = of.iter().map(|(_, tip)| tip.coords).sum();
+        let count = tips.len() as f64;
+        let sum: nalgebra::Vector3<f64> = tips.iter().map(|(_, tip)| tip.coords).sum();
         let mean = nalgebra::Point3::from(sum / count);
-        let pairs = of
-            .iter()
-            .flat_map(|(_, one)| of.iter().map(move |(_, other)| (one - other).norm()));
-        let seen = scene.surface.project(&(mean / 1e3));
-        let [x, y] = seen.at_mm;
+        let pairs = tips.iter().flat_map(|(_, tip)| {
+            tips.iter()
+                .map(move |(_, other_tip)| (tip - other_tip).norm())
+        });
+        let projected = scene.surface.project(&(mean / 1e3));
+        let [x, y] = projected.at_mm;
         let residual = assessed.map_or(nalgebra::Vector3::zeros(), |assessed| {
-            let offs = of
+            let residuals = tips
                 .iter()
                 .filter_map(|(number, _)| assessed.points.get(*number));
-            let offs = offs.map(|residual| nalgebra::Vector3::from(residual.off_mm));
-            offs.sum::<nalgebra::Vector3<f64>>() / count
+            let residuals = residuals.map(|residual| nalgebra::Vector3::from(residual.off_mm));
+            residuals.sum::<nalgebra::Vector3<f64>>() / count
         });
         let target: [f64; 3] = (scene.surface.at(place.at_mm).point_m.coords * 1e3).into();
         (count > 0.0).then(|| AlignedPoint {
@@ -207,7 +216,7 @@ fn points(
             target_mm: target.map(rounded),
             measured_mm: <[f64; 3]>::from(mean.coords).map(rounded),
             tracking_error_mm: rounded((x - place.at_mm[0]).hypot(y - place.at_mm[1])),
-            contact_height_mm: Some(rounded(seen.height_mm)),
+            contact_height_mm: Some(rounded(projected.height_mm)),
             spread_mm: Some(rounded(pairs.fold(0.0, f64::max))),
             residual_mm: <[f64; 3]>::from(residual).map(rounded),
         })
@@ -216,7 +225,7 @@ fn points(
 }
 
 /// The code and the reason of a probe that measured nothing.
-fn missed_words(
+fn missed_reason(
     scene: &Scene,
     place: &ProbeTarget,
     missed: &ProbeOutcome,
@@ -228,13 +237,13 @@ fn missed_words(
         );
         return ("no_contact", why);
     };
-    let stood = tip_m(scene, 0, joints_rad).map(|tip| {
+    let height_text = tip_m(scene, 0, joints_rad).map(|tip| {
         let height_mm = scene.surface.project(&tip).height_mm;
         format!(", the tip {height_mm:.1} mm above where the scene puts the sheet")
     });
-    let stood = stood.unwrap_or_default();
+    let height_text = height_text.unwrap_or_default();
     let why = format!(
-        "at `{name}` the tip was held back before it had moved freely{stood}; the sheet lies higher than the scene says, of which at most {PROBE_DEPTH_MM} mm can be measured, or play and friction hold the tip that long. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
+        "at `{name}` the tip was held back before it had moved freely{height_text}; the sheet lies higher than the scene says, of which at most {PROBE_DEPTH_MM} mm can be measured, or play and friction hold the tip that long. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
     ("early_contact", why)
 }
@@ -253,10 +262,10 @@ fn not_measured(
         "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
         scene.name
     );
-    let found = AlignmentResult {
+    let result = AlignmentResult {
         points: points(scene, session, places, None),
         ..AlignmentResult::without_points(scene, finding, next)
     };
     let reply = Reply::failed(why).with("code", code);
-    report(ctx, scene, &found, reply, &found.describe())
+    report(ctx, scene, &result, reply, &result.describe())
 }

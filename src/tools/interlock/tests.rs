@@ -97,7 +97,7 @@ impl Table {
         arm.permits().any_enabled(arm.motion.clock().now())
     }
 
-    async fn go_to(&self, name: &str, pose: &JointVector) {
+    async fn move_to(&self, name: &str, pose: &JointVector) {
         let (arm, scene) = (self.arm(name), &self.scene);
         let start = arm.motion.snapshot().measured.unwrap();
         let plan =
@@ -114,12 +114,12 @@ impl Table {
     }
 }
 
-fn refused(enabled: Result<(), Refusal>, words: &[&str]) {
-    let said = enabled.unwrap_err();
-    for words in words {
+fn assert_refused(enabled: Result<(), Refusal>, texts: &[&str]) {
+    let refusal = enabled.unwrap_err();
+    for texts in texts {
         assert!(
-            said.to_string().contains(words),
-            "{words:?} is not in {said:?}"
+            refusal.to_string().contains(texts),
+            "{texts:?} is not in {refusal:?}"
         );
     }
 }
@@ -128,7 +128,7 @@ fn refused(enabled: Result<(), Refusal>, words: &[&str]) {
 fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
     let table = table(vec![entry("left"), entry("right")]);
     let both = table.node.enable(&table.scene, None, None).map(drop);
-    refused(
+    assert_refused(
         both,
         &[
             "`left`",
@@ -142,7 +142,7 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
     table.enable("left").unwrap();
     // The same arm again is no second one.
     table.enable("left").unwrap();
-    refused(
+    assert_refused(
         table.enable("right"),
         &[
             "because of `left`",
@@ -163,8 +163,8 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
     );
     table.arm("left").permits().disable();
     table.enable("right").unwrap();
-    refused(table.enable("left"), &["because of `right`"]);
-    refused(
+    assert_refused(table.enable("left"), &["because of `right`"]);
+    assert_refused(
         table.enable("middle"),
         &["no such arm `middle`", "left, right"],
     );
@@ -177,9 +177,9 @@ async fn refuses_an_arm_while_the_other_holds_itself_up_over_the_table() {
         standing("right", [0.3, 0.0, 0.0]),
     ]);
     table.enable("left").unwrap();
-    table.go_to("left", &table.scene.ready_rad).await;
+    table.move_to("left", &table.scene.ready_rad).await;
     table.arm("left").permits().disable();
-    refused(
+    assert_refused(
         table.enable("right"),
         &[
             "because of `left`",
@@ -188,8 +188,8 @@ async fn refuses_an_arm_while_the_other_holds_itself_up_over_the_table() {
         ],
     );
     table.enable("left").unwrap();
-    table.go_to("left", &table.scene.rest_rad).await;
-    refused(table.enable("right"), &["enabled for default"]);
+    table.move_to("left", &table.scene.rest_rad).await;
+    assert_refused(table.enable("right"), &["enabled for default"]);
     table.arm("left").permits().disable();
     table.enable("right").unwrap();
 }
@@ -220,7 +220,12 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
     assert!(!reply.is_error, "{}", reply.text);
     let quoted = reply.structured["apart"].as_str().unwrap();
     assert!(quoted.contains("`apart = true` of `right`"), "{quoted}");
-    assert!(table.node.beside(table.arm("left")).contains_key("apart"));
+    assert!(
+        table
+            .node
+            .neighbour_fields(table.arm("left"))
+            .contains_key("apart")
+    );
 }
 
 #[test]
@@ -244,9 +249,9 @@ fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
     let near = table(near.map(simulated).into());
     assert!(!near.is_enabled("left") && !near.is_enabled("right"));
     near.enable("left").unwrap();
-    refused(near.enable("right"), &["because of `left`"]);
-    let said = near.node.beside(near.arm("right"));
-    assert_eq!(said["one_at_a_time_with"], json!(["left"]));
+    assert_refused(near.enable("right"), &["because of `left`"]);
+    let fields = near.node.neighbour_fields(near.arm("right"));
+    assert_eq!(fields["one_at_a_time_with"], json!(["left"]));
     let far = [
         standing("left", [0.0; 3]),
         standing("right", [0.0, 4.0, 0.0]),
@@ -289,18 +294,18 @@ fn an_arm_that_overlaps_with_one_of_three_excludes_only_that_one() {
     ]);
     table.enable("far").unwrap();
     table.enable("left").unwrap();
-    refused(table.enable("right"), &["because of `left`"]);
+    assert_refused(table.enable("right"), &["because of `left`"]);
     // Neither of the two that exclude each other is enabled where both are meant.
     let all = table.node.enable(&table.scene, None, None).map(drop);
-    refused(all, &["`left` or `right`"]);
+    assert_refused(all, &["`left` or `right`"]);
 }
 
 fn kind(base_m: [f64; 3], reach_m: [f64; 2]) -> SeparationKind {
     let arms = [standing("a", [0.0; 3]), standing("b", base_m)];
     let found = separation([&arms[0], &arms[1]], reach_m.map(Some));
-    let turned = separation([&arms[1], &arms[0]], [Some(reach_m[1]), Some(reach_m[0])]);
+    let swapped = separation([&arms[1], &arms[0]], [Some(reach_m[1]), Some(reach_m[0])]);
     let is_apart = |kind: &SeparationKind| matches!(kind, SeparationKind::ByDistance { .. });
-    assert_eq!(is_apart(&found), is_apart(&turned));
+    assert_eq!(is_apart(&found), is_apart(&swapped));
     found
 }
 
@@ -400,7 +405,7 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
     let config = ProptestConfig::with_cases(300);
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let operations = prop::collection::vec(operation(), 1..40);
-    let ran = runner.run(&operations, |operations| {
+    let result = runner.run(&operations, |operations| {
         NAMES
             .iter()
             .for_each(|name| table.arm(name).permits().disable());
@@ -410,12 +415,12 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
                     let lasts = lasts.map(Duration::from_secs);
                     let before = NAMES.map(|name| table.is_enabled(name));
                     let enabled = table.node.enable(&table.scene, Some(NAMES[arm]), lasts);
-                    let beside = if arm == 1 {
+                    let neighbour_fields = if arm == 1 {
                         before[0] || before[2]
                     } else {
                         before[1]
                     };
-                    prop_assert_eq!(enabled.is_err(), beside);
+                    prop_assert_eq!(enabled.is_err(), neighbour_fields);
                 }
                 Operation::Disable(arm) => table.arm(NAMES[arm]).permits().disable(),
                 Operation::Wait(s) => NAMES.iter().for_each(|name| {
@@ -428,5 +433,5 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
         }
         Ok(())
     });
-    ran.unwrap();
+    result.unwrap();
 }
