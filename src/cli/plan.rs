@@ -331,7 +331,7 @@ impl DesignReport {
         self.set("strokes_left_out", joining.left_out);
         self.set("strokes_cut", joining.cut);
         self.set("strokes_reversed", joining.reversed);
-        self.lines.extend(joining.words());
+        self.lines.extend(joining.description());
     }
 
     /// Returns whether all of it can be drawn, though its picture may not have been written.

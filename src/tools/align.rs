@@ -213,15 +213,15 @@ async fn draw_cross(ctx: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobEr
         line("registration cross, across", left, right),
         line("registration cross, upwards", below, above),
     ];
-    let lighter_scene = scene.trimmed(&DrawingTrim::of_first_ink(scene));
-    let lighter_scene = Arc::new(lighter_scene.map_err(|error| refusal!("{error}"))?);
+    let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
+    let lighter = Arc::new(lighter.map_err(|error| refusal!("{error}"))?);
     let plan = ctx
-        .plan(&lighter_scene, move |scene, start, watch| {
+        .plan(&lighter, move |scene, start, watch| {
             plan::draw_strokes(scene, start, &cross, DrawingOrder::AsDrawn, watch)
         })
         .await?;
     ctx.job.update(|card| card.has_later_motions = false);
-    ctx.run(&lighter_scene, permit, &plan).await?;
+    ctx.run(&lighter, permit, &plan).await?;
     Ok(plan.report.stroke_count)
 }
 

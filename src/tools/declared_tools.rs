@@ -85,7 +85,7 @@ impl DeclaredTools {
         for (index, entry) in file.tools.iter().enumerate() {
             actions.extend(checker.tool(entry, &format!("tools[{index}]")));
         }
-        let filter_problems = super::tool_filter::problems(file, &checker.tools);
+        let filter_problems = super::tool_filter::unknown_names(file, &checker.tools);
         checker.problems.extend(filter_problems);
         let (reworded, problems) = super::reword::reworded(file, here);
         checker.problems.extend(problems);

@@ -414,7 +414,7 @@ pub fn known_names(
             NamesEntry::Robot => ListedNames::Robot,
         },
         reworded: declared.reworded(),
-        withheld: tool_filter::names(file, declared),
+        withheld: tool_filter::withheld_names(file, declared),
         declared: declared.shared(),
     }
 }

@@ -183,7 +183,7 @@ impl DrawingOffer {
     fn with_preview(mut self, scene: &Scene, preview: &DrawingPreview) -> Self {
         if let Some(plan) = &preview.plan {
             self.plan = Some(plan.hash.clone());
-            self.strokes_changed = StrokeJoining::of(&plan.report, self.strokes).words();
+            self.strokes_changed = StrokeJoining::of(&plan.report, self.strokes).description();
             self.strokes = plan.report.stroke_count;
             self.pen_down_mm = rounded(plan.report.pen_down_mm);
             self.duration_s = rounded(plan.report.duration_s);

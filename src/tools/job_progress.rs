@@ -39,22 +39,22 @@ impl Node {
     /// # Errors
     /// There is no such job.
     pub fn job_progress(&self, id: Option<&str>) -> Result<JobProgress, Refusal> {
-        let is_meant = |job: &ArmJob| id.is_none_or(|id| job.card().id == id);
-        let jobs = self.board_jobs().filter(|(_, job)| is_meant(job));
+        let matches = |job: &ArmJob| id.is_none_or(|id| job.card().id == id);
+        let jobs = self.board_jobs().filter(|(_, job)| matches(job));
         let Some((arm, job)) = jobs.min_by_key(|(_, job)| job.is_over()) else {
             let id = id.ok_or_else(|| {
                 refusal!("no job is under way, and none was since this node started")
             })?;
             return self.past_progress(id);
         };
-        motion_job::look(arm, &job);
+        motion_job::refresh_card(arm, &job);
         let card = job.card();
         let reply = job.outcome.get();
-        let words = reply.map(|reply| reply.text.clone());
+        let text = reply.map(|reply| reply.text.clone());
         Ok(JobProgress {
             done: card.done_s(),
             of: card.total_s(),
-            words: words.unwrap_or_else(|| card.progress_text()),
+            words: text.unwrap_or_else(|| card.progress_text()),
             is_over: reply.is_some(),
             pen: card.waits_for,
             result: reply

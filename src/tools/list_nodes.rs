@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::dispatch::ToolContext;
-use super::motion_job::look;
+use super::motion_job::refresh_card;
 use super::reply::Reply;
-use super::sense::{latch_words, state_words};
+use super::sense::{latch_text, state_text};
 use super::stroke::rounded;
 use super::{AttachedArm, Node};
 use base::clock::calendar_ms;
@@ -14,18 +14,18 @@ use fleet::{ClockOffset, PeerPresence, PeerSighting};
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     let node = ctx.node;
-    let mut nodes = vec![own(node)];
+    let mut nodes = vec![own_json(node)];
     if let (Some(tag), Some(Value::Object(own))) = (ctx.queue(), nodes.first_mut()) {
         own.insert("queue".to_owned(), node.queue_report(tag));
     }
     // A node that passes the question on has asked the others itself.
     if let Some(fleet) = node.fleet.as_ref().filter(|_| ctx.request.hop.is_none()) {
-        nodes.extend(fleet.list().await.into_iter().map(other));
+        nodes.extend(fleet.list().await.into_iter().map(peer_json));
     }
     let names: Vec<String> = nodes.iter().filter_map(display_name).collect();
     let lines: Vec<String> = nodes.iter().map(node_text).collect();
-    let told = format!("{}: {}", count(nodes.len(), "node"), names.join(", "));
-    let mut reply = Reply::done(told).with_value("nodes", Value::Array(nodes));
+    let message = format!("{}: {}", count(nodes.len(), "node"), names.join(", "));
+    let mut reply = Reply::done(message).with_value("nodes", Value::Array(nodes));
     reply.text = lines.join("\n");
     reply
 }
@@ -38,7 +38,7 @@ fn node_text(node: &Value) -> String {
         let [title, state] =
             ["arm", "state"].map(|field| text(arm_json, field).unwrap_or_default());
         let is_limp = arm_json.get("energised") == Some(&Value::Bool(false));
-        let state = state_words(&state, is_limp);
+        let state = state_text(&state, is_limp);
         let enabled = text(arm_json, "enabled").unwrap_or_default();
         let latched =
             text(arm_json, "latched").map_or(String::new(), |why| format!("; latched: {why}"));
@@ -64,10 +64,10 @@ fn display_name(node: &Value) -> Option<String> {
     })
 }
 
-fn own(node: &Node) -> Value {
+fn own_json(node: &Node) -> Value {
     let here = node.known_names();
     let tools: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
-    let mut own = json!({
+    let mut node_json = json!({
         "name": node.file.name,
         "this": true,
         "reachable": true,
@@ -81,36 +81,36 @@ fn own(node: &Node) -> Value {
         "overlays": here.overlays,
     });
     // Put in as they are: the macro would copy them.
-    if let Some(arm_list) = own.get_mut("arms") {
+    if let Some(arm_list) = node_json.get_mut("arms") {
         *arm_list = node.seats.iter().map(|arm| arm_json(node, arm)).collect();
     }
-    own
+    node_json
 }
 
 pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
     let snapshot = arm.motion.snapshot();
     let job = arm.board.under_way();
-    let mut told = json!({
+    let mut fields = json!({
         "name": arm.name,
         "arm": arm.title(),
         "simulated": arm.studio.is_some(),
         "state": snapshot.state,
         "energised": snapshot.energised,
-        "latched": arm.permits().latched().map(|latch| latch_words(&latch)),
+        "latched": arm.permits().latched().map(|latch| latch_text(&latch)),
         "motion_enabled": node.may_move(arm),
         "enabled": node.enabled_text(arm),
         "unfinished": node.unfinished(arm),
         "lease": arm.holder(node.lease_idle()),
         "last_calibration": calibration(node, arm),
         "job": job.map(|job| {
-            look(arm, &job);
+            refresh_card(arm, &job);
             job.card()
         }),
     });
-    if let Some(told) = told.as_object_mut() {
-        told.extend(node.neighbour_fields(arm));
+    if let Some(fields) = fields.as_object_mut() {
+        fields.extend(node.neighbour_fields(arm));
     }
-    told
+    fields
 }
 
 /// The last time that `align` was carried out to its end with this arm.
@@ -125,18 +125,18 @@ fn calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
 }
 
 /// Another node: what it said, or why nothing was heard and what it said last.
-fn other(sighting: PeerSighting) -> Value {
+fn peer_json(sighting: PeerSighting) -> Value {
     let PeerSighting { peer, presence, .. } = sighting;
-    let mut node = Map::new();
+    let mut fields = Map::new();
     // What is seen now is on top; what was seen earlier is under `last_seen` alone.
-    let mut said = sighting
+    let mut answer = sighting
         .said
-        .map(|said| add_freshness(said, sighting.offset));
+        .map(|answer| add_freshness(answer, sighting.offset));
     let unreached = sighting.unreached;
     if unreached.is_none() {
-        node = said.take().unwrap_or_default();
+        fields = answer.take().unwrap_or_default();
     }
-    let mut put = |field: &str, value: Value| node.insert(field.to_owned(), value);
+    let mut put = |field: &str, value: Value| fields.insert(field.to_owned(), value);
     put("name", json!(peer.name));
     put("this", json!(false));
     put("address", json!(peer.address));
@@ -151,14 +151,14 @@ fn other(sighting: PeerSighting) -> Value {
     let age_s = sighting.age.map(|age| rounded(age.as_secs_f64()));
     let Some(why) = unreached else {
         put("age_s", json!(age_s));
-        return Value::Object(node);
+        return Value::Object(fields);
     };
     put("why", json!(why));
-    if let Some(mut said) = said {
-        said.insert("age_s".to_owned(), json!(age_s));
-        put("last_seen", Value::Object(said));
+    if let Some(mut answer) = answer {
+        answer.insert("age_s".to_owned(), json!(age_s));
+        put("last_seen", Value::Object(answer));
     }
-    Value::Object(node)
+    Value::Object(fields)
 }
 
 /// A word for what an engine tells of a node; none where none tells.
@@ -171,17 +171,20 @@ fn presence_word(presence: PeerPresence) -> Option<&'static str> {
     }
 }
 
-fn add_freshness(mut said: Map<String, Value>, offset: Option<ClockOffset>) -> Map<String, Value> {
+fn add_freshness(
+    mut answer: Map<String, Value>,
+    offset: Option<ClockOffset>,
+) -> Map<String, Value> {
     // It goes by the name that it has here; its own is told where it differs.
-    said.remove("this");
-    said.remove("reachable");
-    if let Some(name) = said.remove("name") {
-        said.insert("calls_itself".to_owned(), name);
+    answer.remove("this");
+    answer.remove("reachable");
+    if let Some(name) = answer.remove("name") {
+        answer.insert("calls_itself".to_owned(), name);
     }
     if let Some(offset) = offset {
-        said.insert("clock_offset_ms".to_owned(), json!(offset.ms.round()));
+        answer.insert("clock_offset_ms".to_owned(), json!(offset.ms.round()));
         let within = offset.within_ms.ceil();
-        said.insert("clock_offset_within_ms".to_owned(), json!(within));
+        answer.insert("clock_offset_within_ms".to_owned(), json!(within));
     }
-    said
+    answer
 }

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::AttachedArm;
-use super::motion_job::look;
-use super::sense::{activity_words, latch_words};
-use permit::StopLatch;
+use super::motion_job::refresh_card;
+use super::sense::activity_text;
 
 /// The present or last job of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,7 +38,7 @@ impl AttachedArm {
     #[must_use]
     pub fn live_job(&self) -> Option<LiveJob> {
         let job = self.board.job()?;
-        look(self, &job);
+        refresh_card(self, &job);
         let card = job.card();
         let outcome = job.outcome.get().map(|reply| reply.text.clone());
         Some(LiveJob {
@@ -60,12 +59,6 @@ impl AttachedArm {
     /// Says what the arm does, as the rest of a sentence that begins with its name.
     #[must_use]
     pub fn activity_text(&self) -> String {
-        activity_words(&self.motion.snapshot())
+        activity_text(&self.motion.snapshot())
     }
-}
-
-/// Says what a latched stop keeps from moving, and what ends it.
-#[must_use]
-pub fn latch_text(latch: &StopLatch) -> &'static str {
-    latch_words(latch)
 }

@@ -74,7 +74,7 @@ pub use interlock::{ArmSeparation, separations};
 pub use job_progress::JobProgress;
 pub use job_recording::{JobRecorder, RecordedCamera, RecordedMotion, RecordedPicture};
 pub use job_scene::of_job as scene_of_job;
-pub use live_arm::{LiveJob, latch_text};
+pub use live_arm::LiveJob;
 pub use metrics::metrics;
 pub use motion_job::{AFTER_EMERGENCY, ALL_DRAWN};
 pub use node::{
@@ -95,6 +95,7 @@ pub use refusal_groups::{RefusalGroup, refusal_groups};
 pub use remote_tools::{RemoteToolCall, RemoteTools};
 pub use reply::Reply;
 pub use resume::record as job_record;
+pub use sense::latch_text;
 pub use stop::stop_text as stop_line;
 pub use stroke_joining::StrokeJoining;
 pub use tool_shape::shape;

@@ -35,7 +35,7 @@ use scene::Scene;
 const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
 
 /// Interval at which a waiting call polls its job.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Said of a job that an equal call finds done.
 const DONE_BEFORE: &str =
@@ -48,13 +48,13 @@ pub(super) enum JobError {
     /// There is no plan.
     Plan(PlanError),
     /// Planning or judging panicked; nothing moved.
-    Broken(InternalError),
+    Panicked(InternalError),
     /// Rules said no.
     Gate(gate::RefusedTrajectory),
     /// It did not begin; nothing moved.
     Refused(Refusal),
     /// It did not begin, and this is the whole answer.
-    Said(Box<Reply>),
+    Answered(Box<Reply>),
     /// It was stopped, after so much was drawn.
     Stopped(Box<StopReport>, InkProgress),
     /// It waited for a pen that nobody confirmed.
@@ -77,7 +77,7 @@ impl From<Refusal> for JobError {
 
 impl From<Box<Reply>> for JobError {
     fn from(answer: Box<Reply>) -> Self {
-        Self::Said(answer)
+        Self::Answered(answer)
     }
 }
 
@@ -157,7 +157,7 @@ impl JobContext {
         let (scene, start) = (Arc::clone(scene), measured(&self.arm)?);
         let watch = PlanningWatch {
             job: Some(Arc::clone(&self.job)),
-            asks: self.arm.motion.stop_counter(),
+            stop_counter: self.arm.motion.stop_counter(),
             seen_stops: self.seen_stops,
             cancelled: CancellationToken::new(),
         };
@@ -170,7 +170,7 @@ impl JobContext {
     }
 
     /// Asks for, plans and carries out a motion on the way to what the job counts.
-    pub(super) async fn go<F>(
+    pub(super) async fn run_preparatory<F>(
         &self,
         scene: &Arc<Scene>,
         plan: F,
@@ -214,32 +214,33 @@ impl JobContext {
             let now = motion.clock().now();
             gate::check(scene, permit, &start, now, plan.trajectory.clone())
         });
-        let checked = judged.map_err(JobError::Broken)?.map_err(JobError::Gate)?;
-        let keeper = self.keep(scene, plan).await?;
+        let checked = judged.map_err(JobError::Panicked)?;
+        let checked = checked.map_err(JobError::Gate)?;
+        let journal = self.begin_journal(scene, plan).await?;
         self.job
             .update(|card| card.begins_motion(plan.report.duration_s));
         if self.who == ActorRank::Operator {
             self.arm.take_over(&self.node, &self.entry.past().caller);
         }
-        let before = self.arm.last_scene();
+        let previous_scene = self.arm.last_scene();
         self.arm.moved_in(scene);
         *self.arm.abandoned.locked() = None;
-        let began = motion.clock().now();
+        let started_at = motion.clock().now();
         self.record_bytes().await;
         self.record_motion(scene, plan).await;
         let outcome = motion
-            .run_released(checked, self.seen_stops, keeper.release())
+            .run_released(checked, self.seen_stops, journal.release())
             .await;
         self.end_recorded_motion();
         self.end_bytes().await;
-        let failure = keeper.finish().await.failure;
+        let failure = journal.finish().await.failure;
         if matches!(outcome, Ok(MotionOutcome::Refused(_))) {
             // It did not move in this scene: which way is up is still the other's to say.
-            self.arm.moved_back_to(before);
+            self.arm.moved_back_to(previous_scene);
         } else {
             self.job.moved();
         }
-        let arm_time_s = motion.clock().now().seconds_since(began);
+        let arm_time_s = motion.clock().now().seconds_since(started_at);
         let drawn = self.entry.past().drawn;
         if let Some(why) = failure {
             return Err(JobError::Journal(why));
@@ -298,7 +299,11 @@ impl JobContext {
     }
 
     /// Begins the journal of a motion: from now on the arm goes no further than it says.
-    async fn keep(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<JournalWriter, JobError> {
+    async fn begin_journal(
+        &self,
+        scene: &Arc<Scene>,
+        plan: &Plan,
+    ) -> Result<JournalWriter, JobError> {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
         let arm = Arc::clone(&self.arm);
         let snapshots = self.arm.motion.watch();
@@ -312,7 +317,7 @@ impl JobContext {
             JournalWriter::start(entry, &scene, &plan, snapshots, on_failure)
         });
         match started.await {
-            Ok(Ok(keeper)) => Ok(keeper),
+            Ok(Ok(journal)) => Ok(journal),
             Ok(Err(error)) => {
                 Err(Refusal::from(UnrecordedJobError::Journal(error.to_string())).into())
             }
@@ -335,7 +340,7 @@ static PREVIEWS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
 
 struct PlanningWatch {
     job: Option<Arc<ArmJob>>,
-    asks: StopCounter,
+    stop_counter: StopCounter,
     seen_stops: u64,
     cancelled: CancellationToken,
 }
@@ -348,7 +353,7 @@ impl plan::PlanObserver for PlanningWatch {
     }
 
     fn cancelled(&self) -> bool {
-        self.cancelled.is_cancelled() || self.asks.count() > self.seen_stops
+        self.cancelled.is_cancelled() || self.stop_counter.count() > self.seen_stops
     }
 }
 
@@ -364,16 +369,16 @@ where
 {
     let planning = PlanningWatch {
         job: None,
-        asks: arm.motion.stop_counter(),
+        stop_counter: arm.motion.stop_counter(),
         // A stop ends previews as well: nobody shall wait for one of them.
         seen_stops: arm.motion.stops_requested(),
         cancelled: watch.cancelled.clone(),
     };
     // A motion's own planner never waits for these.
-    let turn = PREVIEWS.acquire().await;
+    let slot = PREVIEWS.acquire().await;
     on_planner(planning, move |watch| {
         let planned = plan(watch);
-        drop(turn);
+        drop(slot);
         planned
     })
     .await
@@ -384,7 +389,7 @@ where
     F: FnOnce(&dyn plan::PlanObserver) -> Result<T, PlanError> + Send + 'static,
     T: Send + 'static,
 {
-    let (done, answer) = oneshot::channel();
+    let (sender, receiver) = oneshot::channel();
     let thread = std::thread::Builder::new()
         .name("planner".to_owned())
         .spawn(move || {
@@ -392,13 +397,13 @@ where
                 tracing::debug!("the planner keeps its priority: {error}");
             }
             // A caller that is gone wants no plan.
-            let _ = done.send(catch_panic("planning", || plan(&watch)));
+            let _ = sender.send(catch_panic("planning", || plan(&watch)));
         });
     if let Err(error) = thread {
         return Err(refusal!("cannot start the planner: {error}").into());
     }
-    match answer.await {
-        Ok(planned) => planned.map_err(JobError::Broken)?.map_err(JobError::Plan),
+    match receiver.await {
+        Ok(planned) => planned.map_err(JobError::Panicked)?.map_err(JobError::Plan),
         Err(_) => Err(refusal!("the planner's thread ended without an answer").into()),
     }
 }
@@ -441,7 +446,7 @@ impl StartedJob {
             if !job.is_over() && !matches!(card.state, "accepted" | "planning") {
                 return still_moving(arm, &card);
             }
-            if let Ok(reply) = tokio::time::timeout(LOOK, job.outcome.reply()).await {
+            if let Ok(reply) = tokio::time::timeout(POLL_INTERVAL, job.outcome.reply()).await {
                 return reply.clone();
             }
         }
@@ -490,17 +495,17 @@ fn start_boxed(
         JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
         JobClaim::Same(job) => job,
         JobClaim::Mine(job) => {
-            let (node, arm, mine) = (Arc::clone(node), Arc::clone(arm), Arc::clone(&job));
-            let carried = async move {
+            let (node, arm, own_job) = (Arc::clone(node), Arc::clone(arm), Arc::clone(&job));
+            let running = async move {
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
-                    Err(why) => return not_begun(&arm, &mine, &why.to_string()),
+                    Err(why) => return not_begun(&arm, &own_job, &why.to_string()),
                 };
                 let ctx = JobContext {
                     node,
                     arm,
-                    job: mine,
+                    job: own_job,
                     entry,
                     who,
                     seen_stops,
@@ -508,7 +513,7 @@ fn start_boxed(
                 };
                 run_job(ctx, work).await;
             };
-            base::task::spawn(carried.in_current_span());
+            base::task::spawn(running.in_current_span());
             job
         }
     };
@@ -531,7 +536,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     let work = base::task::spawn(work(ctx).in_current_span());
     let (state, reply) = match work.await {
         Ok(Ok(reply)) => ("reached", reply),
-        Ok(Err(trouble)) => trouble.reply(),
+        Ok(Err(error)) => error.reply(),
         Err(_) => {
             // Whatever failed, the arm must not go on alone.
             arm.motion.stop(ActorRank::Node, false);
@@ -554,7 +559,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     reply.set("arm", arm.title());
     reply.set("job", card);
     let is_emergency = matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
-    let reply = match how_to_go_on(&entry.past(), is_emergency) {
+    let reply = match resume_hint(&entry.past(), is_emergency) {
         Some(words) if reply.is_error && state != "reached" => reply.hint(&words),
         _ => reply,
     };
@@ -570,7 +575,7 @@ pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset not
 pub const AFTER_EMERGENCY: &str = "after an operator's `steadyhand clear` and a reset";
 
 /// Says how the rest of a drawing that broke off is drawn, or that none of it is left.
-fn how_to_go_on(past: &PastJob, is_emergency: bool) -> Option<String> {
+fn resume_hint(past: &PastJob, is_emergency: bool) -> Option<String> {
     if past.is_all_drawn() {
         return Some(ALL_DRAWN.to_owned());
     }
@@ -590,15 +595,15 @@ fn stop_when_cancelled(
     watch: &RemoteCallWatch,
     arm: &Arc<AttachedArm>,
     job: &ArmJob,
-    began: tokio::time::Instant,
+    started_at: tokio::time::Instant,
 ) -> Option<AbortOnDropHandle<()>> {
     let (watch, arm, id) = (watch.clone(), Arc::clone(arm), job.card().id);
     let minder = watch.minder.clone()?;
-    let minding = minder.spawn(async move {
+    let watching = minder.spawn(async move {
         watch.cancelled.cancelled().await;
-        arm.abandon(&id, began.elapsed(), &watch);
+        arm.abandon(&id, started_at.elapsed(), &watch);
     });
-    Some(AbortOnDropHandle::new(minding))
+    Some(AbortOnDropHandle::new(watching))
 }
 
 /// Until the job ends, the caller gives up, or the node's patience does.
@@ -608,10 +613,10 @@ async fn wait(
     job: &Arc<ArmJob>,
     watch: &RemoteCallWatch,
 ) -> Reply {
-    let began = tokio::time::Instant::now();
-    let minded = stop_when_cancelled(watch, arm, job, began);
-    let patience = began + Duration::from_secs(u64::from(node.file.answer_within_s));
-    let mut cancelled = false;
+    let started_at = tokio::time::Instant::now();
+    let watching = stop_when_cancelled(watch, arm, job, started_at);
+    let deadline = started_at + Duration::from_secs(u64::from(node.file.answer_within_s));
+    let mut is_cancelled = false;
     job.card().report_to(watch);
     loop {
         tokio::select! {
@@ -621,17 +626,17 @@ async fn wait(
                 }
                 return reply.clone();
             }
-            () = watch.cancelled.cancelled(), if !cancelled => {
-                cancelled = true;
-                if minded.is_none() {
-                    arm.abandon(&job.card().id, began.elapsed(), watch);
+            () = watch.cancelled.cancelled(), if !is_cancelled => {
+                is_cancelled = true;
+                if watching.is_none() {
+                    arm.abandon(&job.card().id, started_at.elapsed(), watch);
                 }
             }
-            () = base::task::pause(LOOK) => {
-                look(arm, job);
+            () = base::task::pause(POLL_INTERVAL) => {
+                refresh_card(arm, job);
                 let card = job.card();
                 card.report_to(watch);
-                if !cancelled && tokio::time::Instant::now() > patience {
+                if !is_cancelled && tokio::time::Instant::now() > deadline {
                     return still_moving(arm, &card);
                 }
             }
@@ -640,20 +645,20 @@ async fn wait(
 }
 
 /// Brings the job's card up to what the arm is doing.
-pub(super) fn look(arm: &AttachedArm, job: &ArmJob) {
+pub(super) fn refresh_card(arm: &AttachedArm, job: &ArmJob) {
     let snapshot = arm.motion.snapshot();
-    let held = snapshot.state == MotionState::Held;
+    let is_held = snapshot.state == MotionState::Held;
     let Some(progress) = snapshot.progress else {
         return;
     };
-    let left = progress.of.saturating_sub(progress.sample);
+    let samples_left = progress.of.saturating_sub(progress.sample);
     job.update(|card| {
         if matches!(card.state, "moving" | "held") {
-            card.state = if held { "held" } else { "moving" };
+            card.state = if is_held { "held" } else { "moving" };
             if let Some(item) = progress.item.filter(|_| !card.is_uncounted) {
                 card.done = card.done_before + item;
             }
-            card.eta_s = plan::PERIOD.as_secs_f64() * left as f64;
+            card.eta_s = plan::PERIOD.as_secs_f64() * samples_left as f64;
         }
     });
 }
@@ -711,9 +716,9 @@ impl JobError {
                 "refused",
                 refused("gate_refused", &error).with("refusals", &error.0),
             ),
-            Self::Broken(error) => ("refused", *refused("internal_error", error)),
+            Self::Panicked(error) => ("refused", *refused("internal_error", error)),
             Self::Refused(why) => ("refused", *refused("refused", why)),
-            Self::Said(reply) => ("refused", *reply),
+            Self::Answered(reply) => ("refused", *reply),
             Self::PenNotConfirmed(why) => ("stopped", *refused("pen_not_confirmed", why)),
             Self::PenNotMeasured(why) => ("stopped", *refused("pen_not_measured", why)),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
@@ -759,14 +764,14 @@ fn denied_reply(denied: &PermitError) -> Reply {
 }
 
 fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
-    let how = if report.lifted {
+    let lift_text = if report.lifted {
         "the pen was lifted"
     } else {
         "the pen was not lifted"
     };
     let message = match report.standstill_ms {
         Some(ms) => format!(
-            "stopped before the end; standing still {} after the stop was asked for, {how}",
+            "stopped before the end; standing still {} after the stop was asked for, {lift_text}",
             seconds(ms / 1e3)
         ),
         None => {
@@ -834,7 +839,7 @@ mod tests {
     }
 
     /// The planner, broken: it goes beyond the end of a list.
-    fn breaks(watch: &dyn plan::PlanObserver) -> Result<Plan, PlanError> {
+    fn panicking_plan(watch: &dyn plan::PlanObserver) -> Result<Plan, PlanError> {
         let strokes: Vec<Plan> = Vec::new();
         watch.progress(0, strokes.len());
         Ok(strokes.into_iter().next().expect("a stroke"))
@@ -846,21 +851,21 @@ mod tests {
         let arm = arm();
         let planning = PlanningWatch {
             job: None,
-            asks: arm.motion.stop_counter(),
+            stop_counter: arm.motion.stop_counter(),
             seen_stops: 0,
             cancelled: CancellationToken::new(),
         };
-        let Err(trouble) = on_planner(planning, breaks).await else {
+        let Err(error) = on_planner(planning, panicking_plan).await else {
             panic!("a plan");
         };
-        let (state, reply) = trouble.reply();
+        let (state, reply) = error.reply();
         assert_eq!(state, "refused");
-        for said in [
+        for part in [
             "internal error while planning: a stroke",
             "report it",
             "nothing moved",
         ] {
-            assert!(reply.text.contains(said), "{said}: {}", reply.text);
+            assert!(reply.text.contains(part), "{part}: {}", reply.text);
         }
         let code = reply.structured.get("code").and_then(|code| code.as_str());
         assert_eq!((reply.is_error, code), (true, Some("internal_error")));
@@ -874,8 +879,8 @@ mod tests {
         let arm = arm();
         for _ in 0..5 {
             let watch = RemoteCallWatch::unobserved();
-            let planned = preview(&arm, &watch, breaks).await;
-            assert!(matches!(planned, Err(JobError::Broken(_))));
+            let planned = preview(&arm, &watch, panicking_plan).await;
+            assert!(matches!(planned, Err(JobError::Panicked(_))));
         }
         let planned = preview(&arm, &RemoteCallWatch::unobserved(), |_| Ok(7)).await;
         assert!(matches!(planned, Ok(7)));
@@ -895,13 +900,13 @@ mod tests {
             ..PastJob::default()
         };
         let says = |past: &PastJob, words: &str| {
-            how_to_go_on(past, false).is_some_and(|told| told.contains(words))
+            resume_hint(past, false).is_some_and(|hint| hint.contains(words))
         };
-        assert_eq!(how_to_go_on(&past, false), None);
+        assert_eq!(resume_hint(&past, false), None);
         (past.drawn.mm, past.drawn.strokes) = (12.0, 1);
         assert!(says(&past, "draws what is left"));
         // What an emergency stop has latched, reset alone does not end.
-        let after_emergency = how_to_go_on(&past, true).unwrap();
+        let after_emergency = resume_hint(&past, true).unwrap();
         assert!(after_emergency.starts_with(AFTER_EMERGENCY));
         (past.drawn.mm, past.drawn.strokes) = (20.0, 2);
         assert!(says(&past, "nothing is left to do"));

@@ -82,7 +82,7 @@ pub struct AttachedArm {
     /// The last abandoned call since its last motion began.
     pub(super) abandoned: Mutex<Option<AbandonedCall>>,
     last_scene: Mutex<Option<Arc<Scene>>>,
-    laid: Mutex<Option<Arc<Scene>>>,
+    placed_scene: Mutex<Option<Arc<Scene>>>,
     /// The last of its stops that is in the audit log.
     pub(super) stops_noted: Mutex<u64>,
     /// The pen that a person has confirmed to be in the holder, since this process began.
@@ -121,7 +121,7 @@ pub struct Node {
     pub(super) cameras: Vec<Arc<NodeCamera>>,
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
-    pub(super) courses: SequenceRegistry,
+    pub(super) sequences: SequenceRegistry,
     pub(super) memory: Mutex<super::dispatch::RefusalMemory>,
     pub(super) refusals: super::audit::RefusalHistory,
     pub(super) approvals: super::plan_approval::PlanApprovals,
@@ -191,7 +191,7 @@ impl AttachedArm {
             lease: ArmLease::default(),
             abandoned: Mutex::default(),
             last_scene: Mutex::default(),
-            laid: Mutex::default(),
+            placed_scene: Mutex::default(),
             stops_noted: Mutex::default(),
             pen: Mutex::default(),
             photograph: SimPhotoCache::default(),
@@ -233,10 +233,12 @@ impl AttachedArm {
     /// Returns whether the arm was read to stand where the scene that it last moved in rests it.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        let seen = self.motion.snapshot().measured;
-        self.last_scene().zip(seen).is_some_and(|(scene, seen)| {
-            seen.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD
-        })
+        let measured = self.motion.snapshot().measured;
+        self.last_scene()
+            .zip(measured)
+            .is_some_and(|(scene, measured)| {
+                measured.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD
+            })
     }
 
     /// Remembers the scene that the arm moves in.
@@ -258,13 +260,13 @@ impl AttachedArm {
         if let Some(studio) = &self.studio {
             studio.place_sheet(&self.with_confirmed_pen(scene));
             self.photograph.invalidate();
-            *self.laid.locked() = Some(Arc::clone(scene));
+            *self.placed_scene.locked() = Some(Arc::clone(scene));
         }
     }
 
     /// The scene whose sheet lies before a simulated arm.
     pub(super) fn placed_scene(&self) -> Option<Arc<Scene>> {
-        self.laid.locked().clone()
+        self.placed_scene.locked().clone()
     }
 }
 
@@ -304,7 +306,7 @@ impl Node {
             recordings: None,
             job_recorder: None,
             fleet: None,
-            courses: SequenceRegistry::default(),
+            sequences: SequenceRegistry::default(),
             memory: Mutex::default(),
             refusals: super::audit::RefusalHistory::default(),
             approvals: super::plan_approval::PlanApprovals::default(),

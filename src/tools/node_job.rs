@@ -17,10 +17,10 @@ use plan::Plan;
 use scene::Scene;
 
 /// Longest wait for the journal of the arm's last job to be complete.
-const FREE_WITHIN: Duration = Duration::from_secs(2);
+const CLAIM_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Interval between checks of that journal.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Caller name of such a job in its journal.
 const CALLER: &str = "the node";
@@ -55,7 +55,7 @@ impl NodeJob {
             id: node.book.next_id(),
             ..accepted_job(tool, arm, scene, CALLER)
         };
-        let job = free(arm, &JobCard::accepted(&accepted, scene.title())).await?;
+        let job = claim_board(arm, &JobCard::accepted(&accepted, scene.title())).await?;
         let (node, arm) = (Arc::clone(node), Arc::clone(arm));
         match journal_entries::begin(&node, accepted).await {
             Ok(entry) => Ok(Self(JobContext {
@@ -92,8 +92,8 @@ impl NodeJob {
                 state: "stopped",
                 why: refusal!("it was stopped on its way"),
             }),
-            Err(trouble) => {
-                let (state, reply) = trouble.reply();
+            Err(error) => {
+                let (state, reply) = error.reply();
                 Err(IncompleteMotion {
                     stop: None,
                     state,
@@ -122,16 +122,16 @@ impl NodeJob {
 }
 
 /// A place on the arm's board, which is free moments after it stands.
-async fn free(arm: &AttachedArm, card: &JobCard) -> Result<Arc<ArmJob>, Refusal> {
+async fn claim_board(arm: &AttachedArm, card: &JobCard) -> Result<Arc<ArmJob>, Refusal> {
     let card_of_job = || card.clone();
-    let tries = FREE_WITHIN.as_millis() / LOOK.as_millis();
+    let tries = CLAIM_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();
     for _ in 0..tries {
         let now = arm.motion.clock().now();
         let seen_stops = arm.motion.stops_requested();
         let key = card.id.clone();
         match arm.board.claim(key, card_of_job, true, now, seen_stops) {
             JobClaim::Mine(job) | JobClaim::Same(job) => return Ok(job),
-            JobClaim::Busy(_) => base::task::pause(LOOK).await,
+            JobClaim::Busy(_) => base::task::pause(POLL_INTERVAL).await,
         }
     }
     Err(refusal!("it is busy with another job"))

@@ -30,25 +30,25 @@ impl Node {
     /// A job: what it is, how far it is, its result where this process has one, and what its journal says.
     #[must_use]
     pub fn job(&self, id: &str) -> Option<Value> {
-        let mut told = self.latest_job(id).unwrap_or_default();
+        let mut fields = self.latest_job(id).unwrap_or_default();
         if let Some(record) = self.job_record(id) {
-            told.entry("job").or_insert_with(
+            fields.entry("job").or_insert_with(
                 || json!({"id": id, "state": record.get("state"), "message": record.get("message")}),
             );
-            told.insert("record".to_owned(), record);
+            fields.insert("record".to_owned(), record);
         }
-        (!told.is_empty()).then_some(Value::Object(told))
+        (!fields.is_empty()).then_some(Value::Object(fields))
     }
 
     /// An arm's latest job as this process knows it.
     fn latest_job(&self, id: &str) -> Option<Map<String, Value>> {
         let (arm, job) = self.board_job(id)?;
-        motion_job::look(arm, &job);
-        let mut told = Map::from_iter([("job".to_owned(), json!(job.card()))]);
+        motion_job::refresh_card(arm, &job);
+        let mut fields = Map::from_iter([("job".to_owned(), json!(job.card()))]);
         if let Some(reply) = job.outcome.get() {
-            told.insert("result".to_owned(), Value::Object(reply.structured.clone()));
+            fields.insert("result".to_owned(), Value::Object(reply.structured.clone()));
         }
-        Some(told)
+        Some(fields)
     }
 
     /// A picture of the plan that would draw a scene from its rest pose. Nothing moves.

@@ -86,10 +86,10 @@ impl OfferedSheet {
 
     fn of_page(page: &ScenePage, lines: &[(&[[f64; 2]], bool)]) -> Self {
         let points: usize = lines.iter().map(|(points_mm, _)| points_mm.len()).sum();
-        let every = points.div_ceil(POINTS_MAX).max(1);
+        let step = points.div_ceil(POINTS_MAX).max(1);
         let lines = lines.iter().map(|(points_mm, is_refused)| OfferedLine {
             is_refused: *is_refused,
-            xy_mm: thinned(points_mm, every),
+            xy_mm: every_nth(points_mm, step),
         });
         Self {
             page_at_mm: page.at_mm.map(rounded),
@@ -102,9 +102,9 @@ impl OfferedSheet {
 }
 
 /// Returns every n-th point and the last, as x, y, x, y.
-fn thinned(points_mm: &[[f64; 2]], every: usize) -> Vec<f64> {
+fn every_nth(points_mm: &[[f64; 2]], step: usize) -> Vec<f64> {
     let last = points_mm.len().saturating_sub(1);
     let points = points_mm.iter().enumerate();
-    let kept = points.filter(|(at, _)| at.is_multiple_of(every) || *at == last);
+    let kept = points.filter(|(at, _)| at.is_multiple_of(step) || *at == last);
     kept.flat_map(|(_, point)| point.map(rounded)).collect()
 }

@@ -70,7 +70,7 @@ impl DrawingOrder {
     /// Returns the order without the design's bytes, as JSON for the journal.
     fn words(&self) -> String {
         let design = self.design.as_ref();
-        let said = [
+        let fields = [
             ("scene", json!(self.scene)),
             ("overlay", json!(self.overlay)),
             ("arm", json!(self.arm)),
@@ -79,9 +79,9 @@ impl DrawingOrder {
             ("repeats", json!(self.repeats)),
             ("trim", json!(self.trim)),
         ];
-        let said = said.into_iter().filter(|(_, value)| !value.is_null());
-        let said = said.map(|(name, value)| (name.to_owned(), value));
-        Value::Object(said.collect()).to_string()
+        let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
+        let fields = fields.map(|(name, value)| (name.to_owned(), value));
+        Value::Object(fields.collect()).to_string()
     }
 }
 
@@ -114,21 +114,21 @@ pub(super) enum UnresolvedDrawing {
     /// The design does not fit its sheet.
     Scene(Box<SceneError>),
     /// In words.
-    Said(Refusal),
+    Refused(Refusal),
 }
 
 impl From<UnresolvedDrawing> for Refusal {
     fn from(why: UnresolvedDrawing) -> Self {
         match why {
             UnresolvedDrawing::Scene(error) => error.into(),
-            UnresolvedDrawing::Said(why) => why,
+            UnresolvedDrawing::Refused(why) => why,
         }
     }
 }
 
 impl From<Refusal> for UnresolvedDrawing {
     fn from(why: Refusal) -> Self {
-        Self::Said(why)
+        Self::Refused(why)
     }
 }
 
@@ -153,7 +153,7 @@ impl Node {
                 SceneError::Outside { outside, .. } => Ok(DrawingOffer::outside(self, &outside)),
                 other => Err(other.into()),
             },
-            Err(UnresolvedDrawing::Said(why)) => Err(why),
+            Err(UnresolvedDrawing::Refused(why)) => Err(why),
         }
     }
 
@@ -194,10 +194,10 @@ impl Node {
     /// # Errors
     /// Why nothing was begun.
     pub async fn draw_first_ink(self: &Arc<Self>, scene: &str) -> Result<Reply, Refusal> {
-        let whole = self.scenes.scene(scene, None)?;
-        let trim = DrawingTrim::of_first_ink(&whole);
-        let lighter = whole.trimmed(&trim).map_err(|error| refusal!("{error}"))?;
-        let drawing = ResolvedDrawing::new(self.arm_for(&whole, None)?, Arc::new(lighter));
+        let full = self.scenes.scene(scene, None)?;
+        let trim = DrawingTrim::of_first_ink(&full);
+        let lighter = full.trimmed(&trim).map_err(|error| refusal!("{error}"))?;
+        let drawing = ResolvedDrawing::new(self.arm_for(&full, None)?, Arc::new(lighter));
         if let Some(why) = hindrance(self, &drawing, false) {
             return Err(Refusal::new(why));
         }
@@ -287,18 +287,18 @@ impl Node {
     }
 
     fn left_half_done(&self, arm_name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
-        let is_meant =
+        let is_named =
             |arm: &&Arc<AttachedArm>| arm_name.is_none_or(|arm_name| arm.name == arm_name);
-        let mut arms = self.seats.iter().filter(is_meant);
-        let mut rest = arms.clone();
+        let mut arms = self.seats.iter().filter(is_named);
+        let mut remaining = arms.clone();
         let found = arms.find_map(|arm| Some((arm, self.book.unfinished(&arm.name)?)));
         let (arm, past) = found.ok_or_else(|| {
-            let complete = rest.find_map(|arm| resume::complete(self, arm));
-            let words = complete.unwrap_or_else(|| match arm_name {
+            let complete = remaining.find_map(|arm| resume::complete(self, arm));
+            let reason = complete.unwrap_or_else(|| match arm_name {
                 Some(arm_name) => format!("no drawing of arm `{arm_name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
-            refusal!("{words}; nothing moved")
+            refusal!("{reason}; nothing moved")
         })?;
         if past.is_drawing_of_caller {
             return Err(refusal!(
@@ -323,15 +323,15 @@ impl Node {
     /// Returns the one arm that is meant for a scene.
     fn arm_for(&self, scene: &Scene, arm_name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
         let is_for = |arm: &&Arc<AttachedArm>| check_is_for(arm, scene).is_ok();
-        let able: Vec<_> = self.seats.iter().filter(is_for).collect();
-        let names: Vec<&str> = able.iter().map(|arm| arm.name.as_str()).collect();
+        let candidates: Vec<_> = self.seats.iter().filter(is_for).collect();
+        let names: Vec<&str> = candidates.iter().map(|arm| arm.name.as_str()).collect();
         let (names, title) = (names.join(", "), scene.title());
-        let is_meant =
+        let is_named =
             |arm: &&&Arc<AttachedArm>| arm_name.is_none_or(|arm_name| arm.name == arm_name);
-        let meant: Vec<_> = able.iter().filter(is_meant).collect();
-        match (meant.as_slice(), arm_name) {
+        let matching: Vec<_> = candidates.iter().filter(is_named).collect();
+        match (matching.as_slice(), arm_name) {
             ([one], _) => Ok(one),
-            _ if able.is_empty() => Err(refusal!(
+            _ if candidates.is_empty() => Err(refusal!(
                 "scene {title} is for the arm {}, which this node does not have; nothing moved",
                 scene.arm.file.name
             )),
@@ -359,11 +359,11 @@ impl Node {
         let parts = || plan::attended_parts(&scene.holder, &scene.strokes).len();
         let waits = scene.waits_for_person().then(parts).unwrap_or_default();
         let changes = u32::try_from(waits).unwrap_or(u32::MAX);
-        let for_ = planned
+        let duration = planned
             .saturating_add(CHANGE_WITHIN.saturating_mul(changes))
             .saturating_add(ENABLED_BEYOND)
             .min(ENABLED_MAX);
-        self.enable(scene, Some(&arm.name), Some(for_))?;
+        self.enable(scene, Some(&arm.name), Some(duration))?;
         Ok(())
     }
 

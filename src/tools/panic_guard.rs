@@ -50,16 +50,16 @@ mod tests {
     fn a_panic_is_an_error_that_says_what_it_said() {
         assert_eq!(catch_panic("planning", || 7), Ok(7));
         let index = std::hint::black_box(9);
-        let said = catch_panic("planning", || [1, 2, 3][index]).unwrap_err();
-        let said = said.to_string();
-        let wanted = "internal error while planning: index out of bounds: the len is 3";
+        let error = catch_panic("planning", || [1, 2, 3][index]).unwrap_err();
+        let error = error.to_string();
+        let expected = "internal error while planning: index out of bounds: the len is 3";
         assert!(
-            said.contains(wanted) && said.contains("report it"),
-            "{said}"
+            error.contains(expected) && error.contains("report it"),
+            "{error}"
         );
-        let said = catch_panic("the plan is judged", || panic!("no words of its own"));
-        let wanted = "while the plan is judged: no words of its own";
-        assert!(said.unwrap_err().to_string().contains(wanted));
+        let error = catch_panic("the plan is judged", || panic!("no words of its own"));
+        let expected = "while the plan is judged: no words of its own";
+        assert!(error.unwrap_err().to_string().contains(expected));
         let odd = catch_panic("planning", || std::panic::panic_any(3)).unwrap_err();
         assert!(odd.to_string().contains("a panic without words"));
     }

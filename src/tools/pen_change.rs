@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
 use super::motion_job::{CompletedMotion, JobContext, JobError, measured};
-use super::plan_approval::UnheardWord;
+use super::plan_approval::NoDecision;
 use super::{AT_REST_RAD, AttachedArm, Node};
 use base::lock::MutexExt;
 use base::wording::duration;
@@ -84,7 +84,7 @@ impl ConfirmedPen {
         }
     }
 
-    fn is(&self, pen: &ScenePen) -> bool {
+    fn matches(&self, pen: &ScenePen) -> bool {
         self.name == pen.name && self.tip_m == pen.tip_m
     }
 }
@@ -96,7 +96,7 @@ impl AttachedArm {
             return Arc::clone(scene);
         }
         let confirmed = self.pen.locked();
-        let is_it = |pen: &ScenePen| confirmed.as_ref().is_some_and(|held| held.is(pen));
+        let is_it = |pen: &ScenePen| confirmed.as_ref().is_some_and(|held| held.matches(pen));
         let longer_mm = confirmed.as_ref().and_then(|held| held.longer_mm);
         match (scene.pens.iter().position(is_it), longer_mm) {
             (Some(pen), None) => scene.with_mounted(pen),
@@ -207,8 +207,8 @@ impl JobContext {
             arm_time_s: 0.0,
         };
         let mut part = DrawingPart::default();
-        for (turn, next) in parts.iter().enumerate() {
-            let later = parts.iter().skip(turn);
+        for (index, next) in parts.iter().enumerate() {
+            let later = parts.iter().skip(index);
             part.later = later.flat_map(|part| part.strokes.clone()).collect();
             self.entry.begins_part(part.clone());
             self.job.update(|card| {
@@ -216,10 +216,10 @@ impl JobContext {
                 card.done = card.done_before;
                 card.has_later_motions = true;
             });
-            drawn.arm_time_s += self.attend(scene, &parts, turn).await?;
+            drawn.arm_time_s += self.prepare_part(scene, &parts, index).await?;
             self.measure_change(scene, next).await?;
-            part.later = later_strokes(&parts, turn);
-            let is_last = turn + 1 == parts.len();
+            part.later = later_strokes(&parts, index);
+            let is_last = index + 1 == parts.len();
             self.job.update(|card| card.has_later_motions = !is_last);
             self.entry.begins_part(part.clone());
             let (done, strokes) = self.draw_part(scene, next, plan.strokes.len()).await?;
@@ -251,13 +251,13 @@ impl JobContext {
 
     /// Sees that the next part can be drawn: where its pen is not known to be in the holder, or a pause is before it, the arm
     /// goes to where a hand can reach and waits for a person. Returns the arm's time on the way.
-    async fn attend(
+    async fn prepare_part(
         &self,
         scene: &Arc<Scene>,
         parts: &[AttendedPart],
-        turn: usize,
+        index: usize,
     ) -> Result<f64, JobError> {
-        let Some(part) = parts.get(turn) else {
+        let Some(part) = parts.get(index) else {
             return Ok(0.0);
         };
         let is_held = self.arm.with_confirmed_pen(scene).holder.holds(part.pen);
@@ -266,7 +266,7 @@ impl JobContext {
         }
         let arm_time_s = self.go_to_attended_pose(scene).await?;
         self.arm.take_pen(scene, None);
-        let place = format!("{} of {}", turn + 1, parts.len());
+        let place = format!("{} of {}", index + 1, parts.len());
         let awaited = self.awaited(scene, part, is_held, &place);
         self.await_person(scene, part, awaited).await?;
         Ok(arm_time_s)
@@ -280,7 +280,7 @@ impl JobContext {
         }
         let mounted = self.arm.with_confirmed_pen(scene);
         let (_, done) = self
-            .go(&mounted, move |scene, start, watch| {
+            .run_preparatory(&mounted, move |scene, start, watch| {
                 plan::go_to(scene, start, &[attended_rad], watch)
             })
             .await?;
@@ -299,7 +299,7 @@ impl JobContext {
         let named = named.map(|pen| (pen.name.clone(), pen.colour_text()));
         let (name, colour) = named.unwrap_or_default();
         let pen = format!("{}, {place}", scene.pen_words(part.pen));
-        let words = match part.pause_before().map(pause_words) {
+        let words = match part.pause_before().map(pause_text) {
             None => pen,
             Some(pause) if is_held => format!("a person: {pause}, {place}"),
             Some(pause) => format!("{pen}; {pause}"),
@@ -340,9 +340,9 @@ impl JobContext {
             scene: Arc::clone(scene),
             confirmed,
         });
-        let held = self.entry.waits(WAITING, &format!("it waits for {words}"));
-        let heard = match held {
-            Ok(()) => self.hear_confirmation(answer).await,
+        let journalled = self.entry.waits(WAITING, &format!("it waits for {words}"));
+        let answered = match journalled {
+            Ok(()) => self.await_confirmation(answer).await,
             Err(error) => Err(error.into()),
         };
         self.node
@@ -353,8 +353,8 @@ impl JobContext {
             card.state = "planning";
             card.waits_for = None;
         });
-        let kept = heard.and_then(|()| self.keep_confirmation(scene, part, &awaited));
-        if let Err(why) = kept {
+        let recorded = answered.and_then(|()| self.record_confirmation(scene, part, &awaited));
+        if let Err(why) = recorded {
             self.arm.give_up_pen_change();
             let enabling = match awaited.is_simulated {
                 true => "the drawing was left there",
@@ -371,7 +371,7 @@ impl JobContext {
     }
 
     /// Writes down what a person has confirmed.
-    fn keep_confirmation(
+    fn record_confirmation(
         &self,
         scene: &Scene,
         part: &AttendedPart,
@@ -386,27 +386,27 @@ impl JobContext {
         Ok(())
     }
 
-    async fn hear_confirmation(&self, answer: oneshot::Receiver<()>) -> Result<(), Refusal> {
+    async fn await_confirmation(&self, answer: oneshot::Receiver<()>) -> Result<(), Refusal> {
         let until = self.arm.motion.clock().now().after(CHANGE_WITHIN);
-        let heard = self.hear(answer, until).await;
-        heard.map_err(|unheard| match unheard {
-            UnheardWord::Stopped => refusal!("stopped"),
-            UnheardWord::TooLate => {
+        let decision = self.await_decision(answer, until).await;
+        decision.map_err(|missing| match missing {
+            NoDecision::Stopped => refusal!("stopped"),
+            NoDecision::TooLate => {
                 refusal!("nobody confirmed within {}", duration(CHANGE_WITHIN))
             }
-            UnheardWord::GivenUp => refusal!("given up"),
+            NoDecision::GivenUp => refusal!("given up"),
         })
     }
 }
 
 /// Returns the strokes of the parts after this one. The pause before it is over for all that were waiting for that.
-fn later_strokes(parts: &[AttendedPart], turn: usize) -> Vec<scene::SheetStroke> {
-    let over = parts.get(turn).and_then(|part| part.pause.as_deref());
-    let of_part = |part: &AttendedPart| match part.pause.as_deref() == over {
+fn later_strokes(parts: &[AttendedPart], index: usize) -> Vec<scene::SheetStroke> {
+    let ended_pause = parts.get(index).and_then(|part| part.pause.as_deref());
+    let of_part = |part: &AttendedPart| match part.pause.as_deref() == ended_pause {
         true => part.strokes_after_pause(),
         false => part.strokes.clone(),
     };
-    parts.iter().skip(turn + 1).flat_map(of_part).collect()
+    parts.iter().skip(index + 1).flat_map(of_part).collect()
 }
 
 /// Says how a person lets a job go on that waits at a pause, or for a pen.
@@ -418,6 +418,6 @@ pub(super) fn continue_text(job: &str, is_pause: bool) -> String {
 }
 
 /// Says where a drawing pauses.
-fn pause_words(pause: &DrawingPause) -> String {
+fn pause_text(pause: &DrawingPause) -> String {
     format!("the drawing pauses here ({})", pause.asked_by)
 }

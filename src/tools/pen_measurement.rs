@@ -42,28 +42,28 @@ impl JobContext {
     /// Touches the sheet twice with the pen, and returns by how much it is longer than the scene says.
     async fn measure_pen(&self, scene: &Arc<Scene>, part: &AttendedPart) -> Result<f64, JobError> {
         let words = scene.pen_words(part.pen);
-        let fails = |why: Refusal| {
+        let failed = |why: Refusal| {
             JobError::PenNotMeasured(format!(
                 "{words} could not be measured: {why}; put it in again as the scene says, then `reset` and `resume`, which asks for it"
             ))
         };
         let first = part.strokes.first();
         let Some(at_mm) = first.and_then(|stroke| stroke.points_mm.first()).copied() else {
-            return Err(fails(refusal!("it draws nothing")));
+            return Err(failed(refusal!("it draws nothing")));
         };
-        let first_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&fails)?;
-        let second_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&fails)?;
+        let first_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&failed)?;
+        let second_mm = self.touch(scene, part.pen, at_mm).await?.map_err(&failed)?;
         let spread_mm = (first_mm - second_mm).abs();
         if spread_mm > SPREAD_MM_MAX {
             let (spread, most) = (millimetres(spread_mm, 2), millimetres(SPREAD_MM_MAX, 1));
-            return Err(fails(refusal!(
+            return Err(failed(refusal!(
                 "two touches differ by {spread}, at most {most} are possible"
             )));
         }
         let longer_mm = (first_mm + second_mm) / 2.0;
         if longer_mm.abs() > CHANGE_MM_MAX {
-            let (by, most) = (change_words(longer_mm), millimetres(CHANGE_MM_MAX, 0));
-            return Err(fails(refusal!(
+            let (by, most) = (difference_text(longer_mm), millimetres(CHANGE_MM_MAX, 0));
+            return Err(failed(refusal!(
                 "it is {by} than the scene says, at most {most} are possible"
             )));
         }
@@ -79,13 +79,13 @@ impl JobContext {
     ) -> Result<Result<f64, Refusal>, JobError> {
         let mounted = self.arm.with_confirmed_pen(scene);
         let (_, done) = self
-            .go(&mounted, move |scene, start, watch| {
+            .run_preparatory(&mounted, move |scene, start, watch| {
                 plan::probe(scene, start, at_mm, pen, watch)
             })
             .await?;
         Ok(match done.visits.first() {
-            Some(felt) if felt.kind == VisitKind::Contact => {
-                longer_mm(scene, pen, &felt.position_rad)
+            Some(contact) if contact.kind == VisitKind::Contact => {
+                longer_mm(scene, pen, &contact.position_rad)
                     .ok_or_else(|| refusal!("its length does not show where it touched"))
             }
             Some(_) => Err(refusal!("it touched before it had moved freely")),
@@ -97,7 +97,7 @@ impl JobContext {
 }
 
 /// Says a difference in length.
-fn change_words(longer_mm: f64) -> String {
+fn difference_text(longer_mm: f64) -> String {
     let by = millimetres(longer_mm.abs(), 1);
     match longer_mm < 0.0 {
         true => format!("{by} shorter"),
@@ -107,11 +107,11 @@ fn change_words(longer_mm: f64) -> String {
 
 /// Returns by how much a pen that touches the sheet at these joint angles is longer than the scene says.
 fn longer_mm(scene: &Scene, pen: usize, joints_rad: &JointVector) -> Option<f64> {
-    let height_mm = |scene: &Scene| {
+    let tip_height_mm = |scene: &Scene| {
         let tip = tip_m(scene, pen, joints_rad)?;
         Some(scene.surface.project(&tip).height_mm)
     };
-    let is_mm = height_mm(scene)?;
-    let nearer_mm = is_mm - height_mm(&scene.with_longer_pen(pen, STEP_MM))?;
-    (nearer_mm > 0.5 * STEP_MM).then(|| is_mm / nearer_mm * STEP_MM)
+    let height_mm = tip_height_mm(scene)?;
+    let nearer_mm = height_mm - tip_height_mm(&scene.with_longer_pen(pen, STEP_MM))?;
+    (nearer_mm > 0.5 * STEP_MM).then(|| height_mm / nearer_mm * STEP_MM)
 }

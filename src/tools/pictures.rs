@@ -81,7 +81,8 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
         is_refused,
     };
     let lines = outside.lines.iter();
-    let lines = lines.map(|l| stroke(&l.points_mm, l.colour, l.width_mm, l.is_outside));
+    let lines =
+        lines.map(|line| stroke(&line.points_mm, line.colour, line.width_mm, line.is_outside));
     let strokes = std::iter::once(stroke(&edge, EDGE, 0.0, false)).chain(lines);
     or_log(plan_png(&PlanView {
         title: outside.title.clone(),
@@ -100,7 +101,7 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
 const EDGE: [u8; 3] = [120, 120, 120];
 
 fn view(scene: &Scene, plan: &Plan) -> PlanView {
-    let walk = PlanTraces::new(scene, plan);
+    let traces = PlanTraces::new(scene, plan);
     let cone_deg = scene.pens.iter().map(|pen| pen.cone_rad.to_degrees());
     let travel_mm_s = scene.limits.travel_mm_s;
     PlanView {
@@ -108,12 +109,12 @@ fn view(scene: &Scene, plan: &Plan) -> PlanView {
         caption: sum_up(&plan.report),
         sheet_mm: scene.surface.size_mm(),
         strokes: strokes(scene, plan),
-        travels_mm: walk.travels_mm,
-        side_mm: walk.side_mm,
+        travels_mm: traces.travels_mm,
+        side_mm: traces.side_mm,
         strips: vec![
-            strip("joint margin, deg", walk.margin_deg, Some(0.0)),
-            strip("tilt, deg", walk.tilt_deg, cone_deg.reduce(f64::min)),
-            strip("tip speed, mm/s", walk.speed_mm_s, Some(travel_mm_s)),
+            strip("joint margin, deg", traces.margin_deg, Some(0.0)),
+            strip("tilt, deg", traces.tilt_deg, cone_deg.reduce(f64::min)),
+            strip("tip speed, mm/s", traces.speed_mm_s, Some(travel_mm_s)),
         ],
         marks_mm: Vec::new(),
     }
@@ -210,7 +211,7 @@ struct PlanTraces {
 
 impl PlanTraces {
     fn new(scene: &Scene, plan: &Plan) -> Self {
-        let mut walk = Self::default();
+        let mut traces = Self::default();
         let trajectory = &plan.trajectory;
         let period_s = trajectory.period.as_secs_f64();
         for span in &trajectory.spans {
@@ -218,33 +219,36 @@ impl PlanTraces {
                 continue;
             };
             let mut travel = Vec::new();
-            let mut before: Option<Point3<f64>> = None;
+            let mut previous: Option<Point3<f64>> = None;
             let samples = trajectory.reached().iter().enumerate();
             for (sample, q) in samples.take(span.end).skip(span.first) {
                 let mount = scene.arm.chain.forward(q);
                 let tip = mount * pen.tip_m;
-                let seen = scene.surface.project(&tip);
-                let lean = -(mount * pen.axis).dot(&scene.surface.at(seen.at_mm).normal);
+                let projected = scene.surface.project(&tip);
+                let lean = -(mount * pen.axis).dot(&scene.surface.at(projected.at_mm).normal);
                 let at_s = sample as f64 * period_s;
                 let tilt_deg = lean.clamp(-1.0, 1.0).acos().to_degrees();
-                walk.tilt_deg.push([at_s, tilt_deg]);
+                traces.tilt_deg.push([at_s, tilt_deg]);
                 let margin_deg = margin_rad(scene, q).to_degrees();
-                walk.margin_deg.push([at_s, margin_deg]);
-                let way_mm = before
+                traces.margin_deg.push([at_s, margin_deg]);
+                let moved_mm = previous
                     .replace(tip)
-                    .map(|before| (tip - before).norm() * 1e3);
-                walk.speed_mm_s
-                    .extend(way_mm.map(|mm| [at_s, mm / period_s]));
+                    .map(|previous| (tip - previous).norm() * 1e3);
+                traces
+                    .speed_mm_s
+                    .extend(moved_mm.map(|mm| [at_s, mm / period_s]));
                 if span.kind != SpanKind::Approach {
-                    walk.side_mm.push([seen.at_mm[0], seen.height_mm]);
+                    traces
+                        .side_mm
+                        .push([projected.at_mm[0], projected.height_mm]);
                 }
-                travel.push(seen.at_mm);
+                travel.push(projected.at_mm);
             }
             if span.kind == SpanKind::Travel {
-                walk.travels_mm.push(travel);
+                traces.travels_mm.push(travel);
             }
         }
-        walk
+        traces
     }
 }
 

@@ -22,14 +22,14 @@ use scene::Scene;
 const APPROVAL_WITHIN: Duration = Duration::from_secs(600);
 
 /// Interval at which a waiting job checks for a stop.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Plans that wait.
 pub(super) type PlanApprovals = Mutex<Vec<ApprovalRequest>>;
 
 pub(super) struct ApprovalRequest {
     pending: PendingPlan,
-    judge: oneshot::Sender<PlanVerdict>,
+    verdict_sender: oneshot::Sender<PlanVerdict>,
 }
 
 /// A person's word on a plan.
@@ -40,7 +40,7 @@ pub(super) enum PlanVerdict {
 }
 
 /// Reason for having no word of a person.
-pub(super) enum UnheardWord {
+pub(super) enum NoDecision {
     /// A stop came first.
     Stopped,
     /// No word came in time.
@@ -73,7 +73,7 @@ impl Node {
     /// # Errors
     /// When no such job waits, or it has another plan by now.
     pub fn approve(&self, job: &str, plan: &str) -> Result<String, Refusal> {
-        self.judge_plan(job, plan, PlanVerdict::Approved)?;
+        self.decide_plan(job, plan, PlanVerdict::Approved)?;
         Ok(format!("{job} may carry out plan {plan}"))
     }
 
@@ -82,13 +82,13 @@ impl Node {
     /// # Errors
     /// When no such job waits, or it has another plan by now.
     pub fn refuse_plan(&self, job: &str, plan: &str) -> Result<String, Refusal> {
-        self.judge_plan(job, plan, PlanVerdict::Refused)?;
+        self.decide_plan(job, plan, PlanVerdict::Refused)?;
         Ok(format!(
             "{job} may not carry out plan {plan}; nothing moves"
         ))
     }
 
-    fn judge_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), Refusal> {
+    fn decide_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), Refusal> {
         let mut all = self.approvals.locked();
         let pending = all.iter().map(|waiting| &waiting.pending);
         let found = pending
@@ -107,7 +107,7 @@ impl Node {
                 "{job} has a different plan by now; look at that one and approve it"
             ));
         }
-        let sent = all.swap_remove(at).judge.send(verdict);
+        let sent = all.swap_remove(at).verdict_sender.send(verdict);
         sent.map_err(|_| refusal!("{job} no longer waits"))
     }
 }
@@ -132,13 +132,16 @@ impl JobContext {
         let job = self.entry.id().to_owned();
         // Before anybody sees the request: what the picture and the journal take is part of the time.
         let until = self.arm.motion.clock().now().after(APPROVAL_WITHIN);
-        let (judge, verdict) = oneshot::channel();
+        let (verdict_sender, verdict) = oneshot::channel();
         let pending = PendingPlan {
-            words: self.words(scene, plan),
+            words: self.describe_plan(scene, plan),
             plan: plan.hash.clone(),
             job: job.clone(),
         };
-        let request = ApprovalRequest { pending, judge };
+        let request = ApprovalRequest {
+            pending,
+            verdict_sender,
+        };
         self.node.approvals.locked().push(request);
         self.job.update(|card| {
             card.state = "held";
@@ -146,7 +149,7 @@ impl JobContext {
         });
         let held = self.entry.held("it waits for a person's approval");
         held.map_err(Refusal::from)?;
-        let verdict = self.hear(verdict, until).await;
+        let verdict = self.await_decision(verdict, until).await;
         self.job.update(|card| card.awaits_approval = false);
         self.node
             .approvals
@@ -161,10 +164,10 @@ impl JobContext {
                 let noted = self.entry.approved(&plan.hash);
                 Ok(noted.map_err(Refusal::from)?)
             }
-            Err(UnheardWord::Stopped) => {
+            Err(NoDecision::Stopped) => {
                 Err(refusal!("stopped while it waited for approval").into())
             }
-            Err(UnheardWord::TooLate | UnheardWord::GivenUp) => {
+            Err(NoDecision::TooLate | NoDecision::GivenUp) => {
                 let within = duration(APPROVAL_WITHIN);
                 Err(refusal!("{job} was not approved within {within}").into())
             }
@@ -172,29 +175,29 @@ impl JobContext {
     }
 
     /// Waits for a person's word until a moment; a stop ends the wait.
-    pub(super) async fn hear<T>(
+    pub(super) async fn await_decision<T>(
         &self,
-        mut word: oneshot::Receiver<T>,
+        mut decision: oneshot::Receiver<T>,
         until: ClockInstant,
-    ) -> Result<T, UnheardWord> {
+    ) -> Result<T, NoDecision> {
         let clock = self.arm.motion.clock();
         loop {
             if self.arm.motion.stops_requested() > self.seen_stops {
-                return Err(UnheardWord::Stopped);
+                return Err(NoDecision::Stopped);
             }
             if clock.now() > until {
-                return Err(UnheardWord::TooLate);
+                return Err(NoDecision::TooLate);
             }
-            if let Ok(word) = tokio::time::timeout(LOOK, &mut word).await {
-                return word.map_err(|_| UnheardWord::GivenUp);
+            if let Ok(decision) = tokio::time::timeout(POLL_INTERVAL, &mut decision).await {
+                return decision.map_err(|_| NoDecision::GivenUp);
             }
         }
     }
 
-    fn words(&self, scene: &Scene, plan: &Plan) -> String {
+    fn describe_plan(&self, scene: &Scene, plan: &Plan) -> String {
         let picture = self.entry.folder().join("plan.png");
-        let drawn = pictures::plan(scene, plan).map(|png| std::fs::write(&picture, png));
-        let picture = match drawn {
+        let written = pictures::plan(scene, plan).map(|png| std::fs::write(&picture, png));
+        let picture = match written {
             Some(Ok(())) => picture.display().to_string(),
             _ => "none".to_owned(),
         };
@@ -207,7 +210,7 @@ impl JobContext {
             scene.title(),
             scene.revision,
             plan.hash,
-            super::stroke::size(plan),
+            super::stroke::size_text(plan),
             duration(APPROVAL_WITHIN)
         )
     }

@@ -31,7 +31,7 @@ impl Node {
             return false;
         }
         self.stop_all(who, false);
-        self.courses.cancel();
+        self.sequences.cancel();
         let name: String = name.chars().take(80).collect();
         let entry =
             json!({"by": who, "tool": name, "message": "a stop in a message that is not a call"});
@@ -97,7 +97,7 @@ impl Node {
     pub(super) fn stop_if_meant(&self, tool: &ToolDefinition, who: ActorRank) {
         if tool.effect == ToolEffect::Stops {
             self.stop_all(who, false);
-            self.courses.cancel();
+            self.sequences.cancel();
         }
     }
 

@@ -56,32 +56,32 @@ impl DrawingPreview {
 
     /// Returns the preview in words, with the call that draws it, where nothing refuses that.
     pub(super) fn text(&self, call: Option<&Map<String, Value>>) -> String {
-        let mut said = match &self.plan {
+        let mut parts = match &self.plan {
             Some(plan) => planned(&self.scene, plan),
             None => vec!["nothing of it can be planned".to_owned()],
         };
         let groups = refusal_groups(&self.refusals);
         let refused: Vec<String> = groups.iter().map(RefusalGroup::words).collect();
         if !refused.is_empty() {
-            said.push(format!("refused: {}", refused.join("; ")));
+            parts.push(format!("refused: {}", refused.join("; ")));
         }
-        said.extend(call.zip(self.plan.as_ref()).map(drawn_by));
-        said.join("; ")
+        parts.extend(call.zip(self.plan.as_ref()).map(drawn_by));
+        parts.join("; ")
     }
 }
 
 fn planned(scene: &Scene, plan: &Plan) -> Vec<String> {
     let report = &plan.report;
-    let mut said = vec![sum_up(report)];
-    said.extend(DrawnExtent::of(&plan.strokes).map(DrawnExtent::words));
-    said.push(pens(scene, plan));
-    said.extend(pauses(plan));
-    said.push(format!(
+    let mut parts = vec![sum_up(report)];
+    parts.extend(DrawnExtent::of(&plan.strokes).map(DrawnExtent::words));
+    parts.push(pens(scene, plan));
+    parts.extend(pauses(plan));
+    parts.push(format!(
         "nearest to a joint limit: {}, {}° from it",
         report.margin_least_joint,
         tenth(report.margin_least_deg)
     ));
-    said
+    parts
 }
 
 /// Returns the indices of a scene's pens that draw these strokes, and the pens.

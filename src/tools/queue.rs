@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use super::Node;
 use super::dispatch::ToolContext;
 use super::job_board::JobCard;
-use super::motion_job::look;
+use super::motion_job::refresh_card;
 use super::reply::{Reply, refused};
 use call::read_ticket;
 use fleet::QueueTag;
@@ -98,7 +98,7 @@ impl Node {
         let mut known = Vec::new();
         for arm in &self.seats {
             if let Some(job) = arm.board.under_way() {
-                look(arm, &job);
+                refresh_card(arm, &job);
                 known.extend(under_way(&job.card()));
             }
         }

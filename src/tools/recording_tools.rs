@@ -27,8 +27,8 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
         return failed("this program was built without recordings".to_owned());
     };
     let (name, given) = (tool.name.clone(), ctx.reading.understood.clone());
-    let answered = tokio::task::spawn_blocking(move || library.answer(&name, &given));
-    match answered.await {
+    let answering = tokio::task::spawn_blocking(move || library.answer(&name, &given));
+    match answering.await {
         Ok(Ok((message, fields))) => {
             let mut reply = Reply::done(message);
             reply.structured.extend(fields);

@@ -32,10 +32,10 @@ pub struct RemoteToolCall {
 
 /// Asks another server and passes its answer through.
 pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str) -> Reply {
-    let at = server_name(server);
+    let server_name = server_name(server);
     let Some(abroad) = &ctx.node.abroad else {
         return Reply::failed(format!(
-            "this node cannot reach other servers, so not {at} either"
+            "this node cannot reach other servers, so not {server_name} either"
         ));
     };
     let call = RemoteToolCall {
@@ -46,9 +46,9 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
     let answer = abroad.call(call, ctx.watch.clone()).await;
     match answer {
         Ok(answer) => reply_from(answer),
-        Err(why) => Reply::failed(format!("{tool} of {at}: {why}")).with("code", "server"),
+        Err(why) => Reply::failed(format!("{tool} of {server_name}: {why}")).with("code", "server"),
     }
-    .with("server", at)
+    .with("server", server_name)
 }
 
 fn reply_from(answer: ToolAnswer) -> Reply {
@@ -70,6 +70,6 @@ fn reply_from(answer: ToolAnswer) -> Reply {
 
 /// Returns the name of a server for messages: its address, or its program.
 fn server_name(server: &ServerEntry) -> String {
-    let said = server.url.as_ref().or(server.command.as_ref());
-    said.cloned().unwrap_or_default()
+    let name = server.url.as_ref().or(server.command.as_ref());
+    name.cloned().unwrap_or_default()
 }

@@ -19,14 +19,14 @@ pub(super) fn repaired(
         return;
     }
     let repairs = reading.repairs.iter();
-    let why = repairs.map(|repair| format!("{}: {}", repair.field, repair.why));
-    let why: Vec<String> = why.collect();
+    let reasons = repairs.map(|repair| format!("{}: {}", repair.field, repair.why));
+    let reasons: Vec<String> = reasons.collect();
     let used = Value::Object(reading.understood.clone()).to_string();
     tracing::warn!(
         tool = tool.name,
-        received = cut(&journal_entries::arguments_text(received)),
-        used = cut(&used),
-        why = cut(&why.join("; ")),
+        received = truncated(&journal_entries::arguments_text(received)),
+        used = truncated(&used),
+        why = truncated(&reasons.join("; ")),
         "arguments were repaired"
     );
 }
@@ -39,13 +39,13 @@ pub(super) fn refused(
 ) {
     tracing::warn!(
         tool = tool.name,
-        received = cut(&journal_entries::arguments_text(received)),
-        why = cut(&refusal.to_string()),
+        received = truncated(&journal_entries::arguments_text(received)),
+        why = truncated(&refusal.to_string()),
         "arguments were refused"
     );
 }
 
-fn cut(text: &str) -> String {
+fn truncated(text: &str) -> String {
     match text.char_indices().nth(LOGGED_CHARS_MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
         None => text.to_owned(),

@@ -25,7 +25,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         }
     }
     let last = Arc::clone(&scene);
-    let work = move |ctx| go(ctx, last, who);
+    let work = move |ctx| run(ctx, last, who);
     let started = motion_job::start_job(ctx.node, arm, call, work);
     let reply = started.ended(ctx.node, arm, ctx.watch).await;
     let steps = arm.motion.snapshot().recovery;
@@ -43,9 +43,9 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
 /// Returns the scene last moved in: the tip is at its sheet, regardless of the caller's arguments.
 fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     let arm = ctx.arm()?;
-    let asked = ctx.text("scene");
-    match (arm.last_scene(), asked) {
-        (Some(last), Some(asked)) if last.name != asked => Err(refused(
+    let requested = ctx.text("scene");
+    match (arm.last_scene(), requested) {
+        (Some(last), Some(requested)) if last.name != requested => Err(refused(
             "other_scene",
             format!(
                 "the arm last moved in scene `{}`, so only that scene says which way is up; call reset without `scene`",
@@ -61,18 +61,18 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
     }
 }
 
-async fn go(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {
+async fn run(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {
     let permits = Arc::clone(ctx.arm.permits());
     let now = ctx.arm.motion.clock().now();
     let permit = permits.ask_reset(&scene, who, now);
     let permit = permit.map_err(JobError::Denied)?;
-    let before = permits.latched();
+    let latch_before = permits.latched();
     let plan = ctx.plan(&scene, motion_job::plan_to_rest).await?;
     let done = ctx.run(&scene, permit.clone(), &plan).await?;
     if !permits.unlatch(&permit) {
         return Err(JobError::Overtaken);
     }
-    let ended = match before {
+    let ended = match latch_before {
         Some(StopLatch::Stopped(_)) => "; the stop is over",
         Some(StopLatch::Fault(_) | StopLatch::Hot(_)) => "; the fault is over",
         _ => "",

@@ -43,8 +43,8 @@ mod tests {
 
     #[test]
     fn a_node_file_may_want_none() {
-        let bare = bound(reply(&[10]), false);
-        assert!(bare.images.is_empty());
-        assert_eq!(bare.structured.get("pictures_left_out"), None);
+        let stripped = bound(reply(&[10]), false);
+        assert!(stripped.images.is_empty());
+        assert_eq!(stripped.structured.get("pictures_left_out"), None);
     }
 }

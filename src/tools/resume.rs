@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::dispatch::ToolContext;
 use super::node::check_is_for;
 use super::reply::{Reply, refused};
-use super::sense::pen_words;
+use super::sense::pen_text;
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, sheet_check};
 use args::ArgumentReading;
@@ -25,23 +25,23 @@ pub(super) async fn call(
     ctx: &ToolContext<'_>,
     arm: &Arc<AttachedArm>,
 ) -> Result<Reply, Box<Reply>> {
-    check_is_one_thing(ctx)?;
+    check_not_again(ctx)?;
     let past = ctx.node.book.unfinished(&arm.name);
     let past = past.ok_or_else(|| {
         let refused = nothing_to_resume(ctx.node, arm);
         refused.with("understood", as_given(ctx)).boxed()
     })?;
-    let resumed = go_on(ctx, arm, &past).await;
+    let resumed = resume_drawing(ctx, arm, &past).await;
     resumed.map_err(|refused| refused.with("understood", understood(ctx, &past)).boxed())
 }
 
-async fn go_on(
+async fn resume_drawing(
     ctx: &ToolContext<'_>,
     arm: &Arc<AttachedArm>,
     past: &PastJob,
 ) -> Result<Reply, Box<Reply>> {
     check_is_callers(ctx, past)?;
-    check_means(ctx, past)?;
+    check_same_target(ctx, past)?;
     let scene = same_scene(ctx.node, arm, past)?;
     ctx.check_canvas_previewed(arm, &scene)?;
     calibration_check::check(ctx.node, arm, &scene)?;
@@ -121,7 +121,7 @@ fn drawn_by(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
 
 /// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
 /// moves nothing; what else was asked stays in it.
-fn check_means(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
+fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
     let given = &ctx.reading.given;
     let differs = |(name, value): &(&str, Option<&str>)| {
         let named = given.get(*name).and_then(Value::as_str);
@@ -137,14 +137,14 @@ fn check_means(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> 
         .collect();
     let mut resume = given.clone();
     // A plan was for the drawing that was named.
-    let is_of_other = |key: &str| key == "plan" || others.iter().any(|(name, _)| *name == key);
-    resume.retain(|key, _| !is_of_other(key));
-    let words = Value::Object(resume.clone());
+    let is_dropped = |key: &str| key == "plan" || others.iter().any(|(name, _)| *name == key);
+    resume.retain(|key, _| !is_dropped(key));
+    let arguments = Value::Object(resume.clone());
     resume.insert("dry_run".to_owned(), true.into());
     let shown = Value::Object(resume.clone());
     let draws = match ctx.is("dry_run") {
         true => String::new(),
-        false => format!(", stroke {words} draws that"),
+        false => format!(", stroke {arguments} draws that"),
     };
     Err(refused("resume_differs", format!(
         "`resume` goes on with {}, which draws {} with arm {} ({}), and this call names {}; corrected call: stroke {shown} shows what is left of it{draws}",
@@ -222,7 +222,7 @@ impl DisplacedDrawing {
     }
 
     /// Adds to the answer of another drawing that this one is given up for it, if it is, or will be once that has begun to draw.
-    pub(super) fn told_in(&self, node: &Node, reply: Reply) -> Reply {
+    pub(super) fn mention_in(&self, node: &Node, reply: Reply) -> Reply {
         let now = job::past(&node.state, &self.0.id);
         let is_open = now.is_ok_and(|past| past.settled.is_empty());
         match (is_open, reply.is_error) {
@@ -264,7 +264,7 @@ fn nothing_to_resume(node: &Node, arm: &AttachedArm) -> Box<Reply> {
 }
 
 /// Of two things that disagree none is chosen.
-fn check_is_one_thing(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
+fn check_not_again(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     if !ctx.is("again") {
         return Ok(());
     }
@@ -329,7 +329,7 @@ pub(super) fn check_none_cut_short(
             past.id,
             title(&past),
             past.summary(),
-            pen_words(arm, &past),
+            pen_text(arm, &past),
             match past.drawing.as_str() {
                 "" => "stroke with `resume` true resumes it",
                 _ => "an operator resumes it by `steadyhand draw --resume`",
@@ -383,7 +383,7 @@ impl Node {
     /// Restores the state after the last process. Disables motion of each arm, real or simulated, that was moving when
     /// the process ended, and restores the last scene of every real arm. Returns messages for people.
     pub fn recover(&self) -> Vec<String> {
-        let mut told: Vec<String> = self.book.damaged().to_vec();
+        let mut messages: Vec<String> = self.book.damaged().to_vec();
         for arm in &self.seats {
             if let Some(past) = self.book.interrupted(&arm.name) {
                 arm.permits().disable();
@@ -393,12 +393,12 @@ impl Node {
                     }
                     true => "motion is disabled; `steadyhand draw --resume` asks and goes on",
                 };
-                told.push(format!(
+                messages.push(format!(
                     "{} of arm {} was interrupted: {}{}; {next}{}",
                     past.id,
                     arm.name,
                     past.summary(),
-                    pen_words(arm, &past),
+                    pen_text(arm, &past),
                     self.next_pen_text(arm, &past)
                 ));
             }
@@ -409,7 +409,7 @@ impl Node {
                 arm.moved_in(&scene);
             }
         }
-        told
+        messages
     }
 
     /// Names the pen or the pause that a person is asked for when an unfinished drawing is gone on with; empty where no pens are changed.
@@ -422,8 +422,8 @@ impl Node {
         }
         let scene = same_scene(self, arm, past).ok();
         let by_hand = scene.filter(|scene| scene.holder.is_by_hand());
-        let asked = by_hand.zip(past.next_pen());
-        asked.map_or_else(String::new, |(scene, pen)| {
+        let awaited = by_hand.zip(past.next_pen());
+        awaited.map_or_else(String::new, |(scene, pen)| {
             format!(" and asks for {}", scene.pen_words(pen))
         })
     }
@@ -431,8 +431,8 @@ impl Node {
     /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
-        let cut = |arm: &Arc<AttachedArm>| self.book.interrupted(&arm.name).is_some();
-        !self.book.damaged().is_empty() || self.seats.iter().any(cut)
+        let is_interrupted = |arm: &Arc<AttachedArm>| self.book.interrupted(&arm.name).is_some();
+        !self.book.damaged().is_empty() || self.seats.iter().any(is_interrupted)
     }
 }
 

@@ -51,34 +51,34 @@ impl Node {
         let shape = open_shape(tool, &self.node_names());
         let policy = ReaderPolicy::new(tool.effect, self.profile());
         match args::read(&shape, &policy, request.arguments.clone()) {
-            Ok(reading) => self.towards(tool, &reading),
+            Ok(reading) => self.route_by_reading(tool, &reading),
             Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
                 let judge = self.judge(&request.caller, tool, &policy, Err(refusal));
                 match judge {
                     Err((refusal, advice)) => CallRoute::Nowhere(
                         refused_arguments(tool, &self.known_names(), &refusal, advice).boxed(),
                     ),
-                    Ok(reading) => self.towards(tool, &reading),
+                    Ok(reading) => self.route_by_reading(tool, &reading),
                 }
             }
-            Err(refusal) => self.at(refusal.good.get("node").and_then(Value::as_str)),
+            Err(refusal) => self.route_to_named(refusal.good.get("node").and_then(Value::as_str)),
         }
     }
 
-    fn towards(&self, tool: &ToolDefinition, reading: &ArgumentReading) -> CallRoute {
+    fn route_by_reading(&self, tool: &ToolDefinition, reading: &ArgumentReading) -> CallRoute {
         let named = reading.understood.get("node").and_then(Value::as_str);
         let mut repairs = reading.repairs.iter();
-        let lost = repairs.find(|repair| repair.field == "node" && named.is_none());
-        match lost {
+        let unmatched = repairs.find(|repair| repair.field == "node" && named.is_none());
+        match unmatched {
             // Whoever meant another node by a name that nobody has gets every arm stopped that can be.
-            Some(lost) if tool.effect == ToolEffect::Stops => {
-                CallRoute::Everywhere(Some(lost.got.clone()))
+            Some(unmatched) if tool.effect == ToolEffect::Stops => {
+                CallRoute::Everywhere(Some(unmatched.got.clone()))
             }
-            _ => self.at(named),
+            _ => self.route_to_named(named),
         }
     }
 
-    fn at(&self, named: Option<&str>) -> CallRoute {
+    fn route_to_named(&self, named: Option<&str>) -> CallRoute {
         let there = named.and_then(|name| self.fleet.as_ref()?.peer(name));
         match (named, there) {
             (_, Some(peer)) => CallRoute::There(peer),
@@ -109,14 +109,14 @@ impl Node {
         let Some(fleet) = &self.fleet else {
             return Reply::failed("this node knows no other");
         };
-        let letter = self.letter(peer, tool, request);
-        match fleet.forward(peer, letter, tool.effect, watch).await {
+        let outgoing_call = self.outgoing_call(peer, tool, request);
+        match fleet.forward(peer, outgoing_call, tool.effect, watch).await {
             Ok(answer) => reply_from_peer(peer, answer),
-            Err(failure) => unanswered(peer, tool, &failure),
+            Err(failure) => no_answer(peer, tool, &failure),
         }
     }
 
-    fn letter(
+    fn outgoing_call(
         &self,
         peer: &FleetPeer,
         tool: &ToolDefinition,
@@ -148,48 +148,50 @@ impl Node {
     ) -> Vec<Value> {
         let peers = self.fleet.as_deref().map(Fleet::peers).unwrap_or_default();
         let nobody = RemoteCallWatch::unobserved();
-        let asked = peers.iter().map(|peer| async {
+        let requests = peers.iter().map(|peer| async {
             let reply = self.pass_on(peer, tool, request, &nobody).await;
             (peer.name.clone(), stopped(&peer.name, &reply))
         });
-        let order = FleetStop {
+        let stop = FleetStop {
             is_emergency: false,
             is_operators: request.who == ActorRank::Operator,
         };
-        let mut doubled = self.doubled_names();
-        let (by_http, by_engine) =
-            futures::join!(futures::future::join_all(asked), self.stop_by_engine(order));
-        doubled.extend(self.doubled_names());
-        let mut told: BTreeMap<String, Value> = by_http.into_iter().collect();
+        let mut duplicates = self.duplicate_names();
+        let (by_http, by_engine) = futures::join!(
+            futures::future::join_all(requests),
+            self.stop_by_engine(stop)
+        );
+        duplicates.extend(self.duplicate_names());
+        let mut lines: BTreeMap<String, Value> = by_http.into_iter().collect();
         for (name, answer) in by_engine {
             // One way that brought the stop there is enough; the other's failure is not news then. Of several nodes of one name
             // HTTP reaches one.
-            let is_one_of_several = doubled.contains(&name);
-            if is_one_of_several || !told.get(&name).is_some_and(is_stopped) {
+            let is_one_of_several = duplicates.contains(&name);
+            if is_one_of_several || !lines.get(&name).is_some_and(is_stopped) {
                 let line = stopped_by_engine(&name, answer);
-                if is_one_of_several || is_stopped(&line) || !told.contains_key(&name) {
-                    told.insert(name, line);
+                if is_one_of_several || is_stopped(&line) || !lines.contains_key(&name) {
+                    lines.insert(name, line);
                 }
             }
         }
-        told.into_values().collect()
+        lines.into_values().collect()
     }
 
     /// Returns the names by which several nodes announce themselves.
-    fn doubled_names(&self) -> BTreeSet<String> {
+    fn duplicate_names(&self) -> BTreeSet<String> {
         let fleet = self.fleet.iter();
         let announced = fleet.flat_map(|fleet| fleet.presence().announced());
-        let doubled = announced.filter(|(_, count)| *count > 1);
-        doubled.map(|(name, _)| name).collect()
+        let duplicates = announced.filter(|(_, count)| *count > 1);
+        duplicates.map(|(name, _)| name).collect()
     }
 
     /// Stops every other node by the fleet's engine; nothing where there is none.
     pub async fn stop_by_engine(
         &self,
-        order: FleetStop,
+        stop: FleetStop,
     ) -> BTreeMap<String, Result<StopAcknowledgement, String>> {
         match &self.fleet {
-            Some(fleet) => fleet.stop_by_engine(order).await.unwrap_or_default(),
+            Some(fleet) => fleet.stop_by_engine(stop).await.unwrap_or_default(),
             None => BTreeMap::new(),
         }
     }
@@ -205,7 +207,7 @@ impl Node {
         let mut nodes = vec![stopped(name, &own)];
         nodes.extend(others);
         let failed = !nodes.iter().all(is_stopped);
-        let mut reply = own.reworded(lines_of("node", &nodes));
+        let mut reply = own.reworded(summary_lines("node", &nodes));
         reply.is_error = failed;
         reply.set("success", !failed);
         reply.set("nodes", nodes);
@@ -224,7 +226,7 @@ fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
     reply
 }
 
-fn unanswered(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError) -> Reply {
+fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError) -> Reply {
     let name = &peer.name;
     let next = match (tool.effect, failure) {
         (ToolEffect::Stops, _) => {
@@ -278,7 +280,7 @@ fn stopped(name: &str, reply: &Reply) -> Value {
     let is_stopped = !reply.is_error && reply.structured.get("success") != Some(&json!(false));
     let head = [("node", json!(name)), ("success", json!(is_stopped))];
     let keys = ["message", "code", "state", "stopped_after_ms", "arms"];
-    behind(head, reply, &keys)
+    with_fields(head, reply, &keys)
 }
 
 fn is_stopped(line: &Value) -> bool {
@@ -286,12 +288,12 @@ fn is_stopped(line: &Value) -> bool {
 }
 
 /// Returns these fields of an answer, behind one that says whose it is.
-pub(super) fn summary(whose: &str, name: &str, reply: &Reply, keys: &[&str]) -> Value {
-    behind([(whose, json!(name))], reply, keys)
+pub(super) fn summary(owner_key: &str, name: &str, reply: &Reply, keys: &[&str]) -> Value {
+    with_fields([(owner_key, json!(name))], reply, keys)
 }
 
 /// Returns these fields of an answer behind others.
-fn behind<const N: usize>(head: [(&str, Value); N], reply: &Reply, keys: &[&str]) -> Value {
+fn with_fields<const N: usize>(head: [(&str, Value); N], reply: &Reply, keys: &[&str]) -> Value {
     let fields = keys
         .iter()
         .filter_map(|key| Some((*key, reply.structured.get(*key)?.clone())));
@@ -300,10 +302,10 @@ fn behind<const N: usize>(head: [(&str, Value); N], reply: &Reply, keys: &[&str]
 }
 
 /// Returns the messages of such summaries, each behind whose it is.
-pub(super) fn lines_of(whose: &str, summaries: &[Value]) -> String {
+pub(super) fn summary_lines(owner_key: &str, summaries: &[Value]) -> String {
     let lines = summaries.iter().filter_map(|one| {
         let text = |key: &str| one.get(key)?.as_str();
-        Some(format!("{}: {}", text(whose)?, text("message")?))
+        Some(format!("{}: {}", text(owner_key)?, text("message")?))
     });
     lines.collect::<Vec<String>>().join("; ")
 }

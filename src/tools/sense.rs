@@ -8,7 +8,7 @@ use super::AttachedArm;
 use super::camera_report::{self, CameraReport};
 use super::dispatch::ToolContext;
 use super::job_board::JobCard;
-use super::motion_job::{look, tip_m};
+use super::motion_job::{refresh_card, tip_m};
 use super::reply::Reply;
 use super::sim_photo_cache;
 use super::stroke::rounded;
@@ -28,7 +28,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         message = format!("{message}; {}", call.describe_for_others());
     }
     if let Some(past) = ctx.node.book.interrupted(&arm.name) {
-        let (how_far, paper) = (past.summary(), pen_words(arm, &past));
+        let (how_far, paper) = (past.summary(), pen_text(arm, &past));
         message = format!("{message}; {} was interrupted: {how_far}{paper}", past.id);
     }
     let mut reply = Reply::done(message)
@@ -38,7 +38,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         .with("energised", snapshot.energised);
     let latch = arm.permits().latched();
     reply.set_some("fault", &snapshot.fault);
-    reply.set_some("latched", latch.map(|latch| latch_words(&latch)));
+    reply.set_some("latched", latch.map(|latch| latch_text(&latch)));
     let abandoned = arm.abandoned_call();
     reply.set_some("client_left", abandoned.map(|call| call.to_json()));
     reply.set_some("warnings", &snapshot.warnings);
@@ -48,10 +48,10 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     reply.set_some("steps", snapshot.recovery);
     reply.set_some("selftest", ctx.node.selftest());
     if let Some(measured) = snapshot.measured.as_deref() {
-        readings(&mut reply, ctx, arm, measured);
+        add_readings(&mut reply, ctx, arm, measured);
     }
     if let Some(job) = arm.board.job() {
-        look(arm, &job);
+        refresh_card(arm, &job);
         let card = job.card();
         let reason = card.waiting_text();
         reply.set("job", JobCard { reason, ..card });
@@ -60,7 +60,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     reply.set_some("journal_damaged", ctx.node.book.damaged());
     reply.set_some("bus", ctx.is("debug").then(|| bus(&snapshot)));
     reply.set_some("cameras", &report.cards);
-    picture(&mut reply, ctx, arm, &report);
+    add_picture(&mut reply, ctx, arm, &report);
     reply.text = sense_text(&reply, &report.lines);
     reply.show(report.pngs);
     let notes = report.notes.iter();
@@ -69,19 +69,19 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
 
 /// Describes the whole result as text: a line each for the arm's permission, activity and measurements.
 fn sense_text(reply: &Reply, cameras: &[String]) -> String {
-    let said = |field: &str| reply.structured.get(field);
-    let text = |field: &str| said(field).and_then(Value::as_str);
+    let value = |field: &str| reply.structured.get(field);
+    let text = |field: &str| value(field).and_then(Value::as_str);
     let mut lines = vec![reply.text.clone()];
     lines.extend(text("latched").map(|latched| format!("latched: {latched}")));
     lines.extend(text("enabled").map(|enabled| format!("enabled: {enabled}")));
-    lines.extend(said("job").and_then(job_words));
-    lines.extend(said("tip").and_then(tip_words));
-    lines.extend(said("joints").and_then(joint_words));
+    lines.extend(value("job").and_then(job_text));
+    lines.extend(value("tip").and_then(tip_text));
+    lines.extend(value("joints").and_then(joints_text));
     lines.extend(cameras.iter().cloned());
     lines.join("\n")
 }
 
-fn job_words(job: &Value) -> Option<String> {
+fn job_text(job: &Value) -> Option<String> {
     let text = |field: &str| job.get(field)?.as_str();
     let (id, tool, state) = (text("id")?, text("tool")?, text("state")?);
     let (done, of) = (job.get("done")?, job.get("of")?);
@@ -93,7 +93,7 @@ fn job_words(job: &Value) -> Option<String> {
     Some(format!("job: {id}, {tool}, {state}{counted}{reason}"))
 }
 
-fn tip_words(tip: &Value) -> Option<String> {
+fn tip_text(tip: &Value) -> Option<String> {
     let at = tip.get("sheet_mm")?.as_array()?;
     let (across, up, height) = (at.first()?, at.get(1)?, tip.get("height_mm")?);
     Some(format!(
@@ -101,7 +101,7 @@ fn tip_words(tip: &Value) -> Option<String> {
     ))
 }
 
-fn joint_words(joints: &Value) -> Option<String> {
+fn joints_text(joints: &Value) -> Option<String> {
     let one = |joint: &Value| {
         let name = joint.get("name")?.as_str()?;
         Some(format!("{name} {}°", joint.get("angle_deg")?))
@@ -111,7 +111,7 @@ fn joint_words(joints: &Value) -> Option<String> {
 }
 
 /// Says, of an arm that a crash left where it was, that its pen may be in the paper. A simulated one stands at rest again.
-pub(super) fn pen_words(arm: &AttachedArm, past: &PastJob) -> String {
+pub(super) fn pen_text(arm: &AttachedArm, past: &PastJob) -> String {
     if arm.studio.is_some() || !past.moved {
         return String::new();
     }
@@ -126,19 +126,19 @@ pub(super) fn pen_words(arm: &AttachedArm, past: &PastJob) -> String {
 fn message(arm: &AttachedArm, snapshot: &Snapshot) -> String {
     let fault = snapshot.fault.as_ref();
     let fault = fault.map(|fault| format!("; fault: {fault}"));
-    let activity = activity_words(snapshot);
+    let activity = activity_text(snapshot);
     format!("{} {activity}{}", arm.title(), fault.unwrap_or_default())
 }
 
 /// Says what an arm does, by its snapshot.
-pub(super) fn activity_words(snapshot: &Snapshot) -> String {
+pub(super) fn activity_text(snapshot: &Snapshot) -> String {
     let state = serde_json::to_value(snapshot.state).unwrap_or_default();
-    state_words(state.as_str().unwrap_or_default(), !snapshot.energised)
+    state_text(state.as_str().unwrap_or_default(), !snapshot.energised)
 }
 
 /// Says what an arm does, as the rest of a sentence that begins with its name. An arm that stands without torque is limp; it holds
 /// nothing.
-pub(super) fn state_words(state: &str, is_limp: bool) -> String {
+pub(super) fn state_text(state: &str, is_limp: bool) -> String {
     let words = match state {
         "holding" if is_limp => return "is limp: its torque is off".to_owned(),
         "holding" => "stands and holds its pose",
@@ -152,7 +152,9 @@ pub(super) fn state_words(state: &str, is_limp: bool) -> String {
     }
 }
 
-pub(super) fn latch_words(latch: &StopLatch) -> &'static str {
+/// Says what a latched stop is, and what ends it.
+#[must_use]
+pub fn latch_text(latch: &StopLatch) -> &'static str {
     match latch {
         StopLatch::Stopped(_) => "stopped: call reset",
         StopLatch::Emergency(_) => "emergency stop: an operator must clear it",
@@ -161,7 +163,7 @@ pub(super) fn latch_words(latch: &StopLatch) -> &'static str {
     }
 }
 
-fn readings(
+fn add_readings(
     reply: &mut Reply,
     ctx: &ToolContext<'_>,
     arm: &AttachedArm,
@@ -190,13 +192,13 @@ fn readings(
 
 fn tip(scene: &Scene, measured: &ArmMeasurement) -> Option<Value> {
     let tip_m = tip_m(scene, 0, &measured.position_rad)?;
-    let seen = scene.surface.project(&tip_m);
+    let projected = scene.surface.project(&tip_m);
     let base_mm = [tip_m.x, tip_m.y, tip_m.z].map(|m| rounded(m * 1e3));
     Some(json!({
         "pen": scene.pens.first().map(|pen| pen.name.clone()),
         "base_mm": base_mm,
-        "sheet_mm": seen.at_mm.map(rounded),
-        "height_mm": rounded(seen.height_mm),
+        "sheet_mm": projected.at_mm.map(rounded),
+        "height_mm": rounded(projected.height_mm),
     }))
 }
 
@@ -229,8 +231,8 @@ fn ms(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e6).round() / 1e3
 }
 
-fn picture(reply: &mut Reply, ctx: &ToolContext<'_>, arm: &AttachedArm, report: &CameraReport) {
-    let picture = sim_photo_cache::of(arm);
+fn add_picture(reply: &mut Reply, ctx: &ToolContext<'_>, arm: &AttachedArm, report: &CameraReport) {
+    let picture = sim_photo_cache::picture_of(arm);
     let files = report.write(ctx, picture.as_deref());
     reply.set("captured_files", files);
     reply.show(picture);

@@ -12,7 +12,7 @@ use super::declared_tools::{DeclaredAction, DeclaredStep};
 use super::dispatch::{ToolContext, ToolRequest};
 use super::job_board::CallOutcome;
 use super::reply::{NOTHING_IN_THIS_STEP, Reply, instead_of_nothing_moved, refused};
-use super::route::{self, lines_of};
+use super::route::{self, summary_lines};
 use super::{Node, RemoteCallWatch, exam_helpers, recording_tools, remote_tools};
 use args::ReceivedArguments;
 use base::lock::MutexExt;
@@ -21,7 +21,7 @@ use catalogue::{PREVIEW_NAMES, ToolDefinition, ToolEffect};
 use permit::ActorRank;
 
 /// Interval of progress reports to a waiting caller.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// The same call of a sequence within this time of its end is answered without doing it again.
 const REMEMBERED: Duration = Duration::from_secs(120);
@@ -31,7 +31,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
     match ctx.node.declared.action(&tool.name) {
         Some(DeclaredAction::Calls(step)) => {
             let calls = step.tool.name.as_str();
-            let request = asked(
+            let request = request_for(
                 step,
                 &ctx.reading.understood,
                 &ctx.request.caller,
@@ -51,7 +51,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
 }
 
 /// A step as a call. Its tool's strictest effect was admitted already, and one call counts once.
-fn asked(
+fn request_for(
     step: &DeclaredStep,
     given: &Map<String, Value>,
     caller: &str,
@@ -78,7 +78,7 @@ struct SequenceProgress {
     /// The same text for the same call.
     key: String,
     /// Progress: steps done, and the current activity.
-    at: Mutex<(usize, String)>,
+    position: Mutex<(usize, String)>,
     cancelled: CancellationToken,
     outcome: CallOutcome<SequenceEnd>,
 }
@@ -115,13 +115,15 @@ enum SequenceClaim {
 impl SequenceRegistry {
     /// Ends every sequence: its present step is stopped, and no other begins.
     pub(super) fn cancel(&self) {
-        let courses = self.0.locked();
-        courses.iter().for_each(|course| course.cancelled.cancel());
+        let sequences = self.0.locked();
+        sequences
+            .iter()
+            .for_each(|progress| progress.cancelled.cancel());
     }
 
     fn claim(&self, tool: &ToolDefinition, key: String, now: &SequenceEnd) -> SequenceClaim {
-        let mut courses = self.0.locked();
-        if let Some(known) = courses.iter().find(|course| course.tool == tool.name) {
+        let mut sequences = self.0.locked();
+        if let Some(known) = sequences.iter().find(|progress| progress.tool == tool.name) {
             let (is_over, is_same) = (known.is_over(), known.key == key);
             if !is_over && !is_same {
                 return SequenceClaim::Busy(known.describe());
@@ -132,16 +134,16 @@ impl SequenceRegistry {
             }
         }
         // One of each tool is kept, so there are never more than there are tools.
-        courses.retain(|course| course.tool != tool.name);
-        let course = Arc::new(SequenceProgress {
+        sequences.retain(|progress| progress.tool != tool.name);
+        let progress = Arc::new(SequenceProgress {
             tool: tool.name.clone(),
             key,
-            at: Mutex::default(),
+            position: Mutex::default(),
             cancelled: CancellationToken::new(),
             outcome: CallOutcome::default(),
         });
-        courses.push(Arc::clone(&course));
-        SequenceClaim::Mine(course)
+        sequences.push(Arc::clone(&progress));
+        SequenceClaim::Mine(progress)
     }
 }
 
@@ -157,53 +159,53 @@ impl SequenceProgress {
     }
 
     fn describe(&self) -> String {
-        let at = self.at.locked();
-        format!("{}: {}", self.tool, at.1)
+        let position = self.position.locked();
+        format!("{}: {}", self.tool, position.1)
     }
 
     fn steps_done(&self) -> usize {
-        self.at.locked().0
+        self.position.locked().0
     }
 
-    fn tell(&self, done: usize, words: String) {
-        *self.at.locked() = (done, words);
+    fn report(&self, done: usize, words: String) {
+        *self.position.locked() = (done, words);
     }
 }
 
 async fn sequence(ctx: &ToolContext<'_>, tool: &ToolDefinition, steps: &[DeclaredStep]) -> Reply {
     let node = ctx.node;
     let given = &ctx.reading.understood;
-    let asks = |name: &&str| given.get(*name) == Some(&Value::Bool(true));
-    if PREVIEW_NAMES.iter().any(asks)
+    let is_set = |name: &&str| given.get(*name) == Some(&Value::Bool(true));
+    if PREVIEW_NAMES.iter().any(is_set)
         && let Some(step) = steps.iter().find(|step| !step.stands_still(given))
     {
         return no_dry_run(tool, step);
     }
     let key = call_key(node, steps, given);
-    let course = match node.courses.claim(tool, key, &SequenceEnd::now(node)) {
+    let progress = match node.sequences.claim(tool, key, &SequenceEnd::now(node)) {
         SequenceClaim::Busy(words) => {
             return Reply::failed(format!("{words} is under way; nothing new was begun"))
                 .with("code", "busy");
         }
-        SequenceClaim::Same(course) if course.is_over() => {
+        SequenceClaim::Same(progress) if progress.is_over() => {
             let hint = "this call was done moments ago and nothing moved now";
-            return course.outcome.done_before(hint).await;
+            return progress.outcome.done_before(hint).await;
         }
-        SequenceClaim::Same(course) => course,
-        SequenceClaim::Mine(course) => {
+        SequenceClaim::Same(progress) => progress,
+        SequenceClaim::Mine(progress) => {
             let run = SequenceRunner {
                 node: Arc::clone(node),
                 steps: steps.to_vec(),
                 given: given.clone(),
                 caller: ctx.request.caller.clone(),
                 who: ctx.request.who,
-                course: Arc::clone(&course),
+                progress: Arc::clone(&progress),
             };
             base::task::spawn(run.execute());
-            course
+            progress
         }
     };
-    wait(node, &course, steps.len(), ctx.watch).await
+    wait(node, &progress, steps.len(), ctx.watch).await
 }
 
 /// Refuses a dry run of a sequence with a step that would move all the same.
@@ -232,28 +234,33 @@ fn call_key(node: &Node, steps: &[DeclaredStep], given: &Map<String, Value>) -> 
 }
 
 /// Until it ends, the caller gives up, or the node's patience does: then it goes on and belongs to the node.
-async fn wait(node: &Node, course: &SequenceProgress, of: usize, watch: &RemoteCallWatch) -> Reply {
+async fn wait(
+    node: &Node,
+    progress: &SequenceProgress,
+    of: usize,
+    watch: &RemoteCallWatch,
+) -> Reply {
     let patience = Duration::from_secs(u64::from(node.file.answer_within_s));
-    let patience = tokio::time::Instant::now() + patience;
+    let deadline = tokio::time::Instant::now() + patience;
     loop {
         tokio::select! {
-            reply = course.outcome.reply() => return reply.clone(),
-            () = watch.cancelled.cancelled(), if !course.cancelled.is_cancelled() => {
-                course.cancelled.cancel();
+            reply = progress.outcome.reply() => return reply.clone(),
+            () = watch.cancelled.cancelled(), if !progress.cancelled.is_cancelled() => {
+                progress.cancelled.cancel();
             }
-            () = base::task::pause(LOOK) => {
-                watch.report(course.steps_done() as f64, of as f64, &course.describe());
-                if tokio::time::Instant::now() > patience && !course.cancelled.is_cancelled() {
-                    return goes_on(node, course);
+            () = base::task::pause(POLL_INTERVAL) => {
+                watch.report(progress.steps_done() as f64, of as f64, &progress.describe());
+                if tokio::time::Instant::now() > deadline && !progress.cancelled.is_cancelled() {
+                    return still_running(node, progress);
                 }
             }
         }
     }
 }
 
-fn goes_on(node: &Node, course: &SequenceProgress) -> Reply {
+fn still_running(node: &Node, progress: &SequenceProgress) -> Reply {
     let mut jobs = node.seats.iter().filter_map(|arm| arm.board.under_way());
-    let mut reply = Reply::done(format!("{}, and goes on", course.describe()))
+    let mut reply = Reply::done(format!("{}, and goes on", progress.describe()))
         .hint("sense reports its job, stop ends it; the same call again waits for its end");
     reply.set_some("job", jobs.next().map(|job| job.card()));
     reply
@@ -266,12 +273,12 @@ struct SequenceRunner {
     given: Map<String, Value>,
     caller: String,
     who: ActorRank,
-    course: Arc<SequenceProgress>,
+    progress: Arc<SequenceProgress>,
 }
 
 impl SequenceRunner {
     async fn execute(self) {
-        let (node, course) = (Arc::clone(&self.node), Arc::clone(&self.course));
+        let (node, progress) = (Arc::clone(&self.node), Arc::clone(&self.progress));
         let reply = match base::task::spawn(self.run()).await {
             Ok(reply) => reply,
             Err(_) => {
@@ -280,26 +287,26 @@ impl SequenceRunner {
                 Reply::failed("the node failed in a sequence; every arm was told to stop")
             }
         };
-        course.outcome.end(reply, SequenceEnd::now(&node));
+        progress.outcome.end(reply, SequenceEnd::now(&node));
     }
 
     async fn run(self) -> Reply {
         let of = self.steps.len();
-        let mut told: Vec<Value> = Vec::with_capacity(of);
+        let mut results: Vec<Value> = Vec::with_capacity(of);
         let mut last = Reply::done("there was nothing to do");
         for (index, step) in self.steps.iter().enumerate() {
             let place = format!("step {} of {of} ({})", index + 1, step.tool.name);
-            if self.course.cancelled.is_cancelled() {
+            if self.progress.cancelled.is_cancelled() {
                 let how = "was not begun: it was stopped before";
-                return ended(&place, how, told, Reply::default());
+                return ended(&place, how, results, Reply::default());
             }
-            self.course.tell(index, place.clone());
+            self.progress.report(index, place.clone());
             last = self.step(step).await;
-            told.push(summary(step, &last));
+            results.push(summary(step, &last));
             if last.is_error {
                 let why = last.text.clone();
-                let is_first = told.len() == 1;
-                let reply = ended(&place, &format!("failed: {why}"), told, last);
+                let is_first = results.len() == 1;
+                let reply = ended(&place, &format!("failed: {why}"), results, last);
                 return if is_first {
                     reply
                 } else {
@@ -307,17 +314,17 @@ impl SequenceRunner {
                 };
             }
         }
-        self.course.tell(of, "done".to_owned());
-        let mut reply = Reply::done(lines_of("tool", &told)).with("steps", told);
+        self.progress.report(of, "done".to_owned());
+        let mut reply = Reply::done(summary_lines("tool", &results)).with("steps", results);
         reply.images = last.images;
         reply
     }
 
     /// One step, to the end of its motion.
     async fn step(&self, step: &DeclaredStep) -> Reply {
-        let request = asked(step, &self.given, &self.caller, self.who);
+        let request = request_for(step, &self.given, &self.caller, self.who);
         let watch = RemoteCallWatch {
-            cancelled: self.course.cancelled.clone(),
+            cancelled: self.progress.cancelled.clone(),
             ..RemoteCallWatch::unobserved()
         };
         let reply = Arc::clone(&self.node).call(request, watch).await;
@@ -325,19 +332,19 @@ impl SequenceRunner {
         if reply.is_error || step.stands_still(&self.given) {
             return reply;
         }
-        self.outlasting(&reply).await.unwrap_or(reply)
+        self.wait_for_job(&reply).await.unwrap_or(reply)
     }
 
     /// The end of a motion that outlasted its call.
-    async fn outlasting(&self, reply: &Reply) -> Option<Reply> {
+    async fn wait_for_job(&self, reply: &Reply) -> Option<Reply> {
         let id = reply.structured.get("job")?.get("id")?.as_str()?;
         let (arm, job) = self.node.board_job(id).filter(|(_, job)| !job.is_over())?;
-        let mut told = false;
+        let mut is_abandoned = false;
         loop {
             tokio::select! {
                 reply = job.outcome.reply() => return Some(reply.clone()),
-                () = self.course.cancelled.cancelled(), if !told => {
-                    told = true;
+                () = self.progress.cancelled.cancelled(), if !is_abandoned => {
+                    is_abandoned = true;
                     arm.motion.abandon();
                 }
             }
@@ -351,12 +358,12 @@ fn summary(step: &DeclaredStep, reply: &Reply) -> Value {
     route::summary("tool", &step.tool.name, reply, &keys)
 }
 
-fn ended(place: &str, how: &str, told: Vec<Value>, last: Reply) -> Reply {
+fn ended(place: &str, outcome: &str, results: Vec<Value>, last: Reply) -> Reply {
     let code = last.structured.get("code").cloned();
-    let mut reply = Reply::failed(format!("{place} {how}"))
+    let mut reply = Reply::failed(format!("{place} {outcome}"))
         .with_value("code", code.unwrap_or(json!("step_failed")))
-        .with("failed_step", told.len().max(1))
-        .with("steps", told);
+        .with("failed_step", results.len().max(1))
+        .with("steps", results);
     reply.images = last.images;
     reply
 }

@@ -11,7 +11,7 @@ use base::units::ClockInstant;
 use scene::Scene;
 
 /// While ink flows a picture is shown for so long, as a camera's is: ten in a second. Ink that has dried is never left out.
-const SHOWN: Duration = Duration::from_millis(100);
+const SHOWN_FOR: Duration = Duration::from_millis(100);
 
 /// The last picture of the sheet that lies there.
 #[derive(Default)]
@@ -38,7 +38,7 @@ struct CachedPhoto {
 
 /// Returns a PNG picture of the workcell of a simulated arm. Returns `None` before a sheet was laid, or if painting
 /// fails; the reason is logged. Concurrent callers wait for a picture in progress.
-pub(super) fn of(arm: &AttachedArm) -> Option<Vec<u8>> {
+pub(super) fn picture_of(arm: &AttachedArm) -> Option<Vec<u8>> {
     let (studio, scene) = arm.studio.as_ref().zip(arm.placed_scene())?;
     let photograph = &arm.photograph;
     let mut last = photograph.last.locked();
@@ -49,7 +49,7 @@ pub(super) fn of(arm: &AttachedArm) -> Option<Vec<u8>> {
         .take()
         .filter(|taken| taken.sheet == sheet && Arc::ptr_eq(&taken.scene, &scene));
     let taken = match old {
-        Some(old) if is_drawing && now.since(old.at) < SHOWN => old,
+        Some(old) if is_drawing && now.since(old.at) < SHOWN_FOR => old,
         old => {
             let ink = studio.ink();
             match old.filter(|old| old.ink == ink) {

@@ -14,8 +14,8 @@ use permit::StopLatch;
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     // Every arm of the node, all asked before any is waited for.
     let arms = ctx.node.seats.iter();
-    let asked = arms.map(|arm| (arm, arm.motion.stop(ctx.request.who, false)));
-    let tickets: Vec<(&Arc<AttachedArm>, u64)> = asked.collect();
+    let requested = arms.map(|arm| (arm, arm.motion.stop(ctx.request.who, false)));
+    let tickets: Vec<(&Arc<AttachedArm>, u64)> = requested.collect();
     let mut reports = Vec::with_capacity(tickets.len());
     for (arm, ticket) in tickets {
         reports.push((arm, arm.motion.stopped(ticket).await));
@@ -92,16 +92,16 @@ pub fn stop_text(arm: &AttachedArm, report: Option<&StopReport>) -> String {
 
 /// Describes the measured place of the tip.
 fn tip_text(arm: &AttachedArm) -> String {
-    let seen = arm.motion.snapshot().measured;
-    let Some((scene, seen)) = arm.last_scene().zip(seen) else {
+    let measured = arm.motion.snapshot().measured;
+    let Some((scene, measured)) = arm.last_scene().zip(measured) else {
         return String::new();
     };
-    let Some(tip) = tip_m(&scene, 0, &seen.position_rad) else {
+    let Some(tip) = tip_m(&scene, 0, &measured.position_rad) else {
         return String::new();
     };
-    let over = scene.surface.project(&tip);
-    let [across, up] = over.at_mm.map(|mm| millimetres(mm, 1));
-    let height = millimetres(over.height_mm, 1);
+    let projected = scene.surface.project(&tip);
+    let [across, up] = projected.at_mm.map(|mm| millimetres(mm, 1));
+    let height = millimetres(projected.height_mm, 1);
     format!(", tip {across} across and {up} up on the sheet, {height} over it")
 }
 
@@ -110,7 +110,7 @@ fn card(arm: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
     let tip = arm
         .last_scene()
         .zip(snapshot.measured)
-        .and_then(|(scene, seen)| tip_mm(&scene, 0, &seen.position_rad));
+        .and_then(|(scene, measured)| tip_mm(&scene, 0, &measured.position_rad));
     serde_json::json!({
         "arm": arm.name,
         "report": report,

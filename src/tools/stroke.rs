@@ -25,13 +25,13 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         ctx.check_no_design_beside_resume()?;
         return resume::call(ctx, arm).await;
     }
-    let drawn = ctx.drawing_scene(arm).map_err(|refused| {
+    let target = ctx.drawing_scene(arm).map_err(|refused| {
         refused
             .with("understood", ctx.understood_undrawable())
             .boxed()
     })?;
-    let understood = drawn.understood(ctx);
-    let reply = begin_in(ctx, arm, drawn).await;
+    let understood = target.understood(ctx);
+    let reply = begin_in(ctx, arm, target).await;
     let reply = reply.unwrap_or_else(|refused| *refused);
     Ok(reply.with("understood", understood))
 }
@@ -40,18 +40,18 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
 async fn begin_in(
     ctx: &ToolContext<'_>,
     arm: &Arc<AttachedArm>,
-    drawn: CallScene,
+    target: CallScene,
 ) -> Result<Reply, Box<Reply>> {
-    let scene = Arc::clone(&drawn.scene);
+    let scene = Arc::clone(&target.scene);
     let drawing = DrawingScope {
         rest: None,
         plan: ctx.plan_hash(),
     };
     if ctx.is("dry_run") {
-        let shown = dry_run(ctx, &scene, drawing).await;
+        let reply = dry_run(ctx, &scene, drawing).await;
         return Ok(match resume::DisplacedDrawing::of(ctx.node, arm) {
-            Some(displaced) => shown.hint(&displaced.warning()),
-            None => shown,
+            Some(displaced) => reply.hint(&displaced.warning()),
+            None => reply,
         });
     }
     calibration_check::check(ctx.node, arm, &scene)?;
@@ -62,7 +62,7 @@ async fn begin_in(
     // again before anything moves.
     sheet_check::check(ctx.node, arm, &scene).await?;
     let mut call = ctx.job("stroke", arm, &scene, ctx.is("again"));
-    drawn.note_in(ctx, &mut call)?;
+    target.note_in(ctx, &mut call)?;
     let work = move |ctx| draw(ctx, scene, drawing);
     let queued = ctx.queued_drawing()?;
     if let Some(queued) = &queued {
@@ -77,7 +77,7 @@ async fn begin_in(
         None => started.ended(ctx.node, arm, ctx.watch).await,
     };
     Ok(match displaced {
-        Some(displaced) => displaced.told_in(ctx.node, reply),
+        Some(displaced) => displaced.mention_in(ctx.node, reply),
         None => reply,
     })
 }
@@ -165,7 +165,7 @@ impl PreviewHistory {
             hash: plan.hash.clone(),
             scene: scene.title(),
             revision: scene.revision,
-            words: size(plan),
+            words: size_text(plan),
         });
         if all.len() > PREVIEWS_MAX {
             all.pop_front();
@@ -175,7 +175,7 @@ impl PreviewHistory {
     /// Describes the changes since the preview with this hash.
     fn changed(&self, hash: &str, scene: &Scene, plan: &Plan) -> String {
         let all = self.0.locked();
-        let now = size(plan);
+        let now = size_text(plan);
         match all.iter().find(|preview| preview.hash == hash) {
             None => format!("no dry run since this node started made it; the plan would be {now}"),
             Some(before) if before.scene != scene.title() => format!(
@@ -199,7 +199,7 @@ impl PreviewHistory {
     }
 }
 
-pub(super) fn size(plan: &Plan) -> String {
+pub(super) fn size_text(plan: &Plan) -> String {
     let report = &plan.report;
     format!(
         "{}, {} of line, {}",
@@ -227,7 +227,7 @@ pub(super) async fn dry_run(
 ) -> Reply {
     previewed(ctx, scene, drawing)
         .await
-        .unwrap_or_else(|trouble| trouble.reply().1)
+        .unwrap_or_else(|error| error.reply().1)
 }
 
 async fn previewed(
@@ -260,10 +260,10 @@ async fn previewed(
     let call = call.map(|call| json!({"tool": "stroke", "arguments": call}));
     reply.set_some("draw_call", call);
     if let Some(plan) = &preview.plan {
-        facts(&mut reply, plan);
+        add_facts(&mut reply, plan);
         reply.set_some("box_mm", DrawnExtent::of(&plan.strokes));
         add_extremes(&mut reply, plan);
-        stretch(&mut reply, scene, plan);
+        add_stretch(&mut reply, scene, plan);
         reply.set("arm_time_s", rounded(plan.report.duration_s));
     }
     reply.show(picture);
@@ -283,44 +283,49 @@ pub(super) async fn draw(
         let within = canvas.check_time(plan.report.duration_s);
         within.map_err(Refusal::from)?;
     }
-    if let Some(wanted) = drawing.plan.as_ref().filter(|wanted| **wanted != plan.hash) {
-        return Err(refuse_changed_plan(&ctx, wanted, &scene, &plan).into());
+    if let Some(hash) = drawing.plan.as_ref().filter(|hash| **hash != plan.hash) {
+        return Err(refuse_changed_plan(&ctx, hash, &scene, &plan).into());
     }
     ctx.job
         .update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
     // What an earlier job drew stays where it is, as long as this process has seen its sheet.
-    let laid = ctx.arm.placed_scene();
-    let goes_on =
-        drawing.rest.is_some() && laid.is_some_and(|laid| laid.revision == scene.revision);
-    if !goes_on {
+    let placed = ctx.arm.placed_scene();
+    let is_continued =
+        drawing.rest.is_some() && placed.is_some_and(|placed| placed.revision == scene.revision);
+    if !is_continued {
         ctx.arm.place_sheet(&scene);
     }
     let done = ctx.run_drawing(&scene, permit, &plan).await?;
     ctx.job.update(|card| card.done = card.of);
     let design = match &drawing.rest {
-        Some(rest) if !goes_on => &rest.strokes,
+        Some(rest) if !is_continued => &rest.strokes,
         _ => &scene.strokes,
     };
     let reply = drawn(&ctx, &scene, &plan, &done, design);
     let Some(rest) = drawing.rest else {
         return Ok(reply);
     };
-    let whole = rest.done_before + plan.report.stroke_count;
-    let strokes = count(whole, "stroke");
-    Ok(reply.with_more_words(&format!("the drawing is complete: {whole} of {strokes}")))
+    let total = rest.done_before + plan.report.stroke_count;
+    let strokes = count(total, "stroke");
+    Ok(reply.with_more_words(&format!("the drawing is complete: {total} of {strokes}")))
 }
 
 /// Refuses a drawing because its plan differs from the requested one.
-fn refuse_changed_plan(ctx: &JobContext, wanted: &str, scene: &Scene, plan: &Plan) -> Box<Reply> {
-    let wanted: String = wanted.chars().take(64).collect();
-    let changed = ctx.node.previews.changed(&wanted, scene, plan);
+fn refuse_changed_plan(
+    ctx: &JobContext,
+    requested_hash: &str,
+    scene: &Scene,
+    plan: &Plan,
+) -> Box<Reply> {
+    let requested_hash: String = requested_hash.chars().take(64).collect();
+    let changed = ctx.node.previews.changed(&requested_hash, scene, plan);
     let mut reply = refused(
         "plan_changed",
         format!(
-            "plan {wanted:?} cannot be drawn: {changed}; this call with `dry_run` true and without `plan` shows the plan as it is"
+            "plan {requested_hash:?} cannot be drawn: {changed}; this call with `dry_run` true and without `plan` shows the plan as it is"
         ),
     );
-    facts(&mut reply, plan);
+    add_facts(&mut reply, plan);
     reply.boxed()
 }
 
@@ -335,14 +340,14 @@ fn drawn(
     let deviation = ink.as_ref().map(|ink| deviation(design, ink));
     let planned = pictures::plan(scene, plan);
     let inked = ink.as_ref().and_then(|ink| pictures::ink(scene, ink));
-    let kept = [
+    let pictures = [
         ("plan.png", planned.as_deref()),
         ("drawn.png", inked.as_deref()),
     ];
-    let files = pictures::write(&ctx.node, &ctx.job.card().id, &kept);
+    let files = pictures::write(&ctx.node, &ctx.job.card().id, &pictures);
     let mut reply = Reply::done(message(plan, done, deviation.as_ref()));
-    facts(&mut reply, plan);
-    stretch(&mut reply, scene, plan);
+    add_facts(&mut reply, plan);
+    add_stretch(&mut reply, scene, plan);
     if let Some(deviation) = deviation.as_ref().filter(|found| found.max_mm.is_finite()) {
         reply.set("deviation_mm_max", rounded(deviation.max_mm));
         reply.set("deviation_mm_p95", rounded(deviation.p95_mm));
@@ -376,7 +381,7 @@ fn message(plan: &Plan, done: &CompletedMotion, deviation: Option<&InkDeviation>
     format!("{line}; {ink}")
 }
 
-fn facts(reply: &mut Reply, plan: &Plan) {
+fn add_facts(reply: &mut Reply, plan: &Plan) {
     let report = &plan.report;
     reply.set("stroke_count", report.stroke_count);
     reply.set("pen_down_mm", rounded(report.pen_down_mm));
@@ -398,7 +403,7 @@ fn add_extremes(reply: &mut Reply, plan: &Plan) {
 }
 
 /// On a plane nothing is stretched, and nothing is said.
-fn stretch(reply: &mut Reply, scene: &Scene, plan: &Plan) {
+fn add_stretch(reply: &mut Reply, scene: &Scene, plan: &Plan) {
     if !scene.surface.is_flat() {
         reply.set("stretch_max", rounded(plan.report.stretch_max));
     }

@@ -48,7 +48,7 @@ impl StrokeJoining {
 
     /// Returns what was changed, in words; none where all is drawn as the author has it.
     #[must_use]
-    pub fn words(&self) -> Option<String> {
+    pub fn description(&self) -> Option<String> {
         let changes = [
             (self.joined > 0).then(|| "ends that touch are joined".to_owned()),
             (self.left_out > 0).then(|| format!("{} left out, drawn already", self.left_out)),
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn says_what_was_changed_and_nothing_where_nothing_was() {
-        for (strokes, of_design, words) in [
+        for (strokes, of_design, description) in [
             (&[(&[0][..], false), (&[1], false)][..], 2, None),
             (
                 &[(&[0, 2, 3], false)],
@@ -112,8 +112,8 @@ mod tests {
                 ),
             ),
         ] {
-            let found = StrokeJoining::of(&report(strokes), of_design).words();
-            assert_eq!(found.as_deref(), words);
+            let found = StrokeJoining::of(&report(strokes), of_design).description();
+            assert_eq!(found.as_deref(), description);
         }
     }
 }

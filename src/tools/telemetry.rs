@@ -26,11 +26,11 @@ impl Node {
             let age_s = arm.motion.clock().now().seconds_since(measured.at);
             let position_rad: Vec<f64> =
                 measured.position_rad.iter().map(|q| rounded(*q)).collect();
-            let told = json!({
+            let reading = json!({
                 "age_ms": (age_s * 1e3).round(),
                 "position_rad": position_rad,
             });
-            Some((arm.name.clone(), told))
+            Some((arm.name.clone(), reading))
         });
         joints.collect()
     }

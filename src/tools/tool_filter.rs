@@ -21,14 +21,14 @@ pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<
 }
 
 /// The names of all tools that are not offered.
-pub(super) fn names(file: &NodeFile, declared: &DeclaredTools) -> Vec<String> {
+pub(super) fn withheld_names(file: &NodeFile, declared: &DeclaredTools) -> Vec<String> {
     let all = TOOLS.iter().chain(declared.tools());
     let kept = all.filter(|tool| withheld_reason(file, tool).is_some());
     kept.map(|tool| tool.name.clone()).collect()
 }
 
 /// Names in `only_tools` that no tool has.
-pub(super) fn problems(file: &NodeFile, declared: &[ToolDefinition]) -> Vec<ConfigProblem> {
+pub(super) fn unknown_names(file: &NodeFile, declared: &[ToolDefinition]) -> Vec<ConfigProblem> {
     let known: Vec<&str> = TOOLS
         .iter()
         .chain(declared)

@@ -8,12 +8,12 @@ use catalogue::{
 /// The shape of a tool's arguments on this node now.
 #[must_use]
 pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
-    let taken = || tool.listed_parameters(here).chain(&tool.unlisted);
-    let own: Vec<&str> = taken().flat_map(names).collect();
+    let parameters = || tool.listed_parameters(here).chain(&tool.unlisted);
+    let own: Vec<&str> = parameters().flat_map(names).collect();
     let others = || here.tools().flat_map(|other| other.listed_parameters(here));
     let flags = others().filter(|other| other.kind == ParameterKind::Bool);
     let is_foreign = |name: &&str| !own.contains(name);
-    let params = taken().map(|parameter| param(parameter, here));
+    let params = parameters().map(|parameter| param(parameter, here));
     ArgumentShape::new(params.collect())
         .with_foreign(others().flat_map(names).filter(is_foreign))
         .with_foreign_flags(flags.flat_map(names).filter(is_foreign))

@@ -30,23 +30,23 @@ impl Node {
     /// Answers a call of a tool that this node does not have.
     pub(super) fn no_such_tool(&self, request: &ToolRequest) -> Reply {
         let name = &request.tool;
-        let meant = match says_stop(name) {
+        let intended = match says_stop(name) {
             true => stop_tool(),
-            false => meant_by(name),
+            false => tool_by_words(name),
         };
         let names = TOOLS.iter().chain(self.declared.tools());
         let mut nearest = args::nearest(name, names.map(|tool| tool.name.as_str()));
         // The sort keeps the order of the others.
-        nearest.sort_by_key(|near| meant.is_none_or(|tool| tool.name != *near));
+        nearest.sort_by_key(|near| intended.is_none_or(|tool| tool.name != *near));
         let nearest = nearest.join(", ");
         let name: String = name.chars().take(80).collect();
-        let told = format!("there is no tool {name:?}; the tools, nearest first: {nearest}");
-        let offered = meant.and_then(|tool| Some((tool, self.same_call(tool, request)?)));
+        let message = format!("there is no tool {name:?}; the tools, nearest first: {nearest}");
+        let offered = intended.and_then(|tool| Some((tool, self.same_call(tool, request)?)));
         match offered {
-            None => *refused("unknown_tool", told),
+            None => *refused("unknown_tool", message),
             Some((tool, call)) => {
-                let words = corrected_call_text(tool, &call);
-                let reply = *refused("unknown_tool", format!("{told}; {words}"));
+                let call_text = corrected_call_text(tool, &call);
+                let reply = *refused("unknown_tool", format!("{message}; {call_text}"));
                 with_corrected_call(reply, &tool.name, &call)
             }
         }
@@ -76,13 +76,13 @@ impl Node {
 }
 
 /// Returns the only tool that a word of a name means.
-fn meant_by(name: &str) -> Option<&'static ToolDefinition> {
+fn tool_by_words(name: &str) -> Option<&'static ToolDefinition> {
     let words = words_of(name);
-    let is_said = |meanings: &[&str]| words.iter().any(|word| meanings.contains(&word.as_str()));
-    let mut meant = MEANINGS.iter().filter(|(_, meanings)| is_said(meanings));
-    let (tool, _) = meant.next()?;
-    let known = TOOLS.iter().find(|known| known.name == *tool);
-    known.filter(|_| meant.next().is_none())
+    let has_word = |meanings: &[&str]| words.iter().any(|word| meanings.contains(&word.as_str()));
+    let mut matching = MEANINGS.iter().filter(|(_, meanings)| has_word(meanings));
+    let (name, _) = matching.next()?;
+    let tool = TOOLS.iter().find(|tool| tool.name == *name);
+    tool.filter(|_| matching.next().is_none())
 }
 
 #[cfg(test)]
@@ -100,11 +100,11 @@ mod tests {
             ("calibrate_arm", "align"),
             ("list_all_robots", "list_nodes"),
         ] {
-            let meant = meant_by(name).map(|tool| tool.name.as_str());
+            let meant = tool_by_words(name).map(|tool| tool.name.as_str());
             assert_eq!(meant, Some(tool), "{name}");
         }
         for name in ["", "jump", "reset_and_draw"] {
-            assert_eq!(meant_by(name), None, "{name}");
+            assert_eq!(tool_by_words(name), None, "{name}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn measure_rests(
     };
     let visits: Vec<VisitPoint> = places.zip(HEIGHTS_MM.iter().cycle()).map(visit).collect();
     let (plan, done) = ctx
-        .go(scene, move |scene, start, watch| {
+        .run_preparatory(scene, move |scene, start, watch| {
             plan::visit(scene, start, &visits, watch)
         })
         .await?;

@@ -150,7 +150,7 @@ async fn probe(
 ) -> Result<ProbeOutcome, JobError> {
     let at_mm = place.at_mm;
     let (_, done) = ctx
-        .go(scene, move |scene, start, watch| {
+        .run_preparatory(scene, move |scene, start, watch| {
             plan::probe(scene, start, at_mm, 0, watch)
         })
         .await?;
