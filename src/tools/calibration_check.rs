@@ -13,13 +13,13 @@ use scene::Scene;
 /// # Errors
 /// What is stale or missing, and what to do about it.
 pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
-    let stale_refusal = |why: String| refused("stale_calibration", why);
+    let stale_refusal = |reason: String| refused("stale_calibration", reason);
     refuse_other_zeros(arm, scene)?;
     let history = CalibrationStore::of_state(&node.state).history();
     let history = history.map_err(|error| stale_refusal(error.to_string()))?;
     let origin = origin(node, arm);
-    if let Some(why) = calib::stale(&history, scene, &origin) {
-        return Err(stale_refusal(why));
+    if let Some(reason) = calib::stale(&history, scene, &origin) {
+        return Err(stale_refusal(reason));
     }
     let missing = calib::missing(&history, scene, &origin);
     if missing.is_empty() || !entry(node, arm).is_some_and(must_be_calibrated) {
@@ -94,7 +94,7 @@ pub fn check_zeros_after_wait(node: &Node, arm: &AttachedArm) -> Result<(), Refu
 
 /// Refuses as [`check_same_zeros`] does, as a tool's answer.
 pub(super) fn refuse_other_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
-    check_same_zeros(arm, scene).map_err(|why| refused("stale_calibration", why))
+    check_same_zeros(arm, scene).map_err(|error| refused("stale_calibration", error))
 }
 
 /// Returns what arm a calibration is made on that is made here and now.

@@ -111,11 +111,11 @@ impl ToolContext<'_> {
         if sent.is_empty() {
             return Ok(());
         }
-        let why = format!(
+        let reason = format!(
             "`resume` goes on with the drawing that was left, and {} would begin another: send one of them",
             sent.join(" and ")
         );
-        Err(not_drawn("resume_differs", why))
+        Err(not_drawn("resume_differs", reason))
     }
 
     fn without_design(&self, arm: &AttachedArm) -> Result<CallScene, Box<Reply>> {
@@ -123,18 +123,18 @@ impl ToolContext<'_> {
         if let Some(key) = PLACE_KEYS.iter().find(|key| given.contains_key(**key)) {
             let mut call = given.clone();
             call.retain(|key, _| !PLACE_KEYS.contains(&key.as_str()));
-            let why = format!(
+            let reason = format!(
                 "`{key}` is of a design that comes as `text` or `svg`, and this call has none"
             );
-            return Err(with_correction(*not_drawn("no_design", why), call));
+            return Err(with_correction(*not_drawn("no_design", reason), call));
         }
         let scene = self.scene(arm)?;
         if scene.canvas.is_some() {
             let name = &scene.name;
-            let why = format!(
+            let reason = format!(
                 "scene `{name}` is a canvas and has no design of its own: send what is to be drawn as `text` or `svg`, such as stroke {{\"scene\":\"{name}\",\"text\":\"hello\"}}"
             );
-            return Err(not_drawn("no_design", why));
+            return Err(not_drawn("no_design", reason));
         }
         Ok(CallScene {
             scene,
@@ -152,13 +152,13 @@ impl ToolContext<'_> {
         let library = self.node.scenes.with_design_of_caller(design.clone());
         let built = library.scene(&name, self.text("meta"));
         let scene = built.map_err(|error| self.not_drawable(&error))?;
-        check_is_for(arm, &scene).map_err(|why| not_drawn("scene", why))?;
+        check_is_for(arm, &scene).map_err(|error| not_drawn("scene", error))?;
         let takes = scene.canvas.iter().flat_map(|canvas| &canvas.takes);
         if !takes.clone().any(|taken| *taken == kind) {
             let takes: Vec<&str> = takes.map(|taken| taken.word()).collect();
             let (takes, sent) = (takes.join(" and "), kind.word());
-            let why = format!("canvas `{name}` takes {takes}, and not {sent}");
-            return Err(not_drawn("no_design", why));
+            let reason = format!("canvas `{name}` takes {takes}, and not {sent}");
+            return Err(not_drawn("no_design", reason));
         }
         Ok(CallScene {
             scene,
@@ -175,12 +175,12 @@ impl ToolContext<'_> {
             (Some(named), all) if all.iter().any(|one| one == named) => Ok(named.to_owned()),
             (None, [only]) => Ok(only.clone()),
             (Some(named), all) => {
-                let why = format!(
+                let reason = format!(
                     "scene `{named}` draws its own design, and `{}` is drawn on a canvas: {}; without it stroke {{\"scene\":\"{named}\"}} draws the scene",
                     kind.word(),
                     all.join(", ")
                 );
-                let refusal = not_drawn("no_canvas", why);
+                let refusal = not_drawn("no_canvas", reason);
                 let [only] = all else {
                     return Err(refusal);
                 };
@@ -189,8 +189,8 @@ impl ToolContext<'_> {
                 Err(with_correction(*refusal, call))
             }
             (None, all) => {
-                let why = format!("say on which canvas, as `scene`: {}", all.join(", "));
-                Err(not_drawn("no_canvas", why))
+                let reason = format!("say on which canvas, as `scene`: {}", all.join(", "));
+                Err(not_drawn("no_canvas", reason))
             }
         }
     }
@@ -206,8 +206,8 @@ impl ToolContext<'_> {
                 (CallerDesignKind::Svg, design)
             }
             (Some(_), Some(_)) => {
-                let why = "`text` and `svg` are two designs: send one of them";
-                return Err(not_drawn("arguments_refused", why));
+                let reason = "`text` and `svg` are two designs: send one of them";
+                return Err(not_drawn("arguments_refused", reason));
             }
         };
         let design = DesignReplacement {
@@ -287,8 +287,8 @@ impl super::Node {
     }
 }
 
-fn not_drawn(code: &str, why: impl Display) -> Box<Reply> {
-    refused(code, why).with("moved", false).boxed()
+fn not_drawn(code: &str, reason: impl Display) -> Box<Reply> {
+    refused(code, reason).with("moved", false).boxed()
 }
 
 /// Adds a corrected call, with which nothing moves.

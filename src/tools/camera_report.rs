@@ -54,10 +54,10 @@ pub(super) async fn take(ctx: &ToolContext<'_>, arm: &Arc<AttachedArm>) -> Camer
     for (name, capture) in ctx.node.capture(arm, scene.as_ref()).await {
         match capture {
             Ok(capture) => report.add(scene.as_deref(), &ink, capture),
-            Err(why) => {
-                let why = String::from(why);
-                report.cards.push(json!({"name": name, "note": why}));
-                report.notes.push(why);
+            Err(error) => {
+                let error = String::from(error);
+                report.cards.push(json!({"name": name, "note": error}));
+                report.notes.push(error);
             }
         }
     }
@@ -135,7 +135,7 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
         camera_card.insert("allowed".to_owned(), allowed);
         let note = match capture.evidence(fiducials) {
             SheetEvidence::InPlace => None,
-            SheetEvidence::Nothing(why) => Some(why),
+            SheetEvidence::Nothing(reason) => Some(reason),
             SheetEvidence::Moved(_) => {
                 Some("the sheet has moved: put it back, or call align".to_owned())
             }

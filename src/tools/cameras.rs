@@ -227,7 +227,7 @@ impl NodeCamera {
         scene: Option<Arc<Scene>>,
     ) -> Result<CameraCapture, Refusal> {
         let name = self.entry.name.clone();
-        let fail = move |why: &dyn Display| refusal!("camera {name}: {why}");
+        let fail = move |reason: &dyn Display| refusal!("camera {name}: {reason}");
         let Some(simulated) = self.entry.simulated else {
             return Err(fail(&"it is simulated and stands nowhere"));
         };
@@ -325,7 +325,7 @@ impl NodeCamera {
         })?;
         let history = store.history()?;
         match is_out_of_date(&history, &record) {
-            Some(why) => Err(Refusal::new(why)),
+            Some(reason) => Err(Refusal::new(reason)),
             None => camera_stands(&record).ok_or_else(|| {
                 refusal!("where camera {name} stands cannot be read: calibrate it again")
             }),
@@ -381,7 +381,7 @@ impl CameraCapture {
     /// Returns the evidence of the picture for the sheet's place.
     pub(super) fn evidence(&self, fiducials: &SheetFiducials) -> SheetEvidence {
         let name = &self.camera;
-        let why = match &self.sheet {
+        let reason = match &self.sheet {
             _ if self.is_old() => format!(
                 "camera {name}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
                 self.age.as_secs_f64()
@@ -389,14 +389,14 @@ impl CameraCapture {
             None => format!("camera {name} {NO_FOCAL}"),
             Some(Err(error)) => format!("camera {name}: {error}"),
             Some(Ok(seen)) => match (&seen.camera, &seen.placement) {
-                (Err(why), _) => why.to_string(),
+                (Err(reason), _) => reason.to_string(),
                 (Ok(_), None) => format!("camera {name}: the sheet is not flat"),
                 (Ok(_), Some((_, moved))) => {
                     return self.judge_offset(moved, seen.location.sigma_mm, fiducials);
                 }
             },
         };
-        SheetEvidence::Nothing(why)
+        SheetEvidence::Nothing(reason)
     }
 
     fn judge_offset(

@@ -35,7 +35,7 @@ impl ToolContext<'_> {
             return Ok(());
         }
         let token = standing.map(|standing| standing.name.as_str());
-        let (level, why) = match (&self.node.examiner, self.node.file.qualified) {
+        let (level, reason) = match (&self.node.examiner, self.node.file.qualified) {
             (Some(examiner), _) => {
                 match examiner.check_certificate(token, &self.node.all_names()) {
                     Ok(()) => return Ok(()),
@@ -44,12 +44,12 @@ impl ToolContext<'_> {
             }
             (None, None) => return Ok(()),
             (None, Some(level)) => {
-                let why = "this process cannot look at certificates";
-                (level.word().to_owned(), why.to_owned())
+                let reason = "this process cannot look at certificates";
+                (level.word().to_owned(), reason.to_owned())
             }
         };
         Err(refused("needs_qualification", format!(
-            "{} moves the arm, and this caller has not proven level {level}: {why}; ask the operator, who examines a planner with \
+            "{} moves the arm, and this caller has not proven level {level}: {reason}; ask the operator, who examines a planner with \
              `steadyhand exam run --planner URL --level {level}` and attaches its certificate to a token",
             tool.name
         ))

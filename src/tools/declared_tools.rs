@@ -327,8 +327,8 @@ impl DeclarationChecker<'_> {
             .retain(|parameter| parameter.name == parameter.name);
         match understood(&shape, &parameter.name, value) {
             Ok(value) => Some((parameter.name.clone(), value)),
-            Err(why) => {
-                self.add_problem(path.to_owned(), format!("fixed argument {why}"));
+            Err(error) => {
+                self.add_problem(path.to_owned(), format!("fixed argument {error}"));
                 None
             }
         }

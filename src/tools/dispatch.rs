@@ -340,7 +340,7 @@ impl ToolContext<'_> {
         let name = self.text("scene").unwrap_or("default");
         self.node
             .scene(arm, name, self.text("meta"))
-            .map_err(|why| refused("scene", why))
+            .map_err(|error| refused("scene", error))
     }
 
     /// Describes the call as a motion job. Two calls are the same job if their tool, arguments and scene revision are

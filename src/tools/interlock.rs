@@ -84,9 +84,9 @@ impl fmt::Display for ArmSeparation {
                 "`{one}` and `{other}` are out of each other's reach: their bases stand {distance_m:.2} m apart, and they reach {:.2} m and {:.2} m",
                 reach_m[0], reach_m[1]
             ),
-            SeparationKind::OneAtATime(why) => write!(
+            SeparationKind::OneAtATime(reason) => write!(
                 f,
-                "`{one}` or `{other}`, one of them at a time, may be enabled: {why}"
+                "`{one}` or `{other}`, one of them at a time, may be enabled: {reason}"
             ),
         }
     }
@@ -272,7 +272,8 @@ impl Node {
             ));
         }
         for arm in &arms {
-            check_same_zeros(arm, scene).map_err(|why| refusal!("{why}; nothing was enabled"))?;
+            check_same_zeros(arm, scene)
+                .map_err(|error| refusal!("{error}; nothing was enabled"))?;
         }
         let mut done: Vec<&str> = Vec::new();
         for arm in &arms {

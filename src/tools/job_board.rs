@@ -224,8 +224,8 @@ impl Node {
                 let ended = tokio::time::timeout(within, job.outcome.reply()).await;
                 all_ended &= ended.is_ok();
             }
-            if let Err(why) = arm.permits().emergency_is_kept().await {
-                tracing::error!(arm = arm.name, "the emergency stop is not kept: {why}");
+            if let Err(error) = arm.permits().emergency_is_kept().await {
+                tracing::error!(arm = arm.name, "the emergency stop is not kept: {error}");
             }
         }
         all_ended

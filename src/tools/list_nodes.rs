@@ -40,8 +40,8 @@ fn node_text(node: &Value) -> String {
         let is_limp = arm_json.get("energised") == Some(&Value::Bool(false));
         let state = state_text(&state, is_limp);
         let enabled = text(arm_json, "enabled").unwrap_or_default();
-        let latched =
-            text(arm_json, "latched").map_or(String::new(), |why| format!("; latched: {why}"));
+        let latched = text(arm_json, "latched")
+            .map_or(String::new(), |reason| format!("; latched: {reason}"));
         format!("; {title} {state}{latched}; enabled: {enabled}")
     });
     let scenes = list("scenes").into_iter().flatten();
@@ -149,11 +149,11 @@ fn peer_json(sighting: PeerSighting) -> Value {
         put("gone_s", json!(rounded(since.elapsed().as_secs_f64())));
     }
     let age_s = sighting.age.map(|age| rounded(age.as_secs_f64()));
-    let Some(why) = unreached else {
+    let Some(reason) = unreached else {
         put("age_s", json!(age_s));
         return Value::Object(fields);
     };
-    put("why", json!(why));
+    put("why", json!(reason));
     if let Some(mut answer) = answer {
         answer.insert("age_s".to_owned(), json!(age_s));
         put("last_seen", Value::Object(answer));

@@ -70,8 +70,8 @@ pub(super) enum JobError {
 }
 
 impl From<Refusal> for JobError {
-    fn from(why: Refusal) -> Self {
-        Self::Refused(why)
+    fn from(reason: Refusal) -> Self {
+        Self::Refused(reason)
     }
 }
 
@@ -242,8 +242,8 @@ impl JobContext {
         }
         let arm_time_s = motion.clock().now().seconds_since(started_at);
         let drawn = self.entry.past().drawn;
-        if let Some(why) = failure {
-            return Err(JobError::Journal(why));
+        if let Some(reason) = failure {
+            return Err(JobError::Journal(reason));
         }
         match outcome {
             Ok(MotionOutcome::Reached { visits, off_rad }) => {
@@ -255,8 +255,8 @@ impl JobContext {
                 })
             }
             Ok(MotionOutcome::Stopped(report)) => Err(JobError::Stopped(Box::new(report), drawn)),
-            Ok(MotionOutcome::Refused(why)) => Err(Refusal::from(why).into()),
-            Ok(MotionOutcome::Faulted(why)) => Err(JobError::Faulted(why)),
+            Ok(MotionOutcome::Refused(reason)) => Err(Refusal::from(reason).into()),
+            Ok(MotionOutcome::Faulted(reason)) => Err(JobError::Faulted(reason)),
             Err(_) => Err(JobError::Faulted(
                 "the arm's thread ended; restart the node".to_owned(),
             )),
@@ -307,10 +307,10 @@ impl JobContext {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
         let arm = Arc::clone(&self.arm);
         let snapshots = self.arm.motion.watch();
-        let on_failure = Box::new(move |why: &str| {
+        let on_failure = Box::new(move |reason: &str| {
             arm.motion.stop(ActorRank::Node, false);
             arm.permits().latch(StopLatch::Fault(format!(
-                "the journal cannot be written: {why}"
+                "the journal cannot be written: {reason}"
             )));
         });
         let started = tokio::task::spawn_blocking(move || {
@@ -500,7 +500,7 @@ fn start_boxed(
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
-                    Err(why) => return not_begun(&arm, &own_job, &why.to_string()),
+                    Err(error) => return not_begun(&arm, &own_job, &error.to_string()),
                 };
                 let ctx = JobContext {
                     node,
@@ -522,8 +522,8 @@ fn start_boxed(
 }
 
 /// The journal could not be opened: the job ends before anything was planned.
-fn not_begun(arm: &AttachedArm, job: &ArmJob, why: &str) {
-    let reply = refused("journal", why)
+fn not_begun(arm: &AttachedArm, job: &ArmJob, reason: &str) {
+    let reply = refused("journal", reason)
         .with("arm", arm.title())
         .with("job", job.card());
     job.end("refused", reply, arm.motion.clock().now());
@@ -540,8 +540,8 @@ async fn run_job(ctx: JobContext, work: JobWork) {
         Err(_) => {
             // Whatever failed, the arm must not go on alone.
             arm.motion.stop(ActorRank::Node, false);
-            let why = "the node failed while the job ran; the arm was told to stop";
-            ("faulted", Reply::failed(why).with("moved", "unknown"))
+            let reason = "the node failed while the job ran; the arm was told to stop";
+            ("faulted", Reply::failed(reason).with("moved", "unknown"))
         }
     };
     let reply = if job.has_moved() {
@@ -717,20 +717,20 @@ impl JobError {
                 refused("gate_refused", &error).with("refusals", &error.0),
             ),
             Self::Panicked(error) => ("refused", *refused("internal_error", error)),
-            Self::Refused(why) => ("refused", *refused("refused", why)),
+            Self::Refused(reason) => ("refused", *refused("refused", reason)),
             Self::Answered(reply) => ("refused", *reply),
-            Self::PenNotConfirmed(why) => ("stopped", *refused("pen_not_confirmed", why)),
-            Self::PenNotMeasured(why) => ("stopped", *refused("pen_not_measured", why)),
+            Self::PenNotConfirmed(reason) => ("stopped", *refused("pen_not_confirmed", reason)),
+            Self::PenNotMeasured(reason) => ("stopped", *refused("pen_not_measured", reason)),
             Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
-            Self::Journal(why) => {
-                let why = format!(
-                    "the journal could not be written ({why}), so the arm was stopped on the way"
+            Self::Journal(reason) => {
+                let reason = format!(
+                    "the journal could not be written ({reason}), so the arm was stopped on the way"
                 );
-                ("faulted", faulted("journal", why))
+                ("faulted", faulted("journal", reason))
             }
-            Self::Faulted(why) => (
+            Self::Faulted(reason) => (
                 "faulted",
-                faulted("fault", format!("fault on the way: {why}")),
+                faulted("fault", format!("fault on the way: {reason}")),
             ),
             Self::Overtaken => (
                 "stopped",
@@ -744,8 +744,8 @@ impl JobError {
     }
 }
 
-fn faulted(code: &str, why: String) -> Reply {
-    let reply = Reply::failed(why).with("code", code);
+fn faulted(code: &str, reason: String) -> Reply {
+    let reply = Reply::failed(reason).with("code", code);
     reply.hint("sense shows where the arm is; remove the cause, then call reset")
 }
 

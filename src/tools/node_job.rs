@@ -67,10 +67,10 @@ impl NodeJob {
                 seen_stops,
                 has_looked: AtomicBool::new(false),
             })),
-            Err(why) => {
+            Err(error) => {
                 let now = arm.motion.clock().now();
-                job.end("refused", Reply::failed(why.to_string()), now);
-                Err(why.into())
+                job.end("refused", Reply::failed(error.to_string()), now);
+                Err(error.into())
             }
         }
     }

@@ -118,17 +118,17 @@ pub(super) enum UnresolvedDrawing {
 }
 
 impl From<UnresolvedDrawing> for Refusal {
-    fn from(why: UnresolvedDrawing) -> Self {
-        match why {
+    fn from(reason: UnresolvedDrawing) -> Self {
+        match reason {
             UnresolvedDrawing::Scene(error) => error.into(),
-            UnresolvedDrawing::Refused(why) => why,
+            UnresolvedDrawing::Refused(reason) => reason,
         }
     }
 }
 
 impl From<Refusal> for UnresolvedDrawing {
-    fn from(why: Refusal) -> Self {
-        Self::Refused(why)
+    fn from(reason: Refusal) -> Self {
+        Self::Refused(reason)
     }
 }
 
@@ -153,7 +153,7 @@ impl Node {
                 SceneError::Outside { outside, .. } => Ok(DrawingOffer::outside(self, &outside)),
                 other => Err(other.into()),
             },
-            Err(UnresolvedDrawing::Refused(why)) => Err(why),
+            Err(UnresolvedDrawing::Refused(reason)) => Err(reason),
         }
     }
 
@@ -174,8 +174,8 @@ impl Node {
                 scene.title()
             ));
         }
-        if let Some(why) = hindrance(self, &drawing, order.again) {
-            return Err(Refusal::new(why));
+        if let Some(reason) = hindrance(self, &drawing, order.again) {
+            return Err(Refusal::new(reason));
         }
         sheet_check::check(self, &arm, &scene).await?;
         self.enable_drawing(&arm, &scene, assent.duration_s)?;
@@ -198,8 +198,8 @@ impl Node {
         let trim = DrawingTrim::of_first_ink(&full);
         let lighter = full.trimmed(&trim).map_err(|error| refusal!("{error}"))?;
         let drawing = ResolvedDrawing::new(self.arm_for(&full, None)?, Arc::new(lighter));
-        if let Some(why) = hindrance(self, &drawing, false) {
-            return Err(Refusal::new(why));
+        if let Some(reason) = hindrance(self, &drawing, false) {
+            return Err(Refusal::new(reason));
         }
         let order = DrawingOrder {
             scene: scene.to_owned(),
@@ -262,7 +262,8 @@ impl Node {
 
     /// Returns the whole drawing of an earlier job, in the scene as it was then.
     fn drawn_before(&self, id: &str) -> Result<ResolvedDrawing, Refusal> {
-        let cannot = |why: Refusal| refusal!("{id} cannot be drawn again: {why}; nothing moved");
+        let cannot =
+            |reason: Refusal| refusal!("{id} cannot be drawn again: {reason}; nothing moved");
         let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         let past = is_name.then(|| job::past(&self.state, id).ok()).flatten();
         let past = past.ok_or_else(|| cannot(refusal!("there is no such job")))?;
@@ -408,8 +409,8 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
     let ResolvedDrawing {
         arm, scene, past, ..
     } = drawing;
-    if let Some(why) = node.motion_withheld() {
-        return Some(why.to_owned());
+    if let Some(reason) = node.motion_withheld() {
+        return Some(reason.to_owned());
     }
     if let Err(refused) = calibration_check::check(node, arm, scene) {
         return Some(refused.text);

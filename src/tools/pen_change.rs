@@ -169,7 +169,7 @@ impl Node {
             ));
         }
         super::check_zeros_after_wait(self, arm)
-            .map_err(|why| refusal!("{why}; {job} waits on, and nothing moved"))?;
+            .map_err(|error| refusal!("{error}; {job} waits on, and nothing moved"))?;
         let now = arm.motion.clock().now();
         arm.permits()
             .confirm_pen_change(&request.scene, now)
@@ -354,14 +354,14 @@ impl JobContext {
             card.waits_for = None;
         });
         let recorded = answered.and_then(|()| self.record_confirmation(scene, part, &awaited));
-        if let Err(why) = recorded {
+        if let Err(error) = recorded {
             self.arm.give_up_pen_change();
             let enabling = match awaited.is_simulated {
                 true => "the drawing was left there",
                 false => "motion is disabled, for a hand may be at the arm: an operator enables it",
             };
             return Err(JobError::PenNotConfirmed(format!(
-                "{why} while it waited for {words}; {enabling}"
+                "{error} while it waited for {words}; {enabling}"
             )));
         }
         self.arm.take_pen(scene, Some(part.pen));

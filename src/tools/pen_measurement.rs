@@ -42,9 +42,9 @@ impl JobContext {
     /// Touches the sheet twice with the pen, and returns by how much it is longer than the scene says.
     async fn measure_pen(&self, scene: &Arc<Scene>, part: &AttendedPart) -> Result<f64, JobError> {
         let words = scene.pen_words(part.pen);
-        let failed = |why: Refusal| {
+        let failed = |reason: Refusal| {
             JobError::PenNotMeasured(format!(
-                "{words} could not be measured: {why}; put it in again as the scene says, then `reset` and `resume`, which asks for it"
+                "{words} could not be measured: {reason}; put it in again as the scene says, then `reset` and `resume`, which asks for it"
             ))
         };
         let first = part.strokes.first();

@@ -168,7 +168,7 @@ impl RuleViolation {
             let [x, y] = at.map(tenth);
             format!(" at ({x}, {y}) mm")
         });
-        let why = match stroke {
+        let reason = match stroke {
             Some(stroke) => format!(
                 "{} (stroke {}){}: {}",
                 stroke.source,
@@ -186,7 +186,7 @@ impl RuleViolation {
             value: refusal.excess.map(|excess| rounded(excess.value)),
             limit: refusal.excess.map(|excess| rounded(excess.limit)),
             unit: refusal.excess.map(|excess| excess.unit),
-            why,
+            why: reason,
             item: refusal.item,
         }
     }

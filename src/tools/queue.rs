@@ -36,12 +36,14 @@ impl ToolContext<'_> {
                 || same.any(|known| known.stage != DrawingStage::WithoutInk)
         };
         let begun = node.queue_desk.begin(tag, Instant::now(), is_known);
-        begun.map(Some).map_err(|why| refused(code(&why), why))
+        begun
+            .map(Some)
+            .map_err(|error| refused(code(&error), error))
     }
 }
 
-const fn code(why: &QueueRefusal) -> &'static str {
-    match why {
+const fn code(reason: &QueueRefusal) -> &'static str {
+    match reason {
         QueueRefusal::HeldElsewhere { .. } => "queue_elsewhere",
         QueueRefusal::NotHeld => "queue_not_held",
         QueueRefusal::BegunBefore(_) => "queue_begun_before",
@@ -63,7 +65,7 @@ impl Node {
         let renewed = (!tag.is_reader()).then(|| self.queue_desk.renew(tag, Instant::now()));
         let grant = match renewed.transpose() {
             Ok(grant) => grant,
-            Err(why) => return json!({ "refused": why.to_string() }),
+            Err(error) => return json!({ "refused": error.to_string() }),
         };
         // Read in the order in which a drawing moves from one list to the next: what is on its way then stands in both.
         let beginning = self.queue_desk.beginning().into_iter().map(beginning);

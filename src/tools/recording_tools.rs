@@ -22,7 +22,7 @@ pub trait RecordingLibrary: Send + Sync {
 
 /// Asks the node's recordings.
 pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
-    let failed = |why: String| Reply::failed(why).with("code", "recording");
+    let failed = |reason: String| Reply::failed(reason).with("code", "recording");
     let Some(library) = ctx.node.recordings.clone() else {
         return failed("this program was built without recordings".to_owned());
     };
@@ -34,7 +34,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
             reply.structured.extend(fields);
             reply
         }
-        Ok(Err(why)) => failed(why.into()),
+        Ok(Err(reason)) => failed(reason.into()),
         Err(_) => failed("the recording could not be read: its thread failed".to_owned()),
     }
 }

@@ -80,7 +80,7 @@ pub fn refusal_groups(refusals: &[RuleViolation]) -> Vec<RefusalGroup> {
         let strokes: BTreeSet<_> = strokes.collect();
         let worst = of_rule().max_by(|a, b| excess(a).total_cmp(&excess(b)))?;
         let numbers: BTreeSet<usize> = of_rule().filter_map(|refusal| refusal.stroke).collect();
-        let why = match remedy(rule) {
+        let reason = match remedy(rule) {
             Some(remedy) => format!("{}; {remedy}", worst.why),
             None => worst.why.clone(),
         };
@@ -88,7 +88,7 @@ pub fn refusal_groups(refusals: &[RuleViolation]) -> Vec<RefusalGroup> {
             rule: rule.to_owned(),
             strokes: strokes.len(),
             first: numbers.into_iter().take(NUMBERS_MAX).collect(),
-            why,
+            why: reason,
         })
     });
     groups.collect()

@@ -46,7 +46,9 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
     let answer = abroad.call(call, ctx.watch.clone()).await;
     match answer {
         Ok(answer) => reply_from(answer),
-        Err(why) => Reply::failed(format!("{tool} of {server_name}: {why}")).with("code", "server"),
+        Err(error) => {
+            Reply::failed(format!("{tool} of {server_name}: {error}")).with("code", "server")
+        }
     }
     .with("server", server_name)
 }

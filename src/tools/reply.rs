@@ -10,8 +10,8 @@ use args::{ArgumentReading, ArgumentRepair};
 pub use call::ToolAnswer as Reply;
 
 /// Returns the refusal of a call for which nothing moved, and why.
-pub(super) fn refused(code: &str, why: impl Display) -> Box<Reply> {
-    let refused = Reply::failed(format!("{why}; {NOTHING_MOVED}"));
+pub(super) fn refused(code: &str, reason: impl Display) -> Box<Reply> {
+    let refused = Reply::failed(format!("{reason}; {NOTHING_MOVED}"));
     refused.with("code", code).boxed()
 }
 
@@ -70,12 +70,12 @@ fn repair_line(repair: &ArgumentRepair) -> String {
         field,
         got,
         used,
-        why,
+        why: reason,
         ..
     } = repair;
     match (got.is_empty(), used.is_empty()) {
-        (true, true) => format!("note: {field}: {why}"),
-        (false, true) => format!("note: {field}: {got}: {why}"),
-        _ => format!("note: {field}: {got} was read as {used} ({why})"),
+        (true, true) => format!("note: {field}: {reason}"),
+        (false, true) => format!("note: {field}: {got}: {reason}"),
+        _ => format!("note: {field}: {got} was read as {used} ({reason})"),
     }
 }

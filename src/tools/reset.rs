@@ -20,8 +20,8 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     tokio::select! {
         () = arm.wait_for_stopped_job() => {}
         () = ctx.watch.cancelled.cancelled() => {
-            let why = "the call was given up before the arm stood; nothing moved for it";
-            return Err(Reply::failed(why).boxed());
+            let reason = "the call was given up before the arm stood; nothing moved for it";
+            return Err(Reply::failed(reason).boxed());
         }
     }
     let last = Arc::clone(&scene);

@@ -281,11 +281,11 @@ pub(super) fn same_scene(
     arm: &AttachedArm,
     past: &PastJob,
 ) -> Result<Arc<Scene>, Box<Reply>> {
-    let changed = |why: Refusal| {
+    let changed = |reason: Refusal| {
         refused(
             "scene_changed",
             format!(
-                "{} cannot be resumed: {why}; restore it, or start over with `again` true",
+                "{} cannot be resumed: {reason}; restore it, or start over with `again` true",
                 past.id
             ),
         )

@@ -267,9 +267,9 @@ fn code(failure: &RemoteCallError) -> &'static str {
 fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) -> Value {
     let (success, message) = match answer {
         Ok(answer) => (answer.success, answer.message),
-        Err(why) => (
+        Err(error) => (
             false,
-            format!("{why}; whether its arm stands is not known: go there, or cut its power"),
+            format!("{error}; whether its arm stands is not known: go there, or cut its power"),
         ),
     };
     json!({ "node": name, "success": success, "message": message, "by": "engine" })

@@ -304,9 +304,9 @@ impl SequenceRunner {
             last = self.step(step).await;
             results.push(summary(step, &last));
             if last.is_error {
-                let why = last.text.clone();
+                let reason = last.text.clone();
                 let is_first = results.len() == 1;
-                let reply = ended(&place, &format!("failed: {why}"), results, last);
+                let reply = ended(&place, &format!("failed: {reason}"), results, last);
                 return if is_first {
                     reply
                 } else {

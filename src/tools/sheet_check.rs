@@ -30,8 +30,8 @@ pub(super) async fn check(
             .as_ref()
             .map(|capture| (capture, capture.evidence(fiducials)))
         {
-            Err(why) => reasons.push(why.to_string()),
-            Ok((_, SheetEvidence::Nothing(why))) => reasons.push(why),
+            Err(error) => reasons.push(error.to_string()),
+            Ok((_, SheetEvidence::Nothing(reason))) => reasons.push(reason),
             Ok((_, SheetEvidence::InPlace)) => is_in_place = true,
             Ok((capture, SheetEvidence::Moved(offset))) => {
                 return Err(has_moved(scene, fiducials, capture, &offset).boxed());
@@ -42,7 +42,7 @@ pub(super) async fn check(
         return Ok(());
     }
     if !fiducials.required {
-        reasons.iter().for_each(|why| tracing::info!("{why}"));
+        reasons.iter().for_each(|reason| tracing::info!("{reason}"));
         return Ok(());
     }
     if captures.is_empty() {

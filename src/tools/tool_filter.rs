@@ -71,7 +71,7 @@ impl Node {
     #[must_use]
     pub fn enabled_text(&self, arm: &AttachedArm) -> String {
         match self.motion_withheld() {
-            Some(why) => format!("nothing: {why}"),
+            Some(reason) => format!("nothing: {reason}"),
             None => arm.permits().enabled_text(arm.motion.clock().now()),
         }
     }
@@ -83,7 +83,7 @@ impl Node {
         tool: &ToolDefinition,
         request: &ToolRequest,
     ) -> Result<(), Box<Reply>> {
-        let Some(why) = withheld_reason(&self.file, tool) else {
+        let Some(reason) = withheld_reason(&self.file, tool) else {
             return Ok(());
         };
         if request.is_step && !self.file.read_only {
@@ -94,7 +94,7 @@ impl Node {
         Err(refused(
             "not_offered",
             format!(
-                "{} is not offered: {why}; this node has {}",
+                "{} is not offered: {reason}; this node has {}",
                 tool.name,
                 names.join(", ")
             ),

@@ -23,10 +23,10 @@ const READ_FRACTION_MIN: f64 = 0.5;
 
 /// Draws, reads and proposes. Nothing is saved.
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
-    let strokes = ink_pattern(&scene).map_err(|why| refusal!("{why}"))?;
+    let strokes = ink_pattern(&scene).map_err(|error| refusal!("{error}"))?;
     let store = CalibrationStore::of_state(&ctx.node.state);
-    if let Some(why) = reading::blocking_proposal(&store, &scene)? {
-        return Err(Refusal::new(why).into());
+    if let Some(reason) = reading::blocking_proposal(&store, &scene)? {
+        return Err(Refusal::new(reason).into());
     }
     let has_camera = scene.fiducials.is_some() && !ctx.node.cameras_of(&ctx.arm).is_empty();
     if has_camera {
@@ -62,7 +62,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         rests,
         ..observe(&scene, &plan, &strokes, &readings(&reading))?
     };
-    let fit = InkFit::new(&scene, &observation).map_err(|why| refusal!("{why}"))?;
+    let fit = InkFit::new(&scene, &observation).map_err(|error| refusal!("{error}"))?;
     match fit.proposal() {
         Some(kind) => propose(&ctx, &scene, &fit, observation, kind).await,
         None => Ok(nothing_significant(&ctx, &scene, &fit)),
@@ -79,7 +79,7 @@ async fn capture_sheet(
     let mut reasons = Vec::new();
     for (name, capture) in captures {
         match capture {
-            Err(why) => reasons.push(why.to_string()),
+            Err(error) => reasons.push(error.to_string()),
             Ok(capture) if capture.is_old() => {
                 reasons.push(format!("camera {name}: its picture is old"))
             }
@@ -244,16 +244,16 @@ fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
 
 /// The answer where too little of the pattern was read.
 fn unread(ctx: &JobContext, scene: &Scene, capture: &CameraCapture, reading: &InkReading) -> Reply {
-    let why = format!(
+    let reason = format!(
         "camera {} reads {} of {} of the pattern: a clean sheet, a pen that draws, even light, and nothing over the sheet are needed; a camera nearer to it, or of more pixels, reads more",
         capture.camera,
         reading.offsets.len(),
         count(reading.places, "place")
     );
     let mut finding = FitFinding::good();
-    finding.redo(why.clone());
+    finding.redo(reason.clone());
     let next = "put a clean sheet and align with ink again".to_owned();
     let result = AlignmentResult::without_points(scene, finding, next);
-    let reply = Reply::failed(why.clone()).with("code", "ink_unread");
-    super::report(ctx, scene, &result, reply, &why)
+    let reply = Reply::failed(reason.clone()).with("code", "ink_unread");
+    super::report(ctx, scene, &result, reply, &reason)
 }

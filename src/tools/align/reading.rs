@@ -85,7 +85,7 @@ fn proposed(
     summary: &str,
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&ctx.node.state);
-    let assessed = keep(&store, session, scene).map_err(|why| refused("calibration", why))?;
+    let assessed = keep(&store, session, scene).map_err(|error| refused("calibration", error))?;
     let next = next_step(&assessed, ALIGN_AGAIN);
     let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(format!(
@@ -140,8 +140,8 @@ pub(super) fn keep(
     scene: &Scene,
 ) -> Result<TouchAssessment, Refusal> {
     let lock = store.lock()?;
-    if let Some(why) = blocking_proposal(store, scene)? {
-        return Err(Refusal::new(why));
+    if let Some(reason) = blocking_proposal(store, scene)? {
+        return Err(Refusal::new(reason));
     }
     let history = store.history()?;
     let mut newest_first = history.iter().rev();

@@ -116,7 +116,7 @@ fn check_can_probe(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusa
         ));
     }
     match reading::blocking_proposal(store, scene)? {
-        Some(why) => Err(Refusal::new(why)),
+        Some(reason) => Err(Refusal::new(reason)),
         None => Ok(()),
     }
 }
@@ -173,7 +173,7 @@ pub(super) async fn keep(
     let (session, scene) = (session.clone(), Arc::clone(scene));
     let keeping = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
     match keeping.await {
-        Ok(keeping) => keeping.map_err(|why| JobError::Faulted(why.into())),
+        Ok(keeping) => keeping.map_err(|error| JobError::Faulted(error.into())),
         Err(_) => Err(JobError::Faulted("the proposal's thread failed".to_owned())),
     }
 }
@@ -232,32 +232,32 @@ fn missed_reason(
 ) -> (&'static str, String) {
     let name = place.name;
     let ProbeOutcome::EarlyContact(joints_rad) = missed else {
-        let why = format!(
+        let reason = format!(
             "nothing was felt at `{name}` down to {PROBE_DEPTH_MM} mm below where the scene puts the sheet: it lies lower, or it is not there; the tip is up again"
         );
-        return ("no_contact", why);
+        return ("no_contact", reason);
     };
     let height_text = tip_m(scene, 0, joints_rad).map(|tip| {
         let height_mm = scene.surface.project(&tip).height_mm;
         format!(", the tip {height_mm:.1} mm above where the scene puts the sheet")
     });
     let height_text = height_text.unwrap_or_default();
-    let why = format!(
+    let reason = format!(
         "at `{name}` the tip was held back before it had moved freely{height_text}; the sheet lies higher than the scene says, of which at most {PROBE_DEPTH_MM} mm can be measured, or play and friction hold the tip that long. It went back to {PROBE_FROM_MM} mm above where the scene puts the sheet, and may still touch it"
     );
-    ("early_contact", why)
+    ("early_contact", reason)
 }
 
 /// The answer where a probe came to its end and nothing was measured: `said` is its code and why.
 fn not_measured(
     ctx: &JobContext,
     scene: &Scene,
-    (code, why): (&'static str, String),
+    (code, reason): (&'static str, String),
     session: &CalibrationSession,
     places: &[ProbeTarget],
 ) -> Reply {
     let mut finding = FitFinding::good();
-    finding.redo(why.clone());
+    finding.redo(reason.clone());
     let next = format!(
         "touch the sheet by hand: `steadyhand calibrate touch sheet --scene {} --of origin`",
         scene.name
@@ -266,6 +266,6 @@ fn not_measured(
         points: points(scene, session, places, None),
         ..AlignmentResult::without_points(scene, finding, next)
     };
-    let reply = Reply::failed(why).with("code", code);
+    let reply = Reply::failed(reason).with("code", code);
     report(ctx, scene, &result, reply, &result.describe())
 }
