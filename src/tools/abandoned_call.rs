@@ -1,4 +1,4 @@
-//! Calls whose clients stopped waiting while the arm moved for them: the arm was stopped, and what comes next says for whom.
+//! Calls whose clients stopped waiting while the arm moved for them: the arm was stopped, and later replies say for which client.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl AttachedArm {
             client: watch.client.clone(),
             waited,
         };
-        // The latch and its reason are seen together; a note that would have to wait follows the stop.
+        // Noted before the latch where possible, so that both are seen together; the stop does not wait for the lock.
         let slot = self.abandoned.try_locked();
         let is_noted = slot.map(|mut slot| *slot = Some(call.clone())).is_some();
         self.motion.abandon();
@@ -37,13 +37,13 @@ impl AttachedArm {
         }
     }
 
-    /// The abandoned call for which the arm stands stopped, if it does.
+    /// Returns the abandoned call for which the arm stands stopped, if any.
     pub(super) fn abandoned_call(&self) -> Option<AbandonedCall> {
         let is_stopped = self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Planner));
         self.abandoned.locked().clone().filter(|_| is_stopped)
     }
 
-    /// Says, of a job that was stopped, that its client had stopped waiting for it.
+    /// Adds to the reply of a stopped job that its client had stopped waiting for it.
     pub(super) fn with_lost_client(&self, reply: Reply, job: &str) -> Reply {
         let last = self.abandoned.locked().clone();
         let Some(call) = last.filter(|call| call.job == job) else {
@@ -57,7 +57,7 @@ impl AttachedArm {
             .hint("give the client a longer timeout, or let the node answer sooner (`answer_within_s` of its file): the motion then goes on as a job")
     }
 
-    /// Says in a refusal for a stop which client it was for, or that the arm's torque was taken off.
+    /// Adds to a refusal because of a stop which client it was for, or that the arm's torque is off.
     pub(super) fn with_stop_reason(&self, reply: Reply) -> Reply {
         let is_operators =
             self.permits().latched() == Some(StopLatch::Stopped(ActorRank::Operator));
@@ -89,7 +89,7 @@ impl AbandonedCall {
         )
     }
 
-    /// Returns it in words for other callers.
+    /// Describes the call for other callers.
     pub(super) fn describe_for_others(&self) -> String {
         let client = match &self.client {
             Some(name) => format!("the client {name}"),
@@ -102,7 +102,7 @@ impl AbandonedCall {
         )
     }
 
-    /// Returns it as data.
+    /// Returns the call as data.
     pub(super) fn to_json(&self) -> Value {
         json!({
             "client": self.client,

@@ -66,7 +66,7 @@ impl Node {
         Duration::from_secs(u64::from(self.file.lease_idle_s))
     }
 
-    /// Gives back every arm that a caller has, because it is gone for good. A job of its own goes on.
+    /// Releases every arm that a caller holds, because the caller is gone for good. Its running job goes on.
     pub fn release_leases(&self, caller: &str) {
         for arm in &self.seats {
             if arm.holder(self.lease_idle()).as_deref() == Some(caller) {
@@ -76,8 +76,8 @@ impl Node {
     }
 }
 
-/// Refuses what changes the node's own record to everybody but operators: a planner does not choose what it is examined by,
-/// and each new case ends the certificates of all.
+/// Refuses tools that write the node's own record to everyone but operators: a planner must not choose its own exam cases,
+/// and each new case ends all certificates.
 fn check_may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), Box<Reply>> {
     let role = request.standing.as_ref().map(|standing| standing.role);
     let is_operator = match role {
@@ -100,7 +100,7 @@ fn check_may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), B
 }
 
 impl AttachedArm {
-    /// The tool of the job that is under way, if any is.
+    /// Returns the tool of the job that is under way, if any.
     #[must_use]
     pub fn under_way(&self) -> Option<String> {
         Some(self.board.under_way()?.card().tool)
@@ -110,7 +110,7 @@ impl AttachedArm {
     #[must_use]
     pub fn holder(&self, idle: Duration) -> Option<String> {
         let now = self.motion.clock().now();
-        // While a job runs, the lease of the caller that began it does.
+        // A running job keeps its caller's lease alive.
         if self.board.under_way().is_some() {
             self.lease.renew(now);
         }
@@ -132,7 +132,7 @@ impl AttachedArm {
     }
 }
 
-/// Returns whether the call was refused before anything moved for it; the job that a busy arm has belongs to another caller.
+/// Returns whether the call was refused before anything moved for it; the job of a busy arm belongs to another caller.
 fn moved_nothing(reply: &Reply) -> bool {
     let job = reply.structured.get("job");
     let state = job.and_then(|job| job.get("state"));

@@ -1,6 +1,6 @@
-//! `align`: visits points whose places are known, reads back where the tip is, draws a cross; or
-//! feels the sheet; or draws a pattern and reads its ink; or takes what a person read of the cross. It answers in three parts: what was
-//! measured, what that is worth, and what to do next. No calibration is saved by it.
+//! `align`: visits known points, reads back where the tip is, and draws a cross; or feels the sheet; or draws a pattern and
+//! reads its ink; or takes a person's reading of the cross. The answer has three parts: what was measured, what that is
+//! worth, and what to do next. It saves no calibration.
 
 mod ink;
 mod reading;
@@ -52,11 +52,11 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     if let Some(read_mm) = offset_mm {
         return reading::propose(ctx, &scene, read_mm);
     }
-    // Over a sheet that lies elsewhere nothing is visited: where it lies is proposed instead.
+    // Nothing is visited over a sheet that has moved: its new place is proposed instead.
     if let Some((capture, offset)) = sheet_check::find_moved_sheet(ctx.node, arm, &scene).await {
         return reading::propose_observed(ctx, &scene, &capture, &offset);
     }
-    // The arm is measured anew each time; only a call under way is the same one.
+    // The arm is measured anew each time, so only a call still under way counts as the same.
     let call = ctx.job("align", arm, &scene, true);
     let started = motion_job::start_job(ctx.node, arm, call, move |ctx| async move {
         if is_ink {
@@ -114,7 +114,7 @@ async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     Ok(report(&ctx, &scene, &result, reply, &result.describe()))
 }
 
-/// The calibrator, each ink cap, the sheet's corners and its centre.
+/// Returns the points to visit: the calibrator, each ink cap, the sheet's corners and its centre.
 fn visit_points(scene: &Scene) -> Vec<VisitPoint> {
     let hover_mm = scene.heights.hover_mm;
     let above = |point: &Point3<f64>| VisitTarget::Point {
@@ -139,7 +139,7 @@ fn visit_points(scene: &Scene) -> Vec<VisitPoint> {
     calibrator.chain(inks).chain(sheet_points).collect()
 }
 
-/// The sheet's corners, as far in as the tip can come everywhere, and its centre, by name.
+/// Returns the sheet's corners, inset so that the tip can reach them all, and its centre, by name.
 fn sheet_places(scene: &Scene) -> [(&'static str, [f64; 2]); 5] {
     let [width, height] = scene.surface.size_mm();
     let (right, top) = (width - INSET_MM, height - INSET_MM);
@@ -186,7 +186,7 @@ fn measure(
         .collect()
 }
 
-/// Says how much less the cross is pressed than a drawing.
+/// Describes how much less the cross is pressed than a drawing.
 fn pressure_text(trim: &DrawingTrim) -> String {
     match trim.is_none() {
         true => String::new(),
@@ -225,8 +225,8 @@ async fn draw_cross(ctx: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobEr
     Ok(plan.report.stroke_count)
 }
 
-/// Keeps a session as the proposal, and answers with the message for its size, what it is worth and `then`, what follows an
-/// operator's yes.
+/// Keeps a session as the proposal, and answers with the message, the proposal's size and assessment, and `then`, the step
+/// after an operator accepts it.
 async fn propose(
     ctx: &JobContext,
     scene: &Arc<Scene>,
@@ -242,7 +242,7 @@ async fn propose(
     Ok(report(ctx, scene, &result, reply, &text))
 }
 
-/// Adds what was found to a reply: as data, as words and as files, its points as a picture too.
+/// Adds the result to a reply as data, text and files, with its points as a picture too.
 fn report(
     ctx: &JobContext,
     scene: &Scene,
@@ -269,7 +269,7 @@ fn report(
     reply
 }
 
-/// The size of a proposed change as data.
+/// Returns the size of a proposed change as data.
 fn change_json(change: CalibrationChange) -> Value {
     json!({ "mm": rounded(change.mm), "deg": rounded(change.deg) })
 }

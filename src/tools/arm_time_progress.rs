@@ -8,7 +8,7 @@ use base::wording::seconds;
 use plan::Plan;
 
 impl JobCard {
-    /// Marks the begin of a motion that takes `motion_s` by its plan; a job may have several.
+    /// Marks the beginning of a motion that takes `motion_s` by its plan; a job may have several.
     pub(super) fn begins_motion(&mut self, motion_s: f64) {
         self.state = "moving";
         self.done = self.done_before;
@@ -17,14 +17,14 @@ impl JobCard {
         self.motion_s = motion_s;
     }
 
-    /// Counts what is planned, unless an earlier motion of the job is what people see.
+    /// Shows the progress of planning, unless the card shows an earlier motion of the job.
     pub(super) fn plans(&mut self, done: usize, of: usize) {
         if self.state == "planning" {
             (self.done, self.of) = (done, of);
         }
     }
 
-    /// Ends the counting of what is planned: nothing of it is done. What the job counted `before`, it counts again.
+    /// Ends the progress of planning, and restores the counts that the job had `before`.
     pub(super) fn ends_planning(&mut self, before: &Self) {
         self.done = before.done;
         if before.of > 0 {
@@ -41,13 +41,13 @@ impl JobCard {
         }
     }
 
-    /// Returns the time left of the whole job, where all of it is planned.
+    /// Returns the time left of the whole job, if all of it is planned.
     pub(super) fn left_s(&self) -> Option<f64> {
         let is_planned = !matches!(self.state, "accepted" | "planning") && !self.has_later_motions;
         is_planned.then(|| rounded(self.eta_s))
     }
 
-    /// Returns the arm time that is over.
+    /// Returns the arm time that has passed.
     pub(super) fn done_s(&self) -> f64 {
         self.earlier_s + (self.motion_s - self.eta_s).clamp(0.0, self.motion_s)
     }
@@ -62,7 +62,7 @@ impl JobCard {
         watch.report(self.done_s(), self.total_s(), &self.progress_text());
     }
 
-    /// Says for what a job waits, and who goes on with it; nothing of one that plans or moves.
+    /// Describes what the job waits for and who lets it go on; `None` for a job that plans or moves.
     pub(super) fn waiting_text(&self) -> Option<String> {
         let Self { id, waits_for, .. } = self;
         if let Some(awaited) = waits_for {
@@ -81,7 +81,7 @@ impl JobCard {
     /// Returns the progress as a line for people.
     pub(super) fn progress_text(&self) -> String {
         let (scene, done, of) = (&self.scene, self.done, self.of);
-        // The share of a job without a count, such as a self-test, is not known.
+        // Jobs such as a self-test have no count.
         let is_counted = of > 0;
         if let Some(awaited) = &self.waits_for {
             let done = is_counted.then(|| format!("; {done} of {of} done"));

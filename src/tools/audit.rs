@@ -14,16 +14,16 @@ use permit::ActorRank;
 /// Arguments longer than this are cut in the audit log; a job's journal has more of them.
 const ARGUMENTS_CHARS_MAX: usize = 500;
 
-/// Refusals of one kind in a row after which a person is needed.
+/// Refusals of one kind in a row after which the caller is sent to the operator.
 const SAME_REFUSALS: u32 = 3;
 
-/// Said at the start after a process that was killed, or lost its power.
+/// Noted at the start if the previous process was killed or lost its power.
 const UNCLOSED: &str = "the process before this one did not close this log: records of calls that only looked, of its last second, may be missing";
 
 /// Callers whose refusals are remembered.
 const CALLERS_MAX: usize = 64;
 
-/// A call, before it is done.
+/// A call, before it is carried out.
 pub(super) struct AuditedCall {
     caller: String,
     who: ActorRank,
@@ -42,7 +42,7 @@ impl AuditedCall {
         }
     }
 
-    /// The call with its outcome, as the audit log keeps it.
+    /// Returns the call with its outcome, as the audit log keeps it.
     pub(super) fn entry_text(&self, reply: &Reply) -> String {
         let job = reply.structured.get("job").and_then(|job| job.get("id"));
         json!({
@@ -64,7 +64,7 @@ impl AuditedCall {
 pub(super) struct RefusalHistory(Mutex<VecDeque<(String, String, u32)>>);
 
 impl RefusalHistory {
-    /// Sends a caller to a person who was refused with one code several times in a row. Who only has to wait is not counted.
+    /// Advises a caller to ask the operator after several refusals with the same code in a row. Refusals by the rate limit do not count.
     pub(super) fn judge(&self, call: &AuditedCall, reply: Reply) -> Reply {
         let code = reply
             .code()
@@ -114,14 +114,14 @@ impl Node {
         }
     }
 
-    /// Records the last stop of each arm, where that was not done yet; then the end of this process.
+    /// Records the last stop of each arm, if that was not done yet, and then the end of this process.
     pub fn note_end(&self, text: impl Into<String>) {
         self.seats.iter().for_each(|arm| self.note_last_stop(arm));
         self.audit.note_end(text);
     }
 
     fn note_last_stop(&self, arm: &AttachedArm) {
-        // Held until it is noted: who finds it done finds it in the log.
+        // Locked until the stop is noted, so that a caller that sees it done finds it in the log.
         let mut noted = arm.stops_noted.locked();
         let snapshot = arm.motion.snapshot();
         if snapshot.stops_done > *noted {

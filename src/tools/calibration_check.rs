@@ -1,7 +1,7 @@
-//! A drawing rests on calibrations: without one, or with one that went stale, it is refused with the command that mends it.
+//! A drawing relies on calibrations: if one is missing or stale, it is refused with the command that fixes that.
 //!
-//! A simulated arm is what its file says, and an arm that was calibrated elsewhere is what a person says: both draw, and the
-//! result says so.
+//! A simulated arm is exactly as its file says, and an arm that was calibrated elsewhere is taken at a person's word: both
+//! draw, and the result says so.
 
 use super::reply::{Reply, refused};
 use super::{AttachedArm, Node};
@@ -10,6 +10,8 @@ use call::{Refusal, refusal};
 use config::ArmEntry;
 use scene::Scene;
 
+/// Refuses a drawing whose calibrations are stale or missing.
+///
 /// # Errors
 /// What is stale or missing, and what to do about it.
 pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
@@ -36,7 +38,7 @@ fn not_calibrated(arm: &AttachedArm, missing: &[String]) -> String {
     )
 }
 
-/// Returns the basis of a drawing that does not rest on a calibration of this node.
+/// Describes what a drawing relies on instead of a calibration of this node.
 pub(super) fn uncalibrated_basis(
     node: &Node,
     arm: &AttachedArm,
@@ -76,7 +78,7 @@ pub fn check_same_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Refusal>
     ))
 }
 
-/// Refuses to go on with a job that has waited, if the file of its arm has other zeros, limits or geometry by now.
+/// Refuses to continue a job that has waited, if its arm's file has other zeros, limits or geometry by now.
 ///
 /// # Errors
 /// The difference, or why the file cannot be read.
@@ -92,12 +94,12 @@ pub fn check_zeros_after_wait(node: &Node, arm: &AttachedArm) -> Result<(), Refu
     ))
 }
 
-/// Refuses as [`check_same_zeros`] does, as a tool's answer.
+/// Refuses like [`check_same_zeros`], as a tool's answer.
 pub(super) fn refuse_other_zeros(arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
     check_same_zeros(arm, scene).map_err(|error| refused("stale_calibration", error))
 }
 
-/// Returns what arm a calibration is made on that is made here and now.
+/// Returns the identity of the attached arm, as the origin of a new calibration.
 pub fn origin(node: &Node, arm: &AttachedArm) -> CalibrationOrigin {
     let identity = &arm.motion.snapshot().identity;
     let fingerprints = identity

@@ -23,10 +23,10 @@ use scene::{
 /// Parameters that carry a design.
 const DESIGN_KEYS: [&str; 2] = ["text", "svg"];
 
-/// Parameters of its place.
+/// Parameters of a design's placement.
 const PLACE_KEYS: [&str; 2] = ["size_mm", "at_mm"];
 
-/// The name under which an SVG is read.
+/// File name under which an SVG is read.
 const SVG_NAME: &str = "design.svg";
 
 /// A scene to draw in, with the caller's design on it where the call brings one.
@@ -62,7 +62,7 @@ impl CallScene {
         Ok(())
     }
 
-    /// The arguments as they are used: with the canvas that is meant, and without the text of an SVG.
+    /// Returns the arguments as they are used: with the intended canvas, and without the text of an SVG.
     pub(super) fn understood(&self, ctx: &ToolContext<'_>) -> Map<String, Value> {
         let canvas = self.design.is_some().then_some(self.scene.name.as_str());
         ctx.understood_on(canvas)
@@ -70,7 +70,7 @@ impl CallScene {
 }
 
 impl ToolContext<'_> {
-    /// The arguments as they are used, on a canvas if one is meant.
+    /// Returns the arguments as they are used, with the canvas if there is one.
     fn understood_on(&self, canvas: Option<&str>) -> Map<String, Value> {
         let mut understood = self.reading.understood.clone();
         if let Some(canvas) = canvas {
@@ -82,7 +82,7 @@ impl ToolContext<'_> {
         understood
     }
 
-    /// The arguments of a call whose design cannot be drawn: with the canvas that is meant, and no scene that nobody named.
+    /// Returns the arguments of a call whose design cannot be drawn: with the intended canvas, and without a defaulted scene.
     pub(super) fn understood_undrawable(&self) -> Map<String, Value> {
         let Ok(Some((kind, _))) = self.design() else {
             return self.understood_on(None);
@@ -103,7 +103,7 @@ impl ToolContext<'_> {
         }
     }
 
-    /// Refuses a design beside a request to go on with another.
+    /// Refuses a design in a call that resumes another drawing.
     pub(super) fn check_no_design_beside_resume(&self) -> Result<(), Box<Reply>> {
         let given = &self.reading.given;
         let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS);
@@ -166,7 +166,7 @@ impl ToolContext<'_> {
         })
     }
 
-    /// Returns the name of the canvas that is meant.
+    /// Returns the name of the intended canvas.
     fn canvas_name(&self, kind: CallerDesignKind) -> Result<String, Box<Reply>> {
         let names = self.node.all_names();
         let canvases = &names.canvases;
@@ -217,7 +217,7 @@ impl ToolContext<'_> {
         Ok(Some((kind, design)))
     }
 
-    /// A text that was sent, to the letter.
+    /// Returns a text argument exactly as it was sent.
     fn data(&self, name: &str) -> Option<&str> {
         self.reading.given.get(name).and_then(Value::as_str)
     }
@@ -237,7 +237,7 @@ impl ToolContext<'_> {
         }
     }
 
-    /// Says why a design cannot be drawn on its canvas, with a size that fits where there is one.
+    /// Refuses a design that cannot be drawn on its canvas, with a size that fits if there is one.
     fn not_drawable(&self, error: &SceneError) -> Box<Reply> {
         let refusal = not_drawn("design_refused", error);
         // The largest size that fits.
@@ -253,8 +253,8 @@ impl ToolContext<'_> {
         with_correction(*refusal, call)
     }
 
-    /// Refuses a design on a canvas of hardware that was not previewed, where its node file asks for a preview instead of a
-    /// person.
+    /// Refuses a design on a hardware canvas that was not previewed, if the node file requires a preview rather than a
+    /// person's approval.
     pub(super) fn check_canvas_previewed(
         &self,
         arm: &AttachedArm,
@@ -273,7 +273,7 @@ impl ToolContext<'_> {
 }
 
 impl super::Node {
-    /// Returns what a design on a canvas needs beside enabling: nothing on a simulated arm, and nothing from an operator.
+    /// Returns the approval that a design on a canvas needs besides enabling: none on a simulated arm, and none from an operator.
     pub(super) fn canvas_approval(
         &self,
         arm: &AttachedArm,
@@ -291,9 +291,9 @@ fn not_drawn(code: &str, reason: impl Display) -> Box<Reply> {
     refused(code, reason).with("moved", false).boxed()
 }
 
-/// Adds a corrected call, with which nothing moves.
+/// Adds a corrected call, which moves nothing.
 fn with_correction(refusal: Reply, mut call: Map<String, Value>) -> Box<Reply> {
-    // It was for what was refused.
+    // The plan was for the refused design.
     call.shift_remove("plan");
     call.insert("dry_run".to_owned(), true.into());
     let call_text = Value::Object(call.clone()).to_string();

@@ -6,7 +6,7 @@ use caller::CallerRole;
 use catalogue::{KnownNames, ToolDefinition, ToolEffect};
 use permit::ActorRank;
 
-/// Knows tokens' certificates.
+/// Checks the certificates of tokens.
 pub trait CertificateChecker: Send + Sync {
     /// Checks that the holder of this token has a certificate valid for the names that this node shows now.
     ///
@@ -20,7 +20,7 @@ pub trait CertificateChecker: Send + Sync {
 }
 
 impl ToolContext<'_> {
-    /// Returns whether the call is a dry run. The parameter has that meaning only for the node's own tools.
+    /// Returns whether the call is a dry run. The parameter means that only for built-in tools.
     fn is_preview(&self, tool: &ToolDefinition) -> bool {
         self.is("dry_run") && self.node.declared.action(&tool.name).is_none()
     }

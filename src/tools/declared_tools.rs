@@ -1,4 +1,4 @@
-//! Tools that the node file declares: checked once, when the node is opened, and made entries of the catalogue.
+//! Tools that the node file declares: checked once, when the node is opened, and turned into catalogue entries.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ use config::{
 #[derive(Clone, Debug, Default)]
 pub struct DeclaredTools {
     tools: Arc<[ToolDefinition]>,
-    /// In the same order.
+    /// Their actions, in the same order.
     actions: Arc<[DeclaredAction]>,
-    /// The built-in tools in the node file's words; empty where it has none.
+    /// The built-in tools with the node file's descriptions; empty if it has none.
     reworded: Arc<[ToolDefinition]>,
 }
 
@@ -38,19 +38,19 @@ pub struct DeclaredTools {
 pub(super) enum DeclaredAction {
     /// Calls a built-in tool.
     Calls(DeclaredStep),
-    /// Calls several, one after another.
+    /// Calls several built-in tools, one after another.
     Sequence(Vec<DeclaredStep>),
     /// Helps to examine planners.
     Helps,
-    /// Tells of recordings.
+    /// Answers from the node's recordings.
     Recordings,
-    /// Asks another server.
+    /// Calls a tool of another server.
     Abroad {
         /// The server.
         server: ServerEntry,
         /// The name of its tool.
         tool: String,
-        /// Its arguments are declared, and so read; otherwise they go out as they came.
+        /// True if its arguments are declared and therefore read; otherwise they are passed on as received.
         reads: bool,
     },
 }
@@ -60,21 +60,21 @@ pub(super) enum DeclaredAction {
 pub(super) struct DeclaredStep {
     /// The built-in tool.
     pub(super) tool: &'static ToolDefinition,
-    /// Its arguments that are always these.
+    /// Arguments with fixed values.
     pub(super) fixed: Map<String, Value>,
 }
 
-/// Lines of a declaration's words that follow the first.
+/// Most lines of a declaration's description after the first.
 const WHEN_LINES_MAX: usize = 4;
 
-/// Longest name that every client takes.
+/// Longest name that every client accepts.
 const PREFIXED_CHARS_MAX: usize = 40;
 
 impl DeclaredTools {
-    /// Checks a node file's declarations against the tools and names that there are.
+    /// Checks a node file's declarations against the existing tools and names.
     ///
     /// # Errors
-    /// Everything that is wrong with them, each with its line.
+    /// Every problem in them, with its line.
     pub fn from_file(file: &NodeFile, here: &KnownNames) -> Result<Self, FileError> {
         let (tools, mut actions) = toolsets(file);
         let mut checker = DeclarationChecker {
@@ -99,13 +99,13 @@ impl DeclaredTools {
         })
     }
 
-    /// Their entries.
+    /// Returns their catalogue entries.
     #[must_use]
     pub fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }
 
-    /// Says which names are too long for clients that put the server's before them and allow 60 letters in all.
+    /// Lists the names that are too long for clients that prefix the server's name and allow 60 letters in all.
     #[must_use]
     pub fn long_names(&self) -> Option<String> {
         let names = self.tools.iter().map(|tool| tool.name.as_str());
@@ -126,13 +126,13 @@ impl DeclaredTools {
         Arc::clone(&self.tools)
     }
 
-    /// Returns the built-in tools in the node file's words; none where it has no words for them.
+    /// Returns the built-in tools with the node file's descriptions; empty if it has none.
     #[must_use]
     pub fn reworded(&self) -> Arc<[ToolDefinition]> {
         Arc::clone(&self.reworded)
     }
 
-    /// Returns whether the tool of this exact name passes its arguments on as they came.
+    /// Returns whether the tool of this exact name passes its arguments on as received.
     pub(super) fn is_unread(&self, name: &str) -> bool {
         matches!(
             self.action(name),
@@ -147,7 +147,7 @@ impl DeclaredTools {
     }
 }
 
-/// The tools of the sets that the file asks for, each with what it does.
+/// Returns the tools of the requested optional toolsets, with their actions.
 fn toolsets(file: &NodeFile) -> (Vec<ToolDefinition>, Vec<DeclaredAction>) {
     let sets: [(OptionalToolset, &[ToolDefinition], DeclaredAction); 2] = [
         (OptionalToolset::Exam, &EXAM_TOOLS, DeclaredAction::Helps),
@@ -164,7 +164,7 @@ fn toolsets(file: &NodeFile) -> (Vec<ToolDefinition>, Vec<DeclaredAction>) {
 }
 
 impl DeclaredStep {
-    /// Its arguments: the fixed ones, and those of `given` that it takes.
+    /// Returns the step's arguments: the fixed ones, and those of `given` that it takes.
     pub(super) fn arguments(&self, given: &Map<String, Value>) -> Map<String, Value> {
         let taken = given.iter().filter(|(name, _)| self.takes(name));
         let taken = taken.map(|(name, value)| (name.clone(), value.clone()));
@@ -183,7 +183,7 @@ impl DeclaredStep {
         self.tool.effect != ToolEffect::Moves || PREVIEW_NAMES.iter().any(is_asked)
     }
 
-    /// For people: `stroke {"scene":"letters"}`.
+    /// Describes the step for people, such as `stroke {"scene":"letters"}`.
     pub(super) fn describe(&self) -> String {
         if self.fixed.is_empty() {
             return self.tool.name.clone();
@@ -192,7 +192,7 @@ impl DeclaredStep {
     }
 }
 
-/// Declarations while they are checked.
+/// Checks declarations and collects their problems.
 struct DeclarationChecker<'a> {
     here: &'a KnownNames,
     problems: Vec<ConfigProblem>,
@@ -229,7 +229,7 @@ impl DeclarationChecker<'_> {
         action.filter(|_| self.problems.len() == before)
     }
 
-    /// Form aside, a name belongs to one tool.
+    /// Checks that no other tool has the name, ignoring its form.
     fn name(&mut self, entry: &ToolEntry, path: &str) {
         let existing = tools_of(&entry.name, TOOLS.iter().chain(&self.tools));
         if let Some(existing) = existing.first() {
@@ -266,7 +266,7 @@ impl DeclarationChecker<'_> {
         Some(DeclaredAction::Sequence(steps))
     }
 
-    /// After a stop motion is for a new decision, not for the rest of a list.
+    /// Checks that a stop is the last step: motion after a stop needs a new decision.
     fn check_stop_is_last(&mut self, steps: &[DeclaredStep], entry: &ToolEntry, path: &str) {
         let before_last = steps.iter().enumerate().take(steps.len().saturating_sub(1));
         for (index, step) in before_last.filter(|(_, step)| step.tool.effect == ToolEffect::Stops) {
@@ -300,7 +300,7 @@ impl DeclarationChecker<'_> {
         Some(DeclaredStep { tool, fixed })
     }
 
-    /// A fixed argument as the tool will understand it.
+    /// Returns a fixed argument as the tool will understand it.
     fn fixed(
         &mut self,
         tool: &ToolDefinition,
@@ -354,7 +354,7 @@ impl DeclarationChecker<'_> {
                 );
                 self.add_problem(format!("{path}.type"), what);
             }
-            // Names that change while the node runs follow the built-in tool.
+            // Names may change while the node runs, so their kind comes from the built-in tool.
             if kind == ParameterKind::Text {
                 kind = inner_parameter.kind;
             }
@@ -369,7 +369,7 @@ impl DeclarationChecker<'_> {
         })
     }
 
-    /// The parameter of a built-in tool that an argument is passed on as.
+    /// Returns the parameter of a built-in tool to which an argument is passed.
     fn inner_parameter(
         &mut self,
         entry: &ToolEntry,
@@ -418,14 +418,14 @@ impl DeclarationChecker<'_> {
     }
 }
 
-/// The parameter of this exact name or alias.
+/// Returns the parameter with this exact name or alias.
 fn parameter<'a>(tool: &'a ToolDefinition, name: &str) -> Option<&'a ToolParameter> {
     tool.parameters.iter().find(|parameter| {
         parameter.name == name || parameter.aliases.iter().any(|alias| alias == name)
     })
 }
 
-/// A value that needs no repair but of its form, as the reader gives it back.
+/// Returns a value as the reader understands it, if it needs no repair other than of its form.
 fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value, Refusal> {
     let policy = ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded);
     let received = Map::from_iter([(name.to_owned(), value.clone())]);
@@ -447,7 +447,7 @@ fn description(argument: &ArgumentEntry) -> String {
     }
 }
 
-/// The entry of the catalogue.
+/// Returns the catalogue entry of a declared tool.
 fn definition(
     entry: &ToolEntry,
     parameters: Vec<ToolParameter>,
@@ -485,7 +485,7 @@ fn definition(
     }
 }
 
-/// Returns the parameters beside the declared ones. If none are declared, those that the steps take; also each fixed
+/// Returns the parameters besides the declared ones. If none are declared, those that the steps take; also each fixed
 /// parameter with its single value, so that a caller who passes a different value gets an error.
 fn unlisted(
     entry: &ToolEntry,
@@ -526,7 +526,7 @@ fn unlisted(
     found
 }
 
-/// `draw_sign` is "Draw sign" for people.
+/// Returns a name as a title for people: "Draw sign" for `draw_sign`.
 fn title(name: &str) -> String {
     let words = name.replace(['_', '-'], " ");
     let mut chars = words.chars();
@@ -543,8 +543,8 @@ impl DeclaredAction {
         }
     }
 
-    /// The strictest effect of all that is called: motion anywhere is motion. What another server does is not known
-    /// here, so it is read as strictly as motion unless the declaration says that it only reads.
+    /// Returns the strictest effect of all called tools: a single step that moves makes it motion. The effect of another
+    /// server's tool is unknown, so it counts as motion unless the declaration says that it only reads.
     fn effect(&self, declared: Option<EffectEntry>) -> ToolEffect {
         let has = |effect| self.steps().iter().any(|step| step.tool.effect == effect);
         match self {

@@ -19,13 +19,13 @@ use call::Refusal;
 use plan::PlanObserver;
 use scene::{DesignOverflow, DesignReplacement, Scene, SheetStroke, SizeSource};
 
-/// Plans that look for the largest size that can be drawn: each halves the span.
+/// Plans in the search for the largest size that can be drawn: each halves the range.
 const SIZE_TRIALS: usize = 6;
 
-/// Strokes of a design beyond which no size is looked for: each trial plans all of them.
+/// Most strokes of a design for which a size is searched: each trial plans all of them.
 const SIZED_STROKES_MAX: usize = 2_000;
 
-/// A drawing, as a person is shown it.
+/// A drawing as it is shown to a person.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct DrawingOffer {
     /// The node's name.
@@ -71,7 +71,7 @@ pub struct DrawingOffer {
     pub margin_least_joint: String,
     /// Parts of the file that are not drawn, and other notes.
     pub notes: Vec<String>,
-    /// Rules that refuse it, each once.
+    /// Rules that refuse it, each listed once.
     pub refusals: Vec<RefusalGroup>,
     /// The largest size that is not refused at this place and turn, where one was found.
     pub fits_mm: Option<f64>,
@@ -203,8 +203,8 @@ pub(super) fn down_to_a_tenth(length_mm: f64) -> f64 {
     (length_mm * 10.0 + 1e-3).floor() / 10.0
 }
 
-/// Looks for a size, smaller than that of a refused drawing, at which a plan from rest is accepted. The size that is returned was
-/// planned and is not refused; a few tenths more might not be either.
+/// Searches for a size, smaller than that of a refused drawing, at which a plan from rest is accepted. The returned size was
+/// planned and accepted; a few tenths of a millimetre more might be accepted too.
 fn largest_accepted_mm(
     node: &Node,
     order: &DrawingOrder,

@@ -1,4 +1,4 @@
-//! Tools that help with exams: passes calls on to the exam service, and its answers back.
+//! Tools that help with exams: forwards calls to the exam service, and its answers back.
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use catalogue::{KnownNames, ToolDefinition};
 
 /// Service that runs the exam helpers.
 pub trait ExamHelperService: Send + Sync {
-    /// Does what a helper is asked for, within its time. A step that failed is told as failed.
+    /// Runs a helper, within its time limit. A failed step is reported as failed.
     fn help(
         &self,
         helper: &str,
@@ -24,14 +24,14 @@ pub trait ExamHelperService: Send + Sync {
 pub struct HelperToolResult {
     /// True if the caller did not get the requested result.
     pub is_failed: bool,
-    /// In one line.
+    /// Message of one line.
     pub message: String,
-    /// As data.
+    /// Result as data.
     pub fields: Map<String, Value>,
 }
 
 impl HelperToolResult {
-    /// Returns a result with this message, which is failed where nothing came of it.
+    /// Returns a result with this message, failed unless `is_done`.
     #[must_use]
     pub fn done_if(is_done: bool, message: impl Into<String>) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl HelperToolResult {
     }
 }
 
-/// Asks a helper.
+/// Calls a helper.
 pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
     let Some(helpers) = &ctx.node.helpers else {
         return Reply::failed(

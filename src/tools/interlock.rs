@@ -15,11 +15,11 @@ use config::{ArmEntry, NodeFile};
 use permit::{ArmInterlock, ObstructionCheck};
 use scene::{Scene, SceneLibrary};
 
-/// The least that must stay between the spheres that two arms can reach, in metres: for a pen's own thickness and for what a
-/// person measures wrongly between two bases.
+/// Smallest gap between the spheres that two arms can reach, in metres: it allows for a pen's thickness and for errors in
+/// measuring the distance of two bases.
 const SEPARATION_M: f64 = 0.1;
 
-/// Growth of a tool's length allowed after the node's start, in metres, such as by a new calibration.
+/// Growth of a tool's length allowed after the node's start, in metres, for example by a new calibration.
 const TOOL_GROWTH_M: f64 = 0.02;
 
 /// Two arms of a node, and what keeps them from touching.
@@ -34,11 +34,11 @@ pub struct ArmSeparation {
 /// Means that keeps two arms from touching.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeparationKind {
-    /// A person's word: `apart = true` of this arm.
+    /// A person's statement: `apart = true` of this arm.
     ByWord(String),
     /// Their bases stand farther apart than both can reach.
     ByDistance {
-        /// Between the bases, in metres.
+        /// Distance of the bases, in metres.
         distance_m: f64,
         /// Reach of each arm from its base, in metres.
         reach_m: [f64; 2],
@@ -98,7 +98,7 @@ pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation
     let may_share_table = |entry: &&ArmEntry| !entry.is_simulated() || entry.base_m.is_some();
     let arms: Vec<&ArmEntry> = file.arms.iter().filter(may_share_table).collect();
     let is_placed = |entry: &&&ArmEntry| entry.base_m.is_some();
-    // Only where places are compared does it matter how far the arms reach: that reads every scene.
+    // The reach reads every scene, so it is computed only if places are compared.
     let are_compared = arms.iter().filter(is_placed).count() > 1;
     let reach_m = |entry| are_compared.then(|| reach_m(entry, library)).flatten();
     let all: Vec<(&ArmEntry, Option<f64>)> =
@@ -115,7 +115,7 @@ pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation
     separations.collect()
 }
 
-/// Returns what keeps two arms apart that reach so far, where that is known.
+/// Returns what keeps two arms with these reaches apart; `None` is an unknown reach.
 fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind {
     if let Some(arm) = arms.iter().find(|arm| arm.apart) {
         return SeparationKind::ByWord(arm.name.clone());
@@ -131,7 +131,7 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
     let squares = one_m.iter().zip(other_m).map(|(a, b)| (a - b).powi(2));
     let distance_m = squares.sum::<f64>().sqrt();
     let needed_m = one_reach_m + other_reach_m + SEPARATION_M;
-    // So that no number at all is refused too.
+    // Written so that NaN is refused too.
     if distance_m >= needed_m {
         SeparationKind::ByDistance {
             distance_m,
@@ -201,7 +201,7 @@ impl ArmSeparation {
     }
 }
 
-/// Returns the look at another arm that says why it is in the way of `arm`, if it is.
+/// Returns the check that says why `other` is in the way of an arm, if it is.
 fn obstruction(
     arm_name: &str,
     pair: &ArmSeparation,
@@ -224,8 +224,8 @@ fn obstruction(
     })
 }
 
-/// Returns why an arm is in the way of those that can touch it, and what to do about it. One without torque lies where a
-/// person left it, and that person enables the other.
+/// Returns why an arm is in the way of those that can touch it, and what to do about it. An arm without torque does not
+/// count: it lies where a person left it, and that person enables the other.
 fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String> {
     let now = arm.motion.clock().now();
     let snapshot = arm.motion.snapshot();
@@ -253,10 +253,10 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
 }
 
 impl Node {
-    /// Enables a scene on every arm that it is for, or on the one that is named; returns these arms.
+    /// Enables a scene on every arm that it is for, or on the named one; returns these arms.
     ///
     /// # Errors
-    /// Why no arm, or not every one of them, was enabled.
+    /// The reason why not every arm was enabled.
     pub fn enable(
         &self,
         scene: &Scene,
@@ -288,7 +288,7 @@ impl Node {
         Ok(arms)
     }
 
-    /// Returns the arms that a scene is for, or the one of them that is named.
+    /// Returns the arms that a scene is for, or the named one of them.
     fn arms_for(
         &self,
         scene: &Scene,
@@ -315,7 +315,7 @@ impl Node {
         }
     }
 
-    /// Returns the person's word on which an arm is taken to be out of the others' reach, where it rests on that.
+    /// Returns the statements of the node file by which an arm counts as out of the others' reach, if any.
     #[must_use]
     pub fn kept_apart(&self, arm: &AttachedArm) -> Option<String> {
         let by_word = |pair: &&ArmSeparation| {

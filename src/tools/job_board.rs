@@ -1,4 +1,4 @@
-//! Motions that outlast their call: what is being done, how far it is, how it ended.
+//! Jobs that may outlast their call: their activity, progress and outcome.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use job::AcceptedJob;
 /// The same call within this time of a job's end returns that job.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// A job that was stopped has ended by then: its arm stands, and that is in its journal.
+/// Time within which a stopped job ends: its arm stands, and its journal says so.
 const STOPPED_WITHIN: Duration = Duration::from_secs(10);
 
 /// A job as results show it.
@@ -28,7 +28,7 @@ pub(super) struct JobCard {
     pub(super) tool: String,
     /// The scene that it moves in.
     pub(super) scene: String,
-    /// The drawing of a queue that it is.
+    /// The drawing of a queue that it draws.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ticket: Option<String>,
     /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
@@ -46,7 +46,7 @@ pub(super) struct JobCard {
     /// True while it waits at a pause, where no pen has to be put in.
     #[serde(skip)]
     pub(super) pauses: bool,
-    /// Time left of its motion under way, by the plan.
+    /// Time left of the motion under way, by the plan.
     #[serde(skip)]
     pub(super) eta_s: f64,
     /// Time left of all of it; absent while not all of it is planned.
@@ -55,22 +55,22 @@ pub(super) struct JobCard {
     /// True while motions follow the one under way.
     #[serde(skip)]
     pub(super) has_later_motions: bool,
-    /// True while its motion does none of what is counted.
+    /// True while its motion does nothing that is counted.
     #[serde(skip)]
     pub(super) is_uncounted: bool,
-    /// Arm time of its motion under way, by the plan; 0 before one is planned.
+    /// Arm time of the motion under way, by the plan; 0 before one is planned.
     #[serde(skip)]
     pub(super) motion_s: f64,
     /// Arm time of its motions before that one.
     #[serde(skip)]
     pub(super) earlier_s: f64,
-    /// True while a plan of it waits for a person's approval.
+    /// True while one of its plans waits for a person's approval.
     #[serde(skip)]
     pub(super) awaits_approval: bool,
     /// Name of the caller, for other callers that find the arm busy.
     #[serde(skip)]
     pub(super) caller: String,
-    /// For what it waits, and who goes on with it, where `sense` tells of it.
+    /// What it waits for, and who lets it go on; set by `sense`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reason: Option<String>,
 }
@@ -100,17 +100,17 @@ impl<T> Default for CallOutcome<T> {
 }
 
 impl<T> CallOutcome<T> {
-    /// Ends it with its answer. The first one stays.
+    /// Ends it with its answer. Only the first answer counts.
     pub(super) fn end(&self, reply: Reply, at: T) {
         let _ = self.0.set((reply, at));
     }
 
-    /// The answer, when there is one.
+    /// Waits for the answer.
     pub(super) async fn reply(&self) -> &Reply {
         &self.0.wait().await.0
     }
 
-    /// The answer, if there is one.
+    /// Returns the answer, if there is one.
     pub(super) fn get(&self) -> Option<&Reply> {
         self.0.get().map(|(reply, _)| reply)
     }
@@ -121,7 +121,7 @@ impl<T> CallOutcome<T> {
         ended.map(|(_, at)| at)
     }
 
-    /// The answer to the same call made again, moments after the end: nothing is done twice.
+    /// Answers the same call made again moments after the end: nothing is done twice.
     pub(super) async fn done_before(&self, hint: &str) -> Reply {
         let reply = self.reply().await.clone();
         let message = format!("done before, not again: {}", reply.text);
@@ -133,7 +133,7 @@ impl<T> CallOutcome<T> {
 pub(super) struct ArmJob {
     /// Identity of the call, to recognise a repeated one.
     key: String,
-    /// Stops asked for before it.
+    /// Number of stops requested before it.
     seen_stops: u64,
     card: Mutex<JobCard>,
     pub(super) outcome: CallOutcome<ClockInstant>,
@@ -141,7 +141,7 @@ pub(super) struct ArmJob {
     has_moved: AtomicBool,
 }
 
-/// An arm's present or last job.
+/// An arm's current or last job.
 #[derive(Default)]
 pub(super) struct JobBoard(Mutex<Option<Arc<ArmJob>>>);
 
@@ -191,12 +191,12 @@ impl ArmJob {
         self.outcome.get().is_some()
     }
 
-    /// Returns whether it is coming to its end because of a stop; `stops` are all that were asked for.
+    /// Returns whether it is ending because of a stop; `stops` counts all stops requested so far.
     fn is_being_stopped(&self, stops: u64) -> bool {
         !self.is_over() && stops > self.seen_stops
     }
 
-    /// Returns whether it succeeded so recently that it is not done again.
+    /// Returns whether it succeeded so recently that an equal call is not carried out again.
     fn is_recent_success(&self, now: ClockInstant) -> bool {
         let ended = self.outcome.succeeded_at();
         ended.is_some_and(|ended| now.since(*ended) < REMEMBERED)
@@ -204,13 +204,13 @@ impl ArmJob {
 }
 
 impl Node {
-    /// Each arm with its present or last job.
+    /// Returns each arm with its current or last job.
     pub(super) fn board_jobs(&self) -> impl Iterator<Item = (&Arc<AttachedArm>, Arc<ArmJob>)> {
         let arms = self.seats.iter();
         arms.filter_map(|arm| Some((arm, arm.board.job()?)))
     }
 
-    /// The present or last job of an arm that has this name, and the arm.
+    /// Returns the current or last job with this name, and its arm.
     pub(super) fn board_job(&self, id: &str) -> Option<(&Arc<AttachedArm>, Arc<ArmJob>)> {
         self.board_jobs().find(|(_, job)| job.card().id == id)
     }
@@ -233,8 +233,7 @@ impl Node {
 }
 
 impl AttachedArm {
-    /// Waits until a job that was stopped has come to its end, so that `reset` may follow a stop at once. Any other job is not
-    /// waited for.
+    /// Waits until a stopped job has ended, so that `reset` may follow a stop at once. Does not wait for any other job.
     pub(super) async fn wait_for_stopped_job(&self) {
         let stops = self.motion.stops_requested();
         let stopped = self.board.job().filter(|job| job.is_being_stopped(stops));
@@ -245,8 +244,8 @@ impl AttachedArm {
 }
 
 impl JobBoard {
-    /// Puts a new job up, unless the arm is busy or the same call is known. `again` asks for a
-    /// new one though the last was the same.
+    /// Puts up a new job, unless the arm is busy or the same call was made already. `again` asks for a
+    /// new job although the last one was the same.
     pub(super) fn claim(
         &self,
         key: String,
@@ -276,12 +275,12 @@ impl JobBoard {
         JobClaim::Mine(job)
     }
 
-    /// The present or last job.
+    /// Returns the current or last job.
     pub(super) fn job(&self) -> Option<Arc<ArmJob>> {
         self.0.locked().clone()
     }
 
-    /// The job that has not ended, if there is one.
+    /// Returns the job that has not ended, if there is one.
     pub(super) fn under_way(&self) -> Option<Arc<ArmJob>> {
         self.job().filter(|job| !job.is_over())
     }

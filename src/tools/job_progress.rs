@@ -17,9 +17,9 @@ pub struct JobProgress {
     pub scene: String,
     /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused`, `faulted`.
     pub state: String,
-    /// Seconds of arm time done; of an earlier process' job, the share of its plan that is drawn.
+    /// Seconds of arm time done; for a job of an earlier process, estimated from the fraction of its plan that is drawn.
     pub done: f64,
-    /// Seconds of arm time in all, by the plan; 0 before there is one.
+    /// Total seconds of arm time, by the plan; 0 before there is one.
     pub of: f64,
     /// Progress or outcome, in words.
     pub words: String,
@@ -34,7 +34,7 @@ pub struct JobProgress {
 }
 
 impl Node {
-    /// Returns the progress of a job, or of the one that is under way, or else the last of this process.
+    /// Returns the progress of the named job, or else of the job under way or the last one of this process.
     ///
     /// # Errors
     /// There is no such job.

@@ -13,15 +13,15 @@ use plan::Plan;
 use scene::Scene;
 use vision::ImageFrame;
 
-/// Records jobs into files beside their journals. What it cannot record it says in the log: a job goes on without.
+/// Records jobs into files next to their journals. Failures are logged, and the job goes on without a recording.
 pub trait JobRecorder: Send + Sync {
-    /// From now on the motion's ticks are recorded. This waits for the disk.
+    /// Begins to record the motion's ticks. Waits for the disk.
     fn begin_motion(&self, motion: RecordedMotion);
 
-    /// Its motion has ended: ticks are no longer taken.
+    /// Stops recording ticks, because the motion has ended.
     fn end_motion(&self, job: &str);
 
-    /// The job has ended: its recording is made whole, indexed and compressed. This waits for the disk.
+    /// Completes, indexes and compresses the recording of a job that has ended. Waits for the disk.
     fn finish(&self, job: &str, state: &str, message: &str);
 }
 
@@ -66,7 +66,7 @@ pub struct RecordedCamera {
 }
 
 impl JobContext {
-    /// Begins to record a motion, where the node records.
+    /// Begins to record a motion, if the node records.
     pub(super) async fn record_motion(&self, scene: &Arc<Scene>, plan: &Plan) {
         let Some(recorder) = self.node.job_recorder.clone() else {
             return;

@@ -1,4 +1,4 @@
-//! The scene of an earlier job, built again from what it was made from, with the drawing that the job kept.
+//! Rebuilds the scene of an earlier job from its files, with the drawing that the job kept.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use scene::{DesignReplacement, Scene, SceneLibrary};
 /// Returns the scene of an earlier job.
 ///
 /// # Errors
-/// Why it cannot be built, or that something it depends on was changed: file, overlay, design, arm or calibration.
+/// The reason why it cannot be built, or that something it depends on was changed: file, overlay, design, arm or calibration.
 pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Arc<Scene>, Refusal> {
     let with_drawing = match (past.drawing.as_str(), past.is_drawing_of_caller) {
         ("", _) => None,
@@ -35,7 +35,7 @@ fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, Refusa
     let name = &past.drawing;
     let kept = journal_drawing(state, past);
     let kept = kept.map_err(|error| refusal!("its drawing {name} was not kept: {error}"))?;
-    // The revision of a canvas does not cover it.
+    // The revision of a canvas does not cover the design.
     if kept.hash_hex() != past.design_hash {
         return Err(refusal!("its drawing {name} is not what was kept"));
     }
@@ -55,14 +55,14 @@ fn journal_drawing(state: &Path, past: &PastJob) -> std::io::Result<JournalDrawi
     })
 }
 
-/// Returns the drawing of an earlier job, for the journal of one that goes on with it.
+/// Returns the drawing of an earlier job, for the journal of the job that resumes it.
 pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing> {
     let kept = journal_drawing(&node.state, past).ok()?;
     (!kept.label.is_empty()).then_some(kept)
 }
 
-/// Returns the drawing in whose scene the arm moved last, if a job begins in that same scene, as `reset` and parking do: without
-/// it the scene could not be built again from the job.
+/// Returns the drawing in whose scene the arm moved last, if a job begins in that same scene, as `reset` and parking do: the
+/// scene could not be rebuilt from the job without it.
 pub(super) fn drawing_of_last_job(node: &Node, accepted: &AcceptedJob) -> Option<JournalDrawing> {
     let past = node.book.last_moved(&accepted.arm)?;
     // The revision of such a scene covers the drawing; that of a canvas does not, and needs none.

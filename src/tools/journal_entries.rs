@@ -20,7 +20,7 @@ pub(super) enum UnrecordedJobError {
     Audit(#[from] UnrecordedError),
 }
 
-/// Begins a job's journal, behind its record in the audit log, which is signed and on the disk before anything moves.
+/// Begins a job's journal, after its record in the audit log, which is signed and on the disk before anything moves.
 pub(super) async fn begin(
     node: &Arc<Node>,
     mut accepted: AcceptedJob,
@@ -41,7 +41,7 @@ pub(super) async fn begin(
     begun.await.unwrap_or_else(failed).map(Arc::new)
 }
 
-/// Returns a job that begins, as the audit log keeps it.
+/// Returns the beginning of a job, as the audit log keeps it.
 fn begins(accepted: &AcceptedJob) -> String {
     json!({
         "job": accepted.id,
@@ -64,7 +64,7 @@ fn design_entry(drawing: &JournalDrawing) -> Value {
     })
 }
 
-/// Ends a job's journal with its answer, and keeps its pictures beside it.
+/// Ends a job's journal with its answer, and keeps its pictures next to it.
 pub(super) async fn end(
     node: &Arc<Node>,
     entry: &Arc<JobJournal>,
@@ -87,7 +87,7 @@ pub(super) async fn end(
         if let Some(recorder) = &node.job_recorder {
             recorder.finish(entry.id(), state, message);
         }
-        // Last, for it counts what the job takes on the disk.
+        // Last, because it counts what the job takes on the disk.
         node.book.ended_with(&entry);
     });
     if ended.await.is_err() {
@@ -95,7 +95,7 @@ pub(super) async fn end(
     }
 }
 
-/// Arguments as they came, as text.
+/// Returns received arguments as text.
 pub(super) fn arguments_text(received: &ReceivedArguments) -> String {
     match received {
         ReceivedArguments::Absent => String::new(),

@@ -1,4 +1,4 @@
-//! `align {"ink": true}`: draws strokes by which play shows, reads the ink by camera, and proposes a better model.
+//! `align {"ink": true}`: draws strokes that reveal play, reads the ink by camera, and proposes a better model.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ use plan::{Plan, SpanKind};
 use scene::{Order as DrawingOrder, Scene, SheetStroke};
 use vision::{ExpectedLine, InkOffset, InkReading, PicturedSheet, read_ink};
 
-/// Share of the pattern's places that must be read; fewer, and the sheet was not clean or something hides it.
+/// Smallest fraction of the pattern's places that must be read: with fewer, the sheet was not clean or something hides it.
 const READ_FRACTION_MIN: f64 = 0.5;
 
-/// Draws, reads and proposes. Nothing is saved.
+/// Draws the pattern, reads its ink and proposes what follows. Nothing is saved.
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let strokes = ink_pattern(&scene).map_err(|error| refusal!("{error}"))?;
     let store = CalibrationStore::of_state(&ctx.node.state);
@@ -96,7 +96,7 @@ async fn capture_sheet(
     ))
 }
 
-/// Draws the pattern, and goes out of the camera's sight.
+/// Draws the pattern, then moves out of the camera's sight.
 async fn draw(
     ctx: &JobContext,
     scene: &Arc<Scene>,
@@ -206,7 +206,7 @@ async fn wait_for_person(
     Ok(super::report(ctx, scene, &result, reply, &sketch))
 }
 
-/// Keeps what was read as the proposal.
+/// Keeps the observation as the proposal.
 async fn propose(
     ctx: &JobContext,
     scene: &Arc<Scene>,
@@ -231,7 +231,7 @@ async fn propose(
     super::propose(ctx, scene, &session, message, then).await
 }
 
-/// The answer where ink and plan agree as far as can be known.
+/// Answers that ink and plan agree as far as can be measured.
 fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
     let next = "stroke draws the design".to_owned();
     let result = AlignmentResult::without_points(scene, FitFinding::good(), next);
@@ -242,7 +242,7 @@ fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
     super::report(ctx, scene, &result, reply, &words)
 }
 
-/// The answer where too little of the pattern was read.
+/// Answers that too little of the pattern was read.
 fn unread(ctx: &JobContext, scene: &Scene, capture: &CameraCapture, reading: &InkReading) -> Reply {
     let reason = format!(
         "camera {} reads {} of {} of the pattern: a clean sheet, a pen that draws, even light, and nothing over the sheet are needed; a camera nearer to it, or of more pixels, reads more",

@@ -28,10 +28,10 @@ pub(super) fn measured_offset_mm(ctx: &ToolContext<'_>) -> Option<[f64; 2]> {
     }
 }
 
-/// Farthest that a person can have read a cross from its place: a sheet is no larger.
+/// Largest offset of the cross that is believed: a sheet is no larger.
 const READ_MM_MAX: f64 = 100.0;
 
-/// Keeps the reading as the proposal for the scene's sheet; an operator accepts it or does not.
+/// Keeps the reading as the proposal for the scene's sheet, for an operator to accept.
 pub(super) fn propose(
     ctx: &ToolContext<'_>,
     scene: &Scene,
@@ -77,7 +77,7 @@ pub(super) fn propose_observed(
     proposed(ctx, scene, &session, &summary)
 }
 
-/// Keeps what was found without any motion as the proposal, and says `what` it is and what it is worth.
+/// Keeps a session without any motion as the proposal, and answers with its summary and what it is worth.
 fn proposed(
     ctx: &ToolContext<'_>,
     scene: &Scene,
@@ -98,7 +98,7 @@ fn proposed(
     Ok(reply)
 }
 
-/// A session of the scene's sheet with its first pen.
+/// Begins a session for the scene's sheet with its first pen.
 pub(super) fn session(
     node: &Node,
     arm: &AttachedArm,
@@ -119,7 +119,7 @@ pub(super) fn blocking_proposal(
     let is_ours = |session: &CalibrationSession| {
         let measured = session.probed || session.read_mm.is_some() || session.seen.is_some();
         let is_of_scene = session.kind == CalibrationKind::Sheet && session.scene == scene.name;
-        // Of an arm's play there is one, whichever the scene.
+        // An arm has one model of its play, whichever the scene.
         let is_automatic = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
         let is_play = session.kind == CalibrationKind::Play && session.arm == scene.arm.file.name;
         (is_of_scene && (measured || is_automatic)) || (is_play && is_automatic)
@@ -151,10 +151,10 @@ pub(super) fn keep(
     Ok(assessed)
 }
 
-/// Next step after an operator's yes to a sheet.
+/// Next step after an operator accepts a sheet.
 pub(super) const ALIGN_AGAIN: &str = "then align again";
 
-/// Returns the operator's next step, as text, with what follows it.
+/// Describes the operator's next step, and `then` the one after it.
 pub(super) fn next_step(assessed: &TouchAssessment, then: &str) -> String {
     match assessed.finding.verdict {
         calib::FitVerdict::Redo => calib::next_step(assessed),

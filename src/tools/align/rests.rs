@@ -1,4 +1,4 @@
-//! Places where the arm stands still over the sheet: how its joints stand there says how it sags.
+//! Places where the arm stands still over the sheet: its joint angles there show how it sags.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use calib::{CalibrationKind, CalibrationSession, InkObservation, RestReading, Sa
 use plan::{SpanKind, VisitPoint, VisitTarget};
 use scene::Scene;
 
-/// Heights at which the arm stands still, in turn: in each the joints bear another load.
+/// Heights at which the arm stands still, in turn: each loads the joints differently.
 const HEIGHTS_MM: [f64; 2] = [10.0, 35.0];
 
-/// Stands still over each named place, and takes what the joints are sent and measured there.
+/// Stands still over each named place, and records the joint angles sent and measured there.
 pub(super) async fn measure_rests(
     ctx: &JobContext,
     scene: &Arc<Scene>,

@@ -1,4 +1,4 @@
-//! `align {"touch": true}`: feels for the sheet where it is believed to lie, and proposes where it does.
+//! `align {"touch": true}`: feels for the sheet where the scene puts it, and proposes where it really lies.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ struct ProbeTarget {
     at_mm: [f64; 2],
 }
 
-/// Touches each point, proposes the sheet that follows, and says what it is worth. Nothing is saved.
+/// Touches each point, proposes the sheet that follows from the touches, and says what that is worth. Nothing is saved.
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let store = CalibrationStore::of_state(&ctx.node.state);
     check_can_probe(&scene, &store)?;
@@ -36,9 +36,9 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         (card.done, card.of) = (0, places.len());
         card.has_later_motions = true;
     });
-    // Proposed once: who does not accept it wants the sheet felt all the same.
+    // Sag is proposed only once: an operator who does not accept it still wants the sheet felt.
     if !is_sag_open(&store)? {
-        // There and back: each place at both heights, and come to from another side.
+        // There and back, so that each place is visited at both heights and from both sides.
         let visits = places.iter().chain(places.iter().rev());
         let visits = visits.map(|place| (place.name, place.at_mm));
         let rests = rests::measure_rests(&ctx, &scene, visits).await?;
@@ -102,8 +102,10 @@ fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
     Ok(ink.is_some_and(|ink| ink.is_at_rest()))
 }
 
+/// Refuses tools and sheets that cannot be felt for.
+///
 /// # Errors
-/// What is not felt for, or what must be decided first.
+/// The reason, or the proposal that an operator must decide first.
 fn check_can_probe(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusal> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
         return Err(refusal!(
@@ -121,7 +123,7 @@ fn check_can_probe(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusa
     }
 }
 
-/// The corners and the middle, and one more that the fit does not see.
+/// Returns the corners and the centre, and one more point that is kept out of the fit.
 fn places(scene: &Scene) -> Vec<ProbeTarget> {
     let [width, height] = scene.surface.size_mm();
     let place = |role, (name, at_mm)| ProbeTarget { name, role, at_mm };
@@ -135,11 +137,11 @@ fn places(scene: &Scene) -> Vec<ProbeTarget> {
 
 /// Outcome of a probe.
 enum ProbeOutcome {
-    /// The tip came to touch, after it had moved freely; where the joints were then.
+    /// The tip touched after it had moved freely; the joint angles at that moment.
     Contact(JointVector),
-    /// The tip touched before it had moved freely; where the joints were when that was sure.
+    /// The tip touched before it had moved freely; the joint angles when that was certain.
     EarlyContact(JointVector),
-    /// The tip touched nothing, down to where a probe is given up.
+    /// The tip touched nothing down to the end of the probe.
     Nothing,
 }
 
@@ -163,7 +165,7 @@ async fn probe(
     })
 }
 
-/// The disk is not waited for among the node's other work.
+/// Keeps a session as the proposal, on a blocking thread because the disk may be slow.
 pub(super) async fn keep(
     ctx: &JobContext,
     session: &CalibrationSession,
@@ -178,7 +180,7 @@ pub(super) async fn keep(
     }
 }
 
-/// Per place the mean of its touches, with their spread.
+/// Returns the mean of the touches at each place, with their spread.
 fn points(
     scene: &Scene,
     session: &CalibrationSession,
@@ -224,7 +226,7 @@ fn points(
     places.iter().enumerate().filter_map(point).collect()
 }
 
-/// The code and the reason of a probe that measured nothing.
+/// Returns the code and the reason of a probe that measured nothing.
 fn missed_reason(
     scene: &Scene,
     place: &ProbeTarget,
@@ -248,7 +250,7 @@ fn missed_reason(
     ("early_contact", reason)
 }
 
-/// The answer where a probe came to its end and nothing was measured: `said` is its code and why.
+/// Answers that a probe came to its end and measured nothing.
 fn not_measured(
     ctx: &JobContext,
     scene: &Scene,

@@ -1,4 +1,4 @@
-//! Two arms over one table: which pairs are found to be apart, and that of the others one at a time is enabled.
+//! Two arms over one table: which pairs count as apart, and that the others are enabled one at a time.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -23,7 +23,7 @@ use motion::{MotionHandle, MotionOutcome, PortOpener};
 use permit::{ActorRank, PermitError, PermitRegistry};
 use sim::ArmSimulator;
 
-/// A node whose arms are simulated in this process, and are on ports as far as it knows.
+/// A node whose arms are simulated in this process, though the node takes them for arms on ports.
 struct Table {
     node: Arc<Node>,
     scene: Arc<Scene>,
@@ -140,7 +140,7 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
         ],
     );
     table.enable("left").unwrap();
-    // The same arm again is no second one.
+    // Enabling the same arm again does not count as a second arm.
     table.enable("left").unwrap();
     assert_refused(
         table.enable("right"),
@@ -295,7 +295,7 @@ fn an_arm_that_overlaps_with_one_of_three_excludes_only_that_one() {
     table.enable("far").unwrap();
     table.enable("left").unwrap();
     assert_refused(table.enable("right"), &["because of `left`"]);
-    // Neither of the two that exclude each other is enabled where both are meant.
+    // If the request covers both arms that exclude each other, neither is enabled.
     let all = table.node.enable(&table.scene, None, None).map(drop);
     assert_refused(all, &["`left` or `right`"]);
 }
