@@ -18,7 +18,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     if let (Some(tag), Some(Value::Object(own))) = (ctx.queue(), nodes.first_mut()) {
         own.insert("queue".to_owned(), node.queue_report(tag));
     }
-    // A node that passes the question on has asked the others itself.
+    // A node that passed the call on asks the others itself.
     if let Some(fleet) = node.fleet.as_ref().filter(|_| ctx.request.hop.is_none()) {
         nodes.extend(fleet.list().await.into_iter().map(peer_json));
     }
@@ -80,7 +80,7 @@ fn own_json(node: &Node) -> Value {
         "scenes": here.scenes,
         "overlays": here.overlays,
     });
-    // Put in as they are: the macro would copy them.
+    // Inserted afterwards, because the macro would copy them.
     if let Some(arm_list) = node_json.get_mut("arms") {
         *arm_list = node.seats.iter().map(|arm| arm_json(node, arm)).collect();
     }
@@ -113,7 +113,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
     fields
 }
 
-/// The last time that `align` was carried out to its end with this arm.
+/// Returns the last `align` that this arm completed.
 fn calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
     let past = node.book.last_reached(&arm.name, "align")?;
     Some(json!({
@@ -124,11 +124,11 @@ fn calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
     }))
 }
 
-/// Another node: what it said, or why nothing was heard and what it said last.
+/// Describes another node: its answer, or why there is none and its last answer.
 fn peer_json(sighting: PeerSighting) -> Value {
     let PeerSighting { peer, presence, .. } = sighting;
     let mut fields = Map::new();
-    // What is seen now is on top; what was seen earlier is under `last_seen` alone.
+    // A current answer is at the top level; an earlier one is under `last_seen` only.
     let mut answer = sighting
         .said
         .map(|answer| add_freshness(answer, sighting.offset));
@@ -161,7 +161,7 @@ fn peer_json(sighting: PeerSighting) -> Value {
     Value::Object(fields)
 }
 
-/// A word for what an engine tells of a node; none where none tells.
+/// Names a node's presence as an engine reports it; `None` if no engine does.
 fn presence_word(presence: PeerPresence) -> Option<&'static str> {
     match presence {
         PeerPresence::Unknown => None,
@@ -175,7 +175,7 @@ fn add_freshness(
     mut answer: Map<String, Value>,
     offset: Option<ClockOffset>,
 ) -> Map<String, Value> {
-    // It goes by the name that it has here; its own is told where it differs.
+    // The node is listed under its name here; the name it gave itself is added.
     answer.remove("this");
     answer.remove("reachable");
     if let Some(name) = answer.remove("name") {

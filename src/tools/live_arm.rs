@@ -6,7 +6,7 @@ use super::AttachedArm;
 use super::motion_job::refresh_card;
 use super::sense::activity_text;
 
-/// The present or last job of an arm.
+/// The current or last job of an arm.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LiveJob {
     /// Its name, unique on this node.
@@ -23,7 +23,7 @@ pub struct LiveJob {
     pub of: usize,
     /// Time left, by the plan.
     pub eta_s: f64,
-    /// Arm time that is over.
+    /// Arm time that has passed.
     pub done_s: f64,
     /// Arm time of all motions that are planned so far.
     pub total_s: f64,
@@ -34,7 +34,7 @@ pub struct LiveJob {
 }
 
 impl AttachedArm {
-    /// Returns the present or last job, brought up to what the arm is doing.
+    /// Returns the current or last job, updated to what the arm is doing.
     #[must_use]
     pub fn live_job(&self) -> Option<LiveJob> {
         let job = self.board.job()?;
@@ -56,7 +56,7 @@ impl AttachedArm {
         })
     }
 
-    /// Says what the arm does, as the rest of a sentence that begins with its name.
+    /// Describes what the arm does, as the rest of a sentence that begins with its name.
     #[must_use]
     pub fn activity_text(&self) -> String {
         activity_text(&self.motion.snapshot())

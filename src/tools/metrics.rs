@@ -19,7 +19,7 @@ enum MetricSource {
 }
 
 impl MetricSource {
-    /// Its kind in the text format.
+    /// Returns the metric's type in the text format.
     const fn kind(&self) -> &'static str {
         match self {
             Self::Gauge(_) | Self::State(_) => "gauge",
@@ -29,7 +29,7 @@ impl MetricSource {
     }
 }
 
-/// A family of metrics: what is counted, and from where.
+/// A family of metrics, and the source of its numbers.
 struct MetricFamily {
     name: &'static str,
     help: &'static str,
@@ -40,7 +40,7 @@ const fn metric(name: &'static str, help: &'static str, of: MetricSource) -> Met
     MetricFamily { name, help, of }
 }
 
-/// One arm as it was when it was asked.
+/// The state of one arm when its metrics were read.
 struct ArmMetricsSample {
     arm: String,
     snapshot: Snapshot,
@@ -189,7 +189,7 @@ const METRICS: [MetricFamily; 26] = [
     ),
 ];
 
-/// Everything that a node counts, as of now.
+/// Returns the current metrics of a node.
 #[must_use]
 pub fn metrics(node: &Node) -> String {
     let sample: Vec<ArmMetricsSample> = node
@@ -219,7 +219,7 @@ pub fn metrics(node: &Node) -> String {
     text
 }
 
-/// The characters that would end a label are escaped.
+/// Escapes the characters that would end a label.
 fn label(name: &str) -> String {
     name.replace('\\', "\\\\")
         .replace('"', "\\\"")

@@ -1,4 +1,4 @@
-//! The tools: dispatch, and one file a tool. Independent of the transport of a call.
+//! The tools: dispatch, and one file per tool. Independent of the transport of a call.
 
 mod abandoned_call;
 mod access;

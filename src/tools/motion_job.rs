@@ -1,4 +1,4 @@
-//! Life of a motion job: the job, a plan on its own thread, a proof, a run, an end.
+//! Life of a motion job: it is accepted, planned on a thread of its own, checked, run and ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,17 +31,17 @@ use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
 use plan::{Plan, PlanError};
 use scene::Scene;
 
-/// Tools whose motions are over a sheet, and right only where it lies.
+/// Tools whose motions are over a sheet, and correct only if the sheet lies where the scene says.
 const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
 
 /// Interval at which a waiting call polls its job.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Said of a job that an equal call finds done.
+/// Hint for a call that an equal call did moments ago.
 const DONE_BEFORE: &str =
     "this call was done moments ago and nothing moved now; `again` true repeats it";
 
-/// Reason for a motion that is not done, or only in part.
+/// Reason why a motion was not carried out, or only in part.
 pub(super) enum JobError {
     /// A person has to enable or reset first.
     Denied(PermitError),
@@ -49,23 +49,23 @@ pub(super) enum JobError {
     Plan(PlanError),
     /// Planning or judging panicked; nothing moved.
     Panicked(InternalError),
-    /// Rules said no.
+    /// The gate refused the trajectory.
     Gate(gate::RefusedTrajectory),
     /// It did not begin; nothing moved.
     Refused(Refusal),
-    /// It did not begin, and this is the whole answer.
+    /// It did not begin; this is the complete answer.
     Answered(Box<Reply>),
-    /// It was stopped, after so much was drawn.
+    /// It was stopped, after this much was drawn.
     Stopped(Box<StopReport>, InkProgress),
     /// It waited for a pen that nobody confirmed.
     PenNotConfirmed(String),
-    /// A touch did not say how long the pen is that a person has put in.
+    /// A touch failed to measure the length of the pen that a person has put in.
     PenNotMeasured(String),
     /// It was stopped because its journal could not be written.
     Journal(String),
-    /// It broke on the way.
+    /// A fault came on the way.
     Faulted(String),
-    /// The arm came to rest, and a stop or a fault came before the reset could say so.
+    /// The arm came to rest, but another stop or fault was latched before the reset ended.
     Overtaken,
 }
 
@@ -81,7 +81,7 @@ impl From<Box<Reply>> for JobError {
     }
 }
 
-/// A motion that was done.
+/// A motion that was carried out.
 pub(super) struct CompletedMotion {
     pub(super) visits: Vec<VisitReading>,
     pub(super) off_rad: f64,
@@ -96,15 +96,15 @@ pub(super) struct MotionJobRequest {
     pub(super) accepted: AcceptedJob,
     /// Source of the request.
     pub(super) who: ActorRank,
-    /// The same text for the same call.
+    /// Key of the call: the same text for the same call.
     pub(super) key: String,
-    /// True to repeat a call that was just done.
+    /// True to repeat a call that was done moments ago.
     pub(super) again: bool,
-    /// Stops asked for before a call that has waited for its turn; a later one ends it. Absent: those before it begins.
+    /// Number of stops requested before the call began to wait; a later stop ends it. `None` counts those before it begins.
     pub(super) seen_stops: Option<u64>,
 }
 
-/// A call that wants to move.
+/// Context of a job that moves an arm.
 pub(super) struct JobContext {
     pub(super) node: Arc<Node>,
     pub(super) arm: Arc<AttachedArm>,
@@ -113,9 +113,9 @@ pub(super) struct JobContext {
     pub(super) entry: Arc<JobJournal>,
     /// Source of the request.
     pub(super) who: ActorRank,
-    /// Stops asked for before it was planned.
+    /// Number of stops requested before it was planned.
     pub(super) seen_stops: u64,
-    /// True if a camera was asked for the sheet's place: once, for any number of motions.
+    /// True once a camera has checked the sheet's place: one check serves any number of motions.
     pub(super) has_looked: AtomicBool,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn accepted_job(
 }
 
 impl JobContext {
-    /// Leave to move in a scene.
+    /// Returns permission to move in a scene.
     pub(super) fn ask(&self, scene: &Scene) -> Result<MotionPermit, JobError> {
         calibration_check::refuse_other_zeros(&self.arm, scene)?;
         self.arm
@@ -147,7 +147,7 @@ impl JobContext {
             .map_err(JobError::Denied)
     }
 
-    /// Plans in a scene from where the arm stands, on a thread of its own; a stop cancels it.
+    /// Plans in a scene from where the arm stands, on a thread of its own; a stop cancels the planning.
     pub(super) async fn plan<F>(&self, scene: &Arc<Scene>, plan: F) -> Result<Plan, JobError>
     where
         F: FnOnce(&Scene, &JointVector, &dyn plan::PlanObserver) -> Result<Plan, PlanError>
@@ -169,7 +169,7 @@ impl JobContext {
         planned
     }
 
-    /// Asks for, plans and carries out a motion on the way to what the job counts.
+    /// Gets permission for, plans and carries out a preparatory motion, which does none of what the job counts.
     pub(super) async fn run_preparatory<F>(
         &self,
         scene: &Arc<Scene>,
@@ -186,7 +186,7 @@ impl JobContext {
         Ok((plan, done))
     }
 
-    /// Carries out a plan on the way to what the job counts, which it does none of.
+    /// Carries out the plan of a preparatory motion, which does none of what the job counts.
     pub(super) async fn run_uncounted(
         &self,
         scene: &Arc<Scene>,
@@ -199,7 +199,7 @@ impl JobContext {
         done
     }
 
-    /// Judges a plan and carries it out to its end.
+    /// Checks a plan and carries it out to its end.
     pub(super) async fn run(
         &self,
         scene: &Arc<Scene>,
@@ -235,7 +235,7 @@ impl JobContext {
         self.end_bytes().await;
         let failure = journal.finish().await.failure;
         if matches!(outcome, Ok(MotionOutcome::Refused(_))) {
-            // It did not move in this scene: which way is up is still the other's to say.
+            // It did not move in this scene, so the previous scene still says which way is up.
             self.arm.moved_back_to(previous_scene);
         } else {
             self.job.moved();
@@ -276,7 +276,7 @@ impl JobContext {
         Ok(sheet_check::check(&self.node, &self.arm, scene).await?)
     }
 
-    /// From now on the arm's bytes are kept with the job; a job without them is done as well.
+    /// Begins to record the arm's bytes with the job; the job goes on if that fails.
     async fn record_bytes(&self) {
         let (arm, file) = (Arc::clone(&self.arm), self.entry.folder().join(BYTES));
         let begin = move || {
@@ -298,7 +298,7 @@ impl JobContext {
         }
     }
 
-    /// Begins the journal of a motion: from now on the arm goes no further than it says.
+    /// Begins the journal of a motion: from now on the arm goes no farther than the journal says.
     async fn begin_journal(
         &self,
         scene: &Arc<Scene>,
@@ -335,7 +335,7 @@ pub(super) fn measured(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal
     })
 }
 
-/// Previews that are planned at a time; others wait for their turn.
+/// Limits how many previews are planned at a time; others wait for their turn.
 static PREVIEWS: tokio::sync::Semaphore = tokio::sync::Semaphore::const_new(2);
 
 struct PlanningWatch {
@@ -357,7 +357,7 @@ impl plan::PlanObserver for PlanningWatch {
     }
 }
 
-/// Plans without a job: for a preview.
+/// Plans without a job, for a preview.
 pub(super) async fn preview<F, T>(
     arm: &AttachedArm,
     watch: &RemoteCallWatch,
@@ -370,11 +370,11 @@ where
     let planning = PlanningWatch {
         job: None,
         stop_counter: arm.motion.stop_counter(),
-        // A stop ends previews as well: nobody shall wait for one of them.
+        // A stop ends previews as well, so that nobody waits for one.
         seen_stops: arm.motion.stops_requested(),
         cancelled: watch.cancelled.clone(),
     };
-    // A motion's own planner never waits for these.
+    // Only previews wait here; the planner of a motion never does.
     let slot = PREVIEWS.acquire().await;
     on_planner(planning, move |watch| {
         let planned = plan(watch);
@@ -396,7 +396,7 @@ where
             if let Err(error) = base::background_thread::yield_to_arms() {
                 tracing::debug!("the planner keeps its priority: {error}");
             }
-            // A caller that is gone wants no plan.
+            // A caller that is gone needs no plan.
             let _ = sender.send(catch_panic("planning", || plan(&watch)));
         });
     if let Err(error) = thread {
@@ -408,9 +408,9 @@ where
     }
 }
 
-/// Outcome of a wish for a job.
+/// Outcome of a request for a job.
 pub(super) enum StartedJob {
-    /// It goes on, begun by this call or by an equal one.
+    /// It is under way, begun by this call or by an equal one.
     UnderWay(Arc<ArmJob>),
     /// An equal one ended moments ago.
     DoneBefore(Arc<ArmJob>),
@@ -419,7 +419,7 @@ pub(super) enum StartedJob {
 }
 
 impl StartedJob {
-    /// Waits for the job's end, as long as the node waits at all.
+    /// Waits for the job's end, but no longer than the node lets calls wait.
     pub(super) async fn ended(
         self,
         node: &Node,
@@ -433,8 +433,8 @@ impl StartedJob {
         }
     }
 
-    /// Waits until the job moves, waits for a person or has ended. It goes on whatever becomes of the caller: a queue asks for its end
-    /// later, perhaps from another process.
+    /// Waits until the job moves, waits for a person or has ended. The job goes on even if the caller disappears: a queue asks for
+    /// its end later, perhaps from another process.
     pub(super) async fn begun(self, arm: &AttachedArm, watch: &RemoteCallWatch) -> Reply {
         let job = match self {
             Self::UnderWay(job) | Self::DoneBefore(job) => job,
@@ -453,7 +453,7 @@ impl StartedJob {
     }
 }
 
-/// Begins `work` as the arm's job, and does not wait for it.
+/// Begins `work` as the arm's job, without waiting for it.
 pub(super) fn start_job<W, F>(
     node: &Arc<Node>,
     arm: &Arc<AttachedArm>,
@@ -467,7 +467,7 @@ where
     start_boxed(node, arm, call, Box::new(move |job| work(job).boxed()))
 }
 
-/// Work of a job, compiled apart from the code that begins and ends it.
+/// Work of a job, boxed so that the code that begins and ends jobs is compiled once.
 type JobWork = Box<dyn FnOnce(JobContext) -> BoxFuture<'static, Result<Reply, JobError>> + Send>;
 
 fn start_boxed(
@@ -521,7 +521,7 @@ fn start_boxed(
     StartedJob::UnderWay(job)
 }
 
-/// The journal could not be opened: the job ends before anything was planned.
+/// Ends a job whose journal could not be opened, before anything was planned.
 fn not_begun(arm: &AttachedArm, job: &ArmJob, reason: &str) {
     let reply = refused("journal", reason)
         .with("arm", arm.title())
@@ -538,7 +538,7 @@ async fn run_job(ctx: JobContext, work: JobWork) {
         Ok(Ok(reply)) => ("reached", reply),
         Ok(Err(error)) => error.reply(),
         Err(_) => {
-            // Whatever failed, the arm must not go on alone.
+            // Whatever failed, the arm must not go on unattended.
             arm.motion.stop(ActorRank::Node, false);
             let reason = "the node failed while the job ran; the arm was told to stop";
             ("faulted", Reply::failed(reason).with("moved", "unknown"))
@@ -563,18 +563,18 @@ async fn run_job(ctx: JobContext, work: JobWork) {
         Some(words) if reply.is_error && state != "reached" => reply.hint(&words),
         _ => reply,
     };
-    // The journal first: whoever has the answer finds it there.
+    // The journal comes first, so that a caller with the answer finds it there.
     journal_entries::end(&node, &entry, state, &reply).await;
     job.end(state, reply, arm.motion.clock().now());
 }
 
-/// Said of a drawing that broke off after its last line.
+/// Hint for a drawing that broke off after its last line.
 pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
 
-/// Said of a drawing that an emergency stop broke off.
+/// Hint for a drawing that an emergency stop broke off.
 pub const AFTER_EMERGENCY: &str = "after an operator's `steadyhand clear` and a reset";
 
-/// Says how the rest of a drawing that broke off is drawn, or that none of it is left.
+/// Describes how to draw the rest of a drawing that broke off, or says that nothing is left.
 fn resume_hint(past: &PastJob, is_emergency: bool) -> Option<String> {
     if past.is_all_drawn() {
         return Some(ALL_DRAWN.to_owned());
@@ -606,7 +606,7 @@ fn stop_when_cancelled(
     Some(AbortOnDropHandle::new(watching))
 }
 
-/// Until the job ends, the caller gives up, or the node's patience does.
+/// Waits until the job ends or the node's time for an answer is over; a caller that gives up stops the arm.
 async fn wait(
     node: &Node,
     arm: &Arc<AttachedArm>,
@@ -644,7 +644,7 @@ async fn wait(
     }
 }
 
-/// Brings the job's card up to what the arm is doing.
+/// Updates the job's card to what the arm is doing.
 pub(super) fn refresh_card(arm: &AttachedArm, job: &ArmJob) {
     let snapshot = arm.motion.snapshot();
     let is_held = snapshot.state == MotionState::Held;
@@ -698,7 +698,7 @@ fn article(tool: &str) -> &'static str {
 }
 
 impl JobError {
-    /// Returns the reply's words alone.
+    /// Returns the text of the reply as a refusal.
     pub(super) fn into_refusal(self) -> Refusal {
         Refusal::new(self.reply().1.text)
     }
@@ -785,7 +785,7 @@ fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
         .hint(super::stop::next_step(report.emergency))
 }
 
-/// Plans the way over the ready pose to rest.
+/// Plans the motion to rest by way of the ready pose.
 pub(super) fn plan_to_rest(
     scene: &Scene,
     start: &JointVector,
@@ -794,12 +794,12 @@ pub(super) fn plan_to_rest(
     plan::go_to(scene, start, &[scene.ready_rad, scene.rest_rad], watch)
 }
 
-/// The tip of a pen for joint angles, in the base frame.
+/// Returns the tip of a pen for joint angles, in the base frame.
 pub(super) fn tip_m(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<Point3<f64>> {
     Some(scene.arm.chain.forward(q_rad) * scene.pen(pen)?.tip_m)
 }
 
-/// The same in millimetres.
+/// Returns the tip like [`tip_m`], in millimetres.
 pub(super) fn tip_mm(scene: &Scene, pen: usize, q_rad: &JointVector) -> Option<[f64; 3]> {
     let tip = tip_m(scene, pen, q_rad)?;
     Some([tip.x, tip.y, tip.z].map(|m| m * 1e3))
@@ -838,14 +838,14 @@ mod tests {
         )
     }
 
-    /// The planner, broken: it goes beyond the end of a list.
+    /// Stands in for a planner with a bug: it panics on an empty list.
     fn panicking_plan(watch: &dyn plan::PlanObserver) -> Result<Plan, PlanError> {
         let strokes: Vec<Plan> = Vec::new();
         watch.progress(0, strokes.len());
         Ok(strokes.into_iter().next().expect("a stroke"))
     }
 
-    /// The answer said that the planner failed on the design, and neither why nor what to do.
+    /// Without this the answer would say neither why the planner failed nor what to do.
     #[tokio::test]
     async fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
         let arm = arm();
@@ -873,7 +873,7 @@ mod tests {
         assert!(arm.permits().latched().is_none());
     }
 
-    /// Each takes one of two turns, and none would be left.
+    /// Each preview takes one of two slots, which must be free again after a panic.
     #[tokio::test]
     async fn previews_that_panic_leave_their_turn_to_the_next() {
         let arm = arm();
@@ -905,7 +905,7 @@ mod tests {
         assert_eq!(resume_hint(&past, false), None);
         (past.drawn.mm, past.drawn.strokes) = (12.0, 1);
         assert!(says(&past, "draws what is left"));
-        // What an emergency stop has latched, reset alone does not end.
+        // A reset alone does not end what an emergency stop has latched.
         let after_emergency = resume_hint(&past, true).unwrap();
         assert!(after_emergency.starts_with(AFTER_EMERGENCY));
         (past.drawn.mm, past.drawn.strokes) = (20.0, 2);

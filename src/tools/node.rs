@@ -29,7 +29,7 @@ use super::remote_tools::RemoteTools;
 use super::sequence::SequenceRegistry;
 use super::sim_photo_cache::SimPhotoCache;
 
-/// Simulated counterpart of the person and the camera beside an arm: lays a sheet and takes pictures. The embedded
+/// Simulated counterpart of the person and the camera next to an arm: lays a sheet and takes pictures. The embedded
 /// simulator has one; an arm on a port has none.
 pub trait SimulatedWorkcell: Send + Sync {
     /// Lays a clean sheet of this scene before the arm and puts its pens into the holder.
@@ -53,15 +53,15 @@ pub trait SimulatedWorkcell: Send + Sync {
     ) -> Result<ImageFrame, Refusal>;
 }
 
-/// Writes down every byte to and from an arm while a job moves it. One job moves at a time.
+/// Records every byte to and from an arm while a job moves it. One job moves at a time.
 pub trait TrafficRecorder: Send + Sync {
-    /// From now on bytes go to this file, behind what is there.
+    /// Begins to append bytes to this file.
     ///
     /// # Errors
-    /// When it cannot be written; the job goes on without.
+    /// The file cannot be written; the job goes on without a recording.
     fn begin(&self, file: &std::path::Path) -> std::io::Result<()>;
 
-    /// No longer. All that was written is in the file afterwards; this waits for the disk.
+    /// Ends the recording. All bytes are in the file afterwards; this waits for the disk.
     fn end(&self);
 }
 
@@ -72,7 +72,7 @@ pub const AT_REST_RAD: f64 = 0.03;
 pub struct AttachedArm {
     /// Name used by callers.
     pub name: String,
-    /// Its thread.
+    /// Handle of its motion thread.
     pub motion: MotionHandle,
     /// Simulated surroundings; `None` for an arm on a port.
     pub studio: Option<Box<dyn SimulatedWorkcell>>,
@@ -83,7 +83,7 @@ pub struct AttachedArm {
     pub(super) abandoned: Mutex<Option<AbandonedCall>>,
     last_scene: Mutex<Option<Arc<Scene>>>,
     placed_scene: Mutex<Option<Arc<Scene>>>,
-    /// The last of its stops that is in the audit log.
+    /// Number of its stops that are in the audit log.
     pub(super) stops_noted: Mutex<u64>,
     /// The pen that a person has confirmed to be in the holder, since this process began.
     pub(super) pen: Mutex<Option<ConfirmedPen>>,
@@ -108,13 +108,13 @@ pub struct Node {
     pub audit: AuditLog,
     /// The tools that its file declares.
     pub declared: DeclaredTools,
-    /// The way to other servers, which some of the declared tools need.
+    /// Client for other servers, which some of the declared tools need.
     pub abroad: Option<Arc<dyn RemoteTools>>,
     /// The checker of the tokens' certificates.
     pub examiner: Option<Arc<dyn super::CertificateChecker>>,
     /// The service behind the exam toolset.
     pub helpers: Option<Arc<dyn super::ExamHelperService>>,
-    /// What answers the toolset `recording`.
+    /// The library behind the toolset `recording`.
     pub recordings: Option<Arc<dyn super::RecordingLibrary>>,
     /// The recorder of its jobs.
     pub job_recorder: Option<Arc<dyn super::JobRecorder>>,
@@ -156,7 +156,7 @@ impl NodeStorage {
     /// Opens a node's state folder, which exists. No other process can until this one ends.
     ///
     /// # Errors
-    /// Who has it, or what of it cannot be used.
+    /// Another process has it, or a part of it cannot be used.
     pub fn open(folder: PathBuf, file: &NodeFile) -> Result<Self, Refusal> {
         let keep = RetentionPolicy {
             jobs: file.keep_jobs,
@@ -175,7 +175,7 @@ impl NodeStorage {
 }
 
 impl AttachedArm {
-    /// An arm that is attached.
+    /// Creates an attached arm.
     #[must_use]
     pub fn new(
         name: &str,
@@ -198,7 +198,7 @@ impl AttachedArm {
         }
     }
 
-    /// The same arm, with the bytes of its jobs kept.
+    /// Returns the arm with a recorder for the bytes of its jobs.
     #[must_use]
     pub fn recorded_by(self, recorder: Box<dyn TrafficRecorder>) -> Self {
         Self {
@@ -224,13 +224,13 @@ impl AttachedArm {
         self.motion.permits()
     }
 
-    /// The scene that the arm last moved in.
+    /// Returns the scene that the arm last moved in.
     #[must_use]
     pub fn last_scene(&self) -> Option<Arc<Scene>> {
         self.last_scene.locked().clone()
     }
 
-    /// Returns whether the arm was read to stand where the scene that it last moved in rests it.
+    /// Returns whether the arm was last measured at the rest pose of the scene that it last moved in.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let measured = self.motion.snapshot().measured;
@@ -244,13 +244,13 @@ impl AttachedArm {
     /// Remembers the scene that the arm moves in.
     pub fn moved_in(&self, scene: &Arc<Scene>) {
         *self.last_scene.locked() = Some(match scene.holder.is_by_hand() {
-            // Which pen is in the holder is asked when the arm moves next.
+            // Which pen is in the holder is asked again when the arm moves next.
             true => Arc::new(scene.without_mounted()),
             false => Arc::clone(scene),
         });
     }
 
-    /// Takes back [`AttachedArm::moved_in`] after a motion that did not begin.
+    /// Undoes [`AttachedArm::moved_in`] after a motion that did not begin.
     pub fn moved_back_to(&self, scene: Option<Arc<Scene>>) {
         *self.last_scene.locked() = scene;
     }
@@ -264,13 +264,13 @@ impl AttachedArm {
         }
     }
 
-    /// The scene whose sheet lies before a simulated arm.
+    /// Returns the scene whose sheet lies before a simulated arm.
     pub(super) fn placed_scene(&self) -> Option<Arc<Scene>> {
         self.placed_scene.locked().clone()
     }
 }
 
-/// Returns the degree to which a node with this file forgives its callers.
+/// Returns the forgiveness profile of a node with this file.
 #[must_use]
 pub fn forgiveness(file: &NodeFile) -> ForgivenessProfile {
     match file.forgiveness() {
@@ -280,7 +280,7 @@ pub fn forgiveness(file: &NodeFile) -> ForgivenessProfile {
 }
 
 impl Node {
-    /// A node with its arms attached.
+    /// Creates a node with its arms attached.
     #[must_use]
     pub fn new(
         file: NodeFile,
@@ -322,7 +322,7 @@ impl Node {
         }
     }
 
-    /// Asks every arm to stop; waits for none.
+    /// Asks every arm to stop, without waiting.
     pub fn stop_all(&self, by: ActorRank, emergency: bool) {
         for arm in &self.seats {
             arm.motion.stop(by, emergency);
@@ -342,7 +342,7 @@ impl Node {
             && self.seats.iter().any(|arm| arm.studio.is_none())
     }
 
-    /// The arm of a name; the only one, or `default`, where none is named.
+    /// Returns the arm with this name; without a name, the arm `default` or else the first one.
     #[must_use]
     pub fn seat(&self, name: Option<&str>) -> Option<&Arc<AttachedArm>> {
         match name {
@@ -355,10 +355,10 @@ impl Node {
         }
     }
 
-    /// A scene for an arm.
+    /// Returns a scene for an arm.
     ///
     /// # Errors
-    /// Why there is no such scene, or that it is for another arm.
+    /// The reason why there is no such scene, or that it is for another arm.
     pub fn scene(
         &self,
         arm: &AttachedArm,
@@ -371,7 +371,7 @@ impl Node {
         Ok(scene)
     }
 
-    /// An error that lists only scenes which the node's arms draw.
+    /// Returns an error that lists only scenes which the node's arms draw.
     #[must_use]
     pub fn listing_own_scenes(&self, error: SceneError) -> SceneError {
         let arms = self.seats.iter();
@@ -379,7 +379,7 @@ impl Node {
         error.listing_scenes(&self.scenes.scenes_for(&models))
     }
 
-    /// Returns the last self-test's measurements, on this arm or from before this node's start.
+    /// Returns the measurements of the last self-test, on this arm or from before this node's start.
     #[must_use]
     pub fn selftest(&self) -> Option<serde_json::Value> {
         self.selftest.locked().clone()
@@ -390,7 +390,7 @@ impl Node {
         *self.selftest.locked() = Some(result);
     }
 
-    /// The next number of a preview or picture.
+    /// Returns the next number for a preview or picture.
     pub(super) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }

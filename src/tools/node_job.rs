@@ -1,5 +1,5 @@
-//! Motions that no caller asked for: an arm that is left, or too hot, is brought to rest, and a node
-//! measures how its arms stop. They are jobs like all others: journalled before they move.
+//! Motions that no caller asked for: the node parks an arm that is left alone or too hot, and measures
+//! how its arms stop. They are jobs like all others, journalled before they move.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -42,7 +42,7 @@ impl NodeJob {
     /// Begins a job, as soon as the arm's last one has ended.
     ///
     /// # Errors
-    /// When the arm's file has other zeros than it was attached with, another job is under way, or this one cannot be journalled.
+    /// The arm's file has other zeros than it was attached with, another job is under way, or this one cannot be journalled.
     pub async fn begin(
         node: &Arc<Node>,
         arm: &Arc<AttachedArm>,
@@ -75,10 +75,10 @@ impl NodeJob {
         }
     }
 
-    /// Carries a plan out to its end, unless it is stopped beyond the stops that were seen.
+    /// Carries a plan out to its end, unless a stop comes that was not seen before.
     ///
     /// # Errors
-    /// How it did not come to its end.
+    /// The reason why it did not reach its end.
     pub async fn run(
         &self,
         scene: &Arc<Scene>,
@@ -103,7 +103,7 @@ impl NodeJob {
         }
     }
 
-    /// From now on these stops have been seen.
+    /// Marks these stops as seen.
     pub fn has_seen(&mut self, stops: u64) {
         self.0.seen_stops = stops;
     }
@@ -121,7 +121,7 @@ impl NodeJob {
     }
 }
 
-/// A place on the arm's board, which is free moments after it stands.
+/// Claims the arm's job board, which becomes free moments after the arm stands.
 async fn claim_board(arm: &AttachedArm, card: &JobCard) -> Result<Arc<ArmJob>, Refusal> {
     let card_of_job = || card.clone();
     let tries = CLAIM_TIMEOUT.as_millis() / POLL_INTERVAL.as_millis();

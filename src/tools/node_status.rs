@@ -1,4 +1,4 @@
-//! Resources of a node beside results: its jobs, and pictures of plans.
+//! Resources of a node besides results: its jobs, and pictures of plans.
 
 use call::{Refusal, refusal};
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use serde_json::{Map, Value, json};
 
 use super::{Node, RemoteCallWatch, motion_job, pictures};
 
-/// Journals that are listed; others can still be asked for by name.
+/// Most journals that are listed; others can still be requested by name.
 const JOURNALS_LISTED_MAX: usize = 20;
 
 impl Node {
-    /// Each arm's latest job of this process, by name.
+    /// Returns the names of each arm's latest job of this process.
     #[must_use]
     pub fn jobs(&self) -> Vec<String> {
         self.board_jobs().map(|(_, job)| job.card().id).collect()
     }
 
-    /// The jobs to list: those of [`Self::jobs`], then the newest that have a journal, of earlier processes too.
+    /// Returns the jobs to list: those of [`Self::jobs`], then the newest with a journal, of earlier processes too.
     #[must_use]
     pub fn listed_jobs(&self) -> Vec<String> {
         let mut jobs = self.jobs();
@@ -27,7 +27,7 @@ impl Node {
         jobs
     }
 
-    /// A job: what it is, how far it is, its result where this process has one, and what its journal says.
+    /// Describes a job: its card, its result if this process has one, and its journal's record.
     #[must_use]
     pub fn job(&self, id: &str) -> Option<Value> {
         let mut fields = self.latest_job(id).unwrap_or_default();
@@ -40,7 +40,7 @@ impl Node {
         (!fields.is_empty()).then_some(Value::Object(fields))
     }
 
-    /// An arm's latest job as this process knows it.
+    /// Describes an arm's latest job as this process knows it.
     fn latest_job(&self, id: &str) -> Option<Map<String, Value>> {
         let (arm, job) = self.board_job(id)?;
         motion_job::refresh_card(arm, &job);
@@ -51,10 +51,10 @@ impl Node {
         Some(fields)
     }
 
-    /// A picture of the plan that would draw a scene from its rest pose. Nothing moves.
+    /// Paints the plan that would draw a scene from its rest pose. Nothing moves.
     ///
     /// # Errors
-    /// Why there is no such scene, plan or picture.
+    /// The reason why there is no such scene, plan or picture.
     pub async fn preview(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! The sheet of an offered drawing as lines and places, for who draws it and moves the drawing about by hand.
+//! The sheet of an offered drawing as lines and places, for a page that shows it and lets a person move the drawing.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,10 @@ use super::preview::DrawingPreview;
 use super::stroke::rounded;
 use scene::{DesignOverflow, ScenePage};
 
-/// Points that are sent; of larger drawings every n-th.
+/// Most points that are sent; of larger drawings, only every n-th.
 const POINTS_MAX: usize = 20_000;
 
-/// Places of refusals that are marked.
+/// Most places of refusals that are marked.
 const PLACES_MAX: usize = 200;
 
 /// The sheet of an offered drawing.
@@ -21,7 +21,7 @@ pub struct OfferedSheet {
     pub page_sides_mm: [f64; 2],
     /// Turn of the page about its centre, counter-clockwise.
     pub page_turn_deg: f64,
-    /// All that would be drawn, and all that is refused.
+    /// All lines that would be drawn, and all that are refused.
     pub lines: Vec<OfferedLine>,
     /// Places of the refusals.
     pub places: Vec<RefusedPlace>,
@@ -32,7 +32,7 @@ pub struct OfferedSheet {
 pub struct OfferedLine {
     /// True if a rule refuses it.
     pub is_refused: bool,
-    /// x, y, x, y.
+    /// Coordinates as x, y, x, y.
     pub xy_mm: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! A drawing that an operator asks for: shown first, then begun as an ordinary job, by exactly the word that was given.
+//! A drawing that an operator asks for: shown first, then begun as an ordinary job, exactly as the operator agreed to it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const CALLER: &str = "operator";
 /// Time that a drawing stays enabled beyond twice what it is planned to take: for holds, and for `reset` after a stop.
 const ENABLED_BEYOND: Duration = Duration::from_secs(15 * 60);
 
-/// No drawing is enabled for longer.
+/// Longest time for which a drawing is enabled.
 const ENABLED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// A drawing that an operator asks for.
@@ -41,26 +41,26 @@ pub struct DrawingOrder {
     /// The arm, where several of the node draw the scene.
     #[serde(default)]
     pub arm: Option<String>,
-    /// The design in place of the scene's own; absent goes on with what the arm left half done.
+    /// The design in place of the scene's own; without one, the arm's half-done drawing is resumed.
     #[serde(default)]
     pub design: Option<DesignReplacement>,
-    /// A drawing of an earlier job, to be drawn again; nothing else then says what is drawn, and where.
+    /// The earlier job whose drawing is drawn again; the fields above that say what is drawn, and where, are then ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<String>,
     /// A person's correction of the pen's height and speed, for this job alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trim: Option<DrawingTrim>,
-    /// True draws from the beginning though an interrupted drawing waits to be resumed.
+    /// True to draw from the beginning although an interrupted drawing waits to be resumed.
     #[serde(default)]
     pub again: bool,
 }
 
-/// An operator's yes to a drawing that was shown.
+/// An operator's assent to a drawing that was shown.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct DrawingAssent {
     /// The scene's revision, with the design in its place.
     pub revision: String,
-    /// The hash of the plan: no other is carried out.
+    /// The hash of the only plan that may be carried out.
     pub plan: String,
     /// Time that the plan takes.
     pub duration_s: f64,
@@ -85,12 +85,12 @@ impl DrawingOrder {
     }
 }
 
-/// A drawing with all that its order stands for.
+/// A drawing with everything that its order refers to.
 pub(super) struct ResolvedDrawing {
     pub(super) arm: Arc<AttachedArm>,
     pub(super) scene: Arc<Scene>,
     pub(super) scope: DrawingScope,
-    /// The job that it goes on with.
+    /// The job that it resumes.
     pub(super) past: Option<PastJob>,
     /// The job whose drawing it draws again.
     pub(super) repeated: Option<PastJob>,
@@ -109,11 +109,11 @@ impl ResolvedDrawing {
     }
 }
 
-/// Reason that an order stands for no drawing.
+/// Reason why an order cannot be resolved.
 pub(super) enum UnresolvedDrawing {
-    /// The design does not fit its sheet.
+    /// The scene cannot be built, for example because the design does not fit its sheet.
     Scene(Box<SceneError>),
-    /// In words.
+    /// Any other reason, as text.
     Refused(Refusal),
 }
 
@@ -139,10 +139,10 @@ impl From<SceneError> for UnresolvedDrawing {
 }
 
 impl Node {
-    /// Plans a drawing and says what would be drawn, on which arm; nothing moves.
+    /// Plans a drawing and describes what would be drawn, and on which arm; nothing moves.
     ///
     /// # Errors
-    /// Why there is nothing to show.
+    /// The reason why there is nothing to show.
     pub async fn offer_drawing(
         self: &Arc<Self>,
         order: &DrawingOrder,
@@ -160,7 +160,7 @@ impl Node {
     /// Enables a drawing that an operator agreed to, for a bounded time, and begins it. Returns the job's name.
     ///
     /// # Errors
-    /// Why nothing was begun.
+    /// The reason why nothing was begun.
     pub async fn begin_drawing(
         self: &Arc<Self>,
         order: &DrawingOrder,
@@ -189,10 +189,10 @@ impl Node {
         }
     }
 
-    /// Draws a scene's own design as the first ink on its sheet: with the pens pressed less. Waits for its end.
+    /// Draws a scene's own design as the first ink on its sheet, with the pens pressed less. Waits for its end.
     ///
     /// # Errors
-    /// Why nothing was begun.
+    /// The reason why nothing was begun.
     pub async fn draw_first_ink(self: &Arc<Self>, scene: &str) -> Result<Reply, Refusal> {
         let full = self.scenes.scene(scene, None)?;
         let trim = DrawingTrim::of_first_ink(&full);
@@ -321,7 +321,7 @@ impl Node {
         })
     }
 
-    /// Returns the one arm that is meant for a scene.
+    /// Returns the one arm that draws a scene.
     fn arm_for(&self, scene: &Scene, arm_name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
         let is_for = |arm: &&Arc<AttachedArm>| check_is_for(arm, scene).is_ok();
         let candidates: Vec<_> = self.seats.iter().filter(is_for).collect();

@@ -1,4 +1,4 @@
-//! A panic while a motion is planned or judged: a refusal, for nothing has been sent by then.
+//! Turns a panic while a motion is planned or checked into a refusal, because nothing has been sent by then.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,19 +9,19 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
     "refused because of an internal error while {work}: {message}; report it with the scene, the design and what the log says at that moment"
 )]
 pub struct InternalError {
-    /// The work, as it goes on after "while".
+    /// The work, as a phrase after "while".
     work: &'static str,
     /// Message of the panic.
     message: String,
 }
 
-/// Does work that must not panic. A panic in it goes to the log and becomes an error; what the work
-/// had made until then is dropped.
+/// Runs work that must not panic. A panic is logged and becomes an error; anything the work had
+/// produced is dropped.
 ///
 /// # Errors
 /// [`InternalError`] when it panicked.
 pub fn catch_panic<T>(work: &'static str, run: impl FnOnce() -> T) -> Result<T, InternalError> {
-    // What `run` was lent, it only read, or nothing reads after an error.
+    // `run` only reads what it borrows, or nothing reads it after an error.
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
         let message = panic_message(payload.as_ref());
         tracing::error!("panic while {work}: {message}");

@@ -1,6 +1,6 @@
 //! Waits for a person in the middle of a drawing, for another pen or at a pause: each part is a motion of its own, and
-//! between two of them the arm waits where a hand can reach until a person has confirmed. Nothing that a model can send is
-//! that.
+//! between two parts the arm waits where a hand can reach until a person has confirmed. Nothing that a model can send
+//! counts as that confirmation.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ pub(super) const CHANGE_WITHIN: Duration = Duration::from_secs(60 * 60);
 /// State of a job that waits for a pen, or at a pause.
 pub(super) const WAITING: &str = "waiting_for_pen";
 
-/// A pen that a job waits for, or a pause that it makes.
+/// A pen or a pause that a job waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct AwaitedPen {
     /// The job.
@@ -39,12 +39,12 @@ pub struct AwaitedPen {
     /// Its colour as `#rrggbb`.
     #[serde(default)]
     pub colour: String,
-    /// All of it in words: number, name and colour, or the pause; and which of the drawing's parts follows.
+    /// Description: number, name and colour, or the pause, and which of the drawing's parts follows.
     pub words: String,
     /// True if the drawing only pauses: no pen has to be put in.
     #[serde(default)]
     pub is_pause: bool,
-    /// True if the arm is simulated in this process, so that no hand is at it.
+    /// True if the arm is simulated in this process, so that no hand can be at it.
     pub is_simulated: bool,
 }
 
@@ -52,7 +52,7 @@ pub struct AwaitedPen {
 pub(super) type PenChanges = Mutex<Vec<PenRequest>>;
 
 impl AwaitedPen {
-    /// Says how a person lets the job go on.
+    /// Describes how a person lets the job go on.
     #[must_use]
     pub fn how(&self) -> String {
         continue_text(&self.job, self.is_pause)
@@ -71,7 +71,7 @@ pub(super) struct PenRequest {
 pub(super) struct ConfirmedPen {
     name: String,
     tip_m: nalgebra::Point3<f64>,
-    /// By how much it is longer than its scene says, once it was measured.
+    /// How much longer it is than its scene says, once measured.
     longer_mm: Option<f64>,
 }
 
@@ -90,7 +90,7 @@ impl ConfirmedPen {
 }
 
 impl AttachedArm {
-    /// Returns a scene with the pen in the holder that a person has confirmed, if its pens are changed by hand.
+    /// Returns a scene with the confirmed pen in the holder, if its pens are changed by hand.
     pub(super) fn with_confirmed_pen(&self, scene: &Arc<Scene>) -> Arc<Scene> {
         if !scene.holder.is_by_hand() {
             return Arc::clone(scene);
@@ -122,7 +122,7 @@ impl AttachedArm {
         }
     }
 
-    /// Ends the wait for a person without one. A hand may still be at an arm that is not simulated in this process.
+    /// Ends the wait for a person without a confirmation. A hand may still be at an arm that is not simulated in this process.
     fn give_up_pen_change(&self) {
         match &self.studio {
             Some(_) => self.permits().end_pen_change(),
@@ -130,7 +130,7 @@ impl AttachedArm {
         }
     }
 
-    /// Remembers which pen is in the holder, if a person changes it; a simulated arm takes it.
+    /// Remembers which pen is in the holder, if pens are changed by hand; a simulated arm takes the pen.
     pub(super) fn take_pen(&self, scene: &Scene, pen: Option<usize>) {
         if !scene.holder.is_by_hand() {
             return;
@@ -145,17 +145,17 @@ impl AttachedArm {
 }
 
 impl Node {
-    /// The pens that jobs wait for.
+    /// Returns the pens that jobs wait for.
     #[must_use]
     pub fn awaited_pens(&self) -> Vec<AwaitedPen> {
         let all = self.pen_changes.locked();
         all.iter().map(|request| request.awaited.clone()).collect()
     }
 
-    /// Confirms that the pen of this number, from 1, is in the holder: a person's word, and the job goes on at once.
+    /// Confirms for a person that the pen of this number, from 1, is in the holder; the job goes on at once.
     ///
     /// # Errors
-    /// When no such job waits, or for another pen, or motion is not enabled any more; then it waits on.
+    /// No such job waits, it waits for another pen, or motion is not enabled any more; it then keeps waiting.
     pub fn confirm_pen(&self, job: &str, pen: usize) -> Result<String, Refusal> {
         let mut all = self.pen_changes.locked();
         let mut waiting = all.iter().enumerate();
@@ -189,7 +189,7 @@ impl Node {
 }
 
 impl JobContext {
-    /// Carries out the plan of a drawing: in one motion, or part by part where a person is waited for.
+    /// Carries out the plan of a drawing: in one motion, or part by part if it waits for a person in between.
     pub(super) async fn run_drawing(
         &self,
         scene: &Arc<Scene>,
@@ -249,8 +249,8 @@ impl JobContext {
         Ok((done, plan.strokes))
     }
 
-    /// Sees that the next part can be drawn: where its pen is not known to be in the holder, or a pause is before it, the arm
-    /// goes to where a hand can reach and waits for a person. Returns the arm's time on the way.
+    /// Prepares the next part: if its pen is not known to be in the holder, or a pause comes before it, the arm goes to where
+    /// a hand can reach and waits for a person. Returns the arm time of that motion.
     async fn prepare_part(
         &self,
         scene: &Arc<Scene>,
@@ -287,7 +287,7 @@ impl JobContext {
         Ok(done.arm_time_s)
     }
 
-    /// Describes what a person has to do before a part; `is_held` if its pen was in the holder before.
+    /// Describes what a person has to do before a part; `is_held` says that its pen is in the holder already.
     fn awaited(
         &self,
         scene: &Scene,
@@ -316,7 +316,7 @@ impl JobContext {
         }
     }
 
-    /// Waits for a person's word that the drawing may go on. Nothing may move meanwhile.
+    /// Waits for a person to confirm that the drawing may go on. Nothing may move meanwhile.
     async fn await_person(
         &self,
         scene: &Arc<Scene>,
@@ -365,12 +365,12 @@ impl JobContext {
             )));
         }
         self.arm.take_pen(scene, Some(part.pen));
-        // A hand was at the arm: the sheet may lie elsewhere.
+        // A hand was at the arm, so the sheet may have moved.
         self.has_looked.store(false, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Writes down what a person has confirmed.
+    /// Records in the journal what a person has confirmed.
     fn record_confirmation(
         &self,
         scene: &Scene,
@@ -399,7 +399,7 @@ impl JobContext {
     }
 }
 
-/// Returns the strokes of the parts after this one. The pause before it is over for all that were waiting for that.
+/// Returns the strokes of the parts after this one, without the pause that has ended.
 fn later_strokes(parts: &[AttendedPart], index: usize) -> Vec<scene::SheetStroke> {
     let ended_pause = parts.get(index).and_then(|part| part.pause.as_deref());
     let of_part = |part: &AttendedPart| match part.pause.as_deref() == ended_pause {
@@ -409,7 +409,7 @@ fn later_strokes(parts: &[AttendedPart], index: usize) -> Vec<scene::SheetStroke
     parts.iter().skip(index + 1).flat_map(of_part).collect()
 }
 
-/// Says how a person lets a job go on that waits at a pause, or for a pen.
+/// Describes how a person lets a job go on that waits at a pause or for a pen.
 pub(super) fn continue_text(job: &str, is_pause: bool) -> String {
     match is_pause {
         true => format!("an operator lets it go on with `steadyhand pen {job}`"),
@@ -417,7 +417,7 @@ pub(super) fn continue_text(job: &str, is_pause: bool) -> String {
     }
 }
 
-/// Says where a drawing pauses.
+/// Describes where a drawing pauses.
 fn pause_text(pause: &DrawingPause) -> String {
     format!("the drawing pauses here ({})", pause.asked_by)
 }

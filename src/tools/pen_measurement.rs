@@ -1,4 +1,4 @@
-//! Measures how long a pen is that a person has put in: by touching the sheet where its first line begins.
+//! Measures the length of a pen that a person has put in, by touching the sheet where its first line begins.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use motion::VisitKind;
 use plan::AttendedPart;
 use scene::{PROBE_DEPTH_MM, Scene};
 
-/// Largest difference from the scene's length that a touch is believed.
+/// Largest difference from the scene's length that is accepted from a touch.
 const CHANGE_MM_MAX: f64 = 4.0;
 
 /// Largest difference between the two touches.
 const SPREAD_MM_MAX: f64 = 0.5;
 
-/// A step by which a pen is lengthened to see how much nearer its tip comes to the sheet.
+/// Step by which a pen is lengthened to compute how much nearer its tip comes to the sheet.
 const STEP_MM: f64 = 1.0;
 
 impl JobContext {
-    /// Measures a part's pen, which is in the holder, if the scene asks for that and it was not done yet.
+    /// Measures the pen in the holder, if the scene asks for that and it was not measured yet.
     pub(super) async fn measure_change(
         &self,
         scene: &Arc<Scene>,
@@ -30,7 +30,7 @@ impl JobContext {
             return Ok(());
         }
         let measured = self.measure_pen(scene, part).await;
-        // A pen that was not measured is asked for again: a hand puts it in anew.
+        // A pen that could not be measured is requested again, so that a person puts it in anew.
         let longer_mm = measured.inspect_err(|_| self.arm.take_pen(scene, None))?;
         let name = scene.pen(part.pen).map_or("", |pen| pen.name.as_str());
         let kept = self.entry.pen_measured(part.pen + 1, name, longer_mm);
@@ -39,7 +39,7 @@ impl JobContext {
         Ok(())
     }
 
-    /// Touches the sheet twice with the pen, and returns by how much it is longer than the scene says.
+    /// Touches the sheet twice with the pen, and returns how much longer it is than the scene says.
     async fn measure_pen(&self, scene: &Arc<Scene>, part: &AttendedPart) -> Result<f64, JobError> {
         let words = scene.pen_words(part.pen);
         let failed = |reason: Refusal| {
@@ -70,7 +70,7 @@ impl JobContext {
         Ok(longer_mm)
     }
 
-    /// Lets the pen down until it touches. Returns by how much it is longer than the scene says, or why it was not felt.
+    /// Lowers the pen until it touches. Returns how much longer it is than the scene says, or why that was not measured.
     async fn touch(
         &self,
         scene: &Arc<Scene>,
@@ -96,7 +96,7 @@ impl JobContext {
     }
 }
 
-/// Says a difference in length.
+/// Describes a difference in length.
 fn difference_text(longer_mm: f64) -> String {
     let by = millimetres(longer_mm.abs(), 1);
     match longer_mm < 0.0 {
@@ -105,7 +105,7 @@ fn difference_text(longer_mm: f64) -> String {
     }
 }
 
-/// Returns by how much a pen that touches the sheet at these joint angles is longer than the scene says.
+/// Returns how much longer than the scene says a pen is that touches the sheet at these joint angles.
 fn longer_mm(scene: &Scene, pen: usize, joints_rad: &JointVector) -> Option<f64> {
     let tip_height_mm = |scene: &Scene| {
         let tip = tip_m(scene, pen, joints_rad)?;

@@ -12,7 +12,7 @@ use picture::{ink_png, plan_png, reach_png};
 use plan::{Plan, ReachMap, SpanKind};
 use scene::{DesignOverflow, Scene};
 
-/// Points of a strip: more are not seen.
+/// Most points of a strip: more would not be visible.
 const STRIP_POINTS: usize = 800;
 
 /// Paints the result of a plan. Returns `None` if there is no picture; the reason is logged.
@@ -55,8 +55,8 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
     or_log(plan_png(&view))
 }
 
-/// A design that does not fit its sheet, whose edge is a grey line; what reaches out is red.
-/// `None` when there is no picture of it; the reason is logged.
+/// Paints a design that does not fit its sheet, whose edge is a grey line; what reaches beyond it is red.
+/// Returns `None` if there is no picture; the reason is logged.
 #[must_use]
 pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     let [width, height] = outside.sheet_mm;
@@ -97,7 +97,7 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     }))
 }
 
-/// Of a sheet that is not all of the picture.
+/// Colour of a sheet's edge in a picture that shows more than the sheet.
 const EDGE: [u8; 3] = [120, 120, 120];
 
 fn view(scene: &Scene, plan: &Plan) -> PlanView {
@@ -145,7 +145,7 @@ pub fn reach(scene: &Scene, pen: usize, map: &ReachMap) -> Option<Vec<u8>> {
         let percent = share * 1e2;
         format!("{percent:.0} % of it within {tilt:.1} deg")
     });
-    // Off its place, a rolled sheet is not on the map of where it lies.
+    // For a rolled sheet the map holds only where the sheet lies now.
     let better = map.suggestion.as_ref().filter(|_| scene.surface.is_flat());
     let view = ReachView {
         title: format!("{}: where the sheet may lie", scene.title()),
@@ -260,21 +260,21 @@ fn margin_rad(scene: &Scene, q: &base::units::JointVector) -> f64 {
     both.fold(f64::INFINITY, f64::min)
 }
 
-/// Camera pictures kept on the disk.
+/// Number of camera pictures that are kept on the disk.
 const SEEN_KEPT: u64 = 50;
 
-/// Writes what is seen, and lets go what was written long ago.
+/// Writes the pictures of a `sense`, and removes old ones.
 pub(super) fn write_seen(node: &Node, files: &[(&str, Option<&[u8]>)]) -> Vec<String> {
     let number = node.number();
     let folder = |number: u64| format!("sense-{number}");
     if let Some(old) = number.checked_sub(SEEN_KEPT) {
-        // It is not there where that number was a preview's, or an earlier process's.
+        // The folder does not exist if that number was a preview's or an earlier process's.
         let _ = std::fs::remove_dir_all(node.output.join(folder(old)));
     }
     write(node, &folder(number), files)
 }
 
-/// Writes what there is into a folder of the node's output; the paths of what was written.
+/// Writes the files with content into a folder of the node's output, and returns their paths.
 /// A file that cannot be written is logged and left out: the picture itself is in the answer.
 pub(super) fn write(node: &Node, folder: &str, files: &[(&str, Option<&[u8]>)]) -> Vec<String> {
     let folder = node.output.join(folder);

@@ -1,5 +1,5 @@
-//! A person's word on one plan, where the node file asks for it. It comes by the control socket
-//! and names the plan's hash; nothing that a model can send is one.
+//! A person's approval of one plan, where the node file asks for it. It comes by the control socket
+//! and names the plan's hash; nothing that a model can send counts as one.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -24,7 +24,7 @@ const APPROVAL_WITHIN: Duration = Duration::from_secs(600);
 /// Interval at which a waiting job checks for a stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Plans that wait.
+/// Plans that wait for approval.
 pub(super) type PlanApprovals = Mutex<Vec<ApprovalRequest>>;
 
 pub(super) struct ApprovalRequest {
@@ -32,20 +32,20 @@ pub(super) struct ApprovalRequest {
     verdict_sender: oneshot::Sender<PlanVerdict>,
 }
 
-/// A person's word on a plan.
+/// A person's decision on a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PlanVerdict {
     Approved,
     Refused,
 }
 
-/// Reason for having no word of a person.
+/// Reason why a person has not decided.
 pub(super) enum NoDecision {
     /// A stop came first.
     Stopped,
-    /// No word came in time.
+    /// No decision came in time.
     TooLate,
-    /// The one who could have said it is gone.
+    /// The side that could have decided is gone.
     GivenUp,
 }
 
@@ -54,24 +54,24 @@ pub(super) enum NoDecision {
 pub struct PendingPlan {
     /// The job.
     pub job: String,
-    /// The plan's hash: what is allowed is this plan and no other.
+    /// The hash of the only plan that is approved.
     pub plan: String,
     /// Summary of the planned motion for people, with the picture's path.
     pub words: String,
 }
 
 impl Node {
-    /// The plans that wait for a person.
+    /// Returns the plans that wait for a person.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingPlan> {
         let all = self.approvals.locked();
         all.iter().map(|waiting| waiting.pending.clone()).collect()
     }
 
-    /// Allows a job to carry out the plan of this hash, at once.
+    /// Lets a job carry out the plan of this hash, at once.
     ///
     /// # Errors
-    /// When no such job waits, or it has another plan by now.
+    /// No such job waits, or it has another plan by now.
     pub fn approve(&self, job: &str, plan: &str) -> Result<String, Refusal> {
         self.decide_plan(job, plan, PlanVerdict::Approved)?;
         Ok(format!("{job} may carry out plan {plan}"))
@@ -80,7 +80,7 @@ impl Node {
     /// Refuses the plan of this hash: its job ends, and nothing moves.
     ///
     /// # Errors
-    /// When no such job waits, or it has another plan by now.
+    /// No such job waits, or it has another plan by now.
     pub fn refuse_plan(&self, job: &str, plan: &str) -> Result<String, Refusal> {
         self.decide_plan(job, plan, PlanVerdict::Refused)?;
         Ok(format!(
@@ -120,7 +120,7 @@ impl JobContext {
             || (self.node.file.require_approval && self.who == ActorRank::Planner)
     }
 
-    /// Waits for a person's word on a plan, where the node file asks for one.
+    /// Waits for a person's approval of a plan, if the node file asks for one.
     pub(super) async fn await_approval(
         &self,
         scene: &Arc<Scene>,
@@ -130,7 +130,7 @@ impl JobContext {
             return Ok(());
         }
         let job = self.entry.id().to_owned();
-        // Before anybody sees the request: what the picture and the journal take is part of the time.
+        // Taken before anybody sees the request, so that the time for the picture and the journal counts too.
         let until = self.arm.motion.clock().now().after(APPROVAL_WITHIN);
         let (verdict_sender, verdict) = oneshot::channel();
         let pending = PendingPlan {
@@ -174,7 +174,7 @@ impl JobContext {
         }
     }
 
-    /// Waits for a person's word until a moment; a stop ends the wait.
+    /// Waits for a person's decision until a moment; a stop ends the wait.
     pub(super) async fn await_decision<T>(
         &self,
         mut decision: oneshot::Receiver<T>,

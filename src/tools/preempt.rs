@@ -1,4 +1,4 @@
-//! Stops that wait for nothing: before their call is done, without any call, and under a name that no tool has.
+//! Stops that take effect at once: before their call is carried out, without a call, or under a name that no tool has.
 
 use serde_json::json;
 
@@ -12,8 +12,8 @@ use motion::MotionState;
 use permit::{ActorRank, StopLatch};
 
 impl Node {
-    /// Stops at once if this call means a stop, and returns whether it does; the call is still to come, and reports. A stop
-    /// that plainly names another node leaves this one alone.
+    /// Stops at once if this call means a stop, and returns whether it does. The call itself follows, and reports the stop. A
+    /// stop that clearly names another node leaves this one alone.
     pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) -> bool {
         let intended = self.intended_tool(tool, arguments);
         let stops = intended.filter(|tool| tool.effect == ToolEffect::Stops);
@@ -24,8 +24,8 @@ impl Node {
         true
     }
 
-    /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows: the message
-    /// that named the tool is not a call.
+    /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows, because the
+    /// message that named the tool is not a call.
     pub fn stray_stop(&self, name: &str, who: ActorRank) -> bool {
         if !self.stops(name) {
             return false;
@@ -46,15 +46,15 @@ impl Node {
             .is_some_and(|tool| tool.effect == ToolEffect::Stops)
     }
 
-    /// Returns the tool that a call means: the one that its name means; otherwise `stop` while an arm moves, where its
-    /// arguments say stop: `call_tool {"name": "stop"}`, `stroke "stop()"`.
+    /// Returns the tool that a call means: the one that its name means, or `stop` if an arm moves and the arguments say
+    /// stop: `call_tool {"name": "stop"}`, `stroke "stop()"`.
     pub(super) fn intended_tool(
         &self,
         name: &str,
         arguments: &ReceivedArguments,
     ) -> Option<&ToolDefinition> {
         let named = self.tool_for(name);
-        // What a declared tool is told to stop is its own.
+        // A declared tool's arguments are its own, whatever they say.
         let is_own =
             |tool: &ToolDefinition| tool.effect == ToolEffect::Stops || self.is_declared(tool);
         if named.is_some_and(is_own) {
@@ -64,8 +64,8 @@ impl Node {
         stop_tool().filter(|_| is_stop).or(named)
     }
 
-    /// Returns the tool that a name means: the one of this name, form aside; otherwise `stop` while an arm moves, where
-    /// the name holds a word for stopping.
+    /// Returns the tool that a name means: the one of this name, ignoring its form, or `stop` if an arm moves and the name
+    /// contains a word for stopping.
     fn tool_for(&self, name: &str) -> Option<&ToolDefinition> {
         let named = self.tool_named(name);
         let is_exact =
@@ -77,7 +77,7 @@ impl Node {
         }
     }
 
-    /// Returns the tool of this name, form aside; `stop` where the last part of a name is one of its own.
+    /// Returns the tool of this name, ignoring its form; `stop` if the last part of the name is one of its names.
     fn tool_named(&self, name: &str) -> Option<&ToolDefinition> {
         resolve(name, self.declared.tools()).or_else(|| last_part_stops(name))
     }
@@ -101,8 +101,8 @@ impl Node {
         }
     }
 
-    /// Answers a call of a tool that does not exist. Where its name holds a word for stopping, another node that it
-    /// names judges it by what moves there, and here `stop` is the first name that is offered.
+    /// Answers a call of a tool that does not exist. If its name contains a word for stopping, the call is passed on to the
+    /// node that it names, which decides by what moves there; here `stop` is offered first.
     pub(super) async fn unknown_tool(
         &self,
         request: &ToolRequest,
@@ -126,7 +126,7 @@ impl Node {
         }
     }
 
-    /// Returns the answer to a stop under a name that no tool has with a note of that.
+    /// Adds a note to the answer to a stop that was called under another name.
     pub(super) fn note_other_name(
         &self,
         tool: &ToolDefinition,
@@ -150,8 +150,7 @@ impl Node {
         ))
     }
 
-    /// Returns the answer to a call as it may be said: that nothing moved is said of the whole node only where no other
-    /// call moves one of its arms.
+    /// Narrows the statement that nothing moved to this call, if another call moves one of the node's arms.
     pub(super) fn qualify_nothing_moved(&self, reply: Reply) -> Reply {
         if self.seats.iter().any(|arm| arm.is_moving()) {
             instead_of_nothing_moved(reply, NOTHING_FOR_THIS_CALL)
@@ -171,8 +170,8 @@ impl AttachedArm {
         moves || self.under_way().is_some()
     }
 
-    /// The same, and whether it stands because it was stopped: the stop may have been heard by its name before its call
-    /// came to its turn, and is then answered as one.
+    /// Returns whether the arm moves or stands because it was stopped: a stop may take effect by its name before its call is
+    /// carried out, and must then still be answered as a stop.
     fn may_move_on(&self) -> bool {
         let is_stopped = || {
             matches!(
@@ -185,7 +184,7 @@ impl AttachedArm {
     }
 }
 
-/// Returns `stop` where the last part of a name is one of its own, whatever stands before it: `left_arm.stop`.
+/// Returns `stop` if the last part of a name is one of its names, whatever comes before: `left_arm.stop`.
 fn last_part_stops(name: &str) -> Option<&'static ToolDefinition> {
     let last = name.rsplit(['.', '/', ':']).next();
     let last = last.and_then(|last| last.rsplit("__").next())?;

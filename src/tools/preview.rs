@@ -1,4 +1,4 @@
-//! Previews a drawing, permitted or not: the plan, and every rule that refuses it.
+//! Previews a drawing, whether it is permitted or not: the plan, and every rule that refuses it.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use scene::{CanvasBoundError, Scene, SheetStroke};
 pub struct DrawingPreview {
     /// The scene that is drawn.
     pub(super) scene: Arc<Scene>,
-    /// As much as can be planned; none where nothing can.
+    /// As much as can be planned; `None` if nothing can.
     pub plan: Option<Plan>,
-    /// Every rule that says no.
+    /// Every violated rule.
     pub refusals: Vec<RuleViolation>,
     /// Strokes left out of the plan because of the refusals.
     pub(super) refused: Vec<SheetStroke>,
 }
 
-/// A rule that said no, wherever it was asked.
+/// A violated rule, of the planner, the gate or the canvas.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct RuleViolation {
     /// The rule that refuses.
@@ -44,21 +44,21 @@ pub struct RuleViolation {
     /// Limit of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
-    /// Of both.
+    /// Unit of the value and the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<&'static str>,
-    /// All of it as a sentence.
+    /// The whole violation as a sentence.
     pub why: String,
-    /// Index of the stroke in the plan, where it is there.
+    /// Index of the stroke in the plan, if it is part of it.
     #[serde(skip)]
     pub(super) item: Option<usize>,
 }
 
 impl DrawingPreview {
-    /// Plans what can be planned, and has the gate judge it.
+    /// Plans what can be planned, and lets the gate check it.
     ///
     /// # Errors
-    /// Cancelled, or there is nothing to draw.
+    /// Planning was cancelled, or there is nothing to draw.
     pub fn new(
         scene: &Arc<Scene>,
         start: &JointVector,
@@ -97,7 +97,7 @@ impl DrawingPreview {
     }
 }
 
-/// Returns what the gate refuses of a plan: of one whose pens a person changes, part by part, each with its pen.
+/// Returns what the gate refuses of a plan. If a person changes the pens, each part is checked with its pen.
 fn refused_by_gate(scene: &Arc<Scene>, plan: &Plan) -> Vec<gate::GateRefusal> {
     let refusals = |scene: &Arc<Scene>, trajectory: &plan::Trajectory| {
         let judged = gate::preview(scene, trajectory);
@@ -117,7 +117,7 @@ fn refused_by_gate(scene: &Arc<Scene>, plan: &Plan) -> Vec<gate::GateRefusal> {
     of_part.flatten().collect()
 }
 
-/// Length, time and dips.
+/// Summarises the length, time and dips of a plan.
 pub(super) fn sum_up(report: &PlanReport) -> String {
     let dips = match report.dips {
         0 => String::new(),

@@ -1,4 +1,4 @@
-//! The text of a dry run: enough by itself to judge the plan and to draw exactly that.
+//! The text of a dry run: enough by itself to judge the plan and to draw exactly that plan.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,10 +10,10 @@ use base::units::short;
 use plan::Plan;
 use scene::{Scene, ScenePen, SheetStroke};
 
-/// Longest call that the text repeats; a longer one carries a design that its caller has.
+/// Longest call that the text repeats; a longer one carries a design that its caller has anyway.
 pub(super) const CALL_BYTES_MAX: usize = 1000;
 
-/// Smallest box on the sheet that holds all that is drawn.
+/// Bounding box on the sheet of all that is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct DrawnExtent {
     x: [f64; 2],
@@ -48,13 +48,13 @@ impl DrawnExtent {
 }
 
 impl DrawingPreview {
-    /// Returns the preview in words.
+    /// Describes the preview.
     #[must_use]
     pub fn message(&self) -> String {
         self.text(None)
     }
 
-    /// Returns the preview in words, with the call that draws it, where nothing refuses that.
+    /// Describes the preview, with the call that draws it if nothing refuses that.
     pub(super) fn text(&self, call: Option<&Map<String, Value>>) -> String {
         let mut parts = match &self.plan {
             Some(plan) => planned(&self.scene, plan),
@@ -93,7 +93,7 @@ pub(super) fn used_pens<'a>(
     pens.filter(|(index, _)| strokes.iter().any(|stroke| stroke.pen == *index))
 }
 
-/// The pens that draw, by number and name.
+/// Lists the pens that draw, by number and name.
 fn pens(scene: &Scene, plan: &Plan) -> String {
     let used: Vec<String> = used_pens(scene, &plan.strokes)
         .map(|(index, pen)| format!("{} ({})", index + 1, pen.name))
@@ -102,7 +102,7 @@ fn pens(scene: &Scene, plan: &Plan) -> String {
     format!("{noun} {}", used.join(", "))
 }
 
-/// The pauses that a person has to end.
+/// Describes the pauses that a person has to end.
 fn pauses(plan: &Plan) -> Option<String> {
     let mut asked_by: Vec<&str> = Vec::new();
     for pause in plan

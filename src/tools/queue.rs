@@ -1,4 +1,4 @@
-//! Drawings that a queue hands to this node: who may hand them out, which of them this node has, and how they begin.
+//! Drawings that a queue hands to this node: which program may hand them out, which of them the node has, and how they begin.
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -14,7 +14,7 @@ use fleet::draw_queue::DrawingStage;
 use fleet::queue_desk::{BeginningDrawing, QueueRefusal};
 use job::{NodeIdentity, OldTicket, PastJob};
 
-/// A drawing of a queue, as this node knows it.
+/// A drawing of a queue as this node knows it.
 struct KnownDrawing {
     ticket: String,
     stage: DrawingStage,
@@ -23,7 +23,7 @@ struct KnownDrawing {
 }
 
 impl ToolContext<'_> {
-    /// Takes the drawing that a queue hands out by this call; `None` where no queue calls.
+    /// Takes the drawing that a queue hands out by this call; `None` if no queue makes the call.
     pub(super) fn queued_drawing(&self) -> Result<Option<BeginningDrawing>, Box<Reply>> {
         let Some(tag) = self.queue().filter(|tag| tag.drawing.is_some()) else {
             return Ok(None);
@@ -52,7 +52,7 @@ const fn code(reason: &QueueRefusal) -> &'static str {
 }
 
 impl Node {
-    /// Answers a queue's question, and lets it hold its batch for another while.
+    /// Answers a queue's question, and renews its hold on the batch.
     pub(super) fn queue_report(&self, tag: &QueueTag) -> Value {
         if let Some(damaged) = self.book.damaged().first() {
             return json!({ "refused": format!("what it has drawn is not known: {damaged}") });
@@ -61,13 +61,13 @@ impl Node {
             Ok(identity) => identity.public_key(),
             Err(error) => return json!({ "refused": format!("its key cannot be used: {error}") }),
         };
-        // First: what is told is then true of all that this queue may still begin.
+        // Renewed first, so that the report covers everything that this queue may still begin.
         let renewed = (!tag.is_reader()).then(|| self.queue_desk.renew(tag, Instant::now()));
         let grant = match renewed.transpose() {
             Ok(grant) => grant,
             Err(error) => return json!({ "refused": error.to_string() }),
         };
-        // Read in the order in which a drawing moves from one list to the next: what is on its way then stands in both.
+        // Read in the order in which a drawing moves from one list to the next, so that one on its way is in both, not in neither.
         let beginning = self.queue_desk.beginning().into_iter().map(beginning);
         let mut known: Vec<_> = beginning.collect();
         let jobs = self.queued_jobs();
@@ -95,7 +95,7 @@ impl Node {
         })
     }
 
-    /// Every drawing of a queue of which this node keeps a job, each once. Asks the desk for nothing.
+    /// Returns every queued drawing of which this node keeps a job, each once, without asking the queue desk.
     fn queued_jobs(&self) -> Vec<KnownDrawing> {
         let mut known = Vec::new();
         for arm in &self.seats {
@@ -111,7 +111,7 @@ impl Node {
     }
 }
 
-/// Adds what is known of a drawing. Of two jobs of one drawing the further one counts, then the earlier in the list.
+/// Adds a drawing. Of two jobs of one drawing the one that got farther counts, then the earlier one in the list.
 fn add(known: &mut Vec<KnownDrawing>, one: KnownDrawing) {
     let rank = |stage: DrawingStage| match stage {
         DrawingStage::WithoutInk => 0,

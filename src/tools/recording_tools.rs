@@ -1,4 +1,4 @@
-//! Tools that tell of recordings: pass calls on to the node's recordings, and their answers back.
+//! Tools for recordings: forwards calls to the node's recordings, and their answers back.
 
 use serde_json::{Map, Value};
 
@@ -7,12 +7,12 @@ use super::reply::Reply;
 use call::Refusal;
 use catalogue::ToolDefinition;
 
-/// Answers what was recorded. It waits for the disk.
+/// Answers questions about recordings. Waits for the disk.
 pub trait RecordingLibrary: Send + Sync {
-    /// Answers a tool of the toolset `recording`: a line, and fields.
+    /// Answers a tool of the toolset `recording` with a line and fields.
     ///
     /// # Errors
-    /// What is not there, or cannot be read.
+    /// The recording does not exist or cannot be read.
     fn answer(
         &self,
         tool: &str,

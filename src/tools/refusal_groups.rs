@@ -36,7 +36,7 @@ impl RefusalGroup {
         }
     }
 
-    /// The numbers of its first strokes, in brackets.
+    /// Lists the numbers of its first strokes, in brackets.
     fn numbers(&self) -> String {
         let named: Vec<String> = self.first.iter().map(ToString::to_string).collect();
         match self.strokes.saturating_sub(named.len()) {
@@ -47,10 +47,10 @@ impl RefusalGroup {
     }
 }
 
-/// Strokes whose numbers are named.
+/// Most strokes whose numbers are listed.
 const NUMBERS_MAX: usize = 5;
 
-/// Returns the remedy for a rule of the gate whose own words name none.
+/// Returns the remedy for a rule of the gate whose own text names none.
 fn remedy(rule: &str) -> Option<&'static str> {
     match rule {
         "joint_limit" | "condition" | "workspace" => {
@@ -65,7 +65,7 @@ fn remedy(rule: &str) -> Option<&'static str> {
     }
 }
 
-/// Groups refusals by their rules, in the order in which each is first met.
+/// Groups refusals by rule, in the order of first occurrence.
 #[must_use]
 pub fn refusal_groups(refusals: &[RuleViolation]) -> Vec<RefusalGroup> {
     let mut rules: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Tools of other MCP servers, which this room asks for and never reaches itself.
+//! Tools of other MCP servers, called through [`RemoteTools`].
 
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -26,11 +26,11 @@ pub struct RemoteToolCall {
     pub server: ServerEntry,
     /// Its tool.
     pub tool: String,
-    /// As understood, under the names that were declared.
+    /// The arguments as understood, under the declared names.
     pub arguments: Map<String, Value>,
 }
 
-/// Asks another server and passes its answer through.
+/// Calls another server and passes its answer on.
 pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str) -> Reply {
     let server_name = server_name(server);
     let Some(abroad) = &ctx.node.abroad else {

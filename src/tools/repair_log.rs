@@ -1,4 +1,4 @@
-//! A warning in the log for each call whose arguments were repaired or lost: what arrived and what was used.
+//! Logs a warning for each call whose arguments were repaired or refused: what arrived and what was used.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::journal_entries;
 use args::{ArgumentReading, ArgumentRefusal, ReceivedArguments};
 use catalogue::ToolDefinition;
 
-/// Most characters of what arrived, and of what was used, that are logged.
+/// Most characters that are logged of what arrived, and of what was used.
 const LOGGED_CHARS_MAX: usize = 200;
 
-/// Warns of arguments that were repaired.
+/// Logs arguments that were repaired.
 pub(super) fn repaired(
     tool: &ToolDefinition,
     received: &ReceivedArguments,
@@ -31,7 +31,7 @@ pub(super) fn repaired(
     );
 }
 
-/// Warns of arguments that were refused, so that none of them was used.
+/// Logs arguments that were refused, so that none of them was used.
 pub(super) fn refused(
     tool: &ToolDefinition,
     received: &ReceivedArguments,

@@ -1,5 +1,5 @@
-//! Refusals of calls for which nothing moved, and additions of tools to an answer: what was understood of the call, and how
-//! true its words are beside other motions.
+//! Refusals of calls for which nothing moved, and additions to an answer: what was understood of the call, and a narrower
+//! statement than "nothing moved" if something else moves.
 
 use std::fmt::Display;
 
@@ -9,13 +9,13 @@ use args::{ArgumentReading, ArgumentRepair};
 
 pub use call::ToolAnswer as Reply;
 
-/// Returns the refusal of a call for which nothing moved, and why.
+/// Returns the refusal of a call for which nothing moved, with the reason.
 pub(super) fn refused(code: &str, reason: impl Display) -> Box<Reply> {
     let refused = Reply::failed(format!("{reason}; {NOTHING_MOVED}"));
     refused.with("code", code).boxed()
 }
 
-/// Replaces the statement that nothing moved, where it is not the whole truth, by these words.
+/// Replaces the statement that nothing moved by these words, where it is not the whole truth.
 pub(super) fn instead_of_nothing_moved(mut reply: Reply, words: &str) -> Reply {
     reply.text = reworded(&reply.text, words);
     for key in ["message", "usage_hints"] {
@@ -32,7 +32,7 @@ pub(super) fn instead_of_nothing_moved(mut reply: Reply, words: &str) -> Reply {
     reply
 }
 
-/// Adds what was understood and repaired; what a tool has said of it itself stays, and comes first.
+/// Adds what was understood and repaired; entries that the tool has set itself stay, and come first.
 pub(super) fn understood(mut reply: Reply, reading: &ArgumentReading) -> Reply {
     reply
         .structured
@@ -50,17 +50,17 @@ pub(super) fn understood(mut reply: Reply, reading: &ArgumentReading) -> Reply {
     reply.with_value("repairs", Value::Array(repairs))
 }
 
-/// Of the whole node, as refusals say it.
+/// Statement about the whole node, as refusals have it.
 const NOTHING_MOVED: &str = "nothing moved";
-/// Of one call, while others go on.
+/// Statement about one call, while others go on.
 pub(super) const NOTHING_FOR_THIS_CALL: &str = "nothing moved for this call";
-/// Of a sequence in which an earlier step may have moved.
+/// Statement about a step of a sequence in which an earlier step may have moved.
 pub(super) const NOTHING_IN_THIS_STEP: &str = "nothing moved in this step";
-/// Of a job with several motions, one of which was carried out.
+/// Statement about a job with several motions, one of which was carried out.
 pub(super) const MOVED_BEFORE: &str = "the arm had moved before that and stands now";
 
 fn reworded(text: &str, words: &str) -> String {
-    // What is narrower already is not narrowed twice.
+    // An already narrowed statement is not narrowed twice.
     text.replace(NOTHING_FOR_THIS_CALL, NOTHING_MOVED)
         .replace(NOTHING_MOVED, words)
 }

@@ -1,4 +1,4 @@
-//! `reset`: lifts the tip, goes to the ready pose and to rest, ends an ordinary stop.
+//! `reset`: lifts the tip, goes to the ready pose and to rest, and ends an ordinary stop.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let scene = scene(ctx)?;
     let who = ctx.request.who;
     let call = MotionJobRequest {
-        // A stop that comes while this waits ends it.
+        // A stop that comes during the wait ends this call.
         seen_stops: Some(arm.motion.stops_requested()),
         ..ctx.job("reset", arm, &scene, true)
     };

@@ -1,11 +1,11 @@
-//! Bounds the pictures of a result, or leaves them out where the node file says so: their files are named all the same.
+//! Bounds the pictures of a result, or leaves them out if the node file says so; the result still names their files.
 
 use super::reply::Reply;
 
-/// Most bytes of all pictures of a result together. Clients put them into a model's context.
+/// Most bytes of all pictures of a result together, because clients put them into a model's context.
 const BYTES_MAX: usize = 400_000;
 
-/// Takes pictures out of a reply that may have none, or that has too many bytes of them.
+/// Removes pictures from a reply that may have none, or whose pictures have too many bytes.
 pub(super) fn bound(mut reply: Reply, are_wanted: bool) -> Reply {
     let limit = if are_wanted { BYTES_MAX } else { 0 };
     let before = reply.images.len();

@@ -1,4 +1,4 @@
-//! Going on with a drawing that was left half done, and what a node finds of it at its start.
+//! Resumes a drawing that was left half done, and restores what a node knows of it at its start.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use job::PastJob;
 use permit::ActorRank;
 use scene::Scene;
 
-/// Length of the last drawn line that is drawn again: servos lag behind their setpoints, and after a power failure the
+/// Length at the end of the drawn line that is drawn again: servos lag behind their setpoints, and after a power failure the
 /// end of the line may be missing.
 pub(super) const OVERLAP_MM: f64 = 3.0;
 
@@ -60,7 +60,7 @@ async fn resume_drawing(
         call.accepted.ticket.clone_from(&past.ticket);
         call.accepted.drawing = job_scene::kept_drawing(ctx.node, past);
         call.accepted.understood = Value::Object(understood.clone()).to_string();
-        // The same job, however it was named.
+        // The same job, whatever arguments named it.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
         let work = move |errand| stroke::draw(errand, scene, drawing);
         let started = motion_job::start_job(ctx.node, arm, call, work);
@@ -79,7 +79,7 @@ pub(super) fn rest_of(node: &Node, past: &PastJob) -> UnfinishedRest {
     }
 }
 
-/// The arguments as they are used: the scene, its overlay and the arm are the unfinished job's.
+/// Returns the arguments as they are used, with the scene, overlay and arm of the unfinished job.
 fn understood(ctx: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
     let mut understood = ctx.reading.understood.clone();
     for (name, value) in drawn_by(past) {
@@ -91,7 +91,7 @@ fn understood(ctx: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
     understood
 }
 
-/// The arguments without the scene that nobody named: where there is no unfinished drawing there is none.
+/// Returns the arguments without a defaulted scene, because without an unfinished drawing there is no scene.
 fn as_given(ctx: &ToolContext<'_>) -> Map<String, Value> {
     let ArgumentReading {
         understood, given, ..
@@ -109,7 +109,7 @@ fn drawing_key(understood: &Map<String, Value>) -> Value {
     Value::Object(key)
 }
 
-/// The arguments that say what is drawn and by which arm, as the unfinished job has them.
+/// Returns the arguments of the unfinished job that say what is drawn and by which arm.
 fn drawn_by(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
     let (scene, arm) = (past.scene.as_str(), past.arm.as_str());
     [
@@ -120,7 +120,7 @@ fn drawn_by(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
 }
 
 /// Refuses a call that names another scene, overlay or arm than the unfinished job's. The corrected call shows what is left and
-/// moves nothing; what else was asked stays in it.
+/// moves nothing; it keeps the other arguments.
 fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
     let given = &ctx.reading.given;
     let differs = |(name, value): &(&str, Option<&str>)| {
@@ -136,7 +136,7 @@ fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Re
         .map(|(name, _)| format!("{name} {}", given.get(*name).unwrap_or(&Value::Null)))
         .collect();
     let mut resume = given.clone();
-    // A plan was for the drawing that was named.
+    // The plan was for the drawing that the call named.
     let is_dropped = |key: &str| key == "plan" || others.iter().any(|(name, _)| *name == key);
     resume.retain(|key, _| !is_dropped(key));
     let arguments = Value::Object(resume.clone());
@@ -159,7 +159,7 @@ fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Re
     .boxed())
 }
 
-/// The scene of a job, and the overlay on it, for people.
+/// Returns the title of a job's scene and its overlay, for people.
 fn title(past: &PastJob) -> String {
     match past.overlay() {
         _ if !past.drawing.is_empty() => past.scene_title(),
@@ -168,7 +168,7 @@ fn title(past: &PastJob) -> String {
     }
 }
 
-/// Says that nothing is left of an arm's last drawing, if that is so: it may have broken off on its way to rest.
+/// Describes that nothing is left of an arm's last drawing, which may have broken off on the way to rest; otherwise `None`.
 pub(super) fn complete(node: &Node, arm: &AttachedArm) -> Option<String> {
     let last = node.book.last_drawing(&arm.name);
     let done = last.filter(PastJob::is_all_drawn)?;
@@ -190,11 +190,11 @@ pub(super) fn complete(node: &Node, arm: &AttachedArm) -> Option<String> {
     ))
 }
 
-/// An unfinished drawing of an arm in whose place another is asked for.
+/// An unfinished drawing of an arm that another drawing would replace.
 pub(super) struct DisplacedDrawing(PastJob);
 
 impl DisplacedDrawing {
-    /// Returns what an arm left half done.
+    /// Returns the drawing that an arm left half done, if any.
     pub(super) fn of(node: &Node, arm: &AttachedArm) -> Option<Self> {
         node.book.unfinished(&arm.name).map(Self)
     }
@@ -209,7 +209,7 @@ impl DisplacedDrawing {
         )
     }
 
-    /// Says what becomes of it once another drawing begins, and how to go on with it instead.
+    /// Warns what happens to it once another drawing begins, and how to resume it instead.
     pub(super) fn warning(&self) -> String {
         let resume = match is_of_operator(&self.0) {
             false => "stroke {\"resume\":true}",
@@ -221,7 +221,7 @@ impl DisplacedDrawing {
         )
     }
 
-    /// Adds to the answer of another drawing that this one is given up for it, if it is, or will be once that has begun to draw.
+    /// Adds to the answer of another drawing that this one is given up for it, or will be once that one begins to draw.
     pub(super) fn mention_in(&self, node: &Node, reply: Reply) -> Reply {
         let now = job::past(&node.state, &self.0.id);
         let is_open = now.is_ok_and(|past| past.settled.is_empty());
@@ -236,7 +236,7 @@ impl DisplacedDrawing {
     }
 }
 
-/// Says that the last drawing is complete, or else which other arms have something to go on with.
+/// Refuses to resume: the last drawing is complete, or nothing was left half done; names other arms that left a drawing.
 fn nothing_to_resume(node: &Node, arm: &AttachedArm) -> Box<Reply> {
     if let Some(done) = complete(node, arm) {
         return refused(
@@ -263,7 +263,7 @@ fn nothing_to_resume(node: &Node, arm: &AttachedArm) -> Box<Reply> {
     )
 }
 
-/// Of two things that disagree none is chosen.
+/// Refuses `again` in a call that resumes, because the two contradict each other.
 fn check_not_again(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     if !ctx.is("again") {
         return Ok(());
@@ -274,8 +274,8 @@ fn check_not_again(ctx: &ToolContext<'_>) -> Result<(), Box<Reply>> {
     ))
 }
 
-/// The scene of an earlier job, if all that it depends on is as it was: file, overlay, design, arm
-/// and calibration.
+/// Returns the scene of an earlier job, if everything it depends on is unchanged: file, overlay, design,
+/// arm and calibration.
 pub(super) fn same_scene(
     node: &Node,
     arm: &AttachedArm,
@@ -295,12 +295,12 @@ pub(super) fn same_scene(
     Ok(scene)
 }
 
-/// Returns whether a job draws what an operator brought.
+/// Returns whether a job draws an operator's drawing.
 pub(super) const fn is_of_operator(past: &PastJob) -> bool {
     !past.drawing.is_empty() && !past.is_drawing_of_caller
 }
 
-/// Refuses a planner who goes on with a drawing that an operator allowed at the terminal: that word was for one drawing.
+/// Refuses a planner that resumes a drawing which an operator allowed at the terminal: that permission was for one drawing.
 fn check_is_callers(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Reply>> {
     if !is_of_operator(past) || ctx.request.who == ActorRank::Operator {
         return Ok(());
@@ -317,7 +317,7 @@ fn check_is_callers(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Rep
     .boxed())
 }
 
-/// Refuses a new drawing over one that a crash cut short, unless the caller asks for it explicitly: it would draw the
+/// Refuses a new drawing after one that a crash cut short, unless the caller asks for it explicitly: it would draw the
 /// existing part twice.
 pub(super) fn check_none_cut_short(
     ctx: &ToolContext<'_>,
@@ -412,7 +412,7 @@ impl Node {
         messages
     }
 
-    /// Names the pen or the pause that a person is asked for when an unfinished drawing is gone on with; empty where no pens are changed.
+    /// Names the pen or the pause for which a resumed drawing waits for a person; empty if there is neither.
     fn next_pen_text(&self, arm: &AttachedArm, past: &PastJob) -> String {
         if let Some(pause) = past.next_pause() {
             return format!(
@@ -436,7 +436,7 @@ impl Node {
     }
 }
 
-/// A job as data.
+/// Returns a job as data.
 #[must_use]
 pub fn record(past: &PastJob) -> Value {
     json!({

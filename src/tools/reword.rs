@@ -1,9 +1,9 @@
-//! Built-in tools in the words of the node file. Words alone: what a tool does and takes is not the file's to change.
+//! Built-in tools with the node file's descriptions. The file changes only the texts, not what a tool does and takes.
 
 use catalogue::{DESCRIPTION_CHARS_MAX, KnownNames, TOOLS, ToolDefinition, description};
 use config::{ConfigProblem, DescriptionEntry, NodeFile};
 
-/// Returns the built-in tools as the node file words them, and every problem of those words; no tools where it has none.
+/// Returns the built-in tools with the node file's descriptions, and every problem in these; no tools if it has none.
 pub(super) fn reworded(
     file: &NodeFile,
     here: &KnownNames,
@@ -111,7 +111,7 @@ mod tests {
                 properties.keys().cloned().collect::<Vec<_>>()
             };
             assert_eq!(keys(before), keys(now));
-            // How it is called is told first, whatever the words.
+            // The lines on how to call it come first, whatever the file's text.
             let called = |tool: &ListedTool| tool.description.lines().take(4).collect::<String>();
             assert_eq!(called(before), called(now));
         }

@@ -1,7 +1,7 @@
-//! Routes a call: to this node, a different node, or every node.
+//! Routes a call to this node, to another node, or to every node.
 //!
 //! A call takes one hop, unchanged: the other node reads the arguments as the caller sent them, and plans, checks and
-//! enables by itself. No proof of this node goes with it.
+//! enables by itself. It does not rely on any check of this node.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,13 +19,13 @@ use permit::ActorRank;
 
 /// Destination of a call.
 pub(super) enum CallRoute {
-    /// On this node.
+    /// This node.
     Here,
-    /// On another.
+    /// Another node.
     There(FleetPeer),
-    /// On this node and all others; and the unknown node name, if the call gave one.
+    /// This node and all others; with the unknown node name, if the call gave one.
     Everywhere(Option<String>),
-    /// Nowhere, and why.
+    /// No node; this is the answer.
     Nowhere(Box<Reply>),
 }
 
@@ -44,7 +44,7 @@ impl Node {
                 ParameterKind::Name(NameSource::Nodes | NameSource::Everywhere)
             )
         });
-        // A call that has come one hop stays.
+        // A call that another node passed on stays here.
         if request.hop.is_some() || !takes_node || is_alone() {
             return CallRoute::Here;
         }
@@ -70,7 +70,7 @@ impl Node {
         let mut repairs = reading.repairs.iter();
         let unmatched = repairs.find(|repair| repair.field == "node" && named.is_none());
         match unmatched {
-            // Whoever meant another node by a name that nobody has gets every arm stopped that can be.
+            // If a stop names a node that does not exist, every reachable arm is stopped.
             Some(unmatched) if tool.effect == ToolEffect::Stops => {
                 CallRoute::Everywhere(Some(unmatched.got.clone()))
             }
@@ -87,8 +87,8 @@ impl Node {
         }
     }
 
-    /// Returns whether a stop clearly names a different node: its arguments are a well-formed object, and its `node` is
-    /// exactly the name of a known other node. In any doubt this node stops first.
+    /// Returns whether a stop clearly names another node: its arguments are a well-formed object, and its `node` is exactly
+    /// the name of a known other node. In case of doubt this node stops first.
     pub(super) fn names_other_node(&self, arguments: &ReceivedArguments) -> bool {
         let ReceivedArguments::Value(Value::Object(arguments)) = arguments else {
             return false;
@@ -140,7 +140,7 @@ impl Node {
         }
     }
 
-    /// Tells every other node to stop, all at once and by every way there is, and says what each answered.
+    /// Tells every other node to stop, all at once and by every available path, and returns what each answered.
     pub(super) async fn stop_others(
         &self,
         tool: &ToolDefinition,
@@ -164,8 +164,8 @@ impl Node {
         duplicates.extend(self.duplicate_names());
         let mut lines: BTreeMap<String, Value> = by_http.into_iter().collect();
         for (name, answer) in by_engine {
-            // One way that brought the stop there is enough; the other's failure is not news then. Of several nodes of one name
-            // HTTP reaches one.
+            // One path that delivered the stop is enough, so the other's failure is not reported then. HTTP reaches only one of
+            // several nodes with the same name.
             let is_one_of_several = duplicates.contains(&name);
             if is_one_of_several || !lines.get(&name).is_some_and(is_stopped) {
                 let line = stopped_by_engine(&name, answer);
@@ -185,7 +185,7 @@ impl Node {
         duplicates.map(|(name, _)| name).collect()
     }
 
-    /// Stops every other node by the fleet's engine; nothing where there is none.
+    /// Stops every other node by the fleet's engine; does nothing if there is none.
     pub async fn stop_by_engine(
         &self,
         stop: FleetStop,
@@ -196,7 +196,7 @@ impl Node {
         }
     }
 
-    /// The answer to a stop of every node, from this one's own.
+    /// Builds the answer to a stop of every node from this node's own answer and those of the others.
     pub(super) fn stopped_everywhere(
         &self,
         own: Reply,
@@ -239,7 +239,7 @@ fn no_answer(peer: &FleetPeer, tool: &ToolDefinition, failure: &RemoteCallError)
             | RemoteCallError::Refused(_)
             | RemoteCallError::Ambiguous(_),
         ) => "nothing moved".to_owned(),
-        // The connection is closed by now: a node that still lives stops what the call moved.
+        // The connection is closed by now, so a node that still runs stops what the call moved.
         (ToolEffect::Moves, _) => format!(
             "whether anything moved is not known; that node stops what this call began; look with sense and node {name}"
         ),
@@ -263,7 +263,7 @@ fn code(failure: &RemoteCallError) -> &'static str {
     }
 }
 
-/// One node's line of a stop of all that came by the fleet's engine.
+/// Returns one node's result of a stop of all nodes that came by the fleet's engine.
 fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) -> Value {
     let (success, message) = match answer {
         Ok(answer) => (answer.success, answer.message),
@@ -275,7 +275,7 @@ fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) ->
     json!({ "node": name, "success": success, "message": message, "by": "engine" })
 }
 
-/// One node's line of a stop of all.
+/// Returns one node's result of a stop of all nodes.
 fn stopped(name: &str, reply: &Reply) -> Value {
     let is_stopped = !reply.is_error && reply.structured.get("success") != Some(&json!(false));
     let head = [("node", json!(name)), ("success", json!(is_stopped))];
@@ -287,12 +287,12 @@ fn is_stopped(line: &Value) -> bool {
     line.get("success") == Some(&json!(true))
 }
 
-/// Returns these fields of an answer, behind one that says whose it is.
+/// Returns these fields of an answer, after one that names its owner.
 pub(super) fn summary(owner_key: &str, name: &str, reply: &Reply, keys: &[&str]) -> Value {
     with_fields([(owner_key, json!(name))], reply, keys)
 }
 
-/// Returns these fields of an answer behind others.
+/// Returns these fields of an answer, after the fields of `head`.
 fn with_fields<const N: usize>(head: [(&str, Value); N], reply: &Reply, keys: &[&str]) -> Value {
     let fields = keys
         .iter()
@@ -301,7 +301,7 @@ fn with_fields<const N: usize>(head: [(&str, Value); N], reply: &Reply, keys: &[
     Value::Object(all.map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// Returns the messages of such summaries, each behind whose it is.
+/// Joins the messages of such summaries, each after its owner.
 pub(super) fn summary_lines(owner_key: &str, summaries: &[Value]) -> String {
     let lines = summaries.iter().filter_map(|one| {
         let text = |key: &str| one.get(key)?.as_str();

@@ -20,7 +20,7 @@ use scene::Scene;
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
-    // Each camera has its own deadline, and one that gives nothing is a note.
+    // Each camera has its own deadline, and one that gives no picture becomes a note.
     let report = camera_report::take(ctx, arm).await;
     let snapshot = arm.motion.snapshot();
     let mut message = message(arm, &snapshot);
@@ -67,7 +67,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     Ok(notes.fold(reply, |reply, note| reply.hint(note)))
 }
 
-/// Describes the whole result as text: a line each for the arm's permission, activity and measurements.
+/// Describes the whole result as text, with one line each for the arm's permission, activity and measurements.
 fn sense_text(reply: &Reply, cameras: &[String]) -> String {
     let value = |field: &str| reply.structured.get(field);
     let text = |field: &str| value(field).and_then(Value::as_str);
@@ -110,7 +110,7 @@ fn joints_text(joints: &Value) -> Option<String> {
     Some(format!("joints: {}", each.join(", ")))
 }
 
-/// Says, of an arm that a crash left where it was, that its pen may be in the paper. A simulated one stands at rest again.
+/// Warns that the pen of an arm may still be on the paper after a crash. A simulated arm is back at rest.
 pub(super) fn pen_text(arm: &AttachedArm, past: &PastJob) -> String {
     if arm.studio.is_some() || !past.moved {
         return String::new();
@@ -130,14 +130,14 @@ fn message(arm: &AttachedArm, snapshot: &Snapshot) -> String {
     format!("{} {activity}{}", arm.title(), fault.unwrap_or_default())
 }
 
-/// Says what an arm does, by its snapshot.
+/// Describes what an arm does, from its snapshot.
 pub(super) fn activity_text(snapshot: &Snapshot) -> String {
     let state = serde_json::to_value(snapshot.state).unwrap_or_default();
     state_text(state.as_str().unwrap_or_default(), !snapshot.energised)
 }
 
-/// Says what an arm does, as the rest of a sentence that begins with its name. An arm that stands without torque is limp; it holds
-/// nothing.
+/// Describes what an arm does, as the rest of a sentence that begins with its name. An arm that stands without torque is limp:
+/// it holds nothing.
 pub(super) fn state_text(state: &str, is_limp: bool) -> String {
     let words = match state {
         "holding" if is_limp => return "is limp: its torque is off".to_owned(),
@@ -152,7 +152,7 @@ pub(super) fn state_text(state: &str, is_limp: bool) -> String {
     }
 }
 
-/// Says what a latched stop is, and what ends it.
+/// Describes a latched stop, and what ends it.
 #[must_use]
 pub fn latch_text(latch: &StopLatch) -> &'static str {
     match latch {
@@ -182,7 +182,7 @@ fn add_readings(
     reply.set("age_ms", rounded(age_s * 1e3));
     let servos: Vec<Value> = measured.servos.iter().map(servo).collect();
     reply.set("servos", servos);
-    // The pen is the scene's: the one last moved in, or the one that is asked about.
+    // The pen is that of the scene last moved in, or of the requested scene.
     let scene = arm.last_scene().or_else(|| {
         let (name, overlay) = (ctx.text("scene")?, ctx.text("meta"));
         ctx.node.scene(arm, name, overlay).ok()

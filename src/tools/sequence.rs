@@ -26,7 +26,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The same call of a sequence within this time of its end is answered without doing it again.
 const REMEMBERED: Duration = Duration::from_secs(120);
 
-/// Does a declared tool.
+/// Carries out a declared tool.
 pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply {
     match ctx.node.declared.action(&tool.name) {
         Some(DeclaredAction::Calls(step)) => {
@@ -50,7 +50,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
     }
 }
 
-/// A step as a call. Its tool's strictest effect was admitted already, and one call counts once.
+/// Returns the call of a step. It has no principal: the declared tool's strictest effect was admitted, and counts as one call.
 fn request_for(
     step: &DeclaredStep,
     given: &Map<String, Value>,
@@ -75,7 +75,7 @@ pub(super) struct SequenceRegistry(Mutex<Vec<Arc<SequenceProgress>>>);
 /// One sequence, under way or over.
 struct SequenceProgress {
     tool: String,
-    /// The same text for the same call.
+    /// Key of the call: the same text for the same call.
     key: String,
     /// Progress: steps done, and the current activity.
     position: Mutex<(usize, String)>,
@@ -113,7 +113,7 @@ enum SequenceClaim {
 }
 
 impl SequenceRegistry {
-    /// Ends every sequence: its present step is stopped, and no other begins.
+    /// Ends every sequence: its current step is stopped, and no other begins.
     pub(super) fn cancel(&self) {
         let sequences = self.0.locked();
         sequences
@@ -133,7 +133,7 @@ impl SequenceRegistry {
                 return SequenceClaim::Same(Arc::clone(known));
             }
         }
-        // One of each tool is kept, so there are never more than there are tools.
+        // One sequence per tool is kept, so there are never more than tools.
         sequences.retain(|progress| progress.tool != tool.name);
         let progress = Arc::new(SequenceProgress {
             tool: tool.name.clone(),
@@ -152,7 +152,7 @@ impl SequenceProgress {
         self.outcome.get().is_some()
     }
 
-    /// Returns whether it succeeded so recently that it is not done again.
+    /// Returns whether it succeeded so recently that an equal call is not carried out again.
     fn is_recent_success(&self, now: &SequenceEnd) -> bool {
         let ended = self.outcome.succeeded_at();
         ended.is_some_and(|then| now.is_soon_after(then))
@@ -208,7 +208,7 @@ async fn sequence(ctx: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Declare
     wait(node, &progress, steps.len(), ctx.watch).await
 }
 
-/// Refuses a dry run of a sequence with a step that would move all the same.
+/// Refuses a dry run of a sequence with a step that would move nevertheless.
 fn no_dry_run(tool: &ToolDefinition, step: &DeclaredStep) -> Reply {
     refused("no_dry_run", format!(
         "`{}` can do no dry run: its step `{}` moves the arm and takes no dry_run; call `stroke` with dry_run to see its plan",
@@ -218,7 +218,7 @@ fn no_dry_run(tool: &ToolDefinition, step: &DeclaredStep) -> Reply {
     .with("moved", false)
 }
 
-/// Returns the identity of a call of a sequence: its arguments, and the present revisions of its scenes.
+/// Returns the identity of a call of a sequence: its arguments, and the current revisions of its scenes.
 fn call_key(node: &Node, steps: &[DeclaredStep], given: &Map<String, Value>) -> String {
     let scenes = steps.iter().map(|step| {
         let arguments = step.arguments(given);
@@ -233,7 +233,7 @@ fn call_key(node: &Node, steps: &[DeclaredStep], given: &Map<String, Value>) -> 
     std::iter::once(given).chain(scenes).collect()
 }
 
-/// Until it ends, the caller gives up, or the node's patience does: then it goes on and belongs to the node.
+/// Waits until the sequence ends or the node's time for an answer is over, after which it goes on; a caller that gives up ends it.
 async fn wait(
     node: &Node,
     progress: &SequenceProgress,
@@ -282,7 +282,7 @@ impl SequenceRunner {
         let reply = match base::task::spawn(self.run()).await {
             Ok(reply) => reply,
             Err(_) => {
-                // Whatever failed, no arm must go on alone.
+                // Whatever failed, no arm must go on unattended.
                 node.stop_all(ActorRank::Node, false);
                 Reply::failed("the node failed in a sequence; every arm was told to stop")
             }
@@ -320,7 +320,7 @@ impl SequenceRunner {
         reply
     }
 
-    /// One step, to the end of its motion.
+    /// Carries out one step, to the end of its motion.
     async fn step(&self, step: &DeclaredStep) -> Reply {
         let request = request_for(step, &self.given, &self.caller, self.who);
         let watch = RemoteCallWatch {
@@ -328,14 +328,14 @@ impl SequenceRunner {
             ..RemoteCallWatch::unobserved()
         };
         let reply = Arc::clone(&self.node).call(request, watch).await;
-        // A job that a refusal or a look at the arm names is another caller's.
+        // A job named by a refusal, or by a step that moves nothing, is another caller's.
         if reply.is_error || step.stands_still(&self.given) {
             return reply;
         }
         self.wait_for_job(&reply).await.unwrap_or(reply)
     }
 
-    /// The end of a motion that outlasted its call.
+    /// Waits for the end of a motion that outlasted its call.
     async fn wait_for_job(&self, reply: &Reply) -> Option<Reply> {
         let id = reply.structured.get("job")?.get("id")?.as_str()?;
         let (arm, job) = self.node.board_job(id).filter(|(_, job)| !job.is_over())?;
@@ -352,7 +352,7 @@ impl SequenceRunner {
     }
 }
 
-/// A step for the result: what the tool said, without what fills a page.
+/// Summarises a step for the result, without long fields.
 fn summary(step: &DeclaredStep, reply: &Reply) -> Value {
     let keys = ["success", "message", "code", "understood", "job"];
     route::summary("tool", &step.tool.name, reply, &keys)

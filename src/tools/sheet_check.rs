@@ -1,5 +1,5 @@
-//! Nothing moves over a sheet that a camera sees elsewhere than it was taught; and, where the scene
-//! demands it, over none that no camera sees.
+//! Refuses motion over a sheet that a camera sees elsewhere than it was taught, and, if the scene
+//! requires a camera, over a sheet that no camera sees.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(super) async fn check(
     .boxed())
 }
 
-/// The first camera that proves that the sheet lies elsewhere, and how far.
+/// Returns the first picture that proves that the sheet has moved, and its offset.
 pub(super) async fn find_moved_sheet(
     node: &Node,
     arm: &Arc<AttachedArm>,
@@ -77,7 +77,7 @@ pub(super) async fn find_moved_sheet(
     })
 }
 
-/// Describes an offset of the sheet in words.
+/// Describes an offset of the sheet.
 pub(super) fn offset_text(offset: &SheetOffset) -> String {
     format!("{} and {:.2}°", millimetres(offset.mm, 2), offset.deg)
 }

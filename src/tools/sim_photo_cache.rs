@@ -1,5 +1,5 @@
-//! The picture of the sheet before a simulated arm. Painting one takes far longer than all else that `sense` does, so that many
-//! who look at once are shown the same.
+//! The picture of the sheet before a simulated arm. Painting one takes far longer than everything else that `sense` does, so
+//! concurrent callers share one picture.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use base::lock::MutexExt;
 use base::units::ClockInstant;
 use scene::Scene;
 
-/// While ink flows a picture is shown for so long, as a camera's is: ten in a second. Ink that has dried is never left out.
+/// Time for which a picture is reused while the arm draws: ten pictures a second, like a camera. Finished ink is never missing.
 const SHOWN_FOR: Duration = Duration::from_millis(100);
 
 /// The last picture of the sheet that lies there.
