@@ -13,7 +13,7 @@ pub struct ToolAnswer {
     pub structured: Map<String, Value>,
     /// The result as short text.
     pub text: String,
-    /// Set when the caller did not get what was asked for.
+    /// Set if the caller did not get what it asked for.
     pub is_error: bool,
     /// Pictures as media type and bytes, such as `("image/png", …)`.
     pub images: Vec<(String, Vec<u8>)>,
@@ -25,7 +25,7 @@ impl ToolAnswer {
         Self::new(true, message.into())
     }
 
-    /// Returns the answer to a call that was not carried out; the message says why.
+    /// Returns the answer to a call that was not carried out; the message gives the reason.
     pub fn failed(message: impl Into<String>) -> Self {
         Self::new(false, message.into())
     }
@@ -60,7 +60,7 @@ impl ToolAnswer {
         self.structured.insert(field.to_owned(), value);
     }
 
-    /// Sets a field, unless its value is none or an empty list.
+    /// Sets a field, unless its value is null or an empty list.
     pub fn set_some(&mut self, field: &str, value: impl Serialize) {
         let value = serde_json::to_value(value).unwrap_or(Value::Null);
         if !value.is_null() && value != json!([]) {
@@ -77,8 +77,8 @@ impl ToolAnswer {
 
     /// Adds a clause to the message.
     #[must_use]
-    pub fn with_more_words(self, words: &str) -> Self {
-        let message = format!("{}; {words}", self.text);
+    pub fn with_more_words(self, clause: &str) -> Self {
+        let message = format!("{}; {clause}", self.text);
         self.reworded(message)
     }
 
@@ -88,7 +88,7 @@ impl ToolAnswer {
         let hints = self.structured.entry("usage_hints");
         let hints = hints.or_insert_with(|| json!([]));
         if let Value::Array(hints) = hints
-            && !hints.iter().any(|one| one == hint)
+            && !hints.iter().any(|existing| existing == hint)
         {
             hints.push(hint.into());
         }
@@ -107,7 +107,7 @@ impl ToolAnswer {
         pngs.map(|(_, png)| png.as_slice())
     }
 
-    /// Returns the text of the field `code`: which refusal this is.
+    /// Returns the text of the field `code`, which identifies the refusal.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         self.structured.get("code").and_then(Value::as_str)

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// Names that are looked at in one message.
+/// Most names that are read from one message.
 const NAMES_MAX: usize = 64;
 
 /// Longest line that can be a tool's name and nothing more.
@@ -11,7 +11,7 @@ const LINE_BYTES_MAX: usize = 200;
 /// Bytes of an unreadable message that are searched for names.
 const SEARCHED_BYTES_MAX: usize = 1 << 20;
 
-/// Keys under which clients put the name of what they call, and what they call it with; capitals and marks are form.
+/// Keys under which clients put the name of what they call, and its arguments, compared without case and punctuation.
 const NAME_KEYS: [&str; 14] = [
     "method",
     "name",
@@ -29,7 +29,7 @@ const NAME_KEYS: [&str; 14] = [
     "params",
 ];
 
-/// Keys under which a name may stand that hide no other.
+/// Further keys that may hold a name, but do not hide other names.
 const OTHER_NAME_KEYS: [&str; 15] = [
     "tools",
     "tooluses",
@@ -62,13 +62,13 @@ const WRAPPERS: [&str; 10] = [
     "body",
 ];
 
-/// Returns the names that a message calls something by.
+/// Returns the names by which a message calls something.
 #[must_use]
 pub fn called_names(message: &Value) -> Vec<String> {
     CalledNames::of(message, false)
 }
 
-/// Returns the names that the arguments of a call call something by. In these a name beside others hides none.
+/// Returns the names by which a call's arguments call something. In arguments no name hides another.
 #[must_use]
 pub fn names_in_arguments(arguments: &Value) -> Vec<String> {
     CalledNames::of(arguments, true)
@@ -97,9 +97,9 @@ impl CalledNames {
         }
         match value {
             Value::String(name) => self.found.push(name.clone()),
-            Value::Array(all) => {
-                let all = all.iter().take(NAMES_MAX);
-                all.for_each(|one| self.gather(one, depth + 1));
+            Value::Array(values) => {
+                let values = values.iter().take(NAMES_MAX);
+                values.for_each(|value| self.gather(value, depth + 1));
             }
             Value::Object(object) => self.gather_object(object, depth),
             _ => {}
@@ -117,10 +117,10 @@ impl CalledNames {
             if is_name(key) {
                 self.gather(inner, depth + 1);
             } else if has_name && !self.is_arguments {
-                // Beside a name the rest of a message is what the tool is told.
+                // Next to a name, the rest of a message holds the tool's arguments.
             } else if is_one_of(key, &OTHER_NAME_KEYS) || is_one_of(key, &WRAPPERS) {
                 self.gather(inner, depth + 1);
-            } else if says_yes(inner) {
+            } else if is_affirmative(inner) {
                 self.found.push(key.clone());
             }
         }
@@ -128,7 +128,7 @@ impl CalledNames {
 }
 
 /// Returns whether a value makes a name of its key: `{"stop": true}`, `{"verb": {"stop": {}}}`, `{"stop": "now"}`.
-fn says_yes(value: &Value) -> bool {
+fn is_affirmative(value: &Value) -> bool {
     const WORDS: [&str; 7] = ["true", "yes", "on", "1", "now", "stop", "please"];
     match value {
         Value::Bool(value) => *value,
@@ -147,18 +147,18 @@ fn is_name_key(key: &str) -> bool {
 }
 
 fn is_one_of(key: &str, keys: &[&str]) -> bool {
-    let letters = key.chars().filter(char::is_ascii_alphanumeric);
-    let folded: String = letters.map(|c| c.to_ascii_lowercase()).collect();
+    let chars = key.chars().filter(char::is_ascii_alphanumeric);
+    let folded: String = chars.map(|c| c.to_ascii_lowercase()).collect();
     keys.contains(&folded.as_str())
 }
 
-/// A method of the protocol's form that calls no tool: a name in its parameters is that of a prompt, or of a client.
+/// Returns whether a method of the protocol's form calls no tool: a name in its parameters is then a prompt's or a client's.
 fn is_another_method(method: &str) -> bool {
     method.contains('/') && !method.eq_ignore_ascii_case("tools/call")
 }
 
-/// Returns the same of a message that cannot be read: a short one may be a name or hold one in quotes, a longer one holds names
-/// after their keys. Bytes that are no text, or text of two bytes a letter, hide none.
+/// Returns the names by which a message calls something that is not valid JSON: a short one may be a name or hold one in quotes,
+/// a longer one holds names after their keys. Bytes that are not text, and UTF-16, hide no names.
 #[must_use]
 pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
     let head = raw.get(..SEARCHED_BYTES_MAX).unwrap_or(raw);
@@ -167,19 +167,21 @@ pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
     let pieces: Vec<&str> = line.split(['"', '\'', '`']).collect();
     if line.len() <= LINE_BYTES_MAX {
         let quoted = pieces.into_iter().skip(1).step_by(2);
-        let all = std::iter::once(line).chain(quoted);
-        return all.map(str::to_owned).collect();
+        let names = std::iter::once(line).chain(quoted);
+        return names.map(str::to_owned).collect();
     }
-    let is_mark = |between: &str| matches!(between.trim(), ":" | "=");
-    let after_keys = pieces.windows(3).filter_map(|three| match three {
-        [key, between, name] if is_name_key(key) && is_mark(between) => Some((*name).to_owned()),
+    let is_mark = |separator: &str| matches!(separator.trim(), ":" | "=");
+    let after_keys = pieces.windows(3).filter_map(|window| match window {
+        [key, separator, name] if is_name_key(key) && is_mark(separator) => {
+            Some((*name).to_owned())
+        }
         _ => None,
     });
     after_keys.take(NAMES_MAX).collect()
 }
 
-/// Returns the words behind the words that announce a name, in a text of any form: `<function=stop>`, `Action: stop`,
-/// `--action stop`, `{"name":"stop"`.
+/// Returns the words that follow a key for names in a text of any form: `<function=stop>`, `Action: stop`, `--action stop`,
+/// `{"name":"stop"`.
 #[must_use]
 pub fn announced_names(text: &str) -> Vec<String> {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';

@@ -19,7 +19,7 @@ pub use plain_letter::{is_invisible, plain_letter};
 pub use queue_tag::{QueueTag, read_ticket};
 pub use refusal::Refusal;
 
-/// A tool call as it came.
+/// A tool call as received.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolCall {
     /// The tool's name as received, perhaps decorated (`robotAlign()`); empty when the caller sent none.
@@ -95,26 +95,26 @@ pub enum EntryPoint {
 /// A caller that was authenticated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerifiedIdentity {
-    /// The name under which the caller is known.
+    /// The caller's name.
     pub name: String,
-    /// The role, by its word.
+    /// The role's name.
     pub role: String,
-    /// Calls a minute, stops aside.
+    /// Calls per minute, not counting stops.
     pub calls_per_minute: u32,
 }
 
-/// The node that passes a call on, in its own words: they take rights away and give none. Calls go one hop.
+/// The node that passes a call on, as it describes itself: its claims can only reduce rights. Calls go one hop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallHop {
     /// The node that passes the call on.
     pub from: String,
     /// Its name for the node that the call goes to.
     pub called: String,
-    /// The most that the caller may do there, by the word for a role; absent where callers need none.
+    /// The highest role that the caller may have there, by name; absent if callers need none.
     pub role: Option<String>,
-    /// The same text for the same caller of that node.
+    /// Key of the caller on that node: the same text for the same caller.
     pub caller: String,
-    /// Set where a queue of drawings calls.
+    /// Set if a queue of drawings makes the call.
     pub queue: Option<QueueTag>,
 }
 
@@ -122,15 +122,15 @@ pub struct CallHop {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolEffect {
-    /// Stops motion: accepts anything at all.
+    /// Stops motion: accepts any arguments.
     Stops,
-    /// Looks and reports: may assume, and says so.
+    /// Looks and reports: may make assumptions, and says so.
     Reads,
     /// Moves an arm: never acts on a guess where it is guarded.
     Moves,
 }
 
-/// The protocol's annotations of a tool, all of them said.
+/// The protocol's annotations of a tool, all of them explicit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolHints {
     /// Changes nothing.
@@ -144,7 +144,7 @@ pub struct ToolHints {
 }
 
 impl ToolCaller {
-    /// Returns a caller of whom only the way in is known.
+    /// Returns a caller of which only the way in is known.
     #[must_use]
     pub fn unnamed(via: EntryPoint) -> Self {
         Self {
@@ -158,8 +158,8 @@ impl ToolCaller {
         }
     }
 
-    /// Returns the same text for the same caller across its calls, as well as the way in can tell: the session where there
-    /// is one, otherwise the way in with the client's name.
+    /// Returns a key that is the same for all calls of a caller, as far as the way in can tell: the session if there is one,
+    /// otherwise the way in with the client's name.
     #[must_use]
     pub fn key(&self) -> String {
         let own = self.own_key();
@@ -184,8 +184,8 @@ impl ToolCaller {
     }
 }
 
-/// Returns the [`ToolCaller::key`] of calls within a session. Other callers see it, and a client that knows a
-/// session's id can call in its name: so a hash stands for the id.
+/// Returns the [`ToolCaller::key`] of calls within a session. Other callers see the key, and a client that knows a
+/// session's id can call in its name, so the key holds a hash of the id.
 #[must_use]
 pub fn session_key(session: &str) -> String {
     let hash = blake3::hash(session.as_bytes()).to_hex();

@@ -1,6 +1,6 @@
-//! Letters that Unicode's normal forms leave as they are drawn.
+//! Letter-like characters that Unicode normalisation does not map to plain letters.
 
-/// Returns the letter that is drawn as a small capital, in a disc, in a square or as a flag, which have no decomposition.
+/// Returns the plain letter for a small capital, a letter in a disc or a square, or a flag letter; these have no decomposition.
 #[must_use]
 pub fn plain_letter(c: char) -> char {
     const SMALL_CAPITALS: &str = "ᴀʙᴄᴅᴇꜰɢʜɪᴊᴋʟᴍɴᴏᴘꞯʀꜱᴛᴜᴠᴡ?ʏᴢ";
@@ -18,7 +18,7 @@ pub fn plain_letter(c: char) -> char {
     char::from_u32(u32::from('a') + u32::from(c) - first).unwrap_or(c)
 }
 
-/// Returns whether a character is a joiner, a mark of direction or another that is not seen.
+/// Returns whether a character is a joiner, a direction mark or another invisible one.
 #[must_use]
 pub fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{feff}' | '\u{180e}')

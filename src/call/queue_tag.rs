@@ -1,15 +1,15 @@
-//! The queue that a call belongs to, in the words of its header.
+//! The queue that a call belongs to, as its header gives it.
 
 /// Longest name of a batch or of a holder.
 const WORD_CHARS_MAX: usize = 32;
 
-/// Name of a program that asks and hands nothing out.
+/// Name of a program that only asks and hands nothing out.
 const READER: &str = "-";
 
 /// A call's place in a queue of drawings that one program hands out to several nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueTag {
-    /// The batch. The same drawings in the same order have the same name, so that a queue that is begun anew goes on.
+    /// The batch. The same drawings in the same order have the same name, so that a restarted queue goes on where it was.
     pub batch: String,
     /// The program that hands the drawings out.
     pub holder: String,
@@ -17,26 +17,26 @@ pub struct QueueTag {
     pub generation: u32,
     /// The drawing, counted from 1; `None` for a question about all of them.
     pub drawing: Option<u32>,
-    /// Number of the lease under which the drawing is handed out, as the node told it; 0 in a question.
+    /// Number of the lease under which the drawing is handed out, as the node reported it; 0 in a question.
     pub grant: u64,
 }
 
 impl QueueTag {
     /// Reads `BATCH HOLDER GENERATION DRAWING GRANT`; a drawing of 0 stands for none. `None` for anything else.
     #[must_use]
-    pub fn read(words: &str) -> Option<Self> {
-        let mut words = words.split(' ');
+    pub fn read(fields: &str) -> Option<Self> {
+        let mut fields = fields.split(' ');
         let tag = Self {
-            batch: plain_word(words.next()?)?,
-            holder: plain_word(words.next()?)?,
-            generation: words.next()?.parse().ok()?,
-            drawing: Some(words.next()?.parse().ok()?).filter(|drawing| *drawing > 0),
-            grant: words.next()?.parse().ok()?,
+            batch: plain_word(fields.next()?)?,
+            holder: plain_word(fields.next()?)?,
+            generation: fields.next()?.parse().ok()?,
+            drawing: Some(fields.next()?.parse().ok()?).filter(|drawing| *drawing > 0),
+            grant: fields.next()?.parse().ok()?,
         };
-        words.next().is_none().then_some(tag)
+        fields.next().is_none().then_some(tag)
     }
 
-    /// Returns the words that [`Self::read`] reads.
+    /// Returns the text that [`Self::read`] reads.
     #[must_use]
     pub fn words(&self) -> String {
         let drawing = self.drawing.unwrap_or(0);

@@ -1,26 +1,26 @@
-//! A refusal in words, where errors of the rooms below end.
+//! A refusal as text, to which the errors of lower crates are converted.
 
 use std::fmt;
 
 use super::ToolAnswer;
 
-/// The reason that a request is refused, in the words that its caller reads.
+/// The reason why a request is refused, as the text that its caller reads.
 ///
-/// `?` makes one of any error. A function whose caller tells errors apart returns an error of its own instead.
+/// `?` converts any error to it. A function whose caller distinguishes errors returns an error type of its own instead.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Refusal(String);
 
 impl Refusal {
-    /// Creates a refusal in these words.
-    pub fn new(words: impl Into<String>) -> Self {
-        Self(words.into())
+    /// Creates a refusal with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 }
 
 /// Creates a [`Refusal`] from what `format!` takes.
 #[macro_export]
 macro_rules! refusal {
-    ($($words:tt)*) => { $crate::Refusal::new(::std::format!($($words)*)) };
+    ($($text:tt)*) => { $crate::Refusal::new(::std::format!($($text)*)) };
 }
 
 impl<E: std::error::Error> From<E> for Refusal {

@@ -1,8 +1,8 @@
-//! An emergency stop as a file: while it is there, nothing moves, whichever process runs. One that was cleared leaves another
-//! file in its place until the arm was reset: no other record says where its pen stands.
+//! An emergency stop as a file: while it is there, nothing moves, whichever process runs. Clearing it leaves another file in
+//! its place until the arm has been reset, because no other record says where its pen stands.
 //!
-//! That a file exists is the whole message. So one that is empty, torn or unreadable latches as
-//! well, and nothing that is written into it can weaken it.
+//! The file's existence is the whole message: an empty, torn or unreadable file latches as well, and
+//! nothing that is written into it can weaken it.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -39,25 +39,25 @@ impl EstopFile {
         Self(self.0.with_file_name(format!("{name}-reset-owed")))
     }
 
-    /// Writes it: whole or not at all, and through to the disk before this returns.
+    /// Writes the file atomically, and to the disk before this returns.
     ///
     /// # Errors
-    /// The file system's.
-    pub(super) fn write(&self, words: &str) -> io::Result<()> {
+    /// The file system's error.
+    pub(super) fn write(&self, text: &str) -> io::Result<()> {
         let draft = self.0.with_extension("new");
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true);
         let mut file = file_access::with_mode(&mut options, 0o600).open(&draft)?;
-        writeln!(file, "{words}")?;
+        writeln!(file, "{text}")?;
         file.sync_all()?;
         std::fs::rename(&draft, &self.0)?;
         sync_folder(&self.0)
     }
 
-    /// Takes it away, through to the disk; one that is not there is no error.
+    /// Removes the file from the disk; a missing file is no error.
     ///
     /// # Errors
-    /// The file system's: the stop is then still kept.
+    /// The file system's error; the stop is then still kept.
     pub(super) fn remove(&self) -> io::Result<()> {
         match std::fs::remove_file(&self.0) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -66,7 +66,7 @@ impl EstopFile {
     }
 }
 
-/// A name in a folder lasts only once the folder itself is on the disk.
+/// Syncs the file's folder, because its name lasts only once the folder itself is on the disk.
 fn sync_folder(file: &Path) -> io::Result<()> {
     match file.parent() {
         Some(folder) => file_access::sync_folder(folder),

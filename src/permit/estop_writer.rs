@@ -1,9 +1,9 @@
-//! The thread that brings an emergency stop to the disk, so that the stop itself never waits.
+//! The thread that writes an emergency stop to the disk, so that the stop itself never waits.
 //!
-//! Memory decides, the file follows: a latch wakes the thread, and the thread makes the file match
+//! Memory decides, and the file follows: a latch wakes the thread, and the thread makes the file match
 //! memory. Clearing removes the file first, under the lock that the thread writes under, so that a
-//! stop that comes meanwhile is written again. That a reset is owed then is written before, and
-//! removed once the arm was reset.
+//! stop that comes meanwhile is written again. Before that it writes another file, which says that a
+//! reset is owed and is removed once the arm has been reset.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, Weak};
@@ -16,13 +16,13 @@ use super::estop_file::EstopFile;
 use super::{ActorRank, PermitRegistry, StopLatch};
 use base::lock::MutexExt;
 
-/// Longest wait of an answer for the disk. The arm stands long before.
-const DISK: Duration = Duration::from_secs(2);
+/// Longest time that an answer waits for the disk. The arm stands still long before.
+const DISK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The thread looks by itself this often whether the node still is.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval at which the thread checks by itself whether the node still exists.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Reason that an emergency stop is not kept on the disk, or not cleared.
+/// Reason why an emergency stop is not kept on the disk, or not cleared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstopKeepingError {
     /// Its file cannot be written or removed.
@@ -36,14 +36,14 @@ pub enum EstopKeepingError {
     /// The thread that writes the file could not be started: message of the system.
     #[error("no thread to keep emergency stops: {0}")]
     NoThread(String),
-    /// A file was named before.
+    /// A file was set before.
     #[error("emergency stops are kept already")]
     KeptAlready,
     /// The thread that writes the file has ended.
     #[error("the thread that keeps emergency stops has ended")]
     ThreadEnded,
     /// The file was not written in time.
-    #[error("the disk took longer than {} s", DISK.as_secs())]
+    #[error("the disk took longer than {} s", DISK_TIMEOUT.as_secs())]
     SlowDisk,
     /// Another emergency stop was requested while one was cleared.
     #[error("another emergency stop came meanwhile")]
@@ -52,9 +52,9 @@ pub enum EstopKeepingError {
 
 #[derive(Debug)]
 pub(super) struct EstopWriter {
-    disk: Arc<Mutex<EstopFile>>,
+    file: Arc<Mutex<EstopFile>>,
     thread: Thread,
-    seen: watch::Receiver<EstopProgress>,
+    progress: watch::Receiver<EstopProgress>,
 }
 
 /// Progress of the disk: the emergency stops that it has followed, and its last failure.
@@ -65,7 +65,7 @@ struct EstopProgress {
 }
 
 impl EstopWriter {
-    /// Never waits.
+    /// Wakes the thread. Never waits.
     pub(super) fn wake(&self) {
         self.thread.unpark();
     }
@@ -76,62 +76,67 @@ impl PermitRegistry {
     /// process, or one that cannot be read.
     ///
     /// # Errors
-    /// When there is no thread for it, or it was asked for before.
+    /// The thread cannot be started, or a file was set before.
     pub fn keep_emergency_in(self: &Arc<Self>, file: PathBuf) -> Result<(), EstopKeepingError> {
-        let kept = EstopFile::at(file);
-        if kept.exists() {
+        let estop_file = EstopFile::at(file);
+        if estop_file.exists() {
             self.latch(StopLatch::Emergency(ActorRank::Operator));
-        } else if kept.owed_reset().exists() {
+        } else if estop_file.owed_reset().exists() {
             self.latch(StopLatch::Stopped(ActorRank::Operator));
         }
-        let disk = Arc::new(Mutex::new(kept));
-        let (tell, seen) = watch::channel(EstopProgress::default());
-        let (node, own) = (Arc::downgrade(self), Arc::clone(&disk));
+        let file = Arc::new(Mutex::new(estop_file));
+        let (progress_sender, progress) = watch::channel(EstopProgress::default());
+        let (registry, own_file) = (Arc::downgrade(self), Arc::clone(&file));
         let thread = std::thread::Builder::new()
             .name("emergency stop".to_owned())
-            .spawn(move || follow_latch(&node, &own, &tell))
+            .spawn(move || follow_latch(&registry, &own_file, &progress_sender))
             .map_err(|error| EstopKeepingError::NoThread(error.to_string()))?;
         let thread = thread.thread().clone();
-        let keeper = EstopWriter { disk, thread, seen };
-        self.keeper
-            .set(keeper)
+        let writer = EstopWriter {
+            file,
+            thread,
+            progress,
+        };
+        self.estop_writer
+            .set(writer)
             .map_err(|_| EstopKeepingError::KeptAlready)
     }
 
-    /// Returns once every emergency stop so far is on the disk; at once where none is kept.
+    /// Waits until every emergency stop so far is on the disk; returns at once if none is kept in a file.
     ///
     /// # Errors
-    /// Why it is not: it then lasts as long as this process.
+    /// The reason why one is not; it then lasts only as long as this process.
     pub async fn emergency_is_kept(&self) -> Result<(), EstopKeepingError> {
-        let Some(keeper) = self.keeper.get() else {
+        let Some(writer) = self.estop_writer.get() else {
             return Ok(());
         };
         let count = self.state().emergencies;
-        let mut seen = keeper.seen.clone();
-        let waited = seen.wait_for(|seen| seen.emergencies >= count);
-        match tokio::time::timeout(DISK, waited).await {
-            Ok(Ok(seen)) => seen.failed.clone().map_or(Ok(()), Err),
+        let mut progress = writer.progress.clone();
+        let written = progress.wait_for(|progress| progress.emergencies >= count);
+        match tokio::time::timeout(DISK_TIMEOUT, written).await {
+            Ok(Ok(progress)) => progress.failed.clone().map_or(Ok(()), Err),
             Ok(Err(_)) => Err(EstopKeepingError::ThreadEnded),
             Err(_) => Err(EstopKeepingError::SlowDisk),
         }
     }
 
-    /// Ends an emergency stop: an operator's word. An operator's `reset` comes next.
+    /// Ends an emergency stop on an operator's word. An operator's `reset` comes next.
     ///
     /// # Errors
-    /// Why it still stands: its file could not be taken away, or another one came meanwhile.
+    /// The reason why it still stands: its file could not be removed, or another one came meanwhile.
     pub fn clear_emergency(&self) -> Result<(), EstopKeepingError> {
-        let disk = self.keeper.get().map(|keeper| keeper.disk.locked());
+        let file = self.estop_writer.get().map(|writer| writer.file.locked());
         let count = self.state().emergencies;
-        if let Some(disk) = &disk {
-            let owed = disk.owed_reset();
-            owed.write("an emergency stop was cleared; `steadyhand reset` comes next")
-                .map_err(|error| owed.failed(&error))?;
-            disk.remove().map_err(|error| disk.failed(&error))?;
+        if let Some(file) = &file {
+            let owed_reset = file.owed_reset();
+            owed_reset
+                .write("an emergency stop was cleared; `steadyhand reset` comes next")
+                .map_err(|error| owed_reset.failed(&error))?;
+            file.remove().map_err(|error| file.failed(&error))?;
         }
         let mut state = self.state();
         if state.emergencies != count {
-            // The thread waits for the disk, and writes it again.
+            // The thread waits for the file's lock, and writes it again.
             return Err(EstopKeepingError::StoppedMeanwhile);
         }
         if matches!(state.latch, Some(StopLatch::Emergency(_))) {
@@ -141,55 +146,55 @@ impl PermitRegistry {
     }
 }
 
-/// Until the node is gone, and once more after that was seen: a stop may be the last it did.
+/// Makes the file follow the latch, until the registry is gone.
 fn follow_latch(
-    node: &Weak<PermitRegistry>,
-    disk: &Mutex<EstopFile>,
-    tell: &watch::Sender<EstopProgress>,
+    registry: &Weak<PermitRegistry>,
+    file: &Mutex<EstopFile>,
+    progress_sender: &watch::Sender<EstopProgress>,
 ) {
-    let (mut done, mut may_owe) = (0, true);
-    while let Some(permits) = node.upgrade() {
-        let disk = disk.locked();
+    let (mut written, mut may_owe_reset) = (0, true);
+    while let Some(permits) = registry.upgrade() {
+        let file = file.locked();
         let (latch, emergencies) = {
             let state = permits.state();
             (state.latch.clone(), state.emergencies)
         };
         drop(permits);
-        may_owe |= latch.is_some() || emergencies > done;
-        if latch.is_none() && may_owe {
-            let owed = disk.owed_reset();
-            may_owe = owed.exists();
-            if may_owe && let Err(error) = owed.remove() {
-                // It is asked for once more after the next start.
-                tracing::error!("{}", owed.failed(&error));
+        may_owe_reset |= latch.is_some() || emergencies > written;
+        if latch.is_none() && may_owe_reset {
+            let owed_reset = file.owed_reset();
+            may_owe_reset = owed_reset.exists();
+            if may_owe_reset && let Err(error) = owed_reset.remove() {
+                // The reset is asked for once more after the next start.
+                tracing::error!("{}", owed_reset.failed(&error));
             }
         }
-        if emergencies > done {
+        if emergencies > written {
             let failed = match latch {
                 Some(StopLatch::Emergency(by)) => {
-                    let words = format!(
+                    let text = format!(
                         "emergency stop by {}; `steadyhand clear` ends it",
-                        super::who(by)
+                        super::actor_text(by)
                     );
-                    disk.write(&words).err().map(|error| disk.failed(&error))
+                    file.write(&text).err().map(|error| file.failed(&error))
                 }
                 // It was cleared before it was written.
                 _ => None,
             };
             match &failed {
-                None => done = emergencies,
-                // Tried again and again, but said once.
-                Some(_) if tell.borrow().failed == failed => {}
-                Some(why) => {
-                    tracing::error!("an emergency stop lasts as long as this process: {why}");
+                None => written = emergencies,
+                // Retried each time, but logged once.
+                Some(_) if progress_sender.borrow().failed == failed => {}
+                Some(failure) => {
+                    tracing::error!("an emergency stop lasts as long as this process: {failure}");
                 }
             }
-            tell.send_replace(EstopProgress {
+            progress_sender.send_replace(EstopProgress {
                 emergencies,
                 failed,
             });
         }
-        drop(disk);
-        std::thread::park_timeout(LOOK);
+        drop(file);
+        std::thread::park_timeout(POLL_INTERVAL);
     }
 }

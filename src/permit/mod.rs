@@ -25,15 +25,15 @@ pub use arm_interlock::{ArmInterlock, ObstructionCheck};
 pub use estop_writer::EstopKeepingError;
 use estop_writer::EstopWriter;
 
-/// The permissions to move on one node, shared by all threads.
+/// The permissions to move one arm, shared by all threads.
 #[derive(Debug, Default)]
 pub struct PermitRegistry {
     state: Mutex<PermitState>,
     /// [`PermitState::withdrawals`], for readers that must not wait.
     withdrawn: AtomicU64,
-    /// The writer that keeps an emergency stop beyond this process.
-    keeper: OnceLock<EstopWriter>,
-    /// The node's other arms that this one can touch.
+    /// The writer that makes an emergency stop outlive this process.
+    estop_writer: OnceLock<EstopWriter>,
+    /// The interlock with the node's other arms.
     interlock: OnceLock<ArmInterlock>,
 }
 
@@ -65,7 +65,7 @@ pub struct SceneGrant {
     pub until: Option<ClockInstant>,
 }
 
-/// The actor; one that may do more is greater.
+/// The actor; one with more rights is greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActorRank {
@@ -80,7 +80,7 @@ pub enum ActorRank {
 /// A stop that lasts until it is ended explicitly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopLatch {
-    /// An ordinary stop: `reset` ends it, by an operator if an operator stopped.
+    /// An ordinary stop: `reset` ends it, and only an operator's if an operator stopped.
     Stopped(ActorRank),
     /// An emergency stop: only an operator's `clear` ends it.
     Emergency(ActorRank),
@@ -91,15 +91,15 @@ pub enum StopLatch {
     Hot(String),
 }
 
-/// Leave to move in one scene. Made only by [`PermitRegistry::ask`] and [`PermitRegistry::ask_reset`].
+/// Permission to move in one scene. Created only by [`PermitRegistry::ask`] and [`PermitRegistry::ask_reset`].
 #[derive(Clone, Debug)]
 pub struct MotionPermit {
     revision: Revision,
     until: Option<ClockInstant>,
-    /// The withdrawals that had been when it was given.
+    /// Number of withdrawals when it was given.
     withdrawals: u64,
     /// `true` if the node gave it to itself.
-    nodes_own: bool,
+    is_nodes_own: bool,
 }
 
 /// The reason why there is no permission.
@@ -129,8 +129,8 @@ pub enum PermitError {
         /// The scenes that are enabled.
         enabled: String,
     },
-    /// Stopped before, and not reset.
-    #[error("the arm was stopped by {by}; call `reset` first", by = who(*.0))]
+    /// The arm was stopped and has not been reset.
+    #[error("the arm was stopped by {by}; call `reset` first", by = actor_text(*.0))]
     Stopped(ActorRank),
     /// An ordinary stop that a planner may not end.
     #[error(
@@ -151,8 +151,8 @@ pub enum PermitError {
     OtherArm(String),
 }
 
-fn who(who: ActorRank) -> &'static str {
-    match who {
+fn actor_text(actor: ActorRank) -> &'static str {
+    match actor {
         ActorRank::Planner => "a tool call",
         ActorRank::Operator => "an operator",
         ActorRank::Node => "the node",
@@ -165,7 +165,7 @@ impl StopLatch {
         match self {
             Self::Stopped(ActorRank::Node) => 0,
             Self::Hot(_) => 1,
-            // Whoever stops an arm that is hot does not want it to be parked.
+            // A caller that stops a hot arm does not want it to be parked.
             Self::Stopped(ActorRank::Planner) => 2,
             Self::Fault(_) => 3,
             Self::Stopped(ActorRank::Operator) => 4,
@@ -175,7 +175,7 @@ impl StopLatch {
 }
 
 impl MotionPermit {
-    /// Returns whether it covers a scene at a moment.
+    /// Returns whether it covers a scene at this moment.
     #[must_use]
     pub fn covers(&self, scene: &Scene, now: ClockInstant) -> bool {
         self.revision == scene.revision && self.until.is_none_or(|until| now < until)
@@ -185,18 +185,18 @@ impl MotionPermit {
     /// for it, and a fault from before remains after it.
     #[must_use]
     pub fn is_nodes_own(&self) -> bool {
-        self.nodes_own
+        self.is_nodes_own
     }
 }
 
 impl PermitRegistry {
-    /// Nothing is enabled: for hardware.
+    /// Creates a registry in which nothing is enabled, for hardware.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Everything is enabled: for the embedded simulator.
+    /// Creates a registry in which everything is enabled, for the embedded simulator.
     #[must_use]
     pub fn everything() -> Self {
         let state = PermitState {
@@ -209,16 +209,16 @@ impl PermitRegistry {
         }
     }
 
-    /// Joins the other arms of a node, once: from now on this arm is enabled only while none that it can touch is in the
-    /// way. What was enabled without asking, as on an embedded simulator, is taken back where there is one.
+    /// Sets the interlock with the node's other arms, once: from now on this arm is enabled only while no arm that it can
+    /// touch is in the way. If there is such an arm, what was enabled without an operator, as on an embedded simulator, is withdrawn.
     pub fn interlock(&self, interlock: ArmInterlock) {
-        let is_beside_others = interlock.is_beside_others();
-        if self.interlock.set(interlock).is_ok() && is_beside_others {
+        let has_neighbours = interlock.has_neighbours();
+        if self.interlock.set(interlock).is_ok() && has_neighbours {
             self.disable();
         }
     }
 
-    /// Enables a scene as it is now. A second time for the same scene replaces the first.
+    /// Enables a scene as it is now, in place of an earlier grant for the same scene.
     ///
     /// # Errors
     /// [`PermitError::OtherArm`] names the arm of the same node that is in the way.
@@ -226,17 +226,17 @@ impl PermitRegistry {
         &self,
         scene: &Scene,
         now: ClockInstant,
-        for_: Option<Duration>,
+        duration: Option<Duration>,
     ) -> Result<(), PermitError> {
-        // Until the grant is there, no other arm of the node is enabled.
+        // Held until the grant is there, so that no other arm of the node is enabled meanwhile.
         let interlock = self.interlock.get();
-        let _turn = interlock.map(|one| one.clear_for(scene)).transpose()?;
+        let _guard = interlock.map(|arms| arms.lock_for(scene)).transpose()?;
         let grant = SceneGrant {
             scene: scene.name.clone(),
             overlay: scene.overlay.clone(),
             drawing: scene.drawing.clone(),
             revision: scene.revision,
-            until: for_.map(|for_| now.after(for_)),
+            until: duration.map(|duration| now.after(duration)),
         };
         let mut state = self.state();
         state.grants.retain(|old| !old.is_for_same(&grant));
@@ -244,7 +244,7 @@ impl PermitRegistry {
         Ok(())
     }
 
-    /// Takes back all that was enabled, on a simulator too.
+    /// Withdraws everything that was enabled, on a simulator too.
     pub fn disable(&self) {
         let mut state = self.state();
         state.everything = false;
@@ -252,29 +252,29 @@ impl PermitRegistry {
         self.withdraw(&mut state);
     }
 
-    /// Returns the scenes enabled at a moment, in words.
+    /// Describes the scenes enabled at this moment.
     #[must_use]
     pub fn enabled_text(&self, now: ClockInstant) -> String {
         self.state().enabled(now)
     }
 
-    /// Returns whether anything may move at a moment.
+    /// Returns whether anything may move at this moment.
     #[must_use]
     pub fn any_enabled(&self, now: ClockInstant) -> bool {
         let state = self.state();
-        state.everything || state.live(now).next().is_some()
+        state.everything || state.current_grants(now).next().is_some()
     }
 
-    /// Returns whether a scene is the only one enabled, so that a garbled request can mean no other.
+    /// Returns whether a scene is the only one enabled, so that even a garbled request can mean no other.
     #[must_use]
     pub fn is_only_enabled(&self, scene: &str, now: ClockInstant) -> bool {
         let state = self.state();
-        let mut live = state.live(now);
-        let is_it = |grant: &SceneGrant| grant.scene == scene && grant.drawing.is_none();
-        !state.everything && live.next().is_some_and(is_it) && live.next().is_none()
+        let mut grants = state.current_grants(now);
+        let is_match = |grant: &SceneGrant| grant.scene == scene && grant.drawing.is_none();
+        !state.everything && grants.next().is_some_and(is_match) && grants.next().is_none()
     }
 
-    /// Leave to move in a scene.
+    /// Returns permission to move in a scene.
     ///
     /// # Errors
     /// [`PermitError`] says what an operator or caller must do first.
@@ -282,19 +282,19 @@ impl PermitRegistry {
         self.check_reach(scene)?;
         let state = self.state();
         state.check_no_pen_change()?;
-        state.leave(scene, now)
+        state.grant_unlatched(scene, now)
     }
 
-    /// Refuses a scene whose pens reach farther than the node's arms were found to be apart.
+    /// Refuses a scene whose pens reach farther than the interlock with other arms allows.
     fn check_reach(&self, scene: &Scene) -> Result<(), PermitError> {
         let interlock = self.interlock.get();
         interlock.map_or(Ok(()), |interlock| interlock.check_reach(scene))
     }
 
-    /// Gives permission to move out of an ordinary stop or a fault, in the scene last moved in. The node
-    /// itself gets none out of an operator's stop, nor out of a fault other than heat. Where the scene
-    /// was changed since, an operator gets permission by its name: only the scene as it was says which
-    /// way is up, and it can no longer be enabled.
+    /// Gives permission to move after an ordinary stop or a fault, in the scene last moved in. The node
+    /// itself gets none after an operator's stop, nor after a fault other than heat. If the scene has
+    /// changed since, an operator gets permission by its name: only the old scene says which way is up,
+    /// and it can no longer be enabled.
     ///
     /// # Errors
     /// As [`PermitRegistry::ask`]; [`PermitError::OperatorMustReset`] where a planner may not.
@@ -311,24 +311,26 @@ impl PermitRegistry {
             Some(StopLatch::Stopped(ActorRank::Operator)) if by != ActorRank::Operator => {
                 Err(PermitError::OperatorMustReset)
             }
-            Some(StopLatch::Fault(why)) if by == ActorRank::Node => {
-                Err(PermitError::Fault(why.clone()))
+            Some(StopLatch::Fault(reason)) if by == ActorRank::Node => {
+                Err(PermitError::Fault(reason.clone()))
             }
-            _ => state.grant_out(scene, by, now).map(|permit| MotionPermit {
-                nodes_own: by == ActorRank::Node,
-                ..permit
-            }),
+            _ => state
+                .grant_reset(scene, by, now)
+                .map(|permit| MotionPermit {
+                    is_nodes_own: by == ActorRank::Node,
+                    ..permit
+                }),
         }
     }
 
-    /// Returns whether nothing was latched or withdrawn since a permit was given. A motion asks when it
-    /// begins, for its permit may be older than a stop, and in each tick; so this waits for no lock.
+    /// Returns whether nothing was latched or withdrawn since a permit was given. A motion checks this when
+    /// it begins, because its permit may be older than a stop, and in each tick; so this takes no lock.
     #[must_use]
     pub fn is_current(&self, permit: &MotionPermit) -> bool {
         self.withdrawn.load(Ordering::SeqCst) == permit.withdrawals
     }
 
-    /// Returns how often a latch or an operator took permits back.
+    /// Returns how often a latch or an operator has withdrawn permits.
     #[must_use]
     pub fn withdrawals(&self) -> u64 {
         self.withdrawn.load(Ordering::SeqCst)
@@ -339,13 +341,13 @@ impl PermitRegistry {
         self.withdrawn.store(state.withdrawals, Ordering::SeqCst);
     }
 
-    /// Latches a stop and takes back every permit given before. A graver latch is never replaced
-    /// by a lesser one: what an operator stopped, a fault must not hand to a planner to reset.
+    /// Latches a stop and withdraws every permit given before. A lesser latch never replaces a graver
+    /// one: a fault must not let a planner reset what an operator stopped.
     pub fn latch(&self, new: StopLatch) {
         self.latch_in(self.state(), new);
     }
 
-    /// As [`Self::latch`], unless another thread holds the lock now; returns whether it is latched. Never
+    /// Latches like [`Self::latch`], unless another thread holds the lock now; returns whether it did. Never
     /// waits.
     pub fn try_latch(&self, new: StopLatch) -> bool {
         let state = match self.state.try_lock() {
@@ -358,62 +360,66 @@ impl PermitRegistry {
     }
 
     fn latch_in(&self, mut state: MutexGuard<'_, PermitState>, new: StopLatch) {
-        let emergency = matches!(new, StopLatch::Emergency(_));
+        let is_emergency = matches!(new, StopLatch::Emergency(_));
         self.withdraw(&mut state);
-        state.emergencies += u64::from(emergency);
-        let is_lesser = |old: &StopLatch| old.severity() <= new.severity();
-        if state.latch.as_ref().is_none_or(is_lesser) {
+        state.emergencies += u64::from(is_emergency);
+        let is_replaceable = |old: &StopLatch| old.severity() <= new.severity();
+        if state.latch.as_ref().is_none_or(is_replaceable) {
             state.latch = Some(new);
         }
         drop(state);
-        if emergency && let Some(keeper) = self.keeper.get() {
-            keeper.wake();
+        if is_emergency && let Some(writer) = self.estop_writer.get() {
+            writer.wake();
         }
     }
 
-    /// Runs `then` while the lock on the latch is held, as by a reader that does not come to its end.
+    /// Runs `then` while the lock on the latch is held, as if a reader hung.
     pub fn while_looked_at(&self, then: impl FnOnce()) {
-        let looking = self.state();
+        let state = self.state();
         then();
-        drop(looking);
+        drop(state);
     }
 
-    /// Returns the present latch.
+    /// Returns the current latch.
     #[must_use]
     pub fn latched(&self) -> Option<StopLatch> {
         self.state().latch.clone()
     }
 
-    /// Ends an ordinary stop or a fault, once the arm has been reset with this permit. `false`,
-    /// and nothing ends, if something was latched since it was given.
+    /// Ends an ordinary stop or a fault, once the arm has been reset with this permit. Returns `false`
+    /// and ends nothing if something was latched since the permit was given.
     pub fn unlatch(&self, reset: &MotionPermit) -> bool {
         let mut state = self.state();
-        let last = state.withdrawals == reset.withdrawals
+        let is_latest = state.withdrawals == reset.withdrawals
             && !matches!(state.latch, Some(StopLatch::Emergency(_)));
-        if last {
+        if is_latest {
             state.latch = None;
-            if let Some(keeper) = self.keeper.get() {
-                keeper.wake();
+            if let Some(writer) = self.estop_writer.get() {
+                writer.wake();
             }
         }
-        last
+        is_latest
     }
 
-    /// A thread that panicked while it held the lock has changed whole values only.
+    /// Locks the state. A thread that panicked while holding the lock has only replaced whole values.
     fn state(&self) -> MutexGuard<'_, PermitState> {
         self.state.locked()
     }
 }
 
 impl PermitState {
-    /// Leave where nothing is latched.
-    fn leave(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
+    /// Returns permission if nothing is latched.
+    fn grant_unlatched(
+        &self,
+        scene: &Scene,
+        now: ClockInstant,
+    ) -> Result<MotionPermit, PermitError> {
         match &self.latch {
             None => self.grant(scene, now),
             Some(StopLatch::Stopped(by)) => Err(PermitError::Stopped(*by)),
             Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
-            Some(StopLatch::Fault(why) | StopLatch::Hot(why)) => {
-                Err(PermitError::Fault(why.clone()))
+            Some(StopLatch::Fault(reason) | StopLatch::Hot(reason)) => {
+                Err(PermitError::Fault(reason.clone()))
             }
         }
     }
@@ -422,7 +428,7 @@ impl PermitState {
         self.grant_where(scene, now, |grant| grant.revision == scene.revision)
     }
 
-    fn grant_out(
+    fn grant_reset(
         &self,
         scene: &Scene,
         by: ActorRank,
@@ -440,9 +446,9 @@ impl PermitState {
         &self,
         scene: &Scene,
         now: ClockInstant,
-        is_meant: impl Fn(&SceneGrant) -> bool,
+        is_match: impl Fn(&SceneGrant) -> bool,
     ) -> Result<MotionPermit, PermitError> {
-        let until = match self.live(now).find(|grant| is_meant(grant)) {
+        let until = match self.current_grants(now).find(|grant| is_match(grant)) {
             _ if self.everything => None,
             Some(grant) => grant.until,
             None => return Err(self.not_enabled(scene, now)),
@@ -451,13 +457,13 @@ impl PermitState {
             revision: scene.revision,
             until,
             withdrawals: self.withdrawals,
-            nodes_own: false,
+            is_nodes_own: false,
         })
     }
 
     fn not_enabled(&self, scene: &Scene, now: ClockInstant) -> PermitError {
         let (revision, enabled) = (scene.revision.to_string(), self.enabled(now));
-        // Of a canvas everything that is drawn on it is enabled at once, by the scene's name.
+        // Enabling a canvas enables everything that is drawn on it, by the scene's name.
         let is_canvas = scene.canvas.is_some();
         let title = if is_canvas {
             scene.name.clone()
@@ -482,7 +488,7 @@ impl PermitState {
         if self.everything {
             return "everything (embedded simulator)".to_owned();
         }
-        let names: Vec<String> = self.live(now).map(SceneGrant::words).collect();
+        let names: Vec<String> = self.current_grants(now).map(SceneGrant::title).collect();
         if names.is_empty() {
             "nothing".to_owned()
         } else {
@@ -490,14 +496,14 @@ impl PermitState {
         }
     }
 
-    fn live(&self, now: ClockInstant) -> impl Iterator<Item = &SceneGrant> {
+    fn current_grants(&self, now: ClockInstant) -> impl Iterator<Item = &SceneGrant> {
         let grants = self.grants.iter();
         grants.filter(move |grant| grant.until.is_none_or(|until| now < until))
     }
 }
 
 impl SceneGrant {
-    fn words(&self) -> String {
+    fn title(&self) -> String {
         let (overlay, drawing) = (self.overlay.as_deref(), self.drawing.as_deref());
         scene::scene_title(&self.scene, overlay, drawing)
     }

@@ -6,33 +6,33 @@ use scene::Scene;
 use super::{PermitError, PermitRegistry, PermitState};
 
 impl PermitRegistry {
-    /// Takes back every permit given before, and gives no other until the pen is confirmed or the change is given up.
-    /// `words` say which pen is awaited, and how it is confirmed.
-    pub fn begin_pen_change(&self, words: &str) {
+    /// Withdraws every permit given before, and gives no other until the pen is confirmed or the change is given up.
+    /// `awaited` says which pen is awaited, and how it is confirmed.
+    pub fn begin_pen_change(&self, awaited: &str) {
         let mut state = self.state();
-        state.pen_change = Some(words.to_owned());
+        state.pen_change = Some(awaited.to_owned());
         self.withdraw(&mut state);
     }
 
     /// Ends the change because a person has confirmed the pen, if motion is enabled for the scene now.
     ///
     /// # Errors
-    /// Why nothing could move afterwards; then the change goes on.
+    /// The reason why nothing could move afterwards; the change then goes on.
     pub fn confirm_pen_change(&self, scene: &Scene, now: ClockInstant) -> Result<(), PermitError> {
         self.check_reach(scene)?;
         let mut state = self.state();
-        state.leave(scene, now)?;
+        state.grant_unlatched(scene, now)?;
         state.pen_change = None;
         Ok(())
     }
 
-    /// Ends the change without a pen. A hand may still be at the arm, so nothing is enabled any longer.
+    /// Ends the change without a pen, and withdraws all permission, because a hand may still be at the arm.
     pub fn give_up_pen_change(&self) {
         self.disable();
         self.end_pen_change();
     }
 
-    /// Ends the change without a pen where no hand can be at the arm: one that is simulated in this process.
+    /// Ends the change without a pen for an arm that is simulated in this process, where no hand can be.
     pub fn end_pen_change(&self) {
         self.state().pen_change = None;
     }
@@ -42,7 +42,7 @@ impl PermitState {
     /// Refuses while a person changes the pen.
     pub(super) fn check_no_pen_change(&self) -> Result<(), PermitError> {
         match &self.pen_change {
-            Some(words) => Err(PermitError::PenChange(words.clone())),
+            Some(awaited) => Err(PermitError::PenChange(awaited.clone())),
             None => Ok(()),
         }
     }

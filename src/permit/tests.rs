@@ -1,4 +1,4 @@
-//! Leave, latches, and what of them outlives the process.
+//! Permits, latches, and which of them outlive the process.
 #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use super::*;
@@ -13,10 +13,10 @@ fn scene() -> std::sync::Arc<Scene> {
 #[test]
 fn a_permit_ends_with_the_next_stop_fault_or_disabling() {
     let (permits, scene) = (PermitRegistry::everything(), scene());
-    let given = permits.ask(&scene, ClockInstant::ZERO).unwrap();
-    assert!(permits.is_current(&given));
+    let permit = permits.ask(&scene, ClockInstant::ZERO).unwrap();
+    assert!(permits.is_current(&permit));
     permits.latch(StopLatch::Stopped(ActorRank::Planner));
-    assert!(!permits.is_current(&given));
+    assert!(!permits.is_current(&permit));
     let reset = permits
         .ask_reset(&scene, ActorRank::Planner, ClockInstant::ZERO)
         .unwrap();
@@ -44,26 +44,26 @@ fn a_reset_ends_only_what_was_latched_before_it_was_allowed() {
     assert_eq!(permits.latched(), None);
 }
 
-/// The arm stands where the scene as it was has left it; as that it cannot be enabled any more.
+/// The arm stands where the old scene left it, and that scene can no longer be enabled.
 #[test]
 fn an_operator_resets_in_a_scene_that_was_changed_since() {
-    let (permits, was) = (PermitRegistry::none(), scene());
-    let mut is = was.as_ref().clone();
-    is.revision = scene::Revision::from_bytes([9; 32]);
-    permits.enable(&is, ClockInstant::ZERO, None).unwrap();
+    let (permits, old) = (PermitRegistry::none(), scene());
+    let mut changed = old.as_ref().clone();
+    changed.revision = scene::Revision::from_bytes([9; 32]);
+    permits.enable(&changed, ClockInstant::ZERO, None).unwrap();
     permits.latch(StopLatch::Stopped(ActorRank::Operator));
-    let reset = permits.ask_reset(&was, ActorRank::Operator, ClockInstant::ZERO);
+    let reset = permits.ask_reset(&old, ActorRank::Operator, ClockInstant::ZERO);
     assert!(permits.unlatch(&reset.unwrap()));
-    // Nobody else, not in another scene, and nothing else than a reset.
-    for who in [ActorRank::Planner, ActorRank::Node] {
-        let denied = permits.ask_reset(&was, who, ClockInstant::ZERO);
+    // Nobody else may, nor in another scene, nor for anything but a reset.
+    for actor in [ActorRank::Planner, ActorRank::Node] {
+        let denied = permits.ask_reset(&old, actor, ClockInstant::ZERO);
         assert!(matches!(denied, Err(PermitError::NeedsEnabling { .. })));
     }
-    is.name = "another".to_owned();
-    is.revision = scene::Revision::from_bytes([8; 32]);
-    let denied = permits.ask_reset(&is, ActorRank::Operator, ClockInstant::ZERO);
+    changed.name = "another".to_owned();
+    changed.revision = scene::Revision::from_bytes([8; 32]);
+    let denied = permits.ask_reset(&changed, ActorRank::Operator, ClockInstant::ZERO);
     assert!(matches!(denied, Err(PermitError::NeedsEnabling { .. })));
-    assert!(permits.ask(&was, ClockInstant::ZERO).is_err());
+    assert!(permits.ask(&old, ClockInstant::ZERO).is_err());
 }
 
 #[test]
@@ -75,33 +75,33 @@ fn a_fault_does_not_hand_an_operators_stop_to_a_planner() {
     assert_eq!(denied.unwrap_err(), PermitError::OperatorMustReset);
 }
 
-/// The node brings an arm to rest out of its own stops, and out of heat; all else is a person's.
+/// The node brings an arm to rest after its own stops and after heat; everything else is up to a person.
 #[test]
 fn the_node_takes_no_leave_out_of_what_is_a_persons() {
     let scene = scene();
-    let why = || "broken".to_owned();
+    let reason = || "broken".to_owned();
     for (latch, may) in [
         (StopLatch::Stopped(ActorRank::Node), true),
-        (StopLatch::Hot(why()), true),
-        (StopLatch::Fault(why()), false),
+        (StopLatch::Hot(reason()), true),
+        (StopLatch::Fault(reason()), false),
         (StopLatch::Stopped(ActorRank::Operator), false),
         (StopLatch::Emergency(ActorRank::Operator), false),
     ] {
         let permits = PermitRegistry::everything();
         permits.latch(latch.clone());
-        let given = permits.ask_reset(&scene, ActorRank::Node, ClockInstant::ZERO);
-        assert_eq!(given.is_ok(), may, "{latch:?}");
-        assert!(given.is_ok_and(|permit| permit.is_nodes_own()) == may);
+        let permit = permits.ask_reset(&scene, ActorRank::Node, ClockInstant::ZERO);
+        assert_eq!(permit.is_ok(), may, "{latch:?}");
+        assert!(permit.is_ok_and(|permit| permit.is_nodes_own()) == may);
         let persons = permits.ask_reset(&scene, ActorRank::Operator, ClockInstant::ZERO);
         assert!(persons.is_err() || !persons.unwrap().is_nodes_own());
     }
     let permits = PermitRegistry::everything();
-    permits.latch(StopLatch::Hot(why()));
+    permits.latch(StopLatch::Hot(reason()));
     permits.latch(StopLatch::Stopped(ActorRank::Node));
-    assert_eq!(permits.latched(), Some(StopLatch::Hot(why())));
-    // Whoever stops an arm that is hot wants it to stand.
+    assert_eq!(permits.latched(), Some(StopLatch::Hot(reason())));
+    // A caller that stops a hot arm wants it to stand.
     permits.latch(StopLatch::Stopped(ActorRank::Planner));
-    permits.latch(StopLatch::Hot(why()));
+    permits.latch(StopLatch::Hot(reason()));
     assert_eq!(
         permits.latched(),
         Some(StopLatch::Stopped(ActorRank::Planner))
@@ -114,7 +114,7 @@ fn file() -> (tempfile::TempDir, std::path::PathBuf) {
     (folder, file)
 }
 
-fn kept(file: &std::path::Path) -> Arc<PermitRegistry> {
+fn kept_in(file: &std::path::Path) -> Arc<PermitRegistry> {
     let permits = Arc::new(PermitRegistry::everything());
     permits.keep_emergency_in(file.to_path_buf()).unwrap();
     permits
@@ -123,11 +123,11 @@ fn kept(file: &std::path::Path) -> Arc<PermitRegistry> {
 #[tokio::test]
 async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
     let (_folder, file) = file();
-    let first = kept(&file);
+    let first = kept_in(&file);
     first.latch(StopLatch::Emergency(ActorRank::Operator));
     first.emergency_is_kept().await.unwrap();
     drop(first);
-    let second = kept(&file);
+    let second = kept_in(&file);
     let denied = second.ask(&scene(), ClockInstant::ZERO).unwrap_err();
     assert_eq!(denied, PermitError::Emergency);
     second.clear_emergency().unwrap();
@@ -136,8 +136,8 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
         Some(StopLatch::Stopped(ActorRank::Operator))
     );
     drop(second);
-    // That an operator has to reset the arm outlives it as well, until one did.
-    let third = kept(&file);
+    // That an operator has to reset the arm outlives the process as well, until one does.
+    let third = kept_in(&file);
     assert_eq!(
         third.latched(),
         Some(StopLatch::Stopped(ActorRank::Operator))
@@ -151,7 +151,7 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
         tokio::task::yield_now().await;
     }
     drop(third);
-    assert_eq!(kept(&file).latched(), None);
+    assert_eq!(kept_in(&file).latched(), None);
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn whatever_stands_in_the_file_latches() {
     for bytes in [&b""[..], b"\xff\x00", b"nothing is latched", &[0; 4096]] {
         let (_folder, file) = file();
         std::fs::write(&file, bytes).unwrap();
-        let latched = kept(&file).latched();
+        let latched = kept_in(&file).latched();
         assert!(
             matches!(latched, Some(StopLatch::Emergency(_))),
             "{bytes:?}"
@@ -169,7 +169,7 @@ async fn whatever_stands_in_the_file_latches() {
     let (_folder, file) = file();
     std::os::unix::fs::symlink("nowhere", &file).unwrap();
     assert!(matches!(
-        kept(&file).latched(),
+        kept_in(&file).latched(),
         Some(StopLatch::Emergency(_))
     ));
 }
@@ -177,12 +177,12 @@ async fn whatever_stands_in_the_file_latches() {
 #[tokio::test]
 async fn a_stop_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays() {
     let (folder, file) = file();
-    let permits = kept(&file);
+    let permits = kept_in(&file);
     // A folder of that name can be neither written over nor removed as a file.
     std::fs::create_dir(&file).unwrap();
     permits.latch(StopLatch::Emergency(ActorRank::Operator));
-    let why = permits.emergency_is_kept().await.unwrap_err().to_string();
-    assert!(why.contains("emergency-stop-arm"), "{why}");
+    let reason = permits.emergency_is_kept().await.unwrap_err().to_string();
+    assert!(reason.contains("emergency-stop-arm"), "{reason}");
     permits.clear_emergency().unwrap_err();
     assert!(matches!(permits.latched(), Some(StopLatch::Emergency(_))));
     drop(folder);
@@ -192,7 +192,7 @@ async fn a_stop_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays
 #[tokio::test]
 async fn clearing_never_loses_a_later_stop() {
     let (_folder, file) = file();
-    let permits = kept(&file);
+    let permits = kept_in(&file);
     let stopping = {
         let permits = Arc::clone(&permits);
         std::thread::spawn(move || {
@@ -202,13 +202,13 @@ async fn clearing_never_loses_a_later_stop() {
         })
     };
     while !stopping.is_finished() {
-        // It may come between a stop and its clearing, and then says so.
+        // A stop may come during the clearing, which then fails.
         let _ = permits.clear_emergency();
     }
     stopping.join().unwrap();
     permits.emergency_is_kept().await.unwrap();
     let latched = matches!(permits.latched(), Some(StopLatch::Emergency(_)));
-    let again = matches!(kept(&file).latched(), Some(StopLatch::Emergency(_)));
+    let again = matches!(kept_in(&file).latched(), Some(StopLatch::Emergency(_)));
     assert_eq!(latched, again);
 }
 
@@ -228,11 +228,14 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
     // A garbled request must not be taken for the scene's own design.
     assert!(!permits.is_only_enabled("default", now));
     for other in [&own, &dog] {
-        let why = permits.ask(other, now).unwrap_err().to_string();
-        assert!(why.contains("enabled now: cat.json in default"), "{why}");
+        let reason = permits.ask(other, now).unwrap_err().to_string();
+        assert!(
+            reason.contains("enabled now: cat.json in default"),
+            "{reason}"
+        );
     }
-    let why = permits.ask(&dog, now).unwrap_err().to_string();
-    assert!(why.contains("`steadyhand draw`"), "{why}");
+    let reason = permits.ask(&dog, now).unwrap_err().to_string();
+    assert!(reason.contains("`steadyhand draw`"), "{reason}");
     // The scene's own grant stays when a drawing is enabled.
     permits.enable(&own, now, None).unwrap();
     permits.enable(&dog, now, None).unwrap();
@@ -245,32 +248,32 @@ fn while_a_person_changes_the_pen_nothing_may_move_and_only_the_word_ends_it() {
     let minute = std::time::Duration::from_secs(60);
     let enable = |now| permits.enable(&scene, now, Some(minute)).unwrap();
     enable(ClockInstant::ZERO);
-    let given = permits.ask(&scene, ClockInstant::ZERO).unwrap();
+    let permit = permits.ask(&scene, ClockInstant::ZERO).unwrap();
     permits.begin_pen_change("job-1 waits for pen 2");
-    assert!(!permits.is_current(&given));
-    for who in [ActorRank::Node, ActorRank::Planner, ActorRank::Operator] {
-        let denied = permits.ask_reset(&scene, who, ClockInstant::ZERO);
+    assert!(!permits.is_current(&permit));
+    for actor in [ActorRank::Node, ActorRank::Planner, ActorRank::Operator] {
+        let denied = permits.ask_reset(&scene, actor, ClockInstant::ZERO);
         assert!(matches!(denied, Err(PermitError::PenChange(_))));
     }
     enable(ClockInstant::ZERO);
     let denied = permits.ask(&scene, ClockInstant::ZERO).unwrap_err();
     assert!(denied.to_string().contains("pen 2"), "{denied}");
-    // What was enabled has run out: the word is not taken, and the change goes on.
-    let late = ClockInstant::ZERO.after(2 * minute);
-    let denied = permits.confirm_pen_change(&scene, late);
+    // The permission has expired: the confirmation is refused, and the change goes on.
+    let expired_at = ClockInstant::ZERO.after(2 * minute);
+    let denied = permits.confirm_pen_change(&scene, expired_at);
     assert!(matches!(denied, Err(PermitError::NeedsEnabling { .. })));
     assert!(matches!(
-        permits.ask(&scene, late),
+        permits.ask(&scene, expired_at),
         Err(PermitError::PenChange(_))
     ));
-    enable(late);
-    permits.confirm_pen_change(&scene, late).unwrap();
-    assert!(permits.ask(&scene, late).is_ok());
-    // Given up, nothing is enabled: a hand may be at the arm.
+    enable(expired_at);
+    permits.confirm_pen_change(&scene, expired_at).unwrap();
+    assert!(permits.ask(&scene, expired_at).is_ok());
+    // After giving up nothing is enabled, because a hand may be at the arm.
     permits.begin_pen_change("job-1 waits for pen 3");
     permits.give_up_pen_change();
     assert!(matches!(
-        permits.ask(&scene, late),
+        permits.ask(&scene, expired_at),
         Err(PermitError::NeedsEnabling { .. })
     ));
 }

@@ -1,4 +1,4 @@
-//! `stop`: decelerate, lift, hold, and read back that the arm stands. Never refused, never queued.
+//! `stop`: decelerates, lifts the pen, holds, and reads back that the arm stands. Never refused, never queued.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use motion::StopReport;
 use permit::StopLatch;
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
-    // Every arm of the node, all asked before any is waited for.
+    // All arms of the node are told to stop before any is waited for.
     let arms = ctx.node.seats.iter();
     let requested = arms.map(|arm| (arm, arm.motion.stop(ctx.request.who, false)));
     let tickets: Vec<(&Arc<AttachedArm>, u64)> = requested.collect();
@@ -50,7 +50,7 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     reply.hint(next_step(each().any(|(arm, _)| is_emergency(arm))))
 }
 
-/// Says what motion needs after a stop.
+/// Describes what motion needs after a stop.
 pub(super) const fn next_step(is_emergency: bool) -> &'static str {
     match is_emergency {
         true => "motion needs an operator's `steadyhand clear` first, then reset",
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(latched, Some(StopLatch::Stopped(ActorRank::Node)));
     }
 
-    /// A mistaken stop is never refused, and no other tool stops the arm.
+    /// A stop under a mistaken name is never refused, and no other tool stops the arm.
     #[tokio::test]
     async fn a_stop_is_heard_before_its_call() {
         let folder = tempfile::tempdir().unwrap();

@@ -58,8 +58,8 @@ async fn begin_in(
     resume::check_none_cut_short(ctx, arm)?;
     check_previewed(ctx)?;
     ctx.check_canvas_previewed(arm, &scene)?;
-    // Before it is planned, so that nobody waits for a plan that is not carried out; it is looked
-    // again before anything moves.
+    // Checked before planning, so that nobody waits for a plan that is not carried out, and again
+    // before anything moves.
     sheet_check::check(ctx.node, arm, &scene).await?;
     let mut call = ctx.job("stroke", arm, &scene, ctx.is("again"));
     target.note_in(ctx, &mut call)?;
@@ -83,13 +83,13 @@ async fn begin_in(
 }
 
 impl ToolContext<'_> {
-    /// Returns the hash of the only plan that may be drawn; capitals and blanks around it are form.
+    /// Returns the hash of the only plan that may be drawn, ignoring case and surrounding blanks.
     pub(super) fn plan_hash(&self) -> Option<String> {
         self.text("plan").map(same_hash)
     }
 
-    /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without its `dry_run`;
-    /// `None` for a plan that is refused.
+    /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without `dry_run`, and the
+    /// plan's hash; `None` for a plan that is refused.
     fn drawing_call(&self, scene: &Scene, preview: &DrawingPreview) -> Option<Map<String, Value>> {
         let is_drawn = preview.refusals.is_empty();
         let plan = preview.plan.as_ref().filter(|_| is_drawn)?;
@@ -106,7 +106,7 @@ impl ToolContext<'_> {
     }
 }
 
-/// Returns a plan's hash as plans have it.
+/// Normalises a plan's hash to the form that plans have.
 pub(super) fn same_hash(written: &str) -> String {
     written.trim().to_lowercase()
 }
@@ -123,14 +123,14 @@ pub(super) struct DrawingScope {
 /// The part of a drawing that an earlier job left.
 #[derive(Clone)]
 pub(super) struct UnfinishedRest {
-    /// The strokes that are left, the first from a little before where it was left.
+    /// The remaining strokes; the first begins a little before where the earlier job left it.
     pub(super) strokes: Vec<SheetStroke>,
-    /// The number of strokes that earlier jobs have drawn to their end.
+    /// The number of strokes that earlier jobs completed.
     pub(super) done_before: usize,
 }
 
 impl DrawingScope {
-    /// The scene with nothing else to draw.
+    /// Returns the scene with only these strokes to draw.
     pub(super) fn scene(&self, scene: &Arc<Scene>) -> Arc<Scene> {
         match &self.rest {
             None => Arc::clone(scene),
@@ -143,7 +143,7 @@ impl DrawingScope {
     }
 }
 
-/// Recent previews, to tell what changed since.
+/// Recent previews, to describe what has changed since.
 #[derive(Default)]
 pub(super) struct PreviewHistory(Mutex<VecDeque<RememberedPreview>>);
 
@@ -154,7 +154,7 @@ struct RememberedPreview {
     words: String,
 }
 
-/// Previews that are remembered.
+/// Most previews that are remembered.
 const PREVIEWS_MAX: usize = 64;
 
 impl PreviewHistory {
@@ -288,7 +288,7 @@ pub(super) async fn draw(
     }
     ctx.job
         .update(|card| (card.done, card.of) = (0, plan.report.stroke_count));
-    // What an earlier job drew stays where it is, as long as this process has seen its sheet.
+    // The ink of an earlier job stays, if this process laid its sheet.
     let placed = ctx.arm.placed_scene();
     let is_continued =
         drawing.rest.is_some() && placed.is_some_and(|placed| placed.revision == scene.revision);
@@ -402,7 +402,7 @@ fn add_extremes(reply: &mut Reply, plan: &Plan) {
     reply.set("at_speed_share", rounded(report.at_speed_share));
 }
 
-/// On a plane nothing is stretched, and nothing is said.
+/// Adds how much the surface stretches the design; a flat one does not.
 fn add_stretch(reply: &mut Reply, scene: &Scene, plan: &Plan) {
     if !scene.surface.is_flat() {
         reply.set("stretch_max", rounded(plan.report.stretch_max));
@@ -416,7 +416,7 @@ fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> InkDevi
     deviation_mm(&design, &ink)
 }
 
-/// To a thousandth: more digits than anybody can use are noise.
+/// Rounds to a thousandth: further digits are noise.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }

@@ -1,21 +1,21 @@
-//! Changes to a design's strokes in a plan: joined, left out, turned round, put into another order.
+//! Changes to a design's strokes in a plan: joined, left out, reversed or reordered.
 
 use std::collections::BTreeSet;
 
 use base::wording::count;
 use plan::{PlanReport, StrokeReport};
 
-/// A design's strokes and a plan's, counted.
+/// Counts of a design's strokes and of a plan's.
 pub struct StrokeJoining {
     /// Strokes of the design on the sheet.
     pub of_design: usize,
     /// Strokes of the plan.
     pub drawn: usize,
-    /// Strokes of the plan that are several of the design.
+    /// Strokes of the plan that join several of the design.
     pub joined: usize,
-    /// Strokes of the design of which nothing is drawn, for they lie on others.
+    /// Strokes of the design of which nothing is drawn, because they lie on others.
     pub left_out: usize,
-    /// Strokes of the design that are drawn in pieces, for the rest of them lies on others.
+    /// Strokes of the design that are drawn in pieces, because the rest of them lies on others.
     pub cut: usize,
     /// Strokes of the plan that are drawn from their ends.
     pub reversed: usize,
@@ -46,7 +46,7 @@ impl StrokeJoining {
         }
     }
 
-    /// Returns what was changed, in words; none where all is drawn as the author has it.
+    /// Describes what was changed; `None` if everything is drawn as its author has it.
     #[must_use]
     pub fn description(&self) -> Option<String> {
         let changes = [

@@ -1,4 +1,4 @@
-//! Telemetry: state and joints that a node tells unasked, where its fleet has an engine for it.
+//! Telemetry: state and joints that a node publishes unasked, if its fleet has an engine for that.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use super::list_nodes;
 use super::stroke::rounded;
 
 impl Node {
-    /// Returns the arms as `list_nodes` has them.
+    /// Returns the arms as `list_nodes` reports them.
     #[must_use]
     pub fn telemetry_state(&self) -> Value {
         let arms: Vec<Value> = self
@@ -18,7 +18,7 @@ impl Node {
         json!({ "node": self.file.name, "arms": arms })
     }
 
-    /// Returns the measured joints of each arm that was read, by the arm's name: radians, with the age of the reading.
+    /// Returns the measured joints of each arm that was read, by arm name: in radians, with the age of the reading.
     #[must_use]
     pub fn telemetry_joints(&self) -> Vec<(String, Value)> {
         let joints = self.seats.iter().filter_map(|arm| {

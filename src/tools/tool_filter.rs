@@ -6,7 +6,7 @@ use super::{AttachedArm, DeclaredTools, Node};
 use catalogue::{TOOLS, ToolDefinition, ToolEffect};
 use config::{ConfigProblem, NodeFile};
 
-/// Returns the reason why a tool is not offered here, if it is not.
+/// Returns the reason why a tool is not offered here; `None` if it is.
 pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<&'static str> {
     if tool.effect == ToolEffect::Stops {
         return None;
@@ -20,14 +20,14 @@ pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<
         .then_some("it is not among the tools of this node (`only_tools` in its node file)")
 }
 
-/// The names of all tools that are not offered.
+/// Returns the names of all tools that are not offered.
 pub(super) fn withheld_names(file: &NodeFile, declared: &DeclaredTools) -> Vec<String> {
     let all = TOOLS.iter().chain(declared.tools());
     let kept = all.filter(|tool| withheld_reason(file, tool).is_some());
     kept.map(|tool| tool.name.clone()).collect()
 }
 
-/// Names in `only_tools` that no tool has.
+/// Returns a problem for each name in `only_tools` that no tool has.
 pub(super) fn unknown_names(file: &NodeFile, declared: &[ToolDefinition]) -> Vec<ConfigProblem> {
     let known: Vec<&str> = TOOLS
         .iter()
@@ -46,7 +46,7 @@ pub(super) fn unknown_names(file: &NodeFile, declared: &[ToolDefinition]) -> Vec
 }
 
 impl Node {
-    /// Returns the reason why nothing may move here for any caller, if so: an operator's enabling would have no effect.
+    /// Returns the reason why nothing may move here for any caller, if so; enabling would then have no effect.
     #[must_use]
     pub fn motion_withheld(&self) -> Option<&'static str> {
         if self.file.read_only {

@@ -1,11 +1,11 @@
-//! From the catalogue's entry of a tool to what the reader of arguments wants to know.
+//! Converts the catalogue's entry of a tool to the shape that the argument reader needs.
 
 use args::{ArgumentShape, DeclaredUnit, ItemCount, NumberRange, ParameterShape, ValueKind};
 use catalogue::{
     KnownNames, NameSource, PREVIEW_NAMES, ParameterKind, ToolDefinition, ToolParameter,
 };
 
-/// The shape of a tool's arguments on this node now.
+/// Returns the shape of a tool's arguments for these names.
 #[must_use]
 pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
     let parameters = || tool.listed_parameters(here).chain(&tool.unlisted);
@@ -22,13 +22,13 @@ pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
         .with_default_action(&tool.default_action)
 }
 
-/// Returns the names that a value can mean anywhere. Excludes the name of a single arm, which needs none.
+/// Returns the names that any value can mean. Excludes the name of a single arm, which nobody needs to say.
 fn known_names(here: &KnownNames) -> impl Iterator<Item = &String> {
     let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
     here.scenes.iter().chain(&here.overlays).chain(arms)
 }
 
-/// Every name that a parameter answers to.
+/// Returns a parameter's name and aliases.
 fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
     std::iter::once(&parameter.name)
         .chain(&parameter.aliases)
@@ -48,9 +48,9 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
     }
 }
 
-/// The shape of a tool's arguments where only the names of nodes are known: other names may be another node's.
+/// Returns the shape of a tool's arguments if only the names of nodes are known: other names may be another node's.
 pub(super) fn open_shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
-    // What another node draws is data here too.
+    // A design for another node is data here too.
     let taken = tool.parameters.iter().chain(&tool.canvas_parameters);
     let params = taken.map(|parameter| {
         let mut param = param(parameter, here);
@@ -105,7 +105,7 @@ fn kind(kind: &ParameterKind, here: &KnownNames) -> ValueKind {
     }
 }
 
-/// A field of an object of numbers.
+/// Returns a field of an object of numbers.
 fn number(name: &str, unit: &str) -> ParameterShape {
     let kind = ValueKind::Number {
         range: NumberRange::default(),

@@ -1,4 +1,4 @@
-//! The answer to a call of a tool that does not exist: the tools, the one that its words mean first, and a call that works.
+//! The answer to a call of a tool that does not exist: the tools, beginning with the one that the name suggests, and a call that works.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use super::reply::{Reply, refused};
 use args::RepairClass;
 use catalogue::{PREVIEW, TOOLS, ToolDefinition, ToolEffect, says_stop, words_of};
 
-/// Words that callers have for what a tool does. For offering, never for choosing.
+/// Words that callers use for what a tool does. They serve only to offer a tool, never to choose one.
 const MEANINGS: [(&str, &[&str]); 5] = [
     (
         "stroke",
@@ -52,8 +52,8 @@ impl Node {
         }
     }
 
-    /// Returns the arguments as another tool takes them, if it takes them without loss and nothing moves with them: where it
-    /// moves, as a dry run.
+    /// Returns the arguments as another tool takes them, if it takes them without loss. For a tool that moves they ask for a
+    /// dry run.
     fn same_call(&self, tool: &ToolDefinition, request: &ToolRequest) -> Option<Value> {
         let mut given = self.understood_by(tool, request)?;
         if tool.effect == ToolEffect::Moves {
@@ -75,7 +75,7 @@ impl Node {
     }
 }
 
-/// Returns the only tool that a word of a name means.
+/// Returns the tool that the words of a name suggest, if there is exactly one.
 fn tool_by_words(name: &str) -> Option<&'static ToolDefinition> {
     let words = words_of(name);
     let has_word = |meanings: &[&str]| words.iter().any(|word| meanings.contains(&word.as_str()));
