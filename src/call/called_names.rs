@@ -170,11 +170,9 @@ pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
         let names = std::iter::once(line).chain(quoted);
         return names.map(str::to_owned).collect();
     }
-    let is_mark = |separator: &str| matches!(separator.trim(), ":" | "=");
+    let is_mark = |mark: &str| matches!(mark.trim(), ":" | "=");
     let after_keys = pieces.windows(3).filter_map(|window| match window {
-        [key, separator, name] if is_name_key(key) && is_mark(separator) => {
-            Some((*name).to_owned())
-        }
+        [key, mark, name] if is_name_key(key) && is_mark(mark) => Some((*name).to_owned()),
         _ => None,
     });
     after_keys.take(NAMES_MAX).collect()

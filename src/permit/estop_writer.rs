@@ -91,10 +91,9 @@ impl PermitRegistry {
             .name("emergency stop".to_owned())
             .spawn(move || follow_latch(&registry, &own_file, &progress_sender))
             .map_err(|error| EstopKeepingError::NoThread(error.to_string()))?;
-        let thread = thread.thread().clone();
         let writer = EstopWriter {
             file,
-            thread,
+            thread: thread.thread().clone(),
             progress,
         };
         self.estop_writer
@@ -128,10 +127,9 @@ impl PermitRegistry {
         let file = self.estop_writer.get().map(|writer| writer.file.locked());
         let count = self.state().emergencies;
         if let Some(file) = &file {
-            let owed_reset = file.owed_reset();
-            owed_reset
-                .write("an emergency stop was cleared; `steadyhand reset` comes next")
-                .map_err(|error| owed_reset.failed(&error))?;
+            let owed = file.owed_reset();
+            owed.write("an emergency stop was cleared; `steadyhand reset` comes next")
+                .map_err(|error| owed.failed(&error))?;
             file.remove().map_err(|error| file.failed(&error))?;
         }
         let mut state = self.state();
@@ -162,11 +160,11 @@ fn follow_latch(
         drop(permits);
         may_owe_reset |= latch.is_some() || emergencies > written;
         if latch.is_none() && may_owe_reset {
-            let owed_reset = file.owed_reset();
-            may_owe_reset = owed_reset.exists();
-            if may_owe_reset && let Err(error) = owed_reset.remove() {
+            let owed = file.owed_reset();
+            may_owe_reset = owed.exists();
+            if may_owe_reset && let Err(error) = owed.remove() {
                 // The reset is asked for once more after the next start.
-                tracing::error!("{}", owed_reset.failed(&error));
+                tracing::error!("{}", owed.failed(&error));
             }
         }
         if emergencies > written {

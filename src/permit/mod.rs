@@ -282,7 +282,7 @@ impl PermitRegistry {
         self.check_reach(scene)?;
         let state = self.state();
         state.check_no_pen_change()?;
-        state.grant_unlatched(scene, now)
+        state.permit(scene, now)
     }
 
     /// Refuses a scene whose pens reach farther than the interlock with other arms allows.
@@ -314,12 +314,10 @@ impl PermitRegistry {
             Some(StopLatch::Fault(reason)) if by == ActorRank::Node => {
                 Err(PermitError::Fault(reason.clone()))
             }
-            _ => state
-                .grant_reset(scene, by, now)
-                .map(|permit| MotionPermit {
-                    is_nodes_own: by == ActorRank::Node,
-                    ..permit
-                }),
+            _ => Ok(MotionPermit {
+                is_nodes_own: by == ActorRank::Node,
+                ..state.reset_permit(scene, by, now)?
+            }),
         }
     }
 
@@ -409,11 +407,7 @@ impl PermitRegistry {
 
 impl PermitState {
     /// Returns permission if nothing is latched.
-    fn grant_unlatched(
-        &self,
-        scene: &Scene,
-        now: ClockInstant,
-    ) -> Result<MotionPermit, PermitError> {
+    fn permit(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
         match &self.latch {
             None => self.grant(scene, now),
             Some(StopLatch::Stopped(by)) => Err(PermitError::Stopped(*by)),
@@ -428,7 +422,7 @@ impl PermitState {
         self.grant_where(scene, now, |grant| grant.revision == scene.revision)
     }
 
-    fn grant_reset(
+    fn reset_permit(
         &self,
         scene: &Scene,
         by: ActorRank,

@@ -21,7 +21,7 @@ impl PermitRegistry {
     pub fn confirm_pen_change(&self, scene: &Scene, now: ClockInstant) -> Result<(), PermitError> {
         self.check_reach(scene)?;
         let mut state = self.state();
-        state.grant_unlatched(scene, now)?;
+        state.permit(scene, now)?;
         state.pen_change = None;
         Ok(())
     }

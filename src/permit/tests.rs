@@ -228,14 +228,11 @@ fn a_drawing_is_enabled_beside_its_scene_and_gives_no_leave_for_it() {
     // A garbled request must not be taken for the scene's own design.
     assert!(!permits.is_only_enabled("default", now));
     for other in [&own, &dog] {
-        let reason = permits.ask(other, now).unwrap_err().to_string();
-        assert!(
-            reason.contains("enabled now: cat.json in default"),
-            "{reason}"
-        );
+        let text = permits.ask(other, now).unwrap_err().to_string();
+        assert!(text.contains("enabled now: cat.json in default"), "{text}");
     }
-    let reason = permits.ask(&dog, now).unwrap_err().to_string();
-    assert!(reason.contains("`steadyhand draw`"), "{reason}");
+    let text = permits.ask(&dog, now).unwrap_err().to_string();
+    assert!(text.contains("`steadyhand draw`"), "{text}");
     // The scene's own grant stays when a drawing is enabled.
     permits.enable(&own, now, None).unwrap();
     permits.enable(&dog, now, None).unwrap();

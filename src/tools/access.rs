@@ -120,14 +120,10 @@ impl AttachedArm {
     /// Takes the lease for an operator whose motion begins; the previous holder loses it. Operators share an arm and
     /// hand it back: after their `reset` any planner may continue.
     pub(super) fn take_over(&self, node: &Node, by: &str) {
-        if let Some(previous_holder) = self.lease.release() {
-            let entry = json!({"by": by, "from": previous_holder, "arm": self.name});
+        if let Some(holder) = self.lease.release() {
+            let entry = json!({"by": by, "from": holder, "arm": self.name});
             node.audit.note("lease", entry.to_string());
-            tracing::info!(
-                from = previous_holder,
-                arm = self.name,
-                "an operator took the arm"
-            );
+            tracing::info!(from = holder, arm = self.name, "an operator took the arm");
         }
     }
 }

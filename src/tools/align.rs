@@ -163,15 +163,11 @@ fn target_mm(scene: &Scene, visit: &VisitPoint) -> [f64; 3] {
     [at.x * 1e3, at.y * 1e3, at.z * 1e3]
 }
 
-fn measure(
-    scene: &Scene,
-    visit_points: &[VisitPoint],
-    visited: &[VisitReading],
-) -> Vec<AlignedPoint> {
+fn measure(scene: &Scene, points: &[VisitPoint], visited: &[VisitReading]) -> Vec<AlignedPoint> {
     visited
         .iter()
         .filter_map(|reading| {
-            let visit = visit_points.get(reading.item)?;
+            let visit = points.get(reading.item)?;
             let target_mm = target_mm(scene, visit);
             let measured_mm = tip_mm(scene, visit.pen, &reading.position_rad)?;
             let error = (Point3::from(measured_mm) - Point3::from(target_mm)).norm();

@@ -85,19 +85,17 @@ impl JobCard {
         let is_counted = of > 0;
         if let Some(awaited) = &self.waits_for {
             let done = is_counted.then(|| format!("; {done} of {of} done"));
-            let (continue_text, done) = (
+            let (next, done) = (
                 continue_text(&self.id, self.pauses),
                 done.unwrap_or_default(),
             );
-            return format!("{scene}: waits for {awaited}; {continue_text}{done}");
+            return format!("{scene}: waits for {awaited}; {next}{done}");
         }
-        let time_left = || format!("{} left", seconds(self.eta_s.round()));
+        let left = || format!("{} left", seconds(self.eta_s.round()));
         match (self.state, self.has_later_motions) {
             ("moving", true) if is_counted => format!("{scene}: {done} of {of} done"),
-            ("moving", false) if is_counted => {
-                format!("{scene}: {done} of {of} done, {}", time_left())
-            }
-            ("moving", false) => format!("{scene}: moving, {}", time_left()),
+            ("moving", false) if is_counted => format!("{scene}: {done} of {of} done, {}", left()),
+            ("moving", false) => format!("{scene}: moving, {}", left()),
             ("held", _) if self.awaits_approval => self.waiting_text().unwrap_or_default(),
             (state, _) if is_counted => format!("{scene}: {state}, {done} of {of}"),
             (state, _) => format!("{scene}: {state}"),

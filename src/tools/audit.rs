@@ -102,10 +102,9 @@ impl Node {
             let (node, arm) = (Arc::downgrade(self), Arc::clone(arm));
             let mut snapshots = arm.motion.watch();
             base::task::spawn(async move {
-                let mut stops_seen = 0;
-                while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > stops_seen).await
-                {
-                    stops_seen = snapshot.stops_done;
+                let mut noted = 0;
+                while let Ok(snapshot) = snapshots.wait_for(|now| now.stops_done > noted).await {
+                    noted = snapshot.stops_done;
                     drop(snapshot);
                     let Some(node) = node.upgrade() else { return };
                     node.note_last_stop(&arm);

@@ -45,9 +45,8 @@ impl CallScene {
         let Some(design) = &self.design else {
             return Ok(());
         };
-        let design_toml = design
-            .to_toml()
-            .map_err(|error| not_drawn("design_refused", error))?;
+        let toml = design.to_toml();
+        let toml = toml.map_err(|error| not_drawn("design_refused", error))?;
         let words = match &design.source {
             DesignSource::Text { text, .. } => Some(text.clone()),
             DesignSource::Files(_) => None,
@@ -55,7 +54,7 @@ impl CallScene {
         call.accepted.understood = Value::Object(self.understood(ctx)).to_string();
         call.accepted.drawing = Some(JournalDrawing {
             label: design.label(),
-            design: design_toml,
+            design: toml,
             words,
             origin: DrawingOrigin::Caller,
         });

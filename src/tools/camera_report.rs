@@ -204,18 +204,13 @@ fn overlay(scene: &Scene, ink: &[Vec<[f64; 2]>], capture: &CameraCapture) -> Vec
         let at = location.sheet * Point3::new(x / 1e3, y / 1e3, 0.0);
         camera.lens.project(&at)
     };
-    let mut points_left = POINTS_MAX;
+    let mut budget = POINTS_MAX;
     let mut lines = Vec::new();
     for stroke in &scene.strokes {
-        lines.extend(pieces(
-            &stroke.points_mm,
-            PLANNED,
-            planned,
-            &mut points_left,
-        ));
+        lines.extend(pieces(&stroke.points_mm, PLANNED, planned, &mut budget));
     }
     for points_mm in ink {
-        lines.extend(pieces(points_mm, DRAWN, inked, &mut points_left));
+        lines.extend(pieces(points_mm, DRAWN, inked, &mut budget));
     }
     lines
 }
@@ -225,12 +220,12 @@ fn pieces(
     points_mm: &[[f64; 2]],
     colour: [u8; 3],
     project: impl Fn([f64; 2]) -> Option<[f64; 2]>,
-    points_left: &mut usize,
+    budget: &mut usize,
 ) -> Vec<PixelLine> {
     let mut lines = Vec::new();
     let mut piece = Vec::new();
-    for at in subdivided(points_mm).take(*points_left) {
-        *points_left -= 1;
+    for at in subdivided(points_mm).take(*budget) {
+        *budget -= 1;
         match project(at) {
             Some(px) => piece.push(px),
             None if piece.is_empty() => {}
@@ -255,11 +250,8 @@ fn subdivided(points_mm: &[[f64; 2]]) -> impl Iterator<Item = [f64; 2]> {
         )]
         let steps = (length_mm / PIECE_MM).ceil().clamp(1.0, 1e4) as u32;
         (1..=steps).map(move |step| {
-            let fraction = f64::from(step) / f64::from(steps);
-            [
-                a[0] + (b[0] - a[0]) * fraction,
-                a[1] + (b[1] - a[1]) * fraction,
-            ]
+            let t = f64::from(step) / f64::from(steps);
+            [a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t]
         })
     });
     points_mm.first().copied().into_iter().chain(between)

@@ -172,8 +172,7 @@ impl DeclaredStep {
     }
 
     fn takes(&self, name: &str) -> bool {
-        parameter(self.tool, name)
-            .is_some_and(|parameter| !self.fixed.contains_key(&parameter.name))
+        parameter(self.tool, name).is_some_and(|found| !self.fixed.contains_key(&found.name))
     }
 
     /// Returns whether this step moves nothing when `given` asks for a dry run.
@@ -256,8 +255,7 @@ impl DeclarationChecker<'_> {
             };
             return self.step(&step, path).map(DeclaredAction::Calls);
         }
-        let steps = entry.sequence.as_ref()?;
-        let steps = steps.iter().enumerate();
+        let steps = entry.sequence.as_ref()?.iter().enumerate();
         let steps: Vec<Option<DeclaredStep>> = steps
             .map(|(index, step)| self.step(step, &format!("{path}.sequence[{index}]")))
             .collect();
@@ -309,10 +307,7 @@ impl DeclarationChecker<'_> {
         path: &str,
     ) -> Option<(String, Value)> {
         let Some(parameter) = parameter(tool, name) else {
-            let names = tool
-                .parameters
-                .iter()
-                .map(|parameter| parameter.name.as_str());
+            let names = tool.parameters.iter().map(|known| known.name.as_str());
             let what = format!(
                 "`{}` has no argument `{name}`; nearest first: {}",
                 tool.name,
@@ -322,9 +317,7 @@ impl DeclarationChecker<'_> {
             return None;
         };
         let mut shape = shape(tool, self.here);
-        shape
-            .params
-            .retain(|parameter| parameter.name == parameter.name);
+        shape.params.retain(|param| param.name == parameter.name);
         match understood(&shape, &parameter.name, value) {
             Ok(value) => Some((parameter.name.clone(), value)),
             Err(error) => {
@@ -430,8 +423,8 @@ fn understood(shape: &ArgumentShape, name: &str, value: &Value) -> Result<Value,
     let policy = ReaderPolicy::new(args::ToolEffect::Moves, ForgivenessProfile::Guarded);
     let received = Map::from_iter([(name.to_owned(), value.clone())]);
     let received = ReceivedArguments::Value(Value::Object(received));
-    let reading = args::read(shape, &policy, received);
-    let reading = reading.map_err(|complaints| refusal!("{complaints}"))?;
+    let reading =
+        args::read(shape, &policy, received).map_err(|complaints| refusal!("{complaints}"))?;
     match reading.given.get(name) {
         Some(value) if reading.loss == RepairClass::L0 => Ok(value.clone()),
         _ => Err(refusal!("{name}: {value} says nothing; leave it out")),
@@ -493,15 +486,8 @@ fn unlisted(
     steps: &[DeclaredStep],
 ) -> Vec<ToolParameter> {
     let all = steps.iter();
-    let all = all.flat_map(|step| {
-        step.tool
-            .parameters
-            .iter()
-            .map(move |parameter| (step, parameter))
-    });
-    let passed = all
-        .clone()
-        .filter(|(step, parameter)| step.takes(&parameter.name));
+    let all = all.flat_map(|step| step.tool.parameters.iter().map(move |own| (step, own)));
+    let passed = all.clone().filter(|(step, own)| step.takes(&own.name));
     let passed = passed.filter(|_| entry.arguments.is_none());
     let passed = passed.map(|(_, parameter)| (parameter, parameter.kind.clone()));
     let fixed = all.filter_map(|(step, parameter)| {

@@ -121,9 +121,8 @@ impl Node {
         let tool = self.intended_tool(&request.tool, &request.arguments);
         let only_reads = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = self.route_call(tool, request, watch).await;
-        let reply = self
-            .refusals
-            .judge(&call, self.qualify_nothing_moved(reply));
+        let reply = self.qualify_nothing_moved(reply);
+        let reply = self.refusals.judge(&call, reply);
         let reply = result_pictures::bound(reply, self.file.images);
         if only_reads {
             self.audit.note_deferred("call", call.entry_text(&reply));
@@ -266,8 +265,8 @@ impl Node {
         policy: &ReaderPolicy,
         outcome: Result<ArgumentReading, Box<ArgumentRefusal>>,
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
-        let mut memory = self.memory.locked();
-        memory.judge(caller, &tool.name, policy, outcome)
+        let mut refusal_memory = self.refusal_memory.locked();
+        refusal_memory.judge(caller, &tool.name, policy, outcome)
     }
 
     /// Refuses a call that another node passed on and that names a third node: calls go one hop.
@@ -391,11 +390,7 @@ fn names_nothing(arguments: &ReceivedArguments) -> bool {
 
 /// Returns the names that a node of this file knows, with or without attached arms.
 #[must_use]
-pub fn known_names(
-    file: &NodeFile,
-    library: &SceneLibrary,
-    declared: &DeclaredTools,
-) -> KnownNames {
+pub fn known_names(file: &NodeFile, library: &SceneLibrary, tools: &DeclaredTools) -> KnownNames {
     let models: Vec<&str> = file.arms.iter().map(|arm| arm.model.as_str()).collect();
     let mut scenes = library.scenes_for(&models);
     // The default scene first, as lists show it.
@@ -413,9 +408,9 @@ pub fn known_names(
             NamesEntry::Plain => ListedNames::Plain,
             NamesEntry::Robot => ListedNames::Robot,
         },
-        reworded: declared.reworded(),
-        withheld: tool_filter::withheld_names(file, declared),
-        declared: declared.shared(),
+        reworded: tools.reworded(),
+        withheld: tool_filter::withheld_names(file, tools),
+        declared: tools.shared(),
     }
 }
 
@@ -479,11 +474,8 @@ pub(super) fn refused_arguments(
     if advice == RefusalAdvice::AskTheOperator {
         parts.push("this failed the same way before: ask the operator".to_owned());
     }
-    parts.extend(
-        corrected
-            .as_ref()
-            .map(|call| corrected_call_text(tool, call)),
-    );
+    let corrected_call = corrected.as_ref();
+    parts.extend(corrected_call.map(|call| corrected_call_text(tool, call)));
     parts.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
     let repairs = refusal.repairs.iter();
     let needless = repairs.filter(|repair| repair.why.contains("do not send "));

@@ -39,7 +39,7 @@ pub enum SeparationKind {
     /// Their bases stand farther apart than both can reach.
     ByDistance {
         /// Distance of the bases, in metres.
-        distance_m: f64,
+        gap_m: f64,
         /// Reach of each arm from its base, in metres.
         reach_m: [f64; 2],
     },
@@ -76,12 +76,9 @@ impl fmt::Display for ArmSeparation {
                 f,
                 "`{one}` and `{other}` are out of each other's reach by the word of the node file (`apart = true` of `{arm}`)"
             ),
-            SeparationKind::ByDistance {
-                distance_m,
-                reach_m,
-            } => write!(
+            SeparationKind::ByDistance { gap_m, reach_m } => write!(
                 f,
-                "`{one}` and `{other}` are out of each other's reach: their bases stand {distance_m:.2} m apart, and they reach {:.2} m and {:.2} m",
+                "`{one}` and `{other}` are out of each other's reach: their bases stand {gap_m:.2} m apart, and they reach {:.2} m and {:.2} m",
                 reach_m[0], reach_m[1]
             ),
             SeparationKind::OneAtATime(reason) => write!(
@@ -106,12 +103,10 @@ pub fn separations(file: &NodeFile, library: &SceneLibrary) -> Vec<ArmSeparation
     let later = |index: usize| all.iter().skip(index + 1);
     let pairs = all.iter().enumerate();
     let pairs = pairs.flat_map(|(index, one)| later(index).map(move |other| (one, other)));
-    let separations = pairs.map(
-        |((one, one_reach_m), (other, other_reach_m))| ArmSeparation {
-            arms: [one.name.clone(), other.name.clone()],
-            kind: separation([one, other], [*one_reach_m, *other_reach_m]),
-        },
-    );
+    let separations = pairs.map(|((one, one_m), (other, other_m))| ArmSeparation {
+        arms: [one.name.clone(), other.name.clone()],
+        kind: separation([one, other], [*one_m, *other_m]),
+    });
     separations.collect()
 }
 
@@ -129,17 +124,17 @@ fn separation(arms: [&ArmEntry; 2], reach_m: [Option<f64>; 2]) -> SeparationKind
         return SeparationKind::OneAtATime("how far they reach is not known".to_owned());
     };
     let squares = one_m.iter().zip(other_m).map(|(a, b)| (a - b).powi(2));
-    let distance_m = squares.sum::<f64>().sqrt();
+    let gap_m = squares.sum::<f64>().sqrt();
     let needed_m = one_reach_m + other_reach_m + SEPARATION_M;
     // Written so that NaN is refused too.
-    if distance_m >= needed_m {
+    if gap_m >= needed_m {
         SeparationKind::ByDistance {
-            distance_m,
+            gap_m,
             reach_m: [one_reach_m, other_reach_m],
         }
     } else {
         SeparationKind::OneAtATime(format!(
-            "their bases stand {distance_m:.2} m apart, and it takes {needed_m:.2} m to be out of reach ({one_reach_m:.2} m, {other_reach_m:.2} m and {SEPARATION_M:.2} m between)"
+            "their bases stand {gap_m:.2} m apart, and it takes {needed_m:.2} m to be out of reach ({one_reach_m:.2} m, {other_reach_m:.2} m and {SEPARATION_M:.2} m between)"
         ))
     }
 }
@@ -173,7 +168,7 @@ pub(super) fn join(
     arms: &[Arc<AttachedArm>],
 ) -> Vec<ArmSeparation> {
     let separations = separations(file, library);
-    let enable_lock = Arc::new(Mutex::new(()));
+    let lock = Arc::new(Mutex::new(()));
     for arm in arms {
         let exclusive = separations.iter().filter(|pair| pair.is_one_at_a_time());
         let obstructions = exclusive.flat_map(|pair| {
@@ -182,8 +177,7 @@ pub(super) fn join(
             others.map(|other| obstruction(&arm.name, pair, other, library))
         });
         let reach_m = separations.iter().find_map(|pair| pair.reach_m(&arm.name));
-        let interlock =
-            ArmInterlock::new(Arc::clone(&enable_lock), obstructions.collect(), reach_m);
+        let interlock = ArmInterlock::new(Arc::clone(&lock), obstructions.collect(), reach_m);
         arm.permits().interlock(interlock);
     }
     separations
@@ -272,8 +266,7 @@ impl Node {
             ));
         }
         for arm in &arms {
-            check_same_zeros(arm, scene)
-                .map_err(|error| refusal!("{error}; nothing was enabled"))?;
+            check_same_zeros(arm, scene).map_err(|e| refusal!("{e}; nothing was enabled"))?;
         }
         let mut done: Vec<&str> = Vec::new();
         for arm in &arms {
@@ -292,7 +285,7 @@ impl Node {
     fn arms_for(
         &self,
         scene: &Scene,
-        arm_name: Option<&str>,
+        name: Option<&str>,
     ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let model = &scene.arm.file.name;
         let is_for = |arm: &&Arc<AttachedArm>| arm.motion.arm().file.name == *model;
@@ -305,10 +298,10 @@ impl Node {
         }
         let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
         let names = names.join(", ");
-        arms.retain(|arm| arm_name.is_none_or(|arm_name| arm.name == arm_name));
-        match (arms.is_empty(), arm_name) {
-            (true, Some(arm_name)) => Err(refusal!(
-                "scene {} is for the arm {model}, and this node has no such arm `{arm_name}`; valid: {names}; nothing was enabled",
+        arms.retain(|arm| name.is_none_or(|name| arm.name == name));
+        match (arms.is_empty(), name) {
+            (true, Some(name)) => Err(refusal!(
+                "scene {} is for the arm {model}, and this node has no such arm `{name}`; valid: {names}; nothing was enabled",
                 scene.title()
             )),
             _ => Ok(arms),
@@ -336,8 +329,7 @@ impl Node {
             .separations
             .iter()
             .filter(|pair| pair.is_one_at_a_time());
-        let others = exclusive.filter_map(|pair| pair.other(&arm.name));
-        let others: Vec<&str> = others.collect();
+        let others: Vec<&str> = exclusive.filter_map(|pair| pair.other(&arm.name)).collect();
         if !others.is_empty() {
             fields.insert("one_at_a_time_with".to_owned(), json!(others));
         }

@@ -34,14 +34,13 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
 fn node_text(node: &Value) -> String {
     let text = |of: &Value, field: &str| of.get(field)?.as_str().map(str::to_owned);
     let list = |field: &str| node.get(field).and_then(Value::as_array);
-    let arms = list("arms").into_iter().flatten().map(|arm_json| {
-        let [title, state] =
-            ["arm", "state"].map(|field| text(arm_json, field).unwrap_or_default());
-        let is_limp = arm_json.get("energised") == Some(&Value::Bool(false));
+    let arms = list("arms").into_iter().flatten().map(|arm| {
+        let [title, state] = ["arm", "state"].map(|field| text(arm, field).unwrap_or_default());
+        let is_limp = arm.get("energised") == Some(&Value::Bool(false));
         let state = state_text(&state, is_limp);
-        let enabled = text(arm_json, "enabled").unwrap_or_default();
-        let latched = text(arm_json, "latched")
-            .map_or(String::new(), |reason| format!("; latched: {reason}"));
+        let enabled = text(arm, "enabled").unwrap_or_default();
+        let latched =
+            text(arm, "latched").map_or(String::new(), |reason| format!("; latched: {reason}"));
         format!("; {title} {state}{latched}; enabled: {enabled}")
     });
     let scenes = list("scenes").into_iter().flatten();
@@ -171,20 +170,17 @@ fn presence_word(presence: PeerPresence) -> Option<&'static str> {
     }
 }
 
-fn add_freshness(
-    mut answer: Map<String, Value>,
-    offset: Option<ClockOffset>,
-) -> Map<String, Value> {
+fn add_freshness(mut node: Map<String, Value>, offset: Option<ClockOffset>) -> Map<String, Value> {
     // The node is listed under its name here; the name it gave itself is added.
-    answer.remove("this");
-    answer.remove("reachable");
-    if let Some(name) = answer.remove("name") {
-        answer.insert("calls_itself".to_owned(), name);
+    node.remove("this");
+    node.remove("reachable");
+    if let Some(name) = node.remove("name") {
+        node.insert("calls_itself".to_owned(), name);
     }
     if let Some(offset) = offset {
-        answer.insert("clock_offset_ms".to_owned(), json!(offset.ms.round()));
+        node.insert("clock_offset_ms".to_owned(), json!(offset.ms.round()));
         let within = offset.within_ms.ceil();
-        answer.insert("clock_offset_within_ms".to_owned(), json!(within));
+        node.insert("clock_offset_within_ms".to_owned(), json!(within));
     }
-    answer
+    node
 }

@@ -236,12 +236,9 @@ fn lines(text: &mut String, metric: &MetricFamily, sample: &ArmMetricsSample) {
         }
         Times(of) => {
             let times = of(sample);
-            for quantile in [0.5, 0.99, 1.0] {
-                let value = times.quantile(quantile).as_secs_f64();
-                let _ = writeln!(
-                    text,
-                    "{name}{{arm=\"{arm}\",quantile=\"{quantile}\"}} {value}"
-                );
+            for q in [0.5, 0.99, 1.0] {
+                let value = times.quantile(q).as_secs_f64();
+                let _ = writeln!(text, "{name}{{arm=\"{arm}\",quantile=\"{q}\"}} {value}");
             }
             let _ = writeln!(text, "{name}_count{{arm=\"{arm}\"}} {}", times.count());
         }

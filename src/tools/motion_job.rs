@@ -48,7 +48,7 @@ pub(super) enum JobError {
     /// There is no plan.
     Plan(PlanError),
     /// Planning or judging panicked; nothing moved.
-    Panicked(InternalError),
+    Panic(InternalError),
     /// The gate refused the trajectory.
     Gate(gate::RefusedTrajectory),
     /// It did not begin; nothing moved.
@@ -214,9 +214,8 @@ impl JobContext {
             let now = motion.clock().now();
             gate::check(scene, permit, &start, now, plan.trajectory.clone())
         });
-        let checked = judged.map_err(JobError::Panicked)?;
-        let checked = checked.map_err(JobError::Gate)?;
-        let journal = self.begin_journal(scene, plan).await?;
+        let checked = judged.map_err(JobError::Panic)?.map_err(JobError::Gate)?;
+        let journal = self.journal(scene, plan).await?;
         self.job
             .update(|card| card.begins_motion(plan.report.duration_s));
         if self.who == ActorRank::Operator {
@@ -299,11 +298,7 @@ impl JobContext {
     }
 
     /// Begins the journal of a motion: from now on the arm goes no farther than the journal says.
-    async fn begin_journal(
-        &self,
-        scene: &Arc<Scene>,
-        plan: &Plan,
-    ) -> Result<JournalWriter, JobError> {
+    async fn journal(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<JournalWriter, JobError> {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
         let arm = Arc::clone(&self.arm);
         let snapshots = self.arm.motion.watch();
@@ -403,7 +398,7 @@ where
         return Err(refusal!("cannot start the planner: {error}").into());
     }
     match receiver.await {
-        Ok(planned) => planned.map_err(JobError::Panicked)?.map_err(JobError::Plan),
+        Ok(planned) => planned.map_err(JobError::Panic)?.map_err(JobError::Plan),
         Err(_) => Err(refusal!("the planner's thread ended without an answer").into()),
     }
 }
@@ -598,8 +593,7 @@ fn stop_when_cancelled(
     started_at: tokio::time::Instant,
 ) -> Option<AbortOnDropHandle<()>> {
     let (watch, arm, id) = (watch.clone(), Arc::clone(arm), job.card().id);
-    let minder = watch.minder.clone()?;
-    let watching = minder.spawn(async move {
+    let watching = watch.minder.clone()?.spawn(async move {
         watch.cancelled.cancelled().await;
         arm.abandon(&id, started_at.elapsed(), &watch);
     });
@@ -716,7 +710,7 @@ impl JobError {
                 "refused",
                 refused("gate_refused", &error).with("refusals", &error.0),
             ),
-            Self::Panicked(error) => ("refused", *refused("internal_error", error)),
+            Self::Panic(error) => ("refused", *refused("internal_error", error)),
             Self::Refused(reason) => ("refused", *refused("refused", reason)),
             Self::Answered(reply) => ("refused", *reply),
             Self::PenNotConfirmed(reason) => ("stopped", *refused("pen_not_confirmed", reason)),
@@ -880,7 +874,7 @@ mod tests {
         for _ in 0..5 {
             let watch = RemoteCallWatch::unobserved();
             let planned = preview(&arm, &watch, panicking_plan).await;
-            assert!(matches!(planned, Err(JobError::Panicked(_))));
+            assert!(matches!(planned, Err(JobError::Panic(_))));
         }
         let planned = preview(&arm, &RemoteCallWatch::unobserved(), |_| Ok(7)).await;
         assert!(matches!(planned, Ok(7)));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::Node;
-use super::dispatch;
+use super::dispatch::known_names;
 use super::tool_shape::shape;
 use args::ArgumentShape;
 use base::lock::MutexExt;
@@ -28,13 +28,7 @@ struct ShapeCache {
 impl Node {
     /// Returns the names that this node knows now.
     pub(super) fn known_names(&self) -> Arc<KnownNames> {
-        let collect = || {
-            Arc::new(dispatch::known_names(
-                &self.file,
-                &self.scenes,
-                &self.declared,
-            ))
-        };
+        let collect = || Arc::new(known_names(&self.file, &self.scenes, &self.declared));
         match self.scenes.folder() {
             Some(_) => collect(),
             None => Arc::clone(self.names.fixed.get_or_init(collect)),

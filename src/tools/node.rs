@@ -87,7 +87,7 @@ pub struct AttachedArm {
     pub(super) stops_noted: Mutex<u64>,
     /// The pen that a person has confirmed to be in the holder, since this process began.
     pub(super) pen: Mutex<Option<ConfirmedPen>>,
-    pub(super) photograph: SimPhotoCache,
+    pub(super) photo_cache: SimPhotoCache,
 }
 
 /// A node.
@@ -122,7 +122,7 @@ pub struct Node {
     /// The other nodes, where there are any.
     pub fleet: Option<Arc<Fleet>>,
     pub(super) sequences: SequenceRegistry,
-    pub(super) memory: Mutex<super::dispatch::RefusalMemory>,
+    pub(super) refusal_memory: Mutex<super::dispatch::RefusalMemory>,
     pub(super) refusals: super::audit::RefusalHistory,
     pub(super) approvals: super::plan_approval::PlanApprovals,
     pub(super) pen_changes: PenChanges,
@@ -136,7 +136,7 @@ pub struct Node {
     pub login_codes: LoginCodes,
     /// The machine's clock, by which logins end. Arms may have clocks of their own, which may stand still.
     pub clock: NodeClock,
-    numbers: AtomicU64,
+    next_number: AtomicU64,
 }
 
 /// Open files of the state that outlives the node's process.
@@ -194,7 +194,7 @@ impl AttachedArm {
             placed_scene: Mutex::default(),
             stops_noted: Mutex::default(),
             pen: Mutex::default(),
-            photograph: SimPhotoCache::default(),
+            photo_cache: SimPhotoCache::default(),
         }
     }
 
@@ -234,11 +234,9 @@ impl AttachedArm {
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let measured = self.motion.snapshot().measured;
-        self.last_scene()
-            .zip(measured)
-            .is_some_and(|(scene, measured)| {
-                measured.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD
-            })
+        self.last_scene().zip(measured).is_some_and(|(scene, arm)| {
+            arm.position_rad.distance_max(&scene.rest_rad) < AT_REST_RAD
+        })
     }
 
     /// Remembers the scene that the arm moves in.
@@ -259,7 +257,7 @@ impl AttachedArm {
     pub(super) fn place_sheet(&self, scene: &Arc<Scene>) {
         if let Some(studio) = &self.studio {
             studio.place_sheet(&self.with_confirmed_pen(scene));
-            self.photograph.invalidate();
+            self.photo_cache.invalidate();
             *self.placed_scene.locked() = Some(Arc::clone(scene));
         }
     }
@@ -307,7 +305,7 @@ impl Node {
             job_recorder: None,
             fleet: None,
             sequences: SequenceRegistry::default(),
-            memory: Mutex::default(),
+            refusal_memory: Mutex::default(),
             refusals: super::audit::RefusalHistory::default(),
             approvals: super::plan_approval::PlanApprovals::default(),
             pen_changes: PenChanges::default(),
@@ -318,7 +316,7 @@ impl Node {
             names: NamesCache::default(),
             login_codes: LoginCodes::default(),
             clock: NodeClock::real(),
-            numbers: AtomicU64::new(1),
+            next_number: AtomicU64::new(1),
         }
     }
 
@@ -392,7 +390,7 @@ impl Node {
 
     /// Returns the next number for a preview or picture.
     pub(super) fn number(&self) -> u64 {
-        self.numbers.fetch_add(1, Ordering::Relaxed)
+        self.next_number.fetch_add(1, Ordering::Relaxed)
     }
 }
 

@@ -48,8 +48,8 @@ pub struct RefusedPlace {
 impl OfferedSheet {
     /// Returns the lines of a preview with its refusals.
     pub(super) fn of_preview(page: &ScenePage, preview: &DrawingPreview) -> Self {
-        let items = preview.refusals.iter().filter_map(|one| one.item);
-        let refused_items: Vec<usize> = items.collect();
+        let refused_items: Vec<usize> =
+            preview.refusals.iter().filter_map(|one| one.item).collect();
         let planned = preview
             .plan
             .iter()

@@ -287,16 +287,15 @@ impl Node {
         })
     }
 
-    fn left_half_done(&self, arm_name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
-        let is_named =
-            |arm: &&Arc<AttachedArm>| arm_name.is_none_or(|arm_name| arm.name == arm_name);
+    fn left_half_done(&self, name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
+        let is_named = |arm: &&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
         let mut arms = self.seats.iter().filter(is_named);
         let mut remaining = arms.clone();
         let found = arms.find_map(|arm| Some((arm, self.book.unfinished(&arm.name)?)));
         let (arm, past) = found.ok_or_else(|| {
             let complete = remaining.find_map(|arm| resume::complete(self, arm));
-            let reason = complete.unwrap_or_else(|| match arm_name {
-                Some(arm_name) => format!("no drawing of arm `{arm_name}` was left half done"),
+            let reason = complete.unwrap_or_else(|| match name {
+                Some(name) => format!("no drawing of arm `{name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
             refusal!("{reason}; nothing moved")
@@ -322,22 +321,21 @@ impl Node {
     }
 
     /// Returns the one arm that draws a scene.
-    fn arm_for(&self, scene: &Scene, arm_name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
+    fn arm_for(&self, scene: &Scene, name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
         let is_for = |arm: &&Arc<AttachedArm>| check_is_for(arm, scene).is_ok();
         let candidates: Vec<_> = self.seats.iter().filter(is_for).collect();
         let names: Vec<&str> = candidates.iter().map(|arm| arm.name.as_str()).collect();
         let (names, title) = (names.join(", "), scene.title());
-        let is_named =
-            |arm: &&&Arc<AttachedArm>| arm_name.is_none_or(|arm_name| arm.name == arm_name);
+        let is_named = |arm: &&&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
         let matching: Vec<_> = candidates.iter().filter(is_named).collect();
-        match (matching.as_slice(), arm_name) {
+        match (matching.as_slice(), name) {
             ([one], _) => Ok(one),
             _ if candidates.is_empty() => Err(refusal!(
                 "scene {title} is for the arm {}, which this node does not have; nothing moved",
                 scene.arm.file.name
             )),
-            ([], Some(arm_name)) => Err(refusal!(
-                "this node has no arm `{arm_name}` for scene {title}; valid: {names}; nothing moved"
+            ([], Some(name)) => Err(refusal!(
+                "this node has no arm `{name}` for scene {title}; valid: {names}; nothing moved"
             )),
             _ => Err(refusal!(
                 "several arms of this node draw scene {title}: name one with --arm: {names}; nothing moved"

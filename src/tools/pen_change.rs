@@ -139,7 +139,7 @@ impl AttachedArm {
         *self.pen.locked() = named.map(ConfirmedPen::of);
         if let Some(studio) = &self.studio {
             studio.hold_pen(pen);
-            self.photograph.invalidate();
+            self.photo_cache.invalidate();
         }
     }
 }

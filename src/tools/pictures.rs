@@ -219,30 +219,28 @@ impl PlanTraces {
                 continue;
             };
             let mut travel = Vec::new();
-            let mut previous: Option<Point3<f64>> = None;
+            let mut before: Option<Point3<f64>> = None;
             let samples = trajectory.reached().iter().enumerate();
             for (sample, q) in samples.take(span.end).skip(span.first) {
                 let mount = scene.arm.chain.forward(q);
                 let tip = mount * pen.tip_m;
-                let projected = scene.surface.project(&tip);
-                let lean = -(mount * pen.axis).dot(&scene.surface.at(projected.at_mm).normal);
+                let at = scene.surface.project(&tip);
+                let lean = -(mount * pen.axis).dot(&scene.surface.at(at.at_mm).normal);
                 let at_s = sample as f64 * period_s;
                 let tilt_deg = lean.clamp(-1.0, 1.0).acos().to_degrees();
                 traces.tilt_deg.push([at_s, tilt_deg]);
                 let margin_deg = margin_rad(scene, q).to_degrees();
                 traces.margin_deg.push([at_s, margin_deg]);
-                let moved_mm = previous
+                let moved_mm = before
                     .replace(tip)
-                    .map(|previous| (tip - previous).norm() * 1e3);
+                    .map(|before| (tip - before).norm() * 1e3);
                 traces
                     .speed_mm_s
                     .extend(moved_mm.map(|mm| [at_s, mm / period_s]));
                 if span.kind != SpanKind::Approach {
-                    traces
-                        .side_mm
-                        .push([projected.at_mm[0], projected.height_mm]);
+                    traces.side_mm.push([at.at_mm[0], at.height_mm]);
                 }
-                travel.push(projected.at_mm);
+                travel.push(at.at_mm);
             }
             if span.kind == SpanKind::Travel {
                 traces.travels_mm.push(travel);

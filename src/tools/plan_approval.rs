@@ -29,7 +29,7 @@ pub(super) type PlanApprovals = Mutex<Vec<ApprovalRequest>>;
 
 pub(super) struct ApprovalRequest {
     pending: PendingPlan,
-    verdict_sender: oneshot::Sender<PlanVerdict>,
+    sender: oneshot::Sender<PlanVerdict>,
 }
 
 /// A person's decision on a plan.
@@ -107,7 +107,7 @@ impl Node {
                 "{job} has a different plan by now; look at that one and approve it"
             ));
         }
-        let sent = all.swap_remove(at).verdict_sender.send(verdict);
+        let sent = all.swap_remove(at).sender.send(verdict);
         sent.map_err(|_| refusal!("{job} no longer waits"))
     }
 }
@@ -132,17 +132,16 @@ impl JobContext {
         let job = self.entry.id().to_owned();
         // Taken before anybody sees the request, so that the time for the picture and the journal counts too.
         let until = self.arm.motion.clock().now().after(APPROVAL_WITHIN);
-        let (verdict_sender, verdict) = oneshot::channel();
+        let (sender, verdict) = oneshot::channel();
         let pending = PendingPlan {
             words: self.describe_plan(scene, plan),
             plan: plan.hash.clone(),
             job: job.clone(),
         };
-        let request = ApprovalRequest {
-            pending,
-            verdict_sender,
-        };
-        self.node.approvals.locked().push(request);
+        self.node
+            .approvals
+            .locked()
+            .push(ApprovalRequest { pending, sender });
         self.job.update(|card| {
             card.state = "held";
             card.awaits_approval = true;

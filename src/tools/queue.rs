@@ -36,9 +36,7 @@ impl ToolContext<'_> {
                 || same.any(|known| known.stage != DrawingStage::WithoutInk)
         };
         let begun = node.queue_desk.begin(tag, Instant::now(), is_known);
-        begun
-            .map(Some)
-            .map_err(|error| refused(code(&error), error))
+        begun.map(Some).map_err(|e| refused(code(&e), e))
     }
 }
 

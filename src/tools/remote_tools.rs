@@ -32,10 +32,10 @@ pub struct RemoteToolCall {
 
 /// Calls another server and passes its answer on.
 pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str) -> Reply {
-    let server_name = server_name(server);
+    let name = server_name(server);
     let Some(abroad) = &ctx.node.abroad else {
         return Reply::failed(format!(
-            "this node cannot reach other servers, so not {server_name} either"
+            "this node cannot reach other servers, so not {name} either"
         ));
     };
     let call = RemoteToolCall {
@@ -46,11 +46,9 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
     let answer = abroad.call(call, ctx.watch.clone()).await;
     match answer {
         Ok(answer) => reply_from(answer),
-        Err(error) => {
-            Reply::failed(format!("{tool} of {server_name}: {error}")).with("code", "server")
-        }
+        Err(error) => Reply::failed(format!("{tool} of {name}: {error}")).with("code", "server"),
     }
-    .with("server", server_name)
+    .with("server", name)
 }
 
 fn reply_from(answer: ToolAnswer) -> Reply {

@@ -26,8 +26,7 @@ pub(super) async fn call(
     arm: &Arc<AttachedArm>,
 ) -> Result<Reply, Box<Reply>> {
     check_not_again(ctx)?;
-    let past = ctx.node.book.unfinished(&arm.name);
-    let past = past.ok_or_else(|| {
+    let past = ctx.node.book.unfinished(&arm.name).ok_or_else(|| {
         let refused = nothing_to_resume(ctx.node, arm);
         refused.with("understood", as_given(ctx)).boxed()
     })?;
@@ -223,8 +222,7 @@ impl DisplacedDrawing {
 
     /// Adds to the answer of another drawing that this one is given up for it, or will be once that one begins to draw.
     pub(super) fn mention_in(&self, node: &Node, reply: Reply) -> Reply {
-        let now = job::past(&node.state, &self.0.id);
-        let is_open = now.is_ok_and(|past| past.settled.is_empty());
+        let is_open = job::past(&node.state, &self.0.id).is_ok_and(|past| past.settled.is_empty());
         match (is_open, reply.is_error) {
             (true, true) => reply,
             (true, false) => reply.with_more_words(&self.warning()),

@@ -157,10 +157,8 @@ impl Node {
             is_operators: request.who == ActorRank::Operator,
         };
         let mut duplicates = self.duplicate_names();
-        let (by_http, by_engine) = futures::join!(
-            futures::future::join_all(requests),
-            self.stop_by_engine(stop)
-        );
+        let by_http = futures::future::join_all(requests);
+        let (by_http, by_engine) = futures::join!(by_http, self.stop_by_engine(stop));
         duplicates.extend(self.duplicate_names());
         let mut lines: BTreeMap<String, Value> = by_http.into_iter().collect();
         for (name, answer) in by_engine {

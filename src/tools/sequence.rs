@@ -116,9 +116,7 @@ impl SequenceRegistry {
     /// Ends every sequence: its current step is stopped, and no other begins.
     pub(super) fn cancel(&self) {
         let sequences = self.0.locked();
-        sequences
-            .iter()
-            .for_each(|progress| progress.cancelled.cancel());
+        sequences.iter().for_each(|run| run.cancelled.cancel());
     }
 
     fn claim(&self, tool: &ToolDefinition, key: String, now: &SequenceEnd) -> SequenceClaim {
@@ -234,24 +232,19 @@ fn call_key(node: &Node, steps: &[DeclaredStep], given: &Map<String, Value>) -> 
 }
 
 /// Waits until the sequence ends or the node's time for an answer is over, after which it goes on; a caller that gives up ends it.
-async fn wait(
-    node: &Node,
-    progress: &SequenceProgress,
-    of: usize,
-    watch: &RemoteCallWatch,
-) -> Reply {
+async fn wait(node: &Node, run: &SequenceProgress, of: usize, watch: &RemoteCallWatch) -> Reply {
     let patience = Duration::from_secs(u64::from(node.file.answer_within_s));
     let deadline = tokio::time::Instant::now() + patience;
     loop {
         tokio::select! {
-            reply = progress.outcome.reply() => return reply.clone(),
-            () = watch.cancelled.cancelled(), if !progress.cancelled.is_cancelled() => {
-                progress.cancelled.cancel();
+            reply = run.outcome.reply() => return reply.clone(),
+            () = watch.cancelled.cancelled(), if !run.cancelled.is_cancelled() => {
+                run.cancelled.cancel();
             }
             () = base::task::pause(POLL_INTERVAL) => {
-                watch.report(progress.steps_done() as f64, of as f64, &progress.describe());
-                if tokio::time::Instant::now() > deadline && !progress.cancelled.is_cancelled() {
-                    return still_running(node, progress);
+                watch.report(run.steps_done() as f64, of as f64, &run.describe());
+                if tokio::time::Instant::now() > deadline && !run.cancelled.is_cancelled() {
+                    return still_running(node, run);
                 }
             }
         }

@@ -28,7 +28,7 @@ pub(super) async fn check(
     for (_, capture) in &captures {
         match capture
             .as_ref()
-            .map(|capture| (capture, capture.evidence(fiducials)))
+            .map(|look| (look, look.evidence(fiducials)))
         {
             Err(error) => reasons.push(error.to_string()),
             Ok((_, SheetEvidence::Nothing(reason))) => reasons.push(reason),

@@ -40,15 +40,15 @@ struct CachedPhoto {
 /// fails; the reason is logged. Concurrent callers wait for a picture in progress.
 pub(super) fn picture_of(arm: &AttachedArm) -> Option<Vec<u8>> {
     let (studio, scene) = arm.studio.as_ref().zip(arm.placed_scene())?;
-    let photograph = &arm.photograph;
-    let mut last = photograph.last.locked();
-    let sheet = photograph.sheets.load(Ordering::SeqCst);
+    let photo_cache = &arm.photo_cache;
+    let mut last = photo_cache.last.locked();
+    let sheet = photo_cache.sheets.load(Ordering::SeqCst);
     let now = arm.motion.clock().now();
     let is_drawing = arm.board.under_way().is_some();
     let old = last
         .take()
-        .filter(|taken| taken.sheet == sheet && Arc::ptr_eq(&taken.scene, &scene));
-    let taken = match old {
+        .filter(|photo| photo.sheet == sheet && Arc::ptr_eq(&photo.scene, &scene));
+    let photo = match old {
         Some(old) if is_drawing && now.since(old.at) < SHOWN_FOR => old,
         old => {
             let ink = studio.ink();
@@ -64,5 +64,5 @@ pub(super) fn picture_of(arm: &AttachedArm) -> Option<Vec<u8>> {
             }
         }
     };
-    Some(last.insert(taken).png.clone())
+    Some(last.insert(photo).png.clone())
 }

@@ -77,14 +77,12 @@ async fn capture_sheet(
 ) -> Result<CameraCapture, Refusal> {
     let captures = node.capture(arm, Some(scene)).await;
     let mut reasons = Vec::new();
-    for (name, capture) in captures {
-        match capture {
+    for (name, look) in captures {
+        match look {
             Err(error) => reasons.push(error.to_string()),
-            Ok(capture) if capture.is_old() => {
-                reasons.push(format!("camera {name}: its picture is old"))
-            }
-            Ok(capture) => match &capture.sheet {
-                Some(Ok(_)) => return Ok(capture),
+            Ok(look) if look.is_old() => reasons.push(format!("camera {name}: its picture is old")),
+            Ok(look) => match &look.sheet {
+                Some(Ok(_)) => return Ok(look),
                 Some(Err(error)) => reasons.push(format!("camera {name}: {error}")),
                 None => reasons.push(format!("camera {name} has no focal_px in the node file")),
             },
@@ -124,17 +122,14 @@ fn read(
 ) -> Result<InkReading, Refusal> {
     let not_seen = || refusal!("the sheet was not seen");
     let tags = scene.fiducials.as_ref().ok_or_else(not_seen)?;
-    let observation = capture
-        .sheet
-        .as_ref()
-        .and_then(|observation| observation.as_ref().ok());
-    let observation = observation.ok_or_else(not_seen)?;
+    let sheet = capture.sheet.as_ref().and_then(|sheet| sheet.as_ref().ok());
+    let sheet = sheet.ok_or_else(not_seen)?;
     let points = strokes.iter().map(|stroke| stroke.points_mm.clone());
     let lines: Vec<_> = points.map(|points_mm| ExpectedLine { points_mm }).collect();
     let sheet = PicturedSheet {
         frame: &capture.frame,
-        lens: &observation.lens,
-        sheet: &observation.location.sheet,
+        lens: &sheet.lens,
+        sheet: &sheet.location.sheet,
         tags: &tags.layout,
         line_mm: scene.pen(0).map_or(0.5, |pen| pen.width_mm),
     };

@@ -62,11 +62,10 @@ pub(super) fn propose_observed(
     capture: &CameraCapture,
     offset: &SheetOffset,
 ) -> Result<Reply, Box<Reply>> {
-    let observation = capture.sheet_observation();
-    let observation =
-        observation.ok_or_else(|| refused("calibration", "the sheet was not seen"))?;
+    let seen = capture.sheet_observation();
+    let seen = seen.ok_or_else(|| refused("calibration", "the sheet was not seen"))?;
     let session = CalibrationSession {
-        seen: Some(observation),
+        seen: Some(seen),
         ..session(ctx.node, ctx.arm()?, scene)?
     };
     let summary = format!(

@@ -58,14 +58,8 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
             let joints_rad = match probe(&ctx, &scene, place).await? {
                 ProbeOutcome::Contact(joints_rad) => joints_rad,
                 missed => {
-                    let message_and_code = missed_reason(&scene, place, &missed);
-                    return Ok(not_measured(
-                        &ctx,
-                        &scene,
-                        message_and_code,
-                        &session,
-                        &places,
-                    ));
+                    let reason = missed_reason(&scene, place, &missed);
+                    return Ok(not_measured(&ctx, &scene, reason, &session, &places));
                 }
             };
             session.touches.push(TouchContact {
@@ -157,10 +151,8 @@ async fn probe(
         })
         .await?;
     Ok(match done.visits.first() {
-        Some(contact) if contact.kind == VisitKind::Contact => {
-            ProbeOutcome::Contact(contact.position_rad)
-        }
-        Some(contact) => ProbeOutcome::EarlyContact(contact.position_rad),
+        Some(hit) if hit.kind == VisitKind::Contact => ProbeOutcome::Contact(hit.position_rad),
+        Some(hit) => ProbeOutcome::EarlyContact(hit.position_rad),
         None => ProbeOutcome::Nothing,
     })
 }
@@ -199,10 +191,9 @@ fn points(
         let count = tips.len() as f64;
         let sum: nalgebra::Vector3<f64> = tips.iter().map(|(_, tip)| tip.coords).sum();
         let mean = nalgebra::Point3::from(sum / count);
-        let pairs = tips.iter().flat_map(|(_, tip)| {
-            tips.iter()
-                .map(move |(_, other_tip)| (tip - other_tip).norm())
-        });
+        let pairs = tips
+            .iter()
+            .flat_map(|(_, tip)| tips.iter().map(move |(_, other)| (tip - other).norm()));
         let projected = scene.surface.project(&(mean / 1e3));
         let [x, y] = projected.at_mm;
         let residual = assessed.map_or(nalgebra::Vector3::zeros(), |assessed| {

@@ -220,12 +220,8 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
     assert!(!reply.is_error, "{}", reply.text);
     let quoted = reply.structured["apart"].as_str().unwrap();
     assert!(quoted.contains("`apart = true` of `right`"), "{quoted}");
-    assert!(
-        table
-            .node
-            .neighbour_fields(table.arm("left"))
-            .contains_key("apart")
-    );
+    let fields = table.node.neighbour_fields(table.arm("left"));
+    assert!(fields.contains_key("apart"));
 }
 
 #[test]
