@@ -325,7 +325,7 @@ impl ToolContext<'_> {
     /// Returns the arm that the call names.
     pub(super) fn arm(&self) -> Result<&Arc<AttachedArm>, Box<Reply>> {
         let name = self.text("arm");
-        self.node.seat(name).ok_or_else(|| {
+        self.node.arm(name).ok_or_else(|| {
             Reply::failed(format!(
                 "this node has no arm `{}`; nothing moved",
                 name.unwrap_or("default")

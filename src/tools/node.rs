@@ -342,7 +342,7 @@ impl Node {
 
     /// Returns the arm with this name; without a name, the arm `default` or else the first one.
     #[must_use]
-    pub fn seat(&self, name: Option<&str>) -> Option<&Arc<AttachedArm>> {
+    pub fn arm(&self, name: Option<&str>) -> Option<&Arc<AttachedArm>> {
         match name {
             Some(name) => self.seats.iter().find(|arm| arm.name == name),
             None => self

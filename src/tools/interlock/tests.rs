@@ -89,7 +89,7 @@ impl Table {
     }
 
     fn arm(&self, name: &str) -> &Arc<AttachedArm> {
-        self.node.seat(Some(name)).unwrap()
+        self.node.arm(Some(name)).unwrap()
     }
 
     fn is_enabled(&self, name: &str) -> bool {
