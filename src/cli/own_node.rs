@@ -31,7 +31,7 @@ pub(super) async fn end(node: &Arc<Node>, leaves: Option<&ShutdownRequests>) -> 
     };
     serve::close(node).await;
     node.note_end(format!("{ended:?}"));
-    for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
+    for seat in node.arms.iter().filter(|seat| parking::stays_up(seat)) {
         let name = &seat.name;
         terminal_output::note(&format!(
             "{name}: the arm is still energised where it stands"

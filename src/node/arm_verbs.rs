@@ -61,10 +61,10 @@ pub(crate) fn clear(node: &Node) -> VerbReply {
         let latched = seat.permits().latched();
         matches!(latched, Some(StopLatch::Emergency(_)))
     };
-    if !node.seats.iter().any(is_latched) {
+    if !node.arms.iter().any(is_latched) {
         return VerbReply::failed("no emergency stop is latched; nothing was done");
     }
-    let failed = node.seats.iter().filter_map(|seat| {
+    let failed = node.arms.iter().filter_map(|seat| {
         let why = seat.permits().clear_emergency().err()?;
         Some(format!("{}: {why}", seat.name))
     });
@@ -78,7 +78,7 @@ pub(crate) fn clear(node: &Node) -> VerbReply {
 
 pub(crate) async fn estop(node: &Node) -> VerbReply {
     let tickets: Vec<_> = node
-        .seats
+        .arms
         .iter()
         .map(|seat| (seat, seat.motion.stop(ActorRank::Operator, true)))
         .collect();
@@ -164,7 +164,7 @@ fn estopped(
 pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
     let at = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
     let mut lines = Vec::new();
-    for seat in &node.seats {
+    for seat in &node.arms {
         let asked = seat.motion.hold(at).await;
         let is_idle = matches!(asked, Ok(Err(MotionError::NothingToHold)));
         let line = match asked {
@@ -201,7 +201,7 @@ async fn is_held(seat: &AttachedArm) -> ArmLine {
 
 pub(crate) async fn resume(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
-    for seat in &node.seats {
+    for seat in &node.arms {
         let is_idle = seat.motion.snapshot().state != MotionState::Held;
         let gone = go_on(node, seat).await;
         let line = gone.map(|()| "goes on".to_owned());
@@ -223,7 +223,7 @@ async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
 /// Every servo of every arm is attempted, and each that may still hold is named.
 pub(crate) async fn torque_off(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
-    for seat in &node.seats {
+    for seat in &node.arms {
         lines.push(named(seat, limp(seat).await));
     }
     VerbReply::from_lines(lines)

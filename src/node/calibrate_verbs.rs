@@ -145,7 +145,7 @@ fn propose_seen(
 
 /// Returns the arm of this file that is attached.
 fn origin(node: &Node, arm: &ArmFile) -> CalibrationOrigin {
-    let mut seats = node.seats.iter();
+    let mut seats = node.arms.iter();
     let seat = seats.find(|seat| seat.motion.arm().file.name == arm.name);
     seat.map_or_else(CalibrationOrigin::default, |seat| tools::origin(node, seat))
 }

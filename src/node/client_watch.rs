@@ -34,7 +34,7 @@ impl Drop for ClientWatch {
 /// Stops the motion that a departed client may have requested, even before it has begun. Leaves other clients' motion alone.
 fn abort(node: &Node, tool: &str) {
     let is_theirs = |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|other| other == tool);
-    node.seats.iter().filter(is_theirs).for_each(|seat| {
+    node.arms.iter().filter(is_theirs).for_each(|seat| {
         seat.motion.abandon();
     });
 }

@@ -113,7 +113,7 @@ pub struct JogJoint {
 /// Returns the arm that draws a scene.
 pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<AttachedArm>, Refusal> {
     let model = &scene.arm.file.name;
-    let mut seats = node.seats.iter();
+    let mut seats = node.arms.iter();
     let found = seats.find(|seat| seat.motion.arm().file.name == *model);
     found.ok_or_else(|| refusal!("this node has no arm {model}, for which the scene is"))
 }

@@ -94,7 +94,7 @@ impl McpService for NodeMcpService {
     }
 
     fn abort_motion(&self) {
-        for seat in &self.node.seats {
+        for seat in &self.node.arms {
             seat.motion.abandon();
         }
     }
@@ -216,19 +216,19 @@ const fn rank_of(is_operator: bool) -> ActorRank {
 }
 
 fn request(node: &Node, call: ToolCall) -> ToolRequest {
-    let standing = call.caller.identity.as_ref();
-    let standing = standing.map(|one| http_auth::principal(one, call.caller.hop.as_ref()));
+    let principal = call.caller.identity.as_ref();
+    let principal = principal.map(|one| http_auth::principal(one, call.caller.hop.as_ref()));
     // A call in this process was typed by a person, who tries what a planner may do; what it writes is the person's.
     let is_typed = call.caller.via == EntryPoint::InProcess && node.writes(&call.tool);
-    let is_person = standing
+    let is_person = principal
         .as_ref()
-        .map_or(is_typed, |standing| standing.role == CallerRole::Operator);
+        .map_or(is_typed, |principal| principal.role == CallerRole::Operator);
     ToolRequest {
         caller: call.caller.key(),
         tool: call.tool,
         arguments: call.arguments,
         who: rank_of(is_person),
-        standing,
+        principal,
         hop: call.caller.hop,
         is_step: false,
     }

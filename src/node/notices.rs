@@ -107,7 +107,7 @@ fn causes(node: &Node) -> BTreeSet<NoticeCause> {
         job: Some(plan.job),
         kind: NoticeKind::NeedsYou,
     });
-    let arms = node.seats.iter().flat_map(|seat| arm_causes(seat));
+    let arms = node.arms.iter().flat_map(|seat| arm_causes(seat));
     pens.chain(plans).chain(arms).collect()
 }
 

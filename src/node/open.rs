@@ -147,7 +147,7 @@ pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node
         tracing::warn!("declared tools: {long}");
     }
     node.declared = declared;
-    node.abroad = Some(Arc::new(RemoteServers::default()));
+    node.remote_tools = Some(Arc::new(RemoteServers::default()));
     node.fleet = fleet;
     let node = Arc::new(node);
     selftest::recall(&node);

@@ -69,7 +69,7 @@ impl PageServices for NodePageServices {
     fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer> {
         let mut arguments = json!({"debug": true});
         if let (Some(arguments), Some(arm)) = (arguments.as_object_mut(), arm)
-            && self.node.seats.len() > 1
+            && self.node.arms.len() > 1
         {
             arguments.insert("arm".to_owned(), arm.into());
         }

@@ -68,7 +68,7 @@ impl ShutdownRequest {
 /// Returns whether an arm stays energised away from its rest when the process ends. A simulated arm ends with the
 /// process.
 pub fn stays_up(seat: &AttachedArm) -> bool {
-    seat.studio.is_none() && seat.motion.snapshot().energised && !seat.is_at_rest()
+    seat.workcell.is_none() && seat.motion.snapshot().energised && !seat.is_at_rest()
 }
 
 pub const UNVERIFIED: &str = "its standstill could not be verified";
@@ -366,7 +366,7 @@ pub mod tests {
         let parked = park(&house.node, &house.seat, &leave).await;
         let at_rest = is_at_rest(&house.sim, &house.scene);
         assert_eq!(parked.is_ok(), at_rest, "{parked:?}");
-        let told = house.node.book.last_moved("arm");
+        let told = house.node.job_store.last_moved("arm");
         let told = told.map(|past| (past.tool, past.state));
         let job = ("park".to_owned(), "reached".to_owned());
         assert_eq!(told, at_rest.then_some(job));

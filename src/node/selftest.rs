@@ -36,7 +36,7 @@ pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> V
     let mut lines = Vec::new();
     let mut arms = Vec::new();
     let mut good = true;
-    for seat in &node.seats {
+    for seat in &node.arms {
         match arm(node, seat, scene, rounds).await {
             Ok(measured) => {
                 good &= measured.is_good();
@@ -287,7 +287,7 @@ mod tests {
         let longest_ms = measured.standstill_ms.iter().copied().fold(0.0, f64::max);
         assert!(longest_ms <= 300.0, "{:?}", measured.standstill_ms);
         assert_eq!(seat.permits().latched(), None);
-        let told = node.book.last_moved("arm").unwrap();
+        let told = node.job_store.last_moved("arm").unwrap();
         assert_eq!(
             (told.tool.as_str(), told.state.as_str()),
             ("selftest", "stopped")

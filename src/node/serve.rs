@@ -133,7 +133,7 @@ async fn until_told(
             );
         }
     }
-    for seat in &node.seats {
+    for seat in &node.arms {
         base::task::spawn(parking::park_when_hot(Arc::clone(&node), Arc::clone(seat)));
     }
     systemd::watchdog(&node);
@@ -174,7 +174,7 @@ pub async fn end(node: &Arc<Node>, parking: Option<&ShutdownRequests>) -> ExitSt
 /// Reports arms that stay energised away from rest after this process exits. No park was requested.
 fn report_energised(node: &Node) -> ExitStatus {
     let mut exit = ExitStatus::Done;
-    for seat in node.seats.iter().filter(|seat| parking::stays_up(seat)) {
+    for seat in node.arms.iter().filter(|seat| parking::stays_up(seat)) {
         tracing::error!(
             arm = seat.name,
             "the arm is still energised where it stands: its torque holds it until it is switched off"
@@ -225,7 +225,7 @@ async fn speak(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let (desk, _) = mcp_service::node_service(node);
-    for seat in &node.seats {
+    for seat in &node.arms {
         let enabled = seat.permits().enabled_text(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
     }
@@ -292,7 +292,7 @@ fn metrics(node: &Arc<Node>) -> http::PageRenderer {
 fn readiness(node: &Arc<Node>) -> http::ReadinessProbe {
     let node = Arc::clone(node);
     Arc::new(move || {
-        let arms: Vec<_> = node.seats.iter().map(|seat| seat_ready(seat)).collect();
+        let arms: Vec<_> = node.arms.iter().map(|seat| seat_ready(seat)).collect();
         let is_ready = arms.iter().all(Result::is_ok);
         let words = arms.into_iter().map(|arm| arm.unwrap_or_else(String::from));
         let words = words.collect::<Vec<_>>().join("; ");
@@ -325,7 +325,7 @@ fn seat_ready(seat: &AttachedArm) -> Result<String, Refusal> {
 pub type ShutdownRequests = Vec<parking::ShutdownRequest>;
 
 pub fn leaves(node: &Node) -> ShutdownRequests {
-    let seats = node.seats.iter();
+    let seats = node.arms.iter();
     seats
         .map(|seat| parking::ShutdownRequest::for_arm(seat))
         .collect()
@@ -397,7 +397,7 @@ fn input_end(counts: bool) -> mpsc::Receiver<()> {
 async fn park_all(node: &Arc<Node>, leaves: &ShutdownRequests) -> ExitStatus {
     let mut exit = ExitStatus::Done;
     // All at once: together they have no longer than one of them, and one that hangs keeps no other from its rest.
-    let begun = node.seats.iter().zip(leaves).map(|(seat, leave)| {
+    let begun = node.arms.iter().zip(leaves).map(|(seat, leave)| {
         let parked = parked(Arc::clone(node), Arc::clone(seat), leave.clone());
         (seat, base::task::spawn(parked))
     });
@@ -438,7 +438,7 @@ async fn parked(
 
 /// Stops every arm and says whether all were read back to stand.
 async fn halt(node: &Node) -> bool {
-    let all = join_all(node.seats.iter().map(|seat| halted(seat))).await;
+    let all = join_all(node.arms.iter().map(|seat| halted(seat))).await;
     all.into_iter().all(|stands| stands)
 }
 

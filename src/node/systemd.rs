@@ -79,7 +79,7 @@ pub fn status(node: &Arc<Node>) {
 
 /// Every arm with what it is doing, and whether it may.
 pub fn status_text(node: &Node) -> String {
-    let arms: Vec<String> = node.seats.iter().map(|seat| of_arm(node, seat)).collect();
+    let arms: Vec<String> = node.arms.iter().map(|seat| of_arm(node, seat)).collect();
     arms.join("; ")
 }
 
@@ -140,18 +140,18 @@ pub fn watchdog(node: &Node) {
     let Some(every) = watchdog_timeout() else {
         return;
     };
-    if node.seats.is_empty() || node.seats.len() > ARMS_MAX {
+    if node.arms.is_empty() || node.arms.len() > ARMS_MAX {
         return;
     }
     let feeder = WatchdogFeeder {
         clock: NodeClock::real(),
         every: every / 4,
-        all: u64::MAX >> (ARMS_MAX - node.seats.len()),
+        all: u64::MAX >> (ARMS_MAX - node.arms.len()),
         beaten: AtomicU64::new(0),
         fed_nanos: AtomicU64::new(0),
     };
     let feeder = Arc::new(feeder);
-    for (arm, seat) in node.seats.iter().enumerate() {
+    for (arm, seat) in node.arms.iter().enumerate() {
         let feeder = Arc::clone(&feeder);
         seat.motion
             .set_heartbeat(Box::new(move || feeder.beat(1 << arm)));

@@ -217,7 +217,7 @@ fn pending(node: &Node, job: Option<&str>) -> VerbReply {
 }
 
 fn disable(node: &Node) -> VerbReply {
-    node.seats.iter().for_each(|seat| seat.permits().disable());
+    node.arms.iter().for_each(|seat| seat.permits().disable());
     VerbReply::done(
         "nothing is enabled now; a motion under way is held at the end of its stroke: `steadyhand stop` stops it at once",
     )
@@ -254,11 +254,11 @@ fn enable(
 
 /// Senses each arm; of several each is named.
 async fn status(node: &Arc<Node>) -> VerbReply {
-    if node.seats.len() < 2 {
+    if node.arms.len() < 2 {
         return call(node, "sense", ReceivedArguments::Absent).await;
     }
     let mut told = VerbReply::done("");
-    for seat in &node.seats {
+    for seat in &node.arms {
         let arm = ReceivedArguments::Value(json!({"arm": seat.name}));
         let sensed = call(node, "sense", arm).await;
         told.done &= sensed.done;
@@ -286,7 +286,7 @@ pub(super) fn call_as(
         arguments,
         caller: caller.to_owned(),
         who,
-        standing: None,
+        principal: None,
         hop: None,
         is_step: false,
     };

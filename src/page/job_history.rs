@@ -12,11 +12,11 @@ const LISTED_MAX: usize = 40;
 
 /// Returns the newest jobs, the newest first. Reads journals: not for a thread that others wait for.
 pub(super) fn jobs(node: &Node) -> Value {
-    let ids = node.book.recent(LISTED_MAX);
+    let ids = node.job_store.recent(LISTED_MAX);
     let unfinished: Vec<String> = node
-        .seats
+        .arms
         .iter()
-        .filter_map(|seat| Some(node.book.unfinished(&seat.name)?.id))
+        .filter_map(|seat| Some(node.job_store.unfinished(&seat.name)?.id))
         .collect();
     let all = ids.iter().map(|id| {
         let mut record = match job::past(&node.state, id) {

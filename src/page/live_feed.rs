@@ -182,11 +182,7 @@ impl LivePublisher {
     fn new(node: &Arc<Node>) -> Self {
         Self {
             node: Arc::clone(node),
-            sheets: node
-                .seats
-                .iter()
-                .map(|_| FollowedSheet::default())
-                .collect(),
+            sheets: node.arms.iter().map(|_| FollowedSheet::default()).collect(),
             headline: String::new(),
             quiet: QUIET_LOOKS,
         }
@@ -197,7 +193,7 @@ impl LivePublisher {
         let mut state = LiveNode::of(&self.node);
         let mut is_news = state.is_busy();
         for (at, followed) in self.sheets.iter_mut().enumerate() {
-            if let (Some(seat), Some(arm)) = (self.node.seats.get(at), state.arms.get_mut(at)) {
+            if let (Some(seat), Some(arm)) = (self.node.arms.get(at), state.arms.get_mut(at)) {
                 let key = SheetKey::of(seat.last_scene().as_deref(), arm.job.as_ref());
                 is_news |= followed.keep_up(&self.node, at, key).await;
                 arm.ink_mm = Some(followed.sheet.ink_mm(seat));
@@ -234,7 +230,7 @@ impl FollowedSheet {
         if !is_known && self.reading.is_none() {
             let node = Arc::clone(node);
             self.reading = Some(tokio::task::spawn_blocking(move || {
-                match node.seats.get(at) {
+                match node.arms.get(at) {
                     Some(seat) => LiveSheet::read(&node, seat, key),
                     None => LiveSheet::default(),
                 }

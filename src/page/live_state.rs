@@ -86,7 +86,7 @@ impl LiveNode {
             time_ms: calendar_ms(),
             waiting: node.pending().len(),
             pens: node.awaited_pens(),
-            arms: node.seats.iter().map(|seat| live_arm(node, seat)).collect(),
+            arms: node.arms.iter().map(|seat| live_arm(node, seat)).collect(),
         }
     }
 
@@ -124,7 +124,7 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
     LiveArm {
         name: seat.name.clone(),
         title: seat.title(),
-        is_simulated: seat.studio.is_some(),
+        is_simulated: seat.workcell.is_some(),
         state: snapshot.state,
         words: seat.activity_text(),
         enabled: node.enabled_text(seat),

@@ -25,25 +25,25 @@ impl Node {
         request: &ToolRequest,
     ) -> Result<(), Box<Reply>> {
         check_may_write(tool, request)?;
-        let Some(standing) = &request.standing else {
+        let Some(principal) = &request.principal else {
             return Ok(());
         };
         if tool.effect == ToolEffect::Stops {
             return Ok(());
         }
-        if tool.effect == ToolEffect::Moves && !standing.role.may_move() {
+        if tool.effect == ToolEffect::Moves && !principal.role.may_move() {
             return Err(refused(
                 "role",
                 format!(
                     "{} moves the arm and the token `{}` is a {}'s, which may only look: call sense or list_nodes, or ask the operator for a planner's token",
-                    tool.name, standing.name, standing.role
+                    tool.name, principal.name, principal.role
                 ),
             ));
         }
-        self.count_call(standing).map_err(|wait_s| {
+        self.count_call(principal).map_err(|wait_s| {
             refused(RATE, format!(
                 "the token `{}` allows {} calls a minute; call again in {} (stop is never limited)",
-                standing.name, standing.calls_per_minute, seconds(wait_s)
+                principal.name, principal.calls_per_minute, seconds(wait_s)
             ))
             .with("retry_in_s", (wait_s * 10.0).ceil() / 10.0)
             .boxed()
@@ -54,10 +54,10 @@ impl Node {
     ///
     /// # Errors
     /// The seconds until the next call is allowed.
-    pub fn count_call(&self, standing: &Principal) -> Result<(), f64> {
-        let arm = self.seats.first();
+    pub fn count_call(&self, principal: &Principal) -> Result<(), f64> {
+        let arm = self.arms.first();
         let now = arm.map_or(ClockInstant::ZERO, |arm| arm.motion.clock().now());
-        self.rates.take(standing, now)
+        self.rates.take(principal, now)
     }
 
     /// Returns the time an arm must rest before a different caller may move it.
@@ -68,7 +68,7 @@ impl Node {
 
     /// Releases every arm that a caller holds, because the caller is gone for good. Its running job goes on.
     pub fn release_leases(&self, caller: &str) {
-        for arm in &self.seats {
+        for arm in &self.arms {
             if arm.holder(self.lease_idle()).as_deref() == Some(caller) {
                 arm.lease.release();
             }
@@ -79,7 +79,7 @@ impl Node {
 /// Refuses tools that write the node's own record to everyone but operators: a planner must not choose its own exam cases,
 /// and each new case ends all certificates.
 fn check_may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), Box<Reply>> {
-    let role = request.standing.as_ref().map(|standing| standing.role);
+    let role = request.principal.as_ref().map(|principal| principal.role);
     let is_operator = match role {
         Some(role) => role == CallerRole::Operator,
         None => request.who == ActorRank::Operator,
@@ -87,8 +87,8 @@ fn check_may_write(tool: &ToolDefinition, request: &ToolRequest) -> Result<(), B
     if !tool.writes || is_operator {
         return Ok(());
     }
-    let who = match &request.standing {
-        Some(standing) => format!("the token `{}` is a {}'s", standing.name, standing.role),
+    let who = match &request.principal {
+        Some(principal) => format!("the token `{}` is a {}'s", principal.name, principal.role),
         None => "this caller has no token that says who it is".to_owned(),
     };
     Err(Reply::failed(format!(

@@ -272,7 +272,7 @@ fn change_json(change: CalibrationChange) -> Value {
 
 /// Paints the ink that a simulated pen has drawn.
 fn drawn_picture(ctx: &JobContext, scene: &Scene) -> Option<Vec<u8>> {
-    let ink = ctx.arm.studio.as_ref()?.ink();
+    let ink = ctx.arm.workcell.as_ref()?.ink();
     pictures::ink(scene, &ink)
 }
 

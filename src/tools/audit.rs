@@ -98,7 +98,7 @@ impl Node {
     /// Records every stop in the audit log once the stop has completed, regardless of its source. No stop waits for
     /// this. Must be called on a runtime.
     pub fn note_stops(self: &Arc<Self>) {
-        for arm in &self.seats {
+        for arm in &self.arms {
             let (node, arm) = (Arc::downgrade(self), Arc::clone(arm));
             let mut snapshots = arm.motion.watch();
             base::task::spawn(async move {
@@ -115,7 +115,7 @@ impl Node {
 
     /// Records the last stop of each arm, if that was not done yet, and then the end of this process.
     pub fn note_end(&self, text: impl Into<String>) {
-        self.seats.iter().for_each(|arm| self.note_last_stop(arm));
+        self.arms.iter().for_each(|arm| self.note_last_stop(arm));
         self.audit.note_end(text);
     }
 
@@ -134,7 +134,7 @@ impl Node {
     /// Records the node's configuration at start. A different hash means a different configuration.
     pub fn note_start(&self) {
         let file = serde_json::to_string(&self.file).unwrap_or_default();
-        let arms = self.seats.iter().map(|arm| {
+        let arms = self.arms.iter().map(|arm| {
             let enabled = arm.permits().enabled_text(arm.motion.clock().now());
             json!({"name": arm.name, "arm": arm.title(), "enabled": enabled})
         });

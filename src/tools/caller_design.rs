@@ -281,7 +281,7 @@ impl super::Node {
     ) -> Option<CanvasApproval> {
         let canvas = scene.canvas.as_ref();
         let is_on_canvas = canvas.is_some_and(|canvas| canvas.design_hash.is_some());
-        let is_asked = is_on_canvas && arm.studio.is_none() && who == ActorRank::Planner;
+        let is_asked = is_on_canvas && arm.workcell.is_none() && who == ActorRank::Planner;
         is_asked.then_some(self.file.canvas_approval)
     }
 }

@@ -175,17 +175,17 @@ fn sheet_fields(observation: &SheetObservation) -> Map<String, Value> {
 /// Returns the lines drawn of a scene, on its sheet: all ink of a simulated arm; for a real arm the lines in the
 /// journal of its last drawing, and of a running drawing only the part that is certain.
 fn inked_lines(ctx: &ToolContext<'_>, arm: &AttachedArm, scene: &Scene) -> Vec<Vec<[f64; 2]>> {
-    if let Some(studio) = &arm.studio {
+    if let Some(workcell) = &arm.workcell {
         let placed = arm.placed_scene();
         let placed = placed.is_some_and(|placed| placed.name == scene.name);
-        let inked_lines = placed.then(|| studio.ink()).into_iter().flatten();
+        let inked_lines = placed.then(|| workcell.ink()).into_iter().flatten();
         return inked_lines.map(|(_, points_mm)| points_mm).collect();
     }
     let overlay = scene.overlay.as_deref().unwrap_or_default();
     let is_on_it = |past: &PastJob| past.scene == scene.name && past.overlay == overlay;
     let job = arm.board.job().map(|job| job.card().id);
-    let book = &ctx.node.book;
-    book.inked_lines(&arm.name, job.as_deref(), is_on_it)
+    let job_store = &ctx.node.job_store;
+    job_store.inked_lines(&arm.name, job.as_deref(), is_on_it)
 }
 
 /// Returns, once the camera is calibrated, the design where the arm would draw it and the ink where it is.

@@ -141,7 +141,7 @@ impl Node {
     ) -> Result<TagObservation, Refusal> {
         let scene = self.scenes.scene(scene_name, None)?;
         let model = &scene.arm.file.name;
-        let mut arms = self.seats.iter();
+        let mut arms = self.arms.iter();
         let arm = arms.find(|arm| arm.motion.arm().file.name == *model);
         let arm = arm.ok_or_else(|| {
             refusal!("scene `{scene_name}` is for the arm {model}, which this node does not have")
@@ -236,15 +236,16 @@ impl NodeCamera {
         let (arm, lens) = (Arc::clone(arm), self.lens());
         let seed = self.pictures_taken.fetch_add(1, Ordering::Relaxed);
         let render = move || {
-            let studio = arm.studio.as_ref();
-            let studio = studio.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
+            let workcell = arm.workcell.as_ref();
+            let workcell =
+                workcell.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
             let stands = simulated_pose(&simulated);
             let exposure = RenderExposure {
                 light: simulated.light,
                 noise_grey: simulated.noise_grey,
                 seed,
             };
-            studio.picture(&scene, &PlacedCamera { lens, stands }, &exposure)
+            workcell.picture(&scene, &PlacedCamera { lens, stands }, &exposure)
         };
         let frame = tokio::task::spawn_blocking(render).await;
         let frame = frame.unwrap_or_else(|_| Err(refusal!("it could not be rendered")));

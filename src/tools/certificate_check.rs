@@ -27,14 +27,14 @@ impl ToolContext<'_> {
 
     /// Refuses motion to a caller that needs a certificate and has no valid one. Operators and previews need none.
     pub(super) fn check_certificate(&self, tool: &ToolDefinition) -> Result<(), Box<Reply>> {
-        let standing = self.request.standing.as_ref();
-        let role = standing.map(|standing| standing.role);
+        let principal = self.request.principal.as_ref();
+        let role = principal.map(|principal| principal.role);
         let is_operator =
             self.request.who == ActorRank::Operator || role == Some(CallerRole::Operator);
         if tool.effect != ToolEffect::Moves || is_operator || self.is_preview(tool) {
             return Ok(());
         }
-        let token = standing.map(|standing| standing.name.as_str());
+        let token = principal.map(|principal| principal.name.as_str());
         let (level, reason) = match (&self.node.examiner, self.node.file.qualified) {
             (Some(examiner), _) => {
                 match examiner.check_certificate(token, &self.node.all_names()) {

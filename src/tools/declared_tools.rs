@@ -45,7 +45,7 @@ pub(super) enum DeclaredAction {
     /// Answers from the node's recordings.
     Recordings,
     /// Calls a tool of another server.
-    Abroad {
+    Remote {
         /// The server.
         server: ServerEntry,
         /// The name of its tool.
@@ -136,7 +136,7 @@ impl DeclaredTools {
     pub(super) fn is_unread(&self, name: &str) -> bool {
         matches!(
             self.action(name),
-            Some(DeclaredAction::Abroad { reads: false, .. })
+            Some(DeclaredAction::Remote { reads: false, .. })
         )
     }
 
@@ -242,7 +242,7 @@ impl DeclarationChecker<'_> {
 
     fn action_of(&mut self, entry: &ToolEntry, path: &str) -> Option<DeclaredAction> {
         if let (Some(server), Some(tool)) = (&entry.server, &entry.tool) {
-            return Some(DeclaredAction::Abroad {
+            return Some(DeclaredAction::Remote {
                 server: server.clone(),
                 tool: tool.clone(),
                 reads: entry.arguments.is_some(),
@@ -470,11 +470,11 @@ fn definition(
         when,
         fields: action.fields(),
         destructive: match action {
-            DeclaredAction::Abroad { .. } => effect == ToolEffect::Moves,
+            DeclaredAction::Remote { .. } => effect == ToolEffect::Moves,
             _ => steps.iter().any(|step| step.tool.destructive),
         },
         idempotent: !steps.is_empty() && steps.iter().all(|step| step.tool.idempotent),
-        open_world: matches!(action, DeclaredAction::Abroad { .. }),
+        open_world: matches!(action, DeclaredAction::Remote { .. }),
     }
 }
 
@@ -525,7 +525,7 @@ impl DeclaredAction {
         match self {
             Self::Calls(step) => std::slice::from_ref(step),
             Self::Sequence(steps) => steps,
-            Self::Abroad { .. } | Self::Helps | Self::Recordings => &[],
+            Self::Remote { .. } | Self::Helps | Self::Recordings => &[],
         }
     }
 
@@ -534,8 +534,8 @@ impl DeclaredAction {
     fn effect(&self, declared: Option<EffectEntry>) -> ToolEffect {
         let has = |effect| self.steps().iter().any(|step| step.tool.effect == effect);
         match self {
-            Self::Abroad { .. } if declared == Some(EffectEntry::Reads) => ToolEffect::Reads,
-            Self::Abroad { .. } => ToolEffect::Moves,
+            Self::Remote { .. } if declared == Some(EffectEntry::Reads) => ToolEffect::Reads,
+            Self::Remote { .. } => ToolEffect::Moves,
             _ if has(ToolEffect::Moves) => ToolEffect::Moves,
             _ if has(ToolEffect::Stops) => ToolEffect::Stops,
             _ => ToolEffect::Reads,
@@ -550,7 +550,7 @@ impl DeclaredAction {
                 ResultFieldKind::Objects,
                 "per step its tool, what was understood and what came of it",
             )],
-            Self::Abroad { .. } => {
+            Self::Remote { .. } => {
                 let answer = "what it answered, as data";
                 let server = field("server", ResultFieldKind::Text, "which server answered");
                 vec![server, field("result", ResultFieldKind::Object, answer)]
@@ -567,7 +567,7 @@ impl DeclaredAction {
                 let steps: Vec<String> = steps.iter().map(DeclaredStep::describe).collect();
                 Some(format!("Calls in order: {}.", steps.join(", ")))
             }
-            Self::Abroad { .. } | Self::Helps | Self::Recordings => None,
+            Self::Remote { .. } | Self::Helps | Self::Recordings => None,
         }
     }
 }

@@ -45,7 +45,7 @@ pub struct ToolRequest {
     /// Source of the call, such as an operator at the node.
     pub who: ActorRank,
     /// Permissions of the caller's token, where callers need one.
-    pub standing: Option<Principal>,
+    pub principal: Option<Principal>,
     /// Set where another node passes the call on.
     pub hop: Option<CallHop>,
     /// True if a declared tool makes the call on its caller's behalf.
@@ -88,7 +88,7 @@ impl Node {
         in_memory
             && names_nothing(&request.arguments)
             && resolve(&request.tool, &[]).is_some_and(reads)
-            && self.seats.iter().all(|arm| arm.placed_scene().is_none())
+            && self.arms.iter().all(|arm| arm.placed_scene().is_none())
     }
 
     /// Returns whether a tool of this name writes into the node's own record.
@@ -300,7 +300,7 @@ impl Node {
         };
         // The scene of a declared tool, if it has one, follows from the tool's name.
         ReaderPolicy {
-            default_is_all_enabled: !self.is_declared(tool) && self.seats.iter().all(only_default),
+            default_is_all_enabled: !self.is_declared(tool) && self.arms.iter().all(only_default),
             ..ReaderPolicy::new(tool.effect, self.profile())
         }
     }

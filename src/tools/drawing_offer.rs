@@ -159,7 +159,7 @@ impl DrawingOffer {
             node: node.file.name.clone(),
             arm: format!("{} ({})", arm.name, arm.title()),
             port: entry.map(|entry| entry.port.clone()).unwrap_or_default(),
-            is_real: arm.studio.is_none(),
+            is_real: arm.workcell.is_none(),
             ..Self::default()
         }
     }

@@ -289,7 +289,7 @@ impl Node {
     ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let model = &scene.arm.file.name;
         let is_for = |arm: &&Arc<AttachedArm>| arm.motion.arm().file.name == *model;
-        let mut arms: Vec<_> = self.seats.iter().filter(is_for).collect();
+        let mut arms: Vec<_> = self.arms.iter().filter(is_for).collect();
         if arms.is_empty() {
             return Err(refusal!(
                 "scene {} is for the arm {model}, which this node does not have",

@@ -206,7 +206,7 @@ impl ArmJob {
 impl Node {
     /// Returns each arm with its current or last job.
     pub(super) fn board_jobs(&self) -> impl Iterator<Item = (&Arc<AttachedArm>, Arc<ArmJob>)> {
-        let arms = self.seats.iter();
+        let arms = self.arms.iter();
         arms.filter_map(|arm| Some((arm, arm.board.job()?)))
     }
 
@@ -219,7 +219,7 @@ impl Node {
     /// that exited earlier would leave an unfinished job. Returns `false` if a job takes longer than `within`.
     pub async fn wait_until_idle(&self, within: Duration) -> bool {
         let mut all_ended = true;
-        for arm in &self.seats {
+        for arm in &self.arms {
             if let Some(job) = arm.board.job() {
                 let ended = tokio::time::timeout(within, job.outcome.reply()).await;
                 all_ended &= ended.is_ok();

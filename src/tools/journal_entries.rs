@@ -25,7 +25,7 @@ pub(super) async fn begin(
     node: &Arc<Node>,
     mut accepted: AcceptedJob,
 ) -> Result<Arc<JobJournal>, UnrecordedJobError> {
-    if let Some(damaged) = node.book.damaged().first() {
+    if let Some(damaged) = node.job_store.damaged().first() {
         return Err(UnrecordedJobError::Journal(damaged.clone()));
     }
     let node = Arc::clone(node);
@@ -34,7 +34,7 @@ pub(super) async fn begin(
             accepted.drawing = job_scene::drawing_of_last_job(&node, &accepted);
         }
         node.audit.note_durably("motion", begins(&accepted))?;
-        let begun = node.book.begin(&accepted);
+        let begun = node.job_store.begin(&accepted);
         begun.map_err(|error| UnrecordedJobError::Journal(error.to_string()))
     });
     let failed = |_| Err(UnrecordedJobError::Journal("its thread failed".to_owned()));
@@ -88,7 +88,7 @@ pub(super) async fn end(
             recorder.finish(entry.id(), state, message);
         }
         // Last, because it counts what the job takes on the disk.
-        node.book.ended_with(&entry);
+        node.job_store.ended_with(&entry);
     });
     if ended.await.is_err() {
         tracing::error!("the journal's thread failed");

@@ -75,13 +75,13 @@ fn own_json(node: &Node) -> Value {
         "forgiveness": node.file.forgiveness(),
         "arms": [],
         "tools": tools,
-        "journal_damaged": node.book.damaged(),
+        "journal_damaged": node.job_store.damaged(),
         "scenes": here.scenes,
         "overlays": here.overlays,
     });
     // Inserted afterwards, because the macro would copy them.
     if let Some(arm_list) = node_json.get_mut("arms") {
-        *arm_list = node.seats.iter().map(|arm| arm_json(node, arm)).collect();
+        *arm_list = node.arms.iter().map(|arm| arm_json(node, arm)).collect();
     }
     node_json
 }
@@ -92,7 +92,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
     let mut fields = json!({
         "name": arm.name,
         "arm": arm.title(),
-        "simulated": arm.studio.is_some(),
+        "simulated": arm.workcell.is_some(),
         "state": snapshot.state,
         "energised": snapshot.energised,
         "latched": arm.permits().latched().map(|latch| latch_text(&latch)),
@@ -114,7 +114,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
 
 /// Returns the last `align` that this arm completed.
 fn calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
-    let past = node.book.last_reached(&arm.name, "align")?;
+    let past = node.job_store.last_reached(&arm.name, "align")?;
     Some(json!({
         "job": past.id,
         "scene": past.scene,

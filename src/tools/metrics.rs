@@ -193,7 +193,7 @@ const METRICS: [MetricFamily; 26] = [
 #[must_use]
 pub fn metrics(node: &Node) -> String {
     let sample: Vec<ArmMetricsSample> = node
-        .seats
+        .arms
         .iter()
         .map(|arm| {
             let snapshot = arm.motion.snapshot();

@@ -481,7 +481,7 @@ fn start_boxed(
     } = call;
     let seen_stops = seen_stops.unwrap_or_else(|| arm.motion.stops_requested());
     let card = || {
-        accepted.id = node.book.next_id();
+        accepted.id = node.job_store.next_id();
         JobCard::accepted(&accepted, scene)
     };
     let now = arm.motion.clock().now();

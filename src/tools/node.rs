@@ -75,7 +75,7 @@ pub struct AttachedArm {
     /// Handle of its motion thread.
     pub motion: MotionHandle,
     /// Simulated surroundings; `None` for an arm on a port.
-    pub studio: Option<Box<dyn SimulatedWorkcell>>,
+    pub workcell: Option<Box<dyn SimulatedWorkcell>>,
     pub(super) recorder: Option<Box<dyn TrafficRecorder>>,
     pub(super) board: JobBoard,
     pub(super) lease: ArmLease,
@@ -97,19 +97,19 @@ pub struct Node {
     /// Its scenes.
     pub scenes: SceneLibrary,
     /// Its arms, at least one.
-    pub seats: Vec<Arc<AttachedArm>>,
+    pub arms: Vec<Arc<AttachedArm>>,
     /// Folder for reports and pictures.
     pub output: PathBuf,
     /// Folder for state that must outlive this process; it exists and only this user can access it.
     pub state: PathBuf,
     /// The journals of its jobs.
-    pub book: JobStore,
+    pub job_store: JobStore,
     /// Log of calls, refusals, stops, enabling and changes.
     pub audit: AuditLog,
     /// The tools that its file declares.
     pub declared: DeclaredTools,
     /// Client for other servers, which some of the declared tools need.
-    pub abroad: Option<Arc<dyn RemoteTools>>,
+    pub remote_tools: Option<Arc<dyn RemoteTools>>,
     /// The checker of the tokens' certificates.
     pub examiner: Option<Arc<dyn super::CertificateChecker>>,
     /// The service behind the exam toolset.
@@ -142,7 +142,7 @@ pub struct Node {
 /// Open files of the state that outlives the node's process.
 pub struct NodeStorage {
     folder: PathBuf,
-    book: JobStore,
+    job_store: JobStore,
     audit: AuditLog,
 }
 
@@ -163,12 +163,12 @@ impl NodeStorage {
             bytes: file.keep_jobs_mb << 20,
             days: file.keep_jobs_days,
         };
-        let book = JobStore::open(&folder, keep)?;
+        let job_store = JobStore::open(&folder, keep)?;
         let audit = AuditLog::open(&folder)
             .map_err(|error| refusal!("the audit log cannot be used: {error}"))?;
         Ok(Self {
             folder,
-            book,
+            job_store,
             audit,
         })
     }
@@ -180,12 +180,12 @@ impl AttachedArm {
     pub fn new(
         name: &str,
         motion: MotionHandle,
-        studio: Option<Box<dyn SimulatedWorkcell>>,
+        workcell: Option<Box<dyn SimulatedWorkcell>>,
     ) -> Self {
         Self {
             name: name.to_owned(),
             motion,
-            studio,
+            workcell,
             recorder: None,
             board: JobBoard::default(),
             lease: ArmLease::default(),
@@ -211,7 +211,7 @@ impl AttachedArm {
     #[must_use]
     pub fn title(&self) -> String {
         let model = &self.motion.arm().file.name;
-        if self.studio.is_some() {
+        if self.workcell.is_some() {
             format!("simulated {model}")
         } else {
             model.clone()
@@ -255,8 +255,8 @@ impl AttachedArm {
 
     /// Lays a clean sheet for a drawing, if the arm is simulated.
     pub(super) fn place_sheet(&self, scene: &Arc<Scene>) {
-        if let Some(studio) = &self.studio {
-            studio.place_sheet(&self.with_confirmed_pen(scene));
+        if let Some(workcell) = &self.workcell {
+            workcell.place_sheet(&self.with_confirmed_pen(scene));
             self.photo_cache.invalidate();
             *self.placed_scene.locked() = Some(Arc::clone(scene));
         }
@@ -292,13 +292,13 @@ impl Node {
             separations: interlock::join(&file, &scenes, &arms),
             file,
             scenes,
-            seats: arms,
+            arms,
             output,
             state: state.folder,
-            book: state.book,
+            job_store: state.job_store,
             audit: state.audit,
             declared: DeclaredTools::default(),
-            abroad: None,
+            remote_tools: None,
             examiner: None,
             helpers: None,
             recordings: None,
@@ -322,7 +322,7 @@ impl Node {
 
     /// Asks every arm to stop, without waiting.
     pub fn stop_all(&self, by: ActorRank, emergency: bool) {
-        for arm in &self.seats {
+        for arm in &self.arms {
             arm.motion.stop(by, emergency);
         }
     }
@@ -337,19 +337,19 @@ impl Node {
     #[must_use]
     pub fn is_daring(&self) -> bool {
         self.profile() == ForgivenessProfile::Lenient
-            && self.seats.iter().any(|arm| arm.studio.is_none())
+            && self.arms.iter().any(|arm| arm.workcell.is_none())
     }
 
     /// Returns the arm with this name; without a name, the arm `default` or else the first one.
     #[must_use]
     pub fn arm(&self, name: Option<&str>) -> Option<&Arc<AttachedArm>> {
         match name {
-            Some(name) => self.seats.iter().find(|arm| arm.name == name),
+            Some(name) => self.arms.iter().find(|arm| arm.name == name),
             None => self
-                .seats
+                .arms
                 .iter()
                 .find(|arm| arm.name == "default")
-                .or_else(|| self.seats.first()),
+                .or_else(|| self.arms.first()),
         }
     }
 
@@ -372,7 +372,7 @@ impl Node {
     /// Returns an error that lists only scenes which the node's arms draw.
     #[must_use]
     pub fn listing_own_scenes(&self, error: SceneError) -> SceneError {
-        let arms = self.seats.iter();
+        let arms = self.arms.iter();
         let models: Vec<&str> = arms.map(|arm| &*arm.motion.arm().file.name).collect();
         error.listing_scenes(&self.scenes.scenes_for(&models))
     }

@@ -52,7 +52,7 @@ impl NodeJob {
     ) -> Result<Self, Refusal> {
         calibration_check::check_same_zeros(arm, scene)?;
         let accepted = AcceptedJob {
-            id: node.book.next_id(),
+            id: node.job_store.next_id(),
             ..accepted_job(tool, arm, scene, CALLER)
         };
         let job = claim_board(arm, &JobCard::accepted(&accepted, scene.title())).await?;

@@ -21,7 +21,7 @@ impl Node {
     #[must_use]
     pub fn listed_jobs(&self) -> Vec<String> {
         let mut jobs = self.jobs();
-        let mut journals = self.book.recent(JOURNALS_LISTED_MAX);
+        let mut journals = self.job_store.recent(JOURNALS_LISTED_MAX);
         journals.retain(|id| !jobs.contains(id));
         jobs.extend(journals);
         jobs
@@ -62,7 +62,7 @@ impl Node {
         watch: &RemoteCallWatch,
     ) -> Result<Vec<u8>, Refusal> {
         let scene = self.scenes.scene(name, overlay)?;
-        let arm = self.seats.first();
+        let arm = self.arms.first();
         let arm = arm.ok_or_else(|| refusal!("this node has no arm"))?;
         let planned = Arc::clone(&scene);
         let plan = motion_job::preview(arm, watch, move |watch| {

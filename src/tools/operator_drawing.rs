@@ -277,7 +277,7 @@ impl Node {
                 past.caller
             )));
         }
-        let arm = self.seats.iter().find(|arm| arm.name == past.arm);
+        let arm = self.arms.iter().find(|arm| arm.name == past.arm);
         let arm = arm.ok_or_else(|| cannot(refusal!("this node has no arm {}", past.arm)))?;
         let scene = job_scene::of_job(&self.scenes, &self.state, &past).map_err(cannot)?;
         check_is_for(arm, &scene).map_err(cannot)?;
@@ -289,9 +289,9 @@ impl Node {
 
     fn left_half_done(&self, name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
         let is_named = |arm: &&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
-        let mut arms = self.seats.iter().filter(is_named);
+        let mut arms = self.arms.iter().filter(is_named);
         let mut remaining = arms.clone();
-        let found = arms.find_map(|arm| Some((arm, self.book.unfinished(&arm.name)?)));
+        let found = arms.find_map(|arm| Some((arm, self.job_store.unfinished(&arm.name)?)));
         let (arm, past) = found.ok_or_else(|| {
             let complete = remaining.find_map(|arm| resume::complete(self, arm));
             let reason = complete.unwrap_or_else(|| match name {
@@ -323,7 +323,7 @@ impl Node {
     /// Returns the one arm that draws a scene.
     fn arm_for(&self, scene: &Scene, name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
         let is_for = |arm: &&Arc<AttachedArm>| check_is_for(arm, scene).is_ok();
-        let candidates: Vec<_> = self.seats.iter().filter(is_for).collect();
+        let candidates: Vec<_> = self.arms.iter().filter(is_for).collect();
         let names: Vec<&str> = candidates.iter().map(|arm| arm.name.as_str()).collect();
         let (names, title) = (names.join(", "), scene.title());
         let is_named = |arm: &&&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
@@ -351,7 +351,7 @@ impl Node {
         duration_s: f64,
     ) -> Result<(), Refusal> {
         let now = arm.motion.clock().now();
-        if arm.studio.is_some() && arm.permits().ask(scene, now).is_ok() {
+        if arm.workcell.is_some() && arm.permits().ask(scene, now).is_ok() {
             return Ok(());
         }
         let planned = Duration::try_from_secs_f64(duration_s * 2.0).unwrap_or(ENABLED_MAX);
@@ -430,7 +430,7 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
         }
         Some(denied) => return Some(format!("{denied}; nothing moved")),
     }
-    let cut_short = node.book.interrupted(&arm.name);
+    let cut_short = node.job_store.interrupted(&arm.name);
     let cut_short = cut_short.filter(|cut| cut.is_unfinished() && past.is_none() && !again)?;
     Some(format!(
         "{} was interrupted, which draws {}: {}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",

@@ -124,7 +124,7 @@ impl AttachedArm {
 
     /// Ends the wait for a person without a confirmation. A hand may still be at an arm that is not simulated in this process.
     fn give_up_pen_change(&self) {
-        match &self.studio {
+        match &self.workcell {
             Some(_) => self.permits().end_pen_change(),
             None => self.permits().give_up_pen_change(),
         }
@@ -137,8 +137,8 @@ impl AttachedArm {
         }
         let named = pen.and_then(|pen| scene.pen(pen));
         *self.pen.locked() = named.map(ConfirmedPen::of);
-        if let Some(studio) = &self.studio {
-            studio.hold_pen(pen);
+        if let Some(workcell) = &self.workcell {
+            workcell.hold_pen(pen);
             self.photo_cache.invalidate();
         }
     }
@@ -312,7 +312,7 @@ impl JobContext {
             colour,
             words,
             is_pause: is_held,
-            is_simulated: self.arm.studio.is_some(),
+            is_simulated: self.arm.workcell.is_some(),
         }
     }
 

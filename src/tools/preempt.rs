@@ -83,7 +83,7 @@ impl Node {
     }
 
     fn may_any_move(&self) -> bool {
-        self.seats.iter().any(|arm| arm.may_move_on())
+        self.arms.iter().any(|arm| arm.may_move_on())
     }
 
     /// Returns whether arguments name a tool that stops, or say stop and nothing else.
@@ -152,7 +152,7 @@ impl Node {
 
     /// Narrows the statement that nothing moved to this call, if another call moves one of the node's arms.
     pub(super) fn qualify_nothing_moved(&self, reply: Reply) -> Reply {
-        if self.seats.iter().any(|arm| arm.is_moving()) {
+        if self.arms.iter().any(|arm| arm.is_moving()) {
             instead_of_nothing_moved(reply, NOTHING_FOR_THIS_CALL)
         } else {
             reply

@@ -32,7 +32,7 @@ impl ToolContext<'_> {
         let is_known = |ticket: &str| {
             let known = node.queued_jobs();
             let mut same = known.iter().filter(|known| known.ticket == ticket);
-            node.book.has_old_ticket(ticket)
+            node.job_store.has_old_ticket(ticket)
                 || same.any(|known| known.stage != DrawingStage::WithoutInk)
         };
         let begun = node.queue_desk.begin(tag, Instant::now(), is_known);
@@ -52,7 +52,7 @@ const fn code(reason: &QueueRefusal) -> &'static str {
 impl Node {
     /// Answers a queue's question, and renews its hold on the batch.
     pub(super) fn queue_report(&self, tag: &QueueTag) -> Value {
-        if let Some(damaged) = self.book.damaged().first() {
+        if let Some(damaged) = self.job_store.damaged().first() {
             return json!({ "refused": format!("what it has drawn is not known: {damaged}") });
         }
         let journals = match NodeIdentity::open(&self.state, &self.file.name) {
@@ -69,7 +69,11 @@ impl Node {
         let beginning = self.queue_desk.beginning().into_iter().map(beginning);
         let mut known: Vec<_> = beginning.collect();
         let jobs = self.queued_jobs();
-        let old = self.book.old_tickets(&tag.batch).into_iter().map(forgotten);
+        let old = self
+            .job_store
+            .old_tickets(&tag.batch)
+            .into_iter()
+            .map(forgotten);
         for one in jobs.into_iter().chain(old) {
             add(&mut known, one);
         }
@@ -96,13 +100,13 @@ impl Node {
     /// Returns every queued drawing of which this node keeps a job, each once, without asking the queue desk.
     fn queued_jobs(&self) -> Vec<KnownDrawing> {
         let mut known = Vec::new();
-        for arm in &self.seats {
+        for arm in &self.arms {
             if let Some(job) = arm.board.under_way() {
                 refresh_card(arm, &job);
                 known.extend(under_way(&job.card()));
             }
         }
-        for past in self.book.queued().iter().rev() {
+        for past in self.job_store.queued().iter().rev() {
             add(&mut known, ended(past));
         }
         known

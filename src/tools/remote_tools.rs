@@ -33,7 +33,7 @@ pub struct RemoteToolCall {
 /// Calls another server and passes its answer on.
 pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str) -> Reply {
     let name = server_name(server);
-    let Some(abroad) = &ctx.node.abroad else {
+    let Some(client) = &ctx.node.remote_tools else {
         return Reply::failed(format!(
             "this node cannot reach other servers, so not {name} either"
         ));
@@ -43,7 +43,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, server: &ServerEntry, tool: &str
         tool: tool.to_owned(),
         arguments: ctx.reading.understood.clone(),
     };
-    let answer = abroad.call(call, ctx.watch.clone()).await;
+    let answer = client.call(call, ctx.watch.clone()).await;
     match answer {
         Ok(answer) => reply_from(answer),
         Err(error) => Reply::failed(format!("{tool} of {name}: {error}")).with("code", "server"),

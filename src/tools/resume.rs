@@ -26,7 +26,7 @@ pub(super) async fn call(
     arm: &Arc<AttachedArm>,
 ) -> Result<Reply, Box<Reply>> {
     check_not_again(ctx)?;
-    let past = ctx.node.book.unfinished(&arm.name).ok_or_else(|| {
+    let past = ctx.node.job_store.unfinished(&arm.name).ok_or_else(|| {
         let refused = nothing_to_resume(ctx.node, arm);
         refused.with("understood", as_given(ctx)).boxed()
     })?;
@@ -74,7 +74,7 @@ async fn resume_drawing(
 pub(super) fn rest_of(node: &Node, past: &PastJob) -> UnfinishedRest {
     UnfinishedRest {
         strokes: past.remaining_strokes(OVERLAP_MM),
-        done_before: past.drawn.strokes + node.book.done_before(past),
+        done_before: past.drawn.strokes + node.job_store.done_before(past),
     }
 }
 
@@ -169,9 +169,9 @@ fn title(past: &PastJob) -> String {
 
 /// Describes that nothing is left of an arm's last drawing, which may have broken off on the way to rest; otherwise `None`.
 pub(super) fn complete(node: &Node, arm: &AttachedArm) -> Option<String> {
-    let last = node.book.last_drawing(&arm.name);
+    let last = node.job_store.last_drawing(&arm.name);
     let done = last.filter(PastJob::is_all_drawn)?;
-    let given_up = node.book.given_up(&arm.name);
+    let given_up = node.job_store.given_up(&arm.name);
     let given_up = given_up.map(|past| {
         format!(
             "; {}, which draws {} ({}), was given up for another drawing and is not resumed: draw it again from its beginning",
@@ -195,7 +195,7 @@ pub(super) struct DisplacedDrawing(PastJob);
 impl DisplacedDrawing {
     /// Returns the drawing that an arm left half done, if any.
     pub(super) fn of(node: &Node, arm: &AttachedArm) -> Option<Self> {
-        node.book.unfinished(&arm.name).map(Self)
+        node.job_store.unfinished(&arm.name).map(Self)
     }
 
     fn words(&self) -> String {
@@ -245,9 +245,9 @@ fn nothing_to_resume(node: &Node, arm: &AttachedArm) -> Box<Reply> {
         );
     }
     let others = node
-        .seats
+        .arms
         .iter()
-        .filter_map(|arm| node.book.unfinished(&arm.name));
+        .filter_map(|arm| node.job_store.unfinished(&arm.name));
     let others: Vec<String> = others
         .map(|past| format!("; arm {:?} left {}", past.arm, title(&past)))
         .collect();
@@ -321,7 +321,7 @@ pub(super) fn check_none_cut_short(
     ctx: &ToolContext<'_>,
     arm: &AttachedArm,
 ) -> Result<(), Box<Reply>> {
-    match ctx.node.book.interrupted(&arm.name) {
+    match ctx.node.job_store.interrupted(&arm.name) {
         Some(past) if past.is_unfinished() && !ctx.is("again") => Err(refused("interrupted", format!(
             "{} was interrupted, which draws {}: {}{}; {}, and this call with `again` true draws its own scene from the beginning",
             past.id,
@@ -361,10 +361,10 @@ pub(super) fn unfinished_json(past: &PastJob) -> Value {
 impl Node {
     /// Returns the unfinished work of an arm, if any.
     pub(super) fn unfinished(&self, arm: &AttachedArm) -> Option<Value> {
-        let interrupted = self.book.interrupted(&arm.name);
+        let interrupted = self.job_store.interrupted(&arm.name);
         let left = match interrupted {
             Some(past) if past.tool != "stroke" => Some(past),
-            past => self.book.unfinished(&arm.name).or(past),
+            past => self.job_store.unfinished(&arm.name).or(past),
         };
         left.as_ref().map(unfinished_json)
     }
@@ -381,9 +381,9 @@ impl Node {
     /// Restores the state after the last process. Disables motion of each arm, real or simulated, that was moving when
     /// the process ended, and restores the last scene of every real arm. Returns messages for people.
     pub fn recover(&self) -> Vec<String> {
-        let mut messages: Vec<String> = self.book.damaged().to_vec();
-        for arm in &self.seats {
-            if let Some(past) = self.book.interrupted(&arm.name) {
+        let mut messages: Vec<String> = self.job_store.damaged().to_vec();
+        for arm in &self.arms {
+            if let Some(past) = self.job_store.interrupted(&arm.name) {
                 arm.permits().disable();
                 let next = match is_of_operator(&past) {
                     false => {
@@ -400,8 +400,8 @@ impl Node {
                     self.next_pen_text(arm, &past)
                 ));
             }
-            if arm.studio.is_none()
-                && let Some(past) = self.book.last_moved(&arm.name)
+            if arm.workcell.is_none()
+                && let Some(past) = self.job_store.last_moved(&arm.name)
                 && let Ok(scene) = same_scene(self, arm, &past)
             {
                 arm.moved_in(&scene);
@@ -429,8 +429,9 @@ impl Node {
     /// Returns whether the last process ended while one of these arms moved, and the job has not been resumed.
     #[must_use]
     pub fn was_cut_short(&self) -> bool {
-        let is_interrupted = |arm: &Arc<AttachedArm>| self.book.interrupted(&arm.name).is_some();
-        !self.book.damaged().is_empty() || self.seats.iter().any(is_interrupted)
+        let is_interrupted =
+            |arm: &Arc<AttachedArm>| self.job_store.interrupted(&arm.name).is_some();
+        !self.job_store.damaged().is_empty() || self.arms.iter().any(is_interrupted)
     }
 }
 

@@ -122,8 +122,8 @@ impl Node {
         tool: &ToolDefinition,
         request: &ToolRequest,
     ) -> OutgoingCall {
-        let role = match (&request.standing, request.who) {
-            (Some(standing), _) => standing.role,
+        let role = match (&request.principal, request.who) {
+            (Some(principal), _) => principal.role,
             (None, ActorRank::Operator) => caller::CallerRole::Operator,
             (None, _) => caller::CallerRole::Planner,
         };

@@ -27,7 +27,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     if let Some(call) = arm.abandoned_call() {
         message = format!("{message}; {}", call.describe_for_others());
     }
-    if let Some(past) = ctx.node.book.interrupted(&arm.name) {
+    if let Some(past) = ctx.node.job_store.interrupted(&arm.name) {
         let (how_far, paper) = (past.summary(), pen_text(arm, &past));
         message = format!("{message}; {} was interrupted: {how_far}{paper}", past.id);
     }
@@ -57,7 +57,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         reply.set("job", JobCard { reason, ..card });
     }
     reply.set_some("unfinished", ctx.node.unfinished(arm));
-    reply.set_some("journal_damaged", ctx.node.book.damaged());
+    reply.set_some("journal_damaged", ctx.node.job_store.damaged());
     reply.set_some("bus", ctx.is("debug").then(|| bus(&snapshot)));
     reply.set_some("cameras", &report.cards);
     add_picture(&mut reply, ctx, arm, &report);
@@ -112,7 +112,7 @@ fn joints_text(joints: &Value) -> Option<String> {
 
 /// Warns that the pen of an arm may still be on the paper after a crash. A simulated arm is back at rest.
 pub(super) fn pen_text(arm: &AttachedArm, past: &PastJob) -> String {
-    if arm.studio.is_some() || !past.moved {
+    if arm.workcell.is_some() || !past.moved {
         return String::new();
     }
     let overlay = past.overlay().map(|overlay| format!(" --meta {overlay}"));

@@ -43,7 +43,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
         Some(DeclaredAction::Sequence(steps)) => sequence(ctx, tool, steps).await,
         Some(DeclaredAction::Helps) => exam_helpers::call(ctx, tool).await,
         Some(DeclaredAction::Recordings) => recording_tools::call(ctx, tool).await,
-        Some(DeclaredAction::Abroad { server, tool, .. }) => {
+        Some(DeclaredAction::Remote { server, tool, .. }) => {
             remote_tools::call(ctx, server, tool).await
         }
         None => Reply::failed(format!("the tool `{}` does nothing", tool.name)),
@@ -62,7 +62,7 @@ fn request_for(
         arguments: ReceivedArguments::Value(Value::Object(step.arguments(given))),
         caller: caller.to_owned(),
         who,
-        standing: None,
+        principal: None,
         hop: None,
         is_step: true,
     }
@@ -91,7 +91,7 @@ struct SequenceEnd {
 
 impl SequenceEnd {
     fn now(node: &Node) -> Self {
-        let arm = node.seats.first();
+        let arm = node.arms.first();
         Self {
             at: arm.map(|arm| arm.motion.clock().now()),
             jobs: node.jobs(),
@@ -252,7 +252,7 @@ async fn wait(node: &Node, run: &SequenceProgress, of: usize, watch: &RemoteCall
 }
 
 fn still_running(node: &Node, progress: &SequenceProgress) -> Reply {
-    let mut jobs = node.seats.iter().filter_map(|arm| arm.board.under_way());
+    let mut jobs = node.arms.iter().filter_map(|arm| arm.board.under_way());
     let mut reply = Reply::done(format!("{}, and goes on", progress.describe()))
         .hint("sense reports its job, stop ends it; the same call again waits for its end");
     reply.set_some("job", jobs.next().map(|job| job.card()));

@@ -39,7 +39,7 @@ struct CachedPhoto {
 /// Returns a PNG picture of the workcell of a simulated arm. Returns `None` before a sheet was laid, or if painting
 /// fails; the reason is logged. Concurrent callers wait for a picture in progress.
 pub(super) fn picture_of(arm: &AttachedArm) -> Option<Vec<u8>> {
-    let (studio, scene) = arm.studio.as_ref().zip(arm.placed_scene())?;
+    let (workcell, scene) = arm.workcell.as_ref().zip(arm.placed_scene())?;
     let photo_cache = &arm.photo_cache;
     let mut last = photo_cache.last.locked();
     let sheet = photo_cache.sheets.load(Ordering::SeqCst);
@@ -51,7 +51,7 @@ pub(super) fn picture_of(arm: &AttachedArm) -> Option<Vec<u8>> {
     let photo = match old {
         Some(old) if is_drawing && now.since(old.at) < SHOWN_FOR => old,
         old => {
-            let ink = studio.ink();
+            let ink = workcell.ink();
             match old.filter(|old| old.ink == ink) {
                 Some(same) => same,
                 None => CachedPhoto {

@@ -13,7 +13,7 @@ use permit::StopLatch;
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     // All arms of the node are told to stop before any is waited for.
-    let arms = ctx.node.seats.iter();
+    let arms = ctx.node.arms.iter();
     let requested = arms.map(|arm| (arm, arm.motion.stop(ctx.request.who, false)));
     let tickets: Vec<(&Arc<AttachedArm>, u64)> = requested.collect();
     let mut reports = Vec::with_capacity(tickets.len());
@@ -162,7 +162,7 @@ mod tests {
     async fn a_panic_in_a_job_stops_the_arm() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
-        let arm = Arc::clone(node.seats.first().unwrap());
+        let arm = Arc::clone(node.arms.first().unwrap());
         let call = MotionJobRequest {
             scene: "default".to_owned(),
             accepted: AcceptedJob {
@@ -190,7 +190,7 @@ mod tests {
     async fn a_stop_is_heard_before_its_call() {
         let folder = tempfile::tempdir().unwrap();
         let node = node(folder.path());
-        let arm = node.seats.first().unwrap();
+        let arm = node.arms.first().unwrap();
         for (tool, stops) in [
             ("E-Stop!", true),
             ("robot_stop", true),

@@ -336,7 +336,7 @@ fn drawn(
     done: &CompletedMotion,
     design: &[SheetStroke],
 ) -> Reply {
-    let ink = ctx.arm.studio.as_ref().map(|studio| studio.ink());
+    let ink = ctx.arm.workcell.as_ref().map(|workcell| workcell.ink());
     let deviation = ink.as_ref().map(|ink| deviation(design, ink));
     let planned = pictures::plan(scene, plan);
     let inked = ink.as_ref().and_then(|ink| pictures::ink(scene, ink));

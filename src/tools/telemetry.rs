@@ -11,7 +11,7 @@ impl Node {
     #[must_use]
     pub fn telemetry_state(&self) -> Value {
         let arms: Vec<Value> = self
-            .seats
+            .arms
             .iter()
             .map(|arm| list_nodes::arm_json(self, arm))
             .collect();
@@ -21,7 +21,7 @@ impl Node {
     /// Returns the measured joints of each arm that was read, by arm name: in radians, with the age of the reading.
     #[must_use]
     pub fn telemetry_joints(&self) -> Vec<(String, Value)> {
-        let joints = self.seats.iter().filter_map(|arm| {
+        let joints = self.arms.iter().filter_map(|arm| {
             let measured = arm.motion.snapshot().measured?;
             let age_s = arm.motion.clock().now().seconds_since(measured.at);
             let position_rad: Vec<f64> =

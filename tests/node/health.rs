@@ -62,7 +62,7 @@ impl House {
             arguments: ReceivedArguments::Absent,
             caller: "health".to_owned(),
             who: ActorRank::Operator,
-            standing: None,
+            principal: None,
             hop: None,
             is_step: false,
         };
@@ -77,7 +77,7 @@ impl House {
 async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
     const OVERLOAD: u8 = 32;
     let house = House::new();
-    let motion = &house.node.seats[0].motion;
+    let motion = &house.node.arms[0].motion;
     let draws = async {
         let mut snapshots = motion.watch();
         let draws = snapshots.wait_for(|seen| {

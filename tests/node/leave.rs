@@ -75,7 +75,7 @@ impl House {
     }
 
     fn motion(&self) -> &MotionHandle {
-        &self.node.seats[0].motion
+        &self.node.arms[0].motion
     }
 
     fn draws(&self, lines: &str) {
@@ -106,7 +106,7 @@ impl House {
             arguments: ReceivedArguments::Value(arguments),
             caller: format!("{who:?}"),
             who,
-            standing: None,
+            principal: None,
             hop: None,
             is_step: false,
         };

@@ -210,7 +210,7 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
         arguments: ReceivedArguments::Value(json!({"scene": "default"})),
         caller: "test".to_owned(),
         who: ActorRank::Operator,
-        standing: None,
+        principal: None,
         hop: None,
         is_step: false,
     };

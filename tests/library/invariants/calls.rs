@@ -45,7 +45,7 @@ impl House {
             arguments,
             caller: "chance".to_owned(),
             who: ActorRank::Operator,
-            standing: None,
+            principal: None,
             hop: None,
             is_step: false,
         };

@@ -113,7 +113,7 @@ impl House {
     }
 
     pub(super) fn motion(&self) -> &MotionHandle {
-        &self.node.seats[0].motion
+        &self.node.arms[0].motion
     }
 
     /// Posts a call on a connection of its own.
@@ -264,7 +264,7 @@ impl House {
             arguments: ReceivedArguments::Absent,
             caller: "bounds".to_owned(),
             who: ActorRank::Operator,
-            standing: None,
+            principal: None,
             hop: None,
             is_step: false,
         };
