@@ -67,7 +67,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
             align(ctx, scene).await
         }
     });
-    Ok(started.ended(ctx.node, arm, ctx.watch).await)
+    Ok(started.wait_for_end(ctx.node, arm, ctx.watch).await)
 }
 
 fn conflicting_modes() -> Box<Reply> {

@@ -27,10 +27,10 @@ pub(super) fn check(node: &Node, arm: &AttachedArm, scene: &Scene) -> Result<(),
     if missing.is_empty() || !entry(node, arm).is_some_and(must_be_calibrated) {
         return Ok(());
     }
-    Err(refused("not_calibrated", not_calibrated(arm, &missing)))
+    Err(refused("not_calibrated", missing_text(arm, &missing)))
 }
 
-fn not_calibrated(arm: &AttachedArm, missing: &[String]) -> String {
+fn missing_text(arm: &AttachedArm, missing: &[String]) -> String {
     format!(
         "ask the operator: arm {} draws once it is calibrated, and this is missing: {}; or, where all of that was measured otherwise, `calibrated = \"elsewhere\"` of the arm in the node file",
         arm.name,

@@ -198,11 +198,11 @@ fn overlay(scene: &Scene, ink: &[Vec<[f64; 2]>], capture: &CameraCapture) -> Vec
     else {
         return Vec::new();
     };
-    let planned = |at: [f64; 2]| camera.sees(&scene.surface.at(at).point_m);
+    let planned = |point: [f64; 2]| camera.sees(&scene.surface.at(point).point_m);
     // Ink is on the sheet, wherever that lies.
     let inked = |[x, y]: [f64; 2]| {
-        let at = location.sheet * Point3::new(x / 1e3, y / 1e3, 0.0);
-        camera.lens.project(&at)
+        let point = location.sheet * Point3::new(x / 1e3, y / 1e3, 0.0);
+        camera.lens.project(&point)
     };
     let mut budget = POINTS_MAX;
     let mut lines = Vec::new();
@@ -224,9 +224,9 @@ fn pieces(
 ) -> Vec<PixelLine> {
     let mut lines = Vec::new();
     let mut piece = Vec::new();
-    for at in subdivided(points_mm).take(*budget) {
+    for point in subdivided(points_mm).take(*budget) {
         *budget -= 1;
-        match project(at) {
+        match project(point) {
             Some(px) => piece.push(px),
             None if piece.is_empty() => {}
             None => lines.push(std::mem::take(&mut piece)),

@@ -298,8 +298,8 @@ impl NodeCamera {
             });
         }
         let (layout, size_mm) = (&fiducials.layout, scene.surface.size_mm());
-        let seen = find(frame, layout.family)?;
-        let location = locate(&seen, layout, &lens, size_mm)?;
+        let tags = find(frame, layout.family)?;
+        let location = locate(&tags, layout, &lens, size_mm)?;
         let camera = self.accepted_pose(store);
         let camera = camera.map(|stands| PlacedCamera { lens, stands });
         let taught = scene.surface.flat_pose();
@@ -337,37 +337,37 @@ impl NodeCamera {
 impl CameraCapture {
     /// Returns the sheet's pose by this picture, in the form that a calibration keeps.
     pub(super) fn sheet_observation(&self) -> Option<TagObservation> {
-        let seen = self.sheet.as_ref()?.as_ref().ok()?;
-        let (sheet_pose, _) = seen.placement.as_ref()?;
-        Some(self.observation(seen, sheet_pose))
+        let sheet = self.sheet.as_ref()?.as_ref().ok()?;
+        let (sheet_pose, _) = sheet.placement.as_ref()?;
+        Some(self.tag_observation(sheet, sheet_pose))
     }
 
     /// Returns the camera's pose, provided that the sheet lies where it was taught.
     fn camera_observation(&self, scene: &Scene) -> Result<TagObservation, Refusal> {
         let name = &self.camera;
-        let seen = match &self.sheet {
+        let sheet = match &self.sheet {
             None if scene.fiducials.is_none() => Err(refusal!(
                 "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
                 scene.name
             )),
             None => Err(refusal!("camera {name} {NO_FOCAL}")),
-            Some(seen) => seen
+            Some(sheet) => sheet
                 .as_ref()
                 .map_err(|error| refusal!("camera {name}: {error}")),
         }?;
         let taught = scene.surface.flat_pose();
         let taught = taught.ok_or_else(|| refusal!("a camera finds flat sheets alone"))?;
-        Ok(self.observation(seen, &(taught * seen.location.sheet.inverse())))
+        Ok(self.tag_observation(sheet, &(taught * sheet.location.sheet.inverse())))
     }
 
-    fn observation(&self, seen: &SheetObservation, frame: &Isometry3<f64>) -> TagObservation {
+    fn tag_observation(&self, sheet: &SheetObservation, frame: &Isometry3<f64>) -> TagObservation {
         let axis = |axis: Vector3<f64>| (frame.rotation * axis).into();
         TagObservation {
             camera: self.camera.clone(),
             at_ms: self.at_ms,
-            tags: seen.location.used.len(),
-            rms_px: seen.location.rms_px,
-            sigma_mm: seen.location.sigma_mm,
+            tags: sheet.location.used.len(),
+            rms_px: sheet.location.rms_px,
+            sigma_mm: sheet.location.sigma_mm,
             origin_m: frame.translation.vector.into(),
             x_axis: axis(Vector3::x()),
             y_axis: axis(Vector3::y()),
@@ -389,11 +389,11 @@ impl CameraCapture {
             ),
             None => format!("camera {name} {NO_FOCAL}"),
             Some(Err(error)) => format!("camera {name}: {error}"),
-            Some(Ok(seen)) => match (&seen.camera, &seen.placement) {
+            Some(Ok(observation)) => match (&observation.camera, &observation.placement) {
                 (Err(reason), _) => reason.to_string(),
                 (Ok(_), None) => format!("camera {name}: the sheet is not flat"),
                 (Ok(_), Some((_, moved))) => {
-                    return self.judge_offset(moved, seen.location.sigma_mm, fiducials);
+                    return self.judge_offset(moved, observation.location.sigma_mm, fiducials);
                 }
             },
         };

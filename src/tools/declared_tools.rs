@@ -75,10 +75,10 @@ impl DeclaredTools {
     ///
     /// # Errors
     /// Every problem in them, with its line.
-    pub fn from_file(file: &NodeFile, here: &KnownNames) -> Result<Self, FileError> {
+    pub fn from_file(file: &NodeFile, names: &KnownNames) -> Result<Self, FileError> {
         let (tools, mut actions) = toolsets(file);
         let mut checker = DeclarationChecker {
-            here,
+            names,
             problems: Vec::new(),
             tools,
         };
@@ -87,7 +87,7 @@ impl DeclaredTools {
         }
         let filter_problems = super::tool_filter::unknown_names(file, &checker.tools);
         checker.problems.extend(filter_problems);
-        let (reworded, problems) = super::reword::reworded(file, here);
+        let (reworded, problems) = super::reword::reworded(file, names);
         checker.problems.extend(problems);
         if !checker.problems.is_empty() {
             return Err(file.wrong(&checker.problems));
@@ -193,14 +193,14 @@ impl DeclaredStep {
 
 /// Checks declarations and collects their problems.
 struct DeclarationChecker<'a> {
-    here: &'a KnownNames,
+    names: &'a KnownNames,
     problems: Vec<ConfigProblem>,
     tools: Vec<ToolDefinition>,
 }
 
 impl DeclarationChecker<'_> {
-    fn add_problem(&mut self, path: String, what: String) {
-        self.problems.push(ConfigProblem::at(path, what));
+    fn add_problem(&mut self, path: String, problem: String) {
+        self.problems.push(ConfigProblem::at(path, problem));
     }
 
     fn tool(&mut self, entry: &ToolEntry, path: &str) -> Option<DeclaredAction> {
@@ -216,13 +216,13 @@ impl DeclarationChecker<'_> {
             })
             .collect();
         let tool = definition(entry, parameters, action.as_ref()?);
-        let length = catalogue::description(&tool, self.here).chars().count();
+        let length = catalogue::description(&tool, self.names).chars().count();
         if length > DESCRIPTION_CHARS_MAX {
-            let what = format!(
+            let problem = format!(
                 "the whole description of tool `{}` has {length} characters; {DESCRIPTION_CHARS_MAX} are possible, so say it more briefly",
                 entry.name
             );
-            self.add_problem(format!("{path}.description"), what);
+            self.add_problem(format!("{path}.description"), problem);
         }
         self.tools.push(tool);
         action.filter(|_| self.problems.len() == before)
@@ -232,11 +232,11 @@ impl DeclarationChecker<'_> {
     fn name(&mut self, entry: &ToolEntry, path: &str) {
         let existing = tools_of(&entry.name, TOOLS.iter().chain(&self.tools));
         if let Some(existing) = existing.first() {
-            let what = format!(
+            let problem = format!(
                 "`{}` is a name of the tool `{}`; declare yours under another",
                 entry.name, existing.name
             );
-            self.add_problem(format!("{path}.name"), what);
+            self.add_problem(format!("{path}.name"), problem);
         }
     }
 
@@ -268,11 +268,11 @@ impl DeclarationChecker<'_> {
     fn check_stop_is_last(&mut self, steps: &[DeclaredStep], entry: &ToolEntry, path: &str) {
         let before_last = steps.iter().enumerate().take(steps.len().saturating_sub(1));
         for (index, step) in before_last.filter(|(_, step)| step.tool.effect == ToolEffect::Stops) {
-            let what = format!(
+            let problem = format!(
                 "tool `{}`: `{}` can only be the last step; what comes after a stop is decided anew",
                 entry.name, step.tool.name
             );
-            self.add_problem(format!("{path}.sequence[{index}].calls"), what);
+            self.add_problem(format!("{path}.sequence[{index}].calls"), problem);
         }
     }
 
@@ -280,12 +280,12 @@ impl DeclarationChecker<'_> {
         let is_called = |tool: &&ToolDefinition| tool.names().any(|name| name == entry.calls);
         let Some(tool) = TOOLS.iter().find(is_called) else {
             let names = TOOLS.iter().map(|tool| tool.name.as_str());
-            let what = format!(
+            let problem = format!(
                 "there is no built-in tool `{}`; nearest first: {}",
                 entry.calls,
                 args::nearest(&entry.calls, names).join(", ")
             );
-            self.add_problem(format!("{path}.calls"), what);
+            self.add_problem(format!("{path}.calls"), problem);
             return None;
         };
         let mut fixed = Map::new();
@@ -308,15 +308,15 @@ impl DeclarationChecker<'_> {
     ) -> Option<(String, Value)> {
         let Some(parameter) = parameter(tool, name) else {
             let names = tool.parameters.iter().map(|known| known.name.as_str());
-            let what = format!(
+            let problem = format!(
                 "`{}` has no argument `{name}`; nearest first: {}",
                 tool.name,
                 args::nearest(name, names).join(", ")
             );
-            self.add_problem(path.to_owned(), what);
+            self.add_problem(path.to_owned(), problem);
             return None;
         };
-        let mut shape = shape(tool, self.here);
+        let mut shape = shape(tool, self.names);
         shape.params.retain(|param| param.name == parameter.name);
         match understood(&shape, &parameter.name, value) {
             Ok(value) => Some((parameter.name.clone(), value)),
@@ -339,13 +339,13 @@ impl DeclarationChecker<'_> {
         if !steps.is_empty() {
             let inner_parameter = self.inner_parameter(entry, argument, steps, path)?;
             if inner_parameter.kind.json_type() != kind.json_type() {
-                let what = format!(
+                let problem = format!(
                     "argument `{}` is a {}, and the built-in tool takes a {}",
                     argument.name,
                     kind.json_type(),
                     inner_parameter.kind.json_type()
                 );
-                self.add_problem(format!("{path}.type"), what);
+                self.add_problem(format!("{path}.type"), problem);
             }
             // Names may change while the node runs, so their kind comes from the built-in tool.
             if kind == ParameterKind::Text {
@@ -376,7 +376,7 @@ impl DeclarationChecker<'_> {
             return Some(found.clone());
         }
         let (mut all, tool) = (steps.iter(), &entry.name);
-        let what = if all.any(|step| parameter(step.tool, name).is_some()) {
+        let problem = if all.any(|step| parameter(step.tool, name).is_some()) {
             format!("argument `{name}` of tool `{tool}` is fixed already")
         } else {
             let known = steps.iter().flat_map(|step| &step.tool.parameters);
@@ -386,7 +386,7 @@ impl DeclarationChecker<'_> {
                 "no built-in tool of `{tool}` takes an argument `{name}`; nearest first: {nearest}"
             )
         };
-        self.add_problem(format!("{path}.name"), what);
+        self.add_problem(format!("{path}.name"), problem);
         None
     }
 
@@ -394,11 +394,11 @@ impl DeclarationChecker<'_> {
         let unit = argument.unit.clone();
         let is_unknown = |name: &&String| DeclaredUnit::named(name).is_none();
         if let Some(name) = unit.as_ref().filter(is_unknown) {
-            let what = format!(
+            let problem = format!(
                 "argument `{}`: the unit `{name}` is unknown; write one such as mm, cm, m, deg, rad, s, ms, mm/s or hz",
                 argument.name
             );
-            self.add_problem(format!("{path}.unit"), what);
+            self.add_problem(format!("{path}.unit"), problem);
         }
         match (argument.kind, &argument.values) {
             (ArgumentType::String, Some(values)) => ParameterKind::Choice(values.clone()),

@@ -197,13 +197,13 @@ impl Node {
         if !request.is_step
             && let Err(reply) = ctx.check_certificate(tool)
         {
-            return reply::understood(*reply, &reading);
+            return reply::with_understood(*reply, &reading);
         }
         // A declared tool takes no lease itself; its steps do.
         let moves = tool.effect == ToolEffect::Moves && !self.is_declared(tool);
         let leased = match ctx.lease(moves) {
             Ok(leased) => leased,
-            Err(reply) => return reply::understood(*reply, &reading),
+            Err(reply) => return reply::with_understood(*reply, &reading),
         };
         let reply = match tool.name.as_str() {
             "align" => align::call(&ctx).await,
@@ -216,7 +216,7 @@ impl Node {
         };
         let reply = reply.unwrap_or_else(|refused| *refused);
         access::release_if_unmoved(leased, &reply);
-        let reply = reply::understood(reply, &reading);
+        let reply = reply::with_understood(reply, &reading);
         if self.is_daring() {
             reply.hint(DARING)
         } else {

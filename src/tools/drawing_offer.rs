@@ -92,7 +92,7 @@ impl DrawingOffer {
         drawing: ResolvedDrawing,
     ) -> Result<Self, Refusal> {
         let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
-        let start = motion_job::measured(&arm)?.position_rad;
+        let start = motion_job::measurement(&arm)?.position_rad;
         let planned = drawing.scope.scene(&scene);
         let strokes = planned.strokes.clone();
         let resizable = order.design.clone();

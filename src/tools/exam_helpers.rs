@@ -15,7 +15,7 @@ pub trait ExamHelperService: Send + Sync {
         &self,
         helper: &str,
         given: Map<String, Value>,
-        here: KnownNames,
+        names: KnownNames,
     ) -> BoxFuture<'static, HelperToolResult>;
 }
 
@@ -71,8 +71,8 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
         .with("code", "helper");
     };
     let given = ctx.reading.understood.clone();
-    let here = ctx.node.all_names();
-    let result = helpers.help(&tool.name, given, here).await;
+    let names = ctx.node.all_names();
+    let result = helpers.help(&tool.name, given, names).await;
     let mut reply = if result.is_failed {
         Reply::failed(result.message).with("code", "helper")
     } else {

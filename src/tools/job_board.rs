@@ -179,7 +179,7 @@ impl ArmJob {
     }
 
     /// Remembers that the arm moved for it.
-    pub(super) fn moved(&self) {
+    pub(super) fn set_moved(&self) {
         self.has_moved.store(true, Ordering::Relaxed);
     }
 

@@ -23,9 +23,9 @@ pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Ar
     if scene.revision.hex() == past.revision {
         return Ok(scene);
     }
-    let before: String = past.revision.chars().take(12).collect();
+    let old_revision: String = past.revision.chars().take(12).collect();
     Err(refusal!(
-        "scene `{}` was revision {before} then and is {} now: its file, design, overlay, arm or calibration was changed",
+        "scene `{}` was revision {old_revision} then and is {} now: its file, design, overlay, arm or calibration was changed",
         scene.title(),
         scene.revision
     ))
@@ -33,13 +33,13 @@ pub fn of_job(library: &SceneLibrary, state: &Path, past: &PastJob) -> Result<Ar
 
 fn kept_design(state: &Path, past: &PastJob) -> Result<DesignReplacement, Refusal> {
     let name = &past.drawing;
-    let kept = journal_drawing(state, past);
-    let kept = kept.map_err(|error| refusal!("its drawing {name} was not kept: {error}"))?;
+    let drawing = journal_drawing(state, past);
+    let drawing = drawing.map_err(|error| refusal!("its drawing {name} was not kept: {error}"))?;
     // The revision of a canvas does not cover the design.
-    if kept.hash_hex() != past.design_hash {
+    if drawing.hash_hex() != past.design_hash {
         return Err(refusal!("its drawing {name} is not what was kept"));
     }
-    DesignReplacement::from_toml(&format!("design of {}", past.id), &kept.design)
+    DesignReplacement::from_toml(&format!("design of {}", past.id), &drawing.design)
         .map_err(|error| refusal!("its drawing {name} cannot be read: {error}"))
 }
 
@@ -57,8 +57,8 @@ fn journal_drawing(state: &Path, past: &PastJob) -> std::io::Result<JournalDrawi
 
 /// Returns the drawing of an earlier job, for the journal of the job that resumes it.
 pub(super) fn kept_drawing(node: &Node, past: &PastJob) -> Option<JournalDrawing> {
-    let kept = journal_drawing(&node.state, past).ok()?;
-    (!kept.label.is_empty()).then_some(kept)
+    let drawing = journal_drawing(&node.state, past).ok()?;
+    (!drawing.label.is_empty()).then_some(drawing)
 }
 
 /// Returns the drawing in whose scene the arm moved last, if a job begins in that same scene, as `reset` and parking do: the

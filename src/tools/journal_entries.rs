@@ -33,7 +33,7 @@ pub(super) async fn begin(
         if accepted.drawing.is_none() {
             accepted.drawing = job_scene::drawing_of_last_job(&node, &accepted);
         }
-        node.audit.note_durably("motion", begins(&accepted))?;
+        node.audit.note_durably("motion", begin_entry(&accepted))?;
         let begun = node.job_store.begin(&accepted);
         begun.map_err(|error| UnrecordedJobError::Journal(error.to_string()))
     });
@@ -42,7 +42,7 @@ pub(super) async fn begin(
 }
 
 /// Returns the beginning of a job, as the audit log keeps it.
-fn begins(accepted: &AcceptedJob) -> String {
+fn begin_entry(accepted: &AcceptedJob) -> String {
     json!({
         "job": accepted.id,
         "caller": accepted.caller,

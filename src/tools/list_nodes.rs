@@ -64,8 +64,8 @@ fn display_name(node: &Value) -> Option<String> {
 }
 
 fn own_json(node: &Node) -> Value {
-    let here = node.known_names();
-    let tools: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
+    let names = node.known_names();
+    let tools: Vec<&str> = names.tools().map(|tool| tool.name.as_str()).collect();
     let mut node_json = json!({
         "name": node.file.name,
         "this": true,
@@ -76,8 +76,8 @@ fn own_json(node: &Node) -> Value {
         "arms": [],
         "tools": tools,
         "journal_damaged": node.job_store.damaged(),
-        "scenes": here.scenes,
-        "overlays": here.overlays,
+        "scenes": names.scenes,
+        "overlays": names.overlays,
     });
     // Inserted afterwards, because the macro would copy them.
     if let Some(arm_list) = node_json.get_mut("arms") {
@@ -100,7 +100,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
         "enabled": node.enabled_text(arm),
         "unfinished": node.unfinished(arm),
         "lease": arm.holder(node.lease_idle()),
-        "last_calibration": calibration(node, arm),
+        "last_calibration": last_calibration(node, arm),
         "job": job.map(|job| {
             refresh_card(arm, &job);
             job.card()
@@ -113,7 +113,7 @@ pub(super) fn arm_json(node: &Node, arm: &AttachedArm) -> Value {
 }
 
 /// Returns the last `align` that this arm completed.
-fn calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
+fn last_calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
     let past = node.job_store.last_reached(&arm.name, "align")?;
     Some(json!({
         "job": past.id,

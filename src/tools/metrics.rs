@@ -33,11 +33,11 @@ impl MetricSource {
 struct MetricFamily {
     name: &'static str,
     help: &'static str,
-    of: MetricSource,
+    source: MetricSource,
 }
 
-const fn metric(name: &'static str, help: &'static str, of: MetricSource) -> MetricFamily {
-    MetricFamily { name, help, of }
+const fn metric(name: &'static str, help: &'static str, source: MetricSource) -> MetricFamily {
+    MetricFamily { name, help, source }
 }
 
 /// The state of one arm when its metrics were read.
@@ -208,8 +208,8 @@ pub fn metrics(node: &Node) -> String {
         .collect();
     let mut text = String::new();
     for metric in &METRICS {
-        let MetricFamily { name, help, of } = metric;
-        let kind = of.kind();
+        let MetricFamily { name, help, source } = metric;
+        let kind = source.kind();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
         for sample in &sample {
@@ -228,30 +228,30 @@ fn label(name: &str) -> String {
 
 fn lines(text: &mut String, metric: &MetricFamily, sample: &ArmMetricsSample) {
     let (name, arm) = (metric.name, &sample.arm);
-    match &metric.of {
-        Gauge(of) | Counter(of) => {
-            if let Some(value) = of(sample) {
+    match &metric.source {
+        Gauge(read) | Counter(read) => {
+            if let Some(value) = read(sample) {
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\"}} {value}");
             }
         }
-        Times(of) => {
-            let times = of(sample);
+        Times(read) => {
+            let times = read(sample);
             for q in [0.5, 0.99, 1.0] {
                 let value = times.quantile(q).as_secs_f64();
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\",quantile=\"{q}\"}} {value}");
             }
             let _ = writeln!(text, "{name}_count{{arm=\"{arm}\"}} {}", times.count());
         }
-        Counts(of) => {
+        Counts(read) => {
             for servo in &sample.snapshot.counts.servos {
-                let (id, value) = (servo.id, of(servo));
+                let (id, value) = (servo.id, read(servo));
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\",servo=\"{id}\"}} {value}");
             }
         }
-        State(of) => {
+        State(read) => {
             let measured = sample.snapshot.measured.iter();
             let servos = measured.flat_map(|measured| &measured.servos);
-            for (id, value) in servos.filter_map(|servo| Some((servo.id, of(servo)?))) {
+            for (id, value) in servos.filter_map(|servo| Some((servo.id, read(servo)?))) {
                 let _ = writeln!(text, "{name}{{arm=\"{arm}\",servo=\"{id}\"}} {value}");
             }
         }
@@ -265,8 +265,8 @@ mod tests {
     #[test]
     fn every_name_is_in_the_docs() {
         let page = include_str!("../../docs/metrics.md");
-        for MetricFamily { name, help, of } in &METRICS {
-            let row = format!("| `{}` | {} | {} |", name, of.kind(), help);
+        for MetricFamily { name, help, source } in &METRICS {
+            let row = format!("| `{}` | {} | {} |", name, source.kind(), help);
             assert!(page.contains(&row), "docs/metrics.md lacks this row: {row}");
         }
         let rows = page

@@ -116,7 +116,7 @@ pub(super) struct JobContext {
     /// Number of stops requested before it was planned.
     pub(super) seen_stops: u64,
     /// True once a camera has checked the sheet's place: one check serves any number of motions.
-    pub(super) has_looked: AtomicBool,
+    pub(super) has_checked_sheet: AtomicBool,
 }
 
 /// Returns a job of a tool in a scene, for the first entry of its journal.
@@ -154,7 +154,7 @@ impl JobContext {
             + Send
             + 'static,
     {
-        let (scene, start) = (Arc::clone(scene), measured(&self.arm)?);
+        let (scene, start) = (Arc::clone(scene), measurement(&self.arm)?);
         let watch = PlanningWatch {
             job: Some(Arc::clone(&self.job)),
             stop_counter: self.arm.motion.stop_counter(),
@@ -209,13 +209,13 @@ impl JobContext {
         let (motion, scene) = (&self.arm.motion, &self.arm.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
-        let start = measured(&self.arm)?;
+        let start = measurement(&self.arm)?;
         let judged = catch_panic("the plan is judged", || {
             let now = motion.clock().now();
             gate::check(scene, permit, &start, now, plan.trajectory.clone())
         });
         let checked = judged.map_err(JobError::Panic)?.map_err(JobError::Gate)?;
-        let journal = self.journal(scene, plan).await?;
+        let journal = self.begin_journal(scene, plan).await?;
         self.job
             .update(|card| card.begins_motion(plan.report.duration_s));
         if self.who == ActorRank::Operator {
@@ -237,7 +237,7 @@ impl JobContext {
             // It did not move in this scene, so the previous scene still says which way is up.
             self.arm.moved_back_to(previous_scene);
         } else {
-            self.job.moved();
+            self.job.set_moved();
         }
         let arm_time_s = motion.clock().now().seconds_since(started_at);
         let drawn = self.entry.past().drawn;
@@ -268,8 +268,8 @@ impl JobContext {
     /// have waited for approval. Moves to rest skip the check.
     async fn check_sheet(&self, scene: &Arc<Scene>) -> Result<(), JobError> {
         let is_over_it = OVER_THE_SHEET.contains(&self.job.card().tool.as_str());
-        let has_looked = self.has_looked.swap(true, Ordering::Relaxed);
-        if !is_over_it || (has_looked && !self.must_be_approved(scene)) {
+        let has_checked_sheet = self.has_checked_sheet.swap(true, Ordering::Relaxed);
+        if !is_over_it || (has_checked_sheet && !self.must_be_approved(scene)) {
             return Ok(());
         }
         Ok(sheet_check::check(&self.node, &self.arm, scene).await?)
@@ -298,7 +298,11 @@ impl JobContext {
     }
 
     /// Begins the journal of a motion: from now on the arm goes no farther than the journal says.
-    async fn journal(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<JournalWriter, JobError> {
+    async fn begin_journal(
+        &self,
+        scene: &Arc<Scene>,
+        plan: &Plan,
+    ) -> Result<JournalWriter, JobError> {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
         let arm = Arc::clone(&self.arm);
         let snapshots = self.arm.motion.watch();
@@ -322,7 +326,7 @@ impl JobContext {
 }
 
 /// Returns the last measured position of an arm.
-pub(super) fn measured(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
+pub(super) fn measurement(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
     let snapshot = arm.motion.snapshot();
     snapshot.measured.ok_or_else(|| match snapshot.fault {
         Some(fault) => Refusal::new(fault),
@@ -415,7 +419,7 @@ pub(super) enum StartedJob {
 
 impl StartedJob {
     /// Waits for the job's end, but no longer than the node lets calls wait.
-    pub(super) async fn ended(
+    pub(super) async fn wait_for_end(
         self,
         node: &Node,
         arm: &Arc<AttachedArm>,
@@ -430,7 +434,7 @@ impl StartedJob {
 
     /// Waits until the job moves, waits for a person or has ended. The job goes on even if the caller disappears: a queue asks for
     /// its end later, perhaps from another process.
-    pub(super) async fn begun(self, arm: &AttachedArm, watch: &RemoteCallWatch) -> Reply {
+    pub(super) async fn wait_for_start(self, arm: &AttachedArm, watch: &RemoteCallWatch) -> Reply {
         let job = match self {
             Self::UnderWay(job) | Self::DoneBefore(job) => job,
             Self::Busy(reply) => return *reply,
@@ -486,7 +490,7 @@ fn start_boxed(
     };
     let now = arm.motion.clock().now();
     let job = match arm.board.claim(key, card, again, now, seen_stops) {
-        JobClaim::Busy(card) => return StartedJob::Busy(busy(&card).boxed()),
+        JobClaim::Busy(card) => return StartedJob::Busy(busy_reply(&card).boxed()),
         JobClaim::Same(job) if job.is_over() => return StartedJob::DoneBefore(job),
         JobClaim::Same(job) => job,
         JobClaim::Mine(job) => {
@@ -495,7 +499,7 @@ fn start_boxed(
                 let opened = journal_entries::begin(&node, accepted).await;
                 let entry = match opened {
                     Ok(entry) => entry,
-                    Err(error) => return not_begun(&arm, &own_job, &error.to_string()),
+                    Err(error) => return end_unbegun(&arm, &own_job, &error.to_string()),
                 };
                 let ctx = JobContext {
                     node,
@@ -504,7 +508,7 @@ fn start_boxed(
                     entry,
                     who,
                     seen_stops,
-                    has_looked: AtomicBool::new(false),
+                    has_checked_sheet: AtomicBool::new(false),
                 };
                 run_job(ctx, work).await;
             };
@@ -517,7 +521,7 @@ fn start_boxed(
 }
 
 /// Ends a job whose journal could not be opened, before anything was planned.
-fn not_begun(arm: &AttachedArm, job: &ArmJob, reason: &str) {
+fn end_unbegun(arm: &AttachedArm, job: &ArmJob, reason: &str) {
     let reply = refused("journal", reason)
         .with("arm", arm.title())
         .with("job", job.card());
@@ -669,7 +673,7 @@ fn still_moving(arm: &AttachedArm, card: &JobCard) -> Reply {
         .hint("sense reports the job; stop stops it; the same call again returns this job and draws nothing twice")
 }
 
-fn busy(card: &JobCard) -> Reply {
+fn busy_reply(card: &JobCard) -> Reply {
     Reply::failed(format!(
         "the arm is busy with {}, {} {} by {} ({}); nothing moved for this call",
         card.id,
@@ -715,16 +719,16 @@ impl JobError {
             Self::Answered(reply) => ("refused", *reply),
             Self::PenNotConfirmed(reason) => ("stopped", *refused("pen_not_confirmed", reason)),
             Self::PenNotMeasured(reason) => ("stopped", *refused("pen_not_measured", reason)),
-            Self::Stopped(report, drawn) => ("stopped", stopped(&report, drawn)),
+            Self::Stopped(report, drawn) => ("stopped", stopped_reply(&report, drawn)),
             Self::Journal(reason) => {
                 let reason = format!(
                     "the journal could not be written ({reason}), so the arm was stopped on the way"
                 );
-                ("faulted", faulted("journal", reason))
+                ("faulted", faulted_reply("journal", reason))
             }
             Self::Faulted(reason) => (
                 "faulted",
-                faulted("fault", format!("fault on the way: {reason}")),
+                faulted_reply("fault", format!("fault on the way: {reason}")),
             ),
             Self::Overtaken => (
                 "stopped",
@@ -738,7 +742,7 @@ impl JobError {
     }
 }
 
-fn faulted(code: &str, reason: String) -> Reply {
+fn faulted_reply(code: &str, reason: String) -> Reply {
     let reply = Reply::failed(reason).with("code", code);
     reply.hint("sense shows where the arm is; remove the cause, then call reset")
 }
@@ -757,7 +761,7 @@ fn denied_reply(denied: &PermitError) -> Reply {
     *refused(code, denied)
 }
 
-fn stopped(report: &StopReport, drawn: InkProgress) -> Reply {
+fn stopped_reply(report: &StopReport, drawn: InkProgress) -> Reply {
     let lift_text = if report.lifted {
         "the pen was lifted"
     } else {

@@ -65,7 +65,7 @@ impl NodeJob {
                 entry,
                 who: ActorRank::Node,
                 seen_stops,
-                has_looked: AtomicBool::new(false),
+                has_checked_sheet: AtomicBool::new(false),
             })),
             Err(error) => {
                 let now = arm.motion.clock().now();

@@ -180,7 +180,7 @@ impl Node {
         sheet_check::check(self, &arm, &scene).await?;
         self.enable_drawing(&arm, &scene, assent.duration_s)?;
         let scope = DrawingScope {
-            plan: Some(stroke::same_hash(&assent.plan)),
+            plan: Some(stroke::normalized_hash(&assent.plan)),
             ..drawing.scope
         };
         match self.start_drawing(order, ResolvedDrawing { scope, ..drawing })? {
@@ -210,7 +210,7 @@ impl Node {
         sheet_check::check(self, &arm, &drawing.scene).await?;
         let started = self.start_drawing(&order, drawing)?;
         let watch = RemoteCallWatch::unobserved();
-        Ok(started.ended(self, &arm, &watch).await)
+        Ok(started.wait_for_end(self, &arm, &watch).await)
     }
 
     /// Begins the job of a drawing that nothing hinders.
@@ -293,7 +293,7 @@ impl Node {
         let mut remaining = arms.clone();
         let found = arms.find_map(|arm| Some((arm, self.job_store.unfinished(&arm.name)?)));
         let (arm, past) = found.ok_or_else(|| {
-            let complete = remaining.find_map(|arm| resume::complete(self, arm));
+            let complete = remaining.find_map(|arm| resume::complete_text(self, arm));
             let reason = complete.unwrap_or_else(|| match name {
                 Some(name) => format!("no drawing of arm `{name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),

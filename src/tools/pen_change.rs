@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::motion_job::{CompletedMotion, JobContext, JobError, measured};
+use super::motion_job::{CompletedMotion, JobContext, JobError, measurement};
 use super::plan_approval::NoDecision;
 use super::{AT_REST_RAD, AttachedArm, Node};
 use base::lock::MutexExt;
@@ -96,9 +96,9 @@ impl AttachedArm {
             return Arc::clone(scene);
         }
         let confirmed = self.pen.locked();
-        let is_it = |pen: &ScenePen| confirmed.as_ref().is_some_and(|held| held.matches(pen));
-        let longer_mm = confirmed.as_ref().and_then(|held| held.longer_mm);
-        match (scene.pens.iter().position(is_it), longer_mm) {
+        let matches = |pen: &ScenePen| confirmed.as_ref().is_some_and(|held| held.matches(pen));
+        let longer_mm = confirmed.as_ref().and_then(|pen| pen.longer_mm);
+        match (scene.pens.iter().position(matches), longer_mm) {
             (Some(pen), None) => scene.with_mounted(pen),
             (Some(pen), Some(longer_mm)) => {
                 Arc::new(scene.holding(pen).with_longer_pen(pen, longer_mm))
@@ -148,8 +148,8 @@ impl Node {
     /// Returns the pens that jobs wait for.
     #[must_use]
     pub fn awaited_pens(&self) -> Vec<AwaitedPen> {
-        let all = self.pen_changes.locked();
-        all.iter().map(|request| request.awaited.clone()).collect()
+        let requests = self.pen_changes.locked();
+        requests.iter().map(|one| one.awaited.clone()).collect()
     }
 
     /// Confirms for a person that the pen of this number, from 1, is in the holder; the job goes on at once.
@@ -157,9 +157,9 @@ impl Node {
     /// # Errors
     /// No such job waits, it waits for another pen, or motion is not enabled any more; it then keeps waiting.
     pub fn confirm_pen(&self, job: &str, pen: usize) -> Result<String, Refusal> {
-        let mut all = self.pen_changes.locked();
-        let mut waiting = all.iter().enumerate();
-        let Some((at, request)) = waiting.find(|(_, request)| request.awaited.job == job) else {
+        let mut requests = self.pen_changes.locked();
+        let mut waiting = requests.iter().enumerate();
+        let Some((index, request)) = waiting.find(|(_, request)| request.awaited.job == job) else {
             return Err(refusal!("{job} does not wait for a pen; nothing was done"));
         };
         let (words, arm) = (request.awaited.words.clone(), &request.arm);
@@ -176,7 +176,7 @@ impl Node {
             .map_err(|denied| {
                 refusal!("{denied}; then confirm {words} again; {job} waits on, and nothing moved")
             })?;
-        let request = all.swap_remove(at);
+        let request = requests.swap_remove(index);
         if request.confirmed.send(()).is_err() {
             request.arm.give_up_pen_change();
             return Err(refusal!("{job} no longer waits; nothing moved"));
@@ -273,7 +273,7 @@ impl JobContext {
     }
 
     async fn go_to_attended_pose(&self, scene: &Arc<Scene>) -> Result<f64, JobError> {
-        let start = measured(&self.arm)?;
+        let start = measurement(&self.arm)?;
         let attended_rad = *scene.attended_pose_rad();
         if start.position_rad.distance_max(&attended_rad) < AT_REST_RAD {
             return Ok(0.0);
@@ -366,7 +366,7 @@ impl JobContext {
         }
         self.arm.take_pen(scene, Some(part.pen));
         // A hand was at the arm, so the sheet may have moved.
-        self.has_looked.store(false, Ordering::Relaxed);
+        self.has_checked_sheet.store(false, Ordering::Relaxed);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ const STRIP_POINTS: usize = 800;
 /// Paints the result of a plan. Returns `None` if there is no picture; the reason is logged.
 #[must_use]
 pub(super) fn plan(scene: &Scene, plan: &Plan) -> Option<Vec<u8>> {
-    or_log(plan_png(&view(scene, plan)))
+    ok_or_log(plan_png(&view(scene, plan)))
 }
 
 /// Paints a preview, with every refused part and its place in red. Returns `None` if there is no picture; the reason is
@@ -52,7 +52,7 @@ pub fn preview(scene: &Scene, preview: &DrawingPreview) -> Option<Vec<u8>> {
         1 => view.caption.push_str("; 1 refusal, red"),
         count => view.caption.push_str(&format!("; {count} refusals, red")),
     }
-    or_log(plan_png(&view))
+    ok_or_log(plan_png(&view))
 }
 
 /// Paints a design that does not fit its sheet, whose edge is a grey line; what reaches beyond it is red.
@@ -84,7 +84,7 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     let lines =
         lines.map(|line| stroke(&line.points_mm, line.colour, line.width_mm, line.is_outside));
     let strokes = std::iter::once(stroke(&edge, EDGE, 0.0, false)).chain(lines);
-    or_log(plan_png(&PlanView {
+    ok_or_log(plan_png(&PlanView {
         title: outside.title.clone(),
         caption: format!(
             "{} of {} beyond the sheet of {width} by {height} mm, in red",
@@ -134,7 +134,7 @@ pub fn ink(scene: &Scene, ink: &[(usize, Vec<[f64; 2]>)]) -> Option<Vec<u8>> {
         design_mm: design.collect(),
         ink: lines.collect(),
     };
-    or_log(ink_png(&view))
+    ok_or_log(ink_png(&view))
 }
 
 /// Paints the reach of a pen around a sheet. Returns `None` if there is no picture; the reason is logged.
@@ -163,10 +163,10 @@ pub fn reach(scene: &Scene, pen: usize, map: &ReachMap) -> Option<Vec<u8>> {
         foot_mm: Some(scene.surface.project(&Point3::origin()).at_mm),
         notes: shares.collect(),
     };
-    or_log(reach_png(&view))
+    ok_or_log(reach_png(&view))
 }
 
-fn or_log(picture: Result<Vec<u8>, picture::PictureError>) -> Option<Vec<u8>> {
+fn ok_or_log(picture: Result<Vec<u8>, picture::PictureError>) -> Option<Vec<u8>> {
     picture.map_err(|error| tracing::warn!("{error}")).ok()
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use super::motion_job::{JobContext, JobError};
-use super::stroke::same_hash;
+use super::stroke::normalized_hash;
 use super::{Node, pictures};
 use base::lock::MutexExt;
 use base::units::ClockInstant;
@@ -64,8 +64,8 @@ impl Node {
     /// Returns the plans that wait for a person.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingPlan> {
-        let all = self.approvals.locked();
-        all.iter().map(|waiting| waiting.pending.clone()).collect()
+        let requests = self.approvals.locked();
+        requests.iter().map(|one| one.pending.clone()).collect()
     }
 
     /// Lets a job carry out the plan of this hash, at once.
@@ -89,25 +89,25 @@ impl Node {
     }
 
     fn decide_plan(&self, job: &str, plan: &str, verdict: PlanVerdict) -> Result<(), Refusal> {
-        let mut all = self.approvals.locked();
-        let pending = all.iter().map(|waiting| &waiting.pending);
+        let mut requests = self.approvals.locked();
+        let pending = requests.iter().map(|waiting| &waiting.pending);
         let found = pending
             .clone()
             .enumerate()
             .find(|(_, pending)| pending.job == job);
-        let Some((at, waiting)) = found else {
+        let Some((index, waiting)) = found else {
             let names: Vec<&str> = pending.map(|pending| pending.job.as_str()).collect();
             let names = names.join(", ");
             return Err(refusal!(
                 "{job} does not wait for approval; these do: [{names}]"
             ));
         };
-        if waiting.plan != same_hash(plan) {
+        if waiting.plan != normalized_hash(plan) {
             return Err(refusal!(
                 "{job} has a different plan by now; look at that one and approve it"
             ));
         }
-        let sent = all.swap_remove(at).sender.send(verdict);
+        let sent = requests.swap_remove(index).sender.send(verdict);
         sent.map_err(|_| refusal!("{job} no longer waits"))
     }
 }
@@ -115,8 +115,8 @@ impl Node {
 impl JobContext {
     /// Returns whether each plan in a scene waits for a person's approval.
     pub(super) fn must_be_approved(&self, scene: &Scene) -> bool {
-        let asks = self.node.canvas_approval(&self.arm, scene, self.who);
-        asks == Some(CanvasApproval::Person)
+        let approval = self.node.canvas_approval(&self.arm, scene, self.who);
+        approval == Some(CanvasApproval::Person)
             || (self.node.file.require_approval && self.who == ActorRank::Planner)
     }
 
@@ -146,8 +146,8 @@ impl JobContext {
             card.state = "held";
             card.awaits_approval = true;
         });
-        let held = self.entry.held("it waits for a person's approval");
-        held.map_err(Refusal::from)?;
+        let journalled = self.entry.held("it waits for a person's approval");
+        journalled.map_err(Refusal::from)?;
         let verdict = self.await_decision(verdict, until).await;
         self.job.update(|card| card.awaits_approval = false);
         self.node

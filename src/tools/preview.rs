@@ -65,18 +65,18 @@ impl DrawingPreview {
         watch: &dyn PlanObserver,
     ) -> Result<Self, PlanError> {
         match plan::attempt(scene, start, watch) {
-            Ok(attempt) => Ok(Self::judged(scene, attempt)),
+            Ok(attempt) => Ok(Self::from_attempt(scene, attempt)),
             Err(PlanError::Refused(refusals)) => Ok(Self {
                 scene: Arc::clone(scene),
                 plan: None,
                 refusals: refusals.iter().map(RuleViolation::of_planner).collect(),
                 refused: scene.strokes.clone(),
             }),
-            Err(other) => Err(other),
+            Err(error) => Err(error),
         }
     }
 
-    fn judged(scene: &Arc<Scene>, attempt: PartialPlan) -> Self {
+    fn from_attempt(scene: &Arc<Scene>, attempt: PartialPlan) -> Self {
         let planned = attempt.refusals.iter().map(RuleViolation::of_planner);
         let mut refusals: Vec<RuleViolation> = planned.collect();
         let plan = (attempt.plan.report.stroke_count > 0).then_some(attempt.plan);

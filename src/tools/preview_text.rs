@@ -57,7 +57,7 @@ impl DrawingPreview {
     /// Describes the preview, with the call that draws it if nothing refuses that.
     pub(super) fn text(&self, call: Option<&Map<String, Value>>) -> String {
         let mut parts = match &self.plan {
-            Some(plan) => planned(&self.scene, plan),
+            Some(plan) => plan_parts(&self.scene, plan),
             None => vec!["nothing of it can be planned".to_owned()],
         };
         let groups = refusal_groups(&self.refusals);
@@ -65,17 +65,17 @@ impl DrawingPreview {
         if !refused.is_empty() {
             parts.push(format!("refused: {}", refused.join("; ")));
         }
-        parts.extend(call.zip(self.plan.as_ref()).map(drawn_by));
+        parts.extend(call.zip(self.plan.as_ref()).map(draw_call_text));
         parts.join("; ")
     }
 }
 
-fn planned(scene: &Scene, plan: &Plan) -> Vec<String> {
+fn plan_parts(scene: &Scene, plan: &Plan) -> Vec<String> {
     let report = &plan.report;
     let mut parts = vec![sum_up(report)];
     parts.extend(DrawnExtent::of(&plan.strokes).map(DrawnExtent::words));
-    parts.push(pens(scene, plan));
-    parts.extend(pauses(plan));
+    parts.push(pens_text(scene, plan));
+    parts.extend(pauses_text(plan));
     parts.push(format!(
         "nearest to a joint limit: {}, {}° from it",
         report.margin_least_joint,
@@ -94,7 +94,7 @@ pub(super) fn used_pens<'a>(
 }
 
 /// Lists the pens that draw, by number and name.
-fn pens(scene: &Scene, plan: &Plan) -> String {
+fn pens_text(scene: &Scene, plan: &Plan) -> String {
     let used: Vec<String> = used_pens(scene, &plan.strokes)
         .map(|(index, pen)| format!("{} ({})", index + 1, pen.name))
         .collect();
@@ -103,7 +103,7 @@ fn pens(scene: &Scene, plan: &Plan) -> String {
 }
 
 /// Describes the pauses that a person has to end.
-fn pauses(plan: &Plan) -> Option<String> {
+fn pauses_text(plan: &Plan) -> Option<String> {
     let mut asked_by: Vec<&str> = Vec::new();
     for pause in plan
         .strokes
@@ -118,7 +118,7 @@ fn pauses(plan: &Plan) -> Option<String> {
     (!all.is_empty()).then(|| format!("pauses until a person lets it go on, before {all}"))
 }
 
-fn drawn_by((call, plan): (&Map<String, Value>, &Plan)) -> String {
+fn draw_call_text((call, plan): (&Map<String, Value>, &Plan)) -> String {
     let (hash, call) = (&plan.hash, Value::Object(call.clone()).to_string());
     let exactly = match call.len() <= CALL_BYTES_MAX {
         true => format!("stroke {call}"),

@@ -19,7 +19,7 @@ struct KnownDrawing {
     ticket: String,
     stage: DrawingStage,
     job: Option<String>,
-    words: String,
+    text: String,
 }
 
 impl ToolContext<'_> {
@@ -30,8 +30,8 @@ impl ToolContext<'_> {
         };
         let node = self.node;
         let is_known = |ticket: &str| {
-            let known = node.queued_jobs();
-            let mut same = known.iter().filter(|known| known.ticket == ticket);
+            let drawings = node.queued_jobs();
+            let mut same = drawings.iter().filter(|known| known.ticket == ticket);
             node.job_store.has_old_ticket(ticket)
                 || same.any(|known| known.stage != DrawingStage::WithoutInk)
         };
@@ -66,18 +66,14 @@ impl Node {
             Err(error) => return json!({ "refused": error.to_string() }),
         };
         // Read in the order in which a drawing moves from one list to the next, so that one on its way is in both, not in neither.
-        let beginning = self.queue_desk.beginning().into_iter().map(beginning);
-        let mut known: Vec<_> = beginning.collect();
+        let beginning = self.queue_desk.beginning().into_iter();
+        let mut drawings: Vec<_> = beginning.map(beginning_drawing).collect();
         let jobs = self.queued_jobs();
-        let old = self
-            .job_store
-            .old_tickets(&tag.batch)
-            .into_iter()
-            .map(forgotten);
-        for one in jobs.into_iter().chain(old) {
-            add(&mut known, one);
+        let old = self.job_store.old_tickets(&tag.batch).into_iter();
+        for drawing in jobs.into_iter().chain(old.map(forgotten_drawing)) {
+            add_known(&mut drawings, drawing);
         }
-        let drawings = known.iter().filter_map(|known| {
+        let drawings = drawings.iter().filter_map(|known| {
             let (batch, drawing) = read_ticket(&known.ticket)?;
             (tag.is_reader() || batch == tag.batch).then(|| {
                 json!({
@@ -85,7 +81,7 @@ impl Node {
                     "drawing": drawing,
                     "stage": known.stage,
                     "job": known.job,
-                    "words": known.words,
+                    "words": known.text,
                 })
             })
         });
@@ -99,93 +95,96 @@ impl Node {
 
     /// Returns every queued drawing of which this node keeps a job, each once, without asking the queue desk.
     fn queued_jobs(&self) -> Vec<KnownDrawing> {
-        let mut known = Vec::new();
+        let mut drawings = Vec::new();
         for arm in &self.arms {
             if let Some(job) = arm.board.under_way() {
                 refresh_card(arm, &job);
-                known.extend(under_way(&job.card()));
+                drawings.extend(drawing_under_way(&job.card()));
             }
         }
         for past in self.job_store.queued().iter().rev() {
-            add(&mut known, ended(past));
+            add_known(&mut drawings, ended_drawing(past));
         }
-        known
+        drawings
     }
 }
 
 /// Adds a drawing. Of two jobs of one drawing the one that got farther counts, then the earlier one in the list.
-fn add(known: &mut Vec<KnownDrawing>, one: KnownDrawing) {
+fn add_known(drawings: &mut Vec<KnownDrawing>, drawing: KnownDrawing) {
     let rank = |stage: DrawingStage| match stage {
         DrawingStage::WithoutInk => 0,
         DrawingStage::LeftHalfDone => 1,
         DrawingStage::UnderWay | DrawingStage::AwaitsPerson => 2,
         DrawingStage::Drawn => 3,
     };
-    match known.iter_mut().find(|known| known.ticket == one.ticket) {
-        Some(before) if rank(before.stage) < rank(one.stage) => *before = one,
+    match drawings
+        .iter_mut()
+        .find(|known| known.ticket == drawing.ticket)
+    {
+        Some(earlier) if rank(earlier.stage) < rank(drawing.stage) => *earlier = drawing,
         Some(_) => {}
-        None => known.push(one),
+        None => drawings.push(drawing),
     }
 }
 
-fn beginning(ticket: String) -> KnownDrawing {
+fn beginning_drawing(ticket: String) -> KnownDrawing {
     KnownDrawing {
         ticket,
         stage: DrawingStage::UnderWay,
         job: None,
-        words: "accepted".to_owned(),
+        text: "accepted".to_owned(),
     }
 }
 
-fn under_way(card: &JobCard) -> Option<KnownDrawing> {
-    let (stage, words) = match card.waiting_text() {
+fn drawing_under_way(card: &JobCard) -> Option<KnownDrawing> {
+    let (stage, text) = match card.waiting_text() {
         Some(waits) => (DrawingStage::AwaitsPerson, waits),
         None => {
             let progress = card.progress_text();
-            let words = format!("{} is {}, {progress}", card.id, card.state);
-            (DrawingStage::UnderWay, words)
+            let text = format!("{} is {}, {progress}", card.id, card.state);
+            (DrawingStage::UnderWay, text)
         }
     };
     Some(KnownDrawing {
         ticket: card.ticket.clone()?,
         stage,
         job: Some(card.id.clone()),
-        words,
+        text,
     })
 }
 
-fn forgotten(old: OldTicket) -> KnownDrawing {
-    let (stage, words) = match old.is_drawn {
+fn forgotten_drawing(old: OldTicket) -> KnownDrawing {
+    let (stage, text) = match old.is_drawn {
         true => (DrawingStage::Drawn, "drew it"),
         false => (DrawingStage::LeftHalfDone, "left it half done"),
     };
     KnownDrawing {
-        words: format!("{} {words}, and is no longer kept", old.job),
+        text: format!("{} {text}, and is no longer kept", old.job),
         ticket: old.ticket,
         stage,
         job: Some(old.job),
     }
 }
 
-fn ended(past: &PastJob) -> KnownDrawing {
+fn ended_drawing(past: &PastJob) -> KnownDrawing {
     let id = &past.id;
-    let (stage, words) = if past.is_on_sheet() {
+    let (stage, text) = if past.is_on_sheet() {
         (DrawingStage::Drawn, format!("{id} drew it"))
     } else if past.may_have_inked() {
         let taken_over = match past.settled.as_str() {
             "" => String::new(),
             by => format!("; {by} has drawn since"),
         };
-        let words = format!("{id} {}: {}{taken_over}", past.state, past.summary());
-        (DrawingStage::LeftHalfDone, words)
+        let text = format!("{id} {}: {}{taken_over}", past.state, past.summary());
+        (DrawingStage::LeftHalfDone, text)
     } else {
-        let words = format!("{id} {}: {}", past.state, past.message);
-        (DrawingStage::WithoutInk, words)
+        let text = format!("{id} {}: {}", past.state, past.message);
+        (DrawingStage::WithoutInk, text)
     };
     KnownDrawing {
         ticket: past.ticket.clone(),
         stage,
         job: Some(id.clone()),
-        words,
+        text,
     }
 }

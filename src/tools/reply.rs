@@ -33,7 +33,7 @@ pub(super) fn instead_of_nothing_moved(mut reply: Reply, words: &str) -> Reply {
 }
 
 /// Adds what was understood and repaired; entries that the tool has set itself stay, and come first.
-pub(super) fn understood(mut reply: Reply, reading: &ArgumentReading) -> Reply {
+pub(super) fn with_understood(mut reply: Reply, reading: &ArgumentReading) -> Reply {
     reply
         .structured
         .entry("understood")

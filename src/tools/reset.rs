@@ -27,7 +27,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let last = Arc::clone(&scene);
     let work = move |ctx| run(ctx, last, who);
     let started = motion_job::start_job(ctx.node, arm, call, work);
-    let reply = started.ended(ctx.node, arm, ctx.watch).await;
+    let reply = started.wait_for_end(ctx.node, arm, ctx.watch).await;
     let steps = arm.motion.snapshot().recovery;
     let reply = match reply.is_error && !steps.is_empty() {
         true => reply

@@ -28,7 +28,7 @@ pub(super) async fn call(
     check_not_again(ctx)?;
     let past = ctx.node.job_store.unfinished(&arm.name).ok_or_else(|| {
         let refused = nothing_to_resume(ctx.node, arm);
-        refused.with("understood", as_given(ctx)).boxed()
+        refused.with("understood", without_scene(ctx)).boxed()
     })?;
     let resumed = resume_drawing(ctx, arm, &past).await;
     resumed.map_err(|refused| refused.with("understood", understood(ctx, &past)).boxed())
@@ -61,9 +61,9 @@ async fn resume_drawing(
         call.accepted.understood = Value::Object(understood.clone()).to_string();
         // The same job, whatever arguments named it.
         call.key = format!("stroke resume {} {}", drawing_key(&understood), past.id);
-        let work = move |errand| stroke::draw(errand, scene, drawing);
+        let work = move |ctx| stroke::draw(ctx, scene, drawing);
         let started = motion_job::start_job(ctx.node, arm, call, work);
-        started.ended(ctx.node, arm, ctx.watch).await
+        started.wait_for_end(ctx.node, arm, ctx.watch).await
     };
     Ok(reply
         .with("understood", understood)
@@ -81,7 +81,7 @@ pub(super) fn rest_of(node: &Node, past: &PastJob) -> UnfinishedRest {
 /// Returns the arguments as they are used, with the scene, overlay and arm of the unfinished job.
 fn understood(ctx: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
     let mut understood = ctx.reading.understood.clone();
-    for (name, value) in drawn_by(past) {
+    for (name, value) in target_arguments(past) {
         match value {
             Some(value) => understood.insert(name.to_owned(), value.into()),
             None => understood.shift_remove(name),
@@ -91,7 +91,7 @@ fn understood(ctx: &ToolContext<'_>, past: &PastJob) -> Map<String, Value> {
 }
 
 /// Returns the arguments without a defaulted scene, because without an unfinished drawing there is no scene.
-fn as_given(ctx: &ToolContext<'_>) -> Map<String, Value> {
+fn without_scene(ctx: &ToolContext<'_>) -> Map<String, Value> {
     let ArgumentReading {
         understood, given, ..
     } = ctx.reading;
@@ -109,7 +109,7 @@ fn drawing_key(understood: &Map<String, Value>) -> Value {
 }
 
 /// Returns the arguments of the unfinished job that say what is drawn and by which arm.
-fn drawn_by(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
+fn target_arguments(past: &PastJob) -> [(&'static str, Option<&str>); 3] {
     let (scene, arm) = (past.scene.as_str(), past.arm.as_str());
     [
         ("scene", Some(scene)),
@@ -126,7 +126,7 @@ fn check_same_target(ctx: &ToolContext<'_>, past: &PastJob) -> Result<(), Box<Re
         let named = given.get(*name).and_then(Value::as_str);
         named.is_some_and(|named| Some(named) != *value)
     };
-    let others: Vec<_> = drawn_by(past).into_iter().filter(differs).collect();
+    let others: Vec<_> = target_arguments(past).into_iter().filter(differs).collect();
     if others.is_empty() {
         return Ok(());
     }
@@ -168,7 +168,7 @@ fn title(past: &PastJob) -> String {
 }
 
 /// Describes that nothing is left of an arm's last drawing, which may have broken off on the way to rest; otherwise `None`.
-pub(super) fn complete(node: &Node, arm: &AttachedArm) -> Option<String> {
+pub(super) fn complete_text(node: &Node, arm: &AttachedArm) -> Option<String> {
     let last = node.job_store.last_drawing(&arm.name);
     let done = last.filter(PastJob::is_all_drawn)?;
     let given_up = node.job_store.given_up(&arm.name);
@@ -236,7 +236,7 @@ impl DisplacedDrawing {
 
 /// Refuses to resume: the last drawing is complete, or nothing was left half done; names other arms that left a drawing.
 fn nothing_to_resume(node: &Node, arm: &AttachedArm) -> Box<Reply> {
-    if let Some(done) = complete(node, arm) {
+    if let Some(done) = complete_text(node, arm) {
         return refused(
             "drawing_complete",
             format!(
@@ -362,11 +362,11 @@ impl Node {
     /// Returns the unfinished work of an arm, if any.
     pub(super) fn unfinished(&self, arm: &AttachedArm) -> Option<Value> {
         let interrupted = self.job_store.interrupted(&arm.name);
-        let left = match interrupted {
+        let unfinished = match interrupted {
             Some(past) if past.tool != "stroke" => Some(past),
             past => self.job_store.unfinished(&arm.name).or(past),
         };
-        left.as_ref().map(unfinished_json)
+        unfinished.as_ref().map(unfinished_json)
     }
 
     /// Returns a job's record; `None` for an unknown name.

@@ -6,7 +6,7 @@ use config::{ConfigProblem, DescriptionEntry, NodeFile};
 /// Returns the built-in tools with the node file's descriptions, and every problem in these; no tools if it has none.
 pub(super) fn reworded(
     file: &NodeFile,
-    here: &KnownNames,
+    names: &KnownNames,
 ) -> (Vec<ToolDefinition>, Vec<ConfigProblem>) {
     if file.descriptions.is_empty() {
         return (Vec::new(), Vec::new());
@@ -16,14 +16,14 @@ pub(super) fn reworded(
     for (name, entry) in &file.descriptions {
         let path = format!("descriptions.{name}");
         match tools.iter_mut().find(|tool| tool.name == *name) {
-            Some(tool) => problems.extend(reword(tool, entry, here, &path)),
+            Some(tool) => problems.extend(reword(tool, entry, names, &path)),
             None => {
                 let names: Vec<&str> = TOOLS.iter().map(|tool| tool.name.as_str()).collect();
-                let what = format!(
+                let problem = format!(
                     "there is no built-in tool `{name}`; valid: {}",
                     names.join(", ")
                 );
-                problems.push(ConfigProblem::at(path, what));
+                problems.push(ConfigProblem::at(path, problem));
             }
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn reworded(
 fn reword(
     tool: &mut ToolDefinition,
     entry: &DescriptionEntry,
-    here: &KnownNames,
+    names: &KnownNames,
     path: &str,
 ) -> Vec<ConfigProblem> {
     let mut problems = Vec::new();
@@ -53,27 +53,30 @@ fn reword(
     for (name, words) in &entry.arguments {
         let of_canvas = tool.canvas_parameters.iter_mut();
         let mut parameters = tool.parameters.iter_mut().chain(of_canvas);
-        match parameters.find(|one| one.name == *name) {
+        match parameters.find(|parameter| parameter.name == *name) {
             Some(parameter) => words.trim().clone_into(&mut parameter.words),
             None => {
                 let names: Vec<&str> = tool
                     .parameters
                     .iter()
-                    .map(|one| one.name.as_str())
+                    .map(|parameter| parameter.name.as_str())
                     .collect();
                 let names = names.join(", ");
-                let what = format!("`{}` has no argument `{name}`; valid: {names}", tool.name);
-                problems.push(ConfigProblem::at(format!("{path}.arguments.{name}"), what));
+                let problem = format!("`{}` has no argument `{name}`; valid: {names}", tool.name);
+                problems.push(ConfigProblem::at(
+                    format!("{path}.arguments.{name}"),
+                    problem,
+                ));
             }
         }
     }
-    let length = description(tool, here).chars().count();
+    let length = description(tool, names).chars().count();
     if length > DESCRIPTION_CHARS_MAX {
-        let what = format!(
+        let problem = format!(
             "the description of `{}` would have {length} characters with its lines on how it is called; {DESCRIPTION_CHARS_MAX} are possible: shorten the text",
             tool.name
         );
-        problems.push(ConfigProblem::at(format!("{path}.text"), what));
+        problems.push(ConfigProblem::at(format!("{path}.text"), problem));
     }
     problems
 }
@@ -100,20 +103,20 @@ mod tests {
         let file = "[descriptions.stroke]\ntext = \"Draw what the scene says.\\nCall it once.\"\narguments = { scene = \"the drawing\" }\n";
         let (shipped, worded) = (listed("").unwrap(), listed(file).unwrap());
         assert_eq!(shipped.len(), worded.len());
-        for (before, now) in shipped.iter().zip(&worded) {
-            let is_stroke = now.name.ends_with("stroke");
-            assert_eq!(before != now, is_stroke, "{}", now.name);
-            assert_eq!((&before.name, before.hints), (&now.name, now.hints));
-            assert_eq!(before.output_schema, now.output_schema);
+        for (old, new) in shipped.iter().zip(&worded) {
+            let is_stroke = new.name.ends_with("stroke");
+            assert_eq!(old != new, is_stroke, "{}", new.name);
+            assert_eq!((&old.name, old.hints), (&new.name, new.hints));
+            assert_eq!(old.output_schema, new.output_schema);
             let keys = |tool: &ListedTool| {
                 let properties = tool.input_schema.get("properties").cloned();
                 let properties = properties.unwrap().as_object().cloned().unwrap();
                 properties.keys().cloned().collect::<Vec<_>>()
             };
-            assert_eq!(keys(before), keys(now));
+            assert_eq!(keys(old), keys(new));
             // The lines on how to call it come first, whatever the file's text.
             let called = |tool: &ListedTool| tool.description.lines().take(4).collect::<String>();
-            assert_eq!(called(before), called(now));
+            assert_eq!(called(old), called(new));
         }
         let stroke = worded.iter().find(|tool| tool.name == "stroke").unwrap();
         assert!(
@@ -129,7 +132,7 @@ mod tests {
     #[test]
     fn words_for_what_does_not_exist_are_refused_with_their_line() {
         let long = "x".repeat(600);
-        for (file, said) in [
+        for (file, message) in [
             (
                 "[descriptions.draw]\ntext = \"a\"\n",
                 "line 1: there is no built-in tool `draw`; valid: align, reset",
@@ -152,7 +155,7 @@ mod tests {
             ),
         ] {
             let refused = listed(file).unwrap_err();
-            assert!(refused.contains(said), "{said}: {refused}");
+            assert!(refused.contains(message), "{message}: {refused}");
         }
     }
 }

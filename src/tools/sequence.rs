@@ -291,7 +291,7 @@ impl SequenceRunner {
             let place = format!("step {} of {of} ({})", index + 1, step.tool.name);
             if self.progress.cancelled.is_cancelled() {
                 let how = "was not begun: it was stopped before";
-                return ended(&place, how, results, Reply::default());
+                return failed_reply(&place, how, results, Reply::default());
             }
             self.progress.report(index, place.clone());
             last = self.step(step).await;
@@ -299,7 +299,7 @@ impl SequenceRunner {
             if last.is_error {
                 let reason = last.text.clone();
                 let is_first = results.len() == 1;
-                let reply = ended(&place, &format!("failed: {reason}"), results, last);
+                let reply = failed_reply(&place, &format!("failed: {reason}"), results, last);
                 return if is_first {
                     reply
                 } else {
@@ -351,7 +351,7 @@ fn summary(step: &DeclaredStep, reply: &Reply) -> Value {
     route::summary("tool", &step.tool.name, reply, &keys)
 }
 
-fn ended(place: &str, outcome: &str, results: Vec<Value>, last: Reply) -> Reply {
+fn failed_reply(place: &str, outcome: &str, results: Vec<Value>, last: Reply) -> Reply {
     let code = last.structured.get("code").cloned();
     let mut reply = Reply::failed(format!("{place} {outcome}"))
         .with_value("code", code.unwrap_or(json!("step_failed")))

@@ -45,14 +45,14 @@ pub(super) fn picture_of(arm: &AttachedArm) -> Option<Vec<u8>> {
     let sheet = photo_cache.sheets.load(Ordering::SeqCst);
     let now = arm.motion.clock().now();
     let is_drawing = arm.board.under_way().is_some();
-    let old = last
+    let cached = last
         .take()
         .filter(|photo| photo.sheet == sheet && Arc::ptr_eq(&photo.scene, &scene));
-    let photo = match old {
-        Some(old) if is_drawing && now.since(old.at) < SHOWN_FOR => old,
-        old => {
+    let photo = match cached {
+        Some(cached) if is_drawing && now.since(cached.at) < SHOWN_FOR => cached,
+        cached => {
             let ink = workcell.ink();
-            match old.filter(|old| old.ink == ink) {
+            match cached.filter(|cached| cached.ink == ink) {
                 Some(same) => same,
                 None => CachedPhoto {
                     at: now,

@@ -29,13 +29,15 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     let verified = reports
         .iter()
         .all(|(_, report)| report.as_ref().is_some_and(|report| report.verified));
-    let each = || reports.iter().map(|(arm, report)| (*arm, report.as_ref()));
-    let lines: Vec<String> = each().map(|(arm, report)| stop_text(arm, report)).collect();
-    let slowest = each()
+    let stops = || reports.iter().map(|(arm, report)| (*arm, report.as_ref()));
+    let lines: Vec<String> = stops()
+        .map(|(arm, report)| stop_text(arm, report))
+        .collect();
+    let slowest = stops()
         .filter_map(|(_, report)| report?.standstill_ms)
         .fold(0.0, f64::max);
-    let arms: Vec<_> = each().map(|(arm, report)| card(arm, report)).collect();
-    let names: Vec<String> = each().map(|(arm, _)| arm.title()).collect();
+    let arms: Vec<_> = stops().map(|(arm, report)| card(arm, report)).collect();
+    let names: Vec<String> = stops().map(|(arm, _)| arm.title()).collect();
     let (mut reply, state) = if verified {
         (Reply::done(lines.join("; ")), "stopped")
     } else {
@@ -47,7 +49,7 @@ fn reply(reports: &[(&Arc<AttachedArm>, Option<StopReport>)]) -> Reply {
     reply.set_some("stopped_after_ms", verified.then(|| rounded(slowest)));
     let is_emergency =
         |arm: &AttachedArm| matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
-    reply.hint(next_step(each().any(|(arm, _)| is_emergency(arm))))
+    reply.hint(next_step(stops().any(|(arm, _)| is_emergency(arm))))
 }
 
 /// Describes what motion needs after a stop.
@@ -177,7 +179,7 @@ mod tests {
         let before = arm.motion.stops_requested();
         let watch = RemoteCallWatch::unobserved();
         let started = start_job(&node, &arm, call, |_| async { panic!("a job that fails") });
-        let reply = started.ended(&node, &arm, &watch).await;
+        let reply = started.wait_for_end(&node, &arm, &watch).await;
         assert!(reply.is_error);
         assert!(arm.motion.stops_requested() > before);
         arm.motion.stopped(before + 1).await.unwrap();

@@ -31,13 +31,13 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
             .boxed()
     })?;
     let understood = target.understood(ctx);
-    let reply = begin_in(ctx, arm, target).await;
+    let reply = begin(ctx, arm, target).await;
     let reply = reply.unwrap_or_else(|refused| *refused);
     Ok(reply.with("understood", understood))
 }
 
 /// Previews or draws a scene, with the caller's design on it where there is one.
-async fn begin_in(
+async fn begin(
     ctx: &ToolContext<'_>,
     arm: &Arc<AttachedArm>,
     target: CallScene,
@@ -73,8 +73,8 @@ async fn begin_in(
     let displaced = resume::DisplacedDrawing::of(ctx.node, arm);
     let started = motion_job::start_job(ctx.node, arm, call, work);
     let reply = match queued {
-        Some(_) => started.begun(arm, ctx.watch).await,
-        None => started.ended(ctx.node, arm, ctx.watch).await,
+        Some(_) => started.wait_for_start(arm, ctx.watch).await,
+        None => started.wait_for_end(ctx.node, arm, ctx.watch).await,
     };
     Ok(match displaced {
         Some(displaced) => displaced.mention_in(ctx.node, reply),
@@ -85,7 +85,7 @@ async fn begin_in(
 impl ToolContext<'_> {
     /// Returns the hash of the only plan that may be drawn, ignoring case and surrounding blanks.
     pub(super) fn plan_hash(&self) -> Option<String> {
-        self.text("plan").map(same_hash)
+        self.text("plan").map(normalized_hash)
     }
 
     /// Returns the arguments of the call that draws exactly the previewed plan: those of this call without `dry_run`, and the
@@ -107,7 +107,7 @@ impl ToolContext<'_> {
 }
 
 /// Normalises a plan's hash to the form that plans have.
-pub(super) fn same_hash(written: &str) -> String {
+pub(super) fn normalized_hash(written: &str) -> String {
     written.trim().to_lowercase()
 }
 
@@ -225,18 +225,18 @@ pub(super) async fn dry_run(
     scene: &Arc<Scene>,
     drawing: DrawingScope,
 ) -> Reply {
-    previewed(ctx, scene, drawing)
+    preview_reply(ctx, scene, drawing)
         .await
         .unwrap_or_else(|error| error.reply().1)
 }
 
-async fn previewed(
+async fn preview_reply(
     ctx: &ToolContext<'_>,
     scene: &Arc<Scene>,
     drawing: DrawingScope,
 ) -> Result<Reply, JobError> {
     let arm = ctx.arm().map_err(Refusal::from)?;
-    let start = motion_job::measured(arm)?;
+    let start = motion_job::measurement(arm)?;
     let planned = Arc::clone(scene);
     let preview = motion_job::preview(arm, ctx.watch, move |watch| {
         DrawingPreview::new(&drawing.scene(&planned), &start.position_rad, watch)
@@ -301,7 +301,7 @@ pub(super) async fn draw(
         Some(rest) if !is_continued => &rest.strokes,
         _ => &scene.strokes,
     };
-    let reply = drawn(&ctx, &scene, &plan, &done, design);
+    let reply = drawn_reply(&ctx, &scene, &plan, &done, design);
     let Some(rest) = drawing.rest else {
         return Ok(reply);
     };
@@ -329,7 +329,7 @@ fn refuse_changed_plan(
     reply.boxed()
 }
 
-fn drawn(
+fn drawn_reply(
     ctx: &JobContext,
     scene: &Scene,
     plan: &Plan,

@@ -23,8 +23,8 @@ pub(super) fn withheld_reason(file: &NodeFile, tool: &ToolDefinition) -> Option<
 /// Returns the names of all tools that are not offered.
 pub(super) fn withheld_names(file: &NodeFile, declared: &DeclaredTools) -> Vec<String> {
     let all = TOOLS.iter().chain(declared.tools());
-    let kept = all.filter(|tool| withheld_reason(file, tool).is_some());
-    kept.map(|tool| tool.name.clone()).collect()
+    let withheld = all.filter(|tool| withheld_reason(file, tool).is_some());
+    withheld.map(|tool| tool.name.clone()).collect()
 }
 
 /// Returns a problem for each name in `only_tools` that no tool has.
@@ -39,8 +39,8 @@ pub(super) fn unknown_names(file: &NodeFile, declared: &[ToolDefinition]) -> Vec
     wrong
         .map(|(index, name)| {
             let nearest = args::nearest(name, known.iter().copied()).join(", ");
-            let what = format!("there is no tool `{name}`; nearest first: {nearest}");
-            ConfigProblem::at(format!("only_tools[{index}]"), what)
+            let problem = format!("there is no tool `{name}`; nearest first: {nearest}");
+            ConfigProblem::at(format!("only_tools[{index}]"), problem)
         })
         .collect()
 }
@@ -55,8 +55,8 @@ impl Node {
         let moves = |tool: &ToolDefinition| {
             tool.effect == ToolEffect::Moves && withheld_reason(&self.file, tool).is_none()
         };
-        let any = TOOLS.iter().chain(self.declared.tools()).any(moves);
-        (!any).then_some(
+        let moves_any = TOOLS.iter().chain(self.declared.tools()).any(moves);
+        (!moves_any).then_some(
             "no tool of this node moves its arm (`only_tools` in its node file): nothing may move",
         )
     }
@@ -89,8 +89,8 @@ impl Node {
         if request.is_step && !self.file.read_only {
             return Ok(());
         }
-        let here = self.all_names();
-        let names: Vec<&str> = here.tools().map(|tool| tool.name.as_str()).collect();
+        let available = self.all_names();
+        let names: Vec<&str> = available.tools().map(|tool| tool.name.as_str()).collect();
         Err(refused(
             "not_offered",
             format!(

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_name_means_a_tool_by_one_of_its_words() {
-        for (name, tool) in [
+        for (name, expected) in [
             ("draw", "stroke"),
             ("drawScene", "stroke"),
             ("dry_run.stroke", "stroke"),
@@ -100,8 +100,8 @@ mod tests {
             ("calibrate_arm", "align"),
             ("list_all_robots", "list_nodes"),
         ] {
-            let meant = tool_by_words(name).map(|tool| tool.name.as_str());
-            assert_eq!(meant, Some(tool), "{name}");
+            let found = tool_by_words(name).map(|expected| expected.name.as_str());
+            assert_eq!(found, Some(expected), "{name}");
         }
         for name in ["", "jump", "reset_and_draw"] {
             assert_eq!(tool_by_words(name), None, "{name}");

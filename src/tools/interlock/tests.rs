@@ -38,7 +38,7 @@ fn entry(name: &str) -> ArmEntry {
     }
 }
 
-fn standing(name: &str, base_m: [f64; 3]) -> ArmEntry {
+fn entry_at(name: &str, base_m: [f64; 3]) -> ArmEntry {
     ArmEntry {
         base_m: Some(base_m),
         ..entry(name)
@@ -173,8 +173,8 @@ fn refuses_the_second_of_two_arms_of_which_nothing_is_known() {
 #[tokio::test]
 async fn refuses_an_arm_while_the_other_holds_itself_up_over_the_table() {
     let table = table(vec![
-        standing("left", [0.0; 3]),
-        standing("right", [0.3, 0.0, 0.0]),
+        entry_at("left", [0.0; 3]),
+        entry_at("right", [0.3, 0.0, 0.0]),
     ]);
     table.enable("left").unwrap();
     table.move_to("left", &table.scene.ready_rad).await;
@@ -239,8 +239,8 @@ fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
     assert!(free.node.separations.is_empty());
     free.node.enable(&free.scene, None, None).unwrap();
     let near = [
-        standing("left", [0.0; 3]),
-        standing("right", [0.0, 0.4, 0.0]),
+        entry_at("left", [0.0; 3]),
+        entry_at("right", [0.0, 0.4, 0.0]),
     ];
     let near = table(near.map(simulated).into());
     assert!(!near.is_enabled("left") && !near.is_enabled("right"));
@@ -249,8 +249,8 @@ fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
     let fields = near.node.neighbour_fields(near.arm("right"));
     assert_eq!(fields["one_at_a_time_with"], json!(["left"]));
     let far = [
-        standing("left", [0.0; 3]),
-        standing("right", [0.0, 4.0, 0.0]),
+        entry_at("left", [0.0; 3]),
+        entry_at("right", [0.0, 4.0, 0.0]),
     ];
     let far = table(far.map(simulated).into());
     assert!(far.is_enabled("left") && far.is_enabled("right"));
@@ -259,8 +259,8 @@ fn simulated_arms_stay_apart_unless_they_are_given_places_within_reach() {
 #[test]
 fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
     let table = table(vec![
-        standing("left", [0.0; 3]),
-        standing("right", [3.0, 0.0, 0.0]),
+        entry_at("left", [0.0; 3]),
+        entry_at("right", [3.0, 0.0, 0.0]),
     ]);
     assert_eq!(
         table.node.enable(&table.scene, None, None).unwrap().len(),
@@ -284,9 +284,9 @@ fn refuses_a_scene_whose_pen_reaches_farther_than_the_arms_stand_apart_by() {
 #[test]
 fn an_arm_that_overlaps_with_one_of_three_excludes_only_that_one() {
     let table = table(vec![
-        standing("left", [0.0; 3]),
-        standing("right", [0.5, 0.0, 0.0]),
-        standing("far", [5.0, 0.0, 0.0]),
+        entry_at("left", [0.0; 3]),
+        entry_at("right", [0.5, 0.0, 0.0]),
+        entry_at("far", [5.0, 0.0, 0.0]),
     ]);
     table.enable("far").unwrap();
     table.enable("left").unwrap();
@@ -297,7 +297,7 @@ fn an_arm_that_overlaps_with_one_of_three_excludes_only_that_one() {
 }
 
 fn kind(base_m: [f64; 3], reach_m: [f64; 2]) -> SeparationKind {
-    let arms = [standing("a", [0.0; 3]), standing("b", base_m)];
+    let arms = [entry_at("a", [0.0; 3]), entry_at("b", base_m)];
     let found = separation([&arms[0], &arms[1]], reach_m.map(Some));
     let swapped = separation([&arms[1], &arms[0]], [Some(reach_m[1]), Some(reach_m[0])]);
     let is_apart = |kind: &SeparationKind| matches!(kind, SeparationKind::ByDistance { .. });
@@ -317,7 +317,7 @@ fn refuses_what_no_number_says_is_apart() {
         assert!(!is_apart([1.2, 0.0, 0.0], [0.5, bad]));
         assert!(!is_apart([f64::NAN, 0.0, 0.0], [0.5, 0.5]));
     }
-    let (one, other) = (standing("a", [0.0; 3]), standing("b", [9.0, 0.0, 0.0]));
+    let (one, other) = (entry_at("a", [0.0; 3]), entry_at("b", [9.0, 0.0, 0.0]));
     let unknown = separation([&one, &other], [Some(0.5), None]);
     assert!(matches!(unknown, SeparationKind::OneAtATime(_)));
     let unplaced = separation([&one, &entry("b")], [Some(0.5), Some(0.5)]);
@@ -390,7 +390,7 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
     const NAMES: [&str; 3] = ["left", "middle", "right"];
     let places = [[0.0, 0.0, 0.0], [0.8, 0.0, 0.0], [1.6, 0.0, 0.0]];
     let arms = NAMES.into_iter().zip(places);
-    let table = table(arms.map(|(name, place)| standing(name, place)).collect());
+    let table = table(arms.map(|(name, place)| entry_at(name, place)).collect());
     let exclusive: Vec<&ArmSeparation> = table
         .node
         .separations
