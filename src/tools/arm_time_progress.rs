@@ -85,11 +85,8 @@ impl JobCard {
         let is_counted = of > 0;
         if let Some(awaited) = &self.waits_for {
             let done = is_counted.then(|| format!("; {done} of {of} done"));
-            let (next, done) = (
-                continue_text(&self.id, self.pauses),
-                done.unwrap_or_default(),
-            );
-            return format!("{scene}: waits for {awaited}; {next}{done}");
+            let next = continue_text(&self.id, self.pauses) + &done.unwrap_or_default();
+            return format!("{scene}: waits for {awaited}; {next}");
         }
         let left = || format!("{} left", seconds(self.eta_s.round()));
         match (self.state, self.has_later_motions) {

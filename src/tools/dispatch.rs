@@ -121,8 +121,7 @@ impl Node {
         let tool = self.intended_tool(&request.tool, &request.arguments);
         let only_reads = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = self.route_call(tool, request, watch).await;
-        let reply = self.qualify_nothing_moved(reply);
-        let reply = self.refusals.judge(&call, reply);
+        let reply = self.refusals.judge(&call, self.narrow_claim(reply));
         let reply = result_pictures::bound(reply, self.file.images);
         if only_reads {
             self.audit.note_deferred("call", call.entry_text(&reply));
@@ -474,8 +473,7 @@ pub(super) fn refused_arguments(
     if advice == RefusalAdvice::AskTheOperator {
         parts.push("this failed the same way before: ask the operator".to_owned());
     }
-    let corrected_call = corrected.as_ref();
-    parts.extend(corrected_call.map(|call| corrected_call_text(tool, call)));
+    parts.extend(corrected.iter().map(|call| corrected_call_text(tool, call)));
     parts.extend(Some(refusal.guidance.clone()).filter(|words| !words.is_empty()));
     let repairs = refusal.repairs.iter();
     let needless = repairs.filter(|repair| repair.why.contains("do not send "));

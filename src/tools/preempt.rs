@@ -151,7 +151,7 @@ impl Node {
     }
 
     /// Narrows the statement that nothing moved to this call, if another call moves one of the node's arms.
-    pub(super) fn qualify_nothing_moved(&self, reply: Reply) -> Reply {
+    pub(super) fn narrow_claim(&self, reply: Reply) -> Reply {
         if self.arms.iter().any(|arm| arm.is_moving()) {
             instead_of_nothing_moved(reply, NOTHING_FOR_THIS_CALL)
         } else {

@@ -117,10 +117,8 @@ fn add_known(drawings: &mut Vec<KnownDrawing>, drawing: KnownDrawing) {
         DrawingStage::UnderWay | DrawingStage::AwaitsPerson => 2,
         DrawingStage::Drawn => 3,
     };
-    match drawings
-        .iter_mut()
-        .find(|known| known.ticket == drawing.ticket)
-    {
+    let mut all = drawings.iter_mut();
+    match all.find(|known| known.ticket == drawing.ticket) {
         Some(earlier) if rank(earlier.stage) < rank(drawing.stage) => *earlier = drawing,
         Some(_) => {}
         None => drawings.push(drawing),

@@ -63,10 +63,8 @@ fn reword(
                     .collect();
                 let names = names.join(", ");
                 let problem = format!("`{}` has no argument `{name}`; valid: {names}", tool.name);
-                problems.push(ConfigProblem::at(
-                    format!("{path}.arguments.{name}"),
-                    problem,
-                ));
+                let path = format!("{path}.arguments.{name}");
+                problems.push(ConfigProblem::at(path, problem));
             }
         }
     }

@@ -26,10 +26,8 @@ pub(super) async fn check(
     let captures = node.capture(arm, Some(scene)).await;
     let (mut reasons, mut is_in_place) = (Vec::new(), false);
     for (_, capture) in &captures {
-        match capture
-            .as_ref()
-            .map(|look| (look, look.evidence(fiducials)))
-        {
+        let evidence = capture.as_ref().map(|one| (one, one.evidence(fiducials)));
+        match evidence {
             Err(error) => reasons.push(error.to_string()),
             Ok((_, SheetEvidence::Nothing(reason))) => reasons.push(reason),
             Ok((_, SheetEvidence::InPlace)) => is_in_place = true,
