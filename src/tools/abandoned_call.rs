@@ -74,8 +74,9 @@ impl AttachedArm {
         let by_call = PermitError::Stopped(ActorRank::Planner).to_string();
         let by_client = format!("{}; call `reset` first", call.describe_for_others());
         let message = reply.text.replace(&by_call, &by_client);
-        let to_json = call.to_json();
-        reply.reworded(message).with_value("client_left", to_json)
+        reply
+            .reworded(message)
+            .with_value("client_left", call.to_json())
     }
 }
 

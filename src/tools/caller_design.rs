@@ -103,7 +103,7 @@ impl ToolContext<'_> {
     }
 
     /// Refuses a design in a call that resumes another drawing.
-    pub(super) fn check_no_design_beside_resume(&self) -> Result<(), Box<Reply>> {
+    pub(super) fn check_resume_without_design(&self) -> Result<(), Box<Reply>> {
         let given = &self.reading.given;
         let keys = DESIGN_KEYS.into_iter().chain(PLACE_KEYS);
         let sent: Vec<&str> = keys.filter(|key| given.contains_key(*key)).collect();

@@ -111,7 +111,7 @@ fn time_text(at_ms: u64) -> String {
 fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String) {
     let [width, height] = capture.frame.size_px();
     let taken = time_text(capture.at_ms);
-    let mut camera_card = json!({
+    let mut card = json!({
         "name": capture.camera,
         "taken_at": taken,
         "taken_at_ms": capture.at_ms,
@@ -121,9 +121,9 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
     });
     let mut text = format!("camera {}: picture of {taken}", capture.camera);
     let fiducials = scene.and_then(|scene| scene.fiducials.as_ref());
-    if let (Some(fiducials), Value::Object(camera_card)) = (fiducials, &mut camera_card) {
+    if let (Some(fiducials), Value::Object(card)) = (fiducials, &mut card) {
         if let Some(Ok(observation)) = &capture.sheet {
-            camera_card.extend(sheet_fields(observation));
+            card.extend(sheet_fields(observation));
             let (used_count, all) = (observation.location.used.len(), fiducials.layout.tags.len());
             text = format!("{text}; {used_count} of {all} tags");
             if let Some((_, offset)) = &observation.placement {
@@ -132,7 +132,7 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
             }
         }
         let allowed = json!({"mm": fiducials.moved_mm_max, "deg": fiducials.moved_deg_max});
-        camera_card.insert("allowed".to_owned(), allowed);
+        card.insert("allowed".to_owned(), allowed);
         let note = match capture.evidence(fiducials) {
             SheetEvidence::InPlace => None,
             SheetEvidence::Nothing(reason) => Some(reason),
@@ -142,10 +142,10 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
         };
         if let Some(note) = note {
             text = format!("{text}; {note}");
-            camera_card.insert("note".to_owned(), note.into());
+            card.insert("note".to_owned(), note.into());
         }
     }
-    (camera_card, text)
+    (card, text)
 }
 
 fn sheet_fields(observation: &SheetObservation) -> Map<String, Value> {
@@ -178,8 +178,8 @@ fn inked_lines(ctx: &ToolContext<'_>, arm: &AttachedArm, scene: &Scene) -> Vec<V
     if let Some(workcell) = &arm.workcell {
         let placed = arm.placed_scene();
         let placed = placed.is_some_and(|placed| placed.name == scene.name);
-        let inked_lines = placed.then(|| workcell.ink()).into_iter().flatten();
-        return inked_lines.map(|(_, points_mm)| points_mm).collect();
+        let ink = placed.then(|| workcell.ink()).into_iter().flatten();
+        return ink.map(|(_, points_mm)| points_mm).collect();
     }
     let overlay = scene.overlay.as_deref().unwrap_or_default();
     let is_on_it = |past: &PastJob| past.scene == scene.name && past.overlay == overlay;

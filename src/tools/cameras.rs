@@ -198,7 +198,7 @@ impl NodeCamera {
         scene: Option<Arc<Scene>>,
         store: CalibrationStore,
     ) -> Result<CameraCapture, Refusal> {
-        let mut look = match &self.camera {
+        let mut capture = match &self.camera {
             Some(camera) => {
                 let picture = camera.picture().await?;
                 CameraCapture {
@@ -214,8 +214,8 @@ impl NodeCamera {
         };
         // Finding tags takes long, so it must not block the runtime.
         let read = tokio::task::spawn_blocking(move || {
-            look.sheet = scene.and_then(|scene| self.read(&look.frame, &scene, &store));
-            look
+            capture.sheet = scene.and_then(|scene| self.read_sheet(&capture.frame, &scene, &store));
+            capture
         });
         read.await
             .map_err(|_| refusal!("the picture could not be looked through"))
@@ -272,7 +272,7 @@ impl NodeCamera {
         }
     }
 
-    fn read(
+    fn read_sheet(
         &self,
         frame: &ImageFrame,
         scene: &Scene,
@@ -280,10 +280,10 @@ impl NodeCamera {
     ) -> Option<Result<SheetObservation, VisionError>> {
         let fiducials = scene.fiducials.as_ref()?;
         self.entry.focal_px?;
-        Some(self.sheet(frame, scene, fiducials, store))
+        Some(self.observe_sheet(frame, scene, fiducials, store))
     }
 
-    fn sheet(
+    fn observe_sheet(
         &self,
         frame: &ImageFrame,
         scene: &Scene,

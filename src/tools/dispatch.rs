@@ -31,7 +31,8 @@ use scene::{Scene, SceneLibrary};
 pub(super) use args::RefusalMemory;
 
 /// Hint with every result of a node that reads arguments leniently although its arm is real.
-const DARING: &str = "this node reads leniently though its arm is real (forgiveness = \"lenient\")";
+const LENIENT_ON_HARDWARE: &str =
+    "this node reads leniently though its arm is real (forgiveness = \"lenient\")";
 
 /// A call as received.
 #[derive(Clone, Debug)]
@@ -122,7 +123,7 @@ impl Node {
         let only_reads = tool.is_some_and(|tool| tool.effect == ToolEffect::Reads && !tool.writes);
         let reply = self.route_call(tool, request, watch).await;
         let reply = self.refusals.judge(&call, self.narrow_claim(reply));
-        let reply = result_pictures::bound(reply, self.file.images);
+        let reply = result_pictures::limit_pictures(reply, self.file.images);
         if only_reads {
             self.audit.note_deferred("call", call.entry_text(&reply));
         } else {
@@ -149,7 +150,7 @@ impl Node {
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if request.hop.is_some() || !self.names_other_node(&request.arguments) {
-            self.stop_if_meant(tool, request.who);
+            self.stop_if_requested(tool, request.who);
         }
         let admitted = self.check_access(tool, &request);
         if let Err(reply) = admitted.and_then(|()| self.check_offered(tool, &request)) {
@@ -216,8 +217,8 @@ impl Node {
         let reply = reply.unwrap_or_else(|refused| *refused);
         access::release_if_unmoved(leased, &reply);
         let reply = reply::with_understood(reply, &reading);
-        if self.is_daring() {
-            reply.hint(DARING)
+        if self.is_lenient_on_hardware() {
+            reply.hint(LENIENT_ON_HARDWARE)
         } else {
             reply
         }

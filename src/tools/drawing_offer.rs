@@ -75,7 +75,7 @@ pub struct DrawingOffer {
     pub refusals: Vec<RefusalGroup>,
     /// The largest size that is not refused at this place and turn, where one was found.
     pub fits_mm: Option<f64>,
-    /// Reason that it could not begin now.
+    /// Reason why it could not begin now.
     pub hindrance: Option<String>,
     /// A picture of the plan, PNG in base64.
     pub picture: Option<String>,

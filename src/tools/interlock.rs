@@ -234,9 +234,9 @@ fn obstruction_reason(arm: &AttachedArm, rests: &[JointVector]) -> Option<String
         return Some("its motion is still under way: `steadyhand stop` first".to_owned());
     }
     let is_at_rest = arm.is_at_rest()
-        || snapshot.measured.is_some_and(|snapshot| {
+        || snapshot.measured.is_some_and(|measured| {
             let mut poses = rests.iter();
-            poses.any(|rest_rad| snapshot.position_rad.distance_max(rest_rad) < AT_REST_RAD)
+            poses.any(|rest_rad| measured.position_rad.distance_max(rest_rad) < AT_REST_RAD)
         });
     (snapshot.energised && !is_at_rest).then(|| {
         format!(

@@ -192,7 +192,7 @@ const METRICS: [MetricFamily; 26] = [
 /// Returns the current metrics of a node.
 #[must_use]
 pub fn metrics(node: &Node) -> String {
-    let sample: Vec<ArmMetricsSample> = node
+    let samples: Vec<ArmMetricsSample> = node
         .arms
         .iter()
         .map(|arm| {
@@ -212,7 +212,7 @@ pub fn metrics(node: &Node) -> String {
         let kind = source.kind();
         // Writing to a string cannot fail.
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-        for sample in &sample {
+        for sample in &samples {
             lines(&mut text, metric, sample);
         }
     }

@@ -843,7 +843,7 @@ mod tests {
         Ok(strokes.into_iter().next().expect("a stroke"))
     }
 
-    /// Without this the answer would say neither why the planner failed nor what to do.
+    /// The refusal says why the planner failed and what to do.
     #[tokio::test]
     async fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
         let arm = arm();

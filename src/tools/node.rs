@@ -335,7 +335,7 @@ impl Node {
 
     /// Returns whether calls for a serial arm are read leniently, which every result must say.
     #[must_use]
-    pub fn is_daring(&self) -> bool {
+    pub fn is_lenient_on_hardware(&self) -> bool {
         self.profile() == ForgivenessProfile::Lenient
             && self.arms.iter().any(|arm| arm.workcell.is_none())
     }

@@ -68,7 +68,7 @@ pub struct DrawingAssent {
 
 impl DrawingOrder {
     /// Returns the order without the design's bytes, as JSON for the journal.
-    fn words(&self) -> String {
+    fn to_journal(&self) -> String {
         let design = self.design.as_ref();
         let fields = [
             ("scene", json!(self.scene)),
@@ -233,9 +233,9 @@ impl Node {
         order: &DrawingOrder,
     ) -> Result<ResolvedDrawing, UnresolvedDrawing> {
         let drawing = match (&order.repeats, &order.design) {
-            (Some(job), _) => self.drawn_before(job)?,
+            (Some(job), _) => self.repeated_drawing(job)?,
             (None, Some(design)) => self.new_drawing(order, design)?,
-            (None, None) => self.left_half_done(order.arm.as_deref())?,
+            (None, None) => self.unfinished_drawing(order.arm.as_deref())?,
         };
         let Some(trim) = &order.trim else {
             return Ok(drawing);
@@ -261,7 +261,7 @@ impl Node {
     }
 
     /// Returns the whole drawing of an earlier job, in the scene as it was then.
-    fn drawn_before(&self, id: &str) -> Result<ResolvedDrawing, Refusal> {
+    fn repeated_drawing(&self, id: &str) -> Result<ResolvedDrawing, Refusal> {
         let cannot =
             |reason: Refusal| refusal!("{id} cannot be drawn again: {reason}; nothing moved");
         let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -287,7 +287,7 @@ impl Node {
         })
     }
 
-    fn left_half_done(&self, name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
+    fn unfinished_drawing(&self, name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
         let is_named = |arm: &&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
         let mut arms = self.arms.iter().filter(is_named);
         let mut remaining = arms.clone();
@@ -386,7 +386,7 @@ impl Node {
         let resumed = drawing.past.as_ref().map(|past| past.id.clone());
         let accepted = AcceptedJob {
             resumes: resumed.unwrap_or_default(),
-            understood: order.words(),
+            understood: order.to_journal(),
             drawing: journal,
             ..motion_job::accepted_job("stroke", &drawing.arm, scene, CALLER)
         };

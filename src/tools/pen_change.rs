@@ -63,7 +63,7 @@ pub(super) struct PenRequest {
     awaited: AwaitedPen,
     arm: Arc<AttachedArm>,
     scene: Arc<Scene>,
-    confirmed: oneshot::Sender<()>,
+    sender: oneshot::Sender<()>,
 }
 
 /// The pen that a person has put into an arm's holder.
@@ -177,7 +177,7 @@ impl Node {
                 refusal!("{denied}; then confirm {words} again; {job} waits on, and nothing moved")
             })?;
         let request = requests.swap_remove(index);
-        if request.confirmed.send(()).is_err() {
+        if request.sender.send(()).is_err() {
             request.arm.give_up_pen_change();
             return Err(refusal!("{job} no longer waits; nothing moved"));
         }
@@ -201,7 +201,7 @@ impl JobContext {
             return self.run(scene, permit, plan).await;
         }
         let parts = plan::attended_parts(&scene.holder, &plan.strokes);
-        let mut drawn = CompletedMotion {
+        let mut total = CompletedMotion {
             visits: Vec::new(),
             off_rad: 0.0,
             arm_time_s: 0.0,
@@ -216,18 +216,18 @@ impl JobContext {
                 card.done = card.done_before;
                 card.has_later_motions = true;
             });
-            drawn.arm_time_s += self.prepare_part(scene, &parts, index).await?;
+            total.arm_time_s += self.prepare_part(scene, &parts, index).await?;
             self.measure_change(scene, next).await?;
             part.later = later_strokes(&parts, index);
             let is_last = index + 1 == parts.len();
             self.job.update(|card| card.has_later_motions = !is_last);
             self.entry.begins_part(part.clone());
             let (done, strokes) = self.draw_part(scene, next, plan.strokes.len()).await?;
-            drawn.arm_time_s += done.arm_time_s;
-            drawn.off_rad = done.off_rad;
+            total.arm_time_s += done.arm_time_s;
+            total.off_rad = done.off_rad;
             part.earlier.extend(strokes);
         }
-        Ok(drawn)
+        Ok(total)
     }
 
     /// Draws the strokes of one part, whose pen is in the holder. Returns them as they were drawn.
@@ -327,7 +327,7 @@ impl JobContext {
         self.arm
             .permits()
             .begin_pen_change(&format!("{job} waits for {words}; {}", awaited.how()));
-        let (confirmed, answer) = oneshot::channel();
+        let (sender, answer) = oneshot::channel();
         self.job.update(|card| {
             card.state = WAITING;
             card.waits_for = Some(words.clone());
@@ -338,7 +338,7 @@ impl JobContext {
             awaited: awaited.clone(),
             arm: Arc::clone(&self.arm),
             scene: Arc::clone(scene),
-            confirmed,
+            sender,
         });
         let journalled = self.entry.waits(WAITING, &format!("it waits for {words}"));
         let answered = match journalled {

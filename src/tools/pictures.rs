@@ -83,7 +83,7 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
     let lines = outside.lines.iter();
     let lines =
         lines.map(|line| stroke(&line.points_mm, line.colour, line.width_mm, line.is_outside));
-    let strokes = std::iter::once(stroke(&edge, EDGE, 0.0, false)).chain(lines);
+    let strokes = std::iter::once(stroke(&edge, EDGE_COLOUR, 0.0, false)).chain(lines);
     ok_or_log(plan_png(&PlanView {
         title: outside.title.clone(),
         caption: format!(
@@ -98,7 +98,7 @@ pub fn outside(outside: &DesignOverflow) -> Option<Vec<u8>> {
 }
 
 /// Colour of a sheet's edge in a picture that shows more than the sheet.
-const EDGE: [u8; 3] = [120, 120, 120];
+const EDGE_COLOUR: [u8; 3] = [120, 120, 120];
 
 fn view(scene: &Scene, plan: &Plan) -> PlanView {
     let traces = PlanTraces::new(scene, plan);
@@ -191,10 +191,10 @@ fn strokes(scene: &Scene, plan: &Plan) -> Vec<PlannedStroke> {
 }
 
 fn strip(name: &str, samples: Vec<[f64; 2]>, limit: Option<f64>) -> TimeStrip {
-    let every = samples.len().div_ceil(STRIP_POINTS).max(1);
+    let step = samples.len().div_ceil(STRIP_POINTS).max(1);
     TimeStrip {
         name: name.to_owned(),
-        samples: samples.into_iter().step_by(every).collect(),
+        samples: samples.into_iter().step_by(step).collect(),
         limit,
     }
 }
@@ -224,8 +224,8 @@ impl PlanTraces {
             for (sample, q) in samples.take(span.end).skip(span.first) {
                 let mount = scene.arm.chain.forward(q);
                 let tip = mount * pen.tip_m;
-                let at = scene.surface.project(&tip);
-                let lean = -(mount * pen.axis).dot(&scene.surface.at(at.at_mm).normal);
+                let spot = scene.surface.project(&tip);
+                let lean = -(mount * pen.axis).dot(&scene.surface.at(spot.at_mm).normal);
                 let at_s = sample as f64 * period_s;
                 let tilt_deg = lean.clamp(-1.0, 1.0).acos().to_degrees();
                 traces.tilt_deg.push([at_s, tilt_deg]);
@@ -238,9 +238,9 @@ impl PlanTraces {
                     .speed_mm_s
                     .extend(moved_mm.map(|mm| [at_s, mm / period_s]));
                 if span.kind != SpanKind::Approach {
-                    traces.side_mm.push([at.at_mm[0], at.height_mm]);
+                    traces.side_mm.push([spot.at_mm[0], spot.height_mm]);
                 }
-                travel.push(at.at_mm);
+                travel.push(spot.at_mm);
             }
             if span.kind == SpanKind::Travel {
                 traces.travels_mm.push(travel);
@@ -259,13 +259,13 @@ fn margin_rad(scene: &Scene, q: &base::units::JointVector) -> f64 {
 }
 
 /// Number of camera pictures that are kept on the disk.
-const SEEN_KEPT: u64 = 50;
+const PICTURES_KEPT: u64 = 50;
 
 /// Writes the pictures of a `sense`, and removes old ones.
 pub(super) fn write_seen(node: &Node, files: &[(&str, Option<&[u8]>)]) -> Vec<String> {
     let number = node.number();
     let folder = |number: u64| format!("sense-{number}");
-    if let Some(old) = number.checked_sub(SEEN_KEPT) {
+    if let Some(old) = number.checked_sub(PICTURES_KEPT) {
         // The folder does not exist if that number was a preview's or an earlier process's.
         let _ = std::fs::remove_dir_all(node.output.join(folder(old)));
     }

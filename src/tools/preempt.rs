@@ -20,7 +20,7 @@ impl Node {
         let Some(stop) = stops.filter(|_| !self.names_other_node(arguments)) else {
             return false;
         };
-        self.stop_if_meant(stop, who);
+        self.stop_if_requested(stop, who);
         true
     }
 
@@ -60,7 +60,7 @@ impl Node {
         if named.is_some_and(is_own) {
             return named;
         }
-        let is_stop = self.may_any_move() && self.asks_to_stop_in(arguments);
+        let is_stop = self.may_any_move() && self.arguments_ask_to_stop(arguments);
         stop_tool().filter(|_| is_stop).or(named)
     }
 
@@ -87,14 +87,14 @@ impl Node {
     }
 
     /// Returns whether arguments name a tool that stops, or say stop and nothing else.
-    fn asks_to_stop_in(&self, arguments: &ReceivedArguments) -> bool {
+    fn arguments_ask_to_stop(&self, arguments: &ReceivedArguments) -> bool {
         let stops = |tool: &ToolDefinition| tool.effect == ToolEffect::Stops;
         args::called_names(arguments).iter().any(|name| {
             asks_to_stop(name) || resolve(name, self.declared.tools()).is_some_and(stops)
         })
     }
 
-    pub(super) fn stop_if_meant(&self, tool: &ToolDefinition, who: ActorRank) {
+    pub(super) fn stop_if_requested(&self, tool: &ToolDefinition, who: ActorRank) {
         if tool.effect == ToolEffect::Stops {
             self.stop_all(who, false);
             self.sequences.cancel();

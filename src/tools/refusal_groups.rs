@@ -95,8 +95,8 @@ pub fn refusal_groups(refusals: &[RuleViolation]) -> Vec<RefusalGroup> {
 }
 
 fn excess(refusal: &RuleViolation) -> f64 {
-    let of = refusal.value.zip(refusal.limit);
-    of.map_or(0.0, |(value, limit)| (value - limit).abs())
+    let bounds = refusal.value.zip(refusal.limit);
+    bounds.map_or(0.0, |(value, limit)| (value - limit).abs())
 }
 
 #[cfg(test)]

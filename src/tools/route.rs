@@ -53,8 +53,8 @@ impl Node {
         match args::read(&shape, &policy, request.arguments.clone()) {
             Ok(reading) => self.route_by_reading(tool, &reading),
             Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
-                let judge = self.judge(&request.caller, tool, &policy, Err(refusal));
-                match judge {
+                let judged = self.judge(&request.caller, tool, &policy, Err(refusal));
+                match judged {
                     Err((refusal, advice)) => CallRoute::Nowhere(
                         refused_arguments(tool, &self.known_names(), &refusal, advice).boxed(),
                     ),
@@ -150,7 +150,7 @@ impl Node {
         let nobody = RemoteCallWatch::unobserved();
         let requests = peers.iter().map(|peer| async {
             let reply = self.pass_on(peer, tool, request, &nobody).await;
-            (peer.name.clone(), stopped(&peer.name, &reply))
+            (peer.name.clone(), stop_result(&peer.name, &reply))
         });
         let stop = FleetStop {
             is_emergency: false,
@@ -166,7 +166,7 @@ impl Node {
             // several nodes with the same name.
             let is_one_of_several = duplicates.contains(&name);
             if is_one_of_several || !lines.get(&name).is_some_and(is_stopped) {
-                let line = stopped_by_engine(&name, answer);
+                let line = engine_stop_result(&name, answer);
                 if is_one_of_several || is_stopped(&line) || !lines.contains_key(&name) {
                     lines.insert(name, line);
                 }
@@ -202,7 +202,7 @@ impl Node {
         unknown: Option<&str>,
     ) -> Reply {
         let name = &self.file.name;
-        let mut nodes = vec![stopped(name, &own)];
+        let mut nodes = vec![stop_result(name, &own)];
         nodes.extend(others);
         let failed = !nodes.iter().all(is_stopped);
         let mut reply = own.reworded(summary_lines("node", &nodes));
@@ -262,7 +262,7 @@ fn code(failure: &RemoteCallError) -> &'static str {
 }
 
 /// Returns one node's result of a stop of all nodes that came by the fleet's engine.
-fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) -> Value {
+fn engine_stop_result(name: &str, answer: Result<StopAcknowledgement, String>) -> Value {
     let (success, message) = match answer {
         Ok(answer) => (answer.success, answer.message),
         Err(error) => (
@@ -274,7 +274,7 @@ fn stopped_by_engine(name: &str, answer: Result<StopAcknowledgement, String>) ->
 }
 
 /// Returns one node's result of a stop of all nodes.
-fn stopped(name: &str, reply: &Reply) -> Value {
+fn stop_result(name: &str, reply: &Reply) -> Value {
     let is_stopped = !reply.is_error && reply.structured.get("success") != Some(&json!(false));
     let head = [("node", json!(name)), ("success", json!(is_stopped))];
     let keys = ["message", "code", "state", "stopped_after_ms", "arms"];
@@ -322,7 +322,7 @@ mod tests {
             let mut reply = Reply::done("standing".to_owned());
             reply.is_error = is_error;
             reply.structured = data.as_object().cloned().unwrap_or_default();
-            assert_eq!(is_stopped(&stopped("left", &reply)), has_stopped);
+            assert_eq!(is_stopped(&stop_result("left", &reply)), has_stopped);
         }
     }
 }

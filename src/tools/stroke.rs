@@ -22,7 +22,7 @@ use scene::{Order as DrawingOrder, Revision, Scene, SheetStroke};
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     if ctx.is("resume") {
-        ctx.check_no_design_beside_resume()?;
+        ctx.check_resume_without_design()?;
         return resume::call(ctx, arm).await;
     }
     let target = ctx.drawing_scene(arm).map_err(|refused| {

@@ -52,7 +52,7 @@ pub(super) fn propose(
         ));
     }
     let summary = format!("the cross was read {dx:+.2}, {dy:+.2} mm from its place");
-    proposed(ctx, scene, &session, &summary)
+    keep_proposal(ctx, scene, &session, &summary)
 }
 
 /// Keeps what a camera saw as the proposal for the scene's sheet. Nothing moves.
@@ -73,11 +73,11 @@ pub(super) fn propose_observed(
         capture.camera,
         sheet_check::offset_text(offset)
     );
-    proposed(ctx, scene, &session, &summary)
+    keep_proposal(ctx, scene, &session, &summary)
 }
 
 /// Keeps a session without any motion as the proposal, and answers with its summary and what it is worth.
-fn proposed(
+fn keep_proposal(
     ctx: &ToolContext<'_>,
     scene: &Scene,
     session: &CalibrationSession,

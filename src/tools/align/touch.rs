@@ -167,7 +167,7 @@ pub(super) async fn keep(
     let (session, scene) = (session.clone(), Arc::clone(scene));
     let keeping = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
     match keeping.await {
-        Ok(keeping) => keeping.map_err(|error| JobError::Faulted(error.into())),
+        Ok(result) => result.map_err(|error| JobError::Faulted(error.into())),
         Err(_) => Err(JobError::Faulted("the proposal's thread failed".to_owned())),
     }
 }

@@ -116,10 +116,10 @@ impl Table {
 
 fn assert_refused(enabled: Result<(), Refusal>, texts: &[&str]) {
     let refusal = enabled.unwrap_err();
-    for texts in texts {
+    for text in texts {
         assert!(
-            refusal.to_string().contains(texts),
-            "{texts:?} is not in {refusal:?}"
+            refusal.to_string().contains(text),
+            "{text:?} is not in {refusal:?}"
         );
     }
 }
@@ -352,15 +352,15 @@ proptest! {
         one in prop::array::uniform3(-1.0..1.0_f64), other in prop::array::uniform3(-1.0..1.0_f64),
         more in 0.0..1.0_f64
     ) {
-        let of = |at: [f64; 3], reach_m: f64| {
+        let reached_point = |at: [f64; 3], reach_m: f64| {
             let at = Point3::from(at).coords;
             Point3::from(at / at.norm().max(1.0) * reach_m)
         };
-        let apart_m = (of(one, reach[0]) - (of(other, reach[1]) + Point3::from(base).coords)).norm();
+        let gap_m = (reached_point(one, reach[0]) - (reached_point(other, reach[1]) + Point3::from(base).coords)).norm();
         let longer = [reach[0] + more, reach[1]];
         let farther = base.map(|at| at * (1.0 + more));
         if is_apart(base, reach) {
-            prop_assert!(apart_m >= SEPARATION_M - 1e-12, "{apart_m}");
+            prop_assert!(gap_m >= SEPARATION_M - 1e-12, "{gap_m}");
             prop_assert!(is_apart(farther, reach));
         } else {
             prop_assert!(!is_apart(base, longer));
@@ -411,12 +411,12 @@ fn no_order_of_enabling_leaves_two_arms_enabled_that_can_touch() {
                     let lasts = lasts.map(Duration::from_secs);
                     let before = NAMES.map(|name| table.is_enabled(name));
                     let enabled = table.node.enable(&table.scene, Some(NAMES[arm]), lasts);
-                    let neighbour_fields = if arm == 1 {
+                    let is_neighbour_enabled = if arm == 1 {
                         before[0] || before[2]
                     } else {
                         before[1]
                     };
-                    prop_assert_eq!(enabled.is_err(), neighbour_fields);
+                    prop_assert_eq!(enabled.is_err(), is_neighbour_enabled);
                 }
                 Operation::Disable(arm) => table.arm(NAMES[arm]).permits().disable(),
                 Operation::Wait(s) => NAMES.iter().for_each(|name| {
