@@ -31,7 +31,7 @@ use scene::{Scene, SceneLibrary};
 pub(super) use args::RefusalMemory;
 
 /// Hint with every result of a node that reads arguments leniently although its arm is real.
-const LENIENT_ON_HARDWARE: &str =
+const LENIENT: &str =
     "this node reads leniently though its arm is real (forgiveness = \"lenient\")";
 
 /// A call as received.
@@ -218,7 +218,7 @@ impl Node {
         access::release_if_unmoved(leased, &reply);
         let reply = reply::with_understood(reply, &reading);
         if self.is_lenient_on_hardware() {
-            reply.hint(LENIENT_ON_HARDWARE)
+            reply.hint(LENIENT)
         } else {
             reply
         }

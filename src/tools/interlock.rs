@@ -257,7 +257,7 @@ impl Node {
         arm_name: Option<&str>,
         duration: Option<Duration>,
     ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
-        let arms = self.arms_for(scene, arm_name)?;
+        let arms = self.arms(scene, arm_name)?;
         let excludes = |pair: &&ArmSeparation| pair.is_one_at_a_time() && pair.is_between(&arms);
         if let Some(pair) = self.separations.iter().find(excludes) {
             return Err(refusal!(
@@ -282,11 +282,7 @@ impl Node {
     }
 
     /// Returns the arms that a scene is for, or the named one of them.
-    fn arms_for(
-        &self,
-        scene: &Scene,
-        name: Option<&str>,
-    ) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
+    fn arms(&self, scene: &Scene, name: Option<&str>) -> Result<Vec<&Arc<AttachedArm>>, Refusal> {
         let model = &scene.arm.file.name;
         let is_for = |arm: &&Arc<AttachedArm>| arm.motion.arm().file.name == *model;
         let mut arms: Vec<_> = self.arms.iter().filter(is_for).collect();

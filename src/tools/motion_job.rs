@@ -215,7 +215,7 @@ impl JobContext {
             gate::check(scene, permit, &start, now, plan.trajectory.clone())
         });
         let checked = judged.map_err(JobError::Panic)?.map_err(JobError::Gate)?;
-        let journal = self.begin_journal(scene, plan).await?;
+        let journal = self.journal(scene, plan).await?;
         self.job
             .update(|card| card.begins_motion(plan.report.duration_s));
         if self.who == ActorRank::Operator {
@@ -298,11 +298,7 @@ impl JobContext {
     }
 
     /// Begins the journal of a motion: from now on the arm goes no farther than the journal says.
-    async fn begin_journal(
-        &self,
-        scene: &Arc<Scene>,
-        plan: &Plan,
-    ) -> Result<JournalWriter, JobError> {
+    async fn journal(&self, scene: &Arc<Scene>, plan: &Plan) -> Result<JournalWriter, JobError> {
         let (entry, scene, plan) = (Arc::clone(&self.entry), Arc::clone(scene), plan.clone());
         let arm = Arc::clone(&self.arm);
         let snapshots = self.arm.motion.watch();

@@ -138,10 +138,8 @@ impl JobContext {
             plan: plan.hash.clone(),
             job: job.clone(),
         };
-        self.node
-            .approvals
-            .locked()
-            .push(ApprovalRequest { pending, sender });
+        let request = ApprovalRequest { pending, sender };
+        self.node.approvals.locked().push(request);
         self.job.update(|card| {
             card.state = "held";
             card.awaits_approval = true;
