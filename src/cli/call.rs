@@ -191,7 +191,7 @@ async fn call(
             },
             _ = terminate.recv() => {
                 // As they were before they are stopped for it.
-                leaves = leaves.or_else(|| own.map(|node| serve::leaves(node)));
+                leaves = leaves.or_else(|| own.map(|node| serve::shutdown_requests(node)));
                 cancelled.cancel();
             }
             _ = hang_up.recv() => cancelled.cancel(),

@@ -258,21 +258,21 @@ async fn limp(seat: &Arc<AttachedArm>) -> ArmLine {
 
 #[cfg(test)]
 mod tests {
-    use super::super::parking::tests::house;
+    use super::super::parking::tests::test_node;
     use super::*;
     use base::clock::NodeClock;
     use sim::SimulatedFault;
 
     #[tokio::test]
     async fn an_emergency_stop_that_nobody_can_verify_is_latched_and_says_so() {
-        let house = house(NodeClock::real());
-        house.sim.break_it(SimulatedFault::Unplug);
-        let told = estop(&house.node).await;
+        let bench = test_node(NodeClock::real());
+        bench.sim.break_it(SimulatedFault::Unplug);
+        let told = estop(&bench.node).await;
         assert!(!told.done, "{}", told.text);
         for words in ["cut its power", "latched until `steadyhand clear`"] {
             assert!(told.text.contains(words), "{}", told.text);
         }
-        let latched = house.seat.permits().latched();
+        let latched = bench.seat.permits().latched();
         assert!(
             matches!(latched, Some(StopLatch::Emergency(_))),
             "{latched:?}"

@@ -210,7 +210,7 @@ async fn one(
         return Ok(());
     }
     let who = format!("user {caller}");
-    let verb = OperatorVerb::read_apart(&node, line).await;
+    let verb = OperatorVerb::read_without_blocking(&node, line).await;
     let place = at_work.try_acquire();
     let is_full = place.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
     let told = match verb {

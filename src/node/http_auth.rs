@@ -121,7 +121,7 @@ fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
 
 /// Returns the refusal of a verb of somebody who is no operator. A stop is done all the same, as any caller's.
 async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8>) -> Refusal {
-    let verb = OperatorVerb::read_apart(node, body).await;
+    let verb = OperatorVerb::read_without_blocking(node, body).await;
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
     let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
         "; it names a stop, so every arm of this node was told to stop"
@@ -140,7 +140,7 @@ pub(crate) fn run_verb(
 ) -> BoxFuture<'static, Result<Value, Refusal>> {
     let node = Arc::clone(node);
     Box::pin(async move {
-        let verb = OperatorVerb::read_apart(&node, body).await;
+        let verb = OperatorVerb::read_without_blocking(&node, body).await;
         let watch = ClientWatch::of(&node, verb.as_ref().ok());
         // A client that hangs up undoes nothing else: the verb is carried out and noted.
         let done = base::task::spawn(async move {

@@ -35,7 +35,7 @@ use vision::{ImageFrame, PlacedCamera};
 /// Rate of time for an embedded simulated arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulationRate {
-    /// As everybody's.
+    /// As fast as real time.
     Real,
     /// As fast as it can be computed, where every arm of the node is simulated.
     Fast,
@@ -43,15 +43,15 @@ pub enum SimulationRate {
     Watched,
 }
 
-/// An arm on a port did not answer as itself: the port is missing, a different device's, or silent. That may change.
+/// The expected arm did not answer on its port: the port is missing, belongs to another device, or is silent. That may change.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ArmUnavailable(String);
 
-/// A drawing of half a minute passes in three seconds.
+/// Speed-up for a person who watches: a drawing of half a minute takes three seconds.
 const WATCHED_RATE: u32 = 10;
 
-/// The node file, with what the command line says instead.
+/// Reads the node file and applies the command line's overrides.
 pub fn file(args: &NodeOptions) -> anyhow::Result<NodeFile> {
     let mut file = match &args.config {
         None => NodeFile::default(),
@@ -76,7 +76,7 @@ pub fn file(args: &NodeOptions) -> anyhow::Result<NodeFile> {
     Ok(file)
 }
 
-/// The node's scenes.
+/// Opens the node's scenes.
 pub fn library(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<SceneLibrary> {
     let folder = args.scenes.clone().or_else(|| file.scenes.clone());
     if let Some(folder) = folder.as_ref().filter(|folder| !folder.is_dir()) {
@@ -86,80 +86,80 @@ pub fn library(args: &NodeOptions, file: &NodeFile) -> anyhow::Result<SceneLibra
         );
     }
     let mut library = SceneLibrary::new(folder);
-    let has = |model: &str| file.arms.iter().any(|entry| entry.model == model);
+    let has_model = |model: &str| file.arms.iter().any(|entry| entry.model == model);
     for entry in &file.arms {
-        // What cannot be read is said when the arm is opened.
+        // An arm file that cannot be read is reported when the arm is opened.
         let arm = library.arm(&entry.model).ok();
-        let stands_in = arm.filter(|arm| !arm.file.like.as_deref().is_some_and(has));
+        let stands_in = arm.filter(|arm| !arm.file.like.as_deref().is_some_and(has_model));
         stands_in.map_or(Ok(()), |arm| library.let_stand_in(&arm))?;
     }
     Ok(library)
 }
 
-/// The tools that the node file declares.
+/// Reads the tools that the node file declares.
 pub fn declared(file: &NodeFile, library: &SceneLibrary) -> anyhow::Result<DeclaredTools> {
     let here = tools::known_names(file, library, &DeclaredTools::default());
     Ok(DeclaredTools::from_file(file, &here)?)
 }
 
-/// The node with its arms attached; nothing has moved.
-pub fn node(args: &NodeOptions, pace: SimulationRate) -> anyhow::Result<Arc<Node>> {
+/// Opens the node and attaches its arms. Nothing moves.
+pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node>> {
     let mut file = file(args)?;
     let state =
         NodeStorage::open(state_folder::folder(args, &file)?, &file).map_err(anyhow::Error::msg)?;
-    if pace != SimulationRate::Real {
-        // Whoever has a node of their own waits for the end: it ends with them.
+    if rate != SimulationRate::Real {
+        // A caller with a node of its own waits for the end, because the node ends with it.
         file.answer_within_s = ANSWER_WITHIN_S_MAX;
     }
     let library = library(args, &file)?;
     let declared = declared(&file, &library)?;
     let all_simulated = file.arms.iter().all(ArmEntry::is_simulated);
-    let real = NodeClock::real();
+    let real_clock = NodeClock::real();
     let mut seats = Vec::with_capacity(file.arms.len());
     for entry in &file.arms {
         let arm = library.arm(&entry.model)?;
-        // A clock that one arm jumps on would make the readings of another old.
-        let clock = match pace {
+        // If one arm jumped on a shared clock, another arm's readings would become stale.
+        let clock = match rate {
             SimulationRate::Fast if all_simulated => NodeClock::simulated(),
             SimulationRate::Watched if all_simulated => NodeClock::simulated_at(WATCHED_RATE),
             _ if entry.is_simulated() => NodeClock::starvation_tolerant(),
-            _ => real.clone(),
+            _ => real_clock.clone(),
         };
         let seat = if entry.is_simulated() {
-            simulated(&file.name, entry, arm, &clock, &library, args)?
+            open_simulated(&file.name, entry, arm, &clock, &library, args)?
         } else {
-            on_port(&file.name, entry, arm, &clock, args)?
+            open_on_port(&file.name, entry, arm, &clock, args)?
         };
         keep_emergency(entry, &seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
     let helpers = args.exams.map(|exams| exams.helpers(state.folder(), &file));
     let helpers = helpers.transpose()?;
-    let check = args.exams.map(|exams| exams.certificates(state.folder()));
-    let policy = QualificationPolicy::new(state.folder(), &file, check);
+    let certificate_check = args.exams.map(|exams| exams.certificates(state.folder()));
+    let policy = QualificationPolicy::new(state.folder(), &file, certificate_check);
     let output = or_temporary(args.output.clone().or_else(|| file.output.clone()))?;
     let fleet = peers::fleet(&file);
     let mut node = Node::new(file, library, seats, output, state);
     node.examiner = Some(Arc::new(policy));
     node.helpers = helpers;
-    record(args, &mut node)?;
-    if let Some(long) = declared.long_names() {
-        tracing::warn!("declared tools: {long}");
+    attach_recordings(args, &mut node)?;
+    if let Some(long_names) = declared.long_names() {
+        tracing::warn!("declared tools: {long_names}");
     }
     node.declared = declared;
     node.remote_tools = Some(Arc::new(RemoteServers::default()));
     node.fleet = fleet;
     let node = Arc::new(node);
     selftest::recall(&node);
-    for told in node.recover() {
-        tracing::warn!("{told}");
+    for notice in node.recover() {
+        tracing::warn!("{notice}");
     }
     node.note_stops();
     Ok(node)
 }
 
-/// Gives the node what tells of its recordings, and a recorder where its file or the command line asks for one.
-fn record(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> {
+/// Attaches the library of recordings, and a recorder if the node file or the command line asks for one.
+fn attach_recordings(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> {
     let Some(recordings) = args.recordings else {
         if node.file.record.is_on() {
             bail!(
@@ -175,18 +175,18 @@ fn record(args: &NodeOptions, node: &mut Node) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the folder that is named, or else a temporary one of this process's own.
+/// Returns the named folder, or a temporary one of this process if none is named.
 ///
 /// # Errors
-/// None is named, and the user's temporary folder is a link, another user's, or others may write to it.
+/// No folder is named, and the user's temporary folder is a link, belongs to another user, or is writable by others.
 pub fn or_temporary(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     named.map_or_else(own_temporary, Ok)
 }
 
-/// Returns a folder of this process's own, in the one that this user has in the system's temporary one.
+/// Returns this process's folder inside the user's folder in the system's temporary directory.
 ///
 /// # Errors
-/// The user's folder is a link, another user's, or others may write to it.
+/// The user's folder is a link, belongs to another user, or is writable by others.
 pub(crate) fn own_temporary() -> anyhow::Result<PathBuf> {
     let users = users_temporary();
     disk::private_folder(&users)
@@ -194,26 +194,25 @@ pub(crate) fn own_temporary() -> anyhow::Result<PathBuf> {
     Ok(users.join(own_name()))
 }
 
-/// Names this process among all that ever ran here: the system gives a process number again, and containers that share a
+/// Returns a name that no other process here ever had: the system reuses process ids, and containers that share a
 /// temporary folder each have a process 1.
 fn own_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| format!("{}-{}", std::process::id(), calendar_ms()))
 }
 
-/// Removes what this process keeps in its own temporary folder and nobody was told of: its state, and the folder itself unless it
-/// holds pictures or reports, whose paths were printed or sent to a client. Those are removed by a later process, a day after the
-/// process that made them has ended.
+/// Removes this process's state from its temporary folder, and the folder itself unless it holds pictures or reports, whose paths
+/// were printed or sent to a client. A later process removes those, a day after the process that made them has ended.
 pub fn end_temporary() {
     let users = users_temporary();
     if disk::check_private(&users).is_err() {
         return;
     }
     let own = users.join(own_name());
-    // None of these need be there.
+    // Neither has to exist.
     let _ = std::fs::remove_dir_all(own.join("state"));
     let _ = std::fs::remove_dir(&own);
-    // Where processes are not seen in a folder, none is taken for dead.
+    // Without /proc there is no telling which processes have ended, so nothing is removed.
     if !Path::new("/proc/self").exists() {
         return;
     }
@@ -224,32 +223,34 @@ pub fn end_temporary() {
     }
 }
 
-/// Time that pictures of a practice run stay after the process that made them has ended.
+/// Time for which pictures of a practice run are kept after the process that made them has ended.
 const PICTURES_KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Returns whether a folder is that of a process that ended long ago. Most are known by their names: none of those is looked into.
+/// Returns whether a folder belongs to a process that ended long ago. Most folders are recent by their names alone, and are not
+/// looked into.
 fn is_left_over(folder: &std::fs::DirEntry) -> bool {
     let name = folder.file_name().to_string_lossy().into_owned();
-    let (process, began_ms) = name.split_once('-').unwrap_or_default();
-    let Ok(process) = process.parse::<u32>() else {
+    let (process_id, started_ms) = name.split_once('-').unwrap_or_default();
+    let Ok(process_id) = process_id.parse::<u32>() else {
         return false;
     };
-    let began_ms = began_ms.parse().unwrap_or(u64::MAX);
-    if Duration::from_millis(calendar_ms().saturating_sub(began_ms)) < PICTURES_KEPT {
+    let started_ms = started_ms.parse().unwrap_or(u64::MAX);
+    if Duration::from_millis(calendar_ms().saturating_sub(started_ms)) < PICTURES_KEPT {
         return false;
     }
-    let changed = folder.metadata().and_then(|about| about.modified());
-    let age = changed.ok().and_then(|at| at.elapsed().ok());
+    let changed = folder.metadata().and_then(|metadata| metadata.modified());
+    let age = changed.ok().and_then(|time| time.elapsed().ok());
     age.is_some_and(|age| age > PICTURES_KEPT)
-        && !Path::new("/proc").join(process.to_string()).exists()
+        && !Path::new("/proc").join(process_id.to_string()).exists()
 }
 
-/// The folder of this user in the system's temporary one, where anybody may have made one of that name.
+/// Returns this user's folder in the system's temporary directory, where anybody may have created one of that name.
 pub(crate) fn users_temporary() -> PathBuf {
     std::env::temp_dir().join(format!("steadyhand-{}", file_access::user()))
 }
 
-fn simulated(
+/// Opens an embedded simulated arm.
+fn open_simulated(
     node: &str,
     entry: &ArmEntry,
     arm: Arc<ArmModel>,
@@ -257,31 +258,34 @@ fn simulated(
     library: &SceneLibrary,
     args: &NodeOptions,
 ) -> anyhow::Result<AttachedArm> {
-    let truth = truth(entry)?;
-    let as_it_is = match &truth {
-        Some(truth) => truth.arm(&entry.model)?,
+    let true_scenes = true_scenes(entry)?;
+    let true_arm = match &true_scenes {
+        Some(scenes) => scenes.arm(&entry.model)?,
         None => Arc::clone(&arm),
     };
     let scene = first_scene(&arm, library);
     let start = scene.as_ref().map(|scene| scene.rest_rad);
     let start = start.unwrap_or_else(|| JointVector::zeros(arm.dof()));
-    let simulator = ArmSimulator::new(&as_it_is, &start);
+    let simulator = ArmSimulator::new(&true_arm, &start);
     let open = simulated_port(&simulator);
     let permits = Arc::new(PermitRegistry::everything());
     let tap = TapSwitch::default();
-    let open = tapped(traced(open, args)?, &tap);
+    let open = with_tap(with_trace(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, permits, open)?;
-    let studio = EmbeddedWorkcell { simulator, truth };
-    let seat = AttachedArm::new(&entry.name, motion, Some(Box::new(studio)));
+    let workcell = EmbeddedWorkcell {
+        simulator,
+        true_scenes,
+    };
+    let seat = AttachedArm::new(&entry.name, motion, Some(Box::new(workcell)));
     let seat = seat.recorded_by(Box::new(JobTrafficRecorder(tap)));
-    // This process has put the simulated arm where this scene rests it.
+    // The simulated arm starts at this scene's rest pose.
     if let Some(scene) = scene {
         seat.moved_in(&scene);
     }
     Ok(seat)
 }
 
-/// Returns what opens the link to a simulated arm.
+/// Returns the opener of the link to a simulated arm.
 pub(super) fn simulated_port(simulator: &ArmSimulator) -> PortOpener {
     let device = simulator.clone();
     Box::new(move |clock| {
@@ -290,30 +294,30 @@ pub(super) fn simulated_port(simulator: &ArmSimulator) -> PortOpener {
     })
 }
 
-/// Returns the true scenes for practice. Fails on an unreadable one, which would count as the believed scene.
-fn truth(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
+/// Returns the true scenes for practice. Fails on an unreadable one, for which the believed scene would be used instead.
+fn true_scenes(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
     let Some(folder) = entry.truth.clone() else {
         return Ok(None);
     };
-    let said = || format!("arm `{}`: truth {}", entry.name, folder.display());
-    let entries = std::fs::read_dir(&folder).with_context(said)?;
+    let context = || format!("arm `{}`: truth {}", entry.name, folder.display());
+    let entries = std::fs::read_dir(&folder).with_context(context)?;
     let library = SceneLibrary::new(Some(folder.clone()));
     for entry in entries {
         let name = entry?.file_name().to_string_lossy().into_owned();
         if let Some(scene) = name.strip_suffix(".toml") {
-            library.scene(scene, None).with_context(said)?;
+            library.scene(scene, None).with_context(context)?;
         }
     }
     Ok(Some(library))
 }
 
-/// Emergency stops of this arm outlive the process, and one that did is latched from here on.
+/// Makes emergency stops of this arm outlive the process, and latches one that an earlier process left.
 fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow::Result<()> {
     let file = state.join(format!("emergency-stop-{}", entry.file_name_part()));
     let permits = seat.permits();
-    let kept = permits.keep_emergency_in(file);
-    kept.map_err(|why| anyhow::anyhow!("{}: {why}", seat.name))?;
-    let told = match permits.latched() {
+    let result = permits.keep_emergency_in(file);
+    result.map_err(|error| anyhow::anyhow!("{}: {error}", seat.name))?;
+    let notice = match permits.latched() {
         Some(StopLatch::Emergency(_)) => {
             "an emergency stop is latched; an operator ends it with `steadyhand clear`"
         }
@@ -322,18 +326,18 @@ fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow:
         }
         None => return Ok(()),
     };
-    tracing::warn!(arm = seat.name, "{told}");
+    tracing::warn!(arm = seat.name, "{notice}");
     Ok(())
 }
 
-/// `default`, or the first scene that is for this arm.
+/// Returns `default` if it is for this arm, otherwise the first scene that is.
 fn first_scene(arm: &ArmModel, library: &SceneLibrary) -> Option<Arc<Scene>> {
     let names = std::iter::once("default".to_owned()).chain(library.scenes());
     let mut scenes = names.filter_map(|name| library.scene(&name, None).ok());
     scenes.find(|scene| scene.arm.file.name == arm.file.name)
 }
 
-/// As root, another program that has the port is not kept out.
+/// Refuses to run as root, for which the port's lock does not keep other programs out.
 pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     let is_pseudo_terminal = port.starts_with("/dev/pts/");
     if file_access::is_root() && !is_pseudo_terminal && !allow_root {
@@ -348,7 +352,8 @@ pub fn check_user(port: &str, allow_root: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn on_port(
+/// Opens an arm on a serial port.
+fn open_on_port(
     node: &str,
     entry: &ArmEntry,
     arm: Arc<ArmModel>,
@@ -379,16 +384,16 @@ fn on_port(
     });
     let permits = Arc::new(PermitRegistry::none());
     let tap = TapSwitch::default();
-    let open = tapped(traced(open, args)?, &tap);
+    let open = with_tap(with_trace(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, permits, open);
-    // Its adapter may be plugged in, and its supply switched on, later than this machine.
-    let motion = motion.map_err(|why| ArmUnavailable(why.to_string()))?;
+    // Its adapter may be plugged in, or its supply switched on, after this machine has started.
+    let motion = motion.map_err(|error| ArmUnavailable(error.to_string()))?;
     Ok(AttachedArm::new(&entry.name, motion, None).recorded_by(Box::new(JobTrafficRecorder(tap))))
 }
 
-/// Writes down what passes, where the command line says so. The file's thread is made here: one that an arm's own
-/// thread made would go ahead of others as that does.
-fn traced(open: PortOpener, args: &NodeOptions) -> Result<PortOpener, LinkError> {
+/// Records the bytes of the link, if the command line asks for it. The file's thread is started here, because one started by an
+/// arm's thread would inherit its priority.
+fn with_trace(open: PortOpener, args: &NodeOptions) -> Result<PortOpener, LinkError> {
     let Some(path) = &args.trace else {
         return Ok(open);
     };
@@ -399,8 +404,8 @@ fn traced(open: PortOpener, args: &NodeOptions) -> Result<PortOpener, LinkError>
     }))
 }
 
-/// With a tap that is opened while a job moves.
-fn tapped(open: PortOpener, tap: &TapSwitch) -> PortOpener {
+/// Adds a tap, which is open while a job moves.
+fn with_tap(open: PortOpener, tap: &TapSwitch) -> PortOpener {
     let tap = tap.clone();
     Box::new(move |clock| {
         let link = open(clock)?;
@@ -408,7 +413,7 @@ fn tapped(open: PortOpener, tap: &TapSwitch) -> PortOpener {
     })
 }
 
-/// Keeps the bytes of jobs.
+/// Records the bytes of jobs.
 struct JobTrafficRecorder(TapSwitch);
 
 impl TrafficRecorder for JobTrafficRecorder {
@@ -431,10 +436,15 @@ fn attach(
 ) -> anyhow::Result<MotionHandle> {
     let span = tracing::info_span!("arm", node, arm = entry.name);
     span.in_scope(|| MotionHandle::start(arm, clock.clone(), permits, open))
-        .map_err(|why| anyhow::anyhow!("arm `{}` cannot be used: {why}; nothing moved", entry.name))
+        .map_err(|error| {
+            anyhow::anyhow!(
+                "arm `{}` cannot be used: {error}; nothing moved",
+                entry.name
+            )
+        })
 }
 
-/// Enables scenes on every arm that they are for.
+/// Enables each scene on every arm that it is for.
 pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
     for name in scenes {
         let scene = node.scenes.scene(name, None)?;
@@ -448,13 +458,13 @@ pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
 struct EmbeddedWorkcell {
     simulator: ArmSimulator,
     /// Scenes as they really are, for practice.
-    truth: Option<SceneLibrary>,
+    true_scenes: Option<SceneLibrary>,
 }
 
 impl SimulatedWorkcell for EmbeddedWorkcell {
     fn place_sheet(&self, scene: &Scene) {
-        let true_one = self.true_one(scene);
-        lay(&self.simulator, true_one.as_deref().unwrap_or(scene));
+        let true_scene = self.true_scene(scene);
+        lay(&self.simulator, true_scene.as_deref().unwrap_or(scene));
     }
 
     fn hold_pen(&self, pen: Option<usize>) {
@@ -470,25 +480,25 @@ impl SimulatedWorkcell for EmbeddedWorkcell {
     fn picture(
         &self,
         scene: &Scene,
-        eye: &PlacedCamera,
+        camera: &PlacedCamera,
         exposure: &RenderExposure,
     ) -> Result<ImageFrame, Refusal> {
-        let true_one = self.true_one(scene);
-        let laid = simulated_sheet(true_one.as_deref().unwrap_or(scene))?;
+        let true_scene = self.true_scene(scene);
+        let sheet = simulated_sheet(true_scene.as_deref().unwrap_or(scene))?;
         let light = SceneLight {
             level: exposure.light,
             slope: [0.05, -0.08],
             noise_grey: exposure.noise_grey,
             seed: exposure.seed,
         };
-        Ok(self.simulator.picture(eye, &light, &laid)?)
+        Ok(self.simulator.picture(camera, &light, &sheet)?)
     }
 }
 
 impl EmbeddedWorkcell {
-    /// A scene as it really is, where that was said.
-    fn true_one(&self, scene: &Scene) -> Option<Arc<Scene>> {
-        self.truth.as_ref()?.scene(&scene.name, None).ok()
+    /// Returns the scene as it really is, if the node file names true scenes.
+    fn true_scene(&self, scene: &Scene) -> Option<Arc<Scene>> {
+        self.true_scenes.as_ref()?.scene(&scene.name, None).ok()
     }
 }
 
@@ -514,8 +524,8 @@ fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
     })
 }
 
-/// Lays a scene's sheet before a simulated arm and puts its pens into the holder; of pens that a person changes, the one
-/// that is known to be there.
+/// Lays a scene's sheet before a simulated arm and puts its pens into the holder. Of pens that a person changes, only the one
+/// that is known to be mounted.
 pub fn lay(simulator: &ArmSimulator, scene: &Scene) {
     let pens = scene.pens.iter().map(|pen| {
         let [r, g, b] = pen.colour;
@@ -537,8 +547,8 @@ struct SimulatedSheet(Surface);
 
 impl PaperSurface for SimulatedSheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
-        let seen = self.0.project(&Point3::from(tip_m));
-        let is_held = self.0.holds(seen.at_mm);
-        is_held.then_some((seen.at_mm, seen.height_mm))
+        let projected = self.0.project(&Point3::from(tip_m));
+        let is_held = self.0.holds(projected.at_mm);
+        is_held.then_some((projected.at_mm, projected.height_mm))
     }
 }

@@ -1,4 +1,4 @@
-//! Requests of operators and their replies, as they are written on the control socket, over HTTP and by the page.
+//! Requests of operators and their replies, as sent over the control socket, over HTTP and by the page.
 
 use std::sync::Arc;
 
@@ -13,8 +13,7 @@ use tools::{DrawingAssent, DrawingOrder, Node};
 /// Longest verb: it may carry a drawing of 8 MiB, as JSON.
 pub(crate) const VERB_BYTES_MAX: usize = 18 * 1024 * 1024;
 
-/// Request of an operator. The client of one that is answered at the end of a motion must stay connected: if it leaves before,
-/// the arm stops.
+/// Request of an operator. If it is answered at the end of a motion, its client must stay connected until then, or the arm stops.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "verb")]
 pub enum OperatorVerb {
@@ -24,13 +23,13 @@ pub enum OperatorVerb {
         scene: String,
         /// The overlay on it.
         meta: Option<String>,
-        /// For how long.
+        /// Duration in seconds; absent: as long as the node runs.
         for_s: Option<u64>,
-        /// The one arm that is meant, where several draw the scene.
+        /// The arm to enable, where several draw the scene.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arm: Option<String>,
     },
-    /// Take back all that was enabled.
+    /// Disable everything that was enabled.
     Disable,
     /// Stop, as an operator.
     Stop,
@@ -38,47 +37,47 @@ pub enum OperatorVerb {
     Estop,
     /// Stop the arms of this node and of every other.
     StopFleet {
-        /// An emergency stop, which only the engine of a fleet brings to other nodes.
+        /// An emergency stop, which only the fleet's engine can deliver to other nodes.
         emergency: bool,
     },
     /// End an emergency stop.
     Clear,
     /// Bring the arm to rest, as an operator.
     Reset {
-        /// The scene that says which way is up, where the node does not know.
+        /// The scene that defines which way is up, where the node does not know.
         scene: Option<String>,
         /// The arm, where there are several.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arm: Option<String>,
     },
-    /// Stand with the pen up until `resume`.
+    /// Hold with the pen up until `resume`.
     Hold {
-        /// At once, and not at the end of the stroke.
+        /// At once, instead of at the end of the stroke.
         now: bool,
     },
-    /// Go on with what is held.
+    /// Resume the held motion.
     Resume,
     /// Visit the sheet and draw a cross, or measure where the sheet is.
     Align {
-        /// In which scene.
+        /// The scene.
         scene: String,
-        /// Feel the sheet.
+        /// Touch the sheet to measure where it is.
         touch: bool,
         /// Draw a pattern instead, and read its ink by camera.
         #[serde(default)]
         ink: bool,
-        /// Move nothing, and take how far a person read the cross from its place, along the sheet's x and y.
+        /// Move nothing, and use the offset of the cross that a person measured, along the sheet's x and y.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         measured_mm: Option<[f64; 2]>,
     },
-    /// Draw a scene for the first time: with its pens pressed less.
+    /// Draw a scene for the first time, with less pen pressure.
     FirstInk {
         /// The scene.
         scene: String,
     },
-    /// Take torque off: the arm drops.
+    /// Switch torque off: the arm drops.
     TorqueOff,
-    /// Measure stops on the arm that is attached.
+    /// Measure stops on the attached arm.
     Selftest {
         /// Scene to test in.
         scene: Option<String>,
@@ -100,14 +99,14 @@ pub enum OperatorVerb {
     Measured,
     /// Pose of a camera, from a picture taken now.
     Look {
-        /// Of which scene's sheet.
+        /// The scene whose sheet it sees.
         scene: String,
         /// The camera, where there are several.
         camera: Option<String>,
     },
     /// One small step.
     Jog {
-        /// In which scene.
+        /// The scene.
         scene: String,
         /// Axis and distance.
         step: jog::JogRequest,
@@ -117,7 +116,7 @@ pub enum OperatorVerb {
         /// The scene.
         scene: String,
     },
-    /// The plans that wait for a person.
+    /// List the plans that wait for a person.
     Pending {
         /// One of them.
         job: Option<String>,
@@ -126,16 +125,16 @@ pub enum OperatorVerb {
     Draw {
         /// The drawing, its place and its arm.
         order: Box<DrawingOrder>,
-        /// A person's yes to what was shown.
+        /// A person's consent to what was shown.
         #[serde(default)]
         assent: Option<DrawingAssent>,
     },
     /// Progress of a job.
     Progress {
-        /// The job; without one, the one that is under way, or the last.
+        /// The job; absent: the one under way, or the last.
         job: Option<String>,
     },
-    /// The pens that jobs wait for; with a number, confirm that this one is in the holder.
+    /// List the pens that jobs wait for; with a number, confirm that this pen is in the holder.
     Pen {
         /// One of the jobs.
         job: Option<String>,
@@ -143,37 +142,37 @@ pub enum OperatorVerb {
         #[serde(default)]
         confirmed: Option<usize>,
     },
-    /// Carry an earlier job's plan out on a simulated arm of its own, and compare.
+    /// Carry out an earlier job's plan on a separate simulated arm, and compare.
     Replay {
         /// The job.
         job: String,
     },
-    /// The calibrations that were accepted, the newest first, as data.
+    /// List the accepted calibrations, the newest first, as data.
     Calibrations,
-    /// Touch by hand, and decide on what is proposed.
+    /// Record touches by hand, and decide on the proposal.
     Calibrate(CalibrateAction),
-    /// Causes that keep arms from being used, as far as the node sees them, with a fix each.
+    /// List causes that keep arms from being used, as far as the node sees them, each with a fix.
     Doctor,
-    /// Make a code that opens the operator's page once. By the control socket alone, where the kernel says who asks.
+    /// Make a one-time code for the operator's page. Only over the control socket, where the kernel identifies the caller.
     PageLogin,
     /// Refuse a plan that waits.
     Refuse {
-        /// Of which job.
+        /// The job.
         job: String,
-        /// Its hash.
+        /// The plan's hash.
         plan: String,
     },
     /// Allow a plan.
     Approve {
-        /// Of which job.
+        /// The job.
         job: String,
-        /// Its hash.
+        /// The plan's hash.
         plan: String,
     },
 }
 
 impl OperatorVerb {
-    /// Returns whether something may move because of it.
+    /// Returns whether it may cause motion.
     pub(super) fn moves(&self) -> bool {
         matches!(
             self,
@@ -194,7 +193,7 @@ impl OperatorVerb {
         )
     }
 
-    /// Returns the tool under which an arm moves for it, if it is answered at the end of that motion.
+    /// Returns the tool that moves an arm for it, if it is answered at the end of that motion.
     pub(super) fn moves_until_answered(&self) -> Option<&'static str> {
         match self {
             Self::Jog { .. } => Some(jog::JOG),
@@ -208,39 +207,43 @@ impl OperatorVerb {
         }
     }
 
-    /// Returns whether it stops arms, which waits for nothing.
+    /// Returns whether it stops arms, which must not wait for anything.
     pub(super) fn stops(&self) -> bool {
         matches!(self, Self::Stop | Self::Estop | Self::StopFleet { .. })
     }
 
-    /// Reads a verb; a long text on another thread, one such text at a time, so that no stop waits behind it.
-    pub(super) async fn read_apart(node: &Arc<Node>, text: Vec<u8>) -> Result<Self, Refusal> {
-        static TURN: Semaphore = Semaphore::const_new(1);
-        if text.len() <= mcp::INLINE_BYTES_MAX {
+    /// Reads a verb. A long text is read on another thread, one at a time, so that no stop waits behind it.
+    pub(super) async fn read_without_blocking(
+        node: &Arc<Node>,
+        text: Vec<u8>,
+    ) -> Result<Self, Refusal> {
+        static ONE_READER: Semaphore = Semaphore::const_new(1);
+        if text.len() <= mcp::HERE_BYTES_MAX {
             return Self::read(node, &text);
         }
-        let turn = TURN.acquire().await;
+        let permit = ONE_READER.acquire().await;
         let node = Arc::clone(node);
         let reading = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _permit = permit;
             Self::read(&node, &text)
         });
-        let broke = |_| {
+        let reader_panicked = |_| {
             Err(refusal!(
                 "the node broke while it read this; its log says why"
             ))
         };
-        reading.await.unwrap_or_else(broke)
+        reading.await.unwrap_or_else(reader_panicked)
     }
 
     /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
     fn read(node: &Node, text: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(text).or_else(|error| {
             let names = mcp::tool_names(text);
-            let meant = names.iter().find(|name| node.stops(name));
-            let is_emergency =
-                |name: &String| EMERGENCY.contains(&args::name::normalise(name).as_str());
-            match meant {
+            let stop_name = names.iter().find(|name| node.stops(name));
+            let is_emergency = |name: &String| {
+                EMERGENCY_STOP_NAMES.contains(&args::name::normalise(name).as_str())
+            };
+            match stop_name {
                 Some(name) if is_emergency(name) => Ok(Self::Estop),
                 Some(_) => Ok(Self::Stop),
                 None => Err(refusal!("not understood: {error}")),
@@ -249,17 +252,17 @@ impl OperatorVerb {
     }
 }
 
-/// Names of an emergency stop, form aside.
-const EMERGENCY: [&str; 2] = ["emergencystop", "estop"];
+/// Normalised names of an emergency stop.
+const EMERGENCY_STOP_NAMES: [&str; 2] = ["emergencystop", "estop"];
 
 /// Reply to a verb.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct VerbReply {
     /// True if the verb succeeded.
     pub done: bool,
-    /// In words.
+    /// Text for people.
     pub text: String,
-    /// The hash of the plan that it is about.
+    /// The hash of the plan that the reply describes.
     #[serde(default)]
     pub plan: Option<String>,
     /// The same as data, for verbs whose clients need it.
@@ -268,8 +271,8 @@ pub struct VerbReply {
 }
 
 impl VerbReply {
-    pub(super) fn of(told: Result<String, Refusal>) -> Self {
-        told.map_or_else(Self::failed, Self::done)
+    pub(super) fn of(result: Result<String, Refusal>) -> Self {
+        result.map_or_else(Self::failed, Self::done)
     }
 
     pub fn done(text: impl Into<String>) -> Self {
@@ -281,7 +284,7 @@ impl VerbReply {
         }
     }
 
-    /// Done, with the same as data.
+    /// Returns a successful reply with the same content as data.
     pub(super) fn with_data(text: impl Into<String>, data: &impl Serialize) -> Self {
         Self {
             data: serde_json::to_value(data).ok(),

@@ -1,4 +1,4 @@
-//! Parks an arm that is no longer watched or is too hot: a stop, a plan, a proof, a run, like any other motion.
+//! Parks an arm that is unattended or too hot: it is stopped, planned, proven and run like any other motion.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,15 +13,15 @@ use plan::{self, Plan};
 use scene::Scene;
 use tools::{AT_REST_RAD, AttachedArm, Node, NodeJob, catch_panic};
 
-/// Longest motion to rest for an unwatched arm; a longer one is not begun.
-const PARK: Duration = Duration::from_secs(5);
+/// Longest motion to rest for an unattended arm; a longer one is not begun.
+const PARK_MOTION_MAX: Duration = Duration::from_secs(5);
 
-/// Time after the node's end signal at which such an arm is stopped in place, if a busy machine has not brought it to
-/// rest. systemd ends a service 8 s after the signal.
-const PATIENCE: Duration = Duration::from_millis(6500);
+/// Time after the termination signal at which such an arm is stopped in place, if a busy machine has not brought it to
+/// rest. systemd kills a service 8 s after the signal.
+const PARK_DEADLINE: Duration = Duration::from_millis(6500);
 
 /// Longest wait for the journal of a job that was stopped for parking.
-const WRITTEN: Duration = Duration::from_millis(500);
+const JOURNAL_WAIT_MAX: Duration = Duration::from_millis(500);
 
 /// Outcome of parking an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,22 +32,22 @@ pub enum ParkOutcome {
     Limp,
 }
 
-/// An arm at the moment when the node was told to end.
+/// An arm at the moment when the node was asked to shut down.
 #[derive(Clone, Debug)]
 pub struct ShutdownRequest {
-    /// Shows how long ago that was.
+    /// Clock that started at that moment.
     since: NodeClock,
     /// Reason not to park the arm.
     hindrance: Option<&'static str>,
     /// Number of stops requested so far. One more also prevents parking.
-    stops_said: u64,
+    deliberate_stops: u64,
 }
 
 impl ShutdownRequest {
     pub fn for_arm(seat: &AttachedArm) -> Self {
         let motion = &seat.motion;
-        // A stop that is said from here on is counted; one from before is latched or under way.
-        let stops_said = motion.deliberate_stops();
+        // Stops after this line change the count; earlier ones are latched or under way.
+        let deliberate_stops = motion.deliberate_stops();
         let is_stopping = motion.stops_requested() > motion.snapshot().stops_done;
         let is_enabled = seat.permits().any_enabled(motion.clock().now());
         Self {
@@ -55,13 +55,13 @@ impl ShutdownRequest {
             hindrance: hindrance(seat.permits().latched().as_ref())
                 .or(is_stopping.then_some(STOPPED))
                 .or((!is_enabled).then_some("motion is not enabled")),
-            stops_said,
+            deliberate_stops,
         }
     }
 
     /// Returns the remaining time.
     fn time_left(&self) -> Duration {
-        PATIENCE.saturating_sub(self.since.now().since(ClockInstant::ZERO))
+        PARK_DEADLINE.saturating_sub(self.since.now().since(ClockInstant::ZERO))
     }
 }
 
@@ -107,14 +107,14 @@ fn hindrance_but_heat(latched: Option<&StopLatch>) -> Option<&'static str> {
 pub async fn park(
     node: &Arc<Node>,
     seat: &Arc<AttachedArm>,
-    leave: &ShutdownRequest,
+    request: &ShutdownRequest,
 ) -> Result<ParkOutcome, Refusal> {
     let motion = &seat.motion;
     if !motion.snapshot().energised {
         return Ok(ParkOutcome::Limp);
     }
-    if let Some(why) = leave.hindrance {
-        return unless_at_rest(seat, why);
+    if let Some(reason) = request.hindrance {
+        return accept_if_at_rest(seat, reason);
     }
     let ticket = motion.stop(ActorRank::Node, false);
     let stopped = motion.stopped(ticket).await;
@@ -122,42 +122,42 @@ pub async fn park(
         return Err(Refusal::new(UNVERIFIED));
     }
     let seen_stops = motion.stops_requested();
-    if motion.deliberate_stops() != leave.stops_said {
-        return unless_at_rest(seat, "it was stopped meanwhile");
+    if motion.deliberate_stops() != request.deliberate_stops {
+        return accept_if_at_rest(seat, "it was stopped meanwhile");
     }
-    let longest = PARK.min(leave.time_left());
-    let parked = to_rest(node, seat, seen_stops, hindrance_but_own_stop, longest);
+    let motion_max = PARK_MOTION_MAX.min(request.time_left());
+    let parked = move_to_rest(node, seat, seen_stops, hindrance_but_own_stop, motion_max);
     let mut parked = std::pin::pin!(parked);
-    if let Ok(parked) = tokio::time::timeout(leave.time_left(), &mut parked).await {
+    if let Ok(parked) = tokio::time::timeout(request.time_left(), &mut parked).await {
         return parked;
     }
     let ticket = motion.stop(ActorRank::Node, false);
     motion.stopped(ticket).await;
-    // Its journal shall say so; the arm stands already.
-    drop(tokio::time::timeout(WRITTEN, parked).await);
-    let patience = duration(PATIENCE);
+    // The arm already stands; give its journal time to record that.
+    drop(tokio::time::timeout(JOURNAL_WAIT_MAX, parked).await);
+    let deadline = duration(PARK_DEADLINE);
     Err(refusal!(
-        "it did not come to rest within {patience}: this machine is too busy"
+        "it did not come to rest within {deadline}: this machine is too busy"
     ))
 }
 
-/// An arm that is not brought anywhere may stand where it belongs.
-fn unless_at_rest(seat: &AttachedArm, why: &str) -> Result<ParkOutcome, Refusal> {
+/// Returns success for an arm that cannot be parked but already stands at rest, and the reason as an error otherwise.
+fn accept_if_at_rest(seat: &AttachedArm, reason: &str) -> Result<ParkOutcome, Refusal> {
     if seat.is_at_rest() && !seat.motion.snapshot().state.is_under_way() {
         Ok(ParkOutcome::AtRest)
     } else {
-        Err(Refusal::new(why))
+        Err(Refusal::new(reason))
     }
 }
 
-/// Brings a standing arm to rest, provided that the motion takes no longer than `longest`, no stop came beyond
-/// `seen_stops`, and `hinders` finds no latch.
-async fn to_rest(
+/// Brings a standing arm to rest, provided that the motion takes no longer than `motion_max`, no stop came beyond
+/// `seen_stops`, and `find_hindrance` finds none in the latch.
+async fn move_to_rest(
     node: &Arc<Node>,
     seat: &Arc<AttachedArm>,
     seen_stops: u64,
-    hinders: fn(Option<&StopLatch>) -> Option<&'static str>,
-    longest: Duration,
+    find_hindrance: fn(Option<&StopLatch>) -> Option<&'static str>,
+    motion_max: Duration,
 ) -> Result<ParkOutcome, Refusal> {
     let motion = &seat.motion;
     let scene = seat.last_scene().ok_or_else(|| {
@@ -171,115 +171,122 @@ async fn to_rest(
     let permit = seat
         .permits()
         .ask_reset(&scene, ActorRank::Node, motion.clock().now())?;
-    // What is latched later than this takes the permit back.
-    if let Some(why) = hinders(seat.permits().latched().as_ref()) {
-        return Err(Refusal::new(why));
+    // Anything latched after this check revokes the permit.
+    if let Some(reason) = find_hindrance(seat.permits().latched().as_ref()) {
+        return Err(Refusal::new(reason));
     }
     let job = NodeJob::begin(node, seat, "park", &scene, seen_stops).await?;
-    let (state, gone) = match planned(&scene, &start, longest).await {
-        Ok(ways) => go(&job, &scene, &permit, &ways).await,
-        Err(why) => ("refused", Err(why)),
+    let (state, outcome) = match plan_routes(&scene, &start, motion_max).await {
+        Ok(routes) => run_first_possible(&job, &scene, &permit, &routes).await,
+        Err(reason) => ("refused", Err(reason)),
     };
-    let words = match &gone {
+    let message = match &outcome {
         Ok(()) => "the arm is at rest".to_owned(),
-        Err(why) => why.to_string(),
+        Err(reason) => reason.to_string(),
     };
-    job.end(state, words).await;
-    gone.map(|()| ParkOutcome::AtRest)
+    job.end(state, message).await;
+    outcome.map(|()| ParkOutcome::AtRest)
 }
 
-/// The first of the ways to rest that may be gone.
-async fn go(
+/// Runs the first route that is not refused, and returns the job's final state with the outcome.
+async fn run_first_possible(
     job: &NodeJob,
     scene: &Arc<Scene>,
     permit: &MotionPermit,
-    ways: &[Plan],
+    routes: &[Plan],
 ) -> (&'static str, Result<(), Refusal>) {
-    let mut found = ("refused", Err(refusal!("there is no way to its rest pose")));
-    for way in ways {
-        found = match job.run(scene, permit.clone(), way).await {
+    let mut outcome = ("refused", Err(refusal!("there is no way to its rest pose")));
+    for route in routes {
+        outcome = match job.run(scene, permit.clone(), route).await {
             Ok(()) => ("reached", Ok(())),
-            Err(short) => (short.state, Err(short.why)),
+            Err(incomplete) => (incomplete.state, Err(incomplete.why)),
         };
-        if found.0 != "refused" {
+        if outcome.0 != "refused" {
             break;
         }
     }
-    found
+    outcome
 }
 
-async fn planned(
+/// Plans the routes to rest on a blocking thread.
+async fn plan_routes(
     scene: &Arc<Scene>,
     start: &ArmMeasurement,
-    longest: Duration,
+    motion_max: Duration,
 ) -> Result<Vec<Plan>, Refusal> {
     let (scene, from) = (Arc::clone(scene), start.position_rad);
-    let ways = move || catch_panic("planning", || ways(&scene, &from, longest));
-    match tokio::task::spawn_blocking(ways).await {
-        Ok(planned) => planned?,
+    let planning = move || catch_panic("planning", || routes_to_rest(&scene, &from, motion_max));
+    match tokio::task::spawn_blocking(planning).await {
+        Ok(routes) => routes?,
         Err(_) => Err(refusal!("the planner's thread ended without an answer")),
     }
 }
 
-/// The ways to rest that are not too long, the shorter first: over the ready pose, as after every
-/// other motion, and straight there.
-fn ways(scene: &Scene, from: &JointVector, longest: Duration) -> Result<Vec<Plan>, Refusal> {
-    let (mut ways, mut why) = (Vec::new(), refusal!("there is no way to its rest pose"));
+/// Returns the routes to rest that are not too long, the shorter first: through the ready pose, as after every
+/// other motion, and directly.
+fn routes_to_rest(
+    scene: &Scene,
+    from: &JointVector,
+    duration_max: Duration,
+) -> Result<Vec<Plan>, Refusal> {
+    let (mut routes, mut reason) = (Vec::new(), refusal!("there is no way to its rest pose"));
     for poses in [&[scene.ready_rad, scene.rest_rad][..], &[scene.rest_rad]] {
         match plan::go_to(scene, from, poses, &plan::SilentObserver) {
-            Ok(plan) => ways.push(plan),
-            Err(error) => why = error.into(),
+            Ok(plan) => routes.push(plan),
+            Err(error) => reason = error.into(),
         }
     }
-    ways.sort_by_key(|way| way.trajectory.duration());
-    let Some(shortest) = ways.first() else {
-        return Err(why);
+    routes.sort_by_key(|route| route.trajectory.duration());
+    let Some(shortest) = routes.first() else {
+        return Err(reason);
     };
     let shortest = shortest.trajectory.duration();
-    ways.retain(|way| way.trajectory.duration() <= longest);
-    if ways.is_empty() {
+    routes.retain(|route| route.trajectory.duration() <= duration_max);
+    if routes.is_empty() {
         return Err(refusal!(
             "the way to its rest pose takes {}, and {} is the longest: bring it nearer (`poses.rest_rad`) or raise `limits.travel_mm_s` in scene `{}`",
             duration(shortest),
-            duration(longest),
+            duration(duration_max),
             scene.name
         ));
     }
-    Ok(ways)
+    Ok(routes)
 }
 
-/// Parks an arm whose servos are too hot, once its stroke is done, as often as that happens.
+/// Parks an arm whose servos are too hot, each time that happens and once its stroke is done.
 pub async fn park_when_hot(node: Arc<Node>, seat: Arc<AttachedArm>) {
     let mut snapshots = seat.motion.watch();
     loop {
         let hot = snapshots
-            .wait_for(|seen| {
-                seen.health.care >= HealthAction::Park && seen.progress.is_none() && seen.energised
+            .wait_for(|snapshot| {
+                snapshot.health.care >= HealthAction::Park
+                    && snapshot.progress.is_none()
+                    && snapshot.energised
             })
             .await;
-        let Ok(why) = hot.map(|seen| seen.health.summary()) else {
+        let Ok(summary) = hot.map(|snapshot| snapshot.health.summary()) else {
             return;
         };
-        match cooler(&node, &seat).await {
-            Ok(_) => tracing::warn!(arm = seat.name, "{why}; the arm is parked"),
+        match park_hot_arm(&node, &seat).await {
+            Ok(_) => tracing::warn!(arm = seat.name, "{summary}; the arm is parked"),
             Err(error) => tracing::error!(
                 arm = seat.name,
-                "{why}; it is not parked: {error}; the arm is still energised"
+                "{summary}; it is not parked: {error}; the arm is still energised"
             ),
         }
-        let cooled = snapshots.wait_for(|seen| seen.health.care < HealthAction::Park);
+        let cooled = snapshots.wait_for(|snapshot| snapshot.health.care < HealthAction::Park);
         if cooled.await.is_err() {
             return;
         }
     }
 }
 
-/// Brings an arm to rest that is too hot; one that was stopped, or is broken, is a person's.
-async fn cooler(node: &Arc<Node>, seat: &Arc<AttachedArm>) -> Result<ParkOutcome, Refusal> {
+/// Brings an arm that is too hot to rest. An arm that was stopped or has a fault is left to a person.
+async fn park_hot_arm(node: &Arc<Node>, seat: &Arc<AttachedArm>) -> Result<ParkOutcome, Refusal> {
     let seen_stops = seat.motion.stops_requested();
     match hindrance_but_heat(seat.permits().latched().as_ref()) {
-        Some(why) => Err(Refusal::new(why)),
-        None => to_rest(node, seat, seen_stops, hindrance_but_heat, Duration::MAX).await,
+        Some(hindrance) => Err(Refusal::new(hindrance)),
+        None => move_to_rest(node, seat, seen_stops, hindrance_but_heat, Duration::MAX).await,
     }
 }
 
@@ -297,7 +304,7 @@ pub mod tests {
     use tools::NodeStorage as NodeState;
 
     /// A node with a simulated arm in the default scene.
-    pub(crate) struct House {
+    pub(crate) struct TestNode {
         pub(crate) node: Arc<Node>,
         pub(crate) seat: Arc<AttachedArm>,
         pub(crate) sim: ArmSimulator,
@@ -305,7 +312,7 @@ pub mod tests {
         _folder: tempfile::TempDir,
     }
 
-    pub(crate) fn house(clock: NodeClock) -> House {
+    pub(crate) fn test_node(clock: NodeClock) -> TestNode {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
         let device = sim.clone();
@@ -322,7 +329,7 @@ pub mod tests {
         let state = NodeState::open(folder.path().to_owned(), &file).unwrap();
         let seats = vec![Arc::clone(&seat)];
         let output = folder.path().to_owned();
-        House {
+        TestNode {
             node: Arc::new(Node::new(
                 file,
                 SceneLibrary::new(None),
@@ -337,8 +344,8 @@ pub mod tests {
         }
     }
 
-    /// At its ready pose.
-    async fn ready(seat: &AttachedArm, scene: &Arc<Scene>) {
+    /// Moves the arm to its ready pose.
+    async fn move_to_ready(seat: &AttachedArm, scene: &Arc<Scene>) {
         let motion = &seat.motion;
         let start = motion.snapshot().measured.unwrap();
         let pose = [scene.ready_rad];
@@ -358,106 +365,106 @@ pub mod tests {
     }
 
     /// Runs `between` after the signal and before the motion to rest. Returns whether the arm is parked.
-    async fn parks(between: impl AsyncFnOnce(&AttachedArm)) -> bool {
-        let house = house(NodeClock::simulated());
-        ready(&house.seat, &house.scene).await;
-        let leave = ShutdownRequest::for_arm(&house.seat);
-        between(&house.seat).await;
-        let parked = park(&house.node, &house.seat, &leave).await;
-        let at_rest = is_at_rest(&house.sim, &house.scene);
+    async fn parks_after(between: impl AsyncFnOnce(&AttachedArm)) -> bool {
+        let bench = test_node(NodeClock::simulated());
+        move_to_ready(&bench.seat, &bench.scene).await;
+        let request = ShutdownRequest::for_arm(&bench.seat);
+        between(&bench.seat).await;
+        let parked = park(&bench.node, &bench.seat, &request).await;
+        let at_rest = is_at_rest(&bench.sim, &bench.scene);
         assert_eq!(parked.is_ok(), at_rest, "{parked:?}");
-        let told = house.node.job_store.last_moved("arm");
-        let told = told.map(|past| (past.tool, past.state));
+        let last_job = bench.node.book.last_moved("arm");
+        let last_job = last_job.map(|past| (past.tool, past.state));
         let job = ("park".to_owned(), "reached".to_owned());
-        assert_eq!(told, at_rest.then_some(job));
+        assert_eq!(last_job, at_rest.then_some(job));
         at_rest
     }
 
     #[tokio::test]
     async fn whoever_stops_an_arm_that_is_left_is_heard() {
-        assert!(parks(async |_: &AttachedArm| {}).await);
+        assert!(parks_after(async |_: &AttachedArm| {}).await);
         for by in [ActorRank::Operator, ActorRank::Planner] {
-            let stops = async move |seat: &AttachedArm| {
+            let stop = async move |seat: &AttachedArm| {
                 let ticket = seat.motion.stop(by, false);
                 assert!(seat.motion.stopped(ticket).await.unwrap().verified);
             };
-            assert!(!parks(stops).await, "{by:?}");
+            assert!(!parks_after(stop).await, "{by:?}");
         }
-        // One that is under way when the parking's own stop comes is the same stop.
-        let at_once = async |seat: &AttachedArm| {
+        // A stop that is still under way when parking requests its own counts as well.
+        let unverified_stop = async |seat: &AttachedArm| {
             seat.motion.stop(ActorRank::Operator, false);
         };
-        assert!(!parks(at_once).await);
-        let breaks =
+        assert!(!parks_after(unverified_stop).await);
+        let fault =
             async |seat: &AttachedArm| seat.permits().latch(StopLatch::Fault("broken".to_owned()));
-        assert!(!parks(breaks).await);
-        // The node's own stops, and callers that are cut off because it ends, are no reason.
-        let ends = async |seat: &AttachedArm| {
+        assert!(!parks_after(fault).await);
+        // The node's own stops, and callers disconnected by the shutdown, do not prevent parking.
+        let own_stops = async |seat: &AttachedArm| {
             seat.motion.stop(ActorRank::Node, false);
             let ticket = seat.motion.abandon();
             assert!(seat.motion.stopped(ticket).await.unwrap().verified);
         };
-        assert!(parks(ends).await);
+        assert!(parks_after(own_stops).await);
     }
 
     #[tokio::test]
     async fn what_was_stopped_before_stays_where_it_is() {
-        let House {
+        let TestNode {
             node,
             seat,
             sim,
             scene,
             ..
-        } = house(NodeClock::simulated());
-        ready(&seat, &scene).await;
+        } = test_node(NodeClock::simulated());
+        move_to_ready(&seat, &scene).await;
         seat.motion.stop(ActorRank::Planner, false);
-        let leave = ShutdownRequest::for_arm(&seat);
-        assert!(park(&node, &seat, &leave).await.is_err());
+        let request = ShutdownRequest::for_arm(&seat);
+        assert!(park(&node, &seat, &request).await.is_err());
         assert!(!is_at_rest(&sim, &scene));
     }
 
     #[tokio::test]
     async fn what_was_stopped_at_rest_is_where_it_belongs() {
-        let house = house(NodeClock::simulated());
-        let (node, seat) = (&house.node, &house.seat);
-        ready(seat, &house.scene).await;
-        let leave = ShutdownRequest::for_arm(seat);
-        assert_eq!(park(node, seat, &leave).await, Ok(ParkOutcome::AtRest));
+        let bench = test_node(NodeClock::simulated());
+        let (node, seat) = (&bench.node, &bench.seat);
+        move_to_ready(seat, &bench.scene).await;
+        let request = ShutdownRequest::for_arm(seat);
+        assert_eq!(park(node, seat, &request).await, Ok(ParkOutcome::AtRest));
         seat.motion.stop(ActorRank::Operator, false);
-        let leave = ShutdownRequest::for_arm(seat);
-        assert!(leave.hindrance.is_some());
-        assert_eq!(park(node, seat, &leave).await, Ok(ParkOutcome::AtRest));
+        let request = ShutdownRequest::for_arm(seat);
+        assert!(request.hindrance.is_some());
+        assert_eq!(park(node, seat, &request).await, Ok(ParkOutcome::AtRest));
     }
 
     #[tokio::test]
-    async fn time_that_has_gone_since_the_signal_is_not_spent_again() {
-        let house = house(NodeClock::simulated());
-        ready(&house.seat, &house.scene).await;
+    async fn time_elapsed_since_the_signal_counts_toward_the_deadline() {
+        let bench = test_node(NodeClock::simulated());
+        move_to_ready(&bench.seat, &bench.scene).await;
         let since = NodeClock::simulated();
-        since.jump_to(ClockInstant::ZERO.after(PATIENCE));
-        let leave = ShutdownRequest {
+        since.jump_to(ClockInstant::ZERO.after(PARK_DEADLINE));
+        let request = ShutdownRequest {
             since,
-            ..ShutdownRequest::for_arm(&house.seat)
+            ..ShutdownRequest::for_arm(&bench.seat)
         };
-        let parked = park(&house.node, &house.seat, &leave).await;
-        let why = parked.unwrap_err().to_string();
-        assert!(why.contains("within 6.5 s"), "{why}");
-        assert!(!is_at_rest(&house.sim, &house.scene));
+        let parked = park(&bench.node, &bench.seat, &request).await;
+        let error = parked.unwrap_err().to_string();
+        assert!(error.contains("within 6.5 s"), "{error}");
+        assert!(!is_at_rest(&bench.sim, &bench.scene));
     }
 
     /// A hot arm goes to rest by itself; one with an uncleared fault does not.
     #[tokio::test]
     async fn heat_parks_no_arm_that_is_broken() {
-        for broken in [false, true] {
-            let house = house(NodeClock::real());
-            let (seat, sim, scene) = (&house.seat, &house.sim, &house.scene);
-            ready(seat, scene).await;
-            if broken {
+        for has_fault in [false, true] {
+            let bench = test_node(NodeClock::real());
+            let (seat, sim, scene) = (&bench.seat, &bench.sim, &bench.scene);
+            move_to_ready(seat, scene).await;
+            if has_fault {
                 let fault = "an obstacle held a joint".to_owned();
                 seat.permits().latch(StopLatch::Fault(fault));
             }
-            let minding =
-                base::task::spawn(park_when_hot(Arc::clone(&house.node), Arc::clone(seat)));
+            let watcher =
+                base::task::spawn(park_when_hot(Arc::clone(&bench.node), Arc::clone(seat)));
             for id in 1..=6 {
                 let temperature_c = 69.0;
                 sim.break_it(SimulatedFault::Heat { id, temperature_c });
@@ -470,10 +477,10 @@ pub mod tests {
                     snapshots.changed().await.unwrap();
                 }
             };
-            let patience = Duration::from_secs(if broken { 2 } else { 60 });
-            let parked = tokio::time::timeout(patience, at_rest).await.is_ok();
-            assert_eq!(parked, !broken);
-            minding.abort();
+            let time_limit = Duration::from_secs(if has_fault { 2 } else { 60 });
+            let parked = tokio::time::timeout(time_limit, at_rest).await.is_ok();
+            assert_eq!(parked, !has_fault);
+            watcher.abort();
         }
     }
 }

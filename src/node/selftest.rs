@@ -228,20 +228,20 @@ fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), R
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
-    use crate::parking::tests::{House, house};
+    use crate::parking::tests::{TestNode, test_node};
     use base::clock::NodeClock;
 
     /// Its own stop is under way when the node stops for another reason: that one counts.
     #[tokio::test(flavor = "multi_thread")]
     async fn another_stop_of_the_node_ends_a_self_test() {
-        let house = house(NodeClock::simulated_at(4));
-        let House {
+        let bench = test_node(NodeClock::simulated_at(4));
+        let TestNode {
             node,
             seat,
             sim,
             scene,
             ..
-        } = &house;
+        } = &bench;
         let seen = seat.motion.stops_requested();
         let other = Arc::clone(seat);
         let ends = std::thread::spawn(move || {
@@ -269,7 +269,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_self_test_ends_its_own_stop_and_goes_on() {
-        let House { node, seat, .. } = &house(NodeClock::simulated_at(4));
+        let TestNode { node, seat, .. } = &test_node(NodeClock::simulated_at(4));
         let measured = arm(node, seat, None, 2).await.unwrap();
         let seen = measured.performance.as_ref().unwrap();
         assert_eq!((seen.visits, seen.joints.len()), (8, 5));

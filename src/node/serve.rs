@@ -26,7 +26,7 @@ use mcp::{McpService, session_key, stdio};
 use permit::ActorRank;
 use tools::{self, AttachedArm, Node};
 
-/// Endpoint of HTTP.
+/// HTTP endpoint of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpEndpoint {
     Address(SocketAddr),
@@ -34,7 +34,7 @@ pub enum HttpEndpoint {
     Systemd,
 }
 
-/// A text that is no endpoint of HTTP.
+/// A text that is not an HTTP endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("write an address such as 127.0.0.1:8700, or systemd")]
 pub struct NoHttpEndpoint;
@@ -42,11 +42,11 @@ pub struct NoHttpEndpoint;
 impl std::str::FromStr for HttpEndpoint {
     type Err = NoHttpEndpoint;
 
-    fn from_str(said: &str) -> Result<Self, NoHttpEndpoint> {
-        if said == "systemd" {
+    fn from_str(text: &str) -> Result<Self, NoHttpEndpoint> {
+        if text == "systemd" {
             return Ok(Self::Systemd);
         }
-        let address = said.parse().map(Self::Address);
+        let address = text.parse().map(Self::Address);
         address.map_err(|_| NoHttpEndpoint)
     }
 }
@@ -54,11 +54,11 @@ impl std::str::FromStr for HttpEndpoint {
 /// Options for serving a node.
 #[derive(Clone, Debug, Default)]
 pub struct ServeOptions {
-    /// Streamable HTTP; standard input and output where absent.
+    /// Streamable HTTP; if absent, standard input and output.
     pub http: Option<HttpEndpoint>,
-    /// Standard input and output beside HTTP; their end is the node's.
+    /// Standard input and output as well as HTTP; when they end, so does the node.
     pub stdio: bool,
-    /// The end of standard input ends the node as SIGTERM does; nothing is read of it.
+    /// The end of standard input ends the node as SIGTERM does; its content is ignored.
     pub end_with_input: bool,
     /// Host names of this node beside localhost.
     pub host: Vec<String>,
@@ -68,22 +68,23 @@ pub struct ServeOptions {
     pub socket: Option<PathBuf>,
 }
 
-/// An arm that was not read for so long is not ready.
+/// Age of the last reading beyond which an arm is not ready.
 const READING_AGE_S_MAX: f64 = 2.0;
 
+/// Serves a node until it is stopped, and tells systemd why if that fails.
 pub async fn run(
     args: &NodeOptions,
     serve: ServeOptions,
     sockets: ActivatedSockets,
 ) -> anyhow::Result<ExitStatus> {
-    let served = until_told(args, serve, sockets).await;
+    let served = serve_until_stopped(args, serve, sockets).await;
     if let Err(error) = &served {
         systemd::notify(&format!("STATUS=it cannot go on: {error:#}"));
     }
     served
 }
 
-/// Warns of clocks that the environment sets wrong for tests.
+/// Warns of clocks that the environment changes for tests.
 fn warn_of_test_clocks() {
     let (ahead_ms, rate) = (calendar_offset_ms(), simulation_rate());
     if ahead_ms != 0 {
@@ -97,16 +98,16 @@ fn warn_of_test_clocks() {
     }
 }
 
-async fn until_told(
+async fn serve_until_stopped(
     args: &NodeOptions,
     serve: ServeOptions,
     mut sockets: ActivatedSockets,
 ) -> anyhow::Result<ExitStatus> {
     let node = open::node(args, SimulationRate::Real)?;
-    // Before anything is enabled or noted: a node that was ended in between would leave its arms as they are.
-    let heard = StopSignals::listen(serve.end_with_input);
+    // Before anything is enabled or recorded: otherwise a signal in between would end the node without parking its arms.
+    let signals = StopSignals::listen(serve.end_with_input);
     if node.was_cut_short() && !serve.enable.is_empty() {
-        // What the last process was doing is a person's to look at first.
+        // A person should look at what the last process was doing first.
         tracing::warn!("--enable is not heeded after an interrupted job: use `steadyhand enable`");
     } else {
         open::enable(&node, &serve.enable)?;
@@ -115,17 +116,17 @@ async fn until_told(
     base::task::spawn(ConfigWatcher::since_last(&node, args).watch());
     notices::watch(&node);
     warn_of_test_clocks();
-    let door = match sockets.control.take() {
-        Some(opened) => control_socket::adopt(opened),
+    let control = match sockets.control.take() {
+        Some(socket) => control_socket::adopt(socket),
         None => control_socket::open(serve.socket.as_deref(), &node.file.name),
     };
     let _joined = fleet_engine::join(&node)?;
     let stop = CancellationToken::new();
     let parking = Arc::new(OnceLock::new());
-    match heard {
-        Ok(heard) => {
+    match signals {
+        Ok(signals) => {
             let (node, parking) = (Arc::clone(&node), Arc::clone(&parking));
-            base::task::spawn(heard.act(node, stop.clone(), parking));
+            base::task::spawn(signals.act(node, stop.clone(), parking));
         }
         Err(error) => {
             tracing::error!(
@@ -137,24 +138,24 @@ async fn until_told(
         base::task::spawn(parking::park_when_hot(Arc::clone(&node), Arc::clone(seat)));
     }
     systemd::watchdog(&node);
-    match (&door, serve.http) {
+    match (&control, serve.http) {
         (Err(error), Some(_)) => anyhow::bail!("{error:#}"),
         (Err(error), None) => tracing::warn!("operators cannot reach this node: {error:#}"),
         (Ok(_), _) => {}
     }
-    let listening = match serve.http {
-        Some(at) => Some(listen(at, sockets.http.take()).await?),
+    let listener = match serve.http {
+        Some(endpoint) => Some(listen(endpoint, sockets.http.take()).await?),
         None => None,
     };
     let ended = tokio::select! {
-        served = speak(&node, &serve, listening, stop) => served,
-        never = operators(&door, &node) => never,
+        served = serve_clients(&node, &serve, listener, stop) => served,
+        never = serve_operators(&control, &node) => never,
     };
     systemd::notify("STOPPING=1\nSTATUS=stopping: every arm comes to a stand first");
-    // Whoever sees the arm go to rest can still stop it.
+    // Operators can still stop an arm that is moving to rest.
     let exit = tokio::select! {
         exit = end(&node, parking.get()) => exit,
-        never = operators(&door, &node) => never,
+        never = serve_operators(&control, &node) => never,
     };
     close(&node).await;
     node.note_end(format!("{exit:?}"));
@@ -162,11 +163,11 @@ async fn until_told(
     Ok(exit)
 }
 
-/// However serving ended, the arm is brought to a stand before the reason is told.
+/// Brings every arm to a standstill after serving has ended, and parks them if that was requested.
 pub async fn end(node: &Arc<Node>, parking: Option<&ShutdownRequests>) -> ExitStatus {
     match parking {
-        Some(leaves) => park_all(node, leaves).await,
-        None if !halt(node).await => ExitStatus::Broken,
+        Some(requests) => park_all(node, requests).await,
+        None if !stop_and_verify_all(node).await => ExitStatus::Broken,
         None => report_energised(node),
     }
 }
@@ -184,70 +185,77 @@ fn report_energised(node: &Node) -> ExitStatus {
     exit
 }
 
-/// Longest wait for the journal of a stopped job, whose arm stands already.
-const WRITTEN: Duration = Duration::from_secs(1);
+/// Longest wait for the journal of a stopped job. Its arm already stands.
+const JOURNAL_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Waits until jobs in progress are written to their end, before the process ends.
+/// Waits until the journals of jobs in progress are complete, before the process ends.
 pub async fn close(node: &Node) {
-    if !node.wait_until_idle(WRITTEN).await {
+    if !node.wait_until_idle(JOURNAL_WAIT_MAX).await {
         tracing::error!("the end of a job is not in its journal: the next start will ask about it");
     }
 }
 
-/// Hears operators, and never returns.
-async fn operators(door: &anyhow::Result<control_socket::ControlListener>, node: &Arc<Node>) -> ! {
-    match door {
-        Ok(door) => control_socket::serve(door, node).await,
+/// Serves operators on the control socket, and never returns.
+async fn serve_operators(
+    control: &anyhow::Result<control_socket::ControlListener>,
+    node: &Arc<Node>,
+) -> ! {
+    match control {
+        Ok(control) => control_socket::serve(control, node).await,
         Err(_) => std::future::pending().await,
     }
 }
 
-async fn listen(at: HttpEndpoint, opened: Option<TcpListener>) -> anyhow::Result<BoundListener> {
-    match (at, opened) {
+async fn listen(
+    endpoint: HttpEndpoint,
+    socket: Option<TcpListener>,
+) -> anyhow::Result<BoundListener> {
+    match (endpoint, socket) {
         (HttpEndpoint::Address(address), _) => Ok(http::listen(address).await?),
-        (HttpEndpoint::Systemd, Some(opened)) => Ok(http::adopt(opened)?),
+        (HttpEndpoint::Systemd, Some(socket)) => Ok(http::adopt(socket)?),
         (HttpEndpoint::Systemd, None) => anyhow::bail!(
             "systemd opened no socket for HTTP: start steadyhand-http.socket, or say --http ADDRESS"
         ),
     }
 }
 
-/// To systemd: the arms are attached, which proves that they are who they should be, and callers may come.
-fn ready(node: &Arc<Node>) {
+/// Tells systemd that the node is ready: the arms are attached, which proves their identity, and callers are accepted.
+fn notify_ready(node: &Arc<Node>) {
     systemd::notify(&format!("READY=1\nSTATUS={}", systemd::status_text(node)));
     systemd::status(node);
 }
 
-async fn speak(
+/// Serves MCP clients, over HTTP, standard input and output, or both.
+async fn serve_clients(
     node: &Arc<Node>,
     serve: &ServeOptions,
-    listening: Option<BoundListener>,
+    listener: Option<BoundListener>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let (desk, _) = mcp_service::node_service(node);
-    for seat in &node.arms {
+    let (service, _) = mcp_service::node_service(node);
+    for seat in &node.seats {
         let enabled = seat.permits().enabled_text(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
     }
-    let Some(listening) = listening else {
-        ready(node);
-        return serve_stdio(node, desk, stop).await;
+    let Some(listener) = listener else {
+        notify_ready(node);
+        return serve_stdio(node, service, stop).await;
     };
-    let tokens = http_auth::auth_queue(node, listening.address())?;
+    let tokens = http_auth::auth_queue(node, listener.address())?;
     let tls = tls_identity::acceptor(&node.file)?;
     let identity = NodeIdentity::open(&node.state, &node.file.name)?;
-    let _advertised = local_network::advertise(&node.file, listening.address(), &identity);
+    let _advertised = local_network::advertise(&node.file, listener.address(), &identity);
     let scheme = if tls.is_some() { "https" } else { "http" };
-    let pages = page_services::pages(node, &tokens, scheme, listening.address(), &stop);
-    let leaving = Arc::clone(node);
+    let pages = page_services::pages(node, &tokens, scheme, listener.address(), &stop);
+    let lease_owner = Arc::clone(node);
     let config = HttpConfig {
         tls,
         pages: Some(pages),
-        on_session_end: Some(Arc::new(move |session| {
-            leaving.release_leases(&session_key(session));
+        left: Some(Arc::new(move |session| {
+            lease_owner.release_leases(&session_key(session));
         })),
-        auth: Some(tokens),
-        operate: http_auth::wants_tokens(node, listening.address())
+        doorkeeper: Some(tokens),
+        operate: http_auth::wants_tokens(node, listener.address())
             .then(|| http_auth::operate(node)),
         hosts: serve.host.clone(),
         metrics: Some(metrics(node)),
@@ -255,16 +263,16 @@ async fn speak(
         identity: Some(local_network::identity_proof(identity)),
         ..HttpConfig::default()
     };
-    let page = page_services::page_address(scheme, listening.address());
+    let page = page_services::page_address(scheme, listener.address());
     tracing::info!("page for operators at {page}; `steadyhand page` lets you in");
-    tracing::info!("MCP at {}://{}/mcp", config.scheme(), listening.address());
-    ready(node);
-    let web = listening.serve(Arc::clone(&desk), config, repair, stop.clone());
+    tracing::info!("MCP at {}://{}/mcp", config.scheme(), listener.address());
+    notify_ready(node);
+    let web = listener.serve(Arc::clone(&service), config, repair, stop.clone());
     if !serve.stdio {
         return Ok(web.await?);
     }
     let pipe = async {
-        let ended = serve_stdio(node, desk, stop.clone()).await;
+        let ended = serve_stdio(node, service, stop.clone()).await;
         stop.cancel();
         ended
     };
@@ -272,15 +280,15 @@ async fn speak(
     pipe.and(web.map_err(anyhow::Error::from))
 }
 
-/// Serves until the client at standard input leaves: then no client watches the arm.
+/// Serves until standard input closes, and then stops the arms, which no client watches any more.
 async fn serve_stdio(
     node: &Arc<Node>,
-    desk: Arc<dyn McpService>,
+    service: Arc<dyn McpService>,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let node = Arc::clone(node);
-    let ended = move || node.stop_all(ActorRank::Node, false);
-    Ok(stdio::serve(desk, repair, ended, stop).await?)
+    let on_end = move || node.stop_all(ActorRank::Node, false);
+    Ok(stdio::serve(service, repair, on_end, stop).await?)
 }
 
 fn metrics(node: &Arc<Node>) -> http::PageRenderer {
@@ -288,23 +296,23 @@ fn metrics(node: &Arc<Node>) -> http::PageRenderer {
     Arc::new(move || tools::metrics(&node))
 }
 
-/// Returns the readiness check: every arm is there, answers and has no fault.
+/// Returns the readiness check: every arm is attached, answers and has no fault.
 fn readiness(node: &Arc<Node>) -> http::ReadinessProbe {
     let node = Arc::clone(node);
     Arc::new(move || {
-        let arms: Vec<_> = node.arms.iter().map(|seat| seat_ready(seat)).collect();
+        let arms: Vec<_> = node.seats.iter().map(|seat| arm_readiness(seat)).collect();
         let is_ready = arms.iter().all(Result::is_ok);
-        let words = arms.into_iter().map(|arm| arm.unwrap_or_else(String::from));
-        let words = words.collect::<Vec<_>>().join("; ");
+        let lines = arms.into_iter().map(|arm| arm.unwrap_or_else(String::from));
+        let text = lines.collect::<Vec<_>>().join("; ");
         if is_ready {
-            Ok(words)
+            Ok(text)
         } else {
-            Err(Refusal::new(words))
+            Err(Refusal::new(text))
         }
     })
 }
 
-fn seat_ready(seat: &AttachedArm) -> Result<String, Refusal> {
+fn arm_readiness(seat: &AttachedArm) -> Result<String, Refusal> {
     let name = &seat.name;
     let snapshot = seat.motion.snapshot();
     if let Some(fault) = &snapshot.fault {
@@ -321,37 +329,38 @@ fn seat_ready(seat: &AttachedArm) -> Result<String, Refusal> {
     Ok(format!("{name} answers"))
 }
 
-/// Each arm, as of the moment of the signal.
+/// A shutdown request for each arm, as of the moment of the signal.
 pub type ShutdownRequests = Vec<parking::ShutdownRequest>;
 
-pub fn leaves(node: &Node) -> ShutdownRequests {
-    let seats = node.arms.iter();
+/// Returns a shutdown request for each arm, as of now.
+pub fn shutdown_requests(node: &Node) -> ShutdownRequests {
+    let seats = node.seats.iter();
     seats
         .map(|seat| parking::ShutdownRequest::for_arm(seat))
         .collect()
 }
 
-/// Signals by which a person or the system ends a node, heard from the moment of their making.
+/// Signals by which a person or the system ends a node, received from the moment this is created.
 struct StopSignals {
     interrupt: SignalListener,
     terminate: SignalListener,
     hangup: SignalListener,
-    /// Tells of the end of standard input, where that ends the node.
+    /// Reports the end of standard input, if that ends the node.
     input_ended: mpsc::Receiver<()>,
 }
 
 impl StopSignals {
     fn listen(end_with_input: bool) -> std::io::Result<Self> {
         Ok(Self {
-            input_ended: input_end(end_with_input),
+            input_ended: watch_input_end(end_with_input),
             interrupt: SignalListener::listen(SignalKind::Interrupt)?,
             terminate: SignalListener::listen(SignalKind::Terminate)?,
             hangup: SignalListener::listen(SignalKind::HangUp)?,
         })
     }
 
-    /// The first interrupt stops, a second is an emergency stop; the end of the terminal stops and
-    /// ends; termination, and the end of an input that the node ends with, stop, park and end.
+    /// Acts on signals. The first interrupt stops, a second is an emergency stop. A hangup of the terminal stops and ends.
+    /// Termination, and the end of an input that ends the node, stop, park and end.
     async fn act(
         mut self,
         node: Arc<Node>,
@@ -365,8 +374,8 @@ impl StopSignals {
                     interrupts += 1;
                     node.stop_all(ActorRank::Operator, interrupts > 1);
                 }
-                _ = self.terminate.recv() => to_rest(&node, &parking),
-                Some(()) = self.input_ended.recv() => to_rest(&node, &parking),
+                _ = self.terminate.recv() => request_parking(&node, &parking),
+                Some(()) = self.input_ended.recv() => request_parking(&node, &parking),
                 _ = self.hangup.recv() => node.stop_all(ActorRank::Node, false),
             }
             stop.cancel();
@@ -374,49 +383,49 @@ impl StopSignals {
     }
 }
 
-/// Stops every arm and has it parked; a second request changes nothing.
-fn to_rest(node: &Node, parking: &OnceLock<ShutdownRequests>) {
-    parking.get_or_init(|| leaves(node));
+/// Stops every arm and requests its parking. A second request changes nothing.
+fn request_parking(node: &Node, parking: &OnceLock<ShutdownRequests>) {
+    parking.get_or_init(|| shutdown_requests(node));
     node.stop_all(ActorRank::Node, false);
 }
 
-/// Waits beside for the end of standard input, where it counts.
-fn input_end(counts: bool) -> mpsc::Receiver<()> {
-    let (tell, ended) = mpsc::channel(1);
-    if counts {
+/// Waits on a thread of its own for the end of standard input, if that ends the node.
+fn watch_input_end(ends_node: bool) -> mpsc::Receiver<()> {
+    let (sender, receiver) = mpsc::channel(1);
+    if ends_node {
         std::thread::spawn(move || {
-            // One that cannot be read has ended as well.
+            // An input that cannot be read counts as ended.
             let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-            let _ = tell.blocking_send(());
+            let _ = sender.blocking_send(());
         });
     }
-    ended
+    receiver
 }
 
 /// Parks the arms that may be parked. Reports every other energised arm, which stays so.
-async fn park_all(node: &Arc<Node>, leaves: &ShutdownRequests) -> ExitStatus {
+async fn park_all(node: &Arc<Node>, requests: &ShutdownRequests) -> ExitStatus {
     let mut exit = ExitStatus::Done;
-    // All at once: together they have no longer than one of them, and one that hangs keeps no other from its rest.
-    let begun = node.arms.iter().zip(leaves).map(|(seat, leave)| {
-        let parked = parked(Arc::clone(node), Arc::clone(seat), leave.clone());
-        (seat, base::task::spawn(parked))
+    // All at once: all of them together have no more time than one, and an arm that hangs does not hold up the others.
+    let tasks = node.seats.iter().zip(requests).map(|(seat, request)| {
+        let parking = park_arm(Arc::clone(node), Arc::clone(seat), request.clone());
+        (seat, base::task::spawn(parking))
     });
-    let begun: Vec<_> = begun.collect();
-    for (seat, parked) in begun {
-        let broke = |_| Err((ExitStatus::Broken, "it broke".to_owned()));
-        match parked.await.unwrap_or_else(broke) {
+    let tasks: Vec<_> = tasks.collect();
+    for (seat, outcome) in tasks {
+        let task_panicked = |_| Err((ExitStatus::Broken, "it broke".to_owned()));
+        match outcome.await.unwrap_or_else(task_panicked) {
             Ok(parking::ParkOutcome::Limp) => {}
             Ok(parking::ParkOutcome::AtRest) => tracing::info!(
                 arm = seat.name,
                 "the arm is at rest and holds with its torque on"
             ),
-            Err((how, why)) => {
+            Err((status, reason)) => {
                 tracing::error!(
                     arm = seat.name,
-                    "not parked: {why}; the arm is still energised where it stands"
+                    "not parked: {reason}; the arm is still energised where it stands"
                 );
                 if exit != ExitStatus::Broken {
-                    exit = how;
+                    exit = status;
                 }
             }
         }
@@ -424,30 +433,31 @@ async fn park_all(node: &Arc<Node>, leaves: &ShutdownRequests) -> ExitStatus {
     exit
 }
 
-async fn parked(
+/// Stops an arm, verifies that it stands, and parks it.
+async fn park_arm(
     node: Arc<Node>,
     seat: Arc<AttachedArm>,
-    leave: parking::ShutdownRequest,
+    request: parking::ShutdownRequest,
 ) -> Result<parking::ParkOutcome, (ExitStatus, String)> {
-    if !halted(&seat).await {
+    if !stop_and_verify(&seat).await {
         return Err((ExitStatus::Broken, parking::UNVERIFIED.to_owned()));
     }
-    let parked = parking::park(&node, &seat, &leave).await;
-    parked.map_err(|why| (ExitStatus::Energised, why.into()))
+    let outcome = parking::park(&node, &seat, &request).await;
+    outcome.map_err(|reason| (ExitStatus::Energised, reason.into()))
 }
 
-/// Stops every arm and says whether all were read back to stand.
-async fn halt(node: &Node) -> bool {
-    let all = join_all(node.arms.iter().map(|seat| halted(seat))).await;
+/// Stops every arm and returns whether the standstill of all was read back.
+async fn stop_and_verify_all(node: &Node) -> bool {
+    let all = join_all(node.seats.iter().map(|seat| stop_and_verify(seat))).await;
     all.into_iter().all(|stands| stands)
 }
 
-/// Stops an arm and says whether it was read back to stand.
-async fn halted(seat: &AttachedArm) -> bool {
+/// Stops an arm and returns whether its standstill was read back.
+async fn stop_and_verify(seat: &AttachedArm) -> bool {
     let ticket = seat.motion.stop(ActorRank::Node, false);
     let report = seat.motion.stopped(ticket).await;
-    let stands = report.is_some_and(|report| report.verified);
-    if !stands {
+    let is_verified = report.is_some_and(|report| report.verified);
+    if !is_verified {
         tracing::error!(
             arm = seat.name,
             "standstill could not be verified: the arm is still energised"
@@ -455,5 +465,5 @@ async fn halted(seat: &AttachedArm) -> bool {
     } else if seat.motion.snapshot().energised {
         tracing::warn!(arm = seat.name, "the arm holds with its torque on");
     }
-    stands
+    is_verified
 }

@@ -1,4 +1,4 @@
-//! Carries out what operators request, by whichever way it came, and records it.
+//! Carries out the verbs of operators, from whichever channel they come, and records them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, Repl
 pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb) -> VerbReply {
     if let OperatorVerb::Progress { job } = &verb {
         // Asked several times a second: nothing is done, and nothing is recorded.
-        return progress(node, job.as_deref()).await;
+        return progress_reply(node, job.as_deref()).await;
     }
     if matches!(verb, OperatorVerb::Describe) {
-        // A stop may wait for this: it is done here and now.
+        // A client may wait for this before it stops an arm, so it does not go through the worker pool.
         return describe(node);
     }
     if let OperatorVerb::Pen {
@@ -33,36 +33,37 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
         confirmed: None,
     } = &verb
     {
-        return pen(node, job.as_deref(), None);
+        return pen_reply(node, job.as_deref(), None);
     }
     tracing::info!(caller, ?verb, "operator");
-    let words = format!("{caller}: {verb:?}");
+    let action = format!("{caller}: {verb:?}");
     let stops = verb.stops();
-    let acting = acting(Arc::clone(node), verb);
-    let told = if stops {
-        // Here and now: the others may read a scene, or wait for an arm.
-        acting.await
+    let running = carry_out_boxed(Arc::clone(node), verb);
+    let reply = if stops {
+        // Not in the worker pool, where other verbs may be reading a scene or waiting for an arm.
+        running.await
     } else {
-        let working = worker_pool::spawn(acting);
-        let broke = |_| VerbReply::failed("the node broke while it did this; its log says why");
-        working.await.unwrap_or_else(broke)
+        let worker = worker_pool::spawn(running);
+        let worker_panicked =
+            |_| VerbReply::failed("the node broke while it did this; its log says why");
+        worker.await.unwrap_or_else(worker_panicked)
     };
-    let note = format!("{words}: done {}: {}", told.done, told.text);
+    let note = format!("{action}: done {}: {}", reply.done, reply.text);
     node.audit.note("operator", note);
-    told
+    reply
 }
 
-/// Boxed, so that it is compiled here once and not wherever it is awaited.
-fn acting(node: Arc<Node>, verb: OperatorVerb) -> BoxFuture<'static, VerbReply> {
-    async move { act(&node, verb).await }.boxed()
+/// Boxes [`carry_out`], so that it is compiled once and not in every function that awaits it.
+fn carry_out_boxed(node: Arc<Node>, verb: OperatorVerb) -> BoxFuture<'static, VerbReply> {
+    async move { carry_out(&node, verb).await }.boxed()
 }
 
-async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
+async fn carry_out(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
     let moves = verb.moves();
-    // An arm whose torque goes drops, which is a motion too.
+    // An arm that loses its torque drops, which is a motion too.
     let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
-    if let Some(why) = node.motion_withheld().filter(|_| moves || drops) {
-        return VerbReply::failed(why);
+    if let Some(reason) = node.motion_withheld().filter(|_| moves || drops) {
+        return VerbReply::failed(reason);
     }
     match verb {
         OperatorVerb::Enable {
@@ -89,14 +90,14 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             ink,
             measured_mm,
         } => {
-            let asked = json!({ "scene": scene, "touch": touch, "ink": ink });
-            align(node, asked, measured_mm).await
+            let arguments = json!({ "scene": scene, "touch": touch, "ink": ink });
+            align(node, arguments, measured_mm).await
         }
         OperatorVerb::FirstInk { scene } => {
             let reply = node.draw_first_ink(&scene).await;
             reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
         }
-        OperatorVerb::Status => status(node).await,
+        OperatorVerb::Status => status_reply(node).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
         OperatorVerb::Describe => describe(node),
         OperatorVerb::Replay { job } => job_replay::reply(node, &job).await,
@@ -109,10 +110,10 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         }
         OperatorVerb::Jog { scene, step } => jog::step(node, &scene, step).await,
         OperatorVerb::Jogged { scene } => jog::stand(node, &scene),
-        OperatorVerb::Pending { job } => pending(node, job.as_deref()),
+        OperatorVerb::Pending { job } => pending_reply(node, job.as_deref()),
         OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
-        OperatorVerb::Progress { job } => progress(node, job.as_deref()).await,
-        OperatorVerb::Pen { job, confirmed } => pen(node, job.as_deref(), confirmed),
+        OperatorVerb::Progress { job } => progress_reply(node, job.as_deref()).await,
+        OperatorVerb::Pen { job, confirmed } => pen_reply(node, job.as_deref(), confirmed),
         OperatorVerb::PageLogin => VerbReply::failed(
             "a login code is made on the node's own machine alone: run `steadyhand page` there",
         ),
@@ -121,24 +122,25 @@ async fn act(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
     }
 }
 
-/// Moves the arm to rest, in the scene and of the arm that are named.
+/// Moves the named arm to rest in the named scene.
 async fn reset(node: &Arc<Node>, scene: Option<String>, arm: Option<String>) -> VerbReply {
-    let said = [("scene", scene), ("arm", arm)].into_iter();
-    let said = said.filter_map(|(name, said)| Some((name.to_owned(), Value::from(said?))));
-    let said: serde_json::Map<String, Value> = said.collect();
-    let arguments = match said.is_empty() {
+    let named: serde_json::Map<String, Value> = [("scene", scene), ("arm", arm)]
+        .into_iter()
+        .filter_map(|(key, name)| Some((key.to_owned(), Value::from(name?))))
+        .collect();
+    let arguments = match named.is_empty() {
         true => ReceivedArguments::Absent,
-        false => ReceivedArguments::Value(said.into()),
+        false => ReceivedArguments::Value(named.into()),
     };
     call(node, "reset", arguments).await
 }
 
-/// Aligns as asked, by what a person read of the cross where they did.
-async fn align(node: &Arc<Node>, mut asked: Value, measured_mm: Option<[f64; 2]>) -> VerbReply {
-    if let (Some([dx, dy]), Some(asked)) = (measured_mm, asked.as_object_mut()) {
-        asked.insert("measured".to_owned(), json!({ "dx": dx, "dy": dy }));
+/// Aligns, by the offset of the cross that a person measured, if there is one.
+async fn align(node: &Arc<Node>, mut arguments: Value, measured_mm: Option<[f64; 2]>) -> VerbReply {
+    if let (Some([dx, dy]), Some(arguments)) = (measured_mm, arguments.as_object_mut()) {
+        arguments.insert("measured".to_owned(), json!({ "dx": dx, "dy": dy }));
     }
-    call(node, "align", ReceivedArguments::Value(asked)).await
+    call(node, "align", ReceivedArguments::Value(arguments)).await
 }
 
 /// Returns the node's description, as text and as data.
@@ -151,67 +153,70 @@ fn describe(node: &Node) -> VerbReply {
 async fn draw(node: &Arc<Node>, order: &DrawingOrder, assent: Option<&DrawingAssent>) -> VerbReply {
     let Some(assent) = assent else {
         let offer = node.offer_drawing(order).await;
-        let shown = offer.map(|offer| VerbReply::with_data(&offer.title, &offer));
-        return shown.unwrap_or_else(VerbReply::failed);
+        let reply = offer.map(|offer| VerbReply::with_data(&offer.title, &offer));
+        return reply.unwrap_or_else(VerbReply::failed);
     };
     let job = node.begin_drawing(order, assent).await;
-    let begun = job.map(|job| VerbReply::with_data(format!("{job} has begun"), &job));
-    begun.unwrap_or_else(VerbReply::failed)
+    let reply = job.map(|job| VerbReply::with_data(format!("{job} has begun"), &job));
+    reply.unwrap_or_else(VerbReply::failed)
 }
 
-async fn progress(node: &Node, job: Option<&str>) -> VerbReply {
+/// Returns the progress of a job, as text and as data.
+async fn progress_reply(node: &Node, job: Option<&str>) -> VerbReply {
     let progress = node.job_progress(job);
     progress.map_or_else(VerbReply::failed, |progress| {
         VerbReply::with_data(&progress.words, &progress)
     })
 }
 
-/// The pens that are awaited, as data if it is one; or the word of a person that one is in the holder.
-fn pen(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
-    let mut all = node.awaited_pens();
-    all.retain(|awaited| job.is_none_or(|job| awaited.job == job));
-    let words = |awaited: &AwaitedPen| {
-        let (job, arm, words) = (&awaited.job, &awaited.arm, &awaited.words);
-        format!("{job} on arm {arm} waits for {words}")
+/// Lists the awaited pens, a single one as data as well; or confirms that a pen is in the holder.
+fn pen_reply(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbReply {
+    let mut awaited_pens = node.awaited_pens();
+    awaited_pens.retain(|awaited| job.is_none_or(|job| awaited.job == job));
+    let describe = |awaited: &AwaitedPen| {
+        let (job, arm, pen) = (&awaited.job, &awaited.arm, &awaited.words);
+        format!("{job} on arm {arm} waits for {pen}")
     };
-    match (all.as_slice(), confirmed, job) {
+    match (awaited_pens.as_slice(), confirmed, job) {
         ([], _, Some(job)) => {
-            VerbReply::failed(idle(node, job, "waits for no pen and at no pause"))
+            VerbReply::failed(describe_idle(node, job, "waits for no pen and at no pause"))
         }
         ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
         ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
         ([one], Some(pen), _) => VerbReply::of(node.confirm_pen(&one.job, pen)),
         (_, Some(_), _) => VerbReply::failed("several jobs wait for a person: name one of them"),
-        ([one], None, _) => VerbReply::with_data(words(one), one),
+        ([one], None, _) => VerbReply::with_data(describe(one), one),
         (several, None, _) => {
-            let lines: Vec<String> = several.iter().map(words).collect();
+            let lines: Vec<String> = several.iter().map(describe).collect();
             VerbReply::done(lines.join("\n"))
         }
     }
 }
 
-/// Says that a job does not wait, or that there is none of that name.
-fn idle(node: &Node, job: &str, words: &str) -> String {
+/// Says that a job does not wait, or that no job has that name.
+fn describe_idle(node: &Node, job: &str, predicate: &str) -> String {
     match job::past(&node.state, job) {
         Err(error) => unread(&node.state, job, &error),
-        Ok(_) => format!("{job} {words}"),
+        Ok(_) => format!("{job} {predicate}"),
     }
 }
 
-/// The plans that wait, or one of them.
-fn pending(node: &Node, job: Option<&str>) -> VerbReply {
-    let mut all = node.pending();
-    all.retain(|pending| job.is_none_or(|job| pending.job == job));
-    match (all.as_slice(), job) {
-        ([], Some(job)) => VerbReply::failed(idle(node, job, "does not wait for approval")),
+/// Lists the plans that wait for approval, or describes the only one.
+fn pending_reply(node: &Node, job: Option<&str>) -> VerbReply {
+    let mut plans = node.pending();
+    plans.retain(|pending| job.is_none_or(|job| pending.job == job));
+    match (plans.as_slice(), job) {
+        ([], Some(job)) => {
+            VerbReply::failed(describe_idle(node, job, "does not wait for approval"))
+        }
         ([], None) => VerbReply::done("nothing waits for approval"),
         ([one], _) => VerbReply {
             plan: Some(one.plan.clone()),
             ..VerbReply::done(&one.words)
         },
         (several, _) => {
-            let words: Vec<&str> = several.iter().map(|one| one.words.as_str()).collect();
-            VerbReply::done(words.join("\n\n"))
+            let texts: Vec<&str> = several.iter().map(|one| one.words.as_str()).collect();
+            VerbReply::done(texts.join("\n\n"))
         }
     }
 }
@@ -225,47 +230,48 @@ fn disable(node: &Node) -> VerbReply {
 
 fn enable(
     node: &Node,
-    name: &str,
+    scene_name: &str,
     overlay: Option<&str>,
     for_s: Option<u64>,
     arm: Option<&str>,
 ) -> VerbReply {
-    let scene = match node.scenes.scene(name, overlay) {
+    let scene = match node.scenes.scene(scene_name, overlay) {
         Ok(scene) => scene,
         Err(error) => return VerbReply::failed(node.listing_own_scenes(error).to_string()),
     };
-    let (title, until) = (scene.title(), for_s.map(Duration::from_secs));
-    match node.enable(&scene, arm, until) {
-        Err(why) => VerbReply::failed(why),
+    let (title, period) = (scene.title(), for_s.map(Duration::from_secs));
+    match node.enable(&scene, arm, period) {
+        Err(reason) => VerbReply::failed(reason),
         Ok(seats) => {
-            let until = match until {
+            let period = match period {
                 None => "as long as the node runs".to_owned(),
-                Some(until) => format!("for {}", duration(until)),
+                Some(period) => format!("for {}", duration(period)),
             };
-            let apart = seats.iter().find_map(|seat| node.kept_apart(seat));
-            let apart = apart.map_or_else(String::new, |apart| format!("; {apart}"));
+            let interlock = seats.iter().find_map(|seat| node.kept_apart(seat));
+            let interlock =
+                interlock.map_or_else(String::new, |interlock| format!("; {interlock}"));
             VerbReply::done(format!(
-                "motion is enabled for scene {title} (revision {}) {until}{apart}",
+                "motion is enabled for scene {title} (revision {}) {period}{interlock}",
                 scene.revision
             ))
         }
     }
 }
 
-/// Senses each arm; of several each is named.
-async fn status(node: &Arc<Node>) -> VerbReply {
-    if node.arms.len() < 2 {
+/// Senses each arm. If there are several, each line begins with the arm's name.
+async fn status_reply(node: &Arc<Node>) -> VerbReply {
+    if node.seats.len() < 2 {
         return call(node, "sense", ReceivedArguments::Absent).await;
     }
-    let mut told = VerbReply::done("");
-    for seat in &node.arms {
+    let mut reply = VerbReply::done("");
+    for seat in &node.seats {
         let arm = ReceivedArguments::Value(json!({"arm": seat.name}));
         let sensed = call(node, "sense", arm).await;
-        told.done &= sensed.done;
-        told.text += &format!("{}: {}\n", seat.name, sensed.text);
+        reply.done &= sensed.done;
+        reply.text += &format!("{}: {}\n", seat.name, sensed.text);
     }
-    told.text.truncate(told.text.trim_end().len());
-    told
+    reply.text.truncate(reply.text.trim_end().len());
+    reply
 }
 
 pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {
@@ -273,7 +279,7 @@ pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArgume
     VerbReply::of_tool(&reply)
 }
 
-/// Calls a tool of this node for one of its own ways in, which proved who asks. Its progress is not reported.
+/// Calls a tool of this node for a channel that has authenticated the caller. Its progress is not reported.
 pub(super) fn call_as(
     node: &Arc<Node>,
     caller: &str,
