@@ -1,6 +1,6 @@
 //! The view of a drawing for hosts of MCP Apps: plan, progress and stop, in one document that loads nothing else.
 //!
-//! It calls the node's tools through its host, as the planner whose session it is, and can do no more than that.
+//! It calls the node's tools through its host, on behalf of the session's planner, and can do nothing else.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const SHOWN: [&str; 3] = ["stroke", "sense", "align"];
 /// Tools that the view calls.
 const CALLED: [&str; 3] = ["stroke", "sense", "stop"];
 
-/// The place in the document of the listed names of [`CALLED`].
+/// Placeholder in the document for the listed names of [`CALLED`].
 const NAMES_SLOT: &str = "TOOL_NAMES";
 
 const DOCUMENT: &str = concat!(
@@ -28,9 +28,9 @@ const DOCUMENT: &str = concat!(
     "</script>\n</body>\n</html>\n",
 );
 
-/// Returns the view, which calls tools by names that this node lists.
-pub(crate) fn drawing_view(here: &KnownNames) -> AppView {
-    let listed = catalogue::list(here);
+/// Returns the view, which calls tools by the names that this node lists.
+pub(crate) fn drawing_view(names: &KnownNames) -> AppView {
+    let listed = catalogue::list(names);
     let shown = listed.iter().filter(|tool| SHOWN.contains(&own_name(tool)));
     AppView {
         uri: "ui://steadyhand/drawing".to_owned(),
@@ -44,11 +44,11 @@ pub(crate) fn drawing_view(here: &KnownNames) -> AppView {
 
 /// Returns the names of [`CALLED`] as a host's list has them, as JSON. A host refuses names that are not in its list.
 fn called_names(listed: &[ListedTool]) -> String {
-    let name = |own: &'static str| {
+    let listed_name = |own: &'static str| {
         let listed = listed.iter().find(|tool| own_name(tool) == own)?;
         Some((own, listed.name.as_str()))
     };
-    let names: BTreeMap<&str, &str> = CALLED.into_iter().filter_map(name).collect();
+    let names: BTreeMap<&str, &str> = CALLED.into_iter().filter_map(listed_name).collect();
     let names = serde_json::to_string(&names).unwrap_or_default();
     names.replace('<', "\\u003c")
 }
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_is_small_and_asks_nobody_else() {
+    fn the_document_is_small_and_loads_nothing_else() {
         let html = view(ListedNames::Both).html;
         assert!(html.len() <= BYTES_MAX, "{} bytes", html.len());
         for foreign in [

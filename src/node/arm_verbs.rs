@@ -17,26 +17,27 @@ use permit::{ActorRank, StopLatch};
 use tools::{AttachedArm, Node, stop_line};
 
 /// Longest wait for an immediate hold.
-const HELD: Duration = Duration::from_secs(3);
+const HOLD_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// Commands that let a held arm go on, or end its motion.
-const HELD_GOES_ON: &str = "`steadyhand resume` goes on, `steadyhand stop` ends it";
+/// Commands that resume a held arm's motion, or end it.
+const HELD_ADVICE: &str = "`steadyhand resume` goes on, `steadyhand stop` ends it";
 
 /// Outcome of a verb for one arm.
 type ArmLine = Result<String, Refusal>;
 
 impl VerbReply {
-    /// One line an arm; done if all are. An arm that had nothing to do, which a line tells with `true`, counts where all had not.
+    /// Joins one line per arm; done if all are. A failed line with `true` is of an arm that had nothing to do; it counts as failed
+    /// only if no arm did anything.
     fn from_some(lines: Vec<(ArmLine, bool)>) -> Self {
         let is_done = lines.iter().any(|(line, _)| line.is_ok());
-        let told = lines.into_iter().map(|(line, is_idle)| match line {
-            Err(why) if is_idle && is_done => Ok(why.into()),
+        let outcomes = lines.into_iter().map(|(line, is_idle)| match line {
+            Err(reason) if is_idle && is_done => Ok(reason.into()),
             line => line,
         });
-        Self::from_lines(told.collect())
+        Self::from_lines(outcomes.collect())
     }
 
-    /// One line an arm; done if all are.
+    /// Joins one line per arm; done if all are.
     fn from_lines(lines: Vec<ArmLine>) -> Self {
         let done = lines.iter().all(Result::is_ok);
         let lines = lines.into_iter();
@@ -49,10 +50,10 @@ impl VerbReply {
 }
 
 /// Puts the arm's name before its line.
-fn named(seat: &AttachedArm, line: ArmLine) -> ArmLine {
+fn with_name(seat: &AttachedArm, line: ArmLine) -> ArmLine {
     match line {
         Ok(line) => Ok(format!("{}: {line}", seat.name)),
-        Err(why) => Err(refusal!("{}: {why}", seat.name)),
+        Err(reason) => Err(refusal!("{}: {reason}", seat.name)),
     }
 }
 
@@ -64,9 +65,9 @@ pub(crate) fn clear(node: &Node) -> VerbReply {
     if !node.arms.iter().any(is_latched) {
         return VerbReply::failed("no emergency stop is latched; nothing was done");
     }
-    let failed = node.arms.iter().filter_map(|seat| {
-        let why = seat.permits().clear_emergency().err()?;
-        Some(format!("{}: {why}", seat.name))
+    let failed = node.seats.iter().filter_map(|seat| {
+        let error = seat.permits().clear_emergency().err()?;
+        Some(format!("{}: {error}", seat.name))
     });
     let failed: Vec<String> = failed.collect();
     if failed.is_empty() {
@@ -87,23 +88,23 @@ pub(crate) async fn estop(node: &Node) -> VerbReply {
         let report = seat.motion.stopped(ticket).await;
         let not_kept = match &report {
             Some(report) if report.emergency => report.not_kept.clone(),
-            // It is latched all the same where nobody can say whether it stands.
+            // Even if its standstill is unknown, the stop is latched.
             _ => {
                 let kept = seat.permits().emergency_is_kept().await;
                 kept.err().map(|error| error.to_string())
             }
         };
-        lines.push(estopped(seat, report.as_ref(), not_kept));
+        lines.push(estop_line(seat, report.as_ref(), not_kept));
     }
     VerbReply::from_lines(lines)
 }
 
-/// Stops the arms of this node and of every other. An emergency stop reaches the others by the fleet's engine; a node that it
-/// does not reach is stopped in the ordinary way.
+/// Stops the arms of this node and of every other. An emergency stop reaches the others through the fleet's engine. A node that
+/// it does not reach gets an ordinary stop.
 pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
     if !emergency {
-        let everywhere = serde_json::json!({ "node": EVERYWHERE });
-        return call_tool(node, "stop", ReceivedArguments::Value(everywhere)).await;
+        let arguments = serde_json::json!({ "node": EVERYWHERE });
+        return call_tool(node, "stop", ReceivedArguments::Value(arguments)).await;
     }
     let order = FleetStop {
         is_emergency: true,
@@ -123,33 +124,33 @@ pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
                 Ok(format!("{name}: {}", answer.message))
             }
             Ok(answer) => Err(refusal!("{name}: {}", answer.message)),
-            Err(why) => Err(refusal!("{name}: {why}")),
+            Err(error) => Err(refusal!("{name}: {error}")),
         });
     }
     let peers = node.fleet.as_ref().map(|fleet| fleet.peers());
     let unreached = peers.into_iter().flatten();
     let unreached = unreached.filter(|peer| !reached.contains(&peer.name));
-    let asked = unreached.map(|peer| async move {
-        let there = serde_json::json!({ "node": peer.name });
-        let told = call_tool(node, "stop", ReceivedArguments::Value(there)).await;
-        let (name, told) = (&peer.name, told.text);
+    let ordinary_stops = unreached.map(|peer| async move {
+        let arguments = serde_json::json!({ "node": peer.name });
+        let reply = call_tool(node, "stop", ReceivedArguments::Value(arguments)).await;
+        let (name, text) = (&peer.name, reply.text);
         Err(refusal!(
-            "{name}: no emergency stop reached it; an ordinary one: {told}"
+            "{name}: no emergency stop reached it; an ordinary one: {text}"
         ))
     });
-    lines.extend(futures::future::join_all(asked).await);
+    lines.extend(futures::future::join_all(ordinary_stops).await);
     VerbReply::from_lines(lines)
 }
 
-fn estopped(
+fn estop_line(
     seat: &AttachedArm,
     report: Option<&StopReport>,
     not_kept: Option<String>,
 ) -> Result<String, Refusal> {
     let latched = match not_kept {
         None => "latched until `steadyhand clear`".to_owned(),
-        Some(why) => format!(
-            "latched until `steadyhand clear` or this node's end, for it could not be written down: {why}"
+        Some(reason) => format!(
+            "latched until `steadyhand clear` or this node's end, for it could not be written down: {reason}"
         ),
     };
     match report.filter(|report| report.verified) {
@@ -162,39 +163,38 @@ fn estopped(
 }
 
 pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
-    let at = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
+    let when = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
     let mut lines = Vec::new();
-    for seat in &node.arms {
-        let asked = seat.motion.hold(at).await;
-        let is_idle = matches!(asked, Ok(Err(MotionError::NothingToHold)));
-        let line = match asked {
-            Ok(Ok(())) if now => is_held(seat).await,
-            Ok(Ok(())) => Ok(format!("holds at the stroke's end; {HELD_GOES_ON}")),
-            // Held is what was asked for.
-            Ok(Err(MotionError::HeldAlready)) => {
-                Ok(format!("held already, pen up; {HELD_GOES_ON}"))
-            }
-            Ok(Err(why)) => Err(why.into()),
+    for seat in &node.seats {
+        let result = seat.motion.hold(when).await;
+        let is_idle = matches!(result, Ok(Err(MotionError::NothingToHold)));
+        let line = match result {
+            Ok(Ok(())) if now => wait_until_held(seat).await,
+            Ok(Ok(())) => Ok(format!("holds at the stroke's end; {HELD_ADVICE}")),
+            // It is in the requested state.
+            Ok(Err(MotionError::HeldAlready)) => Ok(format!("held already, pen up; {HELD_ADVICE}")),
+            Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(refusal!("its thread has ended")),
         };
-        lines.push((named(seat, line), is_idle));
+        lines.push((with_name(seat, line), is_idle));
     }
     VerbReply::from_some(lines)
 }
 
-async fn is_held(seat: &AttachedArm) -> ArmLine {
+/// Waits until an arm is held.
+async fn wait_until_held(seat: &AttachedArm) -> ArmLine {
     let mut snapshots = seat.motion.watch();
-    let stands = snapshots.wait_for(|seen| seen.state != MotionState::Moving);
-    let state = match tokio::time::timeout(HELD, stands).await {
-        Ok(Ok(seen)) => seen.state,
+    let not_moving = snapshots.wait_for(|snapshot| snapshot.state != MotionState::Moving);
+    let state = match tokio::time::timeout(HOLD_WAIT_MAX, not_moving).await {
+        Ok(Ok(snapshot)) => snapshot.state,
         _ => MotionState::Moving,
     };
     match state {
-        MotionState::Held => Ok(format!("held, pen up; {HELD_GOES_ON}")),
+        MotionState::Held => Ok(format!("held, pen up; {HELD_ADVICE}")),
         MotionState::Holding => Ok("its motion came to its end".to_owned()),
         _ => Err(refusal!(
             "was not held within {}: look at the arm",
-            duration(HELD)
+            duration(HOLD_WAIT_MAX)
         )),
     }
 }
@@ -203,33 +203,35 @@ pub(crate) async fn resume(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.arms {
         let is_idle = seat.motion.snapshot().state != MotionState::Held;
-        let gone = go_on(node, seat).await;
-        let line = gone.map(|()| "goes on".to_owned());
-        lines.push((named(seat, line), is_idle));
+        let result = resume_arm(node, seat).await;
+        let line = result.map(|()| "goes on".to_owned());
+        lines.push((with_name(seat, line), is_idle));
     }
     VerbReply::from_some(lines)
 }
 
-async fn go_on(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
+/// Resumes the held motion of an arm.
+async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
     let scene = seat.last_scene();
     let scene = scene.ok_or_else(|| refusal!("nothing is held"))?;
     tools::check_zeros_after_wait(node, seat)?;
-    // Leave for the scene as it was planned: a design that was changed meanwhile has another.
+    // A permit for the scene as it was planned: a design that has changed meanwhile needs another.
     let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
     let resumed = seat.motion.resume(permit).await;
     Ok(resumed.map_err(|_| refusal!("its thread has ended"))??)
 }
 
-/// Every servo of every arm is attempted, and each that may still hold is named.
+/// Switches torque off on every servo of every arm, and names each that may still hold.
 pub(crate) async fn torque_off(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
-    for seat in &node.arms {
-        lines.push(named(seat, limp(seat).await));
+    for seat in &node.seats {
+        lines.push(with_name(seat, release_arm(seat).await));
     }
     VerbReply::from_lines(lines)
 }
 
-async fn limp(seat: &Arc<AttachedArm>) -> ArmLine {
+/// Switches torque off on one arm.
+async fn release_arm(seat: &Arc<AttachedArm>) -> ArmLine {
     if seat.motion.snapshot().state.is_under_way() {
         return Err(refusal!("it moves or is held; `steadyhand stop` first"));
     }
@@ -237,12 +239,12 @@ async fn limp(seat: &Arc<AttachedArm>) -> ArmLine {
     let released = released.map_err(|_| refusal!("its thread has ended"))??;
     if released.failed.is_empty() {
         let latched = seat.permits().latched();
-        let next = match latched {
+        let next_step = match latched {
             Some(StopLatch::Emergency(_)) => "`steadyhand clear`, then `steadyhand reset`",
             _ => "`steadyhand reset`",
         };
         return Ok(format!(
-            "torque is off on {}, read back; {next} makes it hold again",
+            "torque is off on {}, read back; {next_step} makes it hold again",
             count(released.off.len(), "servo")
         ));
     }
@@ -267,10 +269,10 @@ mod tests {
     async fn an_emergency_stop_that_nobody_can_verify_is_latched_and_says_so() {
         let bench = test_node(NodeClock::real());
         bench.sim.break_it(SimulatedFault::Unplug);
-        let told = estop(&bench.node).await;
-        assert!(!told.done, "{}", told.text);
+        let reply = estop(&bench.node).await;
+        assert!(!reply.done, "{}", reply.text);
         for words in ["cut its power", "latched until `steadyhand clear`"] {
-            assert!(told.text.contains(words), "{}", told.text);
+            assert!(reply.text.contains(words), "{}", reply.text);
         }
         let latched = bench.seat.permits().latched();
         assert!(

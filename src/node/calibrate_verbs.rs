@@ -1,4 +1,4 @@
-//! Calibrations by an operator's verb: touches by hand, and the proposal shown, accepted or discarded.
+//! Calibration verbs of operators: touches by hand, and showing, accepting or discarding the proposal.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use calib::{
 };
 use tools::Node;
 
-/// Work of an operator on touches and proposals.
+/// Action of an operator on touches and proposals.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", tag = "action")]
 pub enum CalibrateAction {
@@ -21,26 +21,26 @@ pub enum CalibrateAction {
     Show,
     /// Take the arm's present joints as a touch.
     Touch {
-        /// In which scene.
+        /// The scene.
         scene: String,
-        /// Of what.
+        /// What is calibrated.
         what: CalibrationKind,
-        /// Touched point; without one, the usual.
+        /// Touched point; absent: the default one.
         of: Option<TouchRole>,
-        /// Of x and y: how far from the origin, as a ruler says.
+        /// For x and y: distance from the origin, measured with a ruler.
         mm: Option<f64>,
-        /// Number of the point, of several unknown ones.
+        /// Number of the point, if there are several unknown ones.
         #[serde(default)]
         number: usize,
     },
-    /// Take a picture of a scene's tags, and propose where the camera stands.
+    /// Take a picture of a scene's tags, and propose the camera's pose.
     Camera {
-        /// Of which scene's sheet.
+        /// The scene whose sheet it sees.
         scene: String,
         /// The camera, where there are several.
         camera: Option<String>,
     },
-    /// Take back every touch of the place of this one, counted from 1.
+    /// Remove every touch at the same place as this one, counted from 1.
     TakeBack {
         /// Key of the proposal that was shown.
         shown: String,
@@ -55,14 +55,14 @@ pub enum CalibrateAction {
         #[serde(default)]
         overridden: bool,
     },
-    /// Throw the proposal away.
+    /// Discard the proposal.
     Discard {
         /// Key of the proposal that was shown.
         shown: String,
     },
 }
 
-/// A proposal as a person judges it.
+/// A proposal as it is shown to a person.
 #[derive(Serialize)]
 struct ShownProposal<'a> {
     key: String,
@@ -71,9 +71,9 @@ struct ShownProposal<'a> {
     arm: &'a str,
     words: String,
     verdict: FitVerdict,
-    /// Reason why it cannot be accepted, whatever a person says.
+    /// Reason why nobody can accept it.
     refused: Option<String>,
-    /// Reason why it is accepted only where a person says so of the change as well.
+    /// Reason why it is accepted only if a person confirms the size of the change as well.
     large: Option<String>,
     touches: Vec<ShownTouch>,
 }
@@ -81,13 +81,13 @@ struct ShownProposal<'a> {
 #[derive(Serialize)]
 struct ShownTouch {
     role: TouchRole,
-    /// From the fit; none while there is no fit.
+    /// Distance from the fit; absent while there is no fit.
     off_mm: Option<f64>,
 }
 
 pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
-    let told = match action {
-        CalibrateAction::Show => with_desk(node, show),
+    let reply = match action {
+        CalibrateAction::Show => with_desk(node, show_proposal),
         CalibrateAction::Touch {
             scene,
             what,
@@ -95,35 +95,35 @@ pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
             mm,
             number,
         } => {
-            let wanted = HandTouch {
+            let touch = HandTouch {
                 of: *of,
                 mm: *mm,
                 number: *number,
                 place: 0,
             };
-            with_desk(node, |desk| touch(node, desk, scene, *what, &wanted))
+            with_desk(node, |desk| record_touch(node, desk, scene, *what, &touch))
         }
         CalibrateAction::Camera { scene, camera } => {
             match node.camera_pose(scene, camera.as_deref()).await {
-                Ok(seen) => with_desk(node, |desk| propose_seen(desk, scene, seen)),
-                Err(why) => Ok(VerbReply::failed(why)),
+                Ok(observation) => with_desk(node, |desk| propose_camera(desk, scene, observation)),
+                Err(error) => Ok(VerbReply::failed(error)),
             }
         }
         CalibrateAction::TakeBack { shown, touch } => {
-            let dropped = with_desk(node, |desk| desk.drop_place_of(*touch, Some(shown)));
-            dropped
-                .map(|dropped| VerbReply::done(format!("{} taken back", count(dropped, "touch"))))
+            let removed = with_desk(node, |desk| desk.drop_place_of(*touch, Some(shown)));
+            removed
+                .map(|removed| VerbReply::done(format!("{} taken back", count(removed, "touch"))))
         }
         CalibrateAction::Accept { shown, overridden } => {
-            with_desk(node, |desk| accept(desk, shown, *overridden))
+            with_desk(node, |desk| accept_proposal(desk, shown, *overridden))
         }
         CalibrateAction::Discard { shown } => with_desk(node, |desk| desk.discard(shown))
             .map(|()| VerbReply::done("the proposal is thrown away")),
     };
-    told.unwrap_or_else(|error| VerbReply::failed(error.to_string()))
+    reply.unwrap_or_else(|error| VerbReply::failed(error.to_string()))
 }
 
-/// Works with the calibrations of a node.
+/// Calls `work` with the calibrations of a node.
 fn with_desk<T>(node: &Node, work: impl FnOnce(&CalibrationDesk<'_>) -> T) -> T {
     work(&CalibrationDesk {
         store: &CalibrationStore::of_state(&node.state),
@@ -133,89 +133,89 @@ fn with_desk<T>(node: &Node, work: impl FnOnce(&CalibrationDesk<'_>) -> T) -> T 
     })
 }
 
-fn propose_seen(
+fn propose_camera(
     desk: &CalibrationDesk<'_>,
     scene: &str,
-    seen: TagObservation,
+    observation: TagObservation,
 ) -> Result<VerbReply, CalibrationDeskError> {
     let scene = desk.library.scene(scene, None)?;
-    let (session, assessed) = desk.propose_seen(&scene, seen)?;
-    Ok(shown(&session, &assessed))
+    let (session, assessment) = desk.propose_seen(&scene, observation)?;
+    Ok(proposal_reply(&session, &assessment))
 }
 
-/// Returns the arm of this file that is attached.
+/// Returns the origin of a calibration of this arm; the default if no such arm is attached.
 fn origin(node: &Node, arm: &ArmFile) -> CalibrationOrigin {
     let mut seats = node.arms.iter();
     let seat = seats.find(|seat| seat.motion.arm().file.name == arm.name);
     seat.map_or_else(CalibrationOrigin::default, |seat| tools::origin(node, seat))
 }
 
-fn show(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDeskError> {
+fn show_proposal(desk: &CalibrationDesk<'_>) -> Result<VerbReply, CalibrationDeskError> {
     match desk.proposal() {
         Ok(session) => {
-            let assessed = desk.assess(&session)?;
-            Ok(shown(&session, &assessed))
+            let assessment = desk.assess(&session)?;
+            Ok(proposal_reply(&session, &assessment))
         }
         Err(CalibrationDeskError::Nothing) => Ok(VerbReply::done("nothing is proposed")),
         Err(error) => Err(error),
     }
 }
 
-fn shown(session: &CalibrationSession, assessed: &TouchAssessment) -> VerbReply {
-    let refused = calib::check(&assessed.finding, &assessed.change, true).err();
+fn proposal_reply(session: &CalibrationSession, assessment: &TouchAssessment) -> VerbReply {
+    let refused = calib::check(&assessment.finding, &assessment.change, true).err();
     let touches = session.touches.iter().enumerate();
     let touches = touches.map(|(index, touch)| ShownTouch {
         role: touch.role,
-        off_mm: assessed.points.get(index).map(TouchResidual::mm),
+        off_mm: assessment.points.get(index).map(TouchResidual::mm),
     });
-    let words = report::assessment_text(session, assessed);
+    let text = report::assessment_text(session, assessment);
     let proposal = ShownProposal {
-        key: calib::proposal_key(session, assessed),
+        key: calib::proposal_key(session, assessment),
         kind: session.kind,
         scene: &session.scene,
         arm: &session.arm,
-        words: words.clone(),
-        verdict: assessed.finding.verdict,
-        large: assessed.change.large(),
+        words: text.clone(),
+        verdict: assessment.finding.verdict,
+        large: assessment.change.large(),
         refused,
         touches: touches.collect(),
     };
-    VerbReply::with_data(words, &proposal)
+    VerbReply::with_data(text, &proposal)
 }
 
-fn touch(
+fn record_touch(
     node: &Node,
     desk: &CalibrationDesk<'_>,
     scene: &str,
     kind: CalibrationKind,
-    wanted: &HandTouch,
+    touch: &HandTouch,
 ) -> Result<VerbReply, CalibrationDeskError> {
-    let refused = |why: String| Ok(VerbReply::failed(format!("{why}; nothing was recorded")));
-    if wanted.mm.is_some_and(|mm| !(mm.is_finite() && mm > 0.0)) {
-        return refused("write millimetres above 0, such as 100 or 62.5".to_owned());
+    let refuse = |reason: String| Ok(VerbReply::failed(format!("{reason}; nothing was recorded")));
+    if touch.mm.is_some_and(|mm| !(mm.is_finite() && mm > 0.0)) {
+        return refuse("write millimetres above 0, such as 100 or 62.5".to_owned());
     }
     let scene = desk.library.scene(scene, None)?;
     let seat = match jog::seat(node, &scene) {
         Ok(seat) => seat,
-        Err(why) => return refused(why.into()),
+        Err(reason) => return refuse(reason.into()),
     };
-    if let Err(why) = tools::check_same_zeros(seat, &scene) {
-        return refused(why.into());
+    if let Err(reason) = tools::check_same_zeros(seat, &scene) {
+        return refuse(reason.into());
     }
-    let seen = seat.motion.snapshot();
-    if seen.state.is_under_way() {
-        return refused("the arm is at work: a touch is taken where it stands".to_owned());
+    let snapshot = seat.motion.snapshot();
+    if snapshot.state.is_under_way() {
+        return refuse("the arm is at work: a touch is taken where it stands".to_owned());
     }
-    let Some(measured) = seen.measured.filter(|_| seen.fault.is_none()) else {
-        return refused("the arm is not read now".to_owned());
+    let Some(measured) = snapshot.measured.filter(|_| snapshot.fault.is_none()) else {
+        return refuse("the arm is not read now".to_owned());
     };
-    let fresh = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
+    let new_session = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
     let joints_rad = measured.position_rad.to_vec();
-    let (session, assessed) = desk.add_touch(fresh, wanted, joints_rad)?;
-    Ok(shown(&session, &assessed))
+    let (session, assessment) = desk.add_touch(new_session, touch, joints_rad)?;
+    Ok(proposal_reply(&session, &assessment))
 }
 
-fn accept(
+fn accept_proposal(
     desk: &CalibrationDesk<'_>,
     shown: &str,
     overridden: bool,
@@ -223,11 +223,11 @@ fn accept(
     let kind = desk.proposal()?.kind;
     let accepted = desk.accept(AcceptConsent { shown, overridden })?;
     let path = accepted.path.display();
-    let mut words = format!("accepted as calibration {}: {path}", accepted.number);
+    let mut text = format!("accepted as calibration {}: {path}", accepted.number);
     let restart = (kind == CalibrationKind::Zeros).then_some(calib::ZEROS_NEED_RESTART);
     let stale = accepted.stale.iter().map(String::as_str);
-    for more in restart.into_iter().chain(stale) {
-        words = format!("{words}\n{more}");
+    for line in restart.into_iter().chain(stale) {
+        text = format!("{text}\n{line}");
     }
-    Ok(VerbReply::done(words))
+    Ok(VerbReply::done(text))
 }

@@ -1,21 +1,21 @@
-//! Watches the client of a verb that moves: an arm whose client has gone is stopped.
+//! Watches the client of a verb that moves: if it disconnects, the arm is stopped.
 
 use std::sync::Arc;
 
 use super::operator_verb::OperatorVerb;
 use tools::{AttachedArm, Node};
 
-/// Stops the arms of a verb whose client goes away before its answer, because then no client watches them.
+/// Stops the arms of a verb whose client disconnects before its answer, because then no client watches them.
 pub(super) struct ClientWatch(Option<(Arc<Node>, &'static str)>);
 
 impl ClientWatch {
-    /// Watches the client of a verb, where it is one that is answered at the end of a motion.
+    /// Watches the client of a verb that is answered at the end of a motion, and of no other.
     pub(super) fn of(node: &Arc<Node>, verb: Option<&OperatorVerb>) -> Self {
         let tool = verb.and_then(OperatorVerb::moves_until_answered);
         Self(tool.map(|tool| (Arc::clone(node), tool)))
     }
 
-    /// Ends the watch: the answer is there.
+    /// Ends the watch when the answer is ready.
     pub(super) fn ends(mut self) {
         self.0 = None;
     }
@@ -33,8 +33,9 @@ impl Drop for ClientWatch {
 
 /// Stops the motion that a departed client may have requested, even before it has begun. Leaves other clients' motion alone.
 fn abort(node: &Node, tool: &str) {
-    let is_theirs = |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|other| other == tool);
-    node.arms.iter().filter(is_theirs).for_each(|seat| {
+    let is_affected =
+        |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|job_tool| job_tool == tool);
+    node.seats.iter().filter(is_affected).for_each(|seat| {
         seat.motion.abandon();
     });
 }

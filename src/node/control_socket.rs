@@ -1,6 +1,6 @@
-//! The control socket: how operators on the same machine reach a node, a stdio one too.
+//! The control socket, by which operators on the same machine reach a node, including one that serves standard input and output.
 //!
-//! One line of JSON each way. The socket is this user's alone, and the kernel says who calls.
+//! The request and the reply are one line of JSON each. Only this user can open the socket, and the kernel identifies the caller.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
@@ -24,7 +24,7 @@ use call::refusal;
 use caller::CODE_VALID;
 use tools::Node;
 
-/// An open control socket; its file goes with it, where this process has made it.
+/// An open control socket. Its file is removed with it if this process created it.
 pub struct ControlListener {
     listener: UnixListener,
     path: Option<PathBuf>,
@@ -33,19 +33,19 @@ pub struct ControlListener {
 impl Drop for ControlListener {
     fn drop(&mut self) {
         if let Some(path) = &self.path {
-            // A file that is gone already needs no removing.
+            // The file may be gone already.
             let _ = std::fs::remove_file(path);
         }
     }
 }
 
-/// Folder in which systemd's units put the socket of a node that is a service.
+/// Folder in which systemd's units put the control socket of a service.
 pub(super) const SERVICE_FOLDER: &str = "/run/steadyhand";
 
 /// A socket that systemd opened.
 pub type AdoptedSocket = std::os::unix::net::UnixListener;
 
-/// Takes a socket that systemd opened; its file is systemd's.
+/// Takes a socket that systemd opened. Its file belongs to systemd.
 pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
     listener.set_nonblocking(true)?;
     Ok(ControlListener {
@@ -66,7 +66,7 @@ pub fn folder() -> PathBuf {
 pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> {
     let path = match path {
         Some(path) => path.to_path_buf(),
-        None => in_folder(&folder(), node)?,
+        None => path_in_folder(&folder(), node)?,
     };
     if is_answered(&path) {
         bail!(
@@ -74,8 +74,8 @@ pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> 
             path.display()
         );
     }
-    // Nobody answers there: a socket that is left is a dead node's. Another file is not ours.
-    if std::fs::symlink_metadata(&path).is_ok_and(|found| found.file_type().is_socket()) {
+    // No node answers, so a socket there was left by a node that died. Any other kind of file is not ours to remove.
+    if std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
         let _ = std::fs::remove_file(&path);
     }
     let listener = UnixListener::bind(&path)
@@ -87,23 +87,24 @@ pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> 
     })
 }
 
-/// Returns whether a node answers there.
+/// Returns whether a node answers at a socket.
 pub(super) fn is_answered(path: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(path).is_ok()
 }
 
-fn in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
-    let made = std::fs::DirBuilder::new()
+/// Returns the path of a node's socket in a folder, which is created if needed.
+fn path_in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
+    let created = std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder);
-    made.with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    created.with_context(|| format!("cannot make the folder {}", folder.display()))?;
     check_owner(folder)?;
     Ok(folder.join(format!("{node}.sock")))
 }
 
-/// Another user may have made the folder, and would then answer in the node's name. Where anybody can make one, a link may
-/// lead there as well.
+/// Checks that the folder belongs to this user: another user who created it could answer in the node's name. In a temporary
+/// directory, where anybody can create one, it must not be a link either.
 pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
     if folder == users_temporary() {
         return Ok(disk::check_private(folder)?);
@@ -118,13 +119,13 @@ pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Answers operators until it is dropped. A system that has no descriptor left for a connection ends nothing: the longest
-/// silent connection is closed for it, and the next is taken after a pause.
-pub async fn serve(door: &ControlListener, node: &Arc<Node>) -> ! {
+/// Answers operators until it is dropped. When the system has no descriptor left for a connection, the longest silent connection
+/// is closed, and the next is accepted after a pause.
+pub async fn serve(control: &ControlListener, node: &Arc<Node>) -> ! {
     let silent = Arc::new(SilentConnections::default());
-    let at_work = Arc::new(Semaphore::new(AT_WORK_MAX));
+    let working = Arc::new(Semaphore::new(WORKING_MAX));
     loop {
-        let (stream, _) = match door.listener.accept().await {
+        let (stream, _) = match control.listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection to the control socket could not be taken");
@@ -133,41 +134,40 @@ pub async fn serve(door: &ControlListener, node: &Arc<Node>) -> ! {
                 continue;
             }
         };
-        let (node, at_work) = (Arc::clone(node), Arc::clone(&at_work));
+        let (node, working) = (Arc::clone(node), Arc::clone(&working));
         let evicted = silent.enter();
         task::spawn(async move {
-            if let Err(error) = one(stream, node, evicted, at_work).await {
+            if let Err(error) = serve_connection(stream, node, evicted, working).await {
                 tracing::warn!("control socket: {error:#}");
             }
         });
     }
 }
 
-/// Connections that have sent no request yet; one more takes the place of the one that has been silent longest.
+/// Number of connections that have sent no request yet; a further one replaces the one that has been silent longest.
 const SILENT_MAX: usize = 64;
 
-/// A connection has sent its request so soon, or is closed.
-const REQUEST_MAX: Duration = Duration::from_secs(15);
+/// Time in which a connection must send its request, or is closed.
+const REQUEST_WAIT_MAX: Duration = Duration::from_secs(15);
 
-/// Requests that are carried out at one time. A stop is one more.
-const AT_WORK_MAX: usize = 64;
+/// Number of requests that are carried out at the same time. Stops are not limited.
+const WORKING_MAX: usize = 64;
 
-/// Pause after the system had no descriptor left for a connection.
+/// Pause after the system has run out of descriptors.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
-/// The connections that have sent no request yet, the longest silent one first. Each waits at the other end of its channel, whose
-/// loss closes it.
+/// The connections that have sent no request yet, the longest silent one first. Dropping a sender closes its connection.
 #[derive(Default)]
 struct SilentConnections(Mutex<VecDeque<oneshot::Sender<()>>>);
 
 impl SilentConnections {
     fn enter(&self) -> oneshot::Receiver<()> {
-        let (place, evicted) = oneshot::channel();
-        let mut all = self.waiting();
-        if all.len() >= SILENT_MAX {
-            all.pop_front();
+        let (sender, evicted) = oneshot::channel();
+        let mut waiting = self.waiting();
+        if waiting.len() >= SILENT_MAX {
+            waiting.pop_front();
         }
-        all.push_back(place);
+        waiting.push_back(sender);
         evicted
     }
 
@@ -175,20 +175,20 @@ impl SilentConnections {
         self.waiting().pop_front();
     }
 
-    /// Returns those that still wait.
+    /// Returns the senders of the connections that still wait.
     fn waiting(&self) -> MutexGuard<'_, VecDeque<oneshot::Sender<()>>> {
-        let mut all = self.0.locked();
-        all.retain(|place| !place.is_closed());
-        all
+        let mut waiting = self.0.locked();
+        waiting.retain(|sender| !sender.is_closed());
+        waiting
     }
 }
 
 /// Carries out the request of one connection. `evicted` ends the wait for it.
-async fn one(
+async fn serve_connection(
     mut stream: UnixStream,
     node: Arc<Node>,
     evicted: oneshot::Receiver<()>,
-    at_work: Arc<Semaphore>,
+    working: Arc<Semaphore>,
 ) -> anyhow::Result<()> {
     let caller = stream.peer_cred()?.uid();
     let (read, mut write) = stream.split();
@@ -197,79 +197,79 @@ async fn one(
     }
     let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
-    let asked = tokio::time::timeout(REQUEST_MAX, reader.read_until(b'\n', &mut line));
+    let request = tokio::time::timeout(REQUEST_WAIT_MAX, reader.read_until(b'\n', &mut line));
     tokio::select! {
-        asked = asked => match asked {
+        request = request => match request {
             Ok(read) => drop(read?),
-            Err(_) => bail!("a connection was closed: its request was not here after {} s", REQUEST_MAX.as_secs()),
+            Err(_) => bail!("a connection was closed: its request was not here after {} s", REQUEST_WAIT_MAX.as_secs()),
         },
         _ = evicted => bail!("a connection was closed: it had sent nothing, and others came"),
     }
     if line.is_empty() {
-        // It only looked whether a node answers.
+        // The client only checked whether a node answers.
         return Ok(());
     }
-    let who = format!("user {caller}");
-    let verb = OperatorVerb::read_without_blocking(&node, line).await;
-    let place = at_work.try_acquire();
-    let is_full = place.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
-    let told = match verb {
+    let caller_name = format!("user {caller}");
+    let verb = OperatorVerb::read_async(&node, line).await;
+    let slot = working.try_acquire();
+    let is_full = slot.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
+    let reply = match verb {
         _ if is_full => VerbReply::failed(refusal!(
-            "{AT_WORK_MAX} requests of operators are under way; try again when one of them is done (a stop is heard always)"
+            "{WORKING_MAX} requests of operators are under way; try again when one of them is done (a stop is heard always)"
         )),
-        Ok(OperatorVerb::PageLogin) => page_login(&node, &who),
+        Ok(OperatorVerb::PageLogin) => page_login(&node, &caller_name),
         Ok(verb) => {
             let watch = ClientWatch::of(&node, Some(&verb));
-            let mut told = std::pin::pin!(run_for_operator(&node, &who, verb));
+            let mut reply = std::pin::pin!(run_for_operator(&node, &caller_name, verb));
             tokio::select! {
                 biased;
-                told = &mut told => {
+                reply = &mut reply => {
                     watch.ends();
-                    told
+                    reply
                 }
-                () = gone(&mut reader) => {
+                () = wait_until_closed(&mut reader) => {
                     drop(watch);
-                    // What came of it is noted, and told to one that has closed its own half alone.
-                    told.await
+                    // The outcome is recorded, and sent in case the client has closed only its own half.
+                    reply.await
                 }
             }
         }
-        Err(why) => VerbReply::failed(why),
+        Err(error) => VerbReply::failed(error),
     };
-    let mut answer = serde_json::to_vec(&told)?;
+    let mut answer = serde_json::to_vec(&reply)?;
     answer.push(b'\n');
     write.write_all(&answer).await?;
     Ok(())
 }
 
-/// Makes a code for the page. The audit log gets to know that there is one, and not which.
+/// Makes a login code for the page. The audit log records that one was made, but not the code.
 fn page_login(node: &Node, caller: &str) -> VerbReply {
     let now = node.clock.now();
-    let told = match node.login_codes.make(caller, now) {
+    let reply = match node.login_codes.make(caller, now) {
         Ok((address, code)) => VerbReply::done(format!(
             "open {address} and type {code} there; it opens once, within {}",
             duration(CODE_VALID)
         )),
         Err(error) => VerbReply::failed(error.to_string()),
     };
-    let note = format!("{caller}: PageLogin: done {}", told.done);
+    let note = format!("{caller}: PageLogin: done {}", reply.done);
     node.audit.note("operator", note);
-    told
+    reply
 }
 
-/// Until the other side closes; what it says meanwhile is nothing.
-async fn gone(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
-    let mut rest = [0; 64];
-    while reader.read(&mut rest).await.is_ok_and(|count| count > 0) {}
+/// Waits until the other side closes, and ignores what it sends meanwhile.
+async fn wait_until_closed(reader: &mut (impl tokio::io::AsyncRead + Unpin)) {
+    let mut ignored = [0; 64];
+    while reader.read(&mut ignored).await.is_ok_and(|count| count > 0) {}
 }
 
-/// Asks the node at a socket.
+/// Sends a verb to the node at a socket and returns its reply.
 pub async fn ask(path: &Path, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
     let missing = || format!("no node answers at {}; is it running?", path.display());
     let mut stream = UnixStream::connect(path).await.with_context(missing)?;
     let mut line = serde_json::to_vec(verb)?;
     line.push(b'\n');
-    // A node that goes away meanwhile is told of below.
+    // If the node has gone away, reading its reply fails below.
     let _ = stream.write_all(&line).await;
     let mut answer = String::new();
     let read = BufReader::new(stream).read_line(&mut answer).await;

@@ -1,4 +1,4 @@
-//! Finds causes that keep a node's arms from being used, without asking their buses anything.
+//! Finds causes that keep a node's arms from being used, without any transaction on their buses.
 
 use serde_json::{Value, json};
 
@@ -8,20 +8,21 @@ use base::wording::count;
 use driver::diagnose::{AttachedState, HostSystem, attached};
 use tools::{AttachedArm, Node};
 
-/// Returns findings with fixes, and a row of each servo, of every arm.
+/// Returns the findings with fixes, and a row for each servo, of every arm.
 pub(super) fn reply(node: &Node) -> VerbReply {
-    let arms: Vec<Value> = node.arms.iter().map(|seat| arm(node, seat)).collect();
+    let arms: Vec<Value> = node.seats.iter().map(|seat| arm_row(node, seat)).collect();
     let findings = arms.iter().filter_map(|arm| arm["findings"].as_array());
-    let words = match findings.map(Vec::len).sum() {
+    let text = match findings.map(Vec::len).sum() {
         0 => "nothing is wrong, as far as the node sees it".to_owned(),
-        found => count(found, "finding"),
+        findings => count(findings, "finding"),
     };
-    VerbReply::with_data(words, &arms)
+    VerbReply::with_data(text, &arms)
 }
 
-fn arm(node: &Node, seat: &AttachedArm) -> Value {
-    let seen = seat.motion.snapshot();
-    let servos: &[ServoState] = seen.measured.as_ref().map_or(&[], |seen| &seen.servos);
+fn arm_row(node: &Node, seat: &AttachedArm) -> Value {
+    let snapshot = seat.motion.snapshot();
+    let measured = snapshot.measured.as_ref();
+    let servos: &[ServoState] = measured.map_or(&[], |arm| &arm.servos);
     let mut entries = node.file.arms.iter();
     let entry = entries.find(|entry| entry.name == seat.name);
     let state = AttachedState {
@@ -29,24 +30,24 @@ fn arm(node: &Node, seat: &AttachedArm) -> Value {
         port: entry
             .filter(|entry| !entry.is_simulated())
             .map(|entry| entry.port.as_str()),
-        identity: &seen.identity,
+        identity: &snapshot.identity,
         servos,
-        fault: seen.fault.as_deref(),
-        recovery: seen.recovery,
-        warnings: &seen.warnings,
+        fault: snapshot.fault.as_deref(),
+        recovery: snapshot.recovery,
+        warnings: &snapshot.warnings,
     };
-    let rows = seen.identity.iter().map(|one| {
-        let id = one.servo.id;
-        let read = servos.iter().find(|servo| servo.id == id);
-        let counted = seen.counts.servos.iter().find(|servo| servo.id == id);
+    let rows = snapshot.identity.iter().map(|identity| {
+        let id = identity.servo.id;
+        let reading = servos.iter().find(|servo| servo.id == id);
+        let counted = snapshot.counts.servos.iter().find(|servo| servo.id == id);
         json!({
-            "servo": one.servo.to_string(),
-            "model": one.model,
-            "firmware": format!("{}.{}", one.firmware.0, one.firmware.1),
-            "identity": one.fingerprint(),
-            "voltage_v": read.and_then(|servo| servo.voltage_v),
-            "temperature_c": read.and_then(|servo| servo.temperature_c),
-            "error_bits": read.and_then(|servo| servo.error_bits),
+            "servo": identity.servo.to_string(),
+            "model": identity.model,
+            "firmware": format!("{}.{}", identity.firmware.0, identity.firmware.1),
+            "identity": identity.fingerprint(),
+            "voltage_v": reading.and_then(|servo| servo.voltage_v),
+            "temperature_c": reading.and_then(|servo| servo.temperature_c),
+            "error_bits": reading.and_then(|servo| servo.error_bits),
             "retries": counted.map(|servo| servo.retries),
         })
     });

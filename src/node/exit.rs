@@ -7,18 +7,18 @@ use crate::open::ArmUnavailable;
 pub enum ExitStatus {
     /// Done.
     Done = 0,
-    /// The caller did not get what was asked; nothing broke.
+    /// The request was refused; nothing is broken.
     Refused = 1,
     /// Something broke, or the arm's standstill was not verified.
     Broken = 70,
-    /// Told to end where an arm could not be brought to rest: it is still energised.
+    /// The node was asked to end, but an arm could not be brought to rest and is still energised.
     Energised = 71,
     /// An arm's port does not exist, or the arm does not answer there. A later attempt may succeed.
     Absent = 75,
 }
 
 impl ExitStatus {
-    /// Returns the status of a command that was done, or else refused.
+    /// Returns the status of a command that was done or refused.
     #[must_use]
     pub const fn of(done: bool) -> Self {
         if done { Self::Done } else { Self::Refused }

@@ -1,4 +1,4 @@
-//! A node's part in a fleet over Zenoh: what it tells, and how it hears stops.
+//! A node's part in a fleet over Zenoh: the telemetry that it publishes, and the stops that it receives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use tools::Node;
 /// The caller of stops that come over the engine, in the audit log.
 const CALLER: &str = "the fleet";
 
-/// Takes part in the node's fleet, if its file names a router, for as long as what comes back is kept.
+/// Joins the node's fleet, if its file names a router, until the returned value is dropped.
 ///
 /// # Errors
-/// Zenoh does not take what the file says.
+/// Zenoh rejects the file's settings.
 pub(super) fn join(node: &Arc<Node>) -> anyhow::Result<Option<ZenohAnnouncement>> {
     let (Some(entry), Some(fleet)) = (&node.file.fleet.zenoh, &node.fleet) else {
         return Ok(None);
@@ -38,16 +38,16 @@ pub(super) fn join(node: &Arc<Node>) -> anyhow::Result<Option<ZenohAnnouncement>
         lease: Duration::from_millis(entry.lease_ms),
         certificates,
     };
-    let stopped = Arc::clone(node);
+    let stopped_node = Arc::clone(node);
     let role = FleetRole {
-        stop: Arc::new(move |order| Box::pin(stop(&stopped, order))),
+        stop: Arc::new(move |order| Box::pin(stop(&stopped_node, order))),
         runtime: tokio::runtime::Handle::current(),
         telemetry: Arc::new(NodeTelemetry(Arc::clone(node))),
     };
     Ok(Some(announce(&options, fleet, role)?))
 }
 
-/// Stops every arm before it returns; what comes back waits for them to stand.
+/// Stops every arm before it returns. The returned future waits until they stand.
 fn stop(
     node: &Arc<Node>,
     order: FleetStop,
@@ -62,13 +62,13 @@ fn stop(
     async move {
         let (success, message) = match by {
             ActorRank::Operator => {
-                let told = verb_dispatch::run_for_operator(&node, CALLER, verb).await;
-                (told.done, told.text)
+                let reply = verb_dispatch::run_for_operator(&node, CALLER, verb).await;
+                (reply.done, reply.text)
             }
             _ => {
-                let nothing = ReceivedArguments::Absent;
-                let told = verb_dispatch::call_as(&node, CALLER, by, "stop", nothing).await;
-                (!told.is_error, told.text)
+                let arguments = ReceivedArguments::Absent;
+                let reply = verb_dispatch::call_as(&node, CALLER, by, "stop", arguments).await;
+                (!reply.is_error, reply.text)
             }
         };
         StopAcknowledgement { success, message }

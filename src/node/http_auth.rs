@@ -1,4 +1,4 @@
-//! The door to HTTP: tokens, and whether callers need one.
+//! Authentication over HTTP: tokens, and whether callers need one.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -23,37 +23,38 @@ pub(crate) fn wants_tokens(node: &Node, address: SocketAddr) -> bool {
     !address.ip().is_loopback() || node.file.require_tokens
 }
 
-/// Returns the queue of tokens that HTTP requests and the page's logins bring. Where no token is required, a token still identifies its caller.
+/// Returns the queue that checks the tokens of HTTP requests and of the page's logins. Where none is required, a token still
+/// identifies its caller.
 ///
 /// # Errors
 /// The address is reachable from other machines but no token exists: every caller would be refused, while the address
 /// looks open.
 pub fn auth_queue(node: &Arc<Node>, address: SocketAddr) -> anyhow::Result<AuthQueue> {
-    let is_wanted = wants_tokens(node, address);
-    let book = TokenStore::at(&node.state);
-    if is_wanted && book.list()?.is_empty() {
-        let otherwise = match node.file.require_tokens {
+    let is_required = wants_tokens(node, address);
+    let tokens = TokenStore::at(&node.state);
+    if is_required && tokens.list()?.is_empty() {
+        let alternative = match node.file.require_tokens {
             true => "take `require_tokens` out of the node file",
             false => "serve on 127.0.0.1",
         };
         bail!(
-            "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or {otherwise}"
+            "callers at {address} need tokens and there are none: make one with `steadyhand token add NAME --role planner` (with the same --config or --state), or {alternative}"
         );
     }
     let node = Arc::clone(node);
     Ok(AuthQueue::new(Arc::new(NodeAuthenticator {
-        book,
+        tokens,
         node,
-        is_wanted,
+        is_required,
     })))
 }
 
 struct NodeAuthenticator {
-    book: TokenStore,
-    /// Counts calls.
+    tokens: TokenStore,
+    /// The node, which counts calls.
     node: Arc<Node>,
     /// True if callers without a token are refused.
-    is_wanted: bool,
+    is_required: bool,
 }
 
 const WANTS_TOKEN: &str = "this node wants a token: send `Authorization: Bearer …`; an operator makes one with `steadyhand token add`";
@@ -62,17 +63,17 @@ impl Authenticator for NodeAuthenticator {
     fn verify_cached(&self, token: Option<&str>) -> Option<Result<VerifiedIdentity, Refusal>> {
         match token {
             None => Some(Err(Refusal::new(WANTS_TOKEN))),
-            Some(token) => self.book.check_cached(token, calendar_ms()).map(judged),
+            Some(token) => self.tokens.check_cached(token, calendar_ms()).map(identity),
         }
     }
 
     fn verify(&self, token: Option<&str>) -> Result<VerifiedIdentity, Refusal> {
         let token = token.ok_or_else(|| Refusal::new(WANTS_TOKEN))?;
-        judged(self.book.check(token, calendar_ms()))
+        identity(self.tokens.check(token, calendar_ms()))
     }
 
     fn wants_tokens(&self) -> bool {
-        self.is_wanted
+        self.is_required
     }
 
     fn count_session(&self, who: &VerifiedIdentity) -> Result<(), f64> {
@@ -80,17 +81,19 @@ impl Authenticator for NodeAuthenticator {
     }
 }
 
-fn judged(found: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, Refusal> {
-    let standing =
-        found.inspect_err(|denied| tracing::warn!(%denied, "a caller was turned away"))?;
+/// Returns the identity of a checked token, and logs a refusal.
+fn identity(result: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity, Refusal> {
+    let principal =
+        result.inspect_err(|denied| tracing::warn!(%denied, "a caller was turned away"))?;
     Ok(VerifiedIdentity {
-        name: standing.name,
-        role: standing.role.to_string(),
-        calls_per_minute: standing.calls_per_minute,
+        name: principal.name,
+        role: principal.role.to_string(),
+        calls_per_minute: principal.calls_per_minute,
     })
 }
 
-/// Operators' verbs over HTTP: as by the control socket, for operators' tokens alone, noted under the token's name.
+/// Returns the endpoint for operators' verbs: like the control socket, but only for operators' tokens. Verbs are recorded under the
+/// token's name.
 pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
     OperatorEndpoint {
         bytes_max: verb_bytes_max,
@@ -98,13 +101,13 @@ pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
     }
 }
 
-/// Returns the longest verb that is read of a caller: only an operator may send a drawing.
+/// Returns the longest verb that a caller may send: only an operator may send a drawing.
 fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
-    const OTHERS: usize = 64 * 1024;
+    const OTHERS_MAX: usize = 64 * 1024;
     if is_operator(identity) {
         operator_verb::VERB_BYTES_MAX
     } else {
-        OTHERS
+        OTHERS_MAX
     }
 }
 
@@ -119,20 +122,20 @@ fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
     })
 }
 
-/// Returns the refusal of a verb of somebody who is no operator. A stop is done all the same, as any caller's.
+/// Refuses the verb of a caller who is not an operator. A stop is carried out all the same, as for any caller.
 async fn refuse_verb(node: &Arc<Node>, identity: &VerifiedIdentity, body: Vec<u8>) -> Refusal {
-    let verb = OperatorVerb::read_without_blocking(node, body).await;
+    let verb = OperatorVerb::read_async(node, body).await;
     let stops = verb.as_ref().is_ok_and(OperatorVerb::stops);
-    let heard = if stops && node.stray_stop("stop", ActorRank::Planner) {
+    let stop_note = if stops && node.stray_stop("stop", ActorRank::Planner) {
         "; it names a stop, so every arm of this node was told to stop"
     } else {
         ""
     };
     let (name, role) = (&identity.name, &identity.role);
-    refusal!("the token `{name}` is a {role}'s; verbs are for operators' tokens{heard}")
+    refusal!("the token `{name}` is a {role}'s; verbs are for operators' tokens{stop_note}")
 }
 
-/// Does a verb of an operator who is not on the control socket.
+/// Carries out the verb of an operator who does not use the control socket.
 pub(crate) fn run_verb(
     node: &Arc<Node>,
     caller: String,
@@ -140,41 +143,41 @@ pub(crate) fn run_verb(
 ) -> BoxFuture<'static, Result<Value, Refusal>> {
     let node = Arc::clone(node);
     Box::pin(async move {
-        let verb = OperatorVerb::read_without_blocking(&node, body).await;
+        let verb = OperatorVerb::read_async(&node, body).await;
         let watch = ClientWatch::of(&node, verb.as_ref().ok());
-        // A client that hangs up undoes nothing else: the verb is carried out and noted.
-        let done = base::task::spawn(async move {
-            let told = match verb {
+        // Even if the client disconnects, the verb is carried out and recorded.
+        let task = base::task::spawn(async move {
+            let reply = match verb {
                 Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,
-                Err(why) => VerbReply::failed(why),
+                Err(error) => VerbReply::failed(error),
             };
-            serde_json::to_value(told).map_err(Refusal::from)
+            serde_json::to_value(reply).map_err(Refusal::from)
         });
-        let broke = |_| {
+        let task_panicked = |_| {
             Err(refusal!(
                 "the node broke while it did this; its log says why"
             ))
         };
-        let told = done.await.unwrap_or_else(broke);
+        let reply = task.await.unwrap_or_else(task_panicked);
         watch.ends();
-        told
+        reply
     })
 }
 
-/// Returns whether an identity is an operator's own, with nobody behind it.
+/// Returns whether an identity is an operator's own, not one that forwards for another caller.
 pub(super) fn is_operator(identity: &VerifiedIdentity) -> bool {
     principal(identity, None).role == CallerRole::Operator
 }
 
 /// Returns the permissions of an identity from [`NodeAuthenticator`], capped at those of the caller behind a hop.
 pub(crate) fn principal(identity: &VerifiedIdentity, hop: Option<&CallHop>) -> Principal {
-    // A word that is no role comes from no keeper of ours; it may look.
-    let role = |word: &str| word.parse().unwrap_or(CallerRole::Viewer);
+    // An unknown role does not come from our own authenticator; it may only look.
+    let role = |name: &str| name.parse().unwrap_or(CallerRole::Viewer);
     let own = role(&identity.role);
-    let brought = hop.and_then(|hop| hop.role.as_deref()).map_or(own, role);
+    let hop_role = hop.and_then(|hop| hop.role.as_deref()).map_or(own, role);
     Principal {
         name: identity.name.clone(),
-        role: own.min(brought),
+        role: own.min(hop_role),
         calls_per_minute: identity.calls_per_minute,
     }
 }

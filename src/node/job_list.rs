@@ -27,10 +27,10 @@ const FACTS: [(&str, &str); 8] = [
 /// Decimals of lengths in facts.
 const FACT_DECIMALS: usize = 3;
 
-/// Returns the facts of a result, each with its label and its value as people write it.
+/// Returns the facts of a result, each with its label and its value as text for people.
 pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
     let fact = |(field, label): &(&'static str, &'static str)| {
-        let words = match result.get(*field)? {
+        let text = match result.get(*field)? {
             Value::String(text) => text.clone(),
             value @ Value::Number(number) => {
                 let number = number.as_f64()?;
@@ -43,32 +43,32 @@ pub fn facts(result: &Map<String, Value>) -> Vec<(&'static str, String)> {
             }
             _ => return None,
         };
-        Some((*label, words))
+        Some((*label, text))
     };
     FACTS.iter().filter_map(fact).collect()
 }
 
-/// Jobs that a list shows, the newest.
+/// Number of jobs in a list; the newest are shown.
 const LISTED_MAX: usize = 40;
 
 /// Describes one job of a state folder, or the last ones.
 pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> VerbReply {
     let Some(id) = id else {
-        return list(state, json);
+        return list_reply(state, json);
     };
     match job::past(state, id) {
-        Ok(past) if json => VerbReply::done(pretty(&job_record(&past))),
-        Ok(past) => VerbReply::done(card(state, &past)),
-        Err(error) => VerbReply::failed(unread(state, id, &error)),
+        Ok(past) if json => VerbReply::done(pretty_json(&job_record(&past))),
+        Ok(past) => VerbReply::done(job_card(state, &past)),
+        Err(error) => VerbReply::failed(describe_unread(state, id, &error)),
     }
 }
 
-fn pretty(value: &impl Serialize) -> String {
+fn pretty_json(value: &impl Serialize) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-/// Says that a job cannot be read, and why.
-pub fn unread(state: &Path, id: &str, error: &JournalError) -> String {
+/// Explains why a job cannot be read.
+pub fn describe_unread(state: &Path, id: &str, error: &JournalError) -> String {
     match error {
         JournalError::File { error: cause, .. } if cause.kind() != io::ErrorKind::NotFound => {
             format!("{id} cannot be read: {error}")
@@ -81,21 +81,21 @@ pub fn unread(state: &Path, id: &str, error: &JournalError) -> String {
     }
 }
 
-fn list(state: &Path, json: bool) -> VerbReply {
-    let at = state.display();
-    let pasts = match job::past_jobs(state) {
-        Ok(pasts) => pasts,
+fn list_reply(state: &Path, json: bool) -> VerbReply {
+    let folder = state.display();
+    let past_jobs = match job::past_jobs(state) {
+        Ok(past_jobs) => past_jobs,
         Err(error) if error.kind() == io::ErrorKind::NotFound && state.is_dir() => Vec::new(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return VerbReply::failed(format!(
-                "there is no folder {at}: no node has kept jobs there; --state DIR or --config FILE names a node's"
+                "there is no folder {folder}: no node has kept jobs there; --state DIR or --config FILE names a node's"
             ));
         }
-        Err(error) => return VerbReply::failed(format!("no jobs in {at}: {error}")),
+        Err(error) => return VerbReply::failed(format!("no jobs in {folder}: {error}")),
     };
-    let newest = pasts.iter().rev().take(LISTED_MAX);
+    let newest = past_jobs.iter().rev().take(LISTED_MAX);
     let text = if json {
-        pretty(&newest.flatten().map(job_record).collect::<Vec<_>>())
+        pretty_json(&newest.flatten().map(job_record).collect::<Vec<_>>())
     } else {
         newest.map(job_line).collect::<Vec<_>>().join("\n")
     };
@@ -121,12 +121,14 @@ fn job_line(past: &Result<PastJob, JournalError>) -> String {
     }
 }
 
-fn card(state: &Path, past: &PastJob) -> String {
+fn job_card(state: &Path, past: &PastJob) -> String {
     let folder = state.join("jobs").join(&past.id);
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let files = files.map(|entry| entry.path());
-    let pictures = files.filter(|path| path.extension().is_some_and(|end| end == "png"));
-    let mut pictures: Vec<String> = pictures.map(|path| path.display().to_string()).collect();
+    let mut pictures: Vec<String> = files
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "png"))
+        .map(|path| path.display().to_string())
+        .collect();
     pictures.sort();
     let (scene, revision) = (past.scene_title(), cut(&past.revision, 12));
     let ended = match past.ended_ms {
@@ -150,7 +152,7 @@ fn card(state: &Path, past: &PastJob) -> String {
         ("caller", past.caller.clone()),
         ("received", past.received.clone()),
         ("understood", past.understood.clone()),
-        ("notes", notes(&past.repairs)),
+        ("notes", repairs_text(&past.repairs)),
         ("accepted", calendar::second(past.accepted_ms)),
         ("ended", ended),
         ("plan", past.plan_hash.clone()),
@@ -162,16 +164,16 @@ fn card(state: &Path, past: &PastJob) -> String {
         ("pen lengths", past.pens_measured.join(", ")),
         ("pictures", pictures.join(", ")),
         ("bytes", traffic_text(&folder)),
-        ("figures", figures(&past.figures)),
+        ("figures", figures_text(&past.figures)),
     ];
-    let said = rows
+    let filled = rows
         .iter()
         .filter(|(_, value)| !matches!(value.as_str(), "" | "[]"));
-    let lines = said.map(|(name, value)| format!("{name:<14}{value}"));
+    let lines = filled.map(|(name, value)| format!("{name:<14}{value}"));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Describes the treatment of this job's remainder by a later job, as far as that is known.
+/// Describes what the later job did with this job's remainder, as far as that is known.
 fn takeover_text(state: &Path, past: &PastJob) -> &'static str {
     let Ok(later) = job::past(state, &past.settled) else {
         return "followed by";
@@ -187,19 +189,19 @@ fn takeover_text(state: &Path, past: &PastJob) -> &'static str {
     }
 }
 
-/// Repairs to the arguments, one after the other, for people.
-fn notes(repairs: &str) -> String {
-    let all: Vec<Map<String, Value>> = serde_json::from_str(repairs).unwrap_or_default();
-    let words = |repair: &Map<String, Value>| {
-        let said = ["field", "got", "used", "why"].map(|name| plain(repair.get(name)));
-        let [field, got, used, why] = said;
-        format!("{field}: {got} read as {used}: {why}")
+/// Describes the repairs to the arguments, in order, for people.
+fn repairs_text(repairs: &str) -> String {
+    let parsed: Vec<Map<String, Value>> = serde_json::from_str(repairs).unwrap_or_default();
+    let describe = |repair: &Map<String, Value>| {
+        let [field, got, used, reason] =
+            ["field", "got", "used", "why"].map(|key| unquoted(repair.get(key)));
+        format!("{field}: {got} read as {used}: {reason}")
     };
-    all.iter().map(words).collect::<Vec<_>>().join("; ")
+    parsed.iter().map(describe).collect::<Vec<_>>().join("; ")
 }
 
-/// A value without the marks of JSON around it.
-fn plain(value: Option<&Value>) -> String {
+/// Returns a value as text, a string without its quotes.
+fn unquoted(value: Option<&Value>) -> String {
     match value {
         None => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -207,19 +209,19 @@ fn plain(value: Option<&Value>) -> String {
     }
 }
 
-/// The numbers of a job's answer, with the names and units that a call shows them with.
-fn figures(answer: &str) -> String {
+/// Returns the figures of a job's answer, with the labels and units that a call shows.
+fn figures_text(answer: &str) -> String {
     let answer: Map<String, Value> = serde_json::from_str(answer).unwrap_or_default();
-    let known = facts(&answer).into_iter();
-    let known = known.filter(|(label, _)| *label != "arm");
-    let known = known.map(|(label, words)| format!("{label} {words}"));
-    known.collect::<Vec<_>>().join(", ")
+    let figures = facts(&answer).into_iter();
+    let figures = figures.filter(|(label, _)| *label != "arm");
+    let figures = figures.map(|(label, value)| format!("{label} {value}"));
+    figures.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the path and size of the job's recorded bytes, if kept.
 fn traffic_text(folder: &Path) -> String {
     let path = folder.join(job::BYTES);
-    let size = std::fs::metadata(&path).map(|about| about.len());
+    let size = std::fs::metadata(&path).map(|metadata| metadata.len());
     size.map_or_else(
         |_| String::new(),
         |size| format!("{} ({size} bytes)", path.display()),

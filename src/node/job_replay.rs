@@ -1,5 +1,5 @@
-//! Carries out an earlier job's plan on a simulated arm of its own, and compares the ink with the job's strokes. No arm of a
-//! node moves.
+//! Carries out an earlier job's plan on a separate simulated arm, and compares the ink with the job's strokes. No arm of a node
+//! moves.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub struct ReplayedJob {
     scene: Arc<Scene>,
     plan: Plan,
     ink: Vec<Vec<[f64; 2]>>,
-    apart: InkDeviation,
+    deviation: InkDeviation,
 }
 
 impl ReplayedJob {
@@ -41,35 +41,35 @@ impl ReplayedJob {
             let (id, tool) = (&past.id, &past.tool);
             bail!("{id} drew nothing (it was a {tool}): there is no plan to replay");
         }
-        let planned = Arc::clone(&scene);
+        let planned_scene = Arc::clone(&scene);
         let planning = tokio::task::spawn_blocking(move || {
-            let plan = plan_again(&planned, &past);
+            let plan = plan_again(&planned_scene, &past);
             plan.map(|plan| (past, plan))
         });
         let (past, plan) = planning.await??;
         let ink = simulated_playback::carry_out(&scene, plan.trajectory.clone()).await?;
         let strokes = past.strokes.iter().map(|stroke| stroke.points_mm.clone());
-        let apart = deviation_mm(&strokes.collect::<Vec<_>>(), &ink);
+        let deviation = deviation_mm(&strokes.collect::<Vec<_>>(), &ink);
         Ok(Self {
             past,
             scene,
             plan,
             ink,
-            apart,
+            deviation,
         })
     }
 
-    /// Returns whether it is the same plan, and its ink where the job's strokes are.
+    /// Returns whether the plan is the same, and the ink lies on the job's strokes.
     #[must_use]
     pub fn is_same(&self) -> bool {
-        self.is_same_plan() && self.apart.max_mm <= APART_MM_MAX
+        self.is_same_plan() && self.deviation.max_mm <= APART_MM_MAX
     }
 
     fn is_same_plan(&self) -> bool {
         self.plan.hash == self.past.plan_hash
     }
 
-    /// Says how the replay differs from the job.
+    /// Describes how the replay differs from the job.
     #[must_use]
     pub fn words(&self) -> String {
         let which = if self.is_same_plan() {
@@ -81,7 +81,7 @@ impl ReplayedJob {
             "{}: {which} plan {}; on the simulator {} of the job, which {}",
             self.past.id,
             self.plan.hash,
-            self.apart.describe(),
+            self.deviation.describe(),
             self.past.state,
         )
     }
@@ -101,10 +101,10 @@ struct UnderstoodTrim {
     trim: Option<DrawingTrim>,
 }
 
-/// Returns the scene of a job that is to be replayed, with the trim of its pens.
+/// Returns the scene of a job to replay, with the trim of its pens.
 ///
 /// # Errors
-/// It is not as it was, or a person changed its pens meanwhile.
+/// The scene has changed since, or a person changed its pens during the job.
 pub fn scene_of(
     library: &SceneLibrary,
     state: &Path,
@@ -112,7 +112,7 @@ pub fn scene_of(
 ) -> anyhow::Result<Arc<Scene>> {
     let id = &past.id;
     let scene = tools::scene_of_job(library, state, past)
-        .map_err(|why| anyhow!("{id} cannot be replayed: {why}; restore it to replay"))?;
+        .map_err(|error| anyhow!("{id} cannot be replayed: {error}; restore it to replay"))?;
     if scene.holder.is_by_hand() {
         bail!(
             "{id} cannot be replayed: a person changed its pens, and a replay has nobody to change them"
@@ -123,30 +123,30 @@ pub fn scene_of(
             "{id} cannot be replayed: its drawing pauses for a person, and a replay has nobody to let it go on"
         );
     }
-    // Jobs of tools have other arguments, and those of older nodes none.
-    let said: UnderstoodTrim = serde_json::from_str(&past.understood).unwrap_or_default();
-    let Some(trim) = said.trim else {
+    // Jobs of other tools have other arguments, and jobs of older nodes have none.
+    let understood: UnderstoodTrim = serde_json::from_str(&past.understood).unwrap_or_default();
+    let Some(trim) = understood.trim else {
         return Ok(scene);
     };
     Ok(Arc::new(scene.trimmed(&trim)?))
 }
 
-/// Returns the job's plan, made again from what it began with.
+/// Plans the job again from its start.
 fn plan_again(scene: &Scene, past: &PastJob) -> anyhow::Result<Plan> {
     let start = JointVector::from_slice(&past.start_rad);
-    let whole = plan::draw(scene, &start, &SilentObserver)?;
-    if whole.hash == past.plan_hash {
-        return Ok(whole);
+    let full_plan = plan::draw(scene, &start, &SilentObserver)?;
+    if full_plan.hash == past.plan_hash {
+        return Ok(full_plan);
     }
-    // It went on with an earlier one, or drew something else than the design.
+    // The job resumed an earlier one, or drew something other than the design.
     let (strokes, order) = (&past.strokes, Order::AsDrawn);
-    let part = plan::draw_strokes(scene, &start, strokes, order, &SilentObserver);
-    part.context("the job's strokes cannot be planned any more")
+    let plan = plan::draw_strokes(scene, &start, strokes, order, &SilentObserver);
+    plan.context("the job's strokes cannot be planned any more")
 }
 
-/// Replays a job of a node, for an operator.
+/// Replays a job of a node for an operator.
 pub(super) async fn reply(node: &Node, id: &str) -> VerbReply {
-    match replayed(node, id).await {
+    match replay(node, id).await {
         Ok(replayed) => VerbReply {
             done: replayed.is_same(),
             data: Some(json!({"picture": replayed.png().map(|png| STANDARD.encode(png))})),
@@ -156,7 +156,7 @@ pub(super) async fn reply(node: &Node, id: &str) -> VerbReply {
     }
 }
 
-async fn replayed(node: &Node, id: &str) -> anyhow::Result<ReplayedJob> {
+async fn replay(node: &Node, id: &str) -> anyhow::Result<ReplayedJob> {
     let is_name = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
     ensure!(is_name, "there is no job {id:?}");
     let past = job::past(&node.state, id).with_context(|| format!("{id} cannot be read"))?;

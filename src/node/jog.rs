@@ -1,4 +1,4 @@
-//! One jogged step on the node's side: planned, judged by the gate and journalled like any motion.
+//! Carries out one jogged step: planned, checked by the gate and journalled like any motion.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use plan::{self, JogIncrement, Plan};
 use scene::Scene;
 use tools::{AttachedArm, Node, NodeJob};
 
-/// Larger steps are not jogged.
+/// Largest step, in millimetres or degrees.
 const STEP_MAX: f64 = 10.0;
 
 /// Tool name of a jog's job.
 pub const JOG: &str = "jog";
 
-/// A step as a person says it.
+/// A step as a person requests it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JogRequest {
     pub axis: JogAxis,
@@ -37,7 +37,7 @@ pub enum JogAxis {
     Joint(usize),
 }
 
-/// A text that is no step of a jog.
+/// A text that is not a jog step.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a step: write x+1, z-0.1 or j2-1, up to {STEP_MAX}")]
 pub struct NoJogStep(String);
@@ -46,27 +46,27 @@ impl std::str::FromStr for JogRequest {
     type Err = NoJogStep;
 
     fn from_str(text: &str) -> Result<Self, NoJogStep> {
-        let wrong = || NoJogStep(text.to_owned());
-        let at = text.find(['+', '-']).ok_or_else(wrong)?;
-        let (axis, by) = text.split_at(at);
+        let invalid = || NoJogStep(text.to_owned());
+        let sign_index = text.find(['+', '-']).ok_or_else(invalid)?;
+        let (axis, by) = text.split_at(sign_index);
         let axis = match (axis, axis.strip_prefix('j')) {
             ("x", _) => JogAxis::X,
             ("y", _) => JogAxis::Y,
             ("z", _) => JogAxis::Z,
             (_, Some(number)) => {
-                let number: usize = number.parse().map_err(|_| wrong())?;
-                JogAxis::Joint(number.checked_sub(1).ok_or_else(wrong)?)
+                let number: usize = number.parse().map_err(|_| invalid())?;
+                JogAxis::Joint(number.checked_sub(1).ok_or_else(invalid)?)
             }
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
-        let by: f64 = by.parse().map_err(|_| wrong())?;
+        let by: f64 = by.parse().map_err(|_| invalid())?;
         let step = Self { axis, by };
-        step.is_fit().then_some(step).ok_or_else(wrong)
+        step.is_valid().then_some(step).ok_or_else(invalid)
     }
 }
 
 impl JogRequest {
-    fn is_fit(self) -> bool {
+    fn is_valid(self) -> bool {
         self.by.is_finite() && self.by.abs() <= STEP_MAX
     }
 
@@ -95,7 +95,7 @@ pub struct JogState {
     pub denied: Option<String>,
     pub joints: Vec<JogJoint>,
     pub tip_mm: [f64; 3],
-    /// Over the sheet, along its normal.
+    /// Height over the sheet, along its normal.
     pub height_mm: f64,
 }
 
@@ -105,8 +105,9 @@ pub struct JogJoint {
     pub deg: f64,
     pub lower_deg: f64,
     pub upper_deg: f64,
-    /// Of its servo that pushes hardest, and of its hottest.
+    /// Load of its servo that pushes hardest.
     pub load: Option<f64>,
+    /// Temperature of its hottest servo.
     pub temperature_c: Option<f64>,
 }
 
@@ -118,12 +119,12 @@ pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<Attached
     found.ok_or_else(|| refusal!("this node has no arm {model}, for which the scene is"))
 }
 
-/// The node's side: one step, to its end.
-pub async fn step(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> VerbReply {
-    VerbReply::of(stepped(node, scene, wanted).await)
+/// Jogs one step to its end.
+pub async fn step(node: &Arc<Node>, scene: &str, request: JogRequest) -> VerbReply {
+    VerbReply::of(run_step(node, scene, request).await)
 }
 
-/// A step that is planned and has its job.
+/// A planned step with its job.
 struct PlannedStep {
     job: NodeJob,
     scene: Arc<Scene>,
@@ -131,38 +132,38 @@ struct PlannedStep {
     plan: Plan,
 }
 
-async fn stepped(node: &Arc<Node>, scene: &str, wanted: JogRequest) -> Result<String, Refusal> {
-    let step = planned(node, scene, wanted).await;
+async fn run_step(node: &Arc<Node>, scene: &str, request: JogRequest) -> Result<String, Refusal> {
+    let step = plan_step(node, scene, request).await;
     let PlannedStep {
         job,
         scene,
         permit,
         plan,
-    } = step.map_err(|why| refusal!("{why}; nothing moved"))?;
+    } = step.map_err(|reason| refusal!("{reason}; nothing moved"))?;
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
             job.end("reached", "one step".to_owned()).await;
-            let stance = stance(node, &scene)?;
-            let [x, y, z] = stance.tip_mm;
+            let state = jog_state(node, &scene)?;
+            let [x, y, z] = state.tip_mm;
             Ok(format!(
                 "the tip is at {x:.2} {y:.2} {z:.2} mm, {:.2} mm over the sheet",
-                stance.height_mm
+                state.height_mm
             ))
         }
-        // It says itself whether anything moved.
-        Err(short) => {
-            job.end(short.state, short.why.to_string()).await;
-            Err(short.why)
+        // The message already says whether anything moved.
+        Err(incomplete) => {
+            job.end(incomplete.state, incomplete.why.to_string()).await;
+            Err(incomplete.why)
         }
     }
 }
 
-async fn planned(
+async fn plan_step(
     node: &Arc<Node>,
     scene: &str,
-    wanted: JogRequest,
+    request: JogRequest,
 ) -> Result<PlannedStep, Refusal> {
-    if !wanted.is_fit() {
+    if !request.is_valid() {
         return Err(refusal!("a step is {STEP_MAX} at the most"));
     }
     let named = node.scenes.scene(scene, None)?;
@@ -172,7 +173,7 @@ async fn planned(
     let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
     let start = measured(&seat.motion.snapshot())?.position_rad;
     let planned = tools::catch_panic("planning", || {
-        plan::jog(&scene, &start, wanted.step(), 0, &plan::SilentObserver)
+        plan::jog(&scene, &start, request.step(), 0, &plan::SilentObserver)
     });
     let plan = planned??;
     let job = NodeJob::begin(node, seat, JOG, &scene, seen_stops).await?;
@@ -184,11 +185,11 @@ async fn planned(
     })
 }
 
-/// The node's side: how the arm is.
-pub fn stand(node: &Node, scene: &str) -> VerbReply {
+/// Returns the state of the arm that draws a scene, as JSON.
+pub fn state_reply(node: &Node, scene: &str) -> VerbReply {
     let scene = node.scenes.scene(scene, None).map_err(Refusal::from);
-    let stance = scene.and_then(|scene| stance(node, &scene));
-    VerbReply::of(stance.map(|stance| serde_json::to_string(&stance).unwrap_or_default()))
+    let state = scene.and_then(|scene| jog_state(node, &scene));
+    VerbReply::of(state.map(|state| serde_json::to_string(&state).unwrap_or_default()))
 }
 
 fn measured(snapshot: &Snapshot) -> Result<&ArmMeasurement, Refusal> {
@@ -196,7 +197,7 @@ fn measured(snapshot: &Snapshot) -> Result<&ArmMeasurement, Refusal> {
     measured.ok_or_else(|| refusal!("the arm has not been read yet"))
 }
 
-fn stance(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
+fn jog_state(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
     let seat = seat(node, scene)?;
     let snapshot = seat.motion.snapshot();
     let measured = measured(&snapshot)?;
@@ -208,19 +209,19 @@ fn stance(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
         let deg = |limits: &base::units::JointVector| {
             limits.get(joint).copied().unwrap_or(0.0).to_degrees()
         };
-        let turns = |id: u8| {
+        let drives = |id: u8| {
             arm.servos()
-                .any(|(of, servo)| of == joint && servo.id == id)
+                .any(|(driven_joint, servo)| driven_joint == joint && servo.id == id)
         };
-        let own = || measured.servos.iter().filter(|servo| turns(servo.id));
-        let loads = own().filter_map(|servo| servo.load_ratio);
+        let servos = || measured.servos.iter().filter(|servo| drives(servo.id));
+        let loads = servos().filter_map(|servo| servo.load_ratio);
         JogJoint {
             name: arm.joint_name(joint),
             deg: q.to_degrees(),
             lower_deg: deg(&arm.limits.lower_rad),
             upper_deg: deg(&arm.limits.upper_rad),
             load: loads.map(f64::abs).reduce(f64::max),
-            temperature_c: own().filter_map(|s| s.temperature_c).reduce(f64::max),
+            temperature_c: servos().filter_map(|s| s.temperature_c).reduce(f64::max),
         }
     });
     let denied = seat.permits().ask(scene, seat.motion.clock().now()).err();

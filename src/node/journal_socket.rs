@@ -6,15 +6,15 @@ use std::os::unix::net::UnixDatagram;
 
 const JOURNAL: &str = "/run/systemd/journal/socket";
 
-/// A connection to the journal, a datagram for each line.
+/// A connection to the journal, with one datagram per line.
 pub(crate) struct JournalSocket(UnixDatagram);
 
 impl JournalSocket {
-    /// Connects, where there is a journal.
+    /// Connects to the journal, if there is one.
     pub(super) fn open() -> Option<Self> {
         let socket = UnixDatagram::unbound().ok()?;
         socket.connect(JOURNAL).ok()?;
-        // Nobody waits for the journal to read, an arm's thread least of all.
+        // No thread waits for the journal to read, least of all an arm's.
         socket.set_nonblocking(true).ok()?;
         Some(Self(socket))
     }
@@ -31,9 +31,9 @@ impl JournalSocket {
 
 /// Returns whether standard error goes to the journal, as systemd declares for a service it starts.
 pub(super) fn is_journal() -> bool {
-    let Ok(said) = std::env::var("JOURNAL_STREAM") else {
+    let Ok(journal_stream) = std::env::var("JOURNAL_STREAM") else {
         return false;
     };
-    let own = std::fs::metadata("/proc/self/fd/2");
-    own.is_ok_and(|own| said == format!("{}:{}", own.st_dev(), own.st_ino()))
+    let stderr = std::fs::metadata("/proc/self/fd/2");
+    stderr.is_ok_and(|stderr| journal_stream == format!("{}:{}", stderr.st_dev(), stderr.st_ino()))
 }

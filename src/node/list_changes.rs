@@ -1,4 +1,4 @@
-//! Tells clients that lists have changed: scenes come and go on disk, jobs begin.
+//! Notifies clients of changed lists: scenes appear and disappear on disk, jobs begin.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,21 +12,21 @@ use mcp::ListChange;
 use tools::Node;
 
 /// Interval between checks of the scenes' folder.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Notices that a slow client may be behind; what it missed, it learns with the next.
+/// Number of notices that a slow client may lag behind; the next notice covers those that it missed.
 const BEHIND_MAX: usize = 16;
 
-/// Files of a folder that are looked at.
+/// Number of files of a folder that are watched.
 const FILES_MAX: usize = 4096;
 
-/// Size and time of change of every file, by path.
+/// Size and modification time of every file, by path.
 type FileStamps = BTreeMap<String, (u64, Option<SystemTime>)>;
 
 /// State of the lists at the last check.
 struct WatchedLists {
     files: FileStamps,
-    here: KnownNames,
+    names: KnownNames,
     jobs: Vec<String>,
 }
 
@@ -34,8 +34,8 @@ struct WatchedLists {
 pub(crate) fn watch(node: &Arc<Node>) -> broadcast::Sender<ListChange> {
     let changes = broadcast::Sender::new(BEHIND_MAX);
     let watched = WatchedLists {
-        files: seen(node),
-        here: node.all_names(),
+        files: stamps(node),
+        names: node.all_names(),
         jobs: node.jobs(),
     };
     base::task::spawn(watch_loop(Arc::downgrade(node), changes.clone(), watched));
@@ -48,13 +48,13 @@ async fn watch_loop(
     mut watched: WatchedLists,
 ) {
     loop {
-        // As long as a timer's time; nothing hangs on its grain.
-        base::task::pause(LOOK).await;
+        // The timer's coarse resolution does not matter names.
+        base::task::pause(CHECK_INTERVAL).await;
         let Some(node) = node.upgrade() else {
             return;
         };
         for change in watched.check(&node) {
-            // Nobody listens, or somebody does: both are well.
+            // Fails if no client listens, which is fine.
             let _ = changes.send(change);
         }
     }
@@ -64,12 +64,12 @@ impl WatchedLists {
     /// Returns the changes since the last check. Reads scenes again only if a file has changed.
     fn check(&mut self, node: &Node) -> Vec<ListChange> {
         let mut changes = Vec::new();
-        let files = seen(node);
+        let files = stamps(node);
         if files != self.files {
             self.files = files;
-            let here = node.all_names();
-            if here != self.here {
-                self.here = here;
+            let names = node.all_names();
+            if names != self.names {
+                self.names = names;
                 changes.extend([ListChange::Tools, ListChange::Resources]);
             }
         }
@@ -84,8 +84,8 @@ impl WatchedLists {
     }
 }
 
-/// Every file that says which names there are.
-fn seen(node: &Node) -> FileStamps {
+/// Returns the stamps of every file that defines names.
+fn stamps(node: &Node) -> FileStamps {
     let Some(folder) = node.scenes.folder() else {
         return FileStamps::new();
     };
@@ -96,9 +96,9 @@ fn seen(node: &Node) -> FileStamps {
 fn files(folder: &Path) -> Vec<(String, (u64, Option<SystemTime>))> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let stamped = entries.take(FILES_MAX).filter_map(|entry| {
-        let about = entry.metadata().ok()?;
+        let metadata = entry.metadata().ok()?;
         let path = entry.path().display().to_string();
-        Some((path, (about.len(), about.modified().ok())))
+        Some((path, (metadata.len(), metadata.modified().ok())))
     });
     stamped.collect()
 }

@@ -1,4 +1,4 @@
-//! A node's word to its local network, and the proof of who answers at its address.
+//! Advertises a node on its local network, and proves the identity of the node at its address.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use config::NodeFile;
 use job::NodeIdentity;
 use mcp::http::IdentityProof;
 
-/// Answers challenges by the node's key.
+/// Returns the handler that signs challenges with the node's key.
 pub(super) fn identity_proof(identity: NodeIdentity) -> IdentityProof {
     Arc::new(move |challenge| {
         let signature = identity.prove(challenge)?;
@@ -21,8 +21,8 @@ pub(super) fn identity_proof(identity: NodeIdentity) -> IdentityProof {
     })
 }
 
-/// Tells the local network of a node that listens beyond this machine, unless its file says otherwise, for as long as what comes
-/// back is kept. A network that takes no word is no reason not to serve.
+/// Advertises a node that listens beyond this machine on the local network, unless its file says otherwise, until the returned
+/// value is dropped. A node that cannot be advertised is served all the same.
 #[cfg(feature = "mdns")]
 pub(super) fn advertise(
     file: &NodeFile,
@@ -52,7 +52,7 @@ pub(super) fn advertise(
     }
 }
 
-/// Tells the network nothing: the program was built without mDNS.
+/// Does nothing: the program was built without mDNS.
 #[cfg(not(feature = "mdns"))]
 pub(super) fn advertise(
     _: &NodeFile,

@@ -19,7 +19,7 @@ use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
 use super::journal_socket::{JournalSocket, is_journal};
 use super::log_record::{LogLineLayer, LogSink};
 
-/// Lines that wait to be read.
+/// Number of lines that wait to be written.
 const LINES_MAX: usize = 1024;
 
 /// Format of the log.
@@ -33,51 +33,51 @@ pub enum LogFormat {
     Journal,
 }
 
-/// Sets the log up: in this form, or as fits where it goes.
+/// Sets up the log in the given format, or in the one that suits its destination.
 ///
 /// # Errors
 /// The process has a log already.
-pub fn begin(form: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
+pub fn begin(format: Option<LogFormat>, quiet: bool) -> Result<(), TryInitError> {
     let level = if quiet { Level::ERROR } else { Level::INFO };
-    let said = std::env::var("STEADYHAND_LOG").ok();
-    let said = said.and_then(|said| said.parse::<Targets>().ok());
-    let filter = said.unwrap_or_else(|| {
-        let own = Targets::new().with_default(level);
-        // A command says itself what failed, in its own words.
+    let configured = std::env::var("STEADYHAND_LOG").ok();
+    let configured = configured.and_then(|filter| filter.parse::<Targets>().ok());
+    let filter = configured.unwrap_or_else(|| {
+        let targets = Targets::new().with_default(level);
+        // A command reports its failures itself.
         let library = if quiet {
             LevelFilter::OFF
         } else {
             LevelFilter::ERROR
         };
-        own.with_target("rmcp", library)
+        targets.with_target("rmcp", library)
     });
-    let form = form.unwrap_or_else(|| match is_journal() {
+    let format = format.unwrap_or_else(|| match is_journal() {
         true => LogFormat::Journal,
         false => LogFormat::Text,
     });
-    let lines = || LogQueue::start(io::stderr());
-    let layer = match (form, JournalSocket::open()) {
+    let writer = || LogQueue::start(io::stderr());
+    let layer = match (format, JournalSocket::open()) {
         (LogFormat::Journal, Some(socket)) => {
             LogLineLayer(LogSink::<LogQueue>::Journal(socket)).boxed()
         }
-        (LogFormat::Json, _) => LogLineLayer(LogSink::Json(Mutex::new(lines()))).boxed(),
+        (LogFormat::Json, _) => LogLineLayer(LogSink::Json(Mutex::new(writer()))).boxed(),
         _ => {
-            let plain = tracing_subscriber::fmt::layer().with_writer(lines());
-            plain.with_ansi(io::stderr().is_terminal()).boxed()
+            let text_layer = tracing_subscriber::fmt::layer().with_writer(writer());
+            text_layer.with_ansi(io::stderr().is_terminal()).boxed()
         }
     };
     tracing_subscriber::registry()
-        .with(layer.with_filter(filter_fn(is_ours)))
+        .with(layer.with_filter(filter_fn(may_be_logged)))
         .with(filter)
         .try_init()
 }
 
 /// Returns whether an event may be logged. Libraries that handle tokens and pictures may log only warnings.
-fn is_ours(about: &Metadata<'_>) -> bool {
-    about.target().starts_with("steadyhand") || *about.level() <= Level::WARN
+fn may_be_logged(metadata: &Metadata<'_>) -> bool {
+    metadata.target().starts_with("steadyhand") || *metadata.level() <= Level::WARN
 }
 
-/// Queue of lines to write; never blocks.
+/// Queue of lines to write. Adding a line never blocks.
 #[derive(Clone)]
 struct LogQueue {
     queue: SyncSender<Vec<u8>>,
@@ -89,15 +89,15 @@ impl LogQueue {
         let (queue, lines) = sync_channel(LINES_MAX);
         let dropped = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&dropped);
-        // Without the thread the queue fills and lines are dropped: nothing else is lost.
+        // Without the thread, the queue fills up and lines are dropped, with no other harm.
         let _ = std::thread::Builder::new()
             .name("log".to_owned())
-            .spawn(move || write(out, &lines, &counted));
+            .spawn(move || write_lines(out, &lines, &counted));
         Self { queue, dropped }
     }
 }
 
-fn write(mut out: impl Write, lines: &Receiver<Vec<u8>>, dropped: &AtomicU64) {
+fn write_lines(mut out: impl Write, lines: &Receiver<Vec<u8>>, dropped: &AtomicU64) {
     while let Ok(line) = lines.recv() {
         let lost = dropped.swap(0, Ordering::Relaxed);
         if lost > 0 && writeln!(out, "({lost} lines of the log were dropped)").is_err() {
@@ -136,10 +136,10 @@ mod tests {
     use super::*;
     use std::sync::Mutex;
 
-    /// A reader that has gone to sleep: nothing is written while it is locked.
-    struct Asleep(Arc<Mutex<Vec<u8>>>);
+    /// A stalled output: nothing is written while it is locked.
+    struct StalledOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Asleep {
+    impl Write for StalledOutput {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().extend(bytes);
             Ok(bytes.len())
@@ -151,14 +151,14 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_sleeps_keeps_nobody_waiting_and_no_line_goes_uncounted() {
-        const SAID: u64 = 10 * LINES_MAX as u64;
+    fn a_stalled_output_blocks_nobody_and_every_line_is_counted() {
+        const LINES: u64 = 10 * LINES_MAX as u64;
         let read = Arc::new(Mutex::new(Vec::new()));
-        let mut lines = LogQueue::start(Asleep(Arc::clone(&read)));
-        let untold = Arc::clone(&lines.dropped);
+        let mut lines = LogQueue::start(StalledOutput(Arc::clone(&read)));
+        let unreported = Arc::clone(&lines.dropped);
         {
-            let _asleep = read.lock().unwrap();
-            for _ in 0..SAID {
+            let _stalled = read.lock().unwrap();
+            for _ in 0..LINES {
                 lines.write_all(b"a line\n").unwrap();
             }
         }
@@ -167,13 +167,14 @@ mod tests {
             std::thread::yield_now();
         }
         let read = String::from_utf8(read.lock().unwrap().clone()).unwrap();
-        let (whole, told): (Vec<_>, Vec<_>) = read.lines().partition(|line| *line == "a line");
-        let told = told.iter().map(|line| line.split([' ', '(']).nth(1));
-        let told: u64 = told
-            .map(|count| count.unwrap().parse::<u64>().unwrap())
+        let (kept, notices): (Vec<_>, Vec<_>) = read.lines().partition(|line| *line == "a line");
+        let reported: u64 = notices
+            .iter()
+            .map(|line| line.split([' ', '(']).nth(1).unwrap())
+            .map(|count| count.parse::<u64>().unwrap())
             .sum();
-        let dropped = told + untold.load(Ordering::Relaxed);
-        assert!(dropped > 0, "each of {} lines was kept", whole.len());
-        assert_eq!(whole.len() as u64 + dropped, SAID);
+        let dropped = reported + unreported.load(Ordering::Relaxed);
+        assert!(dropped > 0, "each of {} lines was kept", kept.len());
+        assert_eq!(kept.len() as u64 + dropped, LINES);
     }
 }

@@ -17,7 +17,7 @@ use base::clock::calendar_ms;
 use base::lock::MutexExt;
 use base::wording::cut;
 
-/// Longer values are cut: a log is read by people, and holds no pictures.
+/// Longer values are truncated: people read the log, and it holds no pictures.
 const VALUE_CHARS_MAX: usize = 2_000;
 
 /// Destination of the lines.
@@ -28,7 +28,7 @@ pub(crate) enum LogSink<W> {
     Journal(JournalSocket),
 }
 
-/// Turns events, with the fields of the calls that they happen in, into lines.
+/// Turns events, with the fields of the calls in which they happen, into lines.
 pub(crate) struct LogLineLayer<W>(pub(super) LogSink<W>);
 
 /// The fields of one call, kept with its span.
@@ -92,8 +92,8 @@ where
         let mut fields = LogFieldVisitor::default();
         let scope = context.event_scope(event);
         for span in scope.into_iter().flat_map(|scope| scope.from_root()) {
-            if let Some(SpanFields(of_span)) = span.extensions().get::<SpanFields>() {
-                fields.0.extend(of_span.0.clone());
+            if let Some(SpanFields(span_fields)) = span.extensions().get::<SpanFields>() {
+                fields.0.extend(span_fields.0.clone());
             }
         }
         event.record(&mut fields);
@@ -103,7 +103,7 @@ where
                 let mut line = json_line(level, target, fields.0).into_bytes();
                 line.push(b'\n');
                 let mut out = out.locked();
-                // Whoever does not read the log does not keep the node from its work.
+                // A log that cannot be written does not stop the node.
                 let _ = out.write_all(&line);
             }
             LogSink::Journal(socket) => {
@@ -124,7 +124,7 @@ fn json_line(level: Level, target: &str, fields: Map<String, Value>) -> String {
     Value::Object(line).to_string()
 }
 
-/// The journal's own form: a name, the length where the text has lines, the text.
+/// Returns the fields in the journal's native format: the name, the length if the text has several lines, and the text.
 fn datagram(level: Level, target: &str, fields: &Map<String, Value>) -> Vec<u8> {
     let priority = match level {
         Level::ERROR => "3",
@@ -141,17 +141,17 @@ fn datagram(level: Level, target: &str, fields: &Map<String, Value>) -> Vec<u8> 
         let text = text.map_or_else(|| value.to_string(), str::to_owned);
         match name.as_str() {
             "message" => put(&mut out, "MESSAGE", &text),
-            name => put(&mut out, &format!("STEADYHAND_{}", name_of(name)), &text),
+            name => put(&mut out, &journal_name(name), &text),
         }
     }
     out
 }
 
-/// Names in the journal are of capital letters, digits and underscores.
-fn name_of(field: &str) -> String {
-    field
-        .to_ascii_uppercase()
-        .replace(|c: char| !c.is_ascii_alphanumeric(), "_")
+/// Returns a field's name in the journal, which allows capital letters, digits and underscores.
+fn journal_name(field: &str) -> String {
+    let upper = field.to_ascii_uppercase();
+    let name = upper.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    format!("STEADYHAND_{name}")
 }
 
 fn put(out: &mut Vec<u8>, name: &str, text: &str) {
@@ -176,9 +176,9 @@ mod tests {
     use super::*;
 
     #[derive(Clone, Default)]
-    struct Page(Arc<Mutex<Vec<u8>>>);
+    struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Page {
+    impl Write for SharedBuffer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().extend(bytes);
             Ok(bytes.len())
@@ -188,19 +188,19 @@ mod tests {
         }
     }
 
-    fn speak() {
+    fn log_an_event() {
         let call = tracing::info_span!("call", client = "somebody", job = tracing::field::Empty);
         call.record("job", "job-7");
-        let _in_it = call.enter();
+        let _entered = call.enter();
         tracing::warn!(arm = "left", "two\nlines");
     }
 
     #[test]
     fn a_line_has_the_fields_of_its_call() {
-        let page = Page::default();
-        let lines = LogLineLayer(LogSink::Json(Mutex::new(page.clone())));
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), speak);
-        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        let buffer = SharedBuffer::default();
+        let lines = LogLineLayer(LogSink::Json(Mutex::new(buffer.clone())));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), log_an_event);
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
         assert_eq!(text.lines().count(), 1, "{text}");
         let line: Value = serde_json::from_str(&text).unwrap();
         for (key, value) in [
@@ -217,12 +217,12 @@ mod tests {
     #[test]
     fn the_journal_gets_fields_and_lines_stay_in_their_text() {
         let (ours, theirs) = std::os::unix::net::UnixDatagram::pair().unwrap();
-        let lines = LogLineLayer(LogSink::<Page>::Journal(JournalSocket::of(ours)));
-        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), speak);
+        let lines = LogLineLayer(LogSink::<SharedBuffer>::Journal(JournalSocket::of(ours)));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(lines), log_an_event);
         let mut bytes = [0_u8; 4096];
         let length = theirs.recv(&mut bytes).unwrap();
-        let said = bytes.get(..length).unwrap();
-        let has = |part: &[u8]| said.windows(part.len()).any(|window| window == part);
+        let received = bytes.get(..length).unwrap();
+        let has = |part: &[u8]| received.windows(part.len()).any(|window| window == part);
         assert!(has(b"PRIORITY=4\n"));
         assert!(has(b"STEADYHAND_JOB=job-7\n"));
         assert!(has(b"STEADYHAND_CLIENT=somebody\n"));

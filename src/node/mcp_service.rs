@@ -1,4 +1,4 @@
-//! The node as the protocol side sees it.
+//! Offers a node as an MCP service.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use mcp::{
 use permit::ActorRank;
 use tools::{self, Node, ToolRequest};
 
-/// A node behind the protocol.
+/// The MCP service of a node.
 pub struct NodeMcpService {
     node: Arc<Node>,
     resources: Arc<NodeResources>,
@@ -30,8 +30,8 @@ pub struct NodeMcpService {
     changes: Option<broadcast::Sender<ListChange>>,
 }
 
-/// Returns the MCP service that `serve` sets up for a node, and its repair of messages that are not JSON. For callers
-/// that bring their own streams.
+/// Returns the MCP service that `serve` sets up for a node, and its repair of messages that are not JSON, for callers
+/// with streams of their own.
 #[must_use]
 pub fn node_service(node: &Arc<Node>) -> (Arc<dyn McpService>, MessageRepair) {
     (Arc::new(NodeMcpService::watched(node)), repair)
@@ -47,7 +47,7 @@ impl NodeMcpService {
         }
     }
 
-    /// A desk that tells its clients when lists change.
+    /// Creates a service that notifies its clients when lists change.
     pub fn watched(node: &Arc<Node>) -> Self {
         Self {
             changes: Some(list_changes::watch(node)),
@@ -56,7 +56,7 @@ impl NodeMcpService {
     }
 }
 
-/// Reads a message that is not JSON.
+/// Repairs a message that is not JSON.
 pub fn repair(raw: &[u8]) -> RepairedMessage {
     match envelope::read(raw) {
         Ok(envelope) => RepairedMessage::Message(envelope.message),
@@ -122,7 +122,7 @@ impl McpService for NodeMcpService {
         if node.stops(&request.tool) || node.is_brief(&request) {
             return node.call(request, watch);
         }
-        at_work(node.call(request, watch))
+        run_in_pool(node.call(request, watch))
     }
 
     fn offers(&self) -> ServiceCapabilities {
@@ -148,7 +148,7 @@ impl McpService for NodeMcpService {
 
     fn read(&self, uri: String) -> BoxFuture<'static, Result<ResourceText, UnknownNameError>> {
         let resources = Arc::clone(&self.resources);
-        at_work(async move { resources.read(&uri).await })
+        run_in_pool(async move { resources.read(&uri).await })
     }
 
     fn app_view(&self) -> Option<AppView> {
@@ -179,30 +179,30 @@ impl McpService for NodeMcpService {
     }
 }
 
-/// Works in the pool; what breaks there breaks as if it had failed here.
-fn at_work<T: Send + 'static>(
+/// Runs `work` in the worker pool. A panic there is resumed here.
+fn run_in_pool<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> BoxFuture<'static, T> {
-    let working = worker_pool::spawn(work);
+    let worker = worker_pool::spawn(work);
     Box::pin(async move {
-        match working.await {
-            Ok(done) => done,
-            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        match worker.await {
+            Ok(result) => result,
+            Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     })
 }
 
-/// Returns the name and version of the caller's program. They are its own words, so they are short and on one line.
+/// Returns the name and version of the caller's program. The program states them itself, so they are cut to one short line.
 fn client_text(caller: &ToolCaller) -> Option<String> {
     const CHARS_MAX: usize = 60;
     let name = caller.client_name.as_deref()?;
     let version = caller.client_version.as_deref().unwrap_or_default();
-    let words = format!("{name} {version}");
-    let plain = words.replace(char::is_control, "");
-    Some(cut(&plain, CHARS_MAX).trim().to_owned())
+    let text = format!("{name} {version}");
+    let one_line = text.replace(char::is_control, "");
+    Some(cut(&one_line, CHARS_MAX).trim().to_owned())
 }
 
-/// Returns whose a stop is that is done before its call, or without one: only an operator ends an operator's.
+/// Returns the rank of a stop that is carried out before its call, or without one. Only an operator can reset an operator's stop.
 fn rank(sender: Option<&VerifiedIdentity>) -> ActorRank {
     rank_of(sender.is_some_and(http_auth::is_operator))
 }
@@ -217,8 +217,9 @@ const fn rank_of(is_operator: bool) -> ActorRank {
 
 fn request(node: &Node, call: ToolCall) -> ToolRequest {
     let principal = call.caller.identity.as_ref();
-    let principal = principal.map(|one| http_auth::principal(one, call.caller.hop.as_ref()));
-    // A call in this process was typed by a person, who tries what a planner may do; what it writes is the person's.
+    let principal =
+        principal.map(|identity| http_auth::principal(identity, call.caller.hop.as_ref()));
+    // A person typed a call in this process to try what a planner may do, but what such a call writes is the person's own.
     let is_typed = call.caller.via == EntryPoint::InProcess && node.writes(&call.tool);
     let is_person = principal
         .as_ref()
@@ -228,7 +229,7 @@ fn request(node: &Node, call: ToolCall) -> ToolRequest {
         tool: call.tool,
         arguments: call.arguments,
         who: rank_of(is_person),
-        principal,
+        standing: principal,
         hop: call.caller.hop,
         is_step: false,
     }
@@ -246,15 +247,15 @@ fn card(listed: catalogue::ListedTool) -> ToolCard {
 }
 
 fn prompt_card(prompt: &CataloguePrompt) -> PromptCard {
-    let takes = prompt.takes.iter().map(|(name, what)| PromptParameter {
+    let parameters = prompt.takes.iter().map(|(name, text)| PromptParameter {
         name: (*name).to_owned(),
-        description: (*what).to_owned(),
+        description: (*text).to_owned(),
         required: false,
     });
     PromptCard {
         name: prompt.name.to_owned(),
         title: prompt.title.to_owned(),
         description: prompt.description.to_owned(),
-        parameters: takes.collect(),
+        parameters: parameters.collect(),
     }
 }

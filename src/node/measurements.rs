@@ -23,10 +23,10 @@ pub struct NodeMeasurements {
 pub struct MeasuredArm {
     pub model: String,
     pub joints_rad: Vec<f64>,
-    /// Moving, or about to stand: what it reads now is no touch.
+    /// Moving or stopping, so that its present position is not a touch.
     pub is_moving: bool,
     pub homing: Vec<(u8, i32)>,
-    /// Counts of the servos.
+    /// Positions of the servos, in counts.
     #[serde(default)]
     pub ticks: calib::ServoTicks,
     /// Identities of the servos.
@@ -41,10 +41,10 @@ pub struct MeasuredArm {
     pub origin: CalibrationOrigin,
 }
 
-/// Calibrations that are listed, the newest.
+/// Number of calibrations in a list; the newest are shown.
 const LISTED_MAX: usize = 40;
 
-/// Returns the calibrations that were accepted, the newest first, with the residual of each touch.
+/// Returns the accepted calibrations, the newest first, with the residual of each touch.
 pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
     let history = match CalibrationStore::of_state(&node.state).history() {
         Ok(history) => history,
@@ -60,41 +60,41 @@ pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
         })
     });
     let listed: Vec<serde_json::Value> = listed.collect();
-    let words = match listed.len() {
+    let text = match listed.len() {
         0 => "nothing was calibrated yet".to_owned(),
         listed => count(listed, "calibration"),
     };
-    VerbReply::with_data(words, &listed)
+    VerbReply::with_data(text, &listed)
 }
 
 /// Returns the positions of a node's arms, and its folders.
 pub fn measurements_reply(node: &Node) -> VerbReply {
-    let arms = node.arms.iter().filter_map(|seat| {
-        let seen = seat.motion.snapshot();
-        let identity = || seen.identity.iter();
-        let measured = seen.measured.as_ref()?;
-        let counts = measured.servos.iter();
+    let arms = node.seats.iter().filter_map(|seat| {
+        let snapshot = seat.motion.snapshot();
+        let identities = || snapshot.identity.iter();
+        let measured = snapshot.measured.as_ref()?;
+        let servos = measured.servos.iter();
         let arm = &seat.motion.arm();
         let is_named = |id: u8| {
             let mut held = arm.file.held.iter();
             arm.servos().any(|(_, servo)| servo.id == id) || held.any(|held| held.id == id)
         };
         Some(MeasuredArm {
-            ticks: counts
+            ticks: servos
                 .filter_map(|servo| Some((servo.id, servo.position_ticks?)))
                 .collect(),
-            identity: identity()
-                .filter(|one| is_named(one.servo.id))
-                .map(|one| (one.servo.id, one.fingerprint()))
+            identity: identities()
+                .filter(|servo| is_named(servo.servo.id))
+                .map(|servo| (servo.servo.id, servo.fingerprint()))
                 .collect(),
-            energised: seen.energised,
+            energised: snapshot.energised,
             zeros: calib::zeros_of(&arm.file),
             origin: tools::origin(node, seat),
             model: arm.file.name.clone(),
             joints_rad: measured.position_rad.to_vec(),
-            is_moving: seen.state.is_under_way(),
-            homing: identity()
-                .map(|one| (one.servo.id, one.homing_offset_ticks))
+            is_moving: snapshot.state.is_under_way(),
+            homing: identities()
+                .map(|servo| (servo.servo.id, servo.homing_offset_ticks))
                 .collect(),
         })
     });
@@ -108,10 +108,10 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
 
 /// Returns the pose of a camera of the node, from a picture taken now.
 pub async fn camera_pose_reply(node: &Node, scene: &str, camera: Option<&str>) -> VerbReply {
-    let seen = node.camera_pose(scene, camera).await;
-    match seen.map(|glimpse| serde_json::to_string(&glimpse)) {
+    let observation = node.camera_pose(scene, camera).await;
+    match observation.map(|observation| serde_json::to_string(&observation)) {
         Ok(Ok(text)) => VerbReply::done(text),
         Ok(Err(error)) => VerbReply::failed(error.to_string()),
-        Err(why) => VerbReply::failed(why),
+        Err(error) => VerbReply::failed(error),
     }
 }

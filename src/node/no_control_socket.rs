@@ -19,7 +19,7 @@ pub enum ControlListener {}
 /// A socket that systemd opened: there is none on this system.
 pub type AdoptedSocket = Infallible;
 
-/// Folder of sockets of nodes that are services; nothing is ever there.
+/// Folder for the control sockets of services; always empty on this system.
 pub(super) const SERVICE_FOLDER: &str = "steadyhand";
 
 /// Never called.
@@ -46,8 +46,8 @@ pub(super) const fn is_answered(_path: &Path) -> bool {
 }
 
 /// Never called.
-pub async fn serve(door: &ControlListener, _node: &Arc<Node>) -> ! {
-    match *door {}
+pub async fn serve(control: &ControlListener, _node: &Arc<Node>) -> ! {
+    match *control {}
 }
 
 /// Refuses.

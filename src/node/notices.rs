@@ -1,5 +1,5 @@
-//! Tells a person who is not looking: a job is done, something waits for a person, an arm has a fault. It is sent to the address
-//! and the program that the node file names. No arm and no call waits for it.
+//! Notifies a person when a job is done, when something waits for a person, and when an arm has a fault. Notices are sent to the
+//! address and the program that the node file names. No arm and no call waits for them.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -15,13 +15,13 @@ use config::{NoticeKind, NoticesEntry};
 use mcp::http_client;
 use tools::{AttachedArm, Node, latch_text};
 
-/// Interval between looks at the arms.
-const LOOK: Duration = Duration::from_millis(500);
+/// Interval between checks of the arms.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Time that an address or a program has for one notice.
+/// Time limit for an address or a program to take one notice.
 const DELIVERY_MAX: Duration = Duration::from_secs(10);
 
-/// Notices that wait for a slow address; more are dropped, and the log says so.
+/// Number of notices that wait for a slow receiver; more are dropped, and the log says so.
 const WAITING_MAX: usize = 64;
 
 /// A notice, as it is sent.
@@ -32,12 +32,12 @@ struct SentNotice {
     arm: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<String>,
-    /// All of it in words.
+    /// Complete text for people.
     text: String,
     time_ms: u64,
 }
 
-/// A state of affairs that a person is told of when it begins.
+/// A condition that a person is notified of when it begins.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct NoticeCause {
     arm: String,
@@ -54,17 +54,17 @@ pub(super) fn watch(node: &Arc<Node>) {
     }
     let (send, receive) = mpsc::channel(WAITING_MAX);
     base::task::spawn(deliver(entry, receive));
-    base::task::spawn(look(Arc::downgrade(node), send));
+    base::task::spawn(check_arms(Arc::downgrade(node), send));
 }
 
-async fn look(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {
-    let mut known: Option<BTreeSet<NoticeCause>> = None;
+async fn check_arms(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {
+    let mut previous: Option<BTreeSet<NoticeCause>> = None;
     loop {
         let Some(node) = node.upgrade() else {
             return;
         };
-        let seen = causes(&node);
-        for cause in begun(known.as_ref(), &seen) {
+        let current = causes(&node);
+        for cause in new_causes(previous.as_ref(), &current) {
             let notice = SentNotice {
                 kind: cause.kind,
                 node: node.file.name.clone(),
@@ -78,22 +78,22 @@ async fn look(node: Weak<Node>, send: mpsc::Sender<SentNotice>) {
                 tracing::warn!("a notice is dropped: {WAITING_MAX} wait to be sent: {text}");
             }
         }
-        known = Some(seen);
+        previous = Some(current);
         drop(node);
-        // As long as a timer's time; nothing hangs on its grain.
-        base::task::pause(LOOK).await;
+        // The timer's coarse resolution does not matter here.
+        base::task::pause(CHECK_INTERVAL).await;
     }
 }
 
-/// Returns the causes that were not there at the look before. What was there at the first look is no news.
-fn begun<'a>(
-    known: Option<&'a BTreeSet<NoticeCause>>,
-    seen: &'a BTreeSet<NoticeCause>,
+/// Returns the causes that the previous check did not find; none after the first check.
+fn new_causes<'a>(
+    previous: Option<&'a BTreeSet<NoticeCause>>,
+    current: &'a BTreeSet<NoticeCause>,
 ) -> Vec<&'a NoticeCause> {
-    known.map_or_else(Vec::new, |known| seen.difference(known).collect())
+    previous.map_or_else(Vec::new, |previous| current.difference(previous).collect())
 }
 
-/// Returns all that a person would be told of now.
+/// Returns all causes that exist now.
 fn causes(node: &Node) -> BTreeSet<NoticeCause> {
     let pens = node.awaited_pens().into_iter().map(|pen| NoticeCause {
         text: format!("{} on {} waits for {}", pen.job, pen.arm, pen.words),
@@ -143,19 +143,19 @@ async fn deliver(entry: NoticesEntry, mut receive: mpsc::Receiver<SentNotice>) {
             continue;
         };
         if let Some(url) = &entry.webhook {
-            report("the webhook", post(url.reveal(), body.clone()).await);
+            log_failure("the webhook", post(url.reveal(), body.clone()).await);
         }
         if let Some(command) = &entry.command {
-            report("the command", run(command, &body).await);
+            log_failure("the command", run(command, &body).await);
         }
     }
 }
 
-/// Reason that a notice did not arrive. The address is not in it.
+/// Reason why a notice did not arrive. It does not contain the address.
 #[derive(Debug, thiserror::Error)]
 enum UndeliveredNotice {
     #[error("no answer within {} s", DELIVERY_MAX.as_secs())]
-    Late,
+    Timeout,
     #[error("it answered {0}")]
     Status(u16),
     #[error("it cannot be reached")]
@@ -168,29 +168,29 @@ enum UndeliveredNotice {
     NoProgram,
 }
 
-fn report(by: &str, sent: Result<(), UndeliveredNotice>) {
+fn log_failure(route: &str, sent: Result<(), UndeliveredNotice>) {
     if let Err(error) = sent {
-        tracing::warn!("a notice did not arrive by {by} of the node file: {error}");
+        tracing::warn!("a notice did not arrive by {route} of the node file: {error}");
     }
 }
 
 async fn post(url: &str, body: Vec<u8>) -> Result<(), UndeliveredNotice> {
     let sending = http_client::json(url, None, Some(body));
     match tokio::time::timeout(DELIVERY_MAX, sending).await {
-        Err(_) => Err(UndeliveredNotice::Late),
+        Err(_) => Err(UndeliveredNotice::Timeout),
         Ok(Err(_)) => Err(UndeliveredNotice::Unreachable),
         Ok(Ok((200..=299, _))) => Ok(()),
         Ok(Ok((status, _))) => Err(UndeliveredNotice::Status(status)),
     }
 }
 
-/// Runs the program to its end, or to the end of its time, when it is killed.
+/// Runs the program until it ends, or kills it at the time limit.
 async fn run(command: &[String], body: &[u8]) -> Result<(), UndeliveredNotice> {
     let (program, arguments) = command.split_first().ok_or(UndeliveredNotice::NoProgram)?;
     let mut child = tokio::process::Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())
-        // Standard output may be the protocol's.
+        // Standard output may belong to MCP.
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
@@ -198,13 +198,13 @@ async fn run(command: &[String], body: &[u8]) -> Result<(), UndeliveredNotice> {
     let input = child.stdin.take();
     let running = async {
         if let Some(mut input) = input {
-            // A program that does not read its input is told all the same that it was called.
+            // A program need not read its input: being run is a notice in itself.
             let _ = input.write_all(body).await;
         }
         child.wait().await
     };
     let ended = tokio::time::timeout(DELIVERY_MAX, running).await;
-    match ended.map_err(|_| UndeliveredNotice::Late)?? {
+    match ended.map_err(|_| UndeliveredNotice::Timeout)?? {
         status if status.success() => Ok(()),
         status => Err(UndeliveredNotice::Ended(status)),
     }

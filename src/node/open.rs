@@ -258,8 +258,8 @@ fn open_simulated(
     library: &SceneLibrary,
     args: &NodeOptions,
 ) -> anyhow::Result<AttachedArm> {
-    let true_scenes = true_scenes(entry)?;
-    let true_arm = match &true_scenes {
+    let truth = true_scenes(entry)?;
+    let true_arm = match &truth {
         Some(scenes) => scenes.arm(&entry.model)?,
         None => Arc::clone(&arm),
     };
@@ -272,10 +272,7 @@ fn open_simulated(
     let tap = TapSwitch::default();
     let open = with_tap(with_trace(open, args)?, &tap);
     let motion = attach(node, entry, arm, clock, permits, open)?;
-    let workcell = EmbeddedWorkcell {
-        simulator,
-        true_scenes,
-    };
+    let workcell = EmbeddedWorkcell { simulator, truth };
     let seat = AttachedArm::new(&entry.name, motion, Some(Box::new(workcell)));
     let seat = seat.recorded_by(Box::new(JobTrafficRecorder(tap)));
     // The simulated arm starts at this scene's rest pose.
@@ -435,13 +432,9 @@ fn attach(
     open: PortOpener,
 ) -> anyhow::Result<MotionHandle> {
     let span = tracing::info_span!("arm", node, arm = entry.name);
+    let name = &entry.name;
     span.in_scope(|| MotionHandle::start(arm, clock.clone(), permits, open))
-        .map_err(|error| {
-            anyhow::anyhow!(
-                "arm `{}` cannot be used: {error}; nothing moved",
-                entry.name
-            )
-        })
+        .map_err(|error| anyhow::anyhow!("arm `{name}` cannot be used: {error}; nothing moved"))
 }
 
 /// Enables each scene on every arm that it is for.
@@ -458,7 +451,7 @@ pub fn enable(node: &Node, scenes: &[String]) -> anyhow::Result<()> {
 struct EmbeddedWorkcell {
     simulator: ArmSimulator,
     /// Scenes as they really are, for practice.
-    true_scenes: Option<SceneLibrary>,
+    truth: Option<SceneLibrary>,
 }
 
 impl SimulatedWorkcell for EmbeddedWorkcell {
@@ -498,7 +491,7 @@ impl SimulatedWorkcell for EmbeddedWorkcell {
 impl EmbeddedWorkcell {
     /// Returns the scene as it really is, if the node file names true scenes.
     fn true_scene(&self, scene: &Scene) -> Option<Arc<Scene>> {
-        self.true_scenes.as_ref()?.scene(&scene.name, None).ok()
+        self.truth.as_ref()?.scene(&scene.name, None).ok()
     }
 }
 

@@ -213,10 +213,7 @@ impl OperatorVerb {
     }
 
     /// Reads a verb. A long text is read on another thread, one at a time, so that no stop waits behind it.
-    pub(super) async fn read_without_blocking(
-        node: &Arc<Node>,
-        text: Vec<u8>,
-    ) -> Result<Self, Refusal> {
+    pub(super) async fn read_async(node: &Arc<Node>, text: Vec<u8>) -> Result<Self, Refusal> {
         static ONE_READER: Semaphore = Semaphore::const_new(1);
         if text.len() <= mcp::HERE_BYTES_MAX {
             return Self::read(node, &text);
@@ -240,9 +237,8 @@ impl OperatorVerb {
         serde_json::from_slice(text).or_else(|error| {
             let names = mcp::tool_names(text);
             let stop_name = names.iter().find(|name| node.stops(name));
-            let is_emergency = |name: &String| {
-                EMERGENCY_STOP_NAMES.contains(&args::name::normalise(name).as_str())
-            };
+            let is_emergency =
+                |name: &String| ESTOP_NAMES.contains(&args::name::normalise(name).as_str());
             match stop_name {
                 Some(name) if is_emergency(name) => Ok(Self::Estop),
                 Some(_) => Ok(Self::Stop),
@@ -253,7 +249,7 @@ impl OperatorVerb {
 }
 
 /// Normalised names of an emergency stop.
-const EMERGENCY_STOP_NAMES: [&str; 2] = ["emergencystop", "estop"];
+const ESTOP_NAMES: [&str; 2] = ["emergencystop", "estop"];
 
 /// Reply to a verb.
 #[derive(Clone, Debug, Deserialize, Serialize)]

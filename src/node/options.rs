@@ -43,10 +43,10 @@ pub trait RecordingServices: Sync {
     /// Returns the recorder of a node's jobs.
     ///
     /// # Errors
-    /// The live view that the node file asks for cannot be had.
+    /// The live view that the node file asks for cannot be started.
     fn recorder(&self, state: &Path, file: &NodeFile) -> anyhow::Result<Arc<dyn JobRecorder>>;
 
-    /// Returns what answers the toolset `recording`.
+    /// Returns the library behind the toolset `recording`.
     fn library(&self, state: &Path) -> Arc<dyn RecordingLibrary>;
 }
 

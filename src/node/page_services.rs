@@ -1,4 +1,4 @@
-//! Services to the operator's page: proves tokens, senses arms, carries out verbs and stops.
+//! Services for the operator's page: verifies tokens, senses arms, carries out verbs and stops.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use page::{PageDoor, PageServices, StopAnswer};
 use permit::ActorRank;
 use tools::Node;
 
-/// Returns the addresses of the page, and remembers where it is for `steadyhand page`.
+/// Returns the router of the page, and stores its address for `steadyhand page`.
 pub fn pages(
     node: &Arc<Node>,
     tokens: &AuthQueue,
@@ -78,8 +78,9 @@ impl PageServices for NodePageServices {
         let sensing = verb_dispatch::call_as(&self.node, &caller, planner, "sense", arguments);
         let sensing = worker_pool::spawn(sensing);
         Box::pin(async move {
-            let broke = |_| ToolAnswer::failed("the node broke while it sensed; its log says why");
-            sensing.await.unwrap_or_else(broke)
+            let worker_panicked =
+                |_| ToolAnswer::failed("the node broke while it sensed; its log says why");
+            sensing.await.unwrap_or_else(worker_panicked)
         })
     }
 
@@ -89,15 +90,15 @@ impl PageServices for NodePageServices {
             false => OperatorVerb::Stop,
         };
         let node = Arc::clone(&self.node);
-        // However soon the page is closed, the stop is noted with its outcome.
+        // The stop and its outcome are recorded even if the page is closed at once.
         let stopping = base::task::spawn(async move {
             verb_dispatch::run_for_operator(&node, &caller, verb).await
         });
         Box::pin(async move {
             match stopping.await {
-                Ok(told) => StopAnswer {
-                    verified: told.done,
-                    words: told.text,
+                Ok(reply) => StopAnswer {
+                    verified: reply.done,
+                    words: reply.text,
                 },
                 Err(_) => StopAnswer {
                     verified: false,

@@ -258,10 +258,8 @@ pub async fn park_when_hot(node: Arc<Node>, seat: Arc<AttachedArm>) {
     let mut snapshots = seat.motion.watch();
     loop {
         let hot = snapshots
-            .wait_for(|snapshot| {
-                snapshot.health.care >= HealthAction::Park
-                    && snapshot.progress.is_none()
-                    && snapshot.energised
+            .wait_for(|arm| {
+                arm.health.care >= HealthAction::Park && arm.progress.is_none() && arm.energised
             })
             .await;
         let Ok(summary) = hot.map(|snapshot| snapshot.health.summary()) else {

@@ -1,4 +1,4 @@
-//! The way to the nodes that the node file names: MCP over HTTP, one request a call.
+//! Calls to the nodes that the node file names: MCP over HTTP, one request per call.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,31 +13,32 @@ use fleet::{
 };
 use mcp::{self, ForwardError, ForwardedCall};
 
-use super::remote_tools::hear;
+use super::remote_tools::forward_progress;
 
-/// A token's file is no longer than this.
+/// Longest token file.
 const TOKEN_BYTES_MAX: usize = 4 * 1024;
 
 /// The peers of a node file.
 struct PeerDirectory {
     entries: Vec<PeerEntry>,
+    /// Silence after which a working node is given up.
     quiet: Duration,
 }
 
-/// The other nodes of a node file, if it names any.
+/// Returns the fleet of the other nodes, if the node file names any.
 pub fn fleet(file: &NodeFile) -> Option<Arc<Fleet>> {
     if file.peers.is_empty() && file.fleet.zenoh.is_none() {
         return None;
     }
-    let named = PeerDirectory {
+    let directory = PeerDirectory {
         entries: file.peers.clone(),
         quiet: Duration::from_secs(file.fleet.quiet_s),
     };
-    let fleet = Fleet::new(&file.name, Arc::new(named), rules(&file.fleet));
+    let fleet = Fleet::new(&file.name, Arc::new(directory), policy(&file.fleet));
     Some(Arc::new(fleet))
 }
 
-fn rules(entry: &FleetEntry) -> FleetPolicy {
+fn policy(entry: &FleetEntry) -> FleetPolicy {
     FleetPolicy {
         list_within: Duration::from_millis(entry.list_within_ms),
         list_cache: Duration::from_millis(entry.list_cache_ms),
@@ -63,59 +64,60 @@ impl PeerTransport for PeerDirectory {
     fn send(
         &self,
         peer: &FleetPeer,
-        letter: OutgoingCall,
+        call: OutgoingCall,
         watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>> {
         let mut entries = self.entries.iter();
-        let parcel = match entries.find(|entry| entry.name == peer.name) {
-            Some(entry) => parcel(entry, letter, self.quiet),
+        let forwarded = match entries.find(|entry| entry.name == peer.name) {
+            Some(entry) => forwarded_call(entry, call, self.quiet),
             None => Err(RemoteCallError::Unreached(
                 "no node of this name is known".to_owned(),
             )),
         };
         Box::pin(async move {
             let cancelled = watch.cancelled.clone();
-            let (told, hearing) = hear(watch);
-            let passed = mcp::forward_call(parcel?, told.progress);
+            let (call_watch, forwarding) = forward_progress(watch);
+            let sending = mcp::forward_call(forwarded?, call_watch.progress);
             let answer = tokio::select! {
-                answer = passed => answer.map_err(failure),
+                answer = sending => answer.map_err(failure),
                 () = cancelled.cancelled() => Err(RemoteCallError::Cancelled),
             };
-            hearing.abort();
+            forwarding.abort();
             answer
         })
     }
 }
 
-fn parcel(
+fn forwarded_call(
     entry: &PeerEntry,
-    letter: OutgoingCall,
+    call: OutgoingCall,
     quiet: Duration,
 ) -> Result<ForwardedCall, RemoteCallError> {
-    let wrong = || RemoteCallError::Unreached(format!("{} is no address", entry.address));
-    let url = entry.url().ok_or_else(wrong)?;
+    let not_an_address =
+        || RemoteCallError::Unreached(format!("{} is not an address", entry.address));
+    let url = entry.url().ok_or_else(not_an_address)?;
     Ok(ForwardedCall {
         url,
         token: token(entry).map_err(RemoteCallError::Unreached)?,
-        hop: letter.hop,
-        tool: letter.tool,
-        arguments: letter.arguments,
+        hop: call.hop,
+        tool: call.tool,
+        arguments: call.arguments,
         quiet,
     })
 }
 
 fn failure(error: ForwardError) -> RemoteCallError {
     match error {
-        ForwardError::Unreached(why) => RemoteCallError::Unreached(why),
-        ForwardError::Lost(why) => RemoteCallError::Lost(why),
-        ForwardError::Refused(why) => RemoteCallError::Refused(why),
+        ForwardError::Unreached(reason) => RemoteCallError::Unreached(reason),
+        ForwardError::Lost(reason) => RemoteCallError::Lost(reason),
+        ForwardError::Refused(reason) => RemoteCallError::Refused(reason),
     }
 }
 
 /// Returns the token for a peer. Reads it at each call, so that a replaced token takes effect at once.
 ///
 /// # Errors
-/// The file cannot be read; the message does not hold its content.
+/// The file cannot be read; the message does not contain its content.
 pub fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
     match (&entry.token, &entry.token_file) {
         (Some(token), _) => Ok(Some(token.reveal().trim().to_owned())),
@@ -124,18 +126,18 @@ pub fn token(entry: &PeerEntry) -> Result<Option<String>, String> {
     }
 }
 
-/// The one token in a file.
+/// Reads the only token of a file.
 ///
 /// # Errors
-/// It cannot be read, or holds something else; the message does not hold what.
+/// The file cannot be read, or holds something else; the message does not contain its content.
 pub fn read_token(file: &Path) -> Result<String, String> {
     let shown = file.display();
     let text = std::fs::read_to_string(file)
         .map_err(|error| format!("the token cannot be read from {shown}: {error}"))?;
     let token = text.trim();
-    let is_one = (1..=TOKEN_BYTES_MAX).contains(&token.len())
+    let is_single_token = (1..=TOKEN_BYTES_MAX).contains(&token.len())
         && !token.contains(|c: char| c.is_whitespace() || c.is_control());
-    match is_one {
+    match is_single_token {
         true => Ok(token.to_owned()),
         false => Err(format!("{shown} does not hold one token and nothing else")),
     }

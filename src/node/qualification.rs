@@ -1,4 +1,4 @@
-//! The certificate that a caller's token needs before it moves an arm, by the node file and by the token file.
+//! The certificate that a caller's token needs before it may move an arm, by the node file and by the token file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use catalogue::KnownNames;
 use config::{NodeFile, RequiredQualification};
 use tools::CertificateChecker;
 
-/// Check of certificates against what a node shows now.
+/// Checks certificates against what a node shows now.
 pub trait CertificateCheck: Send + Sync {
-    /// Proves that the certificate attached to this token is of this level at least and still valid.
+    /// Checks that the certificate attached to this token is of at least this level and still valid.
     ///
     /// # Errors
-    /// Why it is not proven.
+    /// The reason why that is not proven.
     fn proves(
         &self,
         card: &TokenCard,
@@ -23,9 +23,9 @@ pub trait CertificateCheck: Send + Sync {
     ) -> Result<(), Refusal>;
 }
 
-/// Decides for each motion if the caller's token needs a certificate. Without a check every token that needs one is refused.
+/// Decides for each motion whether the caller's token needs a certificate. Without a check, every token that needs one is refused.
 pub(crate) struct QualificationPolicy {
-    book: TokenStore,
+    tokens: TokenStore,
     of_node: Option<RequiredQualification>,
     check: Option<Arc<dyn CertificateCheck>>,
 }
@@ -37,7 +37,7 @@ impl QualificationPolicy {
         check: Option<Arc<dyn CertificateCheck>>,
     ) -> Self {
         Self {
-            book: TokenStore::at(state),
+            tokens: TokenStore::at(state),
             of_node: file.qualified,
             check,
         }
@@ -72,16 +72,19 @@ impl CertificateChecker for QualificationPolicy {
         token: Option<&str>,
         here: &KnownNames,
     ) -> Result<(), (String, String)> {
-        // A token file or level that cannot be read proves nothing, so the strictest level is asked for.
-        let strictest = |why: String| (RequiredQualification::Stroke.word().to_owned(), why);
-        let cards = token.map_or(Ok(Vec::new()), |_| self.book.list());
+        // A token file or level that cannot be read proves nothing, so the strictest level is required.
+        let strictest = |reason: String| (RequiredQualification::Stroke.word().to_owned(), reason);
+        let cards = token.map_or(Ok(Vec::new()), |_| self.tokens.list());
         let cards = cards.map_err(|error| strictest(error.to_string()))?;
         let card = cards.iter().find(|card| Some(card.name.as_str()) == token);
-        let Some(level) = self.needed(card).map_err(|why| strictest(why.into()))? else {
+        let Some(level) = self
+            .needed(card)
+            .map_err(|reason| strictest(reason.into()))?
+        else {
             return Ok(());
         };
         let proven = self.proves(card, level, here);
-        proven.map_err(|why| (level.word().to_owned(), why.into()))
+        proven.map_err(|reason| (level.word().to_owned(), reason.into()))
     }
 }
 
@@ -92,9 +95,9 @@ mod tests {
 
     use super::*;
 
-    struct Everybody;
+    struct AcceptAll;
 
-    impl CertificateCheck for Everybody {
+    impl CertificateCheck for AcceptAll {
         fn proves(
             &self,
             _: &TokenCard,
@@ -108,10 +111,10 @@ mod tests {
     #[test]
     fn a_token_that_needs_a_certificate_is_refused_where_none_can_be_checked() {
         let folder = tempfile::tempdir().unwrap();
-        let book = TokenStore::at(folder.path());
+        let tokens = TokenStore::at(folder.path());
         for (name, level) in [("free", None), ("bound", Some("align")), ("odd", Some("x"))] {
-            book.add(name, CallerRole::Planner, 60, None).unwrap();
-            book.require_level(name, level).unwrap();
+            tokens.add(name, CallerRole::Planner, 60, None).unwrap();
+            tokens.require_level(name, level).unwrap();
         }
         let mut file = NodeFile::default();
         let level = |file: &NodeFile, check, token: &str| {
@@ -119,16 +122,16 @@ mod tests {
                 .check_certificate(Some(token), &KnownNames::default())
                 .map_err(|(level, _)| level)
         };
-        let all = || Some(Arc::new(Everybody) as Arc<dyn CertificateCheck>);
+        let accept_all = || Some(Arc::new(AcceptAll) as Arc<dyn CertificateCheck>);
         assert_eq!(level(&file, None, "free"), Ok(()));
         assert_eq!(level(&file, None, "bound"), Err("align".to_owned()));
-        assert_eq!(level(&file, all(), "bound"), Ok(()));
-        assert_eq!(level(&file, all(), "odd"), Err("stroke".to_owned()));
+        assert_eq!(level(&file, accept_all(), "bound"), Ok(()));
+        assert_eq!(level(&file, accept_all(), "odd"), Err("stroke".to_owned()));
         file.qualified = Some(RequiredQualification::Home);
         assert_eq!(level(&file, None, "free"), Err("home".to_owned()));
         assert_eq!(level(&file, None, "bound"), Err("align".to_owned()));
-        assert_eq!(level(&file, all(), "nobody"), Err("home".to_owned()));
+        assert_eq!(level(&file, accept_all(), "nobody"), Err("home".to_owned()));
         std::fs::write(folder.path().join("tokens.toml"), "no tokens").unwrap();
-        assert_eq!(level(&file, all(), "free"), Err("stroke".to_owned()));
+        assert_eq!(level(&file, accept_all(), "free"), Err("stroke".to_owned()));
     }
 }

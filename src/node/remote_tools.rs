@@ -1,4 +1,4 @@
-//! The way to other MCP servers, for declared tools: connections that are kept, each with its limits.
+//! Connections to other MCP servers, for declared tools. They are kept open, each with its limits.
 
 use std::collections::HashMap;
 use std::process::Stdio;
@@ -23,14 +23,14 @@ use tools::{RemoteCallWatch, RemoteToolCall, RemoteTools, ToolAnswer};
 #[derive(Default)]
 pub struct RemoteServers(std::sync::Mutex<HashMap<ServerEntry, ConnectionSlot>>);
 
-/// The environment variable of the key to the model under examination; other programs never see it.
+/// Environment variable with the key to the model under examination. Other programs never get it.
 pub const EXAM_KEY_VARIABLE: &str = "STEADYHAND_API_KEY";
 
 /// Connection of one server, if open. The lock is held while it opens, so that two concurrent calls do not start a
 /// program twice. Calls of other servers do not wait for it.
 type ConnectionSlot = Arc<Mutex<Option<Arc<RemoteConnection>>>>;
 
-/// A connection, and the program behind it where this process has started one: it ends with the connection.
+/// A connection, and the program behind it if this process started one. The program ends with the connection.
 struct RemoteConnection {
     client: McpClient,
     _child: Option<Child>,
@@ -46,14 +46,14 @@ impl RemoteServers {
 impl RemoteTools for RemoteServers {
     fn call(
         &self,
-        errand: RemoteToolCall,
+        request: RemoteToolCall,
         watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Result<ToolAnswer, Refusal>> {
-        let slot = self.slot(&errand.server);
+        let slot = self.slot(&request.server);
         Box::pin(async move {
-            let limit_s = errand.server.timeout_s;
+            let limit_s = request.server.timeout_s;
             let limit = Duration::from_secs(limit_s.into());
-            match tokio::time::timeout(limit, ask(&slot, errand, watch)).await {
+            match tokio::time::timeout(limit, call_server(&slot, request, watch)).await {
                 Ok(Ok(answer)) => Ok(answer),
                 Ok(Err(error)) => {
                     if !matches!(error, ClientError::Refused { .. } | ClientError::Cancelled) {
@@ -72,36 +72,36 @@ impl RemoteTools for RemoteServers {
     }
 }
 
-async fn ask(
+async fn call_server(
     slot: &Mutex<Option<Arc<RemoteConnection>>>,
-    errand: RemoteToolCall,
+    request: RemoteToolCall,
     watch: RemoteCallWatch,
 ) -> Result<ToolAnswer, ClientError> {
-    let open = connection(slot, &errand.server).await?;
-    let arguments = ReceivedArguments::Value(Value::Object(errand.arguments));
-    let (told, hearing) = hear(watch);
-    let answer = open.client.call(&errand.tool, arguments, told).await;
-    hearing.abort();
+    let open = connection(slot, &request.server).await?;
+    let arguments = ReceivedArguments::Value(Value::Object(request.arguments));
+    let (call_watch, forwarding) = forward_progress(watch);
+    let answer = open.client.call(&request.tool, arguments, call_watch).await;
+    forwarding.abort();
     answer
 }
 
-/// Passes progress on for as long as the task lives.
-pub fn hear(watch: RemoteCallWatch) -> (CallWatch, tokio::task::JoinHandle<()>) {
-    let (sender, mut news) = ProgressSender::pair();
-    let told = CallWatch {
+/// Forwards progress to `watch` for as long as the task lives.
+pub fn forward_progress(watch: RemoteCallWatch) -> (CallWatch, tokio::task::JoinHandle<()>) {
+    let (sender, mut updates) = ProgressSender::pair();
+    let call_watch = CallWatch {
         cancelled: watch.cancelled,
         progress: watch.progress.is_some().then_some(sender),
     };
-    let hearing = base::task::spawn(async move {
+    let forwarding = base::task::spawn(async move {
         let Some(progress) = watch.progress else {
             return;
         };
-        while news.changed().await.is_ok() {
-            let told = news.borrow_and_update().clone();
-            progress(told.done, told.total.unwrap_or(0.0), &told.message);
+        while updates.changed().await.is_ok() {
+            let update = updates.borrow_and_update().clone();
+            progress(update.done, update.total.unwrap_or(0.0), &update.message);
         }
     });
-    (told, hearing)
+    (call_watch, forwarding)
 }
 
 async fn connection(
@@ -125,12 +125,12 @@ async fn open(server: &ServerEntry) -> Result<RemoteConnection, ClientError> {
             _child: None,
         });
     };
-    // Its standard error is this process's, so that its complaints are in the node's log.
-    let child = spawned(server, program, Stdio::inherit())?;
-    opened(child, server, program).await
+    // It inherits standard error, so that its errors appear in the node's log.
+    let child = spawn_program(server, program, Stdio::inherit())?;
+    connect_program(child, server, program).await
 }
 
-fn spawned(server: &ServerEntry, program: &str, errors: Stdio) -> Result<Child, ClientError> {
+fn spawn_program(server: &ServerEntry, program: &str, errors: Stdio) -> Result<Child, ClientError> {
     let spawned = Command::new(program)
         .args(&server.args)
         .stdin(Stdio::piped())
@@ -142,14 +142,14 @@ fn spawned(server: &ServerEntry, program: &str, errors: Stdio) -> Result<Child, 
     spawned.map_err(|error| unreachable(program, &error.to_string()))
 }
 
-fn unreachable(program: &str, why: &str) -> ClientError {
+fn unreachable(program: &str, reason: &str) -> ClientError {
     ClientError::Unreachable {
         at: program.to_owned(),
-        reason: why.to_owned(),
+        why: reason.to_owned(),
     }
 }
 
-async fn opened(
+async fn connect_program(
     mut child: Child,
     server: &ServerEntry,
     program: &str,
@@ -165,34 +165,34 @@ async fn opened(
     })
 }
 
-/// Starts the program of a command line, opens the protocol with it, and ends it: what it calls itself, or why not.
+/// Starts the program of a command line, initialises MCP with it, and ends it. Returns the name that it gives itself.
 pub async fn greet(command: &str) -> Result<String, Refusal> {
     let server = start_program(command).await?.client.server();
     Ok(server.unwrap_or_default())
 }
 
-/// Starts the program of a command line, asks for its tools, and ends it.
+/// Starts the program of a command line, lists its tools, and ends it.
 pub async fn tools(command: &str) -> Result<Vec<ToolCard>, Refusal> {
     Ok(start_program(command).await?.client.list().await?)
 }
 
 /// Starts a server's program. Its standard error is discarded unless it fails: then its last line gives the reason.
 async fn start_program(command: &str) -> Result<RemoteConnection, Refusal> {
-    let mut words = command.split_whitespace().map(str::to_owned);
-    let program = words.next().unwrap_or_default();
+    let mut parts = command.split_whitespace().map(str::to_owned);
+    let program = parts.next().unwrap_or_default();
     let server = ServerEntry {
         url: None,
         command: Some(program.clone()),
-        args: words.collect(),
+        args: parts.collect(),
         timeout_s: config::TIMEOUT_S,
     };
-    let mut child = spawned(&server, &program, Stdio::piped())?;
+    let mut child = spawn_program(&server, &program, Stdio::piped())?;
     let errors = child.stderr.take();
-    let last = base::task::spawn(last_line(errors));
-    match opened(child, &server, &program).await {
+    let last_line_reader = base::task::spawn(last_line(errors));
+    match connect_program(child, &server, &program).await {
         Ok(open) => Ok(open),
-        // Its end closes its standard error, unless a program that it has started keeps that open.
-        Err(error) => match tokio::time::timeout(LAST_WORDS, last).await {
+        // When it ends, its standard error closes, unless a program that it started keeps it open.
+        Err(error) => match tokio::time::timeout(LAST_LINE_WAIT, last_line_reader).await {
             Ok(Ok(line)) if !line.is_empty() => Err(refusal!("{error}; it said: {line}")),
             _ => Err(error.into()),
         },
@@ -200,9 +200,9 @@ async fn start_program(command: &str) -> Result<RemoteConnection, Refusal> {
 }
 
 /// Time to read the standard error of a failed program.
-const LAST_WORDS: Duration = Duration::from_millis(200);
+const LAST_LINE_WAIT: Duration = Duration::from_millis(200);
 
-/// Longest part of that last line in a message; longest read of any line.
+/// Longest part of the last line in a message, and longest read of any line.
 const LINE_CHARS_MAX: usize = 200;
 const LINE_BYTES_MAX: u64 = 4096;
 

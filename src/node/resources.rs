@@ -21,10 +21,10 @@ use tools::{Node, RemoteCallWatch};
 /// The longest that a preview may take to plan.
 const PREVIEW_MAX: Duration = Duration::from_secs(20);
 
-/// Previews that are planned at the same time: the arm's threads come first.
+/// Number of previews that are planned at the same time, so that the arms' threads have priority.
 const PREVIEWS_AT_ONCE: usize = 1;
 
-/// Pictures that are kept.
+/// Number of cached pictures.
 const PICTURES_MAX: usize = 8;
 
 /// Most addresses that an error shows.
@@ -38,11 +38,11 @@ const PNG: &str = "image/png";
 pub(crate) struct NodeResources {
     node: Arc<Node>,
     planning: Semaphore,
-    /// By scene's revision, the latest last.
+    /// Cached pictures by the scene's revision, the latest last.
     pictures: Mutex<Vec<(String, Vec<u8>)>>,
 }
 
-/// An address, taken apart.
+/// A parsed address.
 struct ResourceAddress<'a> {
     scheme: &'a str,
     name: &'a str,
@@ -70,9 +70,9 @@ impl NodeResources {
         }
     }
 
-    /// Everything that can be read now.
+    /// Lists everything that can be read now.
     pub(crate) fn cards(&self) -> Vec<ResourceCard> {
-        let here = self.node.all_names();
+        let names = self.node.all_names();
         let mut cards = Vec::new();
         let mut add = |uri: String, name: String, description: String, mime: &str| {
             cards.push(ResourceCard {
@@ -82,24 +82,24 @@ impl NodeResources {
                 mime: mime.to_owned(),
             });
         };
-        let about = "The nodes with arm, state and scenes.".to_owned();
-        add("nodes://all".to_owned(), "nodes".to_owned(), about, JSON);
-        for tool in here.tools() {
+        let text = "The nodes with arm, state and scenes.".to_owned();
+        add("nodes://all".to_owned(), "nodes".to_owned(), text, JSON);
+        for tool in names.tools() {
             let (name, title) = (&tool.name, format!("usage of {}", tool.name));
-            let about = format!("Everything about the tool {name}.");
-            add(format!("usage://{name}"), title, about, MARKDOWN);
+            let text = format!("Everything about the tool {name}.");
+            add(format!("usage://{name}"), title, text, MARKDOWN);
         }
-        for name in here.scenes {
-            let about = format!("What the scene {name} draws, with which arm.");
-            add(format!("scene://{name}"), name.clone(), about, JSON);
+        for name in names.scenes {
+            let text = format!("What the scene {name} draws, with which arm.");
+            add(format!("scene://{name}"), name.clone(), text, JSON);
             let title = format!("preview of {name}");
-            let about =
+            let text =
                 format!("A picture of the plan that would draw {name}; made when it is read.");
-            add(format!("preview://{name}"), title, about, PNG);
+            add(format!("preview://{name}"), title, text, PNG);
         }
         for id in self.node.listed_jobs() {
-            let about = format!("How far {id} is, its result, and what its journal says.");
-            add(format!("job://{id}"), id, about, JSON);
+            let text = format!("How far {id} is, its result, and what its journal says.");
+            add(format!("job://{id}"), id, text, JSON);
         }
         cards
     }
@@ -112,7 +112,7 @@ impl NodeResources {
         found.unwrap_or_else(|| Err(self.unknown(uri)))
     }
 
-    /// Nothing where there is no such thing; an error where it cannot be shown.
+    /// Returns `None` if there is no such resource, and an error if it cannot be shown.
     async fn find(
         &self,
         address: &ResourceAddress<'_>,
@@ -120,8 +120,8 @@ impl NodeResources {
         let ResourceAddress { scheme, name, meta } = *address;
         match scheme {
             "usage" => {
-                let here = self.node.all_names();
-                let page = catalogue::usage(here.find(name)?, &here);
+                let names = self.node.all_names();
+                let page = catalogue::usage(names.find(name)?, &names);
                 Some(Ok(text(MARKDOWN, page)))
             }
             "nodes" if name == "all" => Some(Ok(self.nodes().await)),
@@ -135,8 +135,8 @@ impl NodeResources {
 
     fn unknown(&self, uri: &str) -> UnknownNameError {
         let cards = self.cards();
-        let known = cards.iter().map(|card| card.uri.as_str());
-        let mut nearest = args::nearest(uri, known);
+        let uris = cards.iter().map(|card| card.uri.as_str());
+        let mut nearest = args::nearest(uri, uris);
         nearest.truncate(NEAREST_MAX);
         let nearest = nearest.join(", ");
         UnknownNameError {
@@ -144,10 +144,10 @@ impl NodeResources {
         }
     }
 
-    /// As `list_nodes` tells it.
+    /// Returns the nodes as `list_nodes` reports them.
     async fn nodes(&self) -> ResourceText {
-        let (who, nothing) = (ActorRank::Planner, ReceivedArguments::Absent);
-        let reply = call_as(&self.node, "resources", who, "list_nodes", nothing).await;
+        let (rank, arguments) = (ActorRank::Planner, ReceivedArguments::Absent);
+        let reply = call_as(&self.node, "resources", rank, "list_nodes", arguments).await;
         let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();
         text(JSON, nodes.to_string())
     }
@@ -158,13 +158,13 @@ impl NodeResources {
             message: error.to_string(),
         })?;
         let [width, height] = scene.surface.size_mm();
-        let about = json!({
+        let summary = json!({
             "name": scene.name, "about": scene.about, "arm": scene.arm.file.name,
             "revision": scene.revision.to_string(), "strokes": scene.strokes.len(),
             "sheet_mm": [width, height],
             "pens": scene.pens.iter().map(|pen| pen.name.clone()).collect::<Vec<_>>(),
         });
-        Ok(text(JSON, about.to_string()))
+        Ok(text(JSON, summary.to_string()))
     }
 
     async fn preview(
@@ -172,84 +172,85 @@ impl NodeResources {
         name: &str,
         meta: Option<&str>,
     ) -> Result<ResourceText, UnknownNameError> {
-        let unknown = |message: String| UnknownNameError {
+        let not_found = |message: String| UnknownNameError {
             message: format!("there is no preview of {name}: {message}"),
         };
         let scene = self.node.scenes.scene(name, meta);
         let revision = scene
             .map(|scene| scene.revision.to_string())
-            .map_err(|error| unknown(error.to_string()))?;
+            .map_err(|error| not_found(error.to_string()))?;
         let cancelled = CancellationToken::new();
-        // Dropped at the end of the time, or with a reader that has gone: the planner ends then.
-        let _ends = cancelled.clone().drop_guard();
+        // Dropping the guard, at the time limit or when the reader disconnects, ends the planner.
+        let _cancel_on_drop = cancelled.clone().drop_guard();
         let watch = RemoteCallWatch {
             cancelled,
             ..RemoteCallWatch::unobserved()
         };
-        let made = async {
-            let _turn = self.planning.acquire().await;
-            if let Some(picture) = self.kept(&revision) {
+        let planning = async {
+            let _permit = self.planning.acquire().await;
+            if let Some(picture) = self.cached(&revision) {
                 return Ok(picture);
             }
             self.node.preview(name, meta, &watch).await
         };
-        let picture = tokio::time::timeout(PREVIEW_MAX, made).await;
+        let picture = tokio::time::timeout(PREVIEW_MAX, planning).await;
         let picture = picture.map_err(|_| {
             let limit = duration(PREVIEW_MAX);
-            unknown(format!(
+            not_found(format!(
                 "planning takes longer than {limit}; call stroke with dry_run"
             ))
         })?;
-        let picture = picture.map_err(|why| unknown(why.into()))?;
-        self.keep(revision, &picture);
+        let picture = picture.map_err(|reason| not_found(reason.into()))?;
+        self.cache(revision, &picture);
         Ok(ResourceText {
             mime: PNG.to_owned(),
             body: ResourceBody::Bytes(picture),
         })
     }
 
-    fn kept(&self, revision: &str) -> Option<Vec<u8>> {
+    fn cached(&self, revision: &str) -> Option<Vec<u8>> {
         let pictures = self.pictures.locked();
-        let kept = pictures.iter().find(|(known, _)| known == revision)?;
-        Some(kept.1.clone())
+        let (_, picture) = pictures.iter().find(|(cached, _)| cached == revision)?;
+        Some(picture.clone())
     }
 
-    fn keep(&self, revision: String, picture: &[u8]) {
+    fn cache(&self, revision: String, picture: &[u8]) {
         let mut pictures = self.pictures.locked();
-        pictures.retain(|(known, _)| *known != revision);
+        pictures.retain(|(cached, _)| *cached != revision);
         if pictures.len() == PICTURES_MAX {
             pictures.remove(0);
         }
         pictures.push((revision, picture.to_vec()));
     }
 
-    /// Names that complete what was typed, for templates and for prompts' arguments.
+    /// Returns the names that complete what was typed, for templates and for prompts' arguments.
     pub(crate) fn complete(&self, completion: &CompletionRequest) -> Vec<String> {
-        let here = self.node.all_names();
+        let names = self.node.all_names();
         let typed = completion.typed.to_lowercase();
-        let all = self.values(&here, &completion.of, &completion.argument);
-        let all = all.into_iter();
-        let holding = all.filter(|name| name.to_lowercase().contains(&typed));
-        let mut holding: Vec<String> = holding.collect();
-        // Those that begin so come first.
-        holding.sort_by_key(|name| !name.to_lowercase().starts_with(&typed));
-        holding
+        let values = self.values(&names, &completion.of, &completion.argument);
+        let mut matching: Vec<String> = values
+            .into_iter()
+            .filter(|name| name.to_lowercase().contains(&typed))
+            .collect();
+        // Names that start with the typed text come first.
+        matching.sort_by_key(|name| !name.to_lowercase().starts_with(&typed));
+        matching
     }
 
-    fn values(&self, here: &KnownNames, of: &str, argument: &str) -> Vec<String> {
+    fn values(&self, names: &KnownNames, of: &str, argument: &str) -> Vec<String> {
         match (of.split("://").next().unwrap_or_default(), argument) {
-            (_, "meta") => here.overlays.clone(),
-            (_, "node") => here.nodes.clone(),
-            (_, "arm") => here.arms.clone(),
-            ("usage", _) => here.tools().map(|tool| tool.name.clone()).collect(),
+            (_, "meta") => names.overlays.clone(),
+            (_, "node") => names.nodes.clone(),
+            (_, "arm") => names.arms.clone(),
+            ("usage", _) => names.tools().map(|tool| tool.name.clone()).collect(),
             ("job", _) => self.node.listed_jobs(),
-            ("scene" | "preview", _) | (_, "scene") => here.scenes.clone(),
+            ("scene" | "preview", _) | (_, "scene") => names.scenes.clone(),
             _ => Vec::new(),
         }
     }
 }
 
-/// The families of resources.
+/// Returns the templates of resource addresses.
 pub(crate) fn templates() -> Vec<TemplateCard> {
     let template = |uri: &str, name: &str, about: &str, mime: &str| TemplateCard {
         uri_template: uri.to_owned(),
@@ -298,7 +299,7 @@ mod tests {
     use super::ResourceAddress;
 
     #[test]
-    fn an_address_is_taken_apart() {
+    fn an_address_is_parsed() {
         let parts = |uri| {
             ResourceAddress::parse(uri).map(|at: ResourceAddress<'_>| {
                 (
@@ -308,15 +309,15 @@ mod tests {
                 )
             })
         };
-        let want = |scheme: &str, name: &str, meta: Option<&str>| {
+        let expected = |scheme: &str, name: &str, meta: Option<&str>| {
             Some((scheme.to_owned(), name.to_owned(), meta.map(str::to_owned)))
         };
-        assert_eq!(parts("scene://a"), want("scene", "a", None));
+        assert_eq!(parts("scene://a"), expected("scene", "a", None));
         assert_eq!(
             parts("preview://a?meta=leaf"),
-            want("preview", "a", Some("leaf"))
+            expected("preview", "a", Some("leaf"))
         );
-        assert_eq!(parts("preview://a?meta="), want("preview", "a", None));
+        assert_eq!(parts("preview://a?meta="), expected("preview", "a", None));
         assert_eq!(parts("preview://a?size=1"), None);
         assert_eq!(parts("scene"), None);
     }

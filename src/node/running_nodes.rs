@@ -1,4 +1,4 @@
-//! The nodes that run on this machine: who they are, and which one is of a node file.
+//! The nodes that run on this machine, and which of them belongs to a node file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::control_socket::{self, SERVICE_FOLDER, check_owner};
 use super::operator_verb::OperatorVerb;
 use tools::Node;
 
-/// A node that does not say in this time who it is, is listed by its socket alone.
+/// Time for a node to describe itself; a node that takes longer is listed by its socket alone.
 const DESCRIBED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Description of a node that runs: who it is, and its files and folders.
+/// Description of a running node: its name, arms, files and folders.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct NodeDescription {
     /// Its name.
@@ -23,13 +23,13 @@ pub struct NodeDescription {
     pub arms: Vec<DescribedArm>,
     /// The folder of its state.
     pub state: PathBuf,
-    /// The node file, where it has one.
+    /// The node file, if it has one.
     pub config: Option<PathBuf>,
-    /// The folder of its own scenes, where it has one.
+    /// The folder of its own scenes, if it has one.
     pub scenes: Option<PathBuf>,
 }
 
-/// An arm of a node that runs.
+/// An arm of a running node.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct DescribedArm {
     /// Its name for callers.
@@ -50,9 +50,9 @@ impl NodeDescription {
         Self {
             name: node.file.name.clone(),
             arms: arms.collect(),
-            state: whole(&node.state),
-            config: node.file.source.path().map(whole),
-            scenes: node.scenes.folder().map(whole),
+            state: absolute(&node.state),
+            config: node.file.source.path().map(absolute),
+            scenes: node.scenes.folder().map(absolute),
         }
     }
 
@@ -73,8 +73,8 @@ impl NodeDescription {
     }
 }
 
-/// Returns a path that does not depend on the folder in which a node was started.
-fn whole(path: &Path) -> PathBuf {
+/// Returns a path that does not depend on the working directory of a node.
+fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -83,7 +83,7 @@ fn whole(path: &Path) -> PathBuf {
 pub struct RunningNode {
     /// Its control socket.
     pub socket: PathBuf,
-    /// Its description; `None` where it did not give one in time.
+    /// Its description; `None` if it gave none in time.
     pub description: Option<NodeDescription>,
 }
 
@@ -100,26 +100,26 @@ impl RunningNode {
         }
     }
 
-    /// Returns whether it was opened from this node file and keeps its state in this folder, as far as they are said.
+    /// Returns whether it was opened from this node file and keeps its state in this folder. A path that is not given matches any.
     #[must_use]
     pub fn is_of(&self, config: Option<&Path>, state: Option<&Path>) -> bool {
         let Some(description) = &self.description else {
             return false;
         };
-        let has = |said: Option<&Path>, its: Option<&Path>| {
-            said.is_none_or(|said| its.is_some_and(|its| is_same(said, its)))
+        let matches = |given: Option<&Path>, actual: Option<&Path>| {
+            given.is_none_or(|given| actual.is_some_and(|actual| is_same(given, actual)))
         };
-        has(config, description.config.as_deref()) && has(state, Some(&description.state))
+        matches(config, description.config.as_deref()) && matches(state, Some(&description.state))
     }
 }
 
-/// Returns whether two paths lead to the same file, by whatever links.
-fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| whole(path));
-    real(one) == real(other)
+/// Returns whether two paths lead to the same file, with links resolved.
+fn is_same(first: &Path, second: &Path) -> bool {
+    let resolved = |path: &Path| path.canonicalize().unwrap_or_else(|_| absolute(path));
+    resolved(first) == resolved(second)
 }
 
-/// Lists nodes for a person, a line each with its socket.
+/// Lists nodes for a person, each with its socket.
 #[must_use]
 pub fn list(nodes: &[RunningNode]) -> String {
     let line =
@@ -129,7 +129,7 @@ pub fn list(nodes: &[RunningNode]) -> String {
     format!("{count} run on this machine:\n{}", lines.join("\n"))
 }
 
-/// Finds the nodes of this user, otherwise those of the machine's service.
+/// Finds the nodes of this user, or those of the machine's service if this user has none.
 ///
 /// # Errors
 /// The folder of sockets belongs to another user, who could answer in a node's name.
@@ -151,18 +151,18 @@ pub async fn nodes_of(
     Ok(found)
 }
 
-/// Asks the node at a socket who it is.
+/// Asks the node at a socket for its description.
 pub async fn described(socket: PathBuf) -> RunningNode {
-    let ask = control_socket::ask(&socket, &OperatorVerb::Describe);
-    let told = tokio::time::timeout(DESCRIBED_WITHIN, ask).await;
-    let data = told.ok().and_then(Result::ok).and_then(|told| told.data);
+    let request = control_socket::ask(&socket, &OperatorVerb::Describe);
+    let reply = tokio::time::timeout(DESCRIBED_WITHIN, request).await;
+    let data = reply.ok().and_then(Result::ok).and_then(|reply| reply.data);
     RunningNode {
         description: data.and_then(|data| NodeDescription::deserialize(data).ok()),
         socket,
     }
 }
 
-/// Returns the sockets of this user's nodes and of the machine's service, at which a node answers now.
+/// Returns the sockets at which a node answers now: of this user's nodes and of the machine's service.
 ///
 /// # Errors
 /// The folder of sockets belongs to another user.
@@ -172,7 +172,7 @@ pub fn all_sockets() -> anyhow::Result<Vec<PathBuf>> {
     Ok(sockets)
 }
 
-/// Returns the sockets at which a node answers now: of this user's nodes, otherwise of the machine's service.
+/// Returns the sockets at which a node answers now: of this user's nodes, or of the machine's service if this user has none.
 ///
 /// # Errors
 /// The folder of sockets belongs to another user.
@@ -193,7 +193,7 @@ fn users_sockets() -> anyhow::Result<Vec<PathBuf>> {
     Ok(sockets_in(&folder))
 }
 
-/// Only root and the service itself can make this folder.
+/// Returns the sockets of the machine's service. Only root and the service itself can create their folder.
 fn services_sockets() -> Vec<PathBuf> {
     let folder = Path::new(SERVICE_FOLDER);
     match control_socket::folder() == folder {
@@ -204,11 +204,12 @@ fn services_sockets() -> Vec<PathBuf> {
 
 fn sockets_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let entries = entries.map(|entry| entry.path());
-    let answers = |path: &PathBuf| {
-        path.extension().is_some_and(|end| end == "sock") && control_socket::is_answered(path)
+    let paths = entries.map(|entry| entry.path());
+    let is_node = |path: &PathBuf| {
+        let is_socket = path.extension().is_some_and(|ext| ext == "sock");
+        is_socket && control_socket::is_answered(path)
     };
-    let mut found: Vec<PathBuf> = entries.filter(answers).collect();
-    found.sort();
-    found
+    let mut sockets: Vec<PathBuf> = paths.filter(is_node).collect();
+    sockets.sort();
+    sockets
 }

@@ -1,11 +1,10 @@
-//! `selftest`: how the arm that is attached really stops, comes to its poses and keeps to its paths, measured by small checked
-//! motions.
+//! `selftest`: measures by small checked motions how the attached arm stops, reaches its poses and follows its paths.
 
 mod measured;
 mod performance;
+mod test_path;
 mod visits;
 mod wake_latency;
-mod way;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,60 +20,61 @@ use performance::TipPerformance;
 use permit::{ActorRank, MotionPermit, StopLatch};
 use plan::PlanError;
 use scene::Scene;
+use test_path::SelfTestPath;
 use tools::{AttachedArm, IncompleteMotion, Node, NodeJob, catch_panic};
 use visits::RepeatedVisits;
 use wake_latency::WakeupProbe;
-use way::SelfTestPath;
 
-const SOMEBODY_ELSE: &str = "somebody else stopped it";
+const OTHER_STOP: &str = "somebody else stopped it";
 
-/// The file in the state folder.
-const FILE: &str = "selftest.json";
+/// Name of the result's file in the state folder.
+const RESULT_FILE: &str = "selftest.json";
 
-/// Measures every arm of a node, and keeps what was found.
+/// Measures every arm of a node, and stores the result.
 pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> VerbReply {
     let mut lines = Vec::new();
     let mut arms = Vec::new();
-    let mut good = true;
-    for seat in &node.arms {
-        match arm(node, seat, scene, rounds).await {
+    let mut is_good = true;
+    for seat in &node.seats {
+        match measure_arm(node, seat, scene, rounds).await {
             Ok(measured) => {
-                good &= measured.is_good();
+                is_good &= measured.is_good();
                 lines.push(measured.table(&seat.title()));
                 arms.push(measured.card(&seat.name));
             }
-            Err(why) => {
-                good = false;
-                lines.push(format!("{}: {why}", seat.name));
+            Err(error) => {
+                is_good = false;
+                lines.push(format!("{}: {error}", seat.name));
             }
         }
     }
     if !arms.is_empty() {
         let result = json!({ "arms": arms });
-        if let Err(error) = disk::put(&file(node), &result.to_string()) {
+        if let Err(error) = disk::put(&result_file(node), &result.to_string()) {
             lines.push(format!("the result is not kept: {error}"));
         }
         node.tested(result);
     }
     VerbReply {
-        done: good,
+        done: is_good,
         ..VerbReply::done(lines.join("\n"))
     }
 }
 
-/// Reads what an earlier node measured.
+/// Reads the result that an earlier process stored.
 pub(crate) fn recall(node: &Node) {
-    let text = std::fs::read(file(node)).unwrap_or_default();
+    let text = std::fs::read(result_file(node)).unwrap_or_default();
     if let Ok(result) = serde_json::from_slice::<Value>(&text) {
         node.tested(result);
     }
 }
 
-fn file(node: &Node) -> PathBuf {
-    node.state.join(FILE)
+fn result_file(node: &Node) -> PathBuf {
+    node.state.join(RESULT_FILE)
 }
 
-async fn arm(
+/// Measures one arm.
+async fn measure_arm(
     node: &Arc<Node>,
     seat: &Arc<AttachedArm>,
     scene: Option<&str>,
@@ -82,7 +82,7 @@ async fn arm(
 ) -> Result<StopMeasurements, Refusal> {
     let scene = match (scene, seat.last_scene()) {
         (Some(name), _) => node.scene(seat, name, None)?,
-        // As the files say now: what the arm last moved by may have been calibrated anew since.
+        // Read again: the scene that the arm last moved in may have been recalibrated since.
         (None, Some(last)) => node.scene(seat, &last.name, last.overlay.as_deref())?,
         (None, None) => return Err(refusal!("say which scene to move in, with --scene")),
     };
@@ -94,36 +94,37 @@ async fn arm(
     let seen_stops = seat.motion.stops_requested();
     seat.permits().ask(&scene, seat.motion.clock().now())?;
     let mut job = NodeJob::begin(node, seat, "selftest", &scene, seen_stops).await?;
-    let measured = all(&mut job, seat, &scene, seen_stops, rounds).await;
-    let (state, words) = match &measured {
+    let measured = measure_stops(&mut job, seat, &scene, seen_stops, rounds).await;
+    let (state, message) = match &measured {
         Ok(measured) => (
             "stopped",
             format!("stopped {} times", measured.standstill_ms.len()),
         ),
-        Err(why) => ("faulted", why.to_string()),
+        Err(error) => ("faulted", error.to_string()),
     };
-    job.end(state, words).await;
+    job.end(state, message).await;
     measured
 }
 
-async fn all(
+/// Measures poses and paths, then `rounds` stops.
+async fn measure_stops(
     job: &mut NodeJob,
     seat: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
     mut seen_stops: u64,
     rounds: u32,
 ) -> Result<StopMeasurements, Refusal> {
-    let mut measured = StopMeasurements::with(perform(job, seat, scene).await?);
-    let mut bare = WakeupProbe::start(seat.motion.clock())?;
+    let mut measured = StopMeasurements::with(measure_performance(job, seat, scene).await?);
+    let mut probe = WakeupProbe::start(seat.motion.clock())?;
     for _ in 0..rounds {
         job.has_seen(seen_stops);
-        measured.take(&one(job, seat, scene, &mut seen_stops, &mut bare).await?);
+        measured.add(&measure_stop(job, seat, scene, &mut seen_stops, &mut probe).await?);
     }
     Ok(measured)
 }
 
-/// Asks for leave, and plans from where the arm stands.
-async fn planned<T: Send + 'static>(
+/// Asks for a permit, and plans from where the arm stands.
+async fn permit_and_plan<T: Send + 'static>(
     seat: &AttachedArm,
     scene: &Arc<Scene>,
     plan: impl FnOnce(&Scene, &JointVector) -> Result<T, PlanError> + Send + 'static,
@@ -134,20 +135,20 @@ async fn planned<T: Send + 'static>(
     let start = start.ok_or_else(|| refusal!("it has not been read yet"))?;
     let from = start.position_rad;
     let scene = Arc::clone(scene);
-    let work = move || catch_panic("planning", || plan(&scene, &from));
-    let planned = tokio::task::spawn_blocking(work).await;
+    let planning = move || catch_panic("planning", || plan(&scene, &from));
+    let planned = tokio::task::spawn_blocking(planning).await;
     let planned =
         planned.map_err(|_| refusal!("the planner's thread ended without an answer"))???;
     Ok((permit, planned))
 }
 
-/// Visits one point from all sides, and judges how well; nothing where too little was read.
-async fn perform(
+/// Visits one point from all sides, and judges the poses and paths. Returns `None` if there were too few readings.
+async fn measure_performance(
     job: &NodeJob,
     seat: &AttachedArm,
     scene: &Arc<Scene>,
 ) -> Result<Option<TipPerformance>, Refusal> {
-    let (permit, visits) = planned(seat, scene, RepeatedVisits::plan).await?;
+    let (permit, visits) = permit_and_plan(seat, scene, RepeatedVisits::plan).await?;
     let mut ticks = Vec::new();
     let run = job.run(scene, permit, &visits.plan);
     let ended = tokio::select! {
@@ -156,71 +157,76 @@ async fn perform(
     };
     match ended {
         Ok(()) => Ok(visits.judge(scene, &ticks)),
-        Err(IncompleteMotion { stop: Some(_), .. }) => Err(Refusal::new(SOMEBODY_ELSE)),
-        Err(short) => Err(short.why),
+        Err(IncompleteMotion { stop: Some(_), .. }) => Err(Refusal::new(OTHER_STOP)),
+        Err(incomplete) => Err(incomplete.why),
     }
 }
 
-/// Runs one stop: travels over the sheet as fast as allowed, stops in the middle, and releases. Fails if any other stop
+/// Measures one stop: travels over the sheet as fast as allowed, stops in the middle, and releases. Fails if any other stop
 /// comes beyond `seen_stops`.
-async fn one(
+async fn measure_stop(
     job: &NodeJob,
     seat: &Arc<AttachedArm>,
     scene: &Arc<Scene>,
     seen_stops: &mut u64,
-    bare: &mut WakeupProbe,
+    probe: &mut WakeupProbe,
 ) -> Result<MeasuredStop, Refusal> {
     let motion = &seat.motion;
     let clock = motion.clock();
-    let (permit, way) = planned(seat, scene, SelfTestPath::plan).await?;
-    let mut run = std::pin::pin!(job.run(scene, permit, &way.plan));
+    let (permit, path) = permit_and_plan(seat, scene, SelfTestPath::plan).await?;
+    let mut run = std::pin::pin!(job.run(scene, permit, &path.plan));
     let mut snapshots = motion.watch();
-    let half = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= way.stop_at));
+    let halfway = snapshots.wait_for(|snapshot| {
+        snapshot
+            .progress
+            .is_some_and(|at| at.sample >= path.stop_at)
+    });
     tokio::select! {
-        _ = half => {}
-        ended = &mut run => return Err(why(ended)),
+        _ = halfway => {}
+        ended = &mut run => return Err(missed_stop(ended)),
     }
     let ticket = motion.stop(ActorRank::Node, false);
-    let bare_ms = bare.wake_ms();
-    // Its journal says so before it is released.
+    let idle_ms = probe.wake_ms();
+    // The journal records the stop before the arm is released.
     let report = match run.await {
         Err(IncompleteMotion {
             stop: Some(report), ..
         }) => report,
-        ended => return Err(why(ended)),
+        ended => return Err(missed_stop(ended)),
     };
-    // The node stops for others as well, and they mean it.
+    // Any other stop was requested for a reason, even one by the node itself.
     if ticket != *seen_stops + 1 || motion.stops_requested() != ticket {
-        return Err(Refusal::new(SOMEBODY_ELSE));
+        return Err(Refusal::new(OTHER_STOP));
     }
     *seen_stops = ticket;
     release(seat, scene, clock.now())?;
     Ok(MeasuredStop {
         report,
-        mm_s: way.mm_s,
-        bare_ms,
+        mm_s: path.mm_s,
+        idle_ms,
     })
 }
 
-fn why(ended: Result<(), IncompleteMotion>) -> Refusal {
+/// Returns the reason why a motion ended without the test's own stop.
+fn missed_stop(ended: Result<(), IncompleteMotion>) -> Refusal {
     match ended {
         Ok(()) => refusal!("it was at its end before it was stopped"),
-        Err(IncompleteMotion { stop: Some(_), .. }) => Refusal::new(SOMEBODY_ELSE),
-        Err(short) => short.why,
+        Err(IncompleteMotion { stop: Some(_), .. }) => Refusal::new(OTHER_STOP),
+        Err(incomplete) => incomplete.why,
     }
 }
 
-/// The stop was the test's own: what it latched ends with it, and nothing graver does.
+/// Releases the latch of the test's own stop, and no other.
 fn release(seat: &AttachedArm, scene: &Scene, now: ClockInstant) -> Result<(), Refusal> {
     let permits = seat.permits();
     if permits.latched() != Some(StopLatch::Stopped(ActorRank::Node)) {
-        return Err(Refusal::new(SOMEBODY_ELSE));
+        return Err(Refusal::new(OTHER_STOP));
     }
     let permit = permits.ask_reset(scene, ActorRank::Node, now)?;
     if permits.unlatch(&permit) {
         Ok(())
     } else {
-        Err(Refusal::new(SOMEBODY_ELSE))
+        Err(Refusal::new(OTHER_STOP))
     }
 }
 
@@ -231,7 +237,7 @@ mod tests {
     use crate::parking::tests::{TestNode, test_node};
     use base::clock::NodeClock;
 
-    /// Its own stop is under way when the node stops for another reason: that one counts.
+    /// If the node stops for another reason during the test's own stop, the other stop counts.
     #[tokio::test(flavor = "multi_thread")]
     async fn another_stop_of_the_node_ends_a_self_test() {
         let bench = test_node(NodeClock::simulated_at(4));
@@ -244,7 +250,7 @@ mod tests {
         } = &bench;
         let seen = seat.motion.stops_requested();
         let other = Arc::clone(seat);
-        let ends = std::thread::spawn(move || {
+        let other_stop = std::thread::spawn(move || {
             while other.motion.stops_requested() == seen {
                 std::thread::yield_now();
             }
@@ -253,16 +259,16 @@ mod tests {
         let mut job = NodeJob::begin(node, seat, "selftest", scene, seen)
             .await
             .unwrap();
-        let told = all(&mut job, seat, scene, seen, 2).await;
-        let ticket = ends.join().unwrap();
-        assert_eq!(told.unwrap_err(), Refusal::new(SOMEBODY_ELSE));
+        let result = measure_stops(&mut job, seat, scene, seen, 2).await;
+        let ticket = other_stop.join().unwrap();
+        assert_eq!(result.unwrap_err(), Refusal::new(OTHER_STOP));
         seat.motion.stopped(ticket).await.unwrap();
         assert_eq!(
             seat.permits().latched(),
             Some(StopLatch::Stopped(ActorRank::Node))
         );
         let stands = sim.true_joints();
-        assert!(all(&mut job, seat, scene, seen, 1).await.is_err());
+        assert!(measure_stops(&mut job, seat, scene, seen, 1).await.is_err());
         job.end("stopped", "over".to_owned()).await;
         assert!(sim.true_joints().distance_max(&stands) < 1e-3);
     }
@@ -270,26 +276,29 @@ mod tests {
     #[tokio::test]
     async fn a_self_test_ends_its_own_stop_and_goes_on() {
         let TestNode { node, seat, .. } = &test_node(NodeClock::simulated_at(4));
-        let measured = arm(node, seat, None, 2).await.unwrap();
-        let seen = measured.performance.as_ref().unwrap();
-        assert_eq!((seen.visits, seen.joints.len()), (8, 5));
+        let measured = measure_arm(node, seat, None, 2).await.unwrap();
+        let performance = measured.performance.as_ref().unwrap();
+        assert_eq!((performance.visits, performance.joints.len()), (8, 5));
         assert!(
-            seen.repeatability_mm < 0.5 && seen.path_mm < 3.0,
-            "{seen:?}"
+            performance.repeatability_mm < 0.5 && performance.path_mm < 3.0,
+            "{performance:?}"
         );
         assert!(
-            seen.joints.iter().all(|joint| joint.gains().is_none()),
-            "{seen:?}"
+            performance
+                .joints
+                .iter()
+                .all(|joint| joint.gains().is_none()),
+            "{performance:?}"
         );
         assert_eq!((measured.standstill_ms.len(), measured.unverified), (2, 0));
         assert!(measured.mm_s > 80.0, "{} mm/s", measured.mm_s);
-        // In the arm's own time.
+        // By the arm's own clock.
         let longest_ms = measured.standstill_ms.iter().copied().fold(0.0, f64::max);
         assert!(longest_ms <= 300.0, "{:?}", measured.standstill_ms);
         assert_eq!(seat.permits().latched(), None);
-        let told = node.job_store.last_moved("arm").unwrap();
+        let last_job = node.book.last_moved("arm").unwrap();
         assert_eq!(
-            (told.tool.as_str(), told.state.as_str()),
+            (last_job.tool.as_str(), last_job.state.as_str()),
             ("selftest", "stopped")
         );
     }

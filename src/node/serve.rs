@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::config_changes::ConfigWatcher;
+use super::control_socket::ControlListener;
 use super::mcp_service::{self, repair};
 use super::open::{self, SimulationRate};
 use super::systemd::ActivatedSockets;
@@ -144,7 +145,7 @@ async fn serve_until_stopped(
         (Ok(_), _) => {}
     }
     let listener = match serve.http {
-        Some(endpoint) => Some(listen(endpoint, sockets.http.take()).await?),
+        Some(endpoint) => Some(bind(endpoint, sockets.http.take()).await?),
         None => None,
     };
     let ended = tokio::select! {
@@ -196,21 +197,15 @@ pub async fn close(node: &Node) {
 }
 
 /// Serves operators on the control socket, and never returns.
-async fn serve_operators(
-    control: &anyhow::Result<control_socket::ControlListener>,
-    node: &Arc<Node>,
-) -> ! {
+async fn serve_operators(control: &anyhow::Result<ControlListener>, node: &Arc<Node>) -> ! {
     match control {
         Ok(control) => control_socket::serve(control, node).await,
         Err(_) => std::future::pending().await,
     }
 }
 
-async fn listen(
-    endpoint: HttpEndpoint,
-    socket: Option<TcpListener>,
-) -> anyhow::Result<BoundListener> {
-    match (endpoint, socket) {
+async fn bind(target: HttpEndpoint, socket: Option<TcpListener>) -> anyhow::Result<BoundListener> {
+    match (target, socket) {
         (HttpEndpoint::Address(address), _) => Ok(http::listen(address).await?),
         (HttpEndpoint::Systemd, Some(socket)) => Ok(http::adopt(socket)?),
         (HttpEndpoint::Systemd, None) => anyhow::bail!(
@@ -411,9 +406,9 @@ async fn park_all(node: &Arc<Node>, requests: &ShutdownRequests) -> ExitStatus {
         (seat, base::task::spawn(parking))
     });
     let tasks: Vec<_> = tasks.collect();
-    for (seat, outcome) in tasks {
+    for (seat, task) in tasks {
         let task_panicked = |_| Err((ExitStatus::Broken, "it broke".to_owned()));
-        match outcome.await.unwrap_or_else(task_panicked) {
+        match task.await.unwrap_or_else(task_panicked) {
             Ok(parking::ParkOutcome::Limp) => {}
             Ok(parking::ParkOutcome::AtRest) => tracing::info!(
                 arm = seat.name,

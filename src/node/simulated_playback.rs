@@ -1,4 +1,4 @@
-//! Carries out a trajectory on a simulated arm of its own, through the gate: what a replay is compared with.
+//! Carries out a trajectory on a separate simulated arm, through the gate, to compare a replay with.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use plan::Trajectory;
 use scene::Scene;
 use sim::ArmSimulator;
 
-/// Carries out a trajectory in a scene from its first sample, as fast as it can be computed. Returns the lines of ink, in
-/// millimetres on the sheet.
+/// Carries out a trajectory in a scene from its first sample, as fast as possible. Returns the lines of ink, in millimetres on
+/// the sheet.
 ///
 /// # Errors
 /// The scene's pens are changed by hand, the trajectory has no sample, the gate refuses it, or the arm did not reach its end.
@@ -24,7 +24,7 @@ pub async fn carry_out(
     if scene.holder.is_by_hand() {
         bail!("a person changed its pens, and a replay has nobody to change them");
     }
-    let trajectory = as_simulated(scene, trajectory)?;
+    let trajectory = without_compensation(scene, trajectory)?;
     let start = trajectory.samples.first().context("nothing was sent")?;
     let simulator = ArmSimulator::new(&scene.arm, start);
     open::lay(&simulator, scene);
@@ -45,9 +45,9 @@ pub async fn carry_out(
     Ok(ink.map(|ink| ink.points_mm).collect())
 }
 
-/// Returns the motion of the simulated arm, which unlike the one on a port has no play and no error that its goals make good: where
-/// that one is expected. What is sent to it is judged before.
-fn as_simulated(scene: &Arc<Scene>, trajectory: Trajectory) -> anyhow::Result<Trajectory> {
+/// Returns the trajectory for the simulated arm. Unlike the arm on a port, it has no play and no error to compensate, so its goals
+/// are where the other arm is expected. The original goals are checked first.
+fn without_compensation(scene: &Arc<Scene>, trajectory: Trajectory) -> anyhow::Result<Trajectory> {
     if trajectory.reached.is_empty() || scene.arm.file.simulation.wear.is_some() {
         return Ok(trajectory);
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
     use scene::SceneLibrary;
 
-    /// It told people to draw with the pen first, which leads nowhere.
+    /// The message must not tell people to mount a pen, which would not help.
     #[tokio::test]
     async fn pens_that_a_person_changed_are_not_replayed() -> anyhow::Result<()> {
         let scene = SceneLibrary::new(None).scene("pens_by_hand", None)?;
@@ -71,10 +71,10 @@ mod tests {
             spans: Vec::new(),
         };
         let refused = carry_out(&scene, trajectory).await.err();
-        let words = refused.map(|why| why.to_string()).unwrap_or_default();
+        let message = refused.map(|error| error.to_string()).unwrap_or_default();
         assert!(
-            words.contains("a replay has nobody to change them"),
-            "{words}"
+            message.contains("a replay has nobody to change them"),
+            "{message}"
         );
         Ok(())
     }

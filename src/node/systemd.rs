@@ -17,7 +17,7 @@ use motion::{MotionState, Snapshot};
 use permit::StopLatch;
 use tools::{AttachedArm, Node};
 
-/// Arms that can be minded.
+/// Largest number of arms that the watchdog can cover.
 const ARMS_MAX: usize = 64;
 
 /// Interval between checks of the status text; an unchanged text is not sent.
@@ -33,7 +33,7 @@ pub struct ActivatedSockets {
 }
 
 /// Takes the sockets that systemd opened, by their kind: one for HTTP, one for operators. It changes the environment, so
-/// it comes before any thread.
+/// it must run before any thread is started.
 ///
 /// # Errors
 /// One of them is of another kind, or there are two of a kind.
@@ -58,32 +58,32 @@ pub fn sockets() -> anyhow::Result<ActivatedSockets> {
     Ok(sockets)
 }
 
-/// Says how it is, in words, whenever that changes; for as long as the process lives.
+/// Sends systemd the node's status text whenever it changes, for as long as the process lives.
 pub fn status(node: &Arc<Node>) {
     if std::env::var_os("NOTIFY_SOCKET").is_none() {
         return;
     }
     let node = Arc::clone(node);
     base::task::spawn(async move {
-        let mut told = String::new();
+        let mut sent = String::new();
         loop {
-            let words = status_text(&node);
-            if words != told {
-                notify(&format!("STATUS={words}"));
-                told = words;
+            let text = status_text(&node);
+            if text != sent {
+                notify(&format!("STATUS={text}"));
+                sent = text;
             }
             base::task::pause(STATUS_EVERY).await;
         }
     });
 }
 
-/// Every arm with what it is doing, and whether it may.
+/// Describes what each arm is doing, and whether it may move.
 pub fn status_text(node: &Node) -> String {
-    let arms: Vec<String> = node.arms.iter().map(|seat| of_arm(node, seat)).collect();
+    let arms: Vec<String> = node.seats.iter().map(|seat| arm_text(node, seat)).collect();
     arms.join("; ")
 }
 
-fn of_arm(node: &Node, seat: &AttachedArm) -> String {
+fn arm_text(node: &Node, seat: &AttachedArm) -> String {
     let snapshot = seat.motion.snapshot();
     let latched = match seat.permits().latched() {
         Some(StopLatch::Emergency(_)) => ", emergency stop latched",
@@ -97,11 +97,11 @@ fn of_arm(node: &Node, seat: &AttachedArm) -> String {
     };
     let holder = seat.holder(node.lease_idle());
     let holder = holder.map_or_else(String::new, |by| format!(", {by} has it"));
-    let (name, title, doing) = (&seat.name, seat.title(), doing(&snapshot));
-    format!("{name} ({title}) {doing}{latched}, {enabled}{holder}")
+    let (name, title, activity) = (&seat.name, seat.title(), activity(&snapshot));
+    format!("{name} ({title}) {activity}{latched}, {enabled}{holder}")
 }
 
-fn doing(snapshot: &Snapshot) -> String {
+fn activity(snapshot: &Snapshot) -> String {
     match (snapshot.state, &snapshot.fault) {
         (_, Some(fault)) => format!("has a fault: {fault}"),
         (MotionState::Moving, _) => "draws or moves".to_owned(),
@@ -128,16 +128,16 @@ fn send(socket: &str, state: &str) -> std::io::Result<()> {
         None => SocketAddr::from_pathname(socket)?,
     };
     let own = UnixDatagram::unbound()?;
-    // Nobody waits for systemd to read, an arm's thread least of all.
+    // No thread waits for systemd to read, least of all an arm's.
     own.set_nonblocking(true)?;
     own.send_to_addr(state.as_bytes(), &address)?;
     Ok(())
 }
 
-/// Has the arms' threads, and nothing else, feed systemd's watchdog. When one of them hangs, the
-/// feeding ends and systemd ends the process; the arm then moves no further than its leash.
+/// Makes the arms' threads, and nothing else, feed systemd's watchdog. When one of them hangs, the feeding stops and systemd
+/// ends the process; the arm then moves no further than its leash.
 pub fn watchdog(node: &Node) {
-    let Some(every) = watchdog_timeout() else {
+    let Some(timeout) = watchdog_timeout() else {
         return;
     };
     if node.arms.is_empty() || node.arms.len() > ARMS_MAX {
@@ -145,8 +145,8 @@ pub fn watchdog(node: &Node) {
     }
     let feeder = WatchdogFeeder {
         clock: NodeClock::real(),
-        every: every / 4,
-        all: u64::MAX >> (ARMS_MAX - node.arms.len()),
+        every: timeout / 4,
+        all: u64::MAX >> (ARMS_MAX - node.seats.len()),
         beaten: AtomicU64::new(0),
         fed_nanos: AtomicU64::new(0),
     };
@@ -161,12 +161,12 @@ pub fn watchdog(node: &Node) {
 /// Returns systemd's watchdog timeout, if it watches this process.
 fn watchdog_timeout() -> Option<Duration> {
     let micros: u64 = std::env::var("WATCHDOG_USEC").ok()?.parse().ok()?;
-    let meant = std::env::var("WATCHDOG_PID").ok();
-    let ours = meant.is_none_or(|pid| pid == std::process::id().to_string());
+    let watched_pid = std::env::var("WATCHDOG_PID").ok();
+    let ours = watched_pid.is_none_or(|pid| pid == std::process::id().to_string());
     (ours && micros > 0).then(|| Duration::from_micros(micros))
 }
 
-/// Feeds the watchdog when every arm's thread has come round since the last time.
+/// Feeds the watchdog once every arm's thread has ticked since the last time.
 struct WatchdogFeeder {
     clock: NodeClock,
     every: Duration,
@@ -180,9 +180,9 @@ impl WatchdogFeeder {
     fn beat(&self, arm: u64) {
         let beaten = self.beaten.fetch_or(arm, Ordering::SeqCst) | arm;
         let now = self.clock.now().as_nanos();
-        let before = self.fed_nanos.load(Ordering::SeqCst);
-        let due = u128::from(now.saturating_sub(before)) >= self.every.as_nanos();
-        if beaten == self.all && due {
+        let last_fed = self.fed_nanos.load(Ordering::SeqCst);
+        let is_due = u128::from(now.saturating_sub(last_fed)) >= self.every.as_nanos();
+        if beaten == self.all && is_due {
             self.beaten.store(0, Ordering::SeqCst);
             self.fed_nanos.store(now, Ordering::SeqCst);
             notify("WATCHDOG=1");

@@ -9,7 +9,7 @@ use base::file_access;
 use config::NodeFile;
 use mcp::tls::{self, SharedTlsAcceptor};
 
-/// Longest file that is read: a chain of certificates has a few thousand bytes.
+/// Longest file that is read; a chain of certificates has a few thousand bytes.
 const BYTES_MAX: u64 = 1024 * 1024;
 
 /// Returns the TLS acceptor of this node; `None` if its file names no certificate.
@@ -21,7 +21,7 @@ pub fn acceptor(file: &NodeFile) -> anyhow::Result<Option<SharedTlsAcceptor>> {
         return Ok(None);
     };
     let chain = read("tls_cert", certificates)?;
-    kept_secret(key)?;
+    check_secret(key)?;
     let secret = read("tls_key", key)?;
     let acceptor = tls::acceptor(&chain, &secret).with_context(|| {
         format!(
@@ -34,16 +34,16 @@ pub fn acceptor(file: &NodeFile) -> anyhow::Result<Option<SharedTlsAcceptor>> {
 }
 
 fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
-    let told = || {
+    let context = || {
         format!(
             "{what} {} cannot be read: name a file that is there, and let the node's user or group read it",
             path.display()
         )
     };
-    let file = std::fs::File::open(path).with_context(told)?;
+    let file = std::fs::File::open(path).with_context(context)?;
     let mut bytes = Vec::new();
-    let mut some = file.take(BYTES_MAX + 1);
-    some.read_to_end(&mut bytes).with_context(told)?;
+    let mut limited = file.take(BYTES_MAX + 1);
+    limited.read_to_end(&mut bytes).with_context(context)?;
     if bytes.len() as u64 > BYTES_MAX {
         bail!(
             "{what} {} is longer than {BYTES_MAX} bytes, so it is not a PEM file of a node",
@@ -53,11 +53,11 @@ fn read(what: &str, path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The key is for its owner and a group that was chosen for it, such as Debian's `ssl-cert`.
-fn kept_secret(key: &Path) -> anyhow::Result<()> {
-    let about = std::fs::metadata(key)
+/// Checks that only the key's owner and group, such as Debian's `ssl-cert`, may read it.
+fn check_secret(key: &Path) -> anyhow::Result<()> {
+    let metadata = std::fs::metadata(key)
         .with_context(|| format!("there is no tls_key {}: name the key's file", key.display()))?;
-    let mode = file_access::mode(&about);
+    let mode = file_access::mode(&metadata);
     if mode & 0o027 == 0 {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::job_list::unread;
+use super::job_list::describe_unread;
 use super::operator_verb::{OperatorVerb, VerbReply};
 use super::running_nodes::NodeDescription;
 use super::{
@@ -109,7 +109,7 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             measurements::camera_pose_reply(node, &scene, camera.as_deref()).await
         }
         OperatorVerb::Jog { scene, step } => jog::step(node, &scene, step).await,
-        OperatorVerb::Jogged { scene } => jog::stand(node, &scene),
+        OperatorVerb::Jogged { scene } => jog::state_reply(node, &scene),
         OperatorVerb::Pending { job } => pending_reply(node, job.as_deref()),
         OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
         OperatorVerb::Progress { job } => progress_reply(node, job.as_deref()).await,
@@ -196,7 +196,7 @@ fn pen_reply(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbRe
 /// Says that a job does not wait, or that no job has that name.
 fn describe_idle(node: &Node, job: &str, predicate: &str) -> String {
     match job::past(&node.state, job) {
-        Err(error) => unread(&node.state, job, &error),
+        Err(error) => describe_unread(&node.state, job, &error),
         Ok(_) => format!("{job} {predicate}"),
     }
 }
@@ -248,8 +248,7 @@ fn enable(
                 Some(period) => format!("for {}", duration(period)),
             };
             let interlock = seats.iter().find_map(|seat| node.kept_apart(seat));
-            let interlock =
-                interlock.map_or_else(String::new, |interlock| format!("; {interlock}"));
+            let interlock = interlock.map_or_else(String::new, |text| format!("; {text}"));
             VerbReply::done(format!(
                 "motion is enabled for scene {title} (revision {}) {period}{interlock}",
                 scene.revision

@@ -1,18 +1,18 @@
-//! Measurements of a self-test, beside the promised limits.
+//! Measurements of a self-test, compared with the promised limits.
 
 use serde_json::{Map, Value, json};
 
 use super::performance::{TipPerformance, largest};
 use motion::StopReport;
 
-/// Promised time from the request to the first frame of the stop, in milliseconds, for 99 of 100 stops on a machine
-/// that does nothing else.
+/// Promised time from the request to the first frame of the stop, in milliseconds, for 99 of 100 stops on an otherwise
+/// idle machine.
 const FIRST_FRAME_MS_MAX: f64 = 10.0;
 
-/// Allowed lateness of the arm thread beyond an idle thread's, where the machine itself is late.
-const LATER_MS_MAX: f64 = 5.0;
+/// Allowed lateness of the arm's thread beyond that of an idle thread, where the machine itself is late.
+const EXTRA_LATE_MS_MAX: f64 = 5.0;
 
-/// And to standstill, read back; a lift comes on top.
+/// Promised time from the request to standstill, read back. A lift comes on top.
 const STANDSTILL_MS_MAX: f64 = 300.0;
 
 /// One stop.
@@ -22,40 +22,41 @@ pub(super) struct MeasuredStop {
     /// Commanded speed of the tip at the stop.
     pub(super) mm_s: f64,
     /// Lateness of an idle thread's wake-up at the same time.
-    pub(super) bare_ms: Option<f64>,
+    pub(super) idle_ms: Option<f64>,
 }
 
 /// Measurements on one arm.
 #[derive(Debug, Default)]
 pub(super) struct StopMeasurements {
     pub(super) first_frame_ms: Vec<f64>,
-    /// The slowest tip that was stopped, where nothing else was done.
+    /// Speed of the slowest tip that was stopped.
     pub(super) mm_s: f64,
     /// Lateness of an idle thread's wake-ups at the same times.
-    bare_ms: Vec<f64>,
-    /// To standstill without the lift, and with it.
+    idle_ms: Vec<f64>,
+    /// Times to standstill, without the lift.
     pub(super) standstill_ms: Vec<f64>,
+    /// Times to standstill, with the lift.
     lifted_ms: Vec<f64>,
     pub(super) unverified: u32,
     pub(super) performance: Option<TipPerformance>,
 }
 
-/// A promise, and what was found.
+/// A promised limit with its measurements.
 struct MeasurementRow<'a> {
     key: &'static str,
-    words: &'static str,
+    label: &'static str,
     all_ms: &'a [f64],
-    share: f64,
+    fraction: f64,
     bound_ms: f64,
 }
 
 impl MeasurementRow<'_> {
-    fn found_ms(&self) -> f64 {
-        quantile(self.all_ms, self.share)
+    fn measured_ms(&self) -> f64 {
+        quantile(self.all_ms, self.fraction)
     }
 
     fn is_held(&self) -> bool {
-        self.found_ms() <= self.bound_ms
+        self.measured_ms() <= self.bound_ms
     }
 }
 
@@ -67,7 +68,7 @@ impl StopMeasurements {
         }
     }
 
-    pub(super) fn take(&mut self, stopped: &MeasuredStop) {
+    pub(super) fn add(&mut self, stopped: &MeasuredStop) {
         let report = &stopped.report;
         self.unverified += u32::from(!report.verified);
         self.mm_s = if self.first_frame_ms.is_empty() {
@@ -76,7 +77,7 @@ impl StopMeasurements {
             self.mm_s.min(stopped.mm_s)
         };
         self.first_frame_ms.extend(report.first_frame_ms);
-        self.bare_ms.extend(stopped.bare_ms);
+        self.idle_ms.extend(stopped.idle_ms);
         self.standstill_ms.extend(report.braked_ms());
         let lifted = report.lift_ms.and(report.standstill_ms);
         self.lifted_ms.extend(lifted);
@@ -87,20 +88,20 @@ impl StopMeasurements {
     }
 
     fn rows(&self) -> [MeasurementRow<'_>; 2] {
-        let bare_ms = quantile_or_none(&self.bare_ms, 0.99);
+        let idle_ms = quantile_or_zero(&self.idle_ms, 0.99);
         [
             MeasurementRow {
                 key: "first_frame_ms",
-                words: "request to first stop frame, p99",
+                label: "request to first stop frame, p99",
                 all_ms: &self.first_frame_ms,
-                share: 0.99,
-                bound_ms: of_late(FIRST_FRAME_MS_MAX, bare_ms),
+                fraction: 0.99,
+                bound_ms: adjusted_bound_ms(FIRST_FRAME_MS_MAX, idle_ms),
             },
             MeasurementRow {
                 key: "standstill_ms",
-                words: "request to standstill before a lift",
+                label: "request to standstill before a lift",
                 all_ms: &self.standstill_ms,
-                share: 1.0,
+                fraction: 1.0,
                 bound_ms: STANDSTILL_MS_MAX,
             },
         ]
@@ -117,19 +118,19 @@ impl StopMeasurements {
             let held = if row.is_held() { "held" } else { "NOT HELD" };
             lines.push(format!(
                 "  {:<40}{:>8.1} ms   bound {:>4.0} ms   {held}   (median {:.1} ms)",
-                row.words,
-                row.found_ms(),
+                row.label,
+                row.measured_ms(),
                 row.bound_ms,
                 quantile(row.all_ms, 0.5)
             ));
         }
-        lines.extend(self.aside());
+        lines.extend(self.explanations());
         lines.extend(self.performance.as_ref().map(TipPerformance::table));
         lines.join("\n")
     }
 
     /// Returns the lines that explain the rows; they have no limit.
-    fn aside(&self) -> Vec<String> {
+    fn explanations(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if !self.lifted_ms.is_empty() {
             lines.push(format!(
@@ -137,10 +138,10 @@ impl StopMeasurements {
                 largest(self.lifted_ms.iter().copied())
             ));
         }
-        let bare_ms = quantile_or_none(&self.bare_ms, 0.99);
-        if of_late(FIRST_FRAME_MS_MAX, bare_ms) > FIRST_FRAME_MS_MAX {
+        let idle_ms = quantile_or_zero(&self.idle_ms, 0.99);
+        if adjusted_bound_ms(FIRST_FRAME_MS_MAX, idle_ms) > FIRST_FRAME_MS_MAX {
             lines.push(format!(
-                "  this machine was late itself: it woke a bare thread {bare_ms:.1} ms late; {LATER_MS_MAX:.0} ms more are the bound"
+                "  this machine was late itself: it woke an idle thread {idle_ms:.1} ms late; the bound is {EXTRA_LATE_MS_MAX:.0} ms more"
             ));
         }
         lines
@@ -149,8 +150,11 @@ impl StopMeasurements {
     pub(super) fn card(&self, arm: &str) -> Value {
         let mut card = Map::new();
         for row in self.rows() {
-            let of = if row.share < 1.0 { "p99" } else { "max" };
-            card.insert(format!("{}_{of}", row.key), rounded(row.found_ms()).into());
+            let of = if row.fraction < 1.0 { "p99" } else { "max" };
+            card.insert(
+                format!("{}_{of}", row.key),
+                rounded(row.measured_ms()).into(),
+            );
             card.insert(format!("{}_bound", row.key), rounded(row.bound_ms).into());
         }
         let rest = json!({
@@ -169,31 +173,31 @@ impl StopMeasurements {
     }
 }
 
-/// A bound, or what a machine that is late itself makes of it.
-fn of_late(bound_ms: f64, bare_ms: f64) -> f64 {
-    bound_ms.max(LATER_MS_MAX + bare_ms)
+/// Returns a bound, raised if the machine itself is late.
+fn adjusted_bound_ms(bound_ms: f64, idle_ms: f64) -> f64 {
+    bound_ms.max(EXTRA_LATE_MS_MAX + idle_ms)
 }
 
-/// 0 of nothing.
-fn quantile_or_none(all: &[f64], share: f64) -> f64 {
+/// Returns a quantile; 0 of no values.
+fn quantile_or_zero(all: &[f64], fraction: f64) -> f64 {
     match all {
         [] => 0.0,
-        all => quantile(all, share),
+        all => quantile(all, fraction),
     }
 }
 
-/// Of nothing, no time at all is a promise.
-fn quantile(all: &[f64], share: f64) -> f64 {
+/// Returns a quantile; infinity of no values, so that an unmeasured row does not count as held.
+fn quantile(all: &[f64], fraction: f64) -> f64 {
     let mut sorted = all.to_vec();
     sorted.sort_by(f64::total_cmp);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a share of a length"
+        reason = "a fraction of a length"
     )]
-    let rank = (share * sorted.len() as f64).ceil() as usize;
-    let found = sorted.get(rank.saturating_sub(1));
-    found.copied().unwrap_or(f64::INFINITY)
+    let rank = (fraction * sorted.len() as f64).ceil() as usize;
+    let value = sorted.get(rank.saturating_sub(1));
+    value.copied().unwrap_or(f64::INFINITY)
 }
 
 fn rounded(ms: f64) -> f64 {
@@ -205,16 +209,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_quantile_is_a_value_that_was_seen() {
+    fn a_quantile_is_a_measured_value() {
         let all: Vec<f64> = (1..=100).map(f64::from).collect();
-        for (share, value) in [(0.5, 50.0), (0.99, 99.0), (1.0, 100.0), (0.0, 1.0)] {
-            assert!((quantile(&all, share) - value).abs() < 1e-9, "{share}");
+        for (q, value) in [(0.5, 50.0), (0.99, 99.0), (1.0, 100.0), (0.0, 1.0)] {
+            assert!((quantile(&all, q) - value).abs() < 1e-9, "{q}");
         }
         assert!(quantile(&[], 0.99).is_infinite());
         assert!(!StopMeasurements::default().is_good());
     }
 
-    fn stop(standstill_ms: f64, lift_ms: Option<f64>, first_ms: f64, bare_ms: f64) -> MeasuredStop {
+    fn stop(standstill_ms: f64, lift_ms: Option<f64>, first_ms: f64, idle_ms: f64) -> MeasuredStop {
         MeasuredStop {
             report: StopReport {
                 kind: "stop",
@@ -229,31 +233,31 @@ mod tests {
                 not_kept: None,
             },
             mm_s: 98.0,
-            bare_ms: Some(bare_ms),
+            idle_ms: Some(idle_ms),
         }
     }
 
-    fn held(measured: &StopMeasurements, key: &str) -> bool {
+    fn is_held(measured: &StopMeasurements, key: &str) -> bool {
         let rows = measured.rows();
         rows.iter().any(|row| row.key == key && row.is_held())
     }
 
-    /// A lift comes after standstill; it is told, and it is not part of the bound.
+    /// A lift comes after standstill; it is reported, and it is not part of the bound.
     #[test]
-    fn a_lift_is_told_apart_from_standstill() {
-        for (lift_ms, is_held) in [(Some(160.0), true), (Some(20.0), false), (None, false)] {
+    fn a_lift_is_reported_separately_from_standstill() {
+        for (lift_ms, expected) in [(Some(160.0), true), (Some(20.0), false), (None, false)] {
             let mut measured = StopMeasurements::default();
-            measured.take(&stop(345.0, lift_ms, 1.0, 0.1));
-            assert_eq!(held(&measured, "standstill_ms"), is_held, "{lift_ms:?}");
-            let said = measured.table("arm");
-            assert_eq!(said.contains("at most 345 ms"), lift_ms.is_some(), "{said}");
+            measured.add(&stop(345.0, lift_ms, 1.0, 0.1));
+            assert_eq!(is_held(&measured, "standstill_ms"), expected, "{lift_ms:?}");
+            let text = measured.table("arm");
+            assert_eq!(text.contains("at most 345 ms"), lift_ms.is_some(), "{text}");
         }
     }
 
-    /// 10 ms where the machine was on time; where it was not, that is said.
+    /// The bound is 10 ms if the machine was on time; if it was late, the table says so.
     #[test]
-    fn a_machine_that_is_late_itself_is_told() {
-        for (bare_ms, first_ms, is_held) in [
+    fn a_machine_that_is_late_itself_is_reported() {
+        for (idle_ms, first_ms, expected) in [
             (0.1, 9.9, true),
             (0.1, 10.1, false),
             (4.9, 10.1, false),
@@ -261,30 +265,30 @@ mod tests {
             (20.0, 26.0, false),
         ] {
             let mut measured = StopMeasurements::default();
-            measured.take(&stop(200.0, None, first_ms, bare_ms));
-            assert_eq!(held(&measured, "first_frame_ms"), is_held, "{bare_ms}");
-            let said = measured.table("arm").contains("late itself");
-            assert_eq!(said, bare_ms > 5.0);
+            measured.add(&stop(200.0, None, first_ms, idle_ms));
+            assert_eq!(is_held(&measured, "first_frame_ms"), expected, "{idle_ms}");
+            let is_reported = measured.table("arm").contains("late itself");
+            assert_eq!(is_reported, idle_ms > 5.0);
         }
     }
 
-    /// A bound that nothing was measured for is not held.
+    /// A bound without measurements is not held.
     #[test]
     fn every_row_has_to_be_held() {
-        let ok = || StopMeasurements {
+        let good = || StopMeasurements {
             first_frame_ms: vec![1.0],
             standstill_ms: vec![200.0],
             ..StopMeasurements::default()
         };
-        assert!(ok().is_good());
+        assert!(good().is_good());
         let slow = StopMeasurements {
             standstill_ms: vec![301.0],
-            ..ok()
+            ..good()
         };
         assert!(!slow.is_good() && slow.table("arm").contains("NOT HELD"));
         let unmeasured = StopMeasurements {
             first_frame_ms: Vec::new(),
-            ..ok()
+            ..good()
         };
         assert!(!unmeasured.is_good());
     }

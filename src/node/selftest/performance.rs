@@ -1,6 +1,6 @@
-//! Judges how well an arm comes to its poses and keeps to its paths, in the words of ISO 9283, and how well each joint follows.
+//! Judges how well an arm reaches its poses and follows its paths, in the terms of ISO 9283, and how well each joint follows.
 //!
-//! All of it as the servos read themselves: play behind them is not seen.
+//! All figures come from the servos' own readings, which do not show play behind the servos.
 
 use std::ops::Range;
 
@@ -11,23 +11,23 @@ use super::visits::SIDES;
 use base::units::JointVector;
 use scene::Scene;
 
-/// A joint that swings by more than this around where it stands, so often, has too high a gain.
+/// A resting joint that swings at least `SWINGS_MIN` times and by more than this has too high a gain.
 const SWING_DEG: f64 = 0.3;
-const SWINGS: usize = 4;
+const SWINGS_MIN: usize = 4;
 
-/// A joint that goes farther beyond its goal than this has too high a gain, or too little damping.
+/// A joint that overshoots its goal by more than this has too high a gain, or too little damping.
 const OVERSHOOT_DEG: f64 = 1.0;
 
 /// A joint that rests farther from its goal than this has too low a gain, or too much to carry.
 const REST_DEG: f64 = 1.0;
 
-/// A tip moves where its joints do, by more than this in a tick.
+/// A joint whose goal changes by more than this in a tick is moving.
 const MOVES_RAD: f64 = 1e-5;
 
-/// Samples of the path around a tick among which its nearest point is looked for.
+/// Number of samples before and after a tick among which the nearest point of the path is searched.
 const NEAR_SAMPLES: usize = 40;
 
-/// One reading beside its goal.
+/// One reading with its goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PerformanceTick {
     pub(super) sample: usize,
@@ -39,24 +39,24 @@ pub(super) struct PerformanceTick {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct JointFollowing {
     pub(super) name: String,
-    /// By how much it is behind its goal in time.
+    /// Time by which it lags its goal.
     pub(super) lag_ms: f64,
     /// Largest distance from its goal while it moves.
     pub(super) following_deg: f64,
-    /// Largest mean distance from its goal where it stands.
+    /// Largest mean distance from its goal at rest.
     pub(super) rest_deg: f64,
-    /// Largest way beyond its goal where it stands.
+    /// Largest overshoot beyond its goal.
     pub(super) overshoot_deg: f64,
-    /// Largest width of its swings where it stands.
+    /// Largest width of its swings at rest.
     swing_deg: f64,
     swings: usize,
 }
 
 impl JointFollowing {
-    /// Returns what its gains seem to be, and what to do about it.
+    /// Returns what seems wrong with its gains, and how to fix it.
     pub(super) fn gains(&self) -> Option<String> {
         let name = &self.name;
-        if self.swings >= SWINGS && self.swing_deg > SWING_DEG {
+        if self.swings >= SWINGS_MIN && self.swing_deg > SWING_DEG {
             return Some(format!(
                 "{name} swings by {:.1}° where it stands: its P gain is too high; LeRobot lowers that of an STS3215 from 32 to 16",
                 self.swing_deg
@@ -77,13 +77,13 @@ impl JointFollowing {
     }
 }
 
-/// Measurements of how well an arm comes to a pose and keeps to its paths.
+/// Measurements of how well an arm reaches a pose and follows its paths.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TipPerformance {
     pub(super) visits: usize,
     /// Distance of the mean of all visits from the goal (AP).
     accuracy_mm: f64,
-    /// Mean distance from that mean and three standard deviations (RP), the largest of any side.
+    /// Mean distance from that mean plus three standard deviations (RP), the largest of any side.
     pub(super) repeatability_mm: f64,
     /// Largest distance between the means of two sides (vAP).
     sides_mm: f64,
@@ -93,45 +93,52 @@ pub(super) struct TipPerformance {
 }
 
 impl TipPerformance {
-    /// Judges ticks in which the arm stood in these ranges of samples, from each side in turn; nothing where too few were read.
+    /// Judges ticks of an arm that rested in these ranges of samples, after an approach from each side in turn. Returns `None` if
+    /// there were too few readings.
     pub(super) fn of(
         scene: &Scene,
         ticks: &[PerformanceTick],
-        stands: &[Range<usize>],
+        rests: &[Range<usize>],
         period_s: f64,
     ) -> Option<Self> {
         let pen = scene.pen(0)?;
         let tip_mm = |q: &JointVector| (scene.arm.chain.forward(q) * pen.tip_m) * 1e3;
-        let within = |stand: &Range<usize>| {
+        let ticks_of = |stand: &Range<usize>| {
             let ticks = ticks.iter().filter(|tick| stand.contains(&tick.sample));
             ticks.collect::<Vec<_>>()
         };
-        let stood: Vec<Vec<&PerformanceTick>> = stands.iter().map(within).collect();
-        let attained = |ticks: &Vec<&PerformanceTick>| {
+        let rest_ticks: Vec<Vec<&PerformanceTick>> = rests.iter().map(ticks_of).collect();
+        let mean_tip = |ticks: &Vec<&PerformanceTick>| {
             mean(ticks.iter().map(|tick| tip_mm(&tick.measured_rad)))
         };
-        let visits: Vec<Point3<f64>> = stood.iter().map(attained).collect::<Option<_>>()?;
-        let goal = tip_mm(&stood.first()?.first()?.goal_rad);
+        let visits: Vec<Point3<f64>> = rest_ticks.iter().map(mean_tip).collect::<Option<_>>()?;
+        let goal = tip_mm(&rest_ticks.first()?.first()?.goal_rad);
         let of_side = |side| {
             let visits = visits.iter().skip(side).step_by(SIDES.len());
             visits.copied().collect()
         };
         let sides: Vec<Vec<Point3<f64>>> = (0..SIDES.len()).map(of_side).collect();
-        let means = sides.iter().filter_map(|one| mean(one.iter().copied()));
-        let means: Vec<Point3<f64>> = means.collect();
-        let apart = |one: &Point3<f64>, other: &Point3<f64>| (one - other).norm();
-        let pairs = means
+        let side_means = sides.iter().filter_map(|first| mean(first.iter().copied()));
+        let side_means: Vec<Point3<f64>> = side_means.collect();
+        let distances_mm = side_means
             .iter()
-            .flat_map(|one| means.iter().map(move |other| apart(one, other)));
+            .flat_map(|first| side_means.iter().map(move |second| (first - second).norm()));
+        let following = |joint| {
+            measure_following(
+                scene.arm.joint_name(joint),
+                joint,
+                ticks,
+                &rest_ticks,
+                period_s,
+            )
+        };
         Some(Self {
             visits: visits.len(),
             accuracy_mm: (mean(visits.iter().copied())? - goal).norm(),
             repeatability_mm: largest(sides.iter().map(|side| repeatability_mm(side))),
-            sides_mm: largest(pairs),
-            path_mm: path_mm(ticks, tip_mm),
-            joints: (0..scene.arm.dof())
-                .map(|joint| follow(scene.arm.joint_name(joint), joint, ticks, &stood, period_s))
-                .collect(),
+            sides_mm: largest(distances_mm),
+            path_mm: path_deviation_mm(ticks, tip_mm),
+            joints: (0..scene.arm.dof()).map(following).collect(),
         })
     }
 
@@ -159,7 +166,7 @@ impl TipPerformance {
             )
         }));
         let gains = self.joints.iter().filter_map(JointFollowing::gains);
-        lines.extend(gains.map(|words| format!("  ! {words}")));
+        lines.extend(gains.map(|advice| format!("  ! {advice}")));
         lines.join("\n")
     }
 
@@ -186,104 +193,114 @@ impl TipPerformance {
     }
 }
 
-/// Distance of the tip from the nearest point of its path, whenever it was there.
-fn path_mm(ticks: &[PerformanceTick], tip_mm: impl Fn(&JointVector) -> Point3<f64>) -> f64 {
+/// Returns the largest distance of the tip from the nearest point of its path, regardless of time.
+fn path_deviation_mm(
+    ticks: &[PerformanceTick],
+    tip_mm: impl Fn(&JointVector) -> Point3<f64>,
+) -> f64 {
     let goals: Vec<Point3<f64>> = ticks.iter().map(|tick| tip_mm(&tick.goal_rad)).collect();
-    let off = |(index, tick): (usize, &PerformanceTick)| {
+    let deviation_mm = |(index, tick): (usize, &PerformanceTick)| {
         let near = index.saturating_sub(NEAR_SAMPLES)..(index + NEAR_SAMPLES).min(goals.len());
-        let here = tip_mm(&tick.measured_rad);
-        let legs = goals.get(near).unwrap_or_default().windows(2);
-        legs.filter_map(|leg| Some(from_leg_mm(&here, leg.first()?, leg.last()?)))
+        let tip = tip_mm(&tick.measured_rad);
+        let segments = goals.get(near).unwrap_or_default().windows(2);
+        segments
+            .filter_map(|segment| {
+                Some(segment_distance_mm(&tip, segment.first()?, segment.last()?))
+            })
             .fold(f64::INFINITY, f64::min)
     };
-    let all = ticks.iter().enumerate().map(off);
-    largest(all.filter(|mm| mm.is_finite()))
+    let deviations_mm = ticks.iter().enumerate().map(deviation_mm);
+    largest(deviations_mm.filter(|mm| mm.is_finite()))
 }
 
-fn from_leg_mm(here: &Point3<f64>, from: &Point3<f64>, to: &Point3<f64>) -> f64 {
-    let leg = to - from;
-    let share = (here - from).dot(&leg) / leg.norm_squared().max(f64::MIN_POSITIVE);
-    (here - (from + leg * share.clamp(0.0, 1.0))).norm()
+/// Returns the distance of a point from a segment.
+fn segment_distance_mm(point: &Point3<f64>, from: &Point3<f64>, to: &Point3<f64>) -> f64 {
+    let segment = to - from;
+    let fraction = (point - from).dot(&segment) / segment.norm_squared().max(f64::MIN_POSITIVE);
+    (point - (from + segment * fraction.clamp(0.0, 1.0))).norm()
 }
 
-fn follow(
+/// Measures how well a joint follows its goals.
+fn measure_following(
     name: String,
     joint: usize,
     ticks: &[PerformanceTick],
-    stood: &[Vec<&PerformanceTick>],
+    rests: &[Vec<&PerformanceTick>],
     period_s: f64,
 ) -> JointFollowing {
-    let at = |q: &JointVector| q.get(joint).copied().unwrap_or_default();
-    let mut found = JointFollowing {
+    let angle = |q: &JointVector| q.get(joint).copied().unwrap_or_default();
+    let mut following = JointFollowing {
         name,
         ..JointFollowing::default()
     };
-    let (mut behind, mut square) = (0.0, 0.0);
+    let (mut error_speed_sum, mut speed_squared_sum) = (0.0, 0.0);
     for pair in ticks.windows(2) {
-        let [before, now] = pair else { continue };
-        let samples = now.sample.saturating_sub(before.sample).max(1) as f64;
-        let speed = (at(&now.goal_rad) - at(&before.goal_rad)) / (samples * period_s);
+        let [previous, now] = pair else { continue };
+        let samples = now.sample.saturating_sub(previous.sample).max(1) as f64;
+        let speed = (angle(&now.goal_rad) - angle(&previous.goal_rad)) / (samples * period_s);
         if (speed * period_s).abs() < MOVES_RAD {
             continue;
         }
-        let error = at(&now.goal_rad) - at(&now.measured_rad);
-        behind += error * speed;
-        square += speed * speed;
-        found.following_deg = found.following_deg.max(error.abs().to_degrees());
+        let error = angle(&now.goal_rad) - angle(&now.measured_rad);
+        error_speed_sum += error * speed;
+        speed_squared_sum += speed * speed;
+        following.following_deg = following.following_deg.max(error.abs().to_degrees());
     }
-    if square > 0.0 {
-        found.lag_ms = 1e3 * behind / square;
+    if speed_squared_sum > 0.0 {
+        following.lag_ms = 1e3 * error_speed_sum / speed_squared_sum;
     }
-    for stand in stood {
-        let Some(rest) = Rest::of(stand, ticks, &at) else {
+    for rest in rests {
+        let Some(at_rest) = JointAtRest::of(rest, ticks, &angle) else {
             continue;
         };
-        found.rest_deg = found.rest_deg.max(rest.off_deg);
-        found.overshoot_deg = found.overshoot_deg.max(rest.beyond_deg);
-        if rest.swings >= found.swings {
-            (found.swings, found.swing_deg) = (rest.swings, found.swing_deg.max(rest.swing_deg));
+        following.rest_deg = following.rest_deg.max(at_rest.error_deg);
+        following.overshoot_deg = following.overshoot_deg.max(at_rest.overshoot_deg);
+        if at_rest.swings >= following.swings {
+            (following.swings, following.swing_deg) =
+                (at_rest.swings, following.swing_deg.max(at_rest.swing_deg));
         }
     }
-    found
+    following
 }
 
-/// A joint where the arm stands.
-struct Rest {
-    off_deg: f64,
-    beyond_deg: f64,
+/// Measurements of a joint while the arm is at rest.
+struct JointAtRest {
+    error_deg: f64,
+    overshoot_deg: f64,
     swing_deg: f64,
     swings: usize,
 }
 
-impl Rest {
+impl JointAtRest {
     fn of(
-        stand: &[&PerformanceTick],
+        rest: &[&PerformanceTick],
         ticks: &[PerformanceTick],
-        at: &impl Fn(&JointVector) -> f64,
+        angle: &impl Fn(&JointVector) -> f64,
     ) -> Option<Self> {
-        let first = stand.first()?;
-        let goal = at(&first.goal_rad);
-        let read: Vec<f64> = stand.iter().map(|tick| at(&tick.measured_rad)).collect();
-        let middle = read.iter().sum::<f64>() / read.len() as f64;
-        let is_aside = |q: &&f64| (*q - middle).abs().to_degrees() > SWING_DEG / 2.0;
-        let sides = read.iter().filter(is_aside);
-        let sides: Vec<bool> = sides.map(|q| *q > middle).collect();
-        let pairs = sides.windows(2);
+        let first = rest.first()?;
+        let goal = angle(&first.goal_rad);
+        let readings: Vec<f64> = rest.iter().map(|tick| angle(&tick.measured_rad)).collect();
+        let mean_rad = readings.iter().sum::<f64>() / readings.len() as f64;
+        let is_swing = |q: &&f64| (*q - mean_rad).abs().to_degrees() > SWING_DEG / 2.0;
+        let above_mean = readings.iter().filter(is_swing);
+        let above_mean: Vec<bool> = above_mean.map(|q| *q > mean_rad).collect();
+        let pairs = above_mean.windows(2);
         let swings = pairs.filter(|pair| pair.first() != pair.last()).count();
-        let low = read.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = read.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // The last goal before that was another says from where it came.
-        let before = ticks.iter().rev().filter(|tick| tick.sample < first.sample);
-        let mut before = before.map(|tick| at(&tick.goal_rad));
-        let from = before.find(|q| (q - goal).abs() > MOVES_RAD)?;
+        let low = readings.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = readings.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        // The last different goal tells from which side the joint came.
+        let earlier_goals = ticks.iter().rev().filter(|tick| tick.sample < first.sample);
+        let mut earlier_goals = earlier_goals.map(|tick| angle(&tick.goal_rad));
+        let from = earlier_goals.find(|q| (q - goal).abs() > MOVES_RAD)?;
         let arriving = ticks.iter().filter(|tick| {
-            tick.sample <= first.sample && (at(&tick.goal_rad) - goal).abs() <= MOVES_RAD
+            tick.sample <= first.sample && (angle(&tick.goal_rad) - goal).abs() <= MOVES_RAD
         });
-        let all = arriving.chain(stand.iter().copied());
-        let beyond = all.map(|tick| (at(&tick.measured_rad) - goal) * (goal - from).signum());
+        let ticks_near_goal = arriving.chain(rest.iter().copied());
+        let overshoots_rad =
+            ticks_near_goal.map(|tick| (angle(&tick.measured_rad) - goal) * (goal - from).signum());
         Some(Self {
-            off_deg: (middle - goal).abs().to_degrees(),
-            beyond_deg: (largest(beyond) - (middle - goal).abs())
+            error_deg: (mean_rad - goal).abs().to_degrees(),
+            overshoot_deg: (largest(overshoots_rad) - (mean_rad - goal).abs())
                 .max(0.0)
                 .to_degrees(),
             swing_deg: (high - low).to_degrees(),
@@ -301,16 +318,16 @@ fn mean(points: impl Iterator<Item = Point3<f64>>) -> Option<Point3<f64>> {
     (count > 0).then(|| Point3::from(sum / f64::from(count)))
 }
 
-/// Mean distance from the mean, and three standard deviations of those distances.
+/// Returns the mean distance from the mean plus three standard deviations of those distances.
 fn repeatability_mm(points: &[Point3<f64>]) -> f64 {
-    let Some(middle) = mean(points.iter().copied()) else {
+    let Some(centre) = mean(points.iter().copied()) else {
         return 0.0;
     };
-    let away: Vec<f64> = points.iter().map(|point| (point - middle).norm()).collect();
-    let count = away.len() as f64;
-    let average = away.iter().sum::<f64>() / count;
-    let squares = away.iter().map(|mm| (mm - average).powi(2)).sum::<f64>();
-    average + 3.0 * (squares / (count - 1.0).max(1.0)).sqrt()
+    let distances_mm: Vec<f64> = points.iter().map(|point| (point - centre).norm()).collect();
+    let count = distances_mm.len() as f64;
+    let mean_mm = distances_mm.iter().sum::<f64>() / count;
+    let squares: f64 = distances_mm.iter().map(|mm| (mm - mean_mm).powi(2)).sum();
+    mean_mm + 3.0 * (squares / (count - 1.0).max(1.0)).sqrt()
 }
 
 /// Returns the largest of values that are not negative; 0 of none.
@@ -329,7 +346,7 @@ mod tests {
 
     const PERIOD_S: f64 = 0.01;
 
-    /// A joint that turns by 1 rad/s for a second and stands for another, as `read` tells it at each time.
+    /// Returns the ticks of a joint that turns by 1 rad/s for a second and rests for another, read as `read` returns at each time.
     fn ticks(read: impl Fn(f64) -> f64) -> Vec<PerformanceTick> {
         let tick = |sample: usize| PerformanceTick {
             sample,
@@ -345,12 +362,12 @@ mod tests {
 
     fn joint(read: impl Fn(f64) -> f64) -> JointFollowing {
         let ticks = ticks(read);
-        let stood: Vec<&PerformanceTick> = ticks.iter().filter(|tick| tick.sample > 130).collect();
-        follow("elbow".to_owned(), 0, &ticks, &[stood], PERIOD_S)
+        let rest: Vec<&PerformanceTick> = ticks.iter().filter(|tick| tick.sample > 130).collect();
+        measure_following("elbow".to_owned(), 0, &ticks, &[rest], PERIOD_S)
     }
 
     #[test]
-    fn a_joint_that_is_late_is_so_late_and_nothing_else() {
+    fn a_late_joint_has_a_lag_and_no_other_fault() {
         let late = joint(|at_s| goal_rad(at_s - 0.05));
         assert!((late.lag_ms - 50.0).abs() < 2.0, "{late:?}");
         assert!(
@@ -365,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn gains_that_are_wrong_are_told_by_what_they_do() {
+    fn wrong_gains_are_recognised_by_their_effects() {
         let swings = |at_s: f64| goal_rad(at_s) + 0.01 * (at_s * 40.0).sin();
         let beyond = |at_s: f64| {
             goal_rad(at_s)
@@ -381,8 +398,8 @@ mod tests {
             (joint(beyond), "goes 1.7° beyond its goal"),
             (joint(short), "rests 1.7° from its goal"),
         ] {
-            let said = found.gains().unwrap();
-            assert!(said.contains(words), "{said}: {found:?}");
+            let advice = found.gains().unwrap();
+            assert!(advice.contains(words), "{advice}: {found:?}");
         }
         assert_eq!(joint(goal_rad).gains(), None);
     }
@@ -397,6 +414,6 @@ mod tests {
             (spread - (4.0 / 3.0 + 3.0 * (1.0_f64 / 3.0).sqrt())).abs() < 1e-9,
             "{spread}"
         );
-        assert!((from_leg_mm(&at(5.0), &at(0.0), &at(3.0)) - 2.0).abs() < 1e-9);
+        assert!((segment_distance_mm(&at(5.0), &at(0.0), &at(3.0)) - 2.0).abs() < 1e-9);
     }
 }

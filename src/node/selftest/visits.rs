@@ -1,4 +1,4 @@
-//! Motion by which poses and paths are judged: one point over the sheet, visited from four sides again and again.
+//! The motion by which poses and paths are judged: repeated visits of one point over the sheet from four sides.
 
 use super::performance::{PerformanceTick, TipPerformance};
 use base::units::JointVector;
@@ -9,17 +9,17 @@ use scene::Scene;
 /// Rounds of four visits.
 const ROUNDS: usize = 2;
 
-/// Sides from which it is visited, along the sheet.
+/// Directions from which the point is visited, in the plane of the sheet.
 pub(super) const SIDES: [[f64; 2]; 4] = [[-1.0, 0.0], [1.0, 0.0], [0.0, -1.0], [0.0, 1.0]];
 
-/// Distance of each side's point, as a share of the sheet's shorter side.
-const AWAY_SHARE: f64 = 0.25;
+/// Distance of each side's point, as a fraction of the sheet's shorter side.
+const OFFSET_FRACTION: f64 = 0.25;
 
-/// Time for which the arm stands at the point.
-const STANDS_S: f64 = 0.6;
+/// Dwell time at the point.
+const DWELL_S: f64 = 0.6;
 
-/// Part of it at the beginning in which the arm still settles.
-const SETTLES_S: f64 = 0.25;
+/// Time at the beginning of the dwell in which the arm still settles.
+const SETTLING_S: f64 = 0.25;
 
 /// Visits of one point.
 pub(super) struct RepeatedVisits {
@@ -30,11 +30,11 @@ impl RepeatedVisits {
     /// Plans the visits.
     ///
     /// # Errors
-    /// Why the tip cannot be there.
+    /// The tip cannot reach a point.
     pub(super) fn plan(scene: &Scene, from: &JointVector) -> Result<Self, PlanError> {
         let size_mm = scene.surface.size_mm();
-        let middle = size_mm.map(|mm| mm / 2.0);
-        let away_mm = AWAY_SHARE * size_mm[0].min(size_mm[1]);
+        let centre = size_mm.map(|mm| mm / 2.0);
+        let away_mm = OFFSET_FRACTION * size_mm[0].min(size_mm[1]);
         let visit = |at_mm, dwell_s| VisitPoint {
             name: "the middle of the sheet, or a point beside it".to_owned(),
             target: VisitTarget::Sheet {
@@ -44,10 +44,10 @@ impl RepeatedVisits {
             pen: 0,
             dwell_s,
         };
-        let beside = |[x, y]: [f64; 2]| [middle[0] + x * away_mm, middle[1] + y * away_mm];
-        let pair = |side| [visit(beside(side), 0.0), visit(middle, STANDS_S)];
+        let side_point = |[x, y]: [f64; 2]| [centre[0] + x * away_mm, centre[1] + y * away_mm];
+        let visit_pair = |side| [visit(side_point(side), 0.0), visit(centre, DWELL_S)];
         let visits: Vec<VisitPoint> = (0..ROUNDS)
-            .flat_map(|_| SIDES.into_iter().flat_map(pair))
+            .flat_map(|_| SIDES.into_iter().flat_map(visit_pair))
             .collect();
         Ok(Self {
             plan: plan::visit(scene, from, &visits, &SilentObserver)?,
@@ -59,8 +59,8 @@ impl RepeatedVisits {
         let mut snapshots = motion.watch();
         let samples = &self.plan.trajectory.samples;
         while snapshots.changed().await.is_ok() {
-            let seen = snapshots.borrow_and_update();
-            let (Some(progress), Some(measured)) = (seen.progress, seen.measured.as_ref()) else {
+            let snapshot = snapshots.borrow_and_update();
+            let (Some(progress), Some(measured)) = (snapshot.progress, &snapshot.measured) else {
                 continue;
             };
             let Some(goal) = samples.get(progress.sample) else {
@@ -74,7 +74,7 @@ impl RepeatedVisits {
         }
     }
 
-    /// Judges what was read.
+    /// Judges the readings.
     pub(super) fn judge(&self, scene: &Scene, ticks: &[PerformanceTick]) -> Option<TipPerformance> {
         let period_s = self.plan.trajectory.period.as_secs_f64();
         #[expect(
@@ -82,14 +82,14 @@ impl RepeatedVisits {
             clippy::cast_sign_loss,
             reason = "a part of a second in samples"
         )]
-        let settles = (SETTLES_S / period_s) as usize;
+        let settling = (SETTLING_S / period_s) as usize;
         let spans = self.plan.trajectory.spans.iter();
-        // Each second visit is of the point itself.
-        let stands = spans.filter(|span| {
+        // Every second visit is of the point itself.
+        let dwells = spans.filter(|span| {
             span.kind == SpanKind::Dwell && span.item.is_some_and(|item| item % 2 == 1)
         });
-        let stands: Vec<std::ops::Range<usize>> =
-            stands.map(|span| span.first + settles..span.end).collect();
-        TipPerformance::of(scene, ticks, &stands, period_s)
+        let dwells: Vec<std::ops::Range<usize>> =
+            dwells.map(|span| span.first + settling..span.end).collect();
+        TipPerformance::of(scene, ticks, &dwells, period_s)
     }
 }

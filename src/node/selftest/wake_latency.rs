@@ -1,4 +1,4 @@
-//! Measures how late this machine wakes a thread: a late stop is judged beside it.
+//! Measures how late this machine wakes an idle thread, so that a late stop can be judged against it.
 
 use std::sync::mpsc;
 
@@ -6,32 +6,35 @@ use base::clock::NodeClock;
 use base::units::ClockInstant;
 use call::{Refusal, refusal};
 
-/// A thread with nothing to do but to note how late it is woken: as late as the machine itself is.
+/// An idle thread that measures how late it is woken, which is how late the machine itself is.
 pub(super) struct WakeupProbe {
-    ask: mpsc::Sender<ClockInstant>,
+    wake: mpsc::Sender<ClockInstant>,
     late_ms: mpsc::Receiver<f64>,
     clock: NodeClock,
 }
 
 impl WakeupProbe {
+    /// Starts the thread.
+    ///
     /// # Errors
-    /// When there is no thread for it.
+    /// The thread cannot be started.
     pub(super) fn start(clock: &NodeClock) -> Result<Self, Refusal> {
-        let (ask, asked) = mpsc::channel::<ClockInstant>();
-        let (tell, late_ms) = mpsc::channel();
-        let own = clock.clone();
+        let (wake, woken) = mpsc::channel::<ClockInstant>();
+        let (report, late_ms) = mpsc::channel();
+        let thread_clock = clock.clone();
         std::thread::Builder::new()
-            .name("bare".to_owned())
+            .name("idle".to_owned())
             .spawn(move || {
-                while let Ok(at) = asked.recv() {
-                    if tell.send(own.now().seconds_since(at) * 1e3).is_err() {
+                while let Ok(sent_at) = woken.recv() {
+                    let late_ms = thread_clock.now().seconds_since(sent_at) * 1e3;
+                    if report.send(late_ms).is_err() {
                         return;
                     }
                 }
             })
-            .map_err(|error| refusal!("no bare thread: {error}"))?;
+            .map_err(|error| refusal!("the idle thread cannot be started: {error}"))?;
         Ok(Self {
-            ask,
+            wake,
             late_ms,
             clock: clock.clone(),
         })
@@ -39,7 +42,7 @@ impl WakeupProbe {
 
     /// Returns the lateness of a wake-up now; `None` if the thread has ended.
     pub(super) fn wake_ms(&mut self) -> Option<f64> {
-        self.ask.send(self.clock.now()).ok()?;
+        self.wake.send(self.clock.now()).ok()?;
         self.late_ms.recv().ok()
     }
 }
