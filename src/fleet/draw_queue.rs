@@ -1,17 +1,17 @@
-//! A queue of drawings for several nodes, as the program that hands them out knows it: what each node has, what is on the way,
-//! what is left, and for whom that waits.
+//! A queue of drawings for several nodes, as seen by the program that hands them out: which node has which drawing, which are on
+//! the way, which are left, and what those wait for.
 //!
-//! Nothing of it is kept on a disk: the nodes' journals are. A drawing of which no node tells is handed out only by a program
-//! that has asked every node, and holds the batch since on one of them at least ([`super::queue_desk`]).
+//! The queue itself is not stored on disk; the nodes' journals are. A drawing that no node reports is handed out only by a program
+//! that has asked every node and has held the batch on at least one of them since ([`super::queue_desk`]).
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-/// Reports after which a node that refused a drawing for now is asked again, though it says the same of itself.
+/// Number of reports after which a node that refused a drawing for now is asked again, even if its standing is unchanged.
 const ASK_AGAIN_AFTER: u32 = 15;
 
-/// Said of a node whose state folder was replaced while the queue ran.
+/// Message about a node whose state folder was replaced while the queue ran.
 const OTHER_JOURNALS: &str = "its journals are not those that it had, so what it has drawn of this batch is forgotten there: look at its sheet, and begin the queue anew without what is on it";
 
 /// A queue of drawings, counted from 1.
@@ -21,9 +21,10 @@ pub struct DrawQueue {
     drawings: Vec<DrawingPlace>,
     /// Reason why a node cannot draw a drawing, by drawing and node.
     unable: BTreeMap<(u32, usize), String>,
-    /// Leases by which this program held the batch when every node was asked, by node: while one of them lasts, no other program
+    /// Leases, by node, with which this program held the batch when every node was asked. While one of them lasts, no other program
     /// can have asked them all.
     anchors: HashMap<usize, u64>,
+    /// True if all drawings that were ever begun are known.
     is_surveyed: bool,
 }
 
@@ -33,19 +34,19 @@ struct QueueNode {
     name: String,
     /// True if drawings are handed to it.
     draws: bool,
-    /// True if a person says that it has none of these drawings.
+    /// True if a person has stated that it has none of these drawings.
     is_excused: bool,
-    /// Raised when a call to it was lost.
+    /// Incremented when a call to it is lost.
     generation: u32,
-    /// Number of the lease there, by its last report.
+    /// Number of its lease, from its last report.
     grant: u64,
-    /// The journals that it has, by its first report.
+    /// The identity of its journals, from its first report.
     journals: Option<String>,
-    /// Its last report, without its drawings: ready, or why not.
+    /// Readiness from its last report, or the reason against it.
     standing: Result<(), String>,
-    /// True if the last report came from it.
-    is_heard: bool,
-    /// A refusal for now, with its standing then and the reports since.
+    /// True if it answered the last round.
+    is_reachable: bool,
+    /// Its temporary refusal, its standing at that time, and the number of reports since.
     refusal: Option<(String, Result<(), String>, u32)>,
 }
 
@@ -53,14 +54,14 @@ struct QueueNode {
 #[derive(Clone, Debug)]
 pub enum NodeReport {
     /// It did not answer, or does not let this program hold the batch.
-    Unheard(String),
+    Unavailable(String),
     /// It lets this program hold the batch.
     Held {
-        /// Number of the lease: another one than before where there was a gap.
+        /// Number of the lease; it changes after a gap.
         grant: u64,
-        /// The key beside its journals.
+        /// The identity of its journals.
         journals: String,
-        /// Number that the question carried.
+        /// Generation that the request carried.
         generation: u32,
         /// Its drawings of the batch.
         drawings: Vec<ReportedDrawing>,
@@ -84,21 +85,21 @@ pub struct ReportedDrawing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrawingStage {
-    /// A job of it is under way, or about to be.
+    /// Its job is under way, or about to be.
     UnderWay,
-    /// Its job waits for a person, and goes on then.
+    /// Its job waits for a person, and then continues.
     AwaitsPerson,
-    /// It is on the sheet, all of it.
+    /// All of it is on the sheet.
     Drawn,
-    /// Its job broke off with ink on the sheet: a person goes on with it there.
+    /// Its job broke off with ink on the sheet; a person must continue it there.
     LeftHalfDone,
     /// Its job ended before any ink.
     WithoutInk,
 }
 
 impl DrawingStage {
-    /// Returns whether a job of it has not ended.
-    fn is_of_job(self) -> bool {
+    /// Returns whether its job has not ended.
+    fn has_open_job(self) -> bool {
         matches!(self, Self::UnderWay | Self::AwaitsPerson)
     }
 }
@@ -108,7 +109,7 @@ impl DrawingStage {
 enum DrawingPlace {
     /// No node has it.
     Free,
-    /// The call that hands it out is on the way; `is_lost` if it broke and the node may have heard it.
+    /// The call that hands it out is on the way; `is_lost` if the call failed and the node may have received it.
     Sent { node: usize, is_lost: bool },
     /// A node has it.
     At {
@@ -130,11 +131,11 @@ pub struct Handout {
 /// Outcome of handing a drawing out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HandoutOutcome {
-    /// The node has a job of it: its next report says more.
+    /// The node has started a job for it; its next report says more.
     Taken(String),
     /// It cannot draw this drawing.
     CannotDraw(String),
-    /// It draws nothing now.
+    /// It draws nothing for now.
     NotNow(String),
     /// The answer was lost: the node may have begun.
     Lost,
@@ -143,19 +144,19 @@ pub enum HandoutOutcome {
 /// State of a drawing, as the queue reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DrawingNews {
-    /// On a sheet, all of it.
+    /// All of it is on a sheet.
     Drawn(String),
     /// Under way.
     UnderWay(String),
-    /// A node that can draw it comes to it.
+    /// A node that can draw it will come to it.
     Queued,
     /// It waits for a node or for a person.
     Waits(String),
 }
 
 impl DrawQueue {
-    /// Begins with nothing known. `nodes` are all that may have a drawing: each by its name, with whether drawings are handed
-    /// to it and whether a person says that it has none.
+    /// Creates a queue that knows nothing yet. `nodes` are all nodes that may have a drawing: the name of each, whether drawings are
+    /// handed to it, and whether a person has stated that it has none.
     #[must_use]
     pub fn new(nodes: impl IntoIterator<Item = (String, bool, bool)>, drawings: u32) -> Self {
         let node = |(name, draws, is_excused)| QueueNode {
@@ -166,7 +167,7 @@ impl DrawQueue {
             grant: 0,
             journals: None,
             standing: Err("not asked yet".to_owned()),
-            is_heard: false,
+            is_reachable: false,
             refusal: None,
         };
         Self {
@@ -190,17 +191,17 @@ impl DrawQueue {
         self.nodes.get(node).map_or(0, |node| node.grant)
     }
 
-    /// Takes one report of every node, in their order.
-    pub fn hear(&mut self, reports: Vec<NodeReport>) {
+    /// Applies one report of every node, in their order.
+    pub fn apply_reports(&mut self, reports: Vec<NodeReport>) {
         let mut all_held = true;
         let mut is_anchored = false;
         for (index, report) in reports.into_iter().enumerate() {
             let Some(node) = self.nodes.get_mut(index) else {
                 continue;
             };
-            match node.believed(report) {
-                NodeReport::Unheard(why) => {
-                    (node.standing, node.is_heard) = (Err(why), false);
+            match node.checked(report) {
+                NodeReport::Unavailable(reason) => {
+                    (node.standing, node.is_reachable) = (Err(reason), false);
                     all_held &= node.is_excused;
                 }
                 NodeReport::Held {
@@ -210,39 +211,39 @@ impl DrawQueue {
                     standing,
                     ..
                 } => {
-                    (node.is_heard, node.grant) = (true, grant);
-                    node.hear_standing(standing);
+                    (node.is_reachable, node.grant) = (true, grant);
+                    node.set_standing(standing);
                     is_anchored |= self.anchors.get(&index) == Some(&grant);
                     let is_current = generation == node.generation;
-                    self.hear_drawings(index, is_current, drawings);
+                    self.apply_drawings(index, is_current, drawings);
                 }
             }
         }
         if all_held {
-            let heard = self.nodes.iter().enumerate();
-            let heard = heard.filter(|(_, node)| node.is_heard);
-            self.anchors = heard.map(|(index, node)| (index, node.grant)).collect();
+            let reachable = self.nodes.iter().enumerate();
+            let reachable = reachable.filter(|(_, node)| node.is_reachable);
+            self.anchors = reachable.map(|(index, node)| (index, node.grant)).collect();
         }
         self.is_surveyed = all_held || is_anchored;
     }
 
-    fn hear_drawings(&mut self, from: usize, is_current: bool, told: Vec<ReportedDrawing>) {
+    fn apply_drawings(&mut self, from: usize, is_current: bool, reported: Vec<ReportedDrawing>) {
         for place in &mut self.drawings {
-            let was_there = match place {
-                // With ink on the sheet it stays where it is, whatever that node has forgotten since.
-                DrawingPlace::At { node, stage, .. } => *node == from && stage.is_of_job(),
-                // What was asked before the node refuses a lost call proves nothing.
+            let is_freed = match place {
+                // A drawing with ink on the sheet stays there, even if that node has forgotten it since.
+                DrawingPlace::At { node, stage, .. } => *node == from && stage.has_open_job(),
+                // A report of an older generation says nothing about the lost call.
                 DrawingPlace::Sent { node, is_lost } => *node == from && *is_lost && is_current,
                 DrawingPlace::Free => false,
             };
-            if was_there {
+            if is_freed {
                 *place = DrawingPlace::Free;
             }
         }
-        for one in told {
-            let place = self.place_mut(one.drawing);
-            // A job without ink holds no drawing: another node may have it.
-            let Some(place) = place.filter(|_| one.stage != DrawingStage::WithoutInk) else {
+        for report in reported {
+            let place = self.place_mut(report.drawing);
+            // A job without ink does not hold the drawing: another node may draw it.
+            let Some(place) = place.filter(|_| report.stage != DrawingStage::WithoutInk) else {
                 continue;
             };
             let is_drawn = matches!(
@@ -255,14 +256,14 @@ impl DrawQueue {
             if !is_drawn {
                 *place = DrawingPlace::At {
                     node: from,
-                    stage: one.stage,
-                    words: one.words,
+                    stage: report.stage,
+                    words: report.words,
                 };
             }
         }
     }
 
-    /// Picks a drawing for each node that is free to draw. Each is to be sent, and its outcome told by [`Self::answered`].
+    /// Picks a drawing for each node that is free to draw. The caller sends each and reports its outcome to [`Self::answered`].
     pub fn hand_out(&mut self) -> Vec<Handout> {
         let mut handouts = Vec::new();
         for index in 0..self.nodes.len() {
@@ -285,7 +286,7 @@ impl DrawQueue {
 
     fn drawing_for(&self, index: usize) -> Option<u32> {
         let node = self.nodes.get(index)?;
-        let is_free = node.draws && node.is_heard && node.is_free() && !self.has_work(index);
+        let is_free = node.draws && node.is_reachable && node.is_free() && !self.has_work(index);
         if !is_free || !self.is_surveyed {
             return None;
         }
@@ -298,12 +299,12 @@ impl DrawQueue {
     fn has_work(&self, index: usize) -> bool {
         self.drawings.iter().any(|place| match place {
             DrawingPlace::Sent { node, .. } => *node == index,
-            DrawingPlace::At { node, stage, .. } => *node == index && stage.is_of_job(),
+            DrawingPlace::At { node, stage, .. } => *node == index && stage.has_open_job(),
             DrawingPlace::Free => false,
         })
     }
 
-    /// Takes what came of a drawing that was handed out.
+    /// Records the outcome of a drawing that was handed out.
     pub fn answered(&mut self, handout: Handout, outcome: HandoutOutcome) {
         let Handout { drawing, node } = handout;
         let place = match outcome {
@@ -312,13 +313,13 @@ impl DrawQueue {
                 stage: DrawingStage::UnderWay,
                 words,
             },
-            HandoutOutcome::CannotDraw(why) => {
-                self.unable.insert((drawing, node), why);
+            HandoutOutcome::CannotDraw(reason) => {
+                self.unable.insert((drawing, node), reason);
                 DrawingPlace::Free
             }
-            HandoutOutcome::NotNow(why) => {
+            HandoutOutcome::NotNow(reason) => {
                 if let Some(node) = self.nodes.get_mut(node) {
-                    node.refusal = Some((why, node.standing.clone(), 0));
+                    node.refusal = Some((reason, node.standing.clone(), 0));
                 }
                 DrawingPlace::Free
             }
@@ -332,9 +333,9 @@ impl DrawQueue {
                 }
             }
         };
-        // A report may have come before the answer.
-        if let Some(known @ DrawingPlace::Sent { .. }) = self.place_mut(drawing) {
-            *known = place;
+        // A report may have arrived before the answer.
+        if let Some(current @ DrawingPlace::Sent { .. }) = self.place_mut(drawing) {
+            *current = place;
         }
     }
 
@@ -351,12 +352,12 @@ impl DrawQueue {
             .all(|drawing| matches!(self.news(drawing), DrawingNews::Drawn(_)))
     }
 
-    /// The numbers of all drawings.
+    /// Returns the numbers of all drawings.
     pub fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
         1..=u32::try_from(self.drawings.len()).unwrap_or(u32::MAX)
     }
 
-    /// Returns whether nothing is under way, and nothing is left that a node could be given now.
+    /// Returns whether nothing is under way, and no drawing can be handed out now.
     #[must_use]
     pub fn only_waits(&self) -> bool {
         let is_under_way = |drawing| matches!(self.news(drawing), DrawingNews::UnderWay(_));
@@ -364,15 +365,15 @@ impl DrawQueue {
             && (0..self.nodes.len()).all(|node| self.drawing_for(node).is_none())
     }
 
-    /// Says where a drawing, counted from 1, is, or for whom it waits.
+    /// Describes where a drawing, counted from 1, is, or what it waits for.
     #[must_use]
     pub fn news(&self, drawing: u32) -> DrawingNews {
         let place = usize::try_from(drawing)
             .ok()
             .and_then(|drawing| self.drawings.get(drawing.checked_sub(1)?));
         match place {
-            None | Some(DrawingPlace::Free) if self.comes_to(drawing) => DrawingNews::Queued,
-            None | Some(DrawingPlace::Free) => DrawingNews::Waits(self.why_free(drawing)),
+            None | Some(DrawingPlace::Free) if self.is_queued(drawing) => DrawingNews::Queued,
+            None | Some(DrawingPlace::Free) => DrawingNews::Waits(self.waiting_reason(drawing)),
             Some(DrawingPlace::Sent { node, is_lost }) => match (self.name(*node), is_lost) {
                 (name, false) => DrawingNews::UnderWay(format!("{name}: planning")),
                 (name, true) => DrawingNews::Waits(format!(
@@ -385,13 +386,13 @@ impl DrawQueue {
 
     fn news_at(&self, node: usize, stage: DrawingStage, words: &str) -> DrawingNews {
         let name = self.name(node);
-        let is_heard = self.nodes.get(node).is_some_and(|node| node.is_heard);
+        let is_reachable = self.nodes.get(node).is_some_and(|node| node.is_reachable);
         match stage {
             DrawingStage::Drawn => DrawingNews::Drawn(format!("{name}: {words}")),
-            DrawingStage::UnderWay | DrawingStage::AwaitsPerson if !is_heard => {
-                let why =
+            DrawingStage::UnderWay | DrawingStage::AwaitsPerson if !is_reachable => {
+                let reason =
                     format!("for node {name}, which has begun it and does not answer ({words})");
-                DrawingNews::Waits(why)
+                DrawingNews::Waits(reason)
             }
             DrawingStage::UnderWay => DrawingNews::UnderWay(format!("{name}: {words}")),
             DrawingStage::AwaitsPerson | DrawingStage::LeftHalfDone | DrawingStage::WithoutInk => {
@@ -400,32 +401,32 @@ impl DrawQueue {
         }
     }
 
-    /// Returns whether a node that may be given this drawing is free, or at work on another of the queue.
-    fn comes_to(&self, drawing: u32) -> bool {
-        let comes = |(index, node): (usize, &QueueNode)| {
-            let may = node.draws && !self.unable.contains_key(&(drawing, index));
-            may && node.is_heard && (node.is_free() || self.has_work(index))
+    /// Returns whether a node that can draw this drawing is free, or at work on another one of the queue.
+    fn is_queued(&self, drawing: u32) -> bool {
+        let will_draw = |(index, node): (usize, &QueueNode)| {
+            let can_draw = node.draws && !self.unable.contains_key(&(drawing, index));
+            can_draw && node.is_reachable && (node.is_free() || self.has_work(index))
         };
-        self.is_surveyed && self.nodes.iter().enumerate().any(comes)
+        self.is_surveyed && self.nodes.iter().enumerate().any(will_draw)
     }
 
-    /// Says why no node has a drawing.
-    fn why_free(&self, drawing: u32) -> String {
+    /// Explains why no node has a drawing.
+    fn waiting_reason(&self, drawing: u32) -> String {
         if !self.is_surveyed {
-            let unheard = self.nodes.iter().filter(|node| !node.is_heard);
-            let unheard = unheard.filter(|node| !node.is_excused);
-            let named = unheard.map(|node| format!("{} ({})", node.name, node.why_not()));
-            let named = named.collect::<Vec<_>>().join(", ");
-            return format!("until every node has said what it has of this batch: {named}");
+            let missing = self.nodes.iter().filter(|node| !node.is_reachable);
+            let missing = missing.filter(|node| !node.is_excused);
+            let names = missing.map(|node| format!("{} ({})", node.name, node.hindrance()));
+            let names = names.collect::<Vec<_>>().join(", ");
+            return format!("until every node has said what it has of this batch: {names}");
         }
-        let takers = self.nodes.iter().enumerate().filter(|(_, node)| node.draws);
-        let why = takers.map(|(index, node)| {
+        let drawing_nodes = self.nodes.iter().enumerate().filter(|(_, node)| node.draws);
+        let reasons = drawing_nodes.map(|(index, node)| {
             let unable = self.unable.get(&(drawing, index)).map(String::as_str);
-            let refusal = node.refusal.as_ref().map(|(why, _, _)| why.as_str());
-            let why = unable.or(refusal).unwrap_or_else(|| node.why_not());
-            format!("{}: {why}", node.name)
+            let refusal = node.refusal.as_ref().map(|(reason, _, _)| reason.as_str());
+            let reason = unable.or(refusal).unwrap_or_else(|| node.hindrance());
+            format!("{}: {reason}", node.name)
         });
-        why.collect::<Vec<_>>().join("; ")
+        reasons.collect::<Vec<_>>().join("; ")
     }
 
     fn name(&self, node: usize) -> &str {
@@ -439,31 +440,31 @@ impl DrawQueue {
 }
 
 impl QueueNode {
-    /// Returns a report as it came, unless it is of other journals than those that the node had: what those tell of is not known then.
-    fn believed(&mut self, report: NodeReport) -> NodeReport {
+    /// Returns a report unchanged, unless the node's journals have been replaced: then it does not tell of all its drawings.
+    fn checked(&mut self, report: NodeReport) -> NodeReport {
         if let NodeReport::Held { journals, .. } = &report
             && self.journals.get_or_insert_with(|| journals.clone()) != journals
         {
-            return NodeReport::Unheard(OTHER_JOURNALS.to_owned());
+            return NodeReport::Unavailable(OTHER_JOURNALS.to_owned());
         }
         report
     }
 
     /// Returns why it is not ready; empty if it is.
-    fn why_not(&self) -> &str {
+    fn hindrance(&self) -> &str {
         self.standing.as_ref().err().map_or("", String::as_str)
     }
 
-    /// Returns whether nothing at the node stands in the way of a drawing.
+    /// Returns whether nothing prevents the node from drawing.
     fn is_free(&self) -> bool {
         self.standing.is_ok() && self.refusal.is_none()
     }
 
-    /// Takes what a node says of itself; where that is news, an earlier refusal no longer counts.
-    fn hear_standing(&mut self, standing: Result<(), String>) {
-        if let Some((_, then, reports)) = &mut self.refusal {
+    /// Records a node's standing. If it has changed, an earlier refusal no longer counts.
+    fn set_standing(&mut self, standing: Result<(), String>) {
+        if let Some((_, old_standing, reports)) = &mut self.refusal {
             *reports += 1;
-            if *then != standing || *reports >= ASK_AGAIN_AFTER {
+            if *old_standing != standing || *reports >= ASK_AGAIN_AFTER {
                 self.refusal = None;
             }
         }

@@ -1,4 +1,4 @@
-//! One call to one node: within its time, and sent again only where that does nothing twice.
+//! Sends one call to one node, within its time limit. It is sent again only if that cannot do anything twice.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::{
     ToolAnswer, ToolEffect,
 };
 
-/// A stop is sent again at once, as often as this, while there is time.
+/// Number of retries for a stop, within its time limit.
 const STOP_RETRIES: u32 = 10;
 
 impl FleetPolicy {
-    fn limit(&self, deed: ToolEffect) -> Duration {
-        match deed {
+    fn limit(&self, effect: ToolEffect) -> Duration {
+        match effect {
             ToolEffect::Reads => self.read_within,
             ToolEffect::Moves => self.move_within,
             ToolEffect::Stops => self.stop_within,
@@ -22,8 +22,8 @@ impl FleetPolicy {
     }
 
     /// Returns the number of retries for a call that did not get through.
-    fn retries(&self, deed: ToolEffect) -> u32 {
-        match deed {
+    fn retries(&self, effect: ToolEffect) -> u32 {
+        match effect {
             ToolEffect::Reads => self.read_retries,
             ToolEffect::Moves => 0,
             ToolEffect::Stops => STOP_RETRIES,
@@ -35,26 +35,26 @@ impl Fleet {
     /// Forwards a call and waits for its answer.
     ///
     /// # Errors
-    /// The reason for having no answer. A call that moves is sent only once, regardless of the outcome. Where several nodes go
-    /// by one name, only a stop is sent.
+    /// The reason why there is no answer. A call that moves is sent only once, regardless of the outcome. If several nodes have
+    /// the same name, only a stop is sent.
     pub async fn forward(
         &self,
         peer: &FleetPeer,
-        letter: OutgoingCall,
-        deed: ToolEffect,
+        call: OutgoingCall,
+        effect: ToolEffect,
         watch: &RemoteCallWatch,
     ) -> Result<ToolAnswer, RemoteCallError> {
         if let (PeerPresence::Duplicate { count }, ToolEffect::Reads | ToolEffect::Moves) =
-            (self.presence.of(&peer.name), deed)
+            (self.presence.of(&peer.name), effect)
         {
             return Err(RemoteCallError::Ambiguous(count));
         }
-        let limit = self.rules.limit(deed);
-        let until = Instant::now() + limit;
-        let sent = self.send_with_retries(peer, letter, deed, watch, until);
+        let limit = self.policy.limit(effect);
+        let deadline = Instant::now() + limit;
+        let sending = self.send_with_retries(peer, call, effect, watch, deadline);
         tokio::select! {
-            answered = timeout_at(until, sent) => answered.unwrap_or(Err(RemoteCallError::Silent(limit))),
-            // Dropping what is under way gives it up at the other end.
+            answer = timeout_at(deadline, sending) => answer.unwrap_or(Err(RemoteCallError::Silent(limit))),
+            // Dropping the call under way gives it up at the other end.
             () = watch.cancelled.cancelled() => Err(RemoteCallError::Cancelled),
         }
     }
@@ -62,23 +62,23 @@ impl Fleet {
     async fn send_with_retries(
         &self,
         peer: &FleetPeer,
-        letter: OutgoingCall,
-        deed: ToolEffect,
+        call: OutgoingCall,
+        effect: ToolEffect,
         watch: &RemoteCallWatch,
-        until: Instant,
+        deadline: Instant,
     ) -> Result<ToolAnswer, RemoteCallError> {
-        let mut pause = self.rules.retry_after;
-        for _ in 0..self.rules.retries(deed) {
-            match self.reach.send(peer, letter.clone(), watch.clone()).await {
-                // What cannot be done in time is told with its reason, not as a silence.
-                Err(failure) if failure.is_retryable() && Instant::now() + pause < until => {
-                    tracing::debug!(peer = peer.name, %failure, "asked again");
+        let mut pause = self.policy.retry_after;
+        for _ in 0..self.policy.retries(effect) {
+            match self.transport.send(peer, call.clone(), watch.clone()).await {
+                // If there is no time for a retry, the failure itself is returned, not a timeout.
+                Err(failure) if failure.is_retryable() && Instant::now() + pause < deadline => {
+                    tracing::debug!(peer = peer.name, %failure, "sent again");
                 }
-                done => return done,
+                result => return result,
             }
             base::task::pause(pause).await;
             pause = pause.saturating_mul(2);
         }
-        self.reach.send(peer, letter, watch.clone()).await
+        self.transport.send(peer, call, watch.clone()).await
     }
 }

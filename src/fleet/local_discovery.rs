@@ -1,4 +1,4 @@
-//! Nodes of the local network, by mDNS: `_steadyhand._tcp`. What is heard is a hint and proves nothing.
+//! Nodes of the local network, by mDNS: `_steadyhand._tcp`. What it finds is a hint and proves nothing.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,10 +10,10 @@ use mdns_sd::{IfKind, ResolvedService, ServiceDaemon, ServiceEvent, ServiceInfo}
 
 const SERVICE: &str = "_steadyhand._tcp.local.";
 
-/// Digits of the key in the name of the host, so that two machines do not take the same.
+/// Number of digits of the key in the host name, so that no two machines have the same.
 const HOST_DIGITS: usize = 12;
 
-/// Longest text of another program that is believed to be a value.
+/// Longest value that is accepted from another program.
 const VALUE_CHARS_MAX: usize = 96;
 
 /// Most nodes that are listed.
@@ -24,22 +24,22 @@ const NODES_MAX: usize = 1_000;
 pub struct LocalNode {
     /// Its name.
     pub name: String,
-    /// Address at which it listens; of one that listens everywhere, an address of its machine.
+    /// Address at which it listens; for a node that listens on all addresses, one of its machine's.
     pub address: SocketAddr,
     /// True if it speaks TLS there.
     pub is_tls: bool,
-    /// Its public key, by its own word.
+    /// Its public key, as it claims.
     pub key: String,
     /// Its version.
     pub version: String,
 }
 
-/// Reason for hearing or saying nothing.
+/// Reason why mDNS cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[error("mDNS cannot be used here: {0}")]
 pub struct LocalDiscoveryError(#[from] mdns_sd::Error);
 
-/// A node's word to its network; it ends when this is dropped.
+/// Advertisement of a node on its network; it ends when this is dropped.
 pub struct LocalAdvertisement {
     daemon: ServiceDaemon,
     name: String,
@@ -47,17 +47,17 @@ pub struct LocalAdvertisement {
 
 impl Drop for LocalAdvertisement {
     fn drop(&mut self) {
-        if let Ok(gone) = self.daemon.unregister(&self.name) {
-            let _ = gone.recv_timeout(Duration::from_millis(200));
+        if let Ok(unregistered) = self.daemon.unregister(&self.name) {
+            let _ = unregistered.recv_timeout(Duration::from_millis(200));
         }
         let _ = self.daemon.shutdown();
     }
 }
 
-/// Tells the local network of a node, until what comes back is dropped. A thread of its own answers.
+/// Advertises a node on the local network until the returned value is dropped. A separate thread answers queries.
 ///
 /// # Errors
-/// There is no way to send to a group of machines here, or the name is none for mDNS.
+/// Multicast cannot be used here, or the name is not valid for mDNS.
 pub fn advertise(node: &LocalNode) -> Result<LocalAdvertisement, LocalDiscoveryError> {
     let host: String = node.key.chars().take(HOST_DIGITS).collect();
     let host = format!("steadyhand-{host}.local.");
@@ -76,32 +76,32 @@ pub fn advertise(node: &LocalNode) -> Result<LocalAdvertisement, LocalDiscoveryE
     let name = info.get_fullname().to_owned();
     let daemon = ServiceDaemon::new()?;
     if ip.is_ipv4() {
-        // A node that listens at addresses of four bytes alone is not at the others of its machine.
+        // A node that listens on IPv4 only is not reachable at its machine's IPv6 addresses.
         daemon.disable_interface(IfKind::IPv6)?;
     }
     daemon.register(info)?;
     Ok(LocalAdvertisement { daemon, name })
 }
 
-/// Listens for nodes, and waits for all of `within`. Returns them by name.
+/// Listens for nodes for the whole time `within`. Returns them by name.
 ///
 /// # Errors
-/// There is no way to hear a group of machines here.
+/// Multicast cannot be used here.
 pub fn find(within: Duration) -> Result<Vec<LocalNode>, LocalDiscoveryError> {
     let daemon = ServiceDaemon::new()?;
-    let heard = daemon.browse(SERVICE)?;
-    let until = Instant::now() + within;
+    let events = daemon.browse(SERVICE)?;
+    let deadline = Instant::now() + within;
     let mut found = BTreeMap::new();
-    while let Ok(event) = heard.recv_timeout(until.saturating_duration_since(Instant::now())) {
+    while let Ok(event) = events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
         if let ServiceEvent::ServiceResolved(service) = event
             && let Some(node) = node_of(&service)
             && found.len() < NODES_MAX
         {
-            // Each further event may know other addresses of the same node.
-            let place = (node.name.clone(), service.fullname);
-            let known: &mut LocalNode = found.entry(place).or_insert_with(|| node.clone());
-            if ip_preference(&node.address.ip()) < ip_preference(&known.address.ip()) {
-                *known = node;
+            // Each further event may bring other addresses of the same node.
+            let key = (node.name.clone(), service.fullname);
+            let entry: &mut LocalNode = found.entry(key).or_insert_with(|| node.clone());
+            if ip_preference(&node.address.ip()) < ip_preference(&entry.address.ip()) {
+                *entry = node;
             }
         }
     }
@@ -109,18 +109,18 @@ pub fn find(within: Duration) -> Result<Vec<LocalNode>, LocalDiscoveryError> {
     Ok(found.into_values().collect())
 }
 
-/// Orders the addresses of one node: the first is the easiest to reach, for it is not this machine's alone and needs no interface.
+/// Returns the sort key of an address of a node. The first one is the easiest to reach: not loopback, and without a scope.
 fn ip_preference(ip: &IpAddr) -> (bool, bool, IpAddr) {
     (ip.is_loopback(), ip.is_ipv6(), *ip)
 }
 
-/// Reads what was heard; `None` where it is no word of a node.
+/// Reads an mDNS service; `None` if it does not describe a node.
 fn node_of(service: &ResolvedService) -> Option<LocalNode> {
     let value = |key: &str| {
         let text = service.get_property_val_str(key)?;
-        let is_plain =
+        let is_valid =
             text.chars().count() <= VALUE_CHARS_MAX && !text.chars().any(char::is_control);
-        is_plain.then(|| text.to_owned())
+        is_valid.then(|| text.to_owned())
     };
     let addresses = service.get_addresses().iter();
     let ip = addresses.map(|address| address.to_ip_addr());

@@ -1,7 +1,7 @@
-//! The other nodes: who they are, whether they answer, and how a call is passed on whole.
+//! The other nodes: which there are, whether they answer, and how calls are forwarded to them.
 //!
-//! How they are found and reached is behind one small trait, [`PeerTransport`]. Here is what holds for every way of reaching
-//! them: how long each kind of call may take, what is tried again, and what is remembered of whom, with its age.
+//! A small trait, [`PeerTransport`], finds and reaches them. This crate holds what is common to every transport: the time limit of
+//! each kind of call, what is retried, and the last report of each node with its age.
 
 pub mod draw_queue;
 mod forward_with_retries;
@@ -36,15 +36,15 @@ pub use presence::{PeerPresence, PresenceTable};
 
 /// A way to find and reach other nodes.
 pub trait PeerTransport: Send + Sync {
-    /// Every other node that is known now. Waits for nothing.
+    /// Returns every other node that is known now, without waiting.
     fn peers(&self) -> Vec<FleetPeer>;
 
-    /// Brings a call to a node and its answer back, however long that takes. A future that is dropped, or a watch that is
-    /// cancelled, gives the call up there as well: what it moved comes to a stop.
+    /// Sends a call to a node and returns its answer, however long that takes. If the future is dropped or the watch is cancelled,
+    /// the node gives the call up as well, and what it moves comes to a stop.
     fn send(
         &self,
         peer: &FleetPeer,
-        letter: OutgoingCall,
+        call: OutgoingCall,
         watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>>;
 }
@@ -56,28 +56,28 @@ pub struct FleetPeer {
     pub name: String,
     /// Address of the node.
     pub address: String,
-    /// Words that a person gave it.
+    /// Tags that a person gave it.
     pub tags: Vec<String>,
 }
 
-/// A call on its way to another node: the arguments are what the caller sent.
+/// A call to another node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutgoingCall {
     /// The tool.
     pub tool: String,
-    /// As they came.
+    /// The arguments as the caller sent them.
     pub arguments: ReceivedArguments,
-    /// By whom it is brought, and for whom.
+    /// Which node forwards it, and for which caller.
     pub hop: CallHop,
 }
 
-/// Told how far a call is: so much done, of how much, and what is going on.
+/// Callback for a call's progress: the amount done, the total, and a message.
 pub type ProgressCallback = Arc<dyn Fn(f64, f64, &str) + Send + Sync>;
 
 /// Cancellation and progress of a running call.
 #[derive(Clone)]
 pub struct RemoteCallWatch {
-    /// Set when the caller gave up: motion stops.
+    /// Set when the caller gives up: motion stops.
     pub cancelled: CancellationToken,
     /// Receiver of progress, if the caller wants any.
     pub progress: Option<ProgressCallback>,
@@ -85,7 +85,7 @@ pub struct RemoteCallWatch {
     pub client: Option<String>,
     /// Runtime that notices at once that the caller gave up, even while others are busy; `None` if the
     /// call's own runtime does.
-    pub minder: Option<tokio::runtime::Handle>,
+    pub cancel_runtime: Option<tokio::runtime::Handle>,
 }
 
 impl RemoteCallWatch {
@@ -96,28 +96,28 @@ impl RemoteCallWatch {
             cancelled: CancellationToken::new(),
             progress: None,
             client: None,
-            minder: None,
+            cancel_runtime: None,
         }
     }
 
-    /// Tells how far the call is, if anybody wants to know.
-    pub fn report(&self, done: f64, of: f64, message: &str) {
+    /// Reports progress, if the caller wants any.
+    pub fn report(&self, done: f64, total: f64, message: &str) {
         if let Some(progress) = &self.progress {
-            progress(done, of, message);
+            progress(done, total, message);
         }
     }
 }
 
-/// Reason for having no answer of a different node.
+/// Reason why another node gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RemoteCallError {
-    /// It heard nothing.
+    /// The call did not reach it.
     #[error("it cannot be reached: {0}")]
     Unreached(String),
-    /// It may have heard the call; its answer is lost.
+    /// It may have received the call; its answer is lost.
     #[error("the connection broke: {0}")]
     Lost(String),
-    /// It answered that it does not take the call.
+    /// It answered that it rejects the call.
     #[error("it does not take the call: {0}")]
     Refused(String),
     /// It did not answer in time.
@@ -126,7 +126,7 @@ pub enum RemoteCallError {
     /// The caller gave up.
     #[error("the caller gave up")]
     Cancelled,
-    /// Several nodes go by its name; nothing was sent.
+    /// Several nodes have its name; nothing was sent.
     #[error(
         "{0} nodes announce themselves by this name: give each its own `name` in its node file"
     )]
@@ -147,7 +147,7 @@ pub struct FleetPolicy {
     pub list_within: Duration,
     /// Time for which a report is shown without asking again.
     pub list_cache: Duration,
-    /// Time for which the last report is shown.
+    /// Time for which the last report of an unreachable node is shown.
     pub list_keep: Duration,
     /// The longest that a call that looks may take.
     pub read_within: Duration,
@@ -155,55 +155,55 @@ pub struct FleetPolicy {
     pub move_within: Duration,
     /// The longest that a stop may take.
     pub stop_within: Duration,
-    /// Number of retries for a reading call.
+    /// Number of retries for a call that looks.
     pub read_retries: u32,
-    /// The first pause before that; it doubles.
+    /// Pause before the first retry; it doubles each time.
     pub retry_after: Duration,
 }
 
 /// The other nodes, and what is known of them.
 pub struct Fleet {
     me: String,
-    reach: Arc<dyn PeerTransport>,
-    rules: FleetPolicy,
+    transport: Arc<dyn PeerTransport>,
+    policy: FleetPolicy,
     presence: Arc<PresenceTable>,
     stop_engine: OnceLock<Arc<dyn StopEngine>>,
-    seen: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
+    states: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
 }
 
 impl Fleet {
-    /// The others around the node of this name.
+    /// Creates the fleet as seen by the node of this name.
     #[must_use]
-    pub fn new(me: &str, reach: Arc<dyn PeerTransport>, rules: FleetPolicy) -> Self {
+    pub fn new(me: &str, transport: Arc<dyn PeerTransport>, policy: FleetPolicy) -> Self {
         Self {
             me: me.to_owned(),
-            reach,
-            rules,
+            transport,
+            policy,
             presence: Arc::default(),
             stop_engine: OnceLock::new(),
-            seen: Mutex::default(),
+            states: Mutex::default(),
         }
     }
 
-    /// The table of who is present, for an engine that keeps it true.
+    /// Returns the table of present nodes, for an engine that updates it.
     #[must_use]
     pub fn presence(&self) -> &Arc<PresenceTable> {
         &self.presence
     }
 
-    /// Every other node that is known now.
+    /// Returns every other node that is known now.
     #[must_use]
     pub fn peers(&self) -> Vec<FleetPeer> {
-        self.reach.peers()
+        self.transport.peers()
     }
 
-    /// The other node of exactly this name.
+    /// Returns the other node of exactly this name.
     #[must_use]
     pub fn peer(&self, name: &str) -> Option<FleetPeer> {
         self.peers().into_iter().find(|peer| peer.name == name)
     }
 
-    /// Returns a call of this node's own to another one, in the name of `caller`.
+    /// Creates a call by this node to another one, in the name of `caller`.
     fn own_call(
         &self,
         peer: &FleetPeer,
@@ -225,13 +225,13 @@ impl Fleet {
     }
 
     fn peer_state(&self, peer: &FleetPeer) -> Arc<peer_list::PeerState> {
-        let mut seen = self.seen.locked();
-        // What is known of nodes that are no longer known is forgotten.
-        if !seen.contains_key(&peer.name) {
-            let known = self.peers();
-            seen.retain(|name, _| known.iter().any(|peer| peer.name == *name));
+        let mut states = self.states.locked();
+        // A new name: drop the state of peers that no longer exist.
+        if !states.contains_key(&peer.name) {
+            let peers = self.peers();
+            states.retain(|name, _| peers.iter().any(|peer| peer.name == *name));
         }
-        Arc::clone(seen.entry(peer.name.clone()).or_default())
+        Arc::clone(states.entry(peer.name.clone()).or_default())
     }
 }
 

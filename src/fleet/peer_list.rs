@@ -1,4 +1,5 @@
-//! Last report of each node, its age, and the nodes that do not answer. A sleeping node is never waited for twice.
+//! Lists the last report of each node with its age, and the nodes that do not answer. An unresponsive node is never waited for
+//! twice.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,30 +14,30 @@ use base::clock::calendar_ms;
 use base::lock::MutexExt as _;
 use call::ReceivedArguments;
 
-/// A node that did not answer the last time is asked again and waited for no longer than this: one that is back answers sooner.
+/// Longest wait for a node that did not answer the last time; if it is back, it answers sooner.
 const GRACE: Duration = Duration::from_millis(150);
 
-/// A question that was not answered after so long is given up. The next list asks a new one.
-const ASK_MAX: Duration = Duration::from_secs(5);
+/// Time after which an unanswered request is given up. The next list sends a new one.
+const REQUEST_MAX: Duration = Duration::from_secs(5);
 
-/// State of one node, as far as it is known.
+/// Known state of one node.
 #[derive(Default)]
 pub(super) struct PeerState {
     known: Mutex<PeerKnowledge>,
-    /// Counts the questions that came to an end.
+    /// Counts the requests that have ended.
     ended: watch::Sender<u64>,
 }
 
 #[derive(Clone, Default)]
 struct PeerKnowledge {
-    /// True if a question is under way.
-    asking: bool,
-    /// Result of the last question.
+    /// True if a request is under way.
+    is_asking: bool,
+    /// Result of the last request.
     last: Option<Result<(), RemoteCallError>>,
-    said: Option<PeerReport>,
+    report: Option<PeerReport>,
 }
 
-/// Report of a node, with its time.
+/// Report of a node, with the time of its arrival.
 #[derive(Clone)]
 struct PeerReport {
     at: Instant,
@@ -44,12 +45,12 @@ struct PeerReport {
     offset: Option<ClockOffset>,
 }
 
-/// Offset of a different node's calendar from this one's.
+/// Offset of another node's calendar from this one's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClockOffset {
     /// Milliseconds; negative where it is behind.
     pub ms: f64,
-    /// The truth is no further away than this: half the time that the question took.
+    /// Uncertainty: half the time that the request took.
     pub within_ms: f64,
 }
 
@@ -58,12 +59,12 @@ pub struct ClockOffset {
 pub struct PeerSighting {
     /// The peer.
     pub peer: FleetPeer,
-    /// Presence of the node, as an engine tells it.
+    /// Presence of the node, as an engine reports it.
     pub presence: PeerPresence,
-    /// Reason why it counts as out of reach; absent if it answered.
+    /// Reason why it counts as unreachable; absent if it answered.
     pub unreached: Option<String>,
     /// Its last report, if that is not too old to be shown.
-    pub said: Option<Map<String, Value>>,
+    pub report: Option<Map<String, Value>>,
     /// Age of the report.
     pub age: Option<Duration>,
     /// Offset of its clock at that time.
@@ -73,37 +74,37 @@ pub struct PeerSighting {
 impl Fleet {
     /// Returns every other node, within [`super::FleetPolicy::list_within`], even if some are down.
     pub async fn list(self: &Arc<Self>) -> Vec<PeerSighting> {
-        let until = Instant::now() + self.rules.list_within;
+        let until = Instant::now() + self.policy.list_within;
         let sightings = self.peers().into_iter().map(|peer| self.sight(peer, until));
         join_all(sightings).await
     }
 
-    async fn sight(self: &Arc<Self>, peer: FleetPeer, until: Instant) -> PeerSighting {
-        let seen = self.peer_state(&peer);
-        let known = seen.now();
+    async fn sight(self: &Arc<Self>, peer: FleetPeer, deadline: Instant) -> PeerSighting {
+        let state = self.peer_state(&peer);
+        let known = state.now();
         let began = Instant::now();
         if !self.is_fresh(&peer, &known) {
-            let mut ended = seen.ended.subscribe();
-            self.ask(&peer, &seen);
+            let mut ended = state.ended.subscribe();
+            self.ask(&peer, &state);
             let is_gone = matches!(self.presence.of(&peer.name), PeerPresence::Gone { .. });
-            let patience = if is_gone || matches!(known.last, Some(Err(_))) {
-                until.min(began + GRACE)
+            let wait_until = if is_gone || matches!(known.last, Some(Err(_))) {
+                deadline.min(began + GRACE)
             } else {
-                until
+                deadline
             };
-            if timeout_at(patience, ended.changed()).await.is_err() {
-                seen.is_late(patience - began);
+            if timeout_at(wait_until, ended.changed()).await.is_err() {
+                state.mark_late(wait_until - began);
             }
         }
-        self.sighting(peer, &seen.now(), began)
+        self.sighting(peer, &state.now(), began)
     }
 
     fn is_fresh(&self, peer: &FleetPeer, known: &PeerKnowledge) -> bool {
-        let lately = |said: &PeerReport| {
-            said.at.elapsed() <= self.rules.list_cache
-                && !self.presence.changed_since(&peer.name, said.at)
+        let is_recent = |report: &PeerReport| {
+            report.at.elapsed() <= self.policy.list_cache
+                && !self.presence.changed_since(&peer.name, report.at)
         };
-        matches!(known.last, Some(Ok(()))) && known.said.as_ref().is_some_and(lately)
+        matches!(known.last, Some(Ok(()))) && known.report.as_ref().is_some_and(is_recent)
     }
 
     fn sighting(&self, peer: FleetPeer, known: &PeerKnowledge, began: Instant) -> PeerSighting {
@@ -115,50 +116,52 @@ impl Fleet {
             (_, Some(Err(failure))) => Some(failure.to_string()),
             _ => None,
         };
-        let kept = |said: &&PeerReport| {
-            let is_new = said.at + self.rules.list_cache >= began;
-            is_new || said.at.elapsed() <= self.rules.list_keep
+        let is_shown = |report: &&PeerReport| {
+            let is_new = report.at + self.policy.list_cache >= began;
+            is_new || report.at.elapsed() <= self.policy.list_keep
         };
-        let said = known.said.as_ref().filter(kept);
+        let report = known.report.as_ref().filter(is_shown);
         PeerSighting {
             peer,
             presence,
             unreached,
-            said: said.map(|said| said.answer.clone()),
-            age: said.map(|said| said.at.elapsed()),
-            offset: said.and_then(|said| said.offset),
+            report: report.map(|report| report.answer.clone()),
+            age: report.map(|report| report.at.elapsed()),
+            offset: report.and_then(|report| report.offset),
         }
     }
 
-    /// Asks in the background, unless a question is under way.
-    fn ask(self: &Arc<Self>, peer: &FleetPeer, seen: &Arc<PeerState>) {
-        if !seen.try_begin() {
+    /// Sends a request in the background, unless one is under way.
+    fn ask(self: &Arc<Self>, peer: &FleetPeer, state: &Arc<PeerState>) {
+        if !state.try_begin() {
             return;
         }
-        let (fleet, peer, seen) = (Arc::clone(self), peer.clone(), Arc::clone(seen));
+        let (fleet, peer, state) = (Arc::clone(self), peer.clone(), Arc::clone(state));
         base::task::spawn(async move {
-            // Whatever becomes of the question, it is over when this goes.
-            let mut asked = OpenQuestion {
-                seen,
-                came: Err(RemoteCallError::Lost("the question was dropped".to_owned())),
+            // However the request ends, dropping this records its end.
+            let mut request = OpenRequest {
+                state,
+                result: Err(RemoteCallError::Lost("the request was dropped".to_owned())),
             };
-            asked.came = fleet.question(&peer).await;
+            request.result = fleet.fetch_report(&peer).await;
         });
     }
 
-    async fn question(&self, peer: &FleetPeer) -> Result<PeerReport, RemoteCallError> {
-        let (asked, caller) = (ReceivedArguments::Absent, "list".to_owned());
-        let letter = self.own_call(peer, "list_nodes", asked, caller);
+    async fn fetch_report(&self, peer: &FleetPeer) -> Result<PeerReport, RemoteCallError> {
+        let (arguments, caller) = (ReceivedArguments::Absent, "list".to_owned());
+        let call = self.own_call(peer, "list_nodes", arguments, caller);
         let (began, began_ms) = (Instant::now(), calendar_ms());
-        let sent = self.reach.send(peer, letter, RemoteCallWatch::unobserved());
-        let answer = timeout(ASK_MAX, sent).await;
-        let answer = answer.map_err(|_| RemoteCallError::Silent(ASK_MAX))??;
+        let sending = self
+            .transport
+            .send(peer, call, RemoteCallWatch::unobserved());
+        let answer = timeout(REQUEST_MAX, sending).await;
+        let answer = answer.map_err(|_| RemoteCallError::Silent(REQUEST_MAX))??;
         let took = began.elapsed();
-        let said = own_report(answer)?;
+        let report = own_report(answer)?;
         Ok(PeerReport {
             at: Instant::now(),
-            offset: offset(&said, began_ms, took),
-            answer: said,
+            offset: offset(&report, began_ms, took),
+            answer: report,
         })
     }
 }
@@ -181,8 +184,8 @@ pub(super) fn own_report(mut answer: ToolAnswer) -> Result<Map<String, Value>, R
     }
 }
 
-fn offset(said: &Map<String, Value>, began_ms: u64, took: Duration) -> Option<ClockOffset> {
-    let theirs = said.get("time_ms")?.as_u64()?;
+fn offset(report: &Map<String, Value>, began_ms: u64, took: Duration) -> Option<ClockOffset> {
+    let theirs = report.get("time_ms")?.as_u64()?;
     let half_ms = took.as_secs_f64() * 1e3 / 2.0;
     Some(ClockOffset {
         ms: theirs as f64 - (began_ms as f64 + half_ms),
@@ -196,39 +199,39 @@ impl PeerState {
         self.known.locked().clone()
     }
 
-    /// Says that the question under way was not answered in time; its answer may still come.
-    fn is_late(&self, waited: Duration) {
+    /// Records that the request under way was not answered in time. Its answer may still come.
+    fn mark_late(&self, waited: Duration) {
         let mut known = self.known.locked();
-        if known.asking && !matches!(known.last, Some(Err(_))) {
+        if known.is_asking && !matches!(known.last, Some(Err(_))) {
             known.last = Some(Err(RemoteCallError::Silent(waited)));
         }
     }
 
-    /// Begins a question unless one is under way. Returns whether it began.
+    /// Begins a request unless one is under way. Returns whether it began.
     fn try_begin(&self) -> bool {
         let mut known = self.known.locked();
-        !std::mem::replace(&mut known.asking, true)
+        !std::mem::replace(&mut known.is_asking, true)
     }
 }
 
-/// A question under way.
-struct OpenQuestion {
-    seen: Arc<PeerState>,
-    came: Result<PeerReport, RemoteCallError>,
+/// A request under way.
+struct OpenRequest {
+    state: Arc<PeerState>,
+    result: Result<PeerReport, RemoteCallError>,
 }
 
-impl Drop for OpenQuestion {
+impl Drop for OpenRequest {
     fn drop(&mut self) {
-        let mut known = self.seen.known.locked();
-        known.asking = false;
-        match &self.came {
-            Ok(said) => {
-                known.said = Some(said.clone());
+        let mut known = self.state.known.locked();
+        known.is_asking = false;
+        match &self.result {
+            Ok(report) => {
+                known.report = Some(report.clone());
                 known.last = Some(Ok(()));
             }
             Err(error) => known.last = Some(Err(error.clone())),
         }
         drop(known);
-        self.seen.ended.send_modify(|ended| *ended += 1);
+        self.state.ended.send_modify(|ended| *ended += 1);
     }
 }

@@ -1,4 +1,4 @@
-//! A queue's questions and drawings, as calls to nodes, and what their answers say.
+//! A queue's requests and drawings, as calls to nodes, and the interpretation of their answers.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::peer_list::own_report;
 use super::{Fleet, FleetPeer, RemoteCallError, RemoteCallWatch, ToolAnswer, ToolEffect};
 use call::{QueueTag, ReceivedArguments};
 
-/// A node that has not answered a queue's question by then counts as out of reach: a third of what a lease lasts.
+/// Time in which a node must answer a queue's request, or counts as unreachable: a third of a lease.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// The role in which a queue calls.
+/// The role with which a queue calls.
 const ROLE: &str = "planner";
 
-/// Codes of refusals that are about the drawing: the same node would refuse it again.
+/// Codes of refusals that concern the drawing: the same node would refuse it again.
 const ABOUT_THE_DRAWING: [&str; 7] = [
     "arguments_refused",
     "design_refused",
@@ -28,34 +28,35 @@ const ABOUT_THE_DRAWING: [&str; 7] = [
     "scene",
 ];
 
-/// Code of the refusal of a drawing that the node has begun: it has to be asked for it.
+/// Code of the refusal of a drawing that the node has begun already: its next report tells of it.
 const BEGUN_BEFORE: &str = "queue_begun_before";
 
 impl Fleet {
-    /// Asks a node what it has of a batch, and so holds the batch there. A node that does not answer in time is out of reach.
+    /// Asks a node for its drawings of a batch, which also holds the batch there. A node that does not answer in time is
+    /// unreachable.
     pub async fn ask_queue(&self, peer: &FleetPeer, tag: QueueTag) -> NodeReport {
         match self.ask_own_report(peer, tag).await {
             Ok(own) => node_report(&own),
-            Err(error) => NodeReport::Unheard(error.to_string()),
+            Err(error) => NodeReport::Unavailable(error.to_string()),
         }
     }
 
-    /// Returns what a node says of itself and, under `queue`, of the drawings of queues.
+    /// Returns a node's report of itself and, under `queue`, of the drawings of queues.
     ///
     /// # Errors
-    /// Why it said nothing.
+    /// The reason why there is no report.
     pub async fn ask_own_report(
         &self,
         peer: &FleetPeer,
         tag: QueueTag,
     ) -> Result<Map<String, Value>, RemoteCallError> {
-        let asked = self.queue_call(peer, "list_nodes", Map::new(), tag);
-        let answer = timeout(ANSWER_WITHIN, asked).await;
+        let sending = self.queue_call(peer, "list_nodes", Map::new(), tag);
+        let answer = timeout(ANSWER_WITHIN, sending).await;
         own_report(answer.map_err(|_| RemoteCallError::Silent(ANSWER_WITHIN))??)
     }
 
-    /// Hands a drawing to a node: has it planned there, and if the node can draw it, begun by exactly that plan. `arguments`
-    /// are those of `stroke`.
+    /// Hands a drawing to a node: it plans the drawing and, if it can draw it, begins exactly that plan. `arguments` are those of
+    /// `stroke`.
     pub async fn hand_out(
         &self,
         peer: &FleetPeer,
@@ -67,7 +68,7 @@ impl Fleet {
         let planned = match planned.await {
             Ok(planned) if planned.is_error => return refusal(&planned),
             Ok(planned) => planned,
-            // A dry run moves nothing, whatever became of it.
+            // A dry run moves nothing, whatever its outcome.
             Err(error) => return HandoutOutcome::NotNow(error.to_string()),
         };
         let Some(plan) = planned.structured.get("plan_hash") else {
@@ -78,7 +79,7 @@ impl Fleet {
         match self.queue_call(peer, "stroke", arguments, tag).await {
             Ok(begun) if begun.is_error => refusal(&begun),
             Ok(begun) => HandoutOutcome::Taken(begun.text),
-            Err(RemoteCallError::Refused(why)) => HandoutOutcome::NotNow(why),
+            Err(RemoteCallError::Refused(reason)) => HandoutOutcome::NotNow(reason),
             Err(error @ RemoteCallError::Ambiguous(_)) => HandoutOutcome::NotNow(error.to_string()),
             Err(error) => {
                 tracing::warn!(
@@ -99,14 +100,14 @@ impl Fleet {
     ) -> Result<ToolAnswer, RemoteCallError> {
         let arguments = ReceivedArguments::Value(Value::Object(arguments));
         let caller = format!("queue {}", tag.batch);
-        let mut letter = self.own_call(peer, tool, arguments, caller);
-        // Whatever the token may do: an operator's would need no approval.
-        letter.hop.role = Some(ROLE.to_owned());
-        letter.hop.queue = Some(tag);
-        // Nothing of it is sent twice: what is lost is found again by the next question.
+        let mut call = self.own_call(peer, tool, arguments, caller);
+        // Even with an operator's token, which would need no approval.
+        call.hop.role = Some(ROLE.to_owned());
+        call.hop.queue = Some(tag);
+        // As a call that moves, it is never sent twice; the next request finds what was lost.
         let effect = ToolEffect::Moves;
         let watch = RemoteCallWatch::unobserved();
-        self.forward(peer, letter, effect, &watch).await
+        self.forward(peer, call, effect, &watch).await
     }
 }
 
@@ -120,47 +121,47 @@ fn refusal(answer: &ToolAnswer) -> HandoutOutcome {
     }
 }
 
-/// Said of a node whose report cannot be read.
+/// Message about a node whose report cannot be read.
 const ANOTHER_VERSION: &str = "it knows no queues of this kind: it is of another version";
 
 /// Reads a node's report of itself.
 fn node_report(own: &Map<String, Value>) -> NodeReport {
     let Some(Value::Object(queue)) = own.get("queue") else {
-        return NodeReport::Unheard(ANOTHER_VERSION.to_owned());
+        return NodeReport::Unavailable(ANOTHER_VERSION.to_owned());
     };
-    if let Some(why) = queue.get("refused").and_then(Value::as_str) {
-        return NodeReport::Unheard(why.to_owned());
+    if let Some(reason) = queue.get("refused").and_then(Value::as_str) {
+        return NodeReport::Unavailable(reason.to_owned());
     }
-    let number = |of: &Value| of.as_u64().and_then(|number| u32::try_from(number).ok());
+    let as_u32 = |value: &Value| value.as_u64().and_then(|as_u32| u32::try_from(as_u32).ok());
     let drawings = queue.get("drawings").and_then(Value::as_array);
     let drawings = drawings.into_iter().flatten();
-    let reported = |told| ReportedDrawing::deserialize(told).ok();
+    let reported = |entry| ReportedDrawing::deserialize(entry).ok();
     let grant = queue.get("grant").and_then(Value::as_u64);
     let journals = queue.get("journals").and_then(Value::as_str);
     let (Some(grant), Some(journals)) = (grant, journals) else {
-        return NodeReport::Unheard(ANOTHER_VERSION.to_owned());
+        return NodeReport::Unavailable(ANOTHER_VERSION.to_owned());
     };
     NodeReport::Held {
         grant,
         journals: journals.to_owned(),
-        generation: queue.get("generation").and_then(number).unwrap_or(0),
+        generation: queue.get("generation").and_then(as_u32).unwrap_or(0),
         drawings: drawings.filter_map(reported).collect(),
         standing: standing(own),
     }
 }
 
-/// Says whether a node's arm is free to draw, or why not.
+/// Returns whether a node's arm is free to draw, or the reason why not.
 fn standing(own: &Map<String, Value>) -> Result<(), String> {
     let arm = own.get("arms").and_then(|arms| arms.get(0));
     let arm = arm.ok_or("it has no arm")?;
-    let words = |path: &str| arm.pointer(path).and_then(Value::as_str);
-    if let Some(job) = words("/job/id") {
+    let text = |path: &str| arm.pointer(path).and_then(Value::as_str);
+    if let Some(job) = text("/job/id") {
         return Err(format!("its arm is busy with {job}"));
     }
-    if let Some(why) = words("/latched") {
-        return Err(format!("{why}; a person goes on there"));
+    if let Some(latch) = text("/latched") {
+        return Err(format!("{latch}; a person goes on there"));
     }
-    if let (Some(job), Some(left)) = (words("/unfinished/job"), words("/unfinished/words")) {
+    if let (Some(job), Some(left)) = (text("/unfinished/job"), text("/unfinished/words")) {
         return Err(format!(
             "{job} is half done there ({left}); a person goes on with it"
         ));
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_that_cannot_be_read_is_no_leave_to_hand_out() {
+    fn a_report_that_cannot_be_read_does_not_permit_handing_out() {
         let ready = json!({"motion_enabled": true, "job": null});
         for odd in [
             json!(null),
@@ -199,10 +200,10 @@ mod tests {
             json!({"refused": "queue x hands this batch out"}),
         ] {
             let report = node_report(&own(&ready, &odd));
-            assert!(matches!(report, NodeReport::Unheard(_)), "{odd}");
+            assert!(matches!(report, NodeReport::Unavailable(_)), "{odd}");
         }
-        let told = json!({"drawings": [], "grant": 7, "journals": "5f2c"});
-        let held = node_report(&own(&ready, &told));
+        let queue = json!({"drawings": [], "grant": 7, "journals": "5f2c"});
+        let held = node_report(&own(&ready, &queue));
         let NodeReport::Held {
             grant, journals, ..
         } = held
@@ -217,7 +218,7 @@ mod tests {
         let free =
             json!({"motion_enabled": true, "job": null, "latched": null, "unfinished": null});
         assert_eq!(standing(&own(&free, &json!(null))), Ok(()));
-        for (field, value, told) in [
+        for (field, value, expected) in [
             ("motion_enabled", json!(false), "not enabled"),
             ("job", json!({"id": "job-3"}), "busy with job-3"),
             ("latched", json!("a stop"), "a stop"),
@@ -229,8 +230,8 @@ mod tests {
         ] {
             let mut arm = free.clone();
             arm[field] = value;
-            let why = standing(&own(&arm, &json!(null))).unwrap_err();
-            assert!(why.contains(told), "{why}");
+            let reason = standing(&own(&arm, &json!(null))).unwrap_err();
+            assert!(reason.contains(expected), "{reason}");
         }
         assert!(standing(&Map::new()).is_err());
     }

@@ -1,9 +1,9 @@
-//! A node's side of a queue of drawings: which program may hand drawings of a batch to it, and which drawings it has.
+//! The node's side of a queue of drawings: which program may hand drawings of a batch to it, and which drawings it has.
 //!
-//! One program holds a batch at a time. It loses that when it has been silent for [`LEASE`], and what it sent before and
-//! arrives after that is refused, even if it holds the batch again by then: each lease has a number of its own. A program that
-//! holds the batch on every node, and has asked each for its drawings, so knows of every drawing that was ever begun: none can
-//! begin behind its back.
+//! One program holds a batch at a time. It loses the batch after a silence of [`LEASE`]. A call that it sent before and that
+//! arrives after that is refused, even if the program holds the batch again by then, because each lease has its own number. So a
+//! program that holds the batch on every node, and has asked each for its drawings, knows of every drawing that was ever begun,
+//! and none can begin without it.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -15,19 +15,19 @@ use tokio::time::Instant;
 use base::lock::MutexExt as _;
 use call::QueueTag;
 
-/// A program that has been silent for so long no longer holds its batch.
+/// Silence after which a program no longer holds its batch.
 pub const LEASE: Duration = Duration::from_secs(15);
 
-/// Batches that are held at a time.
+/// Largest number of batches that are held at a time.
 const BATCHES_MAX: usize = 64;
 
-/// A node's batches in the hands of programs, and drawings that are being begun.
+/// The batches that programs hold on a node, and the drawings that are being begun.
 #[derive(Debug, Default)]
 pub struct QueueDesk(Mutex<DeskState>);
 
 #[derive(Debug)]
 struct DeskState {
-    /// Number of the last lease. It begins by chance, so that no two processes of a node give the same.
+    /// Number of the last lease. It starts at random, so that no two processes of a node use the same.
     last_grant: u64,
     leases: HashMap<String, BatchLease>,
     /// Drawings that are on the way from a call to a job, by ticket.
@@ -45,7 +45,7 @@ struct BatchLease {
 impl Default for DeskState {
     fn default() -> Self {
         Self {
-            // So short that every reader of JSON keeps it whole.
+            // 52 bits, which every JSON reader represents exactly.
             last_grant: RandomState::new().hash_one(0) >> 12,
             leases: HashMap::new(),
             beginning: HashSet::new(),
@@ -53,7 +53,7 @@ impl Default for DeskState {
     }
 }
 
-/// Reason for taking no drawing of a batch from a program.
+/// Reason why a node takes no drawing of a batch from a program.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueueRefusal {
     /// Another program hands this batch out.
@@ -90,7 +90,7 @@ impl QueueDesk {
                 let holder = lease.holder.clone();
                 return Err(QueueRefusal::HeldElsewhere { holder });
             }
-            // A call from before the program gave one up.
+            // This call was sent before the program gave another one up.
             Some(lease) if lease.generation > tag.generation => return Err(QueueRefusal::NotHeld),
             Some(lease) => lease.grant,
             None => {
@@ -108,8 +108,8 @@ impl QueueDesk {
         Ok(grant)
     }
 
-    /// Takes a drawing to begin it, unless `was_begun`, which must not ask this desk, knows its ticket. What comes back is kept
-    /// until there is a job of it, or none will be.
+    /// Takes a drawing to begin it, unless `was_begun`, which must not call this desk, knows its ticket. The caller keeps the returned
+    /// value until the drawing has a job, or will have none.
     ///
     /// # Errors
     /// The program does not hold the batch, or the drawing was begun before.
@@ -154,7 +154,7 @@ pub struct BeginningDrawing {
 }
 
 impl BeginningDrawing {
-    /// The ticket, for the job's journal.
+    /// Returns the ticket, for the job's journal.
     #[must_use]
     pub fn ticket(&self) -> &str {
         &self.ticket
@@ -182,7 +182,7 @@ mod tests {
         }
     }
 
-    fn under(grant: u64, tag: QueueTag) -> QueueTag {
+    fn with_grant(grant: u64, tag: QueueTag) -> QueueTag {
         QueueTag { grant, ..tag }
     }
 
@@ -201,8 +201,8 @@ mod tests {
         assert_eq!(begun.unwrap_err(), QueueRefusal::NotHeld);
         let over = later + LEASE;
         assert!(desk.renew(&tag("b", 0, 1), over).unwrap() != first);
-        let late = desk.begin(&under(first, tag("a", 0, 1)), over, |_| false);
-        assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
+        let result = desk.begin(&with_grant(first, tag("a", 0, 1)), over, |_| false);
+        assert_eq!(result.unwrap_err(), QueueRefusal::NotHeld);
     }
 
     #[test]
@@ -211,10 +211,10 @@ mod tests {
         let before = desk.renew(&tag("a", 0, 1), now).unwrap();
         let over = now + LEASE;
         let after = desk.renew(&tag("a", 0, 1), over).unwrap();
-        let late = desk.begin(&under(before, tag("a", 0, 1)), over, |_| false);
-        assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
+        let result = desk.begin(&with_grant(before, tag("a", 0, 1)), over, |_| false);
+        assert_eq!(result.unwrap_err(), QueueRefusal::NotHeld);
         assert!(
-            desk.begin(&under(after, tag("a", 0, 1)), over, |_| false)
+            desk.begin(&with_grant(after, tag("a", 0, 1)), over, |_| false)
                 .is_ok()
         );
         let restarted = QueueDesk::default().renew(&tag("a", 0, 1), now);
@@ -226,12 +226,12 @@ mod tests {
         let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
         let grant = desk.renew(&tag("a", 0, 1), now).unwrap();
         desk.renew(&tag("a", 1, 1), now).unwrap();
-        let late = desk.begin(&under(grant, tag("a", 0, 1)), now, |_| false);
-        assert_eq!(late.unwrap_err(), QueueRefusal::NotHeld);
+        let result = desk.begin(&with_grant(grant, tag("a", 0, 1)), now, |_| false);
+        assert_eq!(result.unwrap_err(), QueueRefusal::NotHeld);
         assert_eq!(
             desk.renew(&tag("a", 0, 1), now),
             Err(QueueRefusal::NotHeld),
-            "a late question does not take the batch back"
+            "a late request does not take the batch back"
         );
     }
 
@@ -239,7 +239,7 @@ mod tests {
     fn a_drawing_is_begun_once() {
         let (desk, now) = (Arc::new(QueueDesk::default()), Instant::now());
         let grant = desk.renew(&tag("a", 0, 1), now).unwrap();
-        let handed = under(grant, tag("a", 0, 1));
+        let handed = with_grant(grant, tag("a", 0, 1));
         let first = desk.begin(&handed, now, |_| false).unwrap();
         let again = |known: bool| desk.begin(&handed, now, |_| known).err();
         let before = Some(QueueRefusal::BegunBefore("b/1".to_owned()));

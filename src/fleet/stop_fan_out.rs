@@ -1,4 +1,4 @@
-//! Stops for every node at once, by an engine beside HTTP, with an acknowledgement from each.
+//! Stops every node at once, through an engine besides HTTP, with an acknowledgement from each.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,59 +10,59 @@ use super::Fleet;
 /// A stop for every node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FleetStop {
-    /// Stand where the arm is; only a person's `clear` ends it.
+    /// True for an emergency stop, which only a person's `clear` ends.
     pub is_emergency: bool,
-    /// A person gave it: only an operator's `reset` goes on.
+    /// True if a person requested it, so that only an operator's `reset` ends it.
     pub is_operators: bool,
 }
 
-/// A node's answer to a stop: its arms were told to stop before it was written.
+/// A node's answer to a stop, written after its arms were told to stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopAcknowledgement {
-    /// True if every arm was read to stand still.
+    /// True if the standstill of every arm was read back.
     pub success: bool,
-    /// Outcome for each arm, in words.
+    /// Outcome for each arm, as text.
     pub message: String,
 }
 
-/// Words of an order and of an answer.
+/// Words on the wire of an order and of an answer.
 const EMERGENCY: &str = "emergency";
 const OPERATOR: &str = "operator";
 const STOPPED: &str = "stopped";
 const UNVERIFIED: &str = "unverified";
 
 impl FleetStop {
-    /// Returns the order as words.
+    /// Returns the order as it is sent.
     #[must_use]
     pub fn words(&self) -> String {
         let words = [
             (self.is_emergency, EMERGENCY),
             (self.is_operators, OPERATOR),
         ];
-        let said = words.into_iter().filter(|(is_said, _)| *is_said);
-        said.map(|(_, word)| word).collect::<Vec<_>>().join(" ")
+        let set = words.into_iter().filter(|(is_set, _)| *is_set);
+        set.map(|(_, word)| word).collect::<Vec<_>>().join(" ")
     }
 
-    /// Reads an order. Whatever it says, it is a stop.
+    /// Reads an order. Any text is a stop.
     #[must_use]
     pub fn read(words: &str) -> Self {
-        let says = |word: &str| words.split(' ').any(|said| said == word);
+        let has = |word: &str| words.split(' ').any(|other| other == word);
         Self {
-            is_emergency: says(EMERGENCY),
-            is_operators: says(OPERATOR),
+            is_emergency: has(EMERGENCY),
+            is_operators: has(OPERATOR),
         }
     }
 }
 
 impl StopAcknowledgement {
-    /// Returns the answer as a word in a line of its own, and the message.
+    /// Returns the answer as it is sent: a word on its own line, and the message.
     #[must_use]
     pub fn words(&self) -> String {
         let word = if self.success { STOPPED } else { UNVERIFIED };
         format!("{word}\n{}", self.message)
     }
 
-    /// Reads an answer; what is none says that nothing is known.
+    /// Reads an answer. One that cannot be read does not count as a success.
     #[must_use]
     pub fn read(words: &str) -> Self {
         match words.split_once('\n') {
@@ -80,7 +80,7 @@ impl StopAcknowledgement {
 
 /// A way to stop every node at once.
 pub trait StopEngine: Send + Sync {
-    /// Tells every node to stop, and gathers their answers within a bounded time.
+    /// Tells every node to stop, and collects their answers within a bounded time.
     fn stop_all(&self, order: FleetStop) -> BoxFuture<'static, FanOut>;
 }
 
@@ -89,9 +89,9 @@ pub trait StopEngine: Send + Sync {
 pub struct FanOut {
     /// The answers, by the name of the node: more than one where several nodes have it.
     pub acknowledged: BTreeMap<String, Vec<StopAcknowledgement>>,
-    /// True if the engine waits for no further answer: a node that has not answered then was not reached at all.
+    /// True if the engine expects no further answers, so that a node that has not answered was not reached at all.
     pub is_complete: bool,
-    /// Reason why nothing was sent, where nothing was.
+    /// Reason why nothing was sent, if nothing was.
     pub unsent: Option<String>,
 }
 
@@ -101,8 +101,8 @@ impl Fleet {
         let _ = self.stop_engine.set(engine);
     }
 
-    /// Stops every other node by the engine, and says of each that announced itself before or after it what became of it; `None`
-    /// without an engine.
+    /// Stops every other node through the engine. Returns the outcome for each node that was announced before or after the stop;
+    /// `None` without an engine.
     pub async fn stop_by_engine(
         &self,
         order: FleetStop,
@@ -112,28 +112,28 @@ impl Fleet {
         let mut fan_out = engine.stop_all(order).await;
         let mut counts = self.presence.announced();
         for (name, count) in before {
-            let known = counts.entry(name).or_default();
-            *known = count.max(*known);
+            let current = counts.entry(name).or_default();
+            *current = count.max(*current);
         }
         counts.remove(&self.me);
         let mut acknowledged = std::mem::take(&mut fan_out.acknowledged);
-        // What answers and is not announced has stopped all the same.
+        // A node that answered without being announced has stopped as well.
         for name in acknowledged.keys() {
             counts.entry(name.clone()).or_insert(1);
         }
-        let told = counts.into_iter().map(|(name, count)| {
-            let told = match acknowledged.remove(&name) {
-                Some(answers) => Ok(of_one_name(answers, count)),
+        let outcomes = counts.into_iter().map(|(name, count)| {
+            let outcome = match acknowledged.remove(&name) {
+                Some(answers) => Ok(combined_answer(answers, count)),
                 None => Err(unacknowledged(&fan_out)),
             };
-            (name, told)
+            (name, outcome)
         });
-        Some(told.collect())
+        Some(outcomes.collect())
     }
 }
 
-/// Returns the answers of the nodes of one name as one; `count` nodes announce themselves by it.
-fn of_one_name(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopAcknowledgement {
+/// Combines the answers of the `count` nodes that announce themselves by one name.
+fn combined_answer(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopAcknowledgement {
     if answers.len() < count {
         let answered = answers.len();
         answers.push(StopAcknowledgement {
@@ -150,10 +150,10 @@ fn of_one_name(mut answers: Vec<StopAcknowledgement>, count: usize) -> StopAckno
     }
 }
 
-/// Says why a node that announces itself has not answered.
+/// Explains why an announced node has not answered.
 fn unacknowledged(fan_out: &FanOut) -> String {
     match (&fan_out.unsent, fan_out.is_complete) {
-        (Some(why), _) => format!("the fleet's router did not pass the stop on: {why}"),
+        (Some(error), _) => format!("the fleet's router did not pass the stop on: {error}"),
         (None, true) => "it is announced, and the fleet's router brought the stop to it not at all: the router's access list denies it, or the node is of an earlier version".to_owned(),
         (None, false) => "it is announced, and has not acknowledged the stop in time".to_owned(),
     }
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn nodes_of_one_name_have_stopped_only_if_each_says_so() {
-        let answer = |success: bool| StopAcknowledgement {
+        let of_arm = |success: bool| StopAcknowledgement {
             success,
             message: format!("arm: {success}"),
         };
@@ -176,8 +176,11 @@ mod tests {
             (vec![true], 2, false),
             (vec![true, false], 1, false),
         ] {
-            let told = of_one_name(answers.iter().copied().map(answer).collect(), count);
-            assert_eq!(told.success, success, "{answers:?} of {count}: {told:?}");
+            let answer = combined_answer(answers.iter().copied().map(of_arm).collect(), count);
+            assert_eq!(
+                answer.success, success,
+                "{answers:?} of {count}: {answer:?}"
+            );
         }
     }
 

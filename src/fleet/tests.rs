@@ -1,4 +1,4 @@
-//! Nodes that answer, sleep, break and come back, without a network.
+//! Tests with simulated nodes that answer, hang, fail and come back, without a network.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,10 +10,10 @@ use super::*;
 
 /// Behaviour of each node, by name.
 #[derive(Default)]
-struct Village {
-    asked: AtomicU32,
-    asleep: Mutex<bool>,
-    /// In which each call came.
+struct FakePeers {
+    calls: AtomicU32,
+    hangs: Mutex<bool>,
+    /// Role of each call, in order.
     roles: Mutex<Vec<Option<String>>>,
 }
 
@@ -25,9 +25,9 @@ fn answer(name: &str) -> ToolAnswer {
     }
 }
 
-impl PeerTransport for Village {
+impl PeerTransport for FakePeers {
     fn peers(&self) -> Vec<FleetPeer> {
-        ["well", "sleepy", "dead", "odd"]
+        ["well", "hanging", "dead", "odd"]
             .map(|name| FleetPeer {
                 name: name.to_owned(),
                 address: String::new(),
@@ -39,16 +39,16 @@ impl PeerTransport for Village {
     fn send(
         &self,
         peer: &FleetPeer,
-        letter: OutgoingCall,
+        call: OutgoingCall,
         _watch: RemoteCallWatch,
     ) -> BoxFuture<'static, Result<ToolAnswer, RemoteCallError>> {
-        self.asked.fetch_add(1, Ordering::SeqCst);
-        self.roles.lock().unwrap().push(letter.hop.role);
-        let asleep = *self.asleep.lock().unwrap();
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        self.roles.lock().unwrap().push(call.hop.role);
+        let hangs = *self.hangs.lock().unwrap();
         let name = peer.name.clone();
         Box::pin(async move {
             match name.as_str() {
-                "sleepy" if asleep => std::future::pending().await,
+                "hanging" if hangs => std::future::pending().await,
                 "dead" => Err(RemoteCallError::Unreached("nobody listens".to_owned())),
                 "odd" => Ok(ToolAnswer::default()),
                 name => Ok(answer(name)),
@@ -59,8 +59,8 @@ impl PeerTransport for Village {
 
 #[tokio::test]
 async fn a_queue_calls_as_a_planner_whatever_its_token_may_do() {
-    let village = Arc::new(Village::default());
-    let fleet = Fleet::new("hub", Arc::clone(&village) as _, rules());
+    let peers = Arc::new(FakePeers::default());
+    let fleet = Fleet::new("hub", Arc::clone(&peers) as _, policy());
     let peer = fleet.peer("well").unwrap();
     let tag = QueueTag {
         drawing: Some(1),
@@ -68,26 +68,26 @@ async fn a_queue_calls_as_a_planner_whatever_its_token_may_do() {
     };
     fleet.ask_queue(&peer, tag.clone()).await;
     fleet.hand_out(&peer, tag, Map::new()).await;
-    let roles = village.roles.lock().unwrap();
+    let roles = peers.roles.lock().unwrap();
     assert!(roles.len() >= 2);
     assert!(roles.iter().all(|role| role.as_deref() == Some("planner")));
 }
 
 #[tokio::test]
 async fn two_nodes_of_one_name_are_sent_nothing_but_a_stop() {
-    let village = Arc::new(Village::default());
-    let fleet = Arc::new(Fleet::new("hub", Arc::clone(&village) as _, rules()));
+    let peers = Arc::new(FakePeers::default());
+    let fleet = Arc::new(Fleet::new("hub", Arc::clone(&peers) as _, policy()));
     fleet
         .presence()
         .replace(Some([("well".to_owned(), 2)].into()));
     let peer = fleet.peer("well").unwrap();
     let watch = RemoteCallWatch::unobserved();
-    for (deed, asked) in [
+    for (effect, calls) in [
         (ToolEffect::Reads, 0),
         (ToolEffect::Moves, 0),
         (ToolEffect::Stops, 1),
     ] {
-        let letter = OutgoingCall {
+        let call = OutgoingCall {
             tool: "sense".to_owned(),
             arguments: ReceivedArguments::Absent,
             hop: CallHop {
@@ -98,16 +98,16 @@ async fn two_nodes_of_one_name_are_sent_nothing_but_a_stop() {
                 queue: None,
             },
         };
-        let answer = fleet.forward(&peer, letter, deed, &watch).await;
-        assert_eq!(village.asked.load(Ordering::SeqCst), asked, "{deed:?}");
+        let answer = fleet.forward(&peer, call, effect, &watch).await;
+        assert_eq!(peers.calls.load(Ordering::SeqCst), calls, "{effect:?}");
         assert_eq!(
             answer.err() == Some(RemoteCallError::Ambiguous(2)),
-            asked == 0
+            calls == 0
         );
     }
 }
 
-fn rules() -> FleetPolicy {
+fn policy() -> FleetPolicy {
     FleetPolicy {
         list_within: Duration::from_millis(900),
         list_cache: Duration::from_secs(3_600),
@@ -120,15 +120,15 @@ fn rules() -> FleetPolicy {
     }
 }
 
-fn fleet(asleep: bool) -> (Arc<Fleet>, Arc<Village>) {
-    fleet_with(asleep, rules())
+fn fleet(hangs: bool) -> (Arc<Fleet>, Arc<FakePeers>) {
+    fleet_with(hangs, policy())
 }
 
-fn fleet_with(asleep: bool, rules: FleetPolicy) -> (Arc<Fleet>, Arc<Village>) {
-    let village = Arc::new(Village::default());
-    *village.asleep.lock().unwrap() = asleep;
-    let reach = Arc::clone(&village) as Arc<dyn PeerTransport>;
-    (Arc::new(Fleet::new("me", reach, rules)), village)
+fn fleet_with(hangs: bool, policy: FleetPolicy) -> (Arc<Fleet>, Arc<FakePeers>) {
+    let peers = Arc::new(FakePeers::default());
+    *peers.hangs.lock().unwrap() = hangs;
+    let transport = Arc::clone(&peers) as Arc<dyn PeerTransport>;
+    (Arc::new(Fleet::new("me", transport, policy)), peers)
 }
 
 fn find<'a>(list: &'a [PeerSighting], name: &str) -> &'a PeerSighting {
@@ -136,16 +136,16 @@ fn find<'a>(list: &'a [PeerSighting], name: &str) -> &'a PeerSighting {
 }
 
 #[tokio::test]
-async fn nobody_who_sleeps_is_waited_for_twice() {
+async fn a_hanging_node_is_not_waited_for_twice() {
     let (fleet, _) = fleet(true);
     let began = Instant::now();
     let list = fleet.list().await;
     let first = began.elapsed();
     assert!(first >= Duration::from_millis(900), "{first:?}");
     assert!(find(&list, "well").unreached.is_none());
-    let sleepy = find(&list, "sleepy").unreached.clone().unwrap();
-    assert!(sleepy.contains("did not answer within"), "{sleepy}");
-    assert!(find(&list, "sleepy").said.is_none());
+    let hanging = find(&list, "hanging").unreached.clone().unwrap();
+    assert!(hanging.contains("did not answer within"), "{hanging}");
+    assert!(find(&list, "hanging").report.is_none());
     let dead = find(&list, "dead").unreached.clone().unwrap();
     assert!(dead.contains("nobody listens"), "{dead}");
     let odd = find(&list, "odd").unreached.clone().unwrap();
@@ -157,38 +157,38 @@ async fn nobody_who_sleeps_is_waited_for_twice() {
 }
 
 #[tokio::test]
-async fn what_was_said_is_shown_with_its_age_and_not_as_new() {
+async fn an_old_report_is_shown_with_its_age_and_not_as_new() {
     let (keep, cache) = (Duration::from_millis(1_500), Duration::ZERO);
-    let rules = FleetPolicy {
+    let policy = FleetPolicy {
         list_keep: keep,
         list_cache: cache,
-        ..rules()
+        ..policy()
     };
-    let (fleet, village) = fleet_with(false, rules);
+    let (fleet, peers) = fleet_with(false, policy);
     let list = fleet.list().await;
-    assert!(find(&list, "sleepy").unreached.is_none());
-    assert!(find(&list, "sleepy").offset.unwrap().ms < 0.0);
-    *village.asleep.lock().unwrap() = true;
+    assert!(find(&list, "hanging").unreached.is_none());
+    assert!(find(&list, "hanging").offset.unwrap().ms < 0.0);
+    *peers.hangs.lock().unwrap() = true;
     let list = fleet.list().await;
-    let sleepy = find(&list, "sleepy");
-    assert!(sleepy.unreached.is_some() && sleepy.said.is_some());
-    assert!(sleepy.age.unwrap() >= Duration::from_millis(900));
+    let hanging = find(&list, "hanging");
+    assert!(hanging.unreached.is_some() && hanging.report.is_some());
+    assert!(hanging.age.unwrap() >= Duration::from_millis(900));
     base::task::pause(keep).await;
-    assert!(find(&fleet.list().await, "sleepy").said.is_none());
+    assert!(find(&fleet.list().await, "hanging").report.is_none());
 }
 
 #[tokio::test]
-async fn what_was_said_lately_is_not_asked_again() {
-    let (fleet, village) = fleet(false);
+async fn a_node_with_a_recent_report_is_not_asked_again() {
+    let (fleet, peers) = fleet(false);
     fleet.list().await;
-    let before = village.asked.load(Ordering::SeqCst);
+    let before = peers.calls.load(Ordering::SeqCst);
     let again = fleet.list().await;
-    // The two that failed are asked again.
-    assert_eq!(village.asked.load(Ordering::SeqCst), before + 2);
+    // The two nodes that failed are asked again.
+    assert_eq!(peers.calls.load(Ordering::SeqCst), before + 2);
     assert!(find(&again, "well").unreached.is_none());
 }
 
-fn letter() -> OutgoingCall {
+fn outgoing_call() -> OutgoingCall {
     OutgoingCall {
         tool: "sense".to_owned(),
         arguments: ReceivedArguments::Absent,
@@ -204,28 +204,38 @@ fn letter() -> OutgoingCall {
 
 #[tokio::test]
 async fn what_looks_is_sent_again_and_what_moves_is_not() {
-    for (deed, times) in [(ToolEffect::Reads, 3), (ToolEffect::Moves, 1)] {
-        let (fleet, village) = fleet(false);
+    for (effect, calls) in [(ToolEffect::Reads, 3), (ToolEffect::Moves, 1)] {
+        let (fleet, peers) = fleet(false);
         let dead = fleet.peer("dead").unwrap();
         let failed = fleet
-            .forward(&dead, letter(), deed, &RemoteCallWatch::unobserved())
+            .forward(
+                &dead,
+                outgoing_call(),
+                effect,
+                &RemoteCallWatch::unobserved(),
+            )
             .await;
         assert!(matches!(failed, Err(RemoteCallError::Unreached(_))));
-        assert_eq!(village.asked.load(Ordering::SeqCst), times, "{deed:?}");
+        assert_eq!(peers.calls.load(Ordering::SeqCst), calls, "{effect:?}");
     }
 }
 
 #[tokio::test]
 async fn every_kind_of_call_has_its_limit() {
     let (fleet, _) = fleet(true);
-    let sleepy = fleet.peer("sleepy").unwrap();
-    for (deed, ms) in [
+    let hanging = fleet.peer("hanging").unwrap();
+    for (effect, ms) in [
         (ToolEffect::Reads, 200),
         (ToolEffect::Moves, 400),
         (ToolEffect::Stops, 100),
     ] {
         let failed = fleet
-            .forward(&sleepy, letter(), deed, &RemoteCallWatch::unobserved())
+            .forward(
+                &hanging,
+                outgoing_call(),
+                effect,
+                &RemoteCallWatch::unobserved(),
+            )
             .await;
         assert_eq!(
             failed,
@@ -237,11 +247,11 @@ async fn every_kind_of_call_has_its_limit() {
 #[tokio::test]
 async fn a_caller_that_gives_up_is_answered_at_once() {
     let (fleet, _) = fleet(true);
-    let sleepy = fleet.peer("sleepy").unwrap();
+    let hanging = fleet.peer("hanging").unwrap();
     let watch = RemoteCallWatch::unobserved();
     watch.cancelled.cancel();
     let failed = fleet
-        .forward(&sleepy, letter(), ToolEffect::Moves, &watch)
+        .forward(&hanging, outgoing_call(), ToolEffect::Moves, &watch)
         .await;
     assert_eq!(failed, Err(RemoteCallError::Cancelled));
 }

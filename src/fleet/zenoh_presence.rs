@@ -1,7 +1,7 @@
-//! A node's part in a fleet over Zenoh: a liveliness token for it, a table of those of the others, stops and telemetry.
+//! A node's part in a fleet over Zenoh: its own liveliness token, a table of the other nodes' tokens, stops and telemetry.
 //!
-//! A session with one router, on a plain thread of its own; Zenoh brings its own threads. Scouting by multicast and gossip are
-//! off: nobody joins who is not told where the router is.
+//! It keeps a session with one router, on a thread of its own besides Zenoh's threads. Scouting by multicast and by gossip is
+//! off, so that only a node that knows the router's address can join.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,44 +15,44 @@ use tokio::time::Instant;
 use zenoh::sample::{Sample, SampleKind};
 use zenoh::{Config, Session, Wait};
 
-use super::zenoh_stop::{SharedSession, StopHandler, ZenohStops, hear_stops};
+use super::zenoh_stop::{SharedSession, StopHandler, ZenohStops, answer_stops};
 use super::zenoh_telemetry::{self, TelemetrySource};
 use super::{Fleet, PresenceTable};
 use base::lock::MutexExt as _;
 
-/// Keys of all tokens: the node's name, then the session's own number, so that two nodes of one name are two tokens.
+/// Keys of all tokens: the node's name, then the session's id, so that two nodes of one name have two tokens.
 const EVERY_TOKEN: &str = "steadyhand/*/alive/*";
 
-/// A router that is not reached in this time is tried anew, after as long a pause.
+/// Pause before an unreachable router is tried again.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// A session without a router for this long is given up for a new one.
+/// Time without a router after which a session is replaced by a new one.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(5);
 
-/// All tokens are asked for this often in a fleet of [`REFRESHED_NODES`]: a change can be lost with the connection that tells it,
-/// and what is told of one is a hint.
+/// Interval at which all tokens are queried in a fleet of up to [`REFRESHED_NODES`]. A change can be lost with the connection that
+/// reports it, and each reported change is only a hint.
 const REFRESH_AFTER: Duration = Duration::from_secs(10);
 
-/// In a larger fleet they are asked for more rarely, by the square of its size: each node asks for all of them.
+/// Size of a fleet beyond which the interval grows with the square of the size, because each node queries all tokens.
 const REFRESHED_NODES: usize = 100;
 
-/// A question for all tokens is answered within this.
+/// Time in which a query for all tokens is answered.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
-/// A node's way into a fleet's router.
+/// Connection of a node to its fleet's router.
 #[derive(Clone, Debug)]
 pub struct ZenohOptions {
     /// Name of this node.
     pub node: String,
     /// Endpoint of the router: `tls/HOST:PORT`, or `tcp/HOST:PORT`.
     pub router: String,
-    /// After so long without a sign of life either side takes the other for gone.
+    /// Silence after which either side considers the other gone.
     pub lease: Duration,
-    /// Certificates, for a router by TLS.
+    /// Certificates, for a router that uses TLS.
     pub certificates: Option<ZenohCertificates>,
 }
 
-/// Files by which a node and a router know each other.
+/// Files with which a node and a router authenticate each other.
 #[derive(Clone, Debug)]
 pub struct ZenohCertificates {
     /// The authority that signed the router's certificate.
@@ -63,13 +63,13 @@ pub struct ZenohCertificates {
     pub key: PathBuf,
 }
 
-/// Reason for having no presence.
+/// Reason why a node has no presence.
 #[derive(Debug, thiserror::Error)]
 pub enum ZenohPresenceError {
     /// The thread was not started.
     #[error("the thread that announces this node was not started: {0}")]
     Thread(#[from] std::io::Error),
-    /// Zenoh does not take the options, or does not reach its router.
+    /// Zenoh rejects the options, or cannot reach the router.
     #[error("{0}")]
     Session(#[from] zenoh::Error),
 }
@@ -87,43 +87,43 @@ impl Drop for ZenohAnnouncement {
 }
 
 enum PresenceEvent {
-    /// The token of this key came.
-    Came(String),
-    /// The token of this key went.
-    Went(String),
-    /// This node goes.
+    /// The token of this key appeared.
+    Appeared(String),
+    /// The token of this key disappeared.
+    Disappeared(String),
+    /// This node leaves the fleet.
     End,
 }
 
-/// Part that a node takes in its fleet, beside being present.
+/// Role of a node in its fleet, besides being present.
 pub struct FleetRole {
     /// Carries out stops that come from other nodes.
     pub stop: StopHandler,
-    /// The runtime on which their answers are waited for.
+    /// The runtime that waits for their answers.
     pub runtime: tokio::runtime::Handle,
     /// Source of its telemetry.
     pub telemetry: Arc<dyn TelemetrySource>,
 }
 
-/// Announces this node, keeps the fleet's presence true, and gives the fleet an engine that stops every node. A router that is
-/// not there is tried again until this node ends.
+/// Announces this node, keeps the fleet's presence table up to date, and gives the fleet an engine that stops every node. An
+/// unreachable router is retried until this node ends.
 ///
 /// # Errors
-/// The options are none for Zenoh; no thread can be had.
+/// Zenoh rejects the options, or the thread cannot be started.
 pub fn announce(
     options: &ZenohOptions,
     fleet: &Fleet,
     role: FleetRole,
 ) -> Result<ZenohAnnouncement, ZenohPresenceError> {
     let config = config(options)?;
-    let (wake, woken) = mpsc::channel();
+    let (wake, events) = mpsc::channel();
     let session = SharedSession::default();
     fleet.set_stop_engine(Arc::new(ZenohStops(Arc::clone(&session))));
     let watcher = PresenceWatcher {
         node: options.node.clone(),
         poll: options.lease / 4,
         wake: wake.clone(),
-        woken,
+        events,
         table: Arc::clone(fleet.presence()),
         session,
         role,
@@ -149,20 +149,20 @@ fn config(options: &ZenohOptions) -> Result<Config, ZenohPresenceError> {
             }),
         );
     }
-    let whole = json!({
+    let config = json!({
         "mode": "client",
         "connect": { "endpoints": [options.router], "timeout_ms": 2_000, "exit_on_failure": true },
         "scouting": { "multicast": { "enabled": false }, "gossip": { "enabled": false } },
         "transport": { "link": link },
     });
-    Ok(Config::from_json5(&whole.to_string())?)
+    Ok(Config::from_json5(&config.to_string())?)
 }
 
 struct PresenceWatcher {
     node: String,
     poll: Duration,
     wake: Sender<PresenceEvent>,
-    woken: Receiver<PresenceEvent>,
+    events: Receiver<PresenceEvent>,
     table: Arc<PresenceTable>,
     session: SharedSession,
     role: FleetRole,
@@ -170,147 +170,152 @@ struct PresenceWatcher {
 
 impl PresenceWatcher {
     fn run(&self, config: &Config) {
-        let mut told = String::new();
+        let mut last_warning = String::new();
         loop {
-            let ended = self.take_part(config, &mut told);
+            let result = self.take_part(config, &mut last_warning);
             self.share(None);
             self.table.replace(None);
-            match ended {
+            match result {
                 Ok(true) => return,
                 Ok(false) => {}
-                Err(error) => warn_once(&mut told, error.to_string()),
+                Err(error) => warn_once(&mut last_warning, error.to_string()),
             }
             if let Ok(PresenceEvent::End) | Err(RecvTimeoutError::Disconnected) =
-                self.woken.recv_timeout(RETRY_AFTER)
+                self.events.recv_timeout(RETRY_AFTER)
             {
                 return;
             }
         }
     }
 
-    /// Takes part in the fleet through one session. Returns true if this node goes, false if the router was lost.
-    fn take_part(&self, config: &Config, told: &mut String) -> Result<bool, zenoh::Error> {
+    /// Takes part in the fleet through one session. Returns true if this node leaves, false if the router was lost.
+    fn take_part(&self, config: &Config, last_warning: &mut String) -> Result<bool, zenoh::Error> {
         let session = zenoh::open(config.clone()).wait()?;
         let role = &self.role;
-        let _stops = hear_stops(&session, &self.node, &role.runtime, &role.stop)?;
+        let _stops = answer_stops(&session, &self.node, &role.runtime, &role.stop)?;
         self.share(Some(session.clone()));
         let ended = AtomicBool::new(false);
         std::thread::scope(|scope| {
             let (node, source) = (self.node.as_str(), &role.telemetry);
             let (session, ended) = (&session, &ended);
-            scope.spawn(move || zenoh_telemetry::tell(session, node, source, ended));
-            let watched = self.watch(session, told);
+            scope.spawn(move || zenoh_telemetry::publish(session, node, source, ended));
+            let result = self.watch(session, last_warning);
             ended.store(true, Ordering::Relaxed);
-            watched
+            result
         })
     }
 
+    /// Makes the session available for stops; `None` while there is none.
     fn share(&self, session: Option<Session>) {
         *self.session.locked() = session;
     }
 
-    /// Watches who is present. Returns true if this node goes, false if the router was lost.
-    fn watch(&self, session: &Session, told: &mut String) -> Result<bool, zenoh::Error> {
-        let own = format!("steadyhand/{}/alive/{}", self.node, session.zid());
-        let _token = session.liveliness().declare_token(own).wait()?;
+    /// Watches which nodes are present. Returns true if this node leaves, false if the router was lost.
+    fn watch(&self, session: &Session, last_warning: &mut String) -> Result<bool, zenoh::Error> {
+        let key = format!("steadyhand/{}/alive/{}", self.node, session.zid());
+        let _token = session.liveliness().declare_token(key).wait()?;
         let wake = self.wake.clone();
         let _changes = session
             .liveliness()
             .declare_subscriber(EVERY_TOKEN)
-            // A session that was told of no token as it came is not told as it goes.
+            // A session is not notified of the end of a token whose beginning it has not seen.
             .history(true)
             .callback(move |sample: Sample| {
                 let key = sample.key_expr().to_string();
                 let _ = wake.send(match sample.kind() {
-                    SampleKind::Put => PresenceEvent::Came(key),
-                    SampleKind::Delete => PresenceEvent::Went(key),
+                    SampleKind::Put => PresenceEvent::Appeared(key),
+                    SampleKind::Delete => PresenceEvent::Disappeared(key),
                 });
             })
             .wait()?;
-        told.clear();
+        last_warning.clear();
         tracing::info!("the fleet's router is reached");
-        let (mut heard, mut census) = (Instant::now(), TokenCensus::default());
+        let (mut last_contact, mut census) = (Instant::now(), TokenCensus::default());
         loop {
             if session.info().routers_zid().wait().next().is_none() {
                 self.table.replace(None);
                 census = TokenCensus::default();
-                if heard.elapsed() > GIVE_UP_AFTER {
-                    warn_once(told, "the fleet's router is lost".to_owned());
+                if last_contact.elapsed() > GIVE_UP_AFTER {
+                    warn_once(last_warning, "the fleet's router is lost".to_owned());
                     return Ok(false);
                 }
             } else {
-                heard = Instant::now();
-                if census.must_ask() {
-                    census.ask(session)?;
+                last_contact = Instant::now();
+                if census.must_query() {
+                    census.query(session)?;
                 }
                 let counts = census.counts();
-                self.judge_own(counts.as_ref(), told);
+                self.warn_of_duplicates(counts.as_ref(), last_warning);
                 self.table.replace(counts);
             }
-            let mut event = self.woken.recv_timeout(self.poll);
-            // What has come meanwhile is taken together.
+            let mut event = self.events.recv_timeout(self.poll);
+            // Events that have arrived meanwhile are handled together.
             loop {
                 match event {
-                    Ok(PresenceEvent::Came(key)) => census.came(key),
-                    Ok(PresenceEvent::Went(key)) => census.went(&key),
+                    Ok(PresenceEvent::Appeared(key)) => census.add(key),
+                    Ok(PresenceEvent::Disappeared(key)) => census.remove(&key),
                     Ok(PresenceEvent::End) | Err(RecvTimeoutError::Disconnected) => {
                         return Ok(true);
                     }
                     Err(RecvTimeoutError::Timeout) => break,
                 }
-                event = self.woken.recv_timeout(Duration::ZERO);
+                event = self.events.recv_timeout(Duration::ZERO);
             }
         }
     }
 
-    fn judge_own(&self, counts: Option<&BTreeMap<String, usize>>, told: &mut String) {
+    fn warn_of_duplicates(
+        &self,
+        counts: Option<&BTreeMap<String, usize>>,
+        last_warning: &mut String,
+    ) {
         let name = &self.node;
         match counts.and_then(|counts| counts.get(name)) {
             Some(count) if *count > 1 => warn_once(
-                told,
+                last_warning,
                 format!(
                     "{count} nodes of this fleet are called `{name}`: the others call none of them; give each its own `name`"
                 ),
             ),
-            _ => told.clear(),
+            _ => last_warning.clear(),
         }
     }
 }
 
-/// The fleet's tokens by their keys, as the router told them.
+/// The fleet's tokens by their keys, as the router reported them.
 #[derive(Default)]
 struct TokenCensus {
-    /// `None` where they have to be asked for.
+    /// `None` if they must be queried.
     keys: Option<BTreeSet<String>>,
-    /// The time of the last question for all, if there was one.
-    asked: Option<Instant>,
+    /// Time of the last query for all, if there was one.
+    queried: Option<Instant>,
 }
 
 impl TokenCensus {
-    fn came(&mut self, key: String) {
+    fn add(&mut self, key: String) {
         if let Some(keys) = &mut self.keys {
             keys.insert(key);
         }
     }
 
-    fn went(&mut self, key: &str) {
+    fn remove(&mut self, key: &str) {
         if let Some(keys) = &mut self.keys {
             keys.remove(key);
         }
     }
 
-    fn must_ask(&self) -> bool {
-        let (Some(keys), Some(asked)) = (&self.keys, self.asked) else {
+    fn must_query(&self) -> bool {
+        let (Some(keys), Some(queried)) = (&self.keys, self.queried) else {
             return true;
         };
-        asked.elapsed() > refresh_after(keys.len())
+        queried.elapsed() > refresh_after(keys.len())
     }
 
-    /// Asks for all tokens. Those that are known stay where the router does not say all in time.
-    fn ask(&mut self, session: &Session) -> Result<(), zenoh::Error> {
-        if let Some(keys) = announced(session)? {
+    /// Queries all tokens. The known ones are kept if the router does not send all in time.
+    fn query(&mut self, session: &Session) -> Result<(), zenoh::Error> {
+        if let Some(keys) = announced_keys(session)? {
             self.keys = Some(keys);
-            self.asked = Some(Instant::now());
+            self.queried = Some(Instant::now());
         }
         Ok(())
     }
@@ -327,16 +332,16 @@ impl TokenCensus {
     }
 }
 
-/// Returns for how long the tokens of a fleet of this size are believed.
+/// Returns how long the tokens of a fleet of this size are valid.
 fn refresh_after(nodes: usize) -> Duration {
-    let times = u32::try_from(nodes.div_ceil(REFRESHED_NODES)).unwrap_or(u32::MAX);
-    REFRESH_AFTER.saturating_mul(times.saturating_mul(times).max(1))
+    let factor = u32::try_from(nodes.div_ceil(REFRESHED_NODES)).unwrap_or(u32::MAX);
+    REFRESH_AFTER.saturating_mul(factor.saturating_mul(factor).max(1))
 }
 
-/// Returns the keys of all tokens, of which some may be told twice; `None` if the router does not say all in time. It may never do:
-/// a question that meets a change there can stay without its end.
-fn announced(session: &Session) -> Result<Option<BTreeSet<String>>, zenoh::Error> {
-    let until = Instant::now() + ANSWER_WITHIN;
+/// Returns the keys of all tokens; `None` if the router does not send all in time. It may never do so: a query that coincides
+/// with a change at the router may not end.
+fn announced_keys(session: &Session) -> Result<Option<BTreeSet<String>>, zenoh::Error> {
+    let deadline = Instant::now() + ANSWER_WITHIN;
     let replies = session
         .liveliness()
         .get(EVERY_TOKEN)
@@ -344,22 +349,22 @@ fn announced(session: &Session) -> Result<Option<BTreeSet<String>>, zenoh::Error
         .wait()?;
     let mut keys = BTreeSet::new();
     loop {
-        let patience = until.saturating_duration_since(Instant::now());
-        match replies.recv_timeout(patience) {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        match replies.recv_timeout(remaining) {
             Ok(Some(reply)) => match reply.result() {
                 Ok(sample) => keys.insert(sample.key_expr().to_string()),
                 Err(_) => return Ok(None),
             },
             Ok(None) => return Ok(None),
-            // The last one was heard.
+            // All replies have arrived.
             Err(_) => return Ok(Some(keys)),
         };
     }
 }
 
-fn warn_once(told: &mut String, why: String) {
-    if *told != why {
-        tracing::warn!("presence in the fleet: {why}");
-        *told = why;
+fn warn_once(last_warning: &mut String, warning: String) {
+    if *last_warning != warning {
+        tracing::warn!("presence in the fleet: {warning}");
+        *last_warning = warning;
     }
 }

@@ -1,4 +1,4 @@
-//! Stops over Zenoh: each node answers at `steadyhand/NAME/stop`, and a stop for all is one question to every such key.
+//! Stops over Zenoh: each node answers at `steadyhand/NAME/stop`, and a stop for all is one query to every such key.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,28 +14,28 @@ use zenoh::{Session, Wait};
 use super::stop_fan_out::{FanOut, FleetStop, StopAcknowledgement, StopEngine};
 use base::lock::MutexExt as _;
 
-/// Keys at which nodes hear stops.
+/// Keys at which nodes receive stops.
 const EVERY_STOP: &str = "steadyhand/*/stop";
 
-/// An answer takes no longer: an arm stands within a second, or cannot be read.
+/// Time limit for answers: an arm stands within a second, or cannot be read.
 const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(3);
 
-/// Stops the node's arms before it returns, and says later what became of them.
+/// Stops the node's arms before it returns; the returned future resolves to their outcome.
 pub type StopHandler =
     Arc<dyn Fn(FleetStop) -> BoxFuture<'static, StopAcknowledgement> + Send + Sync>;
 
-/// The session of the moment, where there is one.
+/// The current session, if there is one.
 pub(super) type SharedSession = Arc<Mutex<Option<Session>>>;
 
-/// Stops every node by the session of the moment.
+/// Stops every node through the current session.
 pub(super) struct ZenohStops(pub(super) SharedSession);
 
 impl StopEngine for ZenohStops {
     fn stop_all(&self, order: FleetStop) -> BoxFuture<'static, FanOut> {
         let session = self.0.locked().clone();
         Box::pin(async move {
-            let unsent = |why: String| FanOut {
-                unsent: Some(why),
+            let unsent = |reason: String| FanOut {
+                unsent: Some(reason),
                 ..FanOut::default()
             };
             match session {
@@ -49,7 +49,7 @@ impl StopEngine for ZenohStops {
 }
 
 async fn fan_out(session: &Session, order: FleetStop) -> Result<FanOut, zenoh::Error> {
-    let until = Instant::now() + ACKNOWLEDGED_WITHIN;
+    let deadline = Instant::now() + ACKNOWLEDGED_WITHIN;
     let replies = session
         .get(EVERY_STOP)
         .payload(order.words())
@@ -58,15 +58,15 @@ async fn fan_out(session: &Session, order: FleetStop) -> Result<FanOut, zenoh::E
         .express(true)
         .allowed_destination(Locality::Remote)
         .target(QueryTarget::All)
-        // Nodes of one name answer by one key, and each answer counts.
+        // Nodes of one name answer with one key, and each answer counts.
         .consolidation(ConsolidationMode::None)
         .timeout(ACKNOWLEDGED_WITHIN)
         .await?;
-    let mut told = FanOut::default();
-    while let Ok(reply) = timeout_at(until, replies.recv_async()).await {
-        // The last reply was heard.
+    let mut result = FanOut::default();
+    while let Ok(reply) = timeout_at(deadline, replies.recv_async()).await {
+        // All replies have arrived.
         let Ok(reply) = reply else {
-            told.is_complete = Instant::now() < until;
+            result.is_complete = Instant::now() < deadline;
             break;
         };
         let Ok(sample) = reply.result() else {
@@ -76,36 +76,36 @@ async fn fan_out(session: &Session, order: FleetStop) -> Result<FanOut, zenoh::E
         let answer = text(sample.payload());
         if let Some(name) = name {
             let answer = StopAcknowledgement::read(&answer);
-            let of_name = told.acknowledged.entry(name.to_owned()).or_default();
-            of_name.push(answer);
+            let answers = result.acknowledged.entry(name.to_owned()).or_default();
+            answers.push(answer);
         }
     }
-    Ok(told)
+    Ok(result)
 }
 
 fn text(payload: &ZBytes) -> String {
     String::from_utf8_lossy(&payload.to_bytes()).into_owned()
 }
 
-/// Hears stops for a node, until what comes back is dropped.
-pub(super) fn hear_stops(
+/// Answers stops for a node until the returned value is dropped.
+pub(super) fn answer_stops(
     session: &Session,
     node: &str,
     runtime: &tokio::runtime::Handle,
     handler: &StopHandler,
 ) -> Result<Queryable<()>, zenoh::Error> {
     let key = format!("steadyhand/{node}/stop");
-    let (runtime, handler, own) = (runtime.clone(), Arc::clone(handler), key.clone());
+    let (runtime, handler, reply_key) = (runtime.clone(), Arc::clone(handler), key.clone());
     session
         .declare_queryable(key)
         .callback(move |query: Query| {
             let order = FleetStop::read(&query.payload().map(text).unwrap_or_default());
-            // The arms are told here and now; only their standstill is waited for elsewhere.
+            // The arms are told to stop on this thread; only their standstill is awaited elsewhere.
             let stopped = handler(order);
-            let own = own.clone();
+            let reply_key = reply_key.clone();
             runtime.spawn(async move {
-                let told = stopped.await.words();
-                if let Err(error) = query.reply(own, told).await {
+                let answer = stopped.await.words();
+                if let Err(error) = query.reply(reply_key, answer).await {
                     tracing::warn!("a stop was carried out, and its answer is lost: {error}");
                 }
             });

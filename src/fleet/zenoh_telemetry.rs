@@ -1,5 +1,5 @@
-//! A node's state and joints for every permitted listener: `steadyhand/NAME/state` and `steadyhand/NAME/arm/ARM/joints`. What
-//! cannot be sent at once is dropped; nothing waits for it, and nothing is decided by it.
+//! Publishes a node's state and joints to every permitted listener: `steadyhand/NAME/state` and `steadyhand/NAME/arm/ARM/joints`.
+//! What cannot be sent at once is dropped. Nothing waits for telemetry, and no decision depends on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,23 +10,23 @@ use tokio::time::Instant;
 use zenoh::qos::{CongestionControl, Priority};
 use zenoh::{Session, Wait};
 
-/// Joints are told this often.
+/// Interval at which joints are published.
 const JOINTS_EVERY: Duration = Duration::from_millis(100);
 
-/// The state is told when it has changed, and this often without.
+/// Interval at which an unchanged state is published again.
 const STATE_EVERY: Duration = Duration::from_millis(500);
 
 /// Source of a node's telemetry.
 pub trait TelemetrySource: Send + Sync {
-    /// Its arms, their jobs and what is enabled: the same value while nothing changes.
+    /// Returns its arms, their jobs and what is enabled; the same value while nothing changes.
     fn state(&self) -> Value;
 
-    /// Joints of each arm by its name, with their age.
+    /// Returns the joints of each arm by its name, with their age.
     fn joints(&self) -> Vec<(String, Value)>;
 }
 
-/// Tells until `ended`, on the thread that calls this.
-pub(super) fn tell(
+/// Publishes telemetry on the calling thread until `ended` is set.
+pub(super) fn publish(
     session: &Session,
     node: &str,
     source: &Arc<dyn TelemetrySource>,
@@ -45,7 +45,8 @@ pub(super) fn tell(
             );
         }
         let state = source.state();
-        let is_due = |(told, at): &(Value, Instant)| *told != state || at.elapsed() >= STATE_EVERY;
+        let is_due =
+            |(published, at): &(Value, Instant)| *published != state || at.elapsed() >= STATE_EVERY;
         if last.as_ref().is_none_or(is_due) {
             put(session, &format!("steadyhand/{node}/state"), &state);
             last = Some((state, Instant::now()));
@@ -54,7 +55,7 @@ pub(super) fn tell(
     }
 }
 
-/// Returns a name as part of a key: what means something in keys is written by its number, as in addresses.
+/// Returns a name as part of a key. Characters with a meaning in keys are percent-encoded.
 fn key_chunk(name: &str) -> String {
     let mut chunk = String::new();
     for c in name.chars() {

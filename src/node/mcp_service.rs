@@ -117,7 +117,7 @@ impl McpService for NodeMcpService {
             cancelled: watch.cancelled,
             progress,
             client,
-            minder: tokio::runtime::Handle::try_current().ok(),
+            cancel_runtime: tokio::runtime::Handle::try_current().ok(),
         };
         if node.stops(&request.tool) || node.is_brief(&request) {
             return node.call(request, watch);

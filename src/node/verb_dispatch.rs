@@ -179,7 +179,7 @@ fn pen_reply(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbRe
     };
     match (awaited_pens.as_slice(), confirmed, job) {
         ([], _, Some(job)) => {
-            VerbReply::failed(describe_idle(node, job, "waits for no pen and at no pause"))
+            VerbReply::failed(idle_line(node, job, "waits for no pen and at no pause"))
         }
         ([], Some(_), None) => VerbReply::failed("no job waits for a pen or at a pause"),
         ([], None, None) => VerbReply::done("no job waits for a pen or at a pause"),
@@ -194,7 +194,7 @@ fn pen_reply(node: &Node, job: Option<&str>, confirmed: Option<usize>) -> VerbRe
 }
 
 /// Says that a job does not wait, or that no job has that name.
-fn describe_idle(node: &Node, job: &str, predicate: &str) -> String {
+fn idle_line(node: &Node, job: &str, predicate: &str) -> String {
     match job::past(&node.state, job) {
         Err(error) => describe_unread(&node.state, job, &error),
         Ok(_) => format!("{job} {predicate}"),
@@ -206,9 +206,7 @@ fn pending_reply(node: &Node, job: Option<&str>) -> VerbReply {
     let mut plans = node.pending();
     plans.retain(|pending| job.is_none_or(|job| pending.job == job));
     match (plans.as_slice(), job) {
-        ([], Some(job)) => {
-            VerbReply::failed(describe_idle(node, job, "does not wait for approval"))
-        }
+        ([], Some(job)) => VerbReply::failed(idle_line(node, job, "does not wait for approval")),
         ([], None) => VerbReply::done("nothing waits for approval"),
         ([one], _) => VerbReply {
             plan: Some(one.plan.clone()),

@@ -1,4 +1,4 @@
-//! Programs, nodes and a network that fail in every way, without any of them: no drawing is begun twice.
+//! Simulates programs, nodes and a network that fail in every way: no drawing is begun twice.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use crate::queue_desk::QueueDesk;
 const NODES: usize = 3;
 const DRAWINGS: u32 = 5;
 
-/// A node: its journal outlives it, its desk does not.
+/// A node. Its journal survives a restart, its queue desk does not.
 #[derive(Default)]
 struct FakeNode {
     desk: Arc<QueueDesk>,
@@ -27,7 +27,7 @@ struct FakeNode {
 impl FakeNode {
     fn report(&self, tag: &QueueTag, now: Instant) -> NodeReport {
         match self.desk.renew(tag, now) {
-            Err(why) => NodeReport::Unheard(why.to_string()),
+            Err(error) => NodeReport::Unavailable(error.to_string()),
             Ok(grant) => NodeReport::Held {
                 grant,
                 journals: "own".to_owned(),
@@ -54,7 +54,7 @@ impl FakeNode {
                 self.journal.push((drawing, DrawingStage::UnderWay));
                 HandoutOutcome::Taken(String::new())
             }
-            Err(why) => HandoutOutcome::NotNow(why.to_string()),
+            Err(error) => HandoutOutcome::NotNow(error.to_string()),
         }
     }
 
@@ -100,8 +100,8 @@ impl Program {
 /// Something that happens.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A program asks the nodes that it can reach, and hands out; answers of the nodes in `deaf` are lost, and calls to those
-    /// in `slow` arrive later. Of the nodes in `mute` it hears no report, though they hear its question.
+    /// A program asks the nodes that it can reach, and hands out. Answers of the nodes in `deaf` are lost, and calls to those in
+    /// `slow` arrive later. The nodes in `mute` receive its request, but their reports are lost.
     Round {
         program: usize,
         cut: u8,
@@ -109,9 +109,9 @@ enum Event {
         slow: u8,
         mute: u8,
     },
-    /// A program gives a call up that is on the way still.
+    /// A program gives up a call that is still on the way.
     GivesUp(usize),
-    /// A call that is on the way arrives, and its answer is heard where the program waits for it still.
+    /// A call that is on the way arrives. Its answer counts if the program still waits for it.
     Arrives(usize),
     /// Time passes.
     Passes(u64),
@@ -119,16 +119,16 @@ enum Event {
     Draws { node: usize, breaks: bool },
     /// A node is killed and started again.
     NodeRestarts(usize),
-    /// A program is killed, and begun anew by its person.
+    /// A program is killed, and started again by a person.
     ProgramRestarts(usize),
 }
 
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         8 => (0..2_usize, any::<[u8; 4]>(), any::<[bool; 4]>()).prop_map(
-            |(program, masks, happen)| {
+            |(program, masks, is_used)| {
                 let [cut, deaf, slow, mute] =
-                    std::array::from_fn(|at| if happen[at] { masks[at] } else { 0 });
+                    std::array::from_fn(|at| if is_used[at] { masks[at] } else { 0 });
                 Event::Round { program, cut, deaf, slow, mute }
             }
         ),
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    fn happens(&mut self, event: &Event) {
+    fn apply(&mut self, event: &Event) {
         match *event {
             Event::Round {
                 program,
@@ -180,7 +180,7 @@ impl World {
                 slow,
                 mute,
             } => self.round(program, [cut, deaf, slow, mute]),
-            Event::GivesUp(index) => self.gives_up(index),
+            Event::GivesUp(index) => self.give_up_call(index),
             Event::Arrives(index) if !self.on_the_way.is_empty() => {
                 let call = self.on_the_way.remove(index % self.on_the_way.len());
                 let outcome = self.nodes[call.handout.node].begin(&call.tag, self.now);
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    fn gives_up(&mut self, index: usize) {
+    fn give_up_call(&mut self, index: usize) {
         let mut awaited: Vec<_> = self
             .on_the_way
             .iter_mut()
@@ -222,15 +222,15 @@ impl World {
         let program = &mut self.programs[number];
         let reports = (0..NODES).map(|node| {
             if is_in(cut, node) {
-                return NodeReport::Unheard("cut".to_owned());
+                return NodeReport::Unavailable("cut".to_owned());
             }
             let report = self.nodes[node].report(&program.tag(node, None), self.now);
             match is_in(mute, node) {
-                true => NodeReport::Unheard("mute".to_owned()),
+                true => NodeReport::Unavailable("mute".to_owned()),
                 false => report,
             }
         });
-        program.queue.hear(reports.collect());
+        program.queue.apply_reports(reports.collect());
         for handout in program.queue.hand_out() {
             let tag = program.tag(handout.node, Some(handout.drawing));
             if is_in(slow, handout.node) {
@@ -267,24 +267,24 @@ proptest! {
     fn no_drawing_is_begun_twice_whatever_fails(events in prop::collection::vec(event(), 1..120)) {
         let mut world = World::new();
         for event in &events {
-            world.happens(event);
+            world.apply(event);
             prop_assert_eq!(world.begun_twice(), None, "after {:?}", event);
         }
-        // When all is well again, all is drawn, or waits for a person by name.
+        // Once nothing fails any more, every drawing is drawn or waits for a person at a named node.
         while !world.on_the_way.is_empty() {
-            world.happens(&Event::Arrives(0));
+            world.apply(&Event::Arrives(0));
         }
-        world.happens(&Event::Passes(60));
+        world.apply(&Event::Passes(60));
         for _ in 0..60 {
             world.round(0, [0; 4]);
             (0..NODES).for_each(|node| world.nodes[node].draw_on(false));
-            world.happens(&Event::Passes(2));
+            world.apply(&Event::Passes(2));
         }
         prop_assert_eq!(world.begun_twice(), None);
         for drawing in 1..=DRAWINGS {
             match world.programs[0].queue.news(drawing) {
                 DrawingNews::Drawn(_) => {}
-                DrawingNews::Waits(why) => prop_assert!(why.contains("for a person at node"), "{}", why),
+                DrawingNews::Waits(reason) => prop_assert!(reason.contains("for a person at node"), "{}", reason),
                 other => prop_assert!(false, "{:?}", other),
             }
         }
@@ -309,15 +309,15 @@ fn two_nodes(drawings: u32) -> DrawQueue {
 #[test]
 fn nothing_is_handed_out_before_every_node_was_asked() {
     let mut queue = two_nodes(1);
-    queue.hear(vec![
+    queue.apply_reports(vec![
         held(Vec::new()),
-        NodeReport::Unheard("asleep".to_owned()),
+        NodeReport::Unavailable("asleep".to_owned()),
     ]);
     assert_eq!(queue.hand_out(), []);
     assert!(queue.only_waits());
     let waits = "until every node has said what it has of this batch: right (asleep)";
     assert_eq!(queue.news(1), DrawingNews::Waits(waits.to_owned()));
-    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
     assert_eq!(
         queue.hand_out(),
         [Handout {
@@ -330,7 +330,7 @@ fn nothing_is_handed_out_before_every_node_was_asked() {
 #[test]
 fn a_node_that_cannot_draw_a_drawing_leaves_it_to_another() {
     let mut queue = two_nodes(1);
-    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
     for node in 0..2 {
         let handout = Handout { drawing: 1, node };
         assert_eq!(queue.hand_out(), [handout]);
@@ -345,12 +345,12 @@ fn a_node_that_cannot_draw_a_drawing_leaves_it_to_another() {
 #[test]
 fn a_node_that_went_with_a_drawing_keeps_it() {
     let mut queue = two_nodes(2);
-    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
     for handout in queue.hand_out() {
         queue.answered(handout, HandoutOutcome::Taken("job-1".to_owned()));
     }
-    queue.hear(vec![
-        NodeReport::Unheard("cut".to_owned()),
+    queue.apply_reports(vec![
+        NodeReport::Unavailable("cut".to_owned()),
         held(vec![ReportedDrawing {
             drawing: 2,
             stage: DrawingStage::Drawn,
@@ -367,19 +367,15 @@ fn a_node_that_went_with_a_drawing_keeps_it() {
 #[test]
 fn a_report_from_before_a_loss_does_not_free_what_was_lost() {
     let mut queue = two_nodes(1);
-    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
     let handout = Handout {
         drawing: 1,
         node: 0,
     };
     assert_eq!(queue.hand_out(), [handout]);
     queue.answered(handout, HandoutOutcome::Lost);
-    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
-    assert_eq!(
-        queue.hand_out(),
-        [],
-        "the question was asked before the loss"
-    );
+    queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
+    assert_eq!(queue.hand_out(), [], "the request was sent before the loss");
     let later = NodeReport::Held {
         grant: 1,
         journals: "own".to_owned(),
@@ -387,14 +383,14 @@ fn a_report_from_before_a_loss_does_not_free_what_was_lost() {
         drawings: Vec::new(),
         standing: Ok(()),
     };
-    queue.hear(vec![later, held(Vec::new())]);
+    queue.apply_reports(vec![later, held(Vec::new())]);
     assert_eq!(queue.hand_out(), [handout]);
 }
 
 #[test]
 fn journals_that_were_replaced_free_no_drawing() {
     let mut queue = two_nodes(2);
-    queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+    queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
     for handout in queue.hand_out() {
         let outcome = match handout.node {
             0 => HandoutOutcome::Lost,
@@ -410,14 +406,14 @@ fn journals_that_were_replaced_free_no_drawing() {
         standing: Ok(()),
     };
     for _ in 0..3 {
-        queue.hear(vec![another(), another()]);
+        queue.apply_reports(vec![another(), another()]);
         assert_eq!(queue.hand_out(), []);
     }
     for drawing in 1..=2 {
-        let DrawingNews::Waits(why) = queue.news(drawing) else {
+        let DrawingNews::Waits(reason) = queue.news(drawing) else {
             unreachable!("{:?}", queue.news(drawing));
         };
-        assert!(why.contains("does not answer"), "{why}");
+        assert!(reason.contains("does not answer"), "{reason}");
     }
 }
 
@@ -425,13 +421,13 @@ fn journals_that_were_replaced_free_no_drawing() {
 fn ink_that_a_node_has_forgotten_is_not_drawn_anew() {
     for stage in [DrawingStage::Drawn, DrawingStage::LeftHalfDone] {
         let mut queue = two_nodes(1);
-        let told = ReportedDrawing {
+        let reported = ReportedDrawing {
             drawing: 1,
             stage,
             words: "job-1".to_owned(),
         };
-        queue.hear(vec![held(vec![told]), held(Vec::new())]);
-        queue.hear(vec![held(Vec::new()), held(Vec::new())]);
+        queue.apply_reports(vec![held(vec![reported]), held(Vec::new())]);
+        queue.apply_reports(vec![held(Vec::new()), held(Vec::new())]);
         assert_eq!(queue.hand_out(), [], "{stage:?}");
     }
 }

@@ -98,46 +98,39 @@ impl TipPerformance {
     pub(super) fn of(
         scene: &Scene,
         ticks: &[PerformanceTick],
-        rests: &[Range<usize>],
+        rest_spans: &[Range<usize>],
         period_s: f64,
     ) -> Option<Self> {
         let pen = scene.pen(0)?;
         let tip_mm = |q: &JointVector| (scene.arm.chain.forward(q) * pen.tip_m) * 1e3;
-        let ticks_of = |stand: &Range<usize>| {
-            let ticks = ticks.iter().filter(|tick| stand.contains(&tick.sample));
+        let ticks_of = |span: &Range<usize>| {
+            let ticks = ticks.iter().filter(|tick| span.contains(&tick.sample));
             ticks.collect::<Vec<_>>()
         };
-        let rest_ticks: Vec<Vec<&PerformanceTick>> = rests.iter().map(ticks_of).collect();
+        let rests: Vec<Vec<&PerformanceTick>> = rest_spans.iter().map(ticks_of).collect();
         let mean_tip = |ticks: &Vec<&PerformanceTick>| {
             mean(ticks.iter().map(|tick| tip_mm(&tick.measured_rad)))
         };
-        let visits: Vec<Point3<f64>> = rest_ticks.iter().map(mean_tip).collect::<Option<_>>()?;
-        let goal = tip_mm(&rest_ticks.first()?.first()?.goal_rad);
+        let visits: Vec<Point3<f64>> = rests.iter().map(mean_tip).collect::<Option<_>>()?;
+        let goal = tip_mm(&rests.first()?.first()?.goal_rad);
         let of_side = |side| {
             let visits = visits.iter().skip(side).step_by(SIDES.len());
             visits.copied().collect()
         };
         let sides: Vec<Vec<Point3<f64>>> = (0..SIDES.len()).map(of_side).collect();
-        let side_means = sides.iter().filter_map(|first| mean(first.iter().copied()));
+        let side_means = sides.iter().filter_map(|side| mean(side.iter().copied()));
         let side_means: Vec<Point3<f64>> = side_means.collect();
         let distances_mm = side_means
             .iter()
             .flat_map(|first| side_means.iter().map(move |second| (first - second).norm()));
-        let following = |joint| {
-            measure_following(
-                scene.arm.joint_name(joint),
-                joint,
-                ticks,
-                &rest_ticks,
-                period_s,
-            )
-        };
+        let following =
+            |joint| measure_following(scene.arm.joint_name(joint), joint, ticks, &rests, period_s);
         Some(Self {
             visits: visits.len(),
             accuracy_mm: (mean(visits.iter().copied())? - goal).norm(),
             repeatability_mm: largest(sides.iter().map(|side| repeatability_mm(side))),
             sides_mm: largest(distances_mm),
-            path_mm: path_deviation_mm(ticks, tip_mm),
+            path_mm: deviation_mm(ticks, tip_mm),
             joints: (0..scene.arm.dof()).map(following).collect(),
         })
     }
@@ -194,23 +187,18 @@ impl TipPerformance {
 }
 
 /// Returns the largest distance of the tip from the nearest point of its path, regardless of time.
-fn path_deviation_mm(
-    ticks: &[PerformanceTick],
-    tip_mm: impl Fn(&JointVector) -> Point3<f64>,
-) -> f64 {
+fn deviation_mm(ticks: &[PerformanceTick], tip_mm: impl Fn(&JointVector) -> Point3<f64>) -> f64 {
     let goals: Vec<Point3<f64>> = ticks.iter().map(|tick| tip_mm(&tick.goal_rad)).collect();
-    let deviation_mm = |(index, tick): (usize, &PerformanceTick)| {
+    let distance_mm = |(index, tick): (usize, &PerformanceTick)| {
         let near = index.saturating_sub(NEAR_SAMPLES)..(index + NEAR_SAMPLES).min(goals.len());
         let tip = tip_mm(&tick.measured_rad);
         let segments = goals.get(near).unwrap_or_default().windows(2);
         segments
-            .filter_map(|segment| {
-                Some(segment_distance_mm(&tip, segment.first()?, segment.last()?))
-            })
+            .filter_map(|s| Some(segment_distance_mm(&tip, s.first()?, s.last()?)))
             .fold(f64::INFINITY, f64::min)
     };
-    let deviations_mm = ticks.iter().enumerate().map(deviation_mm);
-    largest(deviations_mm.filter(|mm| mm.is_finite()))
+    let distances_mm = ticks.iter().enumerate().map(distance_mm);
+    largest(distances_mm.filter(|mm| mm.is_finite()))
 }
 
 /// Returns the distance of a point from a segment.
