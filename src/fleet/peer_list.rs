@@ -74,8 +74,11 @@ pub struct PeerSighting {
 impl Fleet {
     /// Returns every other node, within [`super::FleetPolicy::list_within`], even if some are down.
     pub async fn list(self: &Arc<Self>) -> Vec<PeerSighting> {
-        let until = Instant::now() + self.policy.list_within;
-        let sightings = self.peers().into_iter().map(|peer| self.sight(peer, until));
+        let deadline = Instant::now() + self.policy.list_within;
+        let sightings = self
+            .peers()
+            .into_iter()
+            .map(|peer| self.sight(peer, deadline));
         join_all(sightings).await
     }
 
@@ -151,9 +154,8 @@ impl Fleet {
         let (arguments, caller) = (ReceivedArguments::Absent, "list".to_owned());
         let call = self.own_call(peer, "list_nodes", arguments, caller);
         let (began, began_ms) = (Instant::now(), calendar_ms());
-        let sending = self
-            .transport
-            .send(peer, call, RemoteCallWatch::unobserved());
+        let watch = RemoteCallWatch::unobserved();
+        let sending = self.transport.send(peer, call, watch);
         let answer = timeout(REQUEST_MAX, sending).await;
         let answer = answer.map_err(|_| RemoteCallError::Silent(REQUEST_MAX))??;
         let took = began.elapsed();

@@ -132,7 +132,7 @@ fn node_report(own: &Map<String, Value>) -> NodeReport {
     if let Some(reason) = queue.get("refused").and_then(Value::as_str) {
         return NodeReport::Unavailable(reason.to_owned());
     }
-    let as_u32 = |value: &Value| value.as_u64().and_then(|as_u32| u32::try_from(as_u32).ok());
+    let as_u32 = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
     let drawings = queue.get("drawings").and_then(Value::as_array);
     let drawings = drawings.into_iter().flatten();
     let reported = |entry| ReportedDrawing::deserialize(entry).ok();

@@ -188,7 +188,7 @@ async fn a_node_with_a_recent_report_is_not_asked_again() {
     assert!(find(&again, "well").unreached.is_none());
 }
 
-fn outgoing_call() -> OutgoingCall {
+fn sense() -> OutgoingCall {
     OutgoingCall {
         tool: "sense".to_owned(),
         arguments: ReceivedArguments::Absent,
@@ -208,12 +208,7 @@ async fn what_looks_is_sent_again_and_what_moves_is_not() {
         let (fleet, peers) = fleet(false);
         let dead = fleet.peer("dead").unwrap();
         let failed = fleet
-            .forward(
-                &dead,
-                outgoing_call(),
-                effect,
-                &RemoteCallWatch::unobserved(),
-            )
+            .forward(&dead, sense(), effect, &RemoteCallWatch::unobserved())
             .await;
         assert!(matches!(failed, Err(RemoteCallError::Unreached(_))));
         assert_eq!(peers.calls.load(Ordering::SeqCst), calls, "{effect:?}");
@@ -230,12 +225,7 @@ async fn every_kind_of_call_has_its_limit() {
         (ToolEffect::Stops, 100),
     ] {
         let failed = fleet
-            .forward(
-                &hanging,
-                outgoing_call(),
-                effect,
-                &RemoteCallWatch::unobserved(),
-            )
+            .forward(&hanging, sense(), effect, &RemoteCallWatch::unobserved())
             .await;
         assert_eq!(
             failed,
@@ -251,7 +241,7 @@ async fn a_caller_that_gives_up_is_answered_at_once() {
     let watch = RemoteCallWatch::unobserved();
     watch.cancelled.cancel();
     let failed = fleet
-        .forward(&hanging, outgoing_call(), ToolEffect::Moves, &watch)
+        .forward(&hanging, sense(), ToolEffect::Moves, &watch)
         .await;
     assert_eq!(failed, Err(RemoteCallError::Cancelled));
 }

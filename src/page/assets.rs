@@ -1,4 +1,4 @@
-//! The files that a browser loads: compiled in, as they are written.
+//! The files that a browser loads, compiled in unchanged.
 
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -58,20 +58,20 @@ pub(super) const ASSETS: &[PageAsset] = &[
     asset!("notices.js", SCRIPT),
 ];
 
-/// Answers with a file, or says that the browser has it already.
+/// Answers with a file, or with 304 if the browser has it already.
 pub(super) fn serve(asset: &'static PageAsset, headers: &HeaderMap) -> Response {
     let tag = format!("\"{}\"", blake3::hash(asset.text.as_bytes()).to_hex());
-    let known = headers.get(IF_NONE_MATCH);
-    let is_known = known.is_some_and(|known| known.as_bytes() == tag.as_bytes());
-    let about = [
+    let cached_tag = headers.get(IF_NONE_MATCH);
+    let is_cached = cached_tag.is_some_and(|cached_tag| cached_tag.as_bytes() == tag.as_bytes());
+    let asset_headers = [
         (ETAG, tag.as_str()),
-        // Asked for again each time: a newer node has another page.
+        // Revalidated each time, because a newer node has another page.
         (CACHE_CONTROL, "no-cache"),
         (CONTENT_TYPE, asset.mime),
     ];
-    match is_known {
-        true => (StatusCode::NOT_MODIFIED, about).into_response(),
-        false => (about, asset.text).into_response(),
+    match is_cached {
+        true => (StatusCode::NOT_MODIFIED, asset_headers).into_response(),
+        false => (asset_headers, asset.text).into_response(),
     }
 }
 
@@ -79,11 +79,11 @@ pub(super) fn serve(asset: &'static PageAsset, headers: &HeaderMap) -> Response 
 mod tests {
     use super::*;
 
-    /// Bytes that may cross the wire before the page can be used.
+    /// Largest total size of the page's files.
     const BYTES_MAX: usize = 300 * 1_000;
 
     #[test]
-    fn all_of_it_is_small_and_asks_nobody_else() {
+    fn the_page_is_small_and_loads_nothing_else() {
         let bytes: usize = ASSETS.iter().map(|asset| asset.text.len()).sum();
         assert!(bytes <= BYTES_MAX, "{bytes} bytes");
         for asset in ASSETS {

@@ -8,10 +8,10 @@ use tools::Node;
 
 use super::page_refusal::PageRefusal;
 
-/// Bytes of the log that are looked through, its newest.
+/// Number of bytes at the end of the log that are searched.
 const BYTES_MAX: u64 = 8 << 20;
 
-/// Records of a job that are shown, the newest.
+/// Number of a job's records that are shown; the newest are.
 const RECORDS_MAX: usize = 40;
 
 /// A record of the audit log.
@@ -23,17 +23,18 @@ pub(super) struct JobAuditRecord {
     text: String,
 }
 
-/// Returns the newest records that name a job, the oldest first. Reads a file: not for a thread that others wait for.
+/// Returns the newest records that name a job, the oldest first. Reads a file, so call it on a blocking thread.
 pub(super) fn records(node: &Node, id: &str) -> Result<Vec<JobAuditRecord>, PageRefusal> {
     if node.job_record(id).is_none() {
         return Err(PageRefusal::Missing(format!("job {id:?}")));
     }
     node.audit.flush();
-    let read = newest_text(node).map_err(|error| PageRefusal::Broken(error.to_string()))?;
-    let named = read.lines().filter_map(record);
-    let mut named: Vec<JobAuditRecord> = named.filter(|record| names(&record.text, id)).collect();
-    let first = named.len().saturating_sub(RECORDS_MAX);
-    Ok(named.split_off(first))
+    let text = newest_text(node).map_err(|error| PageRefusal::Broken(error.to_string()))?;
+    let records = text.lines().filter_map(parse_record);
+    let named = records.filter(|record| names_job(&record.text, id));
+    let mut records: Vec<JobAuditRecord> = named.collect();
+    let first = records.len().saturating_sub(RECORDS_MAX);
+    Ok(records.split_off(first))
 }
 
 fn newest_text(node: &Node) -> io::Result<String> {
@@ -45,8 +46,8 @@ fn newest_text(node: &Node) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Reads a line; `None` for the head, and for one that is cut off.
-fn record(line: &str) -> Option<JobAuditRecord> {
+/// Parses a line; `None` for the header, and for a truncated line.
+fn parse_record(line: &str) -> Option<JobAuditRecord> {
     let mut fields = line.split('\t');
     Some(JobAuditRecord {
         number: fields.next()?.parse().ok()?,
@@ -56,8 +57,8 @@ fn record(line: &str) -> Option<JobAuditRecord> {
     })
 }
 
-/// Returns whether a text names a job, and not another whose name only begins like it.
-fn names(text: &str, id: &str) -> bool {
+/// Returns whether a text names a job, and not only one whose longer name begins the same.
+fn names_job(text: &str, id: &str) -> bool {
     let mut after = text.split(id).skip(1);
     !id.is_empty()
         && after.any(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-'))
@@ -76,19 +77,19 @@ mod tests {
             ("job-12, then job-1.", true),
             ("nothing", false),
         ] {
-            assert_eq!(names(text, "job-1"), is_named, "{text}");
+            assert_eq!(names_job(text, "job-1"), is_named, "{text}");
         }
-        assert!(!names("anything", ""));
+        assert!(!names_job("anything", ""));
     }
 
     #[test]
-    fn a_line_is_a_record_and_its_head_is_none() {
-        let read = record("7\t1700000000000\tcall\t{\"job\":\"job-1\"}\tab\tcd");
-        let read = read.map(|read| (read.number, read.kind, read.text));
+    fn a_line_is_a_record_and_the_header_is_not() {
+        let fields = parse_record("7\t1700000000000\tcall\t{\"job\":\"job-1\"}\tab\tcd");
+        let fields = fields.map(|record| (record.number, record.kind, record.text));
         assert_eq!(
-            read,
+            fields,
             Some((7, "call".to_owned(), "{\"job\":\"job-1\"}".to_owned()))
         );
-        assert_eq!(record("steadyhand audit 1\tkey\thash"), None);
+        assert_eq!(parse_record("steadyhand audit 1\tkey\thash"), None);
     }
 }

@@ -7,10 +7,10 @@ use tools::{Node, job_record};
 
 use super::page_refusal::PageRefusal;
 
-/// Jobs that a page lists, the newest.
+/// Number of jobs that a page lists; the newest are.
 const LISTED_MAX: usize = 40;
 
-/// Returns the newest jobs, the newest first. Reads journals: not for a thread that others wait for.
+/// Returns the newest jobs, the newest first. Reads journals, so call it on a blocking thread.
 pub(super) fn jobs(node: &Node) -> Value {
     let ids = node.job_store.recent(LISTED_MAX);
     let unfinished: Vec<String> = node
@@ -32,30 +32,30 @@ pub(super) fn jobs(node: &Node) -> Value {
     all.collect()
 }
 
-/// Returns the plans that wait for a person, with their words and pictures.
+/// Returns the plans that wait for a person, with their text and pictures.
 pub(super) fn pending(node: &Node) -> Value {
     let plans = node.pending().into_iter().map(|pending| {
-        // Its last lines name files of this machine, which the page shows instead.
-        let words = pending
+        // The last lines name picture files on this machine; the page shows the pictures instead.
+        let text = pending
             .words
             .split("\npicture: ")
             .next()
             .unwrap_or_default();
         let pictures = pictures(&node.state, &pending.job);
-        let asked = job::past(&node.state, &pending.job).ok();
+        let past = job::past(&node.state, &pending.job).ok();
         json!({
             "job": pending.job,
             "plan": pending.plan,
-            "words": words,
-            "received": asked.as_ref().map(|past| &past.received),
-            "caller": asked.as_ref().map(|past| &past.caller),
+            "words": text,
+            "received": past.as_ref().map(|past| &past.received),
+            "caller": past.as_ref().map(|past| &past.caller),
             "pictures": pictures,
         })
     });
     plans.collect()
 }
 
-/// Names of the pictures in a job's folder.
+/// Returns the names of the pictures in a job's folder.
 fn pictures(state: &Path, id: &str) -> Vec<String> {
     let entries = std::fs::read_dir(job::folder(state, id));
     let mut names: Vec<String> = entries
@@ -69,7 +69,7 @@ fn pictures(state: &Path, id: &str) -> Vec<String> {
     names
 }
 
-/// Reads a picture of a job. Only names that its folder lists are ever opened.
+/// Reads a picture of a job. Opens only names that the job's folder lists.
 pub(super) fn picture(node: &Node, id: &str, name: &str) -> Result<Vec<u8>, PageRefusal> {
     let missing = || PageRefusal::Missing(format!("picture {name:?} of a job {id:?}"));
     let is_job = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');

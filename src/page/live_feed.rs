@@ -1,4 +1,4 @@
-//! The stream of events that open pages follow. What is sent is made once for all of them, and only while one listens.
+//! The stream of events that open pages follow. Each event is built once for all pages, and only while a page follows.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use super::live_sheet::{LiveSheet, SheetKey};
 use super::live_state::LiveNode;
 use super::page_refusal::PageRefusal;
 
-/// Interval at which the arms are looked at, and at which pages hear of arms that move.
-const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which the arms are checked, and at which pages are updated while an arm moves.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Looks after which pages hear again though nothing has changed.
-const QUIET_LOOKS: u32 = 4;
+/// Number of checks after which pages are updated even if nothing has changed.
+const QUIET_CHECKS_MAX: u32 = 4;
 
-/// Pages that follow at the same time.
+/// Largest number of pages that follow at the same time.
 pub(super) const FOLLOWERS_MAX: usize = 64;
 
-/// Begins each stream: a browser that loses it tries again after this many milliseconds.
+/// First line of each stream: a browser that loses the stream reconnects after this many milliseconds.
 const RETRY: &str = "retry: 1000\n\n";
 
 /// Feed that open pages follow.
@@ -48,7 +48,7 @@ struct LiveFrame {
     sheets: Vec<Arc<Bytes>>,
 }
 
-/// A page that follows, while this lives.
+/// Counts a page that follows for as long as it exists.
 struct Follower(Arc<AtomicUsize>);
 
 impl Drop for Follower {
@@ -58,7 +58,7 @@ impl Drop for Follower {
 }
 
 impl LiveFeed {
-    /// Begins to publish. Must be called on a runtime.
+    /// Creates the feed and starts publishing. Must be called on a runtime.
     pub(super) fn of(node: &Arc<Node>, stop: CancellationToken) -> Self {
         let feed = Self {
             frames: watch::Sender::default(),
@@ -81,31 +81,31 @@ impl LiveFeed {
         }
         let frames = self.frames.subscribe();
         self.wake.notify_one();
-        let following = Following {
+        let subscription = FeedSubscription {
             frames,
             sent: None,
             stop: self.stop.clone(),
             _follower: follower,
         };
-        let events = stream::unfold(following, |mut following| async move {
-            let events = following.next().await?;
-            Some((Ok::<_, Infallible>(events), following))
+        let events = stream::unfold(subscription, |mut subscription| async move {
+            let events = subscription.next().await?;
+            Some((Ok::<_, Infallible>(events), subscription))
         });
         Ok(Body::from_stream(events))
     }
 }
 
-/// One page's place in the feed.
-struct Following {
+/// One page's subscription to the feed.
+struct FeedSubscription {
     frames: watch::Receiver<LiveFrame>,
-    /// The sheets that it has; `None` before anything was sent.
+    /// The sheets that were sent; `None` before anything was sent.
     sent: Option<Vec<Arc<Bytes>>>,
     stop: CancellationToken,
     _follower: Follower,
 }
 
-impl Following {
-    /// Waits for news. A page that reads slowly gets the newest and misses what was between.
+impl FeedSubscription {
+    /// Waits for new events. A page that reads slowly gets the newest and misses those before.
     async fn next(&mut self) -> Option<Bytes> {
         if self.sent.is_some() {
             tokio::select! {
@@ -115,16 +115,17 @@ impl Following {
         }
         let frame = self.frames.borrow_and_update().clone();
         let sent = self.sent.replace(frame.sheets.clone());
-        let is_news = |sheet: &&Arc<Bytes>| {
+        let is_new = |sheet: &&Arc<Bytes>| {
             let mut sent = sent.iter().flatten();
-            !sent.any(|known| Arc::ptr_eq(known, sheet))
+            !sent.any(|old| Arc::ptr_eq(old, sheet))
         };
-        let news: Vec<&Arc<Bytes>> = frame.sheets.iter().filter(is_news).collect();
-        if news.is_empty() && sent.is_some() {
+        let fresh: Vec<&Arc<Bytes>> = frame.sheets.iter().filter(is_new).collect();
+        if fresh.is_empty() && sent.is_some() {
             return Some(frame.state);
         }
         let mut events = RETRY.as_bytes().to_vec();
-        news.iter()
+        fresh
+            .iter()
             .for_each(|sheet| events.extend_from_slice(sheet));
         events.extend_from_slice(&frame.state);
         Some(events.into())
@@ -132,29 +133,29 @@ impl Following {
 }
 
 fn event(kind: &str, data: &impl Serialize) -> Bytes {
-    // JSON has no line break of its own.
+    // Compact JSON contains no line breaks.
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {kind}\ndata: {data}\n\n").into()
 }
 
 /// Publishes while pages follow, until the node ends.
 async fn publish(node: Arc<Node>, feed: LiveFeed) {
-    let mut looks = tokio::time::interval(LOOK);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut interval = tokio::time::interval(CHECK_INTERVAL);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut publisher = LivePublisher::new(&node);
     loop {
         if feed.frames.receiver_count() == 0 {
-            publisher.quiet = QUIET_LOOKS;
+            publisher.quiet_checks = QUIET_CHECKS_MAX;
             tokio::select! {
                 () = feed.wake.notified() => {}
                 () = feed.stop.cancelled() => return,
             }
         }
         tokio::select! {
-            _ = looks.tick() => {}
+            _ = interval.tick() => {}
             () = feed.stop.cancelled() => return,
         }
-        if let Some(frame) = publisher.look().await {
+        if let Some(frame) = publisher.next_frame().await {
             feed.frames.send_replace(frame);
         }
     }
@@ -164,15 +165,15 @@ struct LivePublisher {
     node: Arc<Node>,
     sheets: Vec<FollowedSheet>,
     headline: String,
-    /// Looks since pages heard last.
-    quiet: u32,
+    /// Number of checks since the last frame.
+    quiet_checks: u32,
 }
 
 /// An arm's sheet, and the newer one that is being read.
 #[derive(Default)]
 struct FollowedSheet {
     sheet: LiveSheet,
-    /// `None` where no scene is for the arm.
+    /// `None` if no scene is for the arm.
     event: Option<Arc<Bytes>>,
     is_read: bool,
     reading: Option<JoinHandle<LiveSheet>>,
@@ -184,29 +185,30 @@ impl LivePublisher {
             node: Arc::clone(node),
             sheets: node.arms.iter().map(|_| FollowedSheet::default()).collect(),
             headline: String::new(),
-            quiet: QUIET_LOOKS,
+            quiet_checks: QUIET_CHECKS_MAX,
         }
     }
 
-    /// Looks at the arms. Returns what is to be sent, if anything is.
-    async fn look(&mut self) -> Option<LiveFrame> {
+    /// Checks the arms. Returns the frame to send, if there is one.
+    async fn next_frame(&mut self) -> Option<LiveFrame> {
         let mut state = LiveNode::of(&self.node);
-        let mut is_news = state.is_busy();
-        for (at, followed) in self.sheets.iter_mut().enumerate() {
-            if let (Some(seat), Some(arm)) = (self.node.arms.get(at), state.arms.get_mut(at)) {
+        let mut has_changed = state.is_busy();
+        for (index, followed) in self.sheets.iter_mut().enumerate() {
+            if let (Some(seat), Some(arm)) = (self.node.seats.get(index), state.arms.get_mut(index))
+            {
                 let key = SheetKey::of(seat.last_scene().as_deref(), arm.job.as_ref());
-                is_news |= followed.keep_up(&self.node, at, key).await;
+                has_changed |= followed.refresh(&self.node, index, key).await;
                 arm.ink_mm = Some(followed.sheet.ink_mm(seat));
             }
         }
         let headline = state.headline();
-        is_news |= headline != self.headline;
+        has_changed |= headline != self.headline;
         self.headline = headline;
-        self.quiet = self.quiet.saturating_add(1);
-        if !is_news && self.quiet < QUIET_LOOKS {
+        self.quiet_checks = self.quiet_checks.saturating_add(1);
+        if !has_changed && self.quiet_checks < QUIET_CHECKS_MAX {
             return None;
         }
-        self.quiet = 0;
+        self.quiet_checks = 0;
         let sheets = self.sheets.iter().filter_map(|sheet| sheet.event.clone());
         Some(LiveFrame {
             state: event("state", &state),
@@ -216,8 +218,8 @@ impl LivePublisher {
 }
 
 impl FollowedSheet {
-    /// Reads a changed sheet, on a thread for that. Returns whether there is a newer one now.
-    async fn keep_up(&mut self, node: &Arc<Node>, at: usize, key: SheetKey) -> bool {
+    /// Reads a changed sheet on a blocking thread. Returns whether there is a newer one now.
+    async fn refresh(&mut self, node: &Arc<Node>, index: usize, key: SheetKey) -> bool {
         if let Some(reading) = self.reading.take_if(|reading| reading.is_finished())
             && let Ok(sheet) = reading.await
         {
@@ -226,11 +228,11 @@ impl FollowedSheet {
             (self.sheet, self.is_read) = (sheet, true);
             return true;
         }
-        let is_known = self.is_read && self.sheet.key == key;
-        if !is_known && self.reading.is_none() {
+        let is_current = self.is_read && self.sheet.key == key;
+        if !is_current && self.reading.is_none() {
             let node = Arc::clone(node);
             self.reading = Some(tokio::task::spawn_blocking(move || {
-                match node.arms.get(at) {
+                match node.seats.get(index) {
                     Some(seat) => LiveSheet::read(&node, seat, key),
                     None => LiveSheet::default(),
                 }

@@ -1,5 +1,5 @@
-//! The sheet before an arm: its design, the strokes that are planned and how much of them is drawn. It is sent when it changes,
-//! and not with every reading.
+//! The sheet before an arm: its design, the planned strokes and how much of them is drawn. It is sent when it changes, not with
+//! every reading.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use tools::{AttachedArm, LiveJob, Node};
 
 use super::live_state::{point_mm, rounded, tip_on_sheet};
 
-/// Points of a design that are sent; of larger ones every n-th.
+/// Largest number of points of a design that are sent; of a larger design, every n-th point is.
 const POINTS_MAX: usize = 20_000;
 
-/// Way along a stroke within which the tip is looked for, ahead of where it was.
+/// Distance along a stroke, ahead of the last position, within which the tip is searched.
 const AHEAD_MM: f64 = 25.0;
 
-/// By what a sheet is recognised as the one that was sent.
+/// Identifies a sheet, to tell whether it was sent already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SheetKey {
     revision: String,
@@ -24,7 +24,7 @@ pub(super) struct SheetKey {
     phase: SheetPhase,
 }
 
-/// Knowledge of a job's strokes.
+/// What is known of a job's strokes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SheetPhase {
     #[default]
@@ -50,7 +50,7 @@ impl SheetKey {
     }
 }
 
-/// A sheet as it is sent.
+/// A sheet as it is sent to pages.
 #[derive(Debug, Serialize)]
 pub(super) struct SheetMessage {
     arm: String,
@@ -62,7 +62,7 @@ pub(super) struct SheetMessage {
     corners_mm: [[f64; 3]; 4],
     pens: Vec<SheetPen>,
     design: Vec<SheetLine>,
-    /// In the order in which they are drawn; empty before there is a plan.
+    /// Planned lines in drawing order; empty before there is a plan.
     plan: Vec<SheetLine>,
 }
 
@@ -76,11 +76,11 @@ struct SheetPen {
 #[derive(Debug, Serialize)]
 struct SheetLine {
     pen: usize,
-    /// x, y, x, y.
+    /// Coordinates in the order x, y, x, y.
     xy_mm: Vec<f64>,
 }
 
-/// A sheet, and what is needed to say how much of it is drawn.
+/// A sheet, with the data to tell how much of it is drawn.
 #[derive(Debug, Default)]
 pub(super) struct LiveSheet {
     pub(super) key: SheetKey,
@@ -89,25 +89,25 @@ pub(super) struct LiveSheet {
     ink: InkFollower,
 }
 
-/// A planned stroke, and the line that is drawn before it.
+/// A planned stroke, and the length of all strokes before it.
 #[derive(Debug)]
 struct LiveStroke {
     stroke: SheetStroke,
     before_mm: f64,
 }
 
-/// Follows the tip along the planned strokes by its measured places.
+/// Follows the tip along the planned strokes by its measured positions.
 #[derive(Clone, Copy, Debug, Default)]
 struct InkFollower {
-    /// Stroke that is being drawn, and the way along it.
+    /// Stroke that is being drawn, and the distance along it.
     stroke: usize,
     along_mm: f64,
-    /// All line so far; it never falls.
+    /// Total length drawn so far; it never decreases.
     mm: f64,
 }
 
 impl LiveSheet {
-    /// Reads a sheet. Reads a journal and, where the arm has not moved yet, a scene: not for a thread that others wait for.
+    /// Reads a sheet. Reads a journal and, if the arm has not moved yet, a scene, so call it on a blocking thread.
     pub(super) fn read(node: &Node, seat: &AttachedArm, key: SheetKey) -> Self {
         let scene = seat.last_scene().or_else(|| first_scene(node, seat));
         let past = match key.phase {
@@ -139,12 +139,12 @@ impl LiveSheet {
         Self {
             key,
             message,
-            plan: with_line_before(past.strokes),
+            plan: with_length_before(past.strokes),
             ink,
         }
     }
 
-    /// Returns the line drawn so far, in millimetres of the planned strokes.
+    /// Returns the length drawn so far, in millimetres of the planned strokes.
     pub(super) fn ink_mm(&mut self, seat: &AttachedArm) -> f64 {
         let snapshot = seat.motion.snapshot();
         let seen = snapshot.measured.zip(seat.last_scene());
@@ -176,7 +176,7 @@ impl InkFollower {
     }
 }
 
-fn with_line_before(strokes: Vec<SheetStroke>) -> Vec<LiveStroke> {
+fn with_length_before(strokes: Vec<SheetStroke>) -> Vec<LiveStroke> {
     let mut before_mm = 0.0;
     let planned = strokes.into_iter().map(|stroke| {
         let length_mm = stroke.length_mm();
@@ -187,29 +187,29 @@ fn with_line_before(strokes: Vec<SheetStroke>) -> Vec<LiveStroke> {
     planned.collect()
 }
 
-/// Returns the way along a stroke to its point nearest to `tip_mm`, not before `from_mm` and not far beyond.
+/// Returns the distance along a stroke of its point nearest to `tip_mm`, not before `from_mm` and not far beyond.
 fn nearest_ahead_mm(stroke: &SheetStroke, from_mm: f64, tip_mm: [f64; 2]) -> f64 {
-    let (mut way_mm, mut best_mm, mut least_mm) = (0.0, from_mm, f64::INFINITY);
+    let (mut start_mm, mut best_mm, mut least_mm) = (0.0, from_mm, f64::INFINITY);
     for (a, b) in stroke.points_mm.iter().zip(stroke.points_mm.iter().skip(1)) {
         let [dx, dy] = [b[0] - a[0], b[1] - a[1]];
         let length_mm = dx.hypot(dy);
-        let end_mm = way_mm + length_mm;
-        if end_mm >= from_mm && way_mm <= from_mm + AHEAD_MM && length_mm > 0.0 {
-            let along = ((tip_mm[0] - a[0]) * dx + (tip_mm[1] - a[1]) * dy) / length_mm;
-            let along = along.clamp((from_mm - way_mm).clamp(0.0, length_mm), length_mm);
-            let share = along / length_mm;
-            let off = [a[0] + share * dx - tip_mm[0], a[1] + share * dy - tip_mm[1]];
-            let off_mm = off[0].hypot(off[1]);
-            if off_mm < least_mm {
-                (least_mm, best_mm) = (off_mm, way_mm + along);
+        let end_mm = start_mm + length_mm;
+        if end_mm >= from_mm && start_mm <= from_mm + AHEAD_MM && length_mm > 0.0 {
+            let along_mm = ((tip_mm[0] - a[0]) * dx + (tip_mm[1] - a[1]) * dy) / length_mm;
+            let along_mm = along_mm.clamp((from_mm - start_mm).clamp(0.0, length_mm), length_mm);
+            let t = along_mm / length_mm;
+            let offset = [a[0] + t * dx - tip_mm[0], a[1] + t * dy - tip_mm[1]];
+            let offset_mm = offset[0].hypot(offset[1]);
+            if offset_mm < least_mm {
+                (least_mm, best_mm) = (offset_mm, start_mm + along_mm);
             }
         }
-        way_mm = end_mm;
+        start_mm = end_mm;
     }
     best_mm
 }
 
-/// The scene that is shown before an arm has moved in one.
+/// Returns the scene that is shown before an arm has moved in one.
 fn first_scene(node: &Node, seat: &AttachedArm) -> Option<Arc<Scene>> {
     let names = node.scenes.scenes();
     let default = names.iter().filter(|name| *name == "default");
@@ -260,12 +260,12 @@ mod tests {
 
     #[test]
     fn ink_follows_the_tip_and_never_goes_back() {
-        let plan = with_line_before(vec![
+        let plan = with_length_before(vec![
             stroke(&[[0.0, 0.0], [40.0, 0.0]]),
             stroke(&[[0.0, 10.0], [20.0, 10.0], [20.0, 30.0]]),
         ]);
         let mut ink = InkFollower::default();
-        for (item, doing, tip_mm, wanted_mm) in [
+        for (item, doing, tip_mm, expected_mm) in [
             (0, SpanKind::Lower, [0.0, 0.0], 0.0),
             (0, SpanKind::Draw, [10.0, 0.2], 10.0),
             (0, SpanKind::Draw, [8.0, 0.0], 10.0),
@@ -278,7 +278,7 @@ mod tests {
         ] {
             ink.advance(&plan, item, doing, tip_mm);
             assert!(
-                (ink.mm - wanted_mm).abs() < 1e-9,
+                (ink.mm - expected_mm).abs() < 1e-9,
                 "{doing:?} {tip_mm:?}: {ink:?}"
             );
         }

@@ -1,4 +1,4 @@
-//! State of a node's arms, as the page reads it several times a second. Made of copies: no arm's thread is asked.
+//! State of a node's arms, as the page reads it several times a second. It is built from copies, without asking any arm's thread.
 
 use base::clock::calendar_ms;
 use base::units::{ArmMeasurement, JointVector, ServoState};
@@ -29,7 +29,7 @@ pub(super) struct LiveArm {
     is_simulated: bool,
     state: MotionState,
     words: String,
-    /// Scenes that may be drawn and until when, in words.
+    /// Scenes that may be drawn and until when, as text.
     enabled: String,
     may_move: bool,
     /// The planner that has the arm.
@@ -51,7 +51,7 @@ pub(super) struct LiveArm {
     pub(super) job: Option<LiveJob>,
     stops_done: u64,
     stop: Option<StopReport>,
-    /// Line drawn so far of the strokes that are planned; only where somebody follows.
+    /// Length drawn so far of the planned strokes; only while a page follows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) ink_mm: Option<f64>,
 }
@@ -72,13 +72,13 @@ struct LiveTip {
     height_mm: f64,
 }
 
-/// Decimals of what is shown.
+/// Rounds a value to the two decimals that are shown.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
 impl LiveNode {
-    /// Looks at a node; the ink is its caller's to fill in.
+    /// Reads the state of a node. The caller fills in the ink.
     pub(super) fn of(node: &Node) -> Self {
         Self {
             node: node.file.name.clone(),
@@ -90,13 +90,13 @@ impl LiveNode {
         }
     }
 
-    /// Returns whether something of it changes many times a second.
+    /// Returns whether a job is under way, so that the state changes many times a second.
     pub(super) fn is_busy(&self) -> bool {
         let is_under_way = |arm: &LiveArm| arm.job.as_ref().is_some_and(|job| !job.is_over);
         self.arms.iter().any(is_under_way)
     }
 
-    /// Returns what must reach a page soon when it changes, in one line.
+    /// Returns a line with everything whose change a page must show at once.
     pub(super) fn headline(&self) -> String {
         let arm = |arm: &LiveArm| {
             format!(
@@ -119,7 +119,7 @@ impl LiveNode {
 fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
     let snapshot = seat.motion.snapshot();
     let scene = seat.last_scene();
-    let seen = snapshot.measured.as_deref();
+    let measured = snapshot.measured.as_deref();
     let latched = seat.permits().latched();
     LiveArm {
         name: seat.name.clone(),
@@ -135,14 +135,14 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
         latched: latched.as_ref().map(latch_text),
         warnings: snapshot.warnings,
         steps: snapshot.recovery,
-        age_ms: seen.map(|seen| age_ms(seat, seen)),
-        joints: seen.map_or_else(Vec::new, |seen| joints(seat, seen)),
-        servos: seen.map_or_else(Vec::new, |seen| seen.servos.clone()),
-        chain_mm: seen.map_or_else(Vec::new, |seen| {
-            chain_mm(seat, scene.as_deref(), &seen.position_rad)
+        age_ms: measured.map(|measured| age_ms(seat, measured)),
+        joints: measured.map_or_else(Vec::new, |measured| joints(seat, measured)),
+        servos: measured.map_or_else(Vec::new, |measured| measured.servos.clone()),
+        chain_mm: measured.map_or_else(Vec::new, |measured| {
+            chain_mm(seat, scene.as_deref(), &measured.position_rad)
         }),
-        body_mm: seen.map_or_else(Vec::new, |seen| body_mm(seat, &seen.position_rad)),
-        tip: seen.and_then(|seen| live_tip(scene.as_deref()?, &seen.position_rad)),
+        body_mm: measured.map_or_else(Vec::new, |measured| body_mm(seat, &measured.position_rad)),
+        tip: measured.and_then(|measured| live_tip(scene.as_deref()?, &measured.position_rad)),
         job: seat.live_job(),
         stops_done: snapshot.stops_done,
         stop: snapshot.stop,
@@ -150,16 +150,16 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
     }
 }
 
-fn age_ms(seat: &AttachedArm, seen: &ArmMeasurement) -> f64 {
-    (seat.motion.clock().now().seconds_since(seen.at) * 1e3).round()
+fn age_ms(seat: &AttachedArm, measured: &ArmMeasurement) -> f64 {
+    (seat.motion.clock().now().seconds_since(measured.at) * 1e3).round()
 }
 
-fn joints(seat: &AttachedArm, seen: &ArmMeasurement) -> Vec<LiveJoint> {
+fn joints(seat: &AttachedArm, state: &ArmMeasurement) -> Vec<LiveJoint> {
     let arm = seat.motion.arm();
     let limits = arm.limits.lower_rad.iter().zip(arm.limits.upper_rad.iter());
-    let measured = seen.position_rad.iter().zip(seen.velocity_rad_s.iter());
-    let each = measured.zip(limits).enumerate();
-    each.map(|(index, ((angle, speed), (lower, upper)))| LiveJoint {
+    let states = state.position_rad.iter().zip(state.velocity_rad_s.iter());
+    let rows = states.zip(limits).enumerate();
+    rows.map(|(index, ((angle, speed), (lower, upper)))| LiveJoint {
         name: arm.joint_name(index),
         angle_deg: rounded(angle.to_degrees()),
         speed_deg_s: rounded(speed.to_degrees()),
@@ -194,7 +194,7 @@ fn body_mm(seat: &AttachedArm, q_rad: &JointVector) -> Vec<[f64; 7]> {
     capsules.collect()
 }
 
-/// A point of the base's frame in millimetres.
+/// Returns a point of the base's frame in millimetres.
 pub(super) fn point_mm(point: &Point3<f64>) -> [f64; 3] {
     [point.x, point.y, point.z].map(|metres| rounded(metres * 1e3))
 }
@@ -202,8 +202,8 @@ pub(super) fn point_mm(point: &Point3<f64>) -> [f64; 3] {
 /// Returns the place of the first pen's tip over a scene's sheet.
 pub(super) fn tip_on_sheet(scene: &Scene, q_rad: &JointVector) -> Option<([f64; 2], f64)> {
     let tip = scene.arm.chain.forward(q_rad) * scene.pens.first()?.tip_m;
-    let over = scene.surface.project(&tip);
-    Some((over.at_mm, over.height_mm))
+    let projected = scene.surface.project(&tip);
+    Some((projected.at_mm, projected.height_mm))
 }
 
 fn live_tip(scene: &Scene, q_rad: &JointVector) -> Option<LiveTip> {

@@ -1,14 +1,14 @@
-//! The operator's page: its files, its door, and what it shows of a node.
+//! The operator's page: its files, its routes and sessions, and what it shows of a node.
 //!
-//! It decides nothing about motion. What a person asks for here is an operator's verb like one from the command line, and is
-//! done by [`PageServices`].
+//! It decides nothing about motion. A request here is an operator's verb like one from the command line, and [`PageServices`]
+//! carries it out.
 //!
 //! * `assets`: the files that a browser loads, compiled in
-//! * `same_origin`: which requests the page itself can have made
-//! * `sessions`: who has logged in
+//! * `same_origin`: recognises requests that the page itself can have made
+//! * `sessions`: persons who have logged in
 //! * [`routes`]: the addresses
 //! * `live_state`, `live_sheet`, `live_feed`: what the page follows while it is open
-//! * `job_history`, `job_audit`: what was asked, planned and done, and what the audit log says of it
+//! * `job_history`, `job_audit`: earlier jobs, and their records in the audit log
 
 mod assets;
 mod job_audit;

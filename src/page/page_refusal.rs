@@ -4,10 +4,10 @@ use axum::response::{IntoResponse, Response};
 use http::StatusCode;
 use serde_json::json;
 
-/// Reason why the page does not get what it asked for.
+/// Reason why a request of the page is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PageRefusal {
-    /// A browser would say that the page itself asks.
+    /// The request does not state that this node's own page sent it.
     #[error(
         "only this node's own page may ask this: the request's Sec-Fetch-Site must be same-origin"
     )]
@@ -15,15 +15,15 @@ pub(super) enum PageRefusal {
     /// A command from another page, or from none.
     #[error("only this node's own page may do this: the request's Origin must be {0}")]
     OtherOrigin(String),
-    /// A form could have sent it.
+    /// A plain form could have sent the command.
     #[error("a command needs Content-Type application/json and the header Steadyhand-Page")]
     NotByScript,
-    /// No operator is logged in, or no longer.
+    /// Nobody is logged in, or the session has ended.
     #[error(
         "log in first: type a token, or the code that `steadyhand page` prints; stopping needs no login"
     )]
     NoSession,
-    /// The operator who is logged in may not.
+    /// The role of the session's holder does not permit it.
     #[error("{name} is a {role}; only an operator may do this; stopping needs no role")]
     Role {
         /// The session's holder.
@@ -31,7 +31,7 @@ pub(super) enum PageRefusal {
         /// Its role.
         role: String,
     },
-    /// The token or code is none.
+    /// The token or code is not valid.
     #[error("{0}")]
     Login(String),
     /// A token would go over the network in plain text.
@@ -39,10 +39,10 @@ pub(super) enum PageRefusal {
         "a token typed here would cross the network in plain text: give the node TLS in its node file, or open the page on the node's own machine, or through `ssh -L`"
     )]
     PlainText,
-    /// The command of this number was done before.
+    /// The command of this number was carried out before.
     #[error("this command was sent before and is not done twice")]
     Twice,
-    /// The body is none that can be read.
+    /// The body cannot be read.
     #[error("the request cannot be read: {0}")]
     Body(String),
     /// There is no such thing.

@@ -30,29 +30,29 @@ use super::services::{PageServices, StopAnswer};
 use super::sessions::{PageSessions, SessionHolder, SessionUse};
 use super::{job_audit, job_history};
 
-/// Longest body of what is no verb.
+/// Longest body of a request other than a verb.
 const SHORT_BYTES_MAX: usize = 4 * 1024;
 
-/// A command's body has to be here so soon after its head.
-const BODY_MAX: Duration = Duration::from_secs(15);
+/// Time in which a command's body must arrive.
+const BODY_WAIT_MAX: Duration = Duration::from_secs(15);
 
 /// Longest number of a command.
 const COMMAND_CHARS_MAX: usize = 64;
 
-/// The number of a command: the same is not done twice.
+/// Header with the number of a command, so that it is not carried out twice.
 const COMMAND_HEADER: HeaderName = HeaderName::from_static("steadyhand-command");
 
-/// Role that may command.
+/// Role that may send commands.
 const OPERATOR: &str = "operator";
 
-/// Headers that bind a browser.
+/// Security headers of every response.
 const HEADERS: [(&str, &str); 6] = [
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     ),
     ("x-content-type-options", "nosniff"),
-    // With `no-referrer`, a form's request would say that its origin is `null`.
+    // With `no-referrer`, the Origin of a form's request would be `null`.
     ("referrer-policy", "same-origin"),
     ("cross-origin-opener-policy", "same-origin"),
     ("cross-origin-resource-policy", "same-origin"),
@@ -62,7 +62,7 @@ const HEADERS: [(&str, &str); 6] = [
     ),
 ];
 
-/// All that the page's addresses need.
+/// State shared by the page's routes.
 pub struct PageDoor {
     node: Arc<Node>,
     services: Arc<dyn PageServices>,
@@ -73,7 +73,8 @@ pub struct PageDoor {
 }
 
 impl PageDoor {
-    /// A door to a node that listens at this port with this URL scheme. `stop` ends all streams. Must be called on a runtime.
+    /// Creates the door to a node that listens at this port with this URL scheme. `stop` ends all streams. Must be called on a
+    /// runtime.
     #[must_use]
     pub fn new(
         node: &Arc<Node>,
@@ -88,7 +89,7 @@ impl PageDoor {
             sessions: PageSessions::default(),
             feed: LiveFeed::of(node, stop),
             scheme,
-            // Two nodes on one machine share their cookies.
+            // Cookies are shared by all ports of a machine, and so by all its nodes.
             cookie: format!("steadyhand_{port}"),
         }
     }
@@ -97,7 +98,7 @@ impl PageDoor {
         self.node.clock.now()
     }
 
-    /// The two halves of a session's key, as a request brings them.
+    /// Returns the two halves of a session's key from a request.
     fn keys<'a>(&self, headers: &'a HeaderMap) -> Option<(&'a str, &'a str)> {
         let secret = headers.get(PAGE_HEADER)?.to_str().ok()?;
         let mut cookies = headers
@@ -110,7 +111,7 @@ impl PageDoor {
         Some((cookie, secret))
     }
 
-    /// Returns who has logged in. A token that was revoked has ended its sessions.
+    /// Returns the identity that has logged in. A revoked token ends its sessions.
     fn identity(
         &self,
         headers: &HeaderMap,
@@ -127,20 +128,21 @@ impl PageDoor {
         }
     }
 
-    /// Returns who reads what needs a login, on a page that this node has sent.
+    /// Returns the identity of a reader that is logged in, on a page that this node has sent.
     fn reader(&self, headers: &HeaderMap, by: SessionUse) -> Result<VerifiedIdentity, PageRefusal> {
         check_read(headers)?;
         self.identity(headers, by)
     }
 
-    /// Returns the name under which a stop is recorded. Looks at nothing but memory.
-    fn name_of_stop(&self, headers: &HeaderMap) -> String {
+    /// Returns the name under which a stop is recorded. Reads only memory.
+    fn stop_caller(&self, headers: &HeaderMap) -> String {
         let keys = self.keys(headers);
         let holder = keys.and_then(|keys| self.sessions.holder(keys, SessionUse::Page, self.now()));
         let name = holder.as_ref().map_or("not logged in", SessionHolder::name);
         format!("{name} (page)")
     }
 
+    /// Returns the identity that has logged in, if it is an operator's.
     fn operator(&self, headers: &HeaderMap) -> Result<VerifiedIdentity, PageRefusal> {
         let identity = self.identity(headers, SessionUse::Person)?;
         match identity.role == OPERATOR {
@@ -152,26 +154,26 @@ impl PageDoor {
         }
     }
 
-    /// Lets a command pass once.
+    /// Checks that a command was not sent before.
     fn check_new(&self, headers: &HeaderMap) -> Result<(), PageRefusal> {
         let (cookie, secret) = self.keys(headers).ok_or(PageRefusal::NoSession)?;
         let number = headers.get(COMMAND_HEADER).and_then(|n| n.to_str().ok());
         let number = number.filter(|n| (1..=COMMAND_CHARS_MAX).contains(&n.len()));
-        let why = "a command needs a number of its own in the header Steadyhand-Command";
-        let number = number.ok_or_else(|| PageRefusal::Body(why.to_owned()))?;
+        let advice = "a command needs a number of its own in the header Steadyhand-Command";
+        let number = number.ok_or_else(|| PageRefusal::Body(advice.to_owned()))?;
         match self.sessions.is_new_command(cookie, secret, number) {
             true => Ok(()),
             false => Err(PageRefusal::Twice),
         }
     }
 
-    fn cookie_header(&self, value: &str, ends: &str) -> Result<HeaderValue, PageRefusal> {
+    fn cookie_header(&self, value: &str, suffix: &str) -> Result<HeaderValue, PageRefusal> {
         let secure = match self.scheme {
             "https" => "; Secure",
             _ => "",
         };
         let name = &self.cookie;
-        let text = format!("{name}={value}; Path=/page; HttpOnly; SameSite=Strict{secure}{ends}");
+        let text = format!("{name}={value}; Path=/page; HttpOnly; SameSite=Strict{secure}{suffix}");
         HeaderValue::from_str(&text).map_err(|error| PageRefusal::Broken(error.to_string()))
     }
 }
@@ -184,7 +186,7 @@ fn operator(name: String) -> VerifiedIdentity {
     }
 }
 
-/// The name under which a session's commands are recorded.
+/// Returns the name under which a session's commands are recorded.
 fn audit_name(identity: &VerifiedIdentity) -> String {
     format!("{} (page)", identity.name)
 }
@@ -225,7 +227,7 @@ async fn with_headers(mut response: Response) -> Response {
     for (name, value) in HEADERS {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // What is not a file is of this moment, and of this session.
+    // Everything but files belongs to this moment and this session.
     headers
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
@@ -240,19 +242,19 @@ fn json_response(value: &Value) -> Response {
 /// Reads a command's body.
 async fn body_of(request: Request, bytes_max: usize) -> Result<Bytes, PageRefusal> {
     let read = axum::body::to_bytes(request.into_body(), bytes_max);
-    match tokio::time::timeout(BODY_MAX, read).await {
+    match tokio::time::timeout(BODY_WAIT_MAX, read).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => Err(PageRefusal::Body(format!(
             "it ends early or is longer than {bytes_max} bytes"
         ))),
         Err(_) => Err(PageRefusal::Body(format!(
             "its body was not here after {} s",
-            BODY_MAX.as_secs()
+            BODY_WAIT_MAX.as_secs()
         ))),
     }
 }
 
-/// Reads files of a node for a session that has logged in, on a thread for that.
+/// Reads files of a node on a blocking thread, for a session that has logged in.
 async fn read<T: Send + 'static>(
     door: &PageDoor,
     headers: &HeaderMap,
@@ -261,8 +263,8 @@ async fn read<T: Send + 'static>(
 ) -> Result<T, PageRefusal> {
     door.reader(headers, by)?;
     let node = Arc::clone(&door.node);
-    let done = tokio::task::spawn_blocking(move || work(&node)).await;
-    done.map_err(|_| PageRefusal::Broken("it could not be read; the log says why".to_owned()))
+    let result = tokio::task::spawn_blocking(move || work(&node)).await;
+    result.map_err(|_| PageRefusal::Broken("it could not be read; the log says why".to_owned()))
 }
 
 /// Reads a command's body as JSON.
@@ -340,36 +342,37 @@ async fn log_in(State(door): SharedDoor, request: Request) -> Result<Response, P
     if door.scheme != "https" && !is_on_this_machine(request.headers()) {
         return Err(PageRefusal::PlainText);
     }
-    let said: LoginRequest = json_of(request).await?;
-    let (holder, identity) = prove(&door, said.token.trim()).await?;
+    let login: LoginRequest = json_of(request).await?;
+    let (holder, identity) = prove(&door, login.token.trim()).await?;
     let keys = door.sessions.open(holder, door.now());
     let keys = keys.map_err(|error| PageRefusal::Broken(error.to_string()))?;
     let note = format!("{}: logged in as {}", audit_name(&identity), identity.role);
     door.node.audit.note("operator", note);
-    let mut told = session_json(&identity);
-    if let Some(told) = told.as_object_mut() {
-        told.insert("secret".to_owned(), keys.secret.into());
+    let mut body = session_json(&identity);
+    if let Some(body) = body.as_object_mut() {
+        body.insert("secret".to_owned(), keys.secret.into());
     }
-    let mut response = json_response(&told);
+    let mut response = json_response(&body);
     let cookie = door.cookie_header(&keys.cookie, "")?;
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)
 }
 
+/// Verifies a token or a login code.
 async fn prove(
     door: &PageDoor,
-    said: &str,
+    text: &str,
 ) -> Result<(SessionHolder, VerifiedIdentity), PageRefusal> {
-    if is_login_code(said) {
-        let name = door.node.login_codes.spend(said, door.now());
-        let why = "this code is not valid: it opens once, and for five minutes; `steadyhand page` prints another";
-        let name = name.ok_or_else(|| PageRefusal::Login(why.to_owned()))?;
+    if is_login_code(text) {
+        let name = door.node.login_codes.spend(text, door.now());
+        let message = "this code is not valid: it opens once, and for five minutes; `steadyhand page` prints another";
+        let name = name.ok_or_else(|| PageRefusal::Login(message.to_owned()))?;
         return Ok((SessionHolder::Person(name.clone()), operator(name)));
     }
-    let identity = door.services.verify(said.to_owned()).await;
-    let identity = identity.map_err(|why| PageRefusal::Login(why.into()))?;
+    let identity = door.services.verify(text.to_owned()).await;
+    let identity = identity.map_err(|error| PageRefusal::Login(error.into()))?;
     let holder = SessionHolder::Token {
-        token: said.to_owned(),
+        token: text.to_owned(),
         name: identity.name.clone(),
     };
     Ok((holder, identity))
@@ -394,12 +397,12 @@ struct SenseRequest {
     arm: Option<String>,
 }
 
-/// Has an arm sensed for anybody who has logged in. A command and no reading: cameras take pictures for it.
+/// Senses an arm for anybody who has logged in. It is a command, because cameras take pictures for it.
 async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     check_command(request.headers(), door.scheme)?;
     let identity = door.identity(request.headers(), SessionUse::Person)?;
-    let said: SenseRequest = json_of(request).await?;
-    let answer = door.services.sense(audit_name(&identity), said.arm).await;
+    let sense: SenseRequest = json_of(request).await?;
+    let answer = door.services.sense(audit_name(&identity), sense.arm).await;
     let pictures = answer
         .images
         .iter()
@@ -411,54 +414,57 @@ async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, Pa
     })))
 }
 
-/// An operator's verb.
+/// Carries out an operator's verb.
 async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     check_command(request.headers(), door.scheme)?;
     let identity = door.operator(request.headers())?;
     door.check_new(request.headers())?;
     let body = body_of(request, door.services.verb_bytes_max()).await?;
-    let told = door.services.operate(audit_name(&identity), body.to_vec());
-    let told = told.await.map_err(|why| PageRefusal::Body(why.into()))?;
-    Ok(json_response(&told))
+    let reply = door.services.operate(audit_name(&identity), body.to_vec());
+    let reply = reply
+        .await
+        .map_err(|error| PageRefusal::Body(error.into()))?;
+    Ok(json_response(&reply))
 }
 
 async fn stop(State(door): SharedDoor, headers: HeaderMap) -> Result<Response, PageRefusal> {
-    stopped(&door, &headers, false).await
+    stop_arms(&door, &headers, false).await
 }
 
 async fn emergency_stop(
     State(door): SharedDoor,
     headers: HeaderMap,
 ) -> Result<Response, PageRefusal> {
-    stopped(&door, &headers, true).await
+    stop_arms(&door, &headers, true).await
 }
 
-/// Stops for whoever looks at the page, logged in or not. A form may ask: the buttons work before any script is there.
-async fn stopped(
+/// Stops every arm for anybody who sees the page, logged in or not. Forms may send it, so that the buttons work before any script
+/// is loaded.
+async fn stop_arms(
     door: &PageDoor,
     headers: &HeaderMap,
     emergency: bool,
 ) -> Result<Response, PageRefusal> {
     check_post(headers, door.scheme)?;
-    let stopping = door.services.stop(door.name_of_stop(headers), emergency);
+    let stopping = door.services.stop(door.stop_caller(headers), emergency);
     let answer = stopping.await;
     if headers.contains_key(PAGE_HEADER) {
-        let told = json!({"verified": answer.verified, "words": answer.words});
-        Ok(json_response(&told))
+        let body = json!({"verified": answer.verified, "words": answer.words});
+        Ok(json_response(&body))
     } else {
         Ok(stop_page(&answer))
     }
 }
 
-/// The answer to a form.
+/// Returns the answer to a form.
 fn stop_page(answer: &StopAnswer) -> Response {
     let title = match answer.verified {
         true => "Stopped",
         false => "Standstill NOT verified",
     };
-    let words = html_escaped(&answer.words);
+    let text = html_escaped(&answer.words);
     let html = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><link rel=\"stylesheet\" href=\"/page/page.css\"><main><h1>{title}</h1><p>{words}</p><p><a href=\"/\">Back to the page</a></p></main></html>"
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{title}</title><link rel=\"stylesheet\" href=\"/page/page.css\"><main><h1>{title}</h1><p>{text}</p><p><a href=\"/\">Back to the page</a></p></main></html>"
     );
     let kind = [(CONTENT_TYPE, "text/html; charset=utf-8")];
     (StatusCode::OK, kind, Body::from(html)).into_response()

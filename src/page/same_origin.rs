@@ -1,21 +1,21 @@
 //! Recognises the requests that this node's own page can have made.
 //!
-//! The host that a request names is one of this node's before anything is asked here. Cookies do not tell ports of one host
-//! apart, and a browser names no Origin for what it only reads: so every answer with data needs what the browser says of the
-//! page that asks, and every command the exact Origin as well.
+//! Requests reach this module only if they name one of this node's hosts. Cookies do not distinguish the ports of one host, and a
+//! browser sends no Origin when it only reads. So every answer with data requires the browser's `Sec-Fetch-Site`, and every
+//! command the exact Origin as well.
 
 use http::header::{CONTENT_TYPE, HOST, HeaderName, ORIGIN};
 use http::{HeaderMap, HeaderValue};
 
 use super::page_refusal::PageRefusal;
 
-/// By which a browser says how the page that asks and the server that is asked are related.
+/// Header in which a browser states how the requesting page and the server are related.
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// A header that no form can send: the session's secret, or any word without a session.
+/// Header that no form can send: the session's secret, or any text without a session.
 pub(super) const PAGE_HEADER: HeaderName = HeaderName::from_static("steadyhand-page");
 
-/// Lets a page read that this node has sent.
+/// Checks that a page of this node sent the request.
 pub(super) fn check_read(headers: &HeaderMap) -> Result<(), PageRefusal> {
     let site = headers.get(FETCH_SITE).map(HeaderValue::as_bytes);
     match site {
@@ -24,7 +24,7 @@ pub(super) fn check_read(headers: &HeaderMap) -> Result<(), PageRefusal> {
     }
 }
 
-/// Lets a form or a script of such a page send something.
+/// Checks that a form or a script of such a page sent the request.
 pub(super) fn check_post(headers: &HeaderMap, scheme: &str) -> Result<(), PageRefusal> {
     check_read(headers)?;
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
@@ -36,7 +36,7 @@ pub(super) fn check_post(headers: &HeaderMap, scheme: &str) -> Result<(), PageRe
     }
 }
 
-/// Lets a script of such a page command something.
+/// Checks that a script of such a page sent the command.
 pub(super) fn check_command(headers: &HeaderMap, scheme: &str) -> Result<(), PageRefusal> {
     check_post(headers, scheme)?;
     let kind = headers
@@ -52,7 +52,7 @@ pub(super) fn check_command(headers: &HeaderMap, scheme: &str) -> Result<(), Pag
     }
 }
 
-/// Returns whether what is typed on the page stays on one machine: the browser says in `Host` where it thinks that it is.
+/// Returns whether text typed on the page stays on one machine, by the `Host` header of the browser.
 pub(super) fn is_on_this_machine(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let authority = host.and_then(|host| host.parse::<http::uri::Authority>().ok());
@@ -68,8 +68,8 @@ pub(super) fn is_on_this_machine(headers: &HeaderMap) -> bool {
 mod tests {
     use super::*;
 
-    fn headers(said: &[(&'static str, &str)]) -> HeaderMap {
-        let pairs = said
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pairs = pairs
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
         pairs.collect()
@@ -103,9 +103,9 @@ mod tests {
         ] {
             let kept = OWN.iter().filter(|(header, _)| *header != name).copied();
             let changed = value.map(|value| (name, value));
-            let said: Vec<_> = kept.chain(changed).collect();
-            let judged = check_command(&headers(&said), "http");
-            assert!(judged.is_err(), "{name} {value:?}");
+            let sent: Vec<_> = kept.chain(changed).collect();
+            let result = check_command(&headers(&sent), "http");
+            assert!(result.is_err(), "{name} {value:?}");
         }
     }
 

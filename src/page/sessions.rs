@@ -1,4 +1,4 @@
-//! Sessions of persons who have logged in to the page. They are in memory alone: a node that starts again has none.
+//! Sessions of persons who have logged in to the page. They are kept only in memory, so a restart of the node ends them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard};
@@ -9,37 +9,37 @@ use base::units::ClockInstant;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// A session that nobody used for so long has ended.
+/// Time without use after which a session ends.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// No session is older.
+/// Largest age of a session.
 const AGE_MAX: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// Sessions at the same time; one more ends the one that was unused for longest.
+/// Largest number of sessions; a further one ends the one that was unused for longest.
 const SESSIONS_MAX: usize = 32;
 
-/// Numbers of commands that a session remembers, so that none is done twice.
+/// Number of command numbers that a session remembers, so that none is carried out twice.
 const COMMANDS_MAX: usize = 1024;
 
-/// Bytes of chance in a cookie, and in a secret.
+/// Number of random bytes in a cookie, and in a secret.
 const KEY_BYTES: usize = 32;
 
 /// The holder of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SessionHolder {
-    /// Has typed this token; as long as it is valid, the session is.
+    /// The holder of a typed token. The session is valid as long as the token.
     Token {
         /// The token.
         token: String,
         /// Its name.
         name: String,
     },
-    /// A person whom the kernel named, who has typed a login code.
+    /// A person identified by the kernel, who has typed a login code.
     Person(String),
 }
 
 impl SessionHolder {
-    /// The name under which the holder is known.
+    /// Returns the name of the holder.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Token { name, .. } | Self::Person(name) => name,
@@ -47,7 +47,7 @@ impl SessionHolder {
     }
 }
 
-/// Says if a request is one that a person made, or one that an open page makes by itself.
+/// Tells whether a person made a request, or an open page by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SessionUse {
     /// It keeps the session alive.
@@ -56,8 +56,8 @@ pub(super) enum SessionUse {
     Page,
 }
 
-/// The two halves of a session's key. A browser sends a cookie to every port of a host, so another server there may learn it;
-/// the secret is kept by the page alone, and both are needed.
+/// The two halves of a session's key. A browser sends a cookie to every port of a host, so another server there may learn it.
+/// Only the page knows the secret, and both are needed.
 #[derive(Debug)]
 pub(super) struct SessionKeys {
     pub(super) cookie: String,
@@ -81,7 +81,7 @@ struct PageSession {
 
 impl PageSession {
     fn is_for(&self, cookie: &str, secret: &str) -> bool {
-        // Comparing hashes takes the same time whatever they are.
+        // Hashes are compared in constant time.
         self.cookie == blake3::hash(cookie.as_bytes())
             && self.secret == blake3::hash(secret.as_bytes())
     }
@@ -102,15 +102,15 @@ impl PageSessions {
         now: ClockInstant,
     ) -> Result<SessionKeys, getrandom::Error> {
         let (cookie, secret) = (random_key()?, random_key()?);
-        let mut all = self.all();
-        all.retain(|session| session.is_alive(now));
-        if all.len() >= SESSIONS_MAX {
-            let oldest = (0..all.len()).min_by_key(|at| all.get(*at).map(|one| one.used));
-            if let Some(at) = oldest {
-                all.swap_remove(at);
+        let mut sessions = self.sessions();
+        sessions.retain(|session| session.is_alive(now));
+        if sessions.len() >= SESSIONS_MAX {
+            let oldest = (0..sessions.len()).min_by_key(|i| sessions.get(*i).map(|one| one.used));
+            if let Some(index) = oldest {
+                sessions.swap_remove(index);
             }
         }
-        all.push(PageSession {
+        sessions.push(PageSession {
             cookie: blake3::hash(cookie.as_bytes()),
             secret: blake3::hash(secret.as_bytes()),
             holder,
@@ -128,10 +128,9 @@ impl PageSessions {
         by: SessionUse,
         now: ClockInstant,
     ) -> Option<SessionHolder> {
-        let mut all = self.all();
-        all.retain(|session| session.is_alive(now));
-        let mut sessions = all.iter_mut();
-        let session = sessions.find(|session| session.is_for(cookie, secret))?;
+        let mut sessions = self.sessions();
+        sessions.retain(|session| session.is_alive(now));
+        let session = sessions.iter_mut().find(|one| one.is_for(cookie, secret))?;
         if by == SessionUse::Person {
             session.used = now;
         }
@@ -140,9 +139,8 @@ impl PageSessions {
 
     /// Remembers a command's number. Returns false if the session sent it before.
     pub(super) fn is_new_command(&self, cookie: &str, secret: &str, command: &str) -> bool {
-        let mut all = self.all();
-        let mut sessions = all.iter_mut();
-        let Some(session) = sessions.find(|session| session.is_for(cookie, secret)) else {
+        let mut sessions = self.sessions();
+        let Some(session) = sessions.iter_mut().find(|one| one.is_for(cookie, secret)) else {
             return false;
         };
         if session.commands.iter().any(|known| known == command) {
@@ -157,10 +155,10 @@ impl PageSessions {
 
     /// Ends a session.
     pub(super) fn close(&self, cookie: &str, secret: &str) {
-        self.all().retain(|session| !session.is_for(cookie, secret));
+        self.sessions().retain(|one| !one.is_for(cookie, secret));
     }
 
-    fn all(&self) -> MutexGuard<'_, Vec<PageSession>> {
+    fn sessions(&self) -> MutexGuard<'_, Vec<PageSession>> {
         self.0.locked()
     }
 }
@@ -180,7 +178,7 @@ mod tests {
         SessionHolder::Person("user 1000".to_owned())
     }
 
-    fn held(
+    fn user(
         sessions: &PageSessions,
         cookie: &str,
         secret: &str,
@@ -207,30 +205,30 @@ mod tests {
         let keys = sessions.open(person(), now).unwrap();
         let other = sessions.open(person(), now).unwrap();
         assert_eq!(
-            held(&sessions, &keys.cookie, &keys.secret, now),
+            user(&sessions, &keys.cookie, &keys.secret, now),
             Some(person())
         );
-        assert_eq!(held(&sessions, &keys.cookie, &other.secret, now), None);
-        assert_eq!(held(&sessions, &other.cookie, &keys.secret, now), None);
-        assert_eq!(held(&sessions, &keys.secret, &keys.cookie, now), None);
+        assert_eq!(user(&sessions, &keys.cookie, &other.secret, now), None);
+        assert_eq!(user(&sessions, &other.cookie, &keys.secret, now), None);
+        assert_eq!(user(&sessions, &keys.secret, &keys.cookie, now), None);
         sessions.close(&keys.cookie, &keys.secret);
-        assert_eq!(held(&sessions, &keys.cookie, &keys.secret, now), None);
-        assert!(held(&sessions, &other.cookie, &other.secret, now).is_some());
+        assert_eq!(user(&sessions, &keys.cookie, &keys.secret, now), None);
+        assert!(user(&sessions, &other.cookie, &other.secret, now).is_some());
     }
 
     #[test]
-    fn ends_by_rest_and_by_age() {
+    fn a_session_ends_when_idle_and_when_old() {
         let sessions = PageSessions::default();
         let mut now = ClockInstant::ZERO;
-        let rested = sessions.open(person(), now).unwrap();
+        let idle = sessions.open(person(), now).unwrap();
         let used = sessions.open(person(), now).unwrap();
         for _ in 0..(12 * 60 / 20 - 1) {
             now = now.after(Duration::from_secs(20 * 60));
-            assert!(held(&sessions, &used.cookie, &used.secret, now).is_some());
+            assert!(user(&sessions, &used.cookie, &used.secret, now).is_some());
         }
-        assert_eq!(held(&sessions, &rested.cookie, &rested.secret, now), None);
+        assert_eq!(user(&sessions, &idle.cookie, &idle.secret, now), None);
         now = now.after(Duration::from_secs(20 * 60));
-        assert_eq!(held(&sessions, &used.cookie, &used.secret, now), None);
+        assert_eq!(user(&sessions, &used.cookie, &used.secret, now), None);
     }
 
     #[test]
@@ -245,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn one_too_many_ends_the_one_unused_longest() {
+    fn a_session_too_many_ends_the_one_unused_longest() {
         let sessions = PageSessions::default();
         let mut now = ClockInstant::ZERO;
         let first = sessions.open(person(), now).unwrap();
@@ -253,7 +251,7 @@ mod tests {
             now = now.after(Duration::from_secs(1));
             sessions.open(person(), now).unwrap();
         }
-        assert_eq!(held(&sessions, &first.cookie, &first.secret, now), None);
-        assert_eq!(sessions.all().len(), SESSIONS_MAX);
+        assert_eq!(user(&sessions, &first.cookie, &first.secret, now), None);
+        assert_eq!(sessions.sessions().len(), SESSIONS_MAX);
     }
 }
