@@ -1,17 +1,17 @@
-// The view's half of its conversation with the host: JSON-RPC 2.0 by messages between windows.
+// The view's side of its connection to the host: JSON-RPC 2.0 by messages between windows.
 const host = (() => {
   const waiting = new Map();
   const handlers = new Map();
-  let asked = 0;
+  let lastId = 0;
 
   const post = (message) => parent.postMessage({ jsonrpc: "2.0", ...message }, "*");
 
   function settle({ id, result, error }) {
-    const asker = waiting.get(id);
-    if (!asker) return;
+    const request = waiting.get(id);
+    if (!request) return;
     waiting.delete(id);
-    if (error) asker.reject(new Error(String(error.message || "the host refused")));
-    else asker.resolve(result || {});
+    if (error) request.reject(new Error(String(error.message || "the host refused")));
+    else request.resolve(result || {});
   }
 
   function answer({ id, method, params }) {
@@ -31,10 +31,10 @@ const host = (() => {
   return {
     notify: (method, params) => post({ method, params }),
     on: (method, handler) => handlers.set(method, handler),
-    // Without `limit_ms` an answer is waited for as long as it takes.
+    // Without `limit_ms`, waits for the answer without a limit.
     request(method, params, limit_ms) {
-      asked += 1;
-      const id = asked;
+      lastId += 1;
+      const id = lastId;
       return new Promise((resolve, reject) => {
         waiting.set(id, { resolve, reject });
         if (limit_ms) setTimeout(() => settle({ id, error: { message: `no answer within ${limit_ms / 1000} s` } }), limit_ms);

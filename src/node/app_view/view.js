@@ -1,20 +1,20 @@
-// Plan, progress and stop. What is said by others becomes text and pictures, never markup.
-const LOOK_EVERY_MS = 2000;
-const LOOK_MAX_MS = 10000;
+// Plan, progress and stop. Text from others is shown as text and pictures, never as markup.
+const SENSE_INTERVAL_MS = 2000;
+const CALL_MAX_MS = 10000;
 const OLD_MS = 6000;
 const PICTURES_MAX = 4;
-const RUNS = ["accepted", "planning", "moving", "held", "waiting_for_pen"];
+const RUNNING_STATES = ["accepted", "planning", "moving", "held", "waiting_for_pen"];
 
 const byId = (id) => document.getElementById(id);
 const names = JSON.parse(byId("tools").textContent);
 let capabilities = {};
 let offer = null;
 let drawing = false;
-let runs = false;
-let looking = false;
-let heard_ms = null;
+let isRunning = false;
+let isSensing = false;
+let lastHeard_ms = null;
 let lost = "";
-let about = {};
+let target = {};
 let ended = false;
 let answers = 0;
 let paintings = 0;
@@ -33,15 +33,15 @@ function element(tag, words) {
 
 const call = (tool, args, limit_ms) => host.request("tools/call", { name: names[tool], arguments: args }, limit_ms);
 
-const wordsOf = (result) => String((result.structuredContent || {}).message
+const messageOf = (result) => String((result.structuredContent || {}).message
   || ((result.content || []).find((block) => block.type === "text") || {}).text || "");
 
-// Painted, since not every host lets a view load pictures from their own text.
+// Painted on a canvas, because not every host lets a view load pictures from data URLs.
 async function figure({ mimeType, data }, at, count, caption) {
   const node = element("figure");
   const words = count > 1 ? `${caption}, picture ${at + 1} of ${count}` : caption;
   try {
-    const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
+    const bytes = Uint8Array.from(atob(data), (char) => char.charCodeAt(0));
     const picture = await createImageBitmap(new Blob([bytes], { type: mimeType }));
     const canvas = element("canvas");
     [canvas.width, canvas.height] = [picture.width, picture.height];
@@ -66,22 +66,22 @@ async function showPictures(content, caption) {
 }
 
 function showJob(job) {
-  runs = Boolean(job) && RUNS.includes(job.state);
+  isRunning = Boolean(job) && RUNNING_STATES.includes(job.state);
   byId("job").hidden = !job;
   if (!job) return;
   const [done, of] = [Number(job.done) || 0, Number(job.of) || 0];
   byId("progress").max = Math.max(1, of);
   byId("progress").value = done;
   byId("job-title").textContent = `${job.id}: ${job.tool}`;
-  const left = runs && job.eta_s > 0 ? `, ${Math.ceil(job.eta_s)} s left by the plan` : "";
+  const left = isRunning && job.eta_s > 0 ? `, ${Math.ceil(job.eta_s)} s left by the plan` : "";
   const waits = job.waits_for || (job.state === "held" ? "waits for a person" : "");
   const why = waits ? `: ${waits}` : "";
   byId("job-words").textContent = `${String(job.state).replaceAll("_", " ")}${why}, ${done} of ${of}${left}`;
 }
 
-// The call that draws exactly the shown plan, as the node worded it.
-function offerOf(told) {
-  const { draw_call, plan_hash } = told;
+// Returns the call that draws exactly the shown plan, as the node gave it.
+function offerOf(reply) {
+  const { draw_call, plan_hash } = reply;
   const fits = draw_call && draw_call.tool === "stroke" && plan_hash && draw_call.arguments && draw_call.arguments.plan === plan_hash;
   return fits ? draw_call.arguments : null;
 }
@@ -91,39 +91,39 @@ function showOffer() {
   byId("draw").disabled = drawing;
 }
 
-function hear() {
-  heard_ms = performance.now();
+function markHeard() {
+  lastHeard_ms = performance.now();
   lost = "";
   age();
 }
 
-// The answer to a call of a planner or of this view.
+// Shows the answer to a call of a planner or of this view.
 function show(result) {
-  const told = result.structuredContent || {};
-  const understood = told.understood || {};
+  const reply = result.structuredContent || {};
+  const understood = reply.understood || {};
   answers += 1;
-  about = Object.fromEntries(["arm", "node", "scene"].filter((key) => typeof understood[key] === "string").map((key) => [key, understood[key]]));
-  hear();
-  offer = offerOf(told);
-  say("words", wordsOf(result), result.isError ? "words bad" : "words");
-  const refusals = Array.isArray(told.refusals) ? told.refusals : [];
+  target = Object.fromEntries(["arm", "node", "scene"].filter((key) => typeof understood[key] === "string").map((key) => [key, understood[key]]));
+  markHeard();
+  offer = offerOf(reply);
+  say("words", messageOf(result), result.isError ? "words bad" : "words");
+  const refusals = Array.isArray(reply.refusals) ? reply.refusals : [];
   byId("refusals").replaceChildren(...refusals.map((refusal) => element("li", String(refusal.why || ""))));
   showPictures(result.content, offer ? "The plan; nothing has moved" : "As the node shows it");
-  showJob(told.job);
+  showJob(reply.job);
   showOffer();
 }
 
-// While a drawing runs, the arm is looked at again; its words and pictures take the place of older ones.
-async function look() {
-  if (looking || ended || !capabilities.serverTools || !names.sense) return;
-  looking = true;
+// Senses the arm again while a drawing runs, and replaces older text and pictures.
+async function sense() {
+  if (isSensing || ended || !capabilities.serverTools || !names.sense) return;
+  isSensing = true;
   const before = answers;
   try {
-    const result = await call("sense", about, LOOK_MAX_MS);
-    hear();
-    // An offer stays beside its own plan, and an answer that came meanwhile is newer.
+    const result = await call("sense", target, CALL_MAX_MS);
+    markHeard();
+    // An offer stays with its own plan, and an answer that has arrived meanwhile is newer.
     if (!offer && before === answers) {
-      say("words", wordsOf(result), result.isError ? "words bad" : "words");
+      say("words", messageOf(result), result.isError ? "words bad" : "words");
       showPictures(result.content, "Seen now");
     }
     if (before === answers) showJob((result.structuredContent || {}).job);
@@ -131,15 +131,15 @@ async function look() {
     lost = failure.message;
     age();
   }
-  looking = false;
+  isSensing = false;
 }
 
 function age() {
-  if (heard_ms === null) return;
-  const old_ms = performance.now() - heard_ms;
+  if (lastHeard_ms === null) return;
+  const old_ms = performance.now() - lastHeard_ms;
   const seconds = (old_ms / 1000).toFixed(0);
   const why = lost ? ` (${lost})` : "";
-  if (lost || ((runs || drawing) && old_ms > OLD_MS)) say("connection", `NOT CONNECTED: what is shown is ${seconds} s old${why}.`, "bad");
+  if (lost || ((isRunning || drawing) && old_ms > OLD_MS)) say("connection", `NOT CONNECTED: what is shown is ${seconds} s old${why}.`, "bad");
   else say("connection", old_ms < 1000 ? "Heard from the node just now." : `Heard from the node ${seconds} s ago.`);
 }
 
@@ -154,10 +154,10 @@ async function draw() {
     const result = await call("stroke", args);
     drawing = false;
     show(result);
-    tellModel(`“Draw this” was pressed in the view, for plan ${args.plan}. Answer: ${wordsOf(result)}`);
+    tellModel(`“Draw this” was pressed in the view, for plan ${args.plan}. Answer: ${messageOf(result)}`);
   } catch (failure) {
     drawing = false;
-    // The same call again joins what is under way: nothing is drawn twice.
+    // Repeating the same call joins the job under way, so nothing is drawn twice.
     offer = args;
     say("words", `The host did not carry the drawing out: ${failure.message}. Look at the arm.`, "words bad");
   }
@@ -166,7 +166,7 @@ async function draw() {
 
 function tellModel(text) {
   if (!capabilities.updateModelContext) return;
-  host.request("ui/update-model-context", { content: [{ type: "text", text }] }, LOOK_MAX_MS).catch(() => {});
+  host.request("ui/update-model-context", { content: [{ type: "text", text }] }, CALL_MAX_MS).catch(() => {});
 }
 
 async function stop() {
@@ -176,14 +176,14 @@ async function stop() {
   say("stop-answer", "Stop sent.");
   try {
     const result = await call("stop", {});
-    const told = result.structuredContent || {};
-    const verified = !result.isError && told.success === true && told.state === "stopped";
-    say("stop-answer", `Stop: ${verified ? "standstill verified" : "STANDSTILL NOT VERIFIED"}. ${wordsOf(result)}. Answered after ${seconds()} s.`, verified ? "good" : "bad");
-    hear();
+    const reply = result.structuredContent || {};
+    const verified = !result.isError && reply.success === true && reply.state === "stopped";
+    say("stop-answer", `Stop: ${verified ? "standstill verified" : "STANDSTILL NOT VERIFIED"}. ${messageOf(result)}. Answered after ${seconds()} s.`, verified ? "good" : "bad");
+    markHeard();
   } catch (failure) {
     say("stop-answer", `Stop WAS NOT CONFIRMED after ${seconds()} s (${failure.message}): look at the arm, cut its power if it moves.`, "bad");
   }
-  look();
+  sense();
 }
 
 function follow({ theme }) {
@@ -208,21 +208,21 @@ host.on("ui/resource-teardown", () => { ended = true; });
 
 byId("stop").addEventListener("click", stop);
 byId("draw").addEventListener("click", draw);
-byId("look").addEventListener("click", look);
+byId("look").addEventListener("click", sense);
 addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.repeat) stop();
 }, true);
 setInterval(() => { if (!document.hidden) age(); }, 500);
-setInterval(() => { if (!document.hidden && (runs || drawing)) look(); }, LOOK_EVERY_MS);
+setInterval(() => { if (!document.hidden && (isRunning || drawing)) sense(); }, SENSE_INTERVAL_MS);
 
 (async () => {
   const appInfo = { name: "steadyhand", version: "1" };
-  const told = await host.request("ui/initialize", { protocolVersion: "2026-01-26", appInfo, appCapabilities: {} });
-  capabilities = told.hostCapabilities || {};
-  follow(told.hostContext || {});
-  const may = Boolean(capabilities.serverTools);
-  for (const id of ["stop", "look"]) byId(id).hidden = !may;
-  byId("manual").hidden = may;
+  const reply = await host.request("ui/initialize", { protocolVersion: "2026-01-26", appInfo, appCapabilities: {} });
+  capabilities = reply.hostCapabilities || {};
+  follow(reply.hostContext || {});
+  const canCallTools = Boolean(capabilities.serverTools);
+  for (const id of ["stop", "look"]) byId(id).hidden = !canCallTools;
+  byId("manual").hidden = canCallTools;
   say("connection", "Connected to the host; nothing heard from the node yet.");
   showOffer();
   host.notify("ui/notifications/initialized", {});

@@ -1,6 +1,6 @@
-// One arm: what it does, who may move it, its sheet, its joints and servos, and what an operator can ask of it.
+// One arm: its activity, who may move it, its sheet, joints and servos, and an operator's commands for it.
 
-import { isOperator, tell, verbButton } from "./commands.js";
+import { isOperator, tryVerb, verbButton } from "./commands.js";
 import { door, sense, session } from "./door.js";
 import { resume } from "./draw_panel.js";
 import { LiveTable, byId, element, known, milliseconds, say, seconds, set } from "./elements.js";
@@ -8,12 +8,12 @@ import { SheetView } from "./sheet_view.js";
 import { SideView } from "./side_view.js";
 import { SpaceView } from "./space_view.js";
 
-// A joint this close to its limit, and a servo this hot, are pointed out.
+// Warns of a joint this close to its limit, and of a servo this hot.
 const NEAR_LIMIT_DEG = 5;
 const HOT_C = 60;
 const OLD_S = 0.5;
-const LOOK_AGAIN_MS = 5000;
-const LOOK_MS = 100;
+const SENSE_INTERVAL_MS = 5000;
+const POLL_MS = 100;
 
 export class ArmPanel {
   constructor(arm) {
@@ -27,10 +27,10 @@ export class ArmPanel {
     this.progress = element("progress", { max: 1, value: 0, "aria-label": `Progress of ${arm.name}` });
     this.stop = element("p");
     this.answer = element("p", { role: "status" });
-    this.look = element("button", { type: "button", onclick: () => this.#look() }, `Look closer at ${arm.name}: cameras and bus`);
-    this.keeps = element("input", { type: "checkbox", onchange: () => this.#keepLooking() });
-    this.looking = element("label", { class: "check" }, this.keeps, `and again every ${LOOK_AGAIN_MS / 1000} s`);
-    this.looked = element("div");
+    this.senseButton = element("button", { type: "button", onclick: () => this.#sense() }, `Look closer at ${arm.name}: cameras and bus`);
+    this.repeats = element("input", { type: "checkbox", onchange: () => this.#senseRepeatedly() });
+    this.repeatLabel = element("label", { class: "check" }, this.repeats, `and again every ${SENSE_INTERVAL_MS / 1000} s`);
+    this.sensed = element("div");
     this.reset = verbButton(`Reset ${arm.name}: to rest`, { verb: "reset", scene: null, arm: arm.name }, this.answer);
     this.trim = element("button", { type: "button", hidden: true, onclick: () => this.#trim() }, `End here and park ${arm.name}, to trim what is left …`);
     this.sheet = new SheetView(arm);
@@ -41,48 +41,48 @@ export class ArmPanel {
     this.node = element("article", { "aria-labelledby": title },
       this.title, this.state, this.age, this.notes, this.job, this.progress, this.trim, this.reset, this.answer, this.stop,
       element("div", { class: "views" }, this.sheet.node, this.side.node), this.space.node,
-      element("div", { class: "views" }, this.joints.node, this.servos.node), this.look, this.looking, this.looked);
-    door.addEventListener("session", () => this.#offer());
-    this.#offer();
+      element("div", { class: "views" }, this.joints.node, this.servos.node), this.senseButton, this.repeatLabel, this.sensed);
+    door.addEventListener("session", () => this.#showControls());
+    this.#showControls();
   }
 
-  #offer() {
+  #showControls() {
     this.reset.hidden = !isOperator();
-    this.look.hidden = session() === null;
-    this.looking.hidden = session() === null;
+    this.senseButton.hidden = session() === null;
+    this.repeatLabel.hidden = session() === null;
     if (session()) return;
-    this.keeps.checked = false;
-    this.looked.replaceChildren();
+    this.repeats.checked = false;
+    this.sensed.replaceChildren();
   }
 
-  // Looks again while somebody sees it: cameras take pictures for it, and nothing moves.
-  #keepLooking() {
-    clearTimeout(this.again);
-    if (!this.keeps.checked) return;
-    if (!document.hidden && !this.look.disabled) this.#look();
-    this.again = setTimeout(() => this.#keepLooking(), LOOK_AGAIN_MS);
+  // Senses again and again while the page is visible: cameras take pictures, and nothing moves.
+  #senseRepeatedly() {
+    clearTimeout(this.timer);
+    if (!this.repeats.checked) return;
+    if (!document.hidden && !this.senseButton.disabled) this.#sense();
+    this.timer = setTimeout(() => this.#senseRepeatedly(), SENSE_INTERVAL_MS);
   }
 
-  async #look() {
-    this.look.disabled = true;
+  async #sense() {
+    this.senseButton.disabled = true;
     try {
-      const seen = await sense(this.name);
-      const images = seen.pictures.map((picture, at) => element("img", { src: picture, alt: `Picture ${at + 1} of what ${this.name} has drawn, or of a camera with the sheet that was found` }));
-      this.looked.replaceChildren(element("p", { class: "words" }, seen.text), ...busTable(this.name, seen.bus), ...images);
+      const result = await sense(this.name);
+      const images = result.pictures.map((picture, at) => element("img", { src: picture, alt: `Picture ${at + 1} of what ${this.name} has drawn, or of a camera with the sheet that was found` }));
+      this.sensed.replaceChildren(element("p", { class: "words" }, result.text), ...busTable(this.name, result.bus), ...images);
     } catch (failure) {
-      this.looked.replaceChildren(element("p", {}, `Not done: ${failure.message}`));
+      this.sensed.replaceChildren(element("p", {}, `Not done: ${failure.message}`));
     }
-    this.look.disabled = false;
+    this.senseButton.disabled = false;
   }
 
-  // A plan that is held cannot change: it is ended, the arm goes to rest, and what is left is planned and judged anew.
+  // A held plan cannot change, so it is ended, the arm is brought to rest, and the remainder is planned and checked anew.
   async #trim() {
     const { id, scene } = this.arm.job;
     this.trim.disabled = true;
     try {
-      if (!await tell({ verb: "stop" }, this.answer)) return;
-      while (!this.arm.job.is_over) await new Promise((look) => setTimeout(look, LOOK_MS));
-      if (!await tell({ verb: "reset", scene: null, arm: this.name }, this.answer)) return;
+      if (!await tryVerb({ verb: "stop" }, this.answer)) return;
+      while (!this.arm.job.is_over) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      if (!await tryVerb({ verb: "reset", scene: null, arm: this.name }, this.answer)) return;
       resume({ id, scene, arm: this.name });
     } finally {
       this.trim.disabled = false;
@@ -109,12 +109,12 @@ export class ArmPanel {
     this.servos.show(arm.servos.map(servoRow));
   }
 
-  // Says how old the reading is; `silence` is the time since the node was heard.
-  aged(silence) {
-    const old = (this.arm?.age_ms ?? Infinity) / 1000 + silence;
-    const words = old < OLD_S ? "" : Number.isFinite(old) ? `Last read ${seconds(old)} ago.` : "Not read yet.";
-    say(this.age, words);
-    set(this.node, "class", old < 2 ? "arm" : "arm old");
+  // Shows the age of the reading; `silence` is the time since the last message of the node.
+  showAge(silence) {
+    const age_s = (this.arm?.age_ms ?? Infinity) / 1000 + silence;
+    const text = age_s < OLD_S ? "" : Number.isFinite(age_s) ? `Last read ${seconds(age_s)} ago.` : "Not read yet.";
+    say(this.age, text);
+    set(this.node, "class", age_s < 2 ? "arm" : "arm old");
   }
 
   #notes(arm) {
@@ -141,30 +141,30 @@ export class ArmPanel {
 }
 
 function jointRow(joint) {
-  const room = Math.min(joint.angle_deg - joint.lower_deg, joint.upper_deg - joint.angle_deg);
-  const near = room < NEAR_LIMIT_DEG;
+  const margin_deg = Math.min(joint.angle_deg - joint.lower_deg, joint.upper_deg - joint.angle_deg);
+  const isNear = margin_deg < NEAR_LIMIT_DEG;
   return [
     joint.name,
-    { text: `${joint.angle_deg.toFixed(1)}°${near ? " near its limit" : ""}`, warns: near },
+    { text: `${joint.angle_deg.toFixed(1)}°${isNear ? " near its limit" : ""}`, warns: isNear },
     `${joint.lower_deg.toFixed(0)}° to ${joint.upper_deg.toFixed(0)}°`,
     `${joint.speed_deg_s.toFixed(1)}°/s`,
   ];
 }
 
 function servoRow(servo) {
-  const hot = servo.temperature_c !== null && servo.temperature_c >= HOT_C;
+  const isHot = servo.temperature_c !== null && servo.temperature_c >= HOT_C;
   const load = servo.load_ratio === null ? null : servo.load_ratio * 100;
   const torque = { true: "on", false: "off", null: "not read" };
   return [
     `${servo.id}${servo.error_bits ? ` (error bits ${servo.error_bits})` : ""}`,
-    { text: `${known(servo.temperature_c, "°C", 0)}${hot ? " hot" : ""}`, warns: hot },
+    { text: `${known(servo.temperature_c, "°C", 0)}${isHot ? " hot" : ""}`, warns: isHot },
     known(servo.voltage_v, "V", 1),
     known(load, "%", 0),
     torque[String(servo.torque_on)],
   ];
 }
 
-// Who answers on the bus, how often it had to be asked again, and how long its cycles take.
+// Lists the servos that answer on the bus, how often each was asked again, and the duration of cycles.
 function busTable(arm, bus) {
   if (!bus) return [];
   const servos = new LiveTable(`Bus of ${arm}`, ["Servo", "Model and firmware", "Asked again", "Not read", "Jumps"]);
@@ -188,7 +188,7 @@ function stopWords(stop) {
 export class ArmPanels {
   #panels = new Map();
 
-  // Sheets may come before the arm whose they are.
+  // A sheet may arrive before its arm.
   #sheets = new Map();
 
   sheet(sheet) {
@@ -200,8 +200,8 @@ export class ArmPanels {
     for (const arm of arms) this.#panel(arm).live(arm);
   }
 
-  aged(silence) {
-    for (const panel of this.#panels.values()) panel.aged(silence);
+  showAge(silence) {
+    for (const panel of this.#panels.values()) panel.showAge(silence);
   }
 
   #panel(arm) {

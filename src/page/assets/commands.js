@@ -1,43 +1,43 @@
-// Buttons by which an operator commands, and what came of them.
+// Buttons that send an operator's commands, and their outcome.
 
 import { command, door, session } from "./door.js";
 import { byId, element, say, set } from "./elements.js";
 
-// Sends a verb; what is not done is thrown in its words.
-export async function asked(verb) {
-  const told = await command(verb);
-  if (!told.done) throw new Error(told.text);
-  return told;
+// Sends a verb and returns the reply; throws the reply's text if the verb was not carried out.
+export async function runVerb(verb) {
+  const reply = await command(verb);
+  if (!reply.done) throw new Error(reply.text);
+  return reply;
 }
 
-// Sends a verb and says in `answer` what came of it; returns whether it was done.
-export async function tell(verb, answer) {
+// Sends a verb and shows the outcome in `answer`; returns whether it was carried out.
+export async function tryVerb(verb, answer) {
   try {
-    const told = await command(verb);
-    say(answer, `${told.done ? "" : "Not done: "}${told.text}`);
-    return told.done;
+    const reply = await command(verb);
+    say(answer, `${reply.done ? "" : "Not done: "}${reply.text}`);
+    return reply.done;
   } catch (failure) {
     say(answer, `Not done: ${failure.message}`);
     return false;
   }
 }
 
-// A button that sends a verb, one at a time, and says in `answer` what came of it; `after` is told whether it was done. A verb that
-// depends on the page's fields is a function.
+// Creates a button that sends a verb, one at a time, and shows the outcome in `answer`. `after` is called with whether it was
+// carried out. A verb that depends on the page's fields is a function.
 export function verbButton(label, verb, answer, after = () => {}) {
   const button = element("button", { type: "button" }, label);
   button.addEventListener("click", async () => {
     if (button.getAttribute("aria-disabled") === "true") return;
     set(button, "aria-disabled", true);
     say(answer, `${button.textContent} …`);
-    const done = await tell(typeof verb === "function" ? verb() : verb, answer);
+    const done = await tryVerb(typeof verb === "function" ? verb() : verb, answer);
     set(button, "aria-disabled", false);
     after(done);
   });
   return button;
 }
 
-// Lets one piece of work through at a time: a press while another is worked on does nothing. What fails is said in `answer`.
+// Runs one task at a time: a press during another task does nothing. A failure is shown in `answer`.
 export function oneAtATime(answer) {
   let busy = false;
   return async (work) => {

@@ -1,6 +1,6 @@
-// The doctor: what keeps arms from being used, each with a fix, and who answers on each bus.
+// The doctor: causes that keep arms from being used, each with a fix, and the servos that answer on each bus.
 
-import { asked, isOperator } from "./commands.js";
+import { isOperator, runVerb } from "./commands.js";
 import { door } from "./door.js";
 import { LiveTable, byId, element, known, say } from "./elements.js";
 
@@ -17,19 +17,19 @@ function card(arm) {
   return element("article", {}, element("h3", {}, `${arm.arm} at ${arm.port}`), list, servos.node);
 }
 
-async function look() {
+async function refresh() {
   say(byId("doctor-answer"), "Looking …");
   try {
-    const told = await asked({ verb: "doctor" });
-    byId("doctor-list").replaceChildren(...told.data.map(card));
-    say(byId("doctor-answer"), told.text);
+    const reply = await runVerb({ verb: "doctor" });
+    byId("doctor-list").replaceChildren(...reply.data.map(card));
+    say(byId("doctor-answer"), reply.text);
   } catch (failure) {
     say(byId("doctor-answer"), `Not read: ${failure.message}`);
   }
 }
 
 export function beginDoctor() {
-  byId("doctor").addEventListener("toggle", () => { if (byId("doctor").open) look(); });
-  byId("doctor-look").addEventListener("click", look);
+  byId("doctor").addEventListener("toggle", () => { if (byId("doctor").open) refresh(); });
+  byId("doctor-look").addEventListener("click", refresh);
   door.addEventListener("session", () => { if (!isOperator()) byId("doctor").open = false; });
 }

@@ -1,6 +1,6 @@
-// Who has logged in, and how the page asks the node for something.
+// The session of the page, and its requests to the node.
 //
-// The cookie alone opens nothing: a browser sends it to every port of a host. The secret beside it is this page's alone.
+// The cookie alone is not enough, because a browser sends it to every port of a host. Only this page knows the secret.
 
 const SECRET = "steadyhand-secret";
 const CHECK_MS = 5000;
@@ -12,7 +12,7 @@ export function session() {
   return identity;
 }
 
-function become(next) {
+function setIdentity(next) {
   const changed = JSON.stringify(next) !== JSON.stringify(identity);
   identity = next;
   if (changed) door.dispatchEvent(new Event("session"));
@@ -34,9 +34,9 @@ async function send(path, options) {
     headers: { "Steadyhand-Page": secret(), ...options.headers },
   });
   if (response.ok) return response;
-  const told = await response.json().catch(() => ({}));
-  if (response.status === 401) become(null);
-  throw new Error(told.error || told.message || `the node answers ${response.status}`);
+  const reply = await response.json().catch(() => ({}));
+  if (response.status === 401) setIdentity(null);
+  throw new Error(reply.error || reply.message || `the node answers ${response.status}`);
 }
 
 async function post(path, body, headers = {}) {
@@ -48,7 +48,7 @@ async function post(path, body, headers = {}) {
   return response.json();
 }
 
-// Reads what is there; changes nothing.
+// Reads an address; changes nothing.
 export async function read(path) {
   return (await send(path, {})).json();
 }
@@ -57,34 +57,34 @@ export async function picture(path) {
   return URL.createObjectURL(await (await send(path, {})).blob());
 }
 
-// Sends one operator's verb, once: the node does no number twice.
+// Sends an operator's verb once: the node carries no number out twice.
 export function command(verb) {
   return post("/page/operate", verb, { "Steadyhand-Command": commandNumber() });
 }
 
-// Has an arm sensed: cameras take pictures, and nothing moves.
+// Senses an arm: cameras take pictures, and nothing moves.
 export function sense(arm) {
   return post("/page/sense", { arm });
 }
 
 export async function logIn(token) {
-  const told = await post("/page/login", { token });
-  localStorage.setItem(SECRET, told.secret);
-  become({ name: told.name, role: told.role });
+  const reply = await post("/page/login", { token });
+  localStorage.setItem(SECRET, reply.secret);
+  setIdentity({ name: reply.name, role: reply.role });
 }
 
 export async function logOut() {
   await post("/page/logout", {});
   localStorage.removeItem(SECRET);
-  become(null);
+  setIdentity(null);
 }
 
 async function check() {
-  if (!localStorage.getItem(SECRET)) return become(null);
+  if (!localStorage.getItem(SECRET)) return setIdentity(null);
   try {
-    become(await read("/page/session"));
+    setIdentity(await read("/page/session"));
   } catch (failure) {
-    // A node that does not answer has ended no session.
+    // A node that does not answer has not ended the session.
     if (identity === null) localStorage.removeItem(SECRET);
   }
 }

@@ -1,4 +1,4 @@
-// A drawing of an operator's own: shown first, then drawn exactly as it was shown.
+// An operator's own drawing: previewed first, then drawn exactly as shown.
 
 import { oneAtATime } from "./commands.js";
 import { command } from "./door.js";
@@ -6,13 +6,13 @@ import { byId, element, say, seconds } from "./elements.js";
 import { PlacedSheet } from "./placing.js";
 import { chosenArm } from "./setup_panel.js";
 
-// A hand that has let go is about to grasp again.
+// After a drag, waits for the next one before it plans anew.
 const SETTLES_MS = 500;
 
 const once = oneAtATime(byId("draw-answer"));
 let settling = null;
 
-// An earlier job that is gone on with or drawn again, in place of a file or words.
+// An earlier job that is resumed or drawn again, instead of a file or text.
 let earlier = null;
 
 function number(id) {
@@ -63,7 +63,7 @@ function facts(offer) {
   return element("dl", {}, ...shown.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
-// A place that a hand has chosen is typed into the form, and shown anew.
+// Writes a placement chosen by dragging into the form, and previews it.
 function placed({ at_mm, size_mm, rotate_deg }) {
   for (const [id, value] of [["draw-x", at_mm[0]], ["draw-y", at_mm[1]], ["draw-size", size_mm], ["draw-turn", rotate_deg]]) byId(id).value = value;
   byId("offer").querySelector(".draw")?.remove();
@@ -72,73 +72,73 @@ function placed({ at_mm, size_mm, rotate_deg }) {
   settling = setTimeout(() => once(async () => preview(await order())), SETTLES_MS);
 }
 
-// The sheet itself, which a hand may change; a drawing that is gone on with lies where it lies.
+// Creates the sheet on which the drawing can be dragged; a drawing that is resumed keeps its place.
 function sheet(offer) {
   if (earlier || !offer.sheet || offer.sheet.lines.length === 0) return null;
   return new PlacedSheet(offer, placed).node;
 }
 
-function show(wanted, offer) {
+function show(shownOrder, offer) {
   const image = offer.picture ? element("img", { src: `data:image/png;base64,${offer.picture}`, alt: `Plan of ${offer.title}; refused parts are red` }) : null;
   const refusals = offer.refusals.map((refusal) => element("li", {}, refusal.why));
   const notes = [...offer.notes, ...(offer.hindrance ? [`It cannot begin now: ${offer.hindrance}`] : [])];
-  const may = offer.plan && offer.refusals.length === 0 && !offer.hindrance;
+  const canDraw = offer.plan && offer.refusals.length === 0 && !offer.hindrance;
   const draw = element("button", { type: "button", class: "draw" }, `Draw this on ${offer.arm}`);
-  draw.addEventListener("click", () => once(() => begin(wanted, offer, draw)));
-  const held = document.activeElement?.classList?.contains("placing");
-  const shown = [
+  draw.addEventListener("click", () => once(() => begin(shownOrder, offer, draw)));
+  const wasFocused = document.activeElement?.classList?.contains("placing");
+  const children = [
     element("h3", {}, offer.title), element("div", { class: "views" }, ...[sheet(offer), image].filter(Boolean)), facts(offer),
     ...(refusals.length > 0 ? [element("h4", {}, "Refused"), element("ul", { class: "notes" }, ...refusals)] : []),
     ...(notes.length > 0 ? [element("ul", {}, ...notes.map((note) => element("li", {}, note)))] : []),
-    ...(may ? [draw] : []),
+    ...(canDraw ? [draw] : []),
   ];
-  byId("offer").replaceChildren(...shown);
+  byId("offer").replaceChildren(...children);
   byId("offer").hidden = false;
-  if (held) byId("offer").querySelector(".placing")?.focus();
+  if (wasFocused) byId("offer").querySelector(".placing")?.focus();
 }
 
-async function preview(wanted) {
+async function preview(shownOrder) {
   say(byId("draw-answer"), "Planning …");
-  const told = await command({ verb: "draw", order: wanted });
-  if (!told.done) {
+  const reply = await command({ verb: "draw", order: shownOrder });
+  if (!reply.done) {
     byId("offer").hidden = true;
-    throw new Error(told.text);
+    throw new Error(reply.text);
   }
-  show(wanted, told.data);
-  say(byId("draw-answer"), told.data.refusals.length > 0 ? "Refused: see below." : "This is what would be drawn. Nothing moves yet.");
+  show(shownOrder, reply.data);
+  say(byId("draw-answer"), reply.data.refusals.length > 0 ? "Refused: see below." : "This is what would be drawn. Nothing moves yet.");
 }
 
-// The design as it was shown, the revision and the plan that were shown: nothing else is drawn.
-async function begin(wanted, offer, button) {
+// Draws exactly the shown design, revision and plan.
+async function begin(shownOrder, offer, button) {
   button.disabled = true;
   const assent = { revision: offer.revision, plan: offer.plan, duration_s: offer.duration_s };
-  const told = await command({ verb: "draw", order: wanted, assent });
-  if (!told.done) throw new Error(told.text);
+  const reply = await command({ verb: "draw", order: shownOrder, assent });
+  if (!reply.done) throw new Error(reply.text);
   byId("offer").hidden = true;
-  say(byId("draw-answer"), told.text);
-  of(null);
+  say(byId("draw-answer"), reply.text);
+  chooseEarlier(null);
 }
 
-// Chooses what is drawn: an earlier job, or again what the form says.
-function of(next) {
+// Chooses what is drawn: an earlier job, or the form's content.
+function chooseEarlier(next) {
   earlier = next;
   byId("draw-earlier").hidden = earlier === null;
   byId("draw-new").hidden = earlier !== null;
   if (earlier) say(byId("draw-earlier-words"), earlier.words);
 }
 
-function offerEarlier(words, wanted) {
-  of({ words, order: wanted });
+function offerEarlier(words, shownOrder) {
+  chooseEarlier({ words, order: shownOrder });
   byId("draw").scrollIntoView();
   once(async () => preview(await order()));
 }
 
-// Shows what is left of an arm's unfinished job.
+// Previews the remainder of an arm's unfinished job.
 export function resume(job) {
   offerEarlier(`What is left of ${job.id}.`, { scene: job.scene, arm: job.arm, design: null });
 }
 
-// Shows the drawing of an earlier job, whole.
+// Previews the complete drawing of an earlier job.
 export function again(job) {
   offerEarlier(`${job.id} again, from its beginning.`, { scene: job.scene, arm: job.arm, design: null, repeats: job.id, again: true });
 }
@@ -148,13 +148,13 @@ export function beginDraw() {
     event.preventDefault();
     once(async () => preview(await order()));
   });
-  // An offer is for what was typed when it was made.
+  // An offer is valid only for the input for which it was made.
   byId("draw-form").addEventListener("input", () => {
     clearTimeout(settling);
     byId("offer").hidden = true;
   });
   byId("draw-other").addEventListener("click", () => {
-    of(null);
+    chooseEarlier(null);
     byId("offer").hidden = true;
   });
 }

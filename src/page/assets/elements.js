@@ -1,4 +1,4 @@
-// Makes elements, and changes only what is not yet so: a page that is redrawn ten times a second keeps its focus.
+// Creates elements, and changes only what differs, so that a page that is redrawn ten times a second keeps its focus.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -31,7 +31,7 @@ export function set(node, name, value) {
   if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
 }
 
-// A table whose rows are told apart by their first cell.
+// A table whose rows are identified by their first cell.
 export class LiveTable {
   constructor(caption, columns) {
     const head = columns.map((column) => element("th", { scope: "col" }, column));
@@ -67,12 +67,12 @@ export function seconds(value) {
   return `${Math.round(value / 60)} minutes`;
 }
 
-// A time that a stop took.
+// Formats the duration of a stop.
 export function milliseconds(value) {
   return value < 1000 ? `${value.toFixed(value < 10 ? 1 : 0)} ms` : seconds(value / 1000);
 }
 
-// A quantity that may not have been read.
+// Formats a quantity that may not have been read.
 export function known(value, unit, digits) {
   return value === null ? "not read" : `${value.toFixed(digits)} ${unit}`;
 }

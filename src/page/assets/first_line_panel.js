@@ -1,4 +1,4 @@
-// The way to a first line: its steps in order, each an operator's command that one press sends. Nothing goes on by itself.
+// The steps to a first line, in order. One press sends each step's command, and nothing happens by itself.
 
 import { verbButton } from "./commands.js";
 import { byId, element } from "./elements.js";

@@ -1,16 +1,16 @@
-// What was asked, planned and done; and what waits for a person's word.
+// Earlier jobs, and plans that wait for a person's approval.
 
-import { isOperator, tell } from "./commands.js";
+import { isOperator, tryVerb } from "./commands.js";
 import { command, door, picture, read, session } from "./door.js";
 import { byId, element, moment } from "./elements.js";
 import { again, resume } from "./draw_panel.js";
 
-async function pictures(job, names, into) {
+async function addPictures(job, names, parent) {
   for (const name of names) {
     const source = await picture(`/page/jobs/${encodeURIComponent(job)}/${encodeURIComponent(name)}`);
-    const shown = element("img", { src: source, alt: `${name.replace(/\.png$/, "")} of ${job}` });
-    shown.addEventListener("load", () => URL.revokeObjectURL(source));
-    into.append(shown);
+    const image = element("img", { src: source, alt: `${name.replace(/\.png$/, "")} of ${job}` });
+    image.addEventListener("load", () => URL.revokeObjectURL(source));
+    parent.append(image);
   }
 }
 
@@ -28,11 +28,11 @@ function facts(job) {
     ["Drawn", drawn],
     ["Goes on with", job.resumes],
   ];
-  const shown = rows.filter(([, value]) => value);
-  return element("dl", {}, ...shown.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  const filled = rows.filter(([, value]) => value);
+  return element("dl", {}, ...filled.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
-// What an operator can do with a job; each shows first what it would draw.
+// Returns an operator's buttons for a job; each previews what it would draw.
 function buttons(job) {
   if (!isOperator() || job.tool !== "stroke") return [];
   const answer = element("div");
@@ -45,25 +45,25 @@ function buttons(job) {
   ].filter(Boolean);
 }
 
-// Carries the job's plan out on a simulated arm of its own: no arm of the node moves.
+// Carries out the job's plan on a separate simulated arm: no arm of the node moves.
 async function replay(job, button, answer) {
   button.disabled = true;
   answer.replaceChildren(element("p", { role: "status" }, "Replaying …"));
   try {
-    const told = await command({ verb: "replay", job: job.id });
-    const image = told.data?.picture
-      ? [element("img", { src: `data:image/png;base64,${told.data.picture}`, alt: `Ink of ${job.id} on the simulated arm` })] : [];
-    answer.replaceChildren(element("p", { role: "status" }, `${told.done ? "" : "Not done: "}${told.text}`), ...image);
+    const reply = await command({ verb: "replay", job: job.id });
+    const image = reply.data?.picture
+      ? [element("img", { src: `data:image/png;base64,${reply.data.picture}`, alt: `Ink of ${job.id} on the simulated arm` })] : [];
+    answer.replaceChildren(element("p", { role: "status" }, `${reply.done ? "" : "Not done: "}${reply.text}`), ...image);
   } catch (failure) {
     answer.replaceChildren(element("p", { role: "status" }, `Not done: ${failure.message}`));
   }
   button.disabled = false;
 }
 
-async function showAudit(job, into) {
+async function showAudit(job, list) {
   const records = await read(`/page/jobs/${encodeURIComponent(job)}/audit`);
   const rows = records.map((record) => [`Audit ${record.number}`, `${moment(record.time_ms)}, ${record.kind}: ${record.text}`]);
-  into.replaceChildren(...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+  list.replaceChildren(...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
 function card(job) {
@@ -75,7 +75,7 @@ function card(job) {
     element("p", {}, job.message || ""), facts(job), audit, row, images);
   details.addEventListener("toggle", () => {
     if (!details.open || audit.childNodes.length > 0) return;
-    pictures(job.id, job.pictures, images).catch(() => {});
+    addPictures(job.id, job.pictures, images).catch(() => {});
     showAudit(job.id, audit).catch((failure) => audit.replaceChildren(element("dt", {}, "Audit log"), element("dd", {}, `not read: ${failure.message}`)));
   });
   return details;
@@ -95,19 +95,19 @@ async function showJobs() {
 
 async function judge(verb, plan, buttons) {
   buttons.forEach((button) => { button.disabled = true; });
-  await tell({ verb, job: plan.job, plan: plan.plan }, byId("approve-answer"));
+  await tryVerb({ verb, job: plan.job, plan: plan.plan }, byId("approve-answer"));
 }
 
-function waiting(plan) {
+function pendingCard(plan) {
   const images = element("div", { class: "pictures" });
-  pictures(plan.job, plan.pictures, images).catch(() => {});
+  addPictures(plan.job, plan.pictures, images).catch(() => {});
   const buttons = [
     element("button", { type: "button", onclick: () => judge("approve", plan, buttons) }, `Approve ${plan.job}`),
     element("button", { type: "button", onclick: () => judge("refuse", plan, buttons) }, `Refuse ${plan.job}`),
   ];
   const row = isOperator() ? element("div", { class: "row" }, ...buttons) : null;
-  const asked = plan.received ? element("p", {}, `${plan.caller} asked: ${plan.received}`) : null;
-  return element("article", {}, element("p", { class: "words" }, plan.words), asked, images, row);
+  const request = plan.received ? element("p", {}, `${plan.caller} asked: ${plan.received}`) : null;
+  return element("article", {}, element("p", { class: "words" }, plan.words), request, images, row);
 }
 
 let shownPending = "";
@@ -123,12 +123,12 @@ async function showPending(count) {
   const key = JSON.stringify(plans);
   if (key === shownPending) return;
   shownPending = key;
-  byId("pending").replaceChildren(...plans.map(waiting));
+  byId("pending").replaceChildren(...plans.map(pendingCard));
 }
 
 let headline = "";
 
-// Looks again when a job begins or ends, and when another plan waits.
+// Refreshes when a job begins or ends, and when another plan waits.
 export function jobsLive(state) {
   const jobs = state.arms.map((arm) => arm.job && `${arm.job.id} ${arm.job.state}`);
   const next = JSON.stringify([state.waiting, jobs]);

@@ -1,6 +1,6 @@
-// Jogs: one press, one small step. The node stops the arm if this page goes before the step has ended.
+// Jogs: each press is one small step. The node stops the arm if this page is closed before the step has ended.
 
-import { asked, isOperator, oneAtATime } from "./commands.js";
+import { isOperator, oneAtATime, runVerb } from "./commands.js";
 import { door } from "./door.js";
 import { LiveTable, byId, element, say } from "./elements.js";
 
@@ -9,38 +9,38 @@ const TIP = ["x", "y", "z"];
 const once = oneAtATime(byId("jog-answer"));
 const joints = new LiveTable("Joints that can be jogged", ["Joint", "Angle", "Limits"]);
 
-function size() {
+function stepSize() {
   return Number(byId("jog-size").value);
 }
 
 async function step(axis, by) {
   const scene = byId("jog-scene").value;
-  const told = await asked({ verb: "jog", scene, step: { axis, by } });
-  say(byId("jog-answer"), told.text);
-  await look();
+  const reply = await runVerb({ verb: "jog", scene, step: { axis, by } });
+  say(byId("jog-answer"), reply.text);
+  await refresh();
 }
 
 function buttons(name, axis) {
   return [-1, 1].map((sign) => element("button", {
-    type: "button", "aria-label": `${name} ${sign < 0 ? "minus" : "plus"}`, onclick: () => once(() => step(axis, sign * size())),
+    type: "button", "aria-label": `${name} ${sign < 0 ? "minus" : "plus"}`, onclick: () => once(() => step(axis, sign * stepSize())),
   }, `${name} ${sign < 0 ? "−" : "+"}`));
 }
 
-async function look() {
-  const data = JSON.parse((await asked({ verb: "jogged", scene: byId("jog-scene").value })).text);
+async function refresh() {
+  const data = JSON.parse((await runVerb({ verb: "jogged", scene: byId("jog-scene").value })).text);
   const place = data.tip_mm.map((mm) => mm.toFixed(1)).join(", ");
   say(byId("jog-place"), `${data.denied ? `${data.denied}. ` : ""}Tip at ${place} mm, ${data.height_mm.toFixed(1)} mm over the sheet.`);
   joints.show(data.joints.map((joint) => [joint.name, `${joint.deg.toFixed(1)}°`, `${joint.lower_deg.toFixed(0)}° to ${joint.upper_deg.toFixed(0)}°`]));
-  const wanted = data.joints.map((joint) => joint.name).join();
-  if (byId("jog-joints").dataset.names === wanted) return;
-  byId("jog-joints").dataset.names = wanted;
+  const names = data.joints.map((joint) => joint.name).join();
+  if (byId("jog-joints").dataset.names === names) return;
+  byId("jog-joints").dataset.names = names;
   byId("jog-joints").replaceChildren(...data.joints.flatMap((joint, at) => buttons(joint.name, { joint: at })));
 }
 
 export function beginJog() {
   byId("jog-tip").replaceChildren(...TIP.flatMap((axis) => buttons(axis, axis)));
   byId("jog-table").append(joints.node);
-  byId("jog").addEventListener("toggle", () => { if (byId("jog").open) once(look); });
-  byId("jog-scene").addEventListener("change", () => once(look));
+  byId("jog").addEventListener("toggle", () => { if (byId("jog").open) once(refresh); });
+  byId("jog-scene").addEventListener("change", () => once(refresh));
   door.addEventListener("session", () => { if (!isOperator()) byId("jog").open = false; });
 }

@@ -1,15 +1,15 @@
-// Tells a person who looks elsewhere: a job is done, something waits for a person, an arm has a fault. It asks the browser only
-// when a button is pressed, and sends nothing to the node.
+// Notifies a person who is not looking at the page when a job is done, something waits for a person, or an arm has a fault. It asks
+// the browser only when a button is pressed, and sends nothing to the node.
 
 import { byId, say } from "./elements.js";
 
-const WANTED = "steadyhand-notices";
+const ENABLED_KEY = "steadyhand-notices";
 
-let known = null;
+let previous = null;
 let permission = globalThis.Notification?.permission;
 
-function isWanted() {
-  return permission === "granted" && localStorage.getItem(WANTED) === "yes";
+function isEnabled() {
+  return permission === "granted" && localStorage.getItem(ENABLED_KEY) === "yes";
 }
 
 function causes(state) {
@@ -24,31 +24,31 @@ function causes(state) {
 }
 
 export function noticesLive(state) {
-  const seen = causes(state);
-  // What was so when the page was opened is no news.
-  const news = known ? [...seen].filter((cause) => !known.has(cause)) : [];
-  known = seen;
-  if (!isWanted()) return;
-  // Several tabs tell once: a notice of the same tag takes the other's place.
-  for (const cause of news) new Notification(state.node, { body: cause, tag: cause });
+  const current = causes(state);
+  // Causes that existed when the page was opened are not notified.
+  const added = previous ? [...current].filter((cause) => !previous.has(cause)) : [];
+  previous = current;
+  if (!isEnabled()) return;
+  // Several tabs show one notice, because a notice replaces another one with the same tag.
+  for (const cause of added) new Notification(state.node, { body: cause, tag: cause });
 }
 
 function show() {
   const words = !("Notification" in globalThis) ? "This browser shows no notices to this address."
     : permission === "denied" ? "This browser refuses notices of this page: its settings say so."
-      : isWanted() ? "This browser tells you when a job is done, when something waits for you, and of faults."
+      : isEnabled() ? "This browser tells you when a job is done, when something waits for you, and of faults."
         : "This browser tells you nothing while you look elsewhere.";
   say(byId("notices-words"), words);
-  say(byId("notices-ask"), isWanted() ? "Tell me nothing" : "Tell me");
+  say(byId("notices-ask"), isEnabled() ? "Tell me nothing" : "Tell me");
   byId("notices-ask").hidden = !("Notification" in globalThis);
 }
 
 export function beginNotices() {
   byId("notices-ask").addEventListener("click", async () => {
-    if (isWanted()) localStorage.removeItem(WANTED);
+    if (isEnabled()) localStorage.removeItem(ENABLED_KEY);
     else {
       permission = await Notification.requestPermission();
-      if (permission === "granted") localStorage.setItem(WANTED, "yes");
+      if (permission === "granted") localStorage.setItem(ENABLED_KEY, "yes");
     }
     show();
   });

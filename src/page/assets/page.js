@@ -1,4 +1,4 @@
-// Puts the page together. Nothing here sends a command by itself: loading, reloading and going back only look.
+// Assembles the page. Nothing here sends a command by itself: loading, reloading and going back only read.
 
 import { ArmPanels } from "./arm_panel.js";
 import { beginCommands } from "./commands.js";
@@ -21,7 +21,7 @@ const LOST_S = 2;
 
 const arms = new ArmPanels();
 
-function told(kind, value) {
+function show(kind, value) {
   if (kind === "sheet") return arms.sheet(value);
   say(byId("node"), value.node);
   document.title = `${value.node}: ${value.arms.map((arm) => arm.words).join(", ")}`;
@@ -34,14 +34,14 @@ function told(kind, value) {
 }
 
 function showAge() {
-  const old = silence();
-  const lost = old >= LOST_S;
-  const words = !Number.isFinite(old) ? "connecting"
-    : old >= OLD_S ? `last heard ${seconds(old)} ago` : "live";
-  say(byId("connection"), words);
-  // Said once, and not with every tenth of a second.
-  say(byId("lost"), lost && Number.isFinite(old) ? "NOT CONNECTED: what is shown is old" : "");
-  arms.aged(Number.isFinite(old) ? old : 0);
+  const age_s = silence();
+  const isLost = age_s >= LOST_S;
+  const text = !Number.isFinite(age_s) ? "connecting"
+    : age_s >= OLD_S ? `last heard ${seconds(age_s)} ago` : "live";
+  say(byId("connection"), text);
+  // An alert is announced once, not with every update.
+  say(byId("lost"), isLost && Number.isFinite(age_s) ? "NOT CONNECTED: what is shown is old" : "");
+  arms.showAge(Number.isFinite(age_s) ? age_s : 0);
 }
 
 beginSetup();
@@ -55,5 +55,5 @@ beginCalibrations();
 beginDoctor();
 beginNotices();
 watchSession();
-follow(told);
+follow(show);
 setInterval(showAge, AGE_LOOK_MS);

@@ -1,4 +1,4 @@
-// Pens that a person changes in the middle of a drawing, and its pauses: which one, what the arm does meanwhile, and the word that it is in.
+// Pens that a person changes during a drawing, and its pauses: which pen, what the arm does meanwhile, and the confirmation.
 
 import { isOperator, verbButton } from "./commands.js";
 import { door } from "./door.js";

@@ -1,5 +1,5 @@
-// A drawing on its sheet that a hand moves, scales and turns, with what is refused where it is. It sends nothing: whoever
-// listens hears the place that was chosen.
+// A drawing on its sheet that can be dragged, scaled and rotated, with its refused parts. It sends nothing, but passes the chosen
+// placement to a callback.
 
 import { element, shape } from "./elements.js";
 
@@ -9,7 +9,7 @@ const FAR_MM = 10;
 const TURN_DEG = 5;
 const GROWTH = 1.05;
 const SIDE_MM = [1, 2000];
-// Of what is seen.
+// Radius of handles, as a fraction of the visible size.
 const HANDLE = 0.025;
 
 function line(xy) {
@@ -22,23 +22,23 @@ function centre(place) {
   return [place.at[0] + place.sides[0] / 2, place.at[1] + place.sides[1] / 2];
 }
 
-function turned([x, y], deg) {
+function rotated([x, y], deg) {
   const [sin, cos] = [Math.sin(deg * Math.PI / 180), Math.cos(deg * Math.PI / 180)];
   return [x * cos - y * sin, x * sin + y * cos];
 }
 
-const tenth = (value) => Math.round(value * 10) / 10;
+const toTenths = (value) => Math.round(value * 10) / 10;
 
 export class PlacedSheet {
-  // `chosen` is told the corner, the longer side and the turn when a hand lets go.
-  constructor(offer, chosen) {
+  // `onChosen` is called with the corner, the longer side and the rotation when a drag ends.
+  constructor(offer, onChosen) {
     const { page_at_mm, page_sides_mm, page_turn_deg, lines, places } = offer.sheet;
     this.offered = { at: page_at_mm, sides: page_sides_mm.map((side) => Math.max(side, 0.1)), turn: page_turn_deg };
     this.place = { ...this.offered };
-    this.chosen = chosen;
+    this.onChosen = onChosen;
     const [width, height] = offer.sheet_mm;
     this.size = [width, height];
-    this.#look();
+    this.#setViewBox();
     this.drawing = shape("g", {}, ...lines.map((one) => shape("path", { class: one.is_refused ? "refused" : "offered", d: line(one.xy_mm) })));
     this.marks = shape("g", { class: "marks" }, ...places.map((place) => mark(place, this.handle_mm)));
     this.outline = shape("polygon", { class: "page-outline" });
@@ -59,8 +59,8 @@ export class PlacedSheet {
     this.#draw();
   }
 
-  // The sheet and all of the page with its handles, however far out it lies.
-  #look() {
+  // Makes the sheet and the whole page with its handles visible, however far outside it lies.
+  #setViewBox() {
     const [width, height] = this.size;
     const [cx, cy] = centre(this.offered);
     const reach = 1.2 * Math.hypot(...this.offered.sides) / 2;
@@ -68,8 +68,8 @@ export class PlacedSheet {
     const [low, high] = [Math.min(0, cy - reach), Math.max(height, cy + reach)];
     const edge = EDGE * Math.max(right - left, high - low);
     this.handle_mm = HANDLE * Math.max(right - left, high - low);
-    // Up is negative on a screen.
-    this.box = [left - edge, height - high - edge, right - left + 2 * edge, high - low + 2 * edge].map(tenth).join(" ");
+    // The y axis points down on a screen.
+    this.box = [left - edge, height - high - edge, right - left + 2 * edge, high - low + 2 * edge].map(toTenths).join(" ");
   }
 
   #onSheet(event) {
@@ -106,7 +106,7 @@ export class PlacedSheet {
 
   #scale(place, by) {
     const long = Math.max(...place.sides);
-    const side = tenth(Math.min(SIDE_MM[1], Math.max(SIDE_MM[0], long * by)));
+    const side = toTenths(Math.min(SIDE_MM[1], Math.max(SIDE_MM[0], long * by)));
     const sides = place.sides.map((one) => one * side / long);
     const [cx, cy] = centre(place);
     this.#set({ ...place, sides, at: [cx - sides[0] / 2, cy - sides[1] / 2] });
@@ -125,13 +125,13 @@ export class PlacedSheet {
   }
 
   #set(place) {
-    this.place = { ...place, at: place.at.map(tenth) };
+    this.place = { ...place, at: place.at.map(toTenths) };
     this.#draw();
   }
 
   #done() {
     if (JSON.stringify(this.place) === JSON.stringify(this.offered)) return;
-    this.chosen({ at_mm: this.place.at, size_mm: tenth(Math.max(...this.place.sides)), rotate_deg: this.place.turn });
+    this.onChosen({ at_mm: this.place.at, size_mm: toTenths(Math.max(...this.place.sides)), rotate_deg: this.place.turn });
   }
 
   #draw() {
@@ -139,10 +139,10 @@ export class PlacedSheet {
     const scale = Math.max(...this.place.sides) / Math.max(...this.offered.sides);
     this.drawing.setAttribute("transform", `translate(${x1} ${y1}) rotate(${this.place.turn - this.offered.turn}) scale(${scale}) translate(${-x0} ${-y0})`);
     const isMoved = JSON.stringify(this.place) !== JSON.stringify(this.offered);
-    // What was refused at one place says nothing of another.
+    // Refusals at one place do not apply to another.
     this.marks.setAttribute("class", isMoved ? "marks stale" : "marks");
     const [w, h] = this.place.sides.map((side) => side / 2);
-    const at = (x, y) => turned([x, y], this.place.turn).map((value, axis) => value + [x1, y1][axis]);
+    const at = (x, y) => rotated([x, y], this.place.turn).map((value, axis) => value + [x1, y1][axis]);
     const points = [[-w, -h], [w, -h], [w, h], [-w, h]].map(([x, y]) => at(x, y));
     this.outline.setAttribute("points", points.map((point) => point.join(",")).join(" "));
     const [corner, top, knob] = [points[1], at(0, h), at(0, h + 3 * this.handle_mm)];

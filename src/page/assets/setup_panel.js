@@ -1,10 +1,10 @@
-// Who has logged in, and what may move until when.
+// Login, and which scenes may move until when.
 
-import { isOperator, tell, verbButton } from "./commands.js";
+import { isOperator, tryVerb, verbButton } from "./commands.js";
 import { door, logIn, logOut, read, session } from "./door.js";
 import { byId, element, say } from "./elements.js";
 
-async function enter(event) {
+async function submitLogin(event) {
   event.preventDefault();
   const token = byId("token");
   say(byId("session-answer"), "Looking at it …");
@@ -17,20 +17,20 @@ async function enter(event) {
   token.value = "";
 }
 
-async function leave() {
+async function submitLogout() {
   await logOut().catch((failure) => say(byId("session-answer"), failure.message));
 }
 
 function showSession() {
-  const who = session();
-  const words = who
-    ? `${who.name} is logged in here, as ${who.role}.`
+  const identity = session();
+  const text = identity
+    ? `${identity.name} is logged in here, as ${identity.role}.`
     : "Nobody is logged in here: this page shows and stops, and does nothing else.";
-  say(byId("session-words"), words);
-  byId("login").hidden = who !== null;
-  byId("logout").hidden = who === null;
+  say(byId("session-words"), text);
+  byId("login").hidden = identity !== null;
+  byId("logout").hidden = identity === null;
   for (const id of ["setup", "draw"]) byId(id).hidden = !isOperator();
-  if (who) offerScenes().catch((failure) => say(byId("setup-answer"), failure.message));
+  if (identity) offerScenes().catch((failure) => say(byId("setup-answer"), failure.message));
 }
 
 async function offerScenes() {
@@ -43,7 +43,7 @@ async function offerScenes() {
 
 let armNames = "";
 
-// Asks which arm is meant where there are several.
+// Offers a choice of arms if there are several.
 export function offerArms(arms) {
   const names = arms.map((arm) => arm.name);
   if (names.join() === armNames) return;
@@ -54,19 +54,19 @@ export function offerArms(arms) {
   }
 }
 
-// The arm that is chosen, where there is a choice.
+// Returns the chosen arm, if there is a choice.
 export function chosenArm(id) {
   return byId(id).options.length > 1 ? byId(id).value : null;
 }
 
 export function beginSetup() {
-  byId("login").addEventListener("submit", enter);
-  byId("logout").addEventListener("click", leave);
+  byId("login").addEventListener("submit", submitLogin);
+  byId("logout").addEventListener("click", submitLogout);
   byId("enable").addEventListener("submit", (event) => {
     event.preventDefault();
     const for_s = Math.round(Number(byId("enable-minutes").value) * 60);
     say(byId("setup-answer"), "Asking …");
-    tell({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s, arm: chosenArm("enable-arm") }, byId("setup-answer"));
+    tryVerb({ verb: "enable", scene: byId("enable-scene").value, meta: null, for_s, arm: chosenArm("enable-arm") }, byId("setup-answer"));
   });
   byId("enable-buttons").append(verbButton("Disable everything", { verb: "disable" }, byId("setup-answer")));
   door.addEventListener("session", showSession);

@@ -16,14 +16,14 @@ function length(xy) {
   return sum;
 }
 
-// The first `mm` of a line.
+// Returns the first `mm` of a line.
 function beginning(xy, mm) {
   const points = [xy[0], xy[1]];
   for (let at = 2; at < xy.length && mm > 0; at += 2) {
     const [dx, dy] = [xy[at] - xy[at - 2], xy[at + 1] - xy[at - 1]];
     const step = Math.hypot(dx, dy);
-    const share = step > mm ? mm / step : 1;
-    points.push(xy[at - 2] + share * dx, xy[at - 1] + share * dy);
+    const fraction = step > mm ? mm / step : 1;
+    points.push(xy[at - 2] + fraction * dx, xy[at - 1] + fraction * dy);
     mm -= step;
   }
   return points;
@@ -62,22 +62,22 @@ export class SheetView {
 
   live(arm) {
     if (!this.sheet) return;
-    let left = arm.ink_mm;
+    let remaining_mm = arm.ink_mm;
     this.lines.forEach((line, at) => {
-      const mm = Math.max(0, Math.min(line.mm, left));
-      left -= line.mm;
+      const mm = Math.max(0, Math.min(line.mm, remaining_mm));
+      remaining_mm -= line.mm;
       if (mm === this.inked[at]) return;
       this.inked[at] = mm;
       if (mm > 0) set(this.ink[at], "d", path(beginning(line.xy, mm)));
       else this.ink[at].removeAttribute("d");
     });
     this.#pen(arm.tip);
-    const share = this.total_mm > 0 ? Math.round(100 * Math.min(1, arm.ink_mm / this.total_mm)) : 0;
-    const words = this.lines.length > 0
-      ? `${this.sheet.scene}: ${this.lines.length} strokes planned, ${share} % drawn`
+    const percent = this.total_mm > 0 ? Math.round(100 * Math.min(1, arm.ink_mm / this.total_mm)) : 0;
+    const text = this.lines.length > 0
+      ? `${this.sheet.scene}: ${this.lines.length} strokes planned, ${percent} % drawn`
       : `${this.sheet.scene}: ${this.design} strokes in the design, nothing planned`;
-    say(this.caption, words);
-    set(this.svg, "aria-label", `Sheet from above. ${words}.`);
+    say(this.caption, text);
+    set(this.svg, "aria-label", `Sheet from above. ${text}.`);
   }
 
   #pen(tip) {

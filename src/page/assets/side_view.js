@@ -27,17 +27,17 @@ export class SideView {
 
   show(sheet) {
     const corners = sheet.corners_mm;
-    const middle = [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / 4);
-    const far = Math.hypot(...middle) || 1;
-    this.along = middle.map((value) => value / far);
+    const centre = [0, 1].map((axis) => corners.reduce((sum, corner) => sum + corner[axis], 0) / 4);
+    const distance_mm = Math.hypot(...centre) || 1;
+    this.along = centre.map((value) => value / distance_mm);
     this.corners = corners;
     this.box = null;
   }
 
   live(arm) {
     if (arm.chain_mm.length === 0) return;
-    const points = arm.chain_mm.map((point) => this.#flat(point));
-    const paper = (this.corners || []).map((corner) => this.#flat(corner)).sort((a, b) => a[0] - b[0]);
+    const points = arm.chain_mm.map((point) => this.#project(point));
+    const paper = (this.corners || []).map((corner) => this.#project(corner)).sort((a, b) => a[0] - b[0]);
     this.#frame([...points, ...paper]);
     set(this.links, "points", points.map((point) => point.join(",")).join(" "));
     set(this.paper, "points", paper.map((point) => point.join(",")).join(" "));
@@ -47,12 +47,12 @@ export class SideView {
     set(this.svg, "aria-label", `${arm.title} from the side, ${height}.`);
   }
 
-  // Up is negative, as on a screen.
-  #flat([x, y, z]) {
+  // Projects a point; the y axis points down, as on a screen.
+  #project([x, y, z]) {
     return [Math.round(x * this.along[0] + y * this.along[1]), -Math.round(z)];
   }
 
-  // Grows and never shrinks: a picture that breathes is hard to read.
+  // The frame grows and never shrinks: a picture that changes its scale is hard to read.
   #frame(points) {
     const all = this.box ? [...points, [this.box[0], this.box[1]], [this.box[2], this.box[3]]] : [...points, [0, 0]];
     const [xs, ys] = [all.map((point) => point[0]), all.map((point) => point[1])];

@@ -1,14 +1,14 @@
-// The arm in space: its chain, its body as the gate knows it, and the sheet, seen from where a hand turns it.
+// The arm in space: its chain, its body as the gate models it, and the sheet, in a view that can be rotated.
 
 import { element } from "./elements.js";
 
 const TURN_DEG = 10;
-const WIDE_PX = 640;
-const HIGH_PX = 420;
+const WIDTH_PX = 640;
+const HEIGHT_PX = 420;
 const EDGE = 0.85;
-// Room around the arm and its sheet, as a radius.
-const GROWS_MM = 50;
-// In light and in dark; a canvas knows no style sheet.
+// Margin around the arm and its sheet.
+const MARGIN_MM = 50;
+// Light and dark colours; style sheets do not apply to a canvas.
 const COLOURS = [
   { table: "#d5dbe1", edge: "#46505a", body: "#c3ccd5", chain: "#0b5394", tip: "#b3121d" },
   { table: "#333b44", edge: "#b4bec8", body: "#4a5560", chain: "#8cc4ff", tip: "#ff5a64" },
@@ -21,7 +21,7 @@ export class SpaceView {
     this.pitch = 25;
     this.radius_mm = 100;
     this.canvas = element("canvas", {
-      width: WIDE_PX, height: HIGH_PX, tabindex: "0", role: "img",
+      width: WIDTH_PX, height: HEIGHT_PX, tabindex: "0", role: "img",
       "aria-label": `${arm.title} in space. Drag it, or use the arrow keys, to look from elsewhere.`,
     });
     this.node = element("details", { class: "space" }, element("summary", {}, `${arm.name} in space`), this.canvas,
@@ -54,8 +54,8 @@ export class SpaceView {
     this.#draw();
   }
 
-  // Right, up and towards the eye, in millimetres.
-  #seen([x, y, z]) {
+  // Returns a point's coordinates right, up and towards the viewer, in millimetres.
+  #toView([x, y, z]) {
     const [yaw, pitch] = [this.yaw * Math.PI / 180, this.pitch * Math.PI / 180];
     const [right, away] = [x * Math.cos(yaw) - y * Math.sin(yaw), x * Math.sin(yaw) + y * Math.cos(yaw)];
     return [right, z * Math.cos(pitch) + away * Math.sin(pitch), z * Math.sin(pitch) - away * Math.cos(pitch)];
@@ -65,24 +65,24 @@ export class SpaceView {
     if (!this.node.open || !this.arm) return;
     const points = [...this.arm.chain_mm, ...(this.corners || [])];
     const far = Math.max(0, ...points.map((point) => Math.hypot(...point)));
-    // Grows and never shrinks, as a picture that breathes is hard to read.
-    this.radius_mm = Math.max(this.radius_mm, far + GROWS_MM);
-    const scale = EDGE * Math.min(WIDE_PX / 2, HIGH_PX * 0.62) / this.radius_mm;
+    // The radius grows and never shrinks: a picture that changes its scale is hard to read.
+    this.radius_mm = Math.max(this.radius_mm, far + MARGIN_MM);
+    const scale = EDGE * Math.min(WIDTH_PX / 2, HEIGHT_PX * 0.62) / this.radius_mm;
     const put = (point) => {
-      const [right, up] = this.#seen(point);
-      return [WIDE_PX / 2 + right * scale, HIGH_PX * 0.66 - up * scale];
+      const [right, up] = this.#toView(point);
+      return [WIDTH_PX / 2 + right * scale, HEIGHT_PX * 0.66 - up * scale];
     };
     const colour = (name) => COLOURS[matchMedia("(prefers-color-scheme: dark)").matches ? 1 : 0][name];
     const pen = this.canvas.getContext("2d");
-    pen.clearRect(0, 0, WIDE_PX, HIGH_PX);
+    pen.clearRect(0, 0, WIDTH_PX, HEIGHT_PX);
     pen.lineCap = "round";
     pen.lineJoin = "round";
     this.#table(pen, put, colour("table"));
     if (this.corners) this.#polygon(pen, this.corners.map(put), "#ffffff", colour("edge"));
     const bodies = this.arm.body_mm.map(([x0, y0, z0, x1, y1, z1, radius]) => ({
-      ends: [[x0, y0, z0], [x1, y1, z1]], radius, depth: this.#seen([(x0 + x1) / 2, (y0 + y1) / 2, (z0 + z1) / 2])[2],
+      ends: [[x0, y0, z0], [x1, y1, z1]], radius, depth: this.#toView([(x0 + x1) / 2, (y0 + y1) / 2, (z0 + z1) / 2])[2],
     }));
-    // The farthest first.
+    // The farthest body is painted first.
     bodies.sort((a, b) => a.depth - b.depth);
     for (const { ends, radius } of bodies) {
       const [from, to] = ends.map(put);

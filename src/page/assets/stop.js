@@ -1,11 +1,11 @@
-// Stops. Needs no other file of the page, no login and no stream; without it the buttons are plain forms.
+// The stop buttons. This script needs no other file of the page, no login and no stream; without it the buttons are plain forms.
 "use strict";
 (() => {
   const TRIES = 4;
-  const AGAIN_MS = 200;
+  const RETRY_MS = 200;
   const answer = document.getElementById("stop-answer");
 
-  // The name in the audit log depends on it, and nothing else.
+  // Only the name in the audit log depends on it.
   function secret() {
     try {
       return localStorage.getItem("steadyhand-secret") || "1";
@@ -14,9 +14,9 @@
     }
   }
 
-  // Sent again where the node was not reached: a stop that is heard twice is one stop.
-  async function ask(path) {
-    for (let tried = 1; ; tried += 1) {
+  // Retries if the node was not reached: a stop that arrives twice is one stop.
+  async function send(path) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await fetch(path, {
           method: "POST",
@@ -24,8 +24,8 @@
           headers: { "Steadyhand-Page": secret() },
         });
       } catch (lost) {
-        if (tried === TRIES) throw lost;
-        await new Promise((again) => setTimeout(again, AGAIN_MS));
+        if (attempt === TRIES) throw lost;
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
   }
@@ -36,12 +36,12 @@
     answer.className = "";
     answer.textContent = `${name} sent`;
     try {
-      const response = await ask(path);
-      const told = await response.json();
-      if (!response.ok) throw new Error(told.error);
-      answer.className = told.verified ? "good" : "bad";
-      const verdict = told.verified ? "standstill verified" : "STANDSTILL NOT VERIFIED";
-      answer.textContent = `${name}: ${verdict}. ${told.words}. Answered after ${seconds()} s.`;
+      const response = await send(path);
+      const reply = await response.json();
+      if (!response.ok) throw new Error(reply.error);
+      answer.className = reply.verified ? "good" : "bad";
+      const verdict = reply.verified ? "standstill verified" : "STANDSTILL NOT VERIFIED";
+      answer.textContent = `${name}: ${verdict}. ${reply.words}. Answered after ${seconds()} s.`;
     } catch (failure) {
       answer.className = "bad";
       answer.textContent = `${name} WAS NOT CONFIRMED after ${seconds()} s (${failure.message}): look at the arm, cut its power if it moves.`;
@@ -57,7 +57,7 @@
 
   wire("stop-form", "/page/stop", "Stop");
   wire("estop-form", "/page/estop", "Emergency stop");
-  // A press that is held repeats: the first is enough.
+  // A key that is held down repeats; only the first press counts.
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && !event.repeat) stop("/page/stop", "Stop");
   }, true);
