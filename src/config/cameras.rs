@@ -1,4 +1,4 @@
-//! Cameras in a node file: where their pictures come from, and what is known of their lenses.
+//! Cameras in a node file: the sources of their pictures, and their lenses.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub struct CameraEntry {
     pub simulated: Option<SimulatedCameraEntry>,
 }
 
-/// A simulated camera: where it really stands, which the node does not know.
+/// A simulated camera: its true pose, which the node does not know.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SimulatedCameraEntry {
@@ -108,19 +108,19 @@ impl CameraEntry {
         self.arm.as_deref().is_none_or(|own| own == arm)
     }
 
-    /// Returns the first thing that is wrong with it: its key, and the rest of a sentence on the camera.
-    fn wrong(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
+    /// Returns the first problem: its key, and the rest of a sentence about the camera.
+    fn problem(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
         if !(1..=40).contains(&self.name.len()) || !self.name.chars().all(is_plain) {
             let what = ": a name is 1 to 40 letters, digits, - and _";
             return Some(("name", what.to_owned()));
         }
-        self.wrong_source()
-            .or_else(|| self.wrong_arm(arms))
-            .or_else(|| self.wrong_lens())
+        self.source_problem()
+            .or_else(|| self.arm_problem(arms))
+            .or_else(|| self.lens_problem())
     }
 
-    fn wrong_source(&self) -> Option<(&'static str, String)> {
+    fn source_problem(&self) -> Option<(&'static str, String)> {
         let source = &self.source;
         match (self.source(), &self.simulated) {
             (CameraSource::Simulator, Some(_)) => None,
@@ -150,7 +150,7 @@ impl CameraEntry {
         }
     }
 
-    fn wrong_arm(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
+    fn arm_problem(&self, arms: &[ArmEntry]) -> Option<(&'static str, String)> {
         let what = match &self.arm {
             None if arms.len() > 1 => {
                 ": say whose sheet it sees with `arm`, for there are several".to_owned()
@@ -164,7 +164,7 @@ impl CameraEntry {
         Some(("arm", what))
     }
 
-    fn wrong_lens(&self) -> Option<(&'static str, String)> {
+    fn lens_problem(&self) -> Option<(&'static str, String)> {
         let [width, height] = self.size_px;
         let is_side = |side: u32| (16..=SIDE_PX_MAX).contains(&side);
         let is_length = |f: &f64| (10.0..=1e5).contains(f);
@@ -185,8 +185,8 @@ impl CameraEntry {
             let what = ": distortion must be numbers between -10 and 10";
             Some(("distortion", what.to_owned()))
         } else if !(least..=most).contains(&self.timeout_ms) {
-            let is = self.timeout_ms;
-            let what = format!(": timeout_ms is {is}; {least} to {most} are possible");
+            let value = self.timeout_ms;
+            let what = format!(": timeout_ms is {value}; {least} to {most} are possible");
             Some(("timeout_ms", what))
         } else if !self
             .simulated
@@ -204,27 +204,27 @@ impl SimulatedCameraEntry {
     fn is_possible(&self) -> bool {
         let mut places = self.stands_m.iter().chain(&self.looks_at_m);
         let is_near = places.all(|v| v.abs() <= 10.0);
-        let ways = self.stands_m.iter().zip(&self.looks_at_m);
-        let far: f64 = ways.map(|(a, b)| (a - b).powi(2)).sum();
+        let offsets = self.stands_m.iter().zip(&self.looks_at_m);
+        let distance_squared: f64 = offsets.map(|(a, b)| (a - b).powi(2)).sum();
         let is_lit = (0.0..=2.0).contains(&self.light) && (0.0..=50.0).contains(&self.noise_grey);
-        is_near && far >= 1e-6 && is_lit
+        is_near && distance_squared >= 1e-6 && is_lit
     }
 }
 
 /// Finds the problems of a node's cameras.
-pub(super) fn look(cameras: &[CameraEntry], arms: &[ArmEntry], wrong: &mut ProblemList) {
-    wrong.check(cameras.len() <= CAMERAS_MAX, "cameras", || {
+pub(super) fn check(cameras: &[CameraEntry], arms: &[ArmEntry], problems: &mut ProblemList) {
+    problems.check(cameras.len() <= CAMERAS_MAX, "cameras", || {
         let count = cameras.len();
         format!("{count} cameras; at most {CAMERAS_MAX} are possible")
     });
     for (index, camera) in cameras.iter().enumerate() {
         let name = &camera.name;
         let is_twin = cameras.iter().take(index).any(|other| other.name == *name);
-        wrong.within(&format!("cameras[{index}]"), |wrong| {
-            if let Some((key, what)) = camera.wrong(arms) {
-                wrong.add(key, format!("camera `{name}`{what}"));
+        problems.within(&format!("cameras[{index}]"), |problems| {
+            if let Some((key, what)) = camera.problem(arms) {
+                problems.add(key, format!("camera `{name}`{what}"));
             }
-            wrong.check(!is_twin, "name", || {
+            problems.check(!is_twin, "name", || {
                 format!("two cameras are called `{name}`; each needs its own name")
             });
         });
@@ -240,12 +240,12 @@ mod tests {
     const GOOD: &str =
         "[[cameras]]\nname = \"top\"\nsource = \"/dev/video0\"\nsize_px = [1280, 960]\n";
 
-    fn wrong(text: &str) -> String {
+    fn error(text: &str) -> String {
         NodeFile::read("node.toml", text).unwrap_err().to_string()
     }
 
     #[test]
-    fn a_camera_needs_little_and_every_mistake_is_said() {
+    fn a_camera_needs_little_and_every_mistake_is_reported() {
         let read = NodeFile::read("node.toml", GOOD).unwrap();
         assert_eq!(read.cameras.len(), 1);
         assert!(
@@ -253,8 +253,8 @@ mod tests {
                 .iter()
                 .all(|camera| camera.timeout_ms == 2000 && camera.sees("arm"))
         );
-        let with = |old: &str, new: &str| wrong(&GOOD.replace(old, new));
-        for (old, new, said) in [
+        let with = |old: &str, new: &str| error(&GOOD.replace(old, new));
+        for (old, new, expected) in [
             ("/dev/video0", "video0", "a device is a whole path"),
             (
                 "/dev/video0",
@@ -282,19 +282,19 @@ mod tests {
             ),
             ("size_px", "distorsion = [0.0]\nsize_px", "distortion"),
         ] {
-            let told = with(old, new);
-            assert!(told.contains(said), "{new}: {told}");
+            let error = with(old, new);
+            assert!(error.contains(expected), "{new}: {error}");
         }
-        assert!(wrong(&format!("{GOOD}{GOOD}")).contains("two cameras are called `top`"));
+        assert!(error(&format!("{GOOD}{GOOD}")).contains("two cameras are called `top`"));
         let both = format!(
             "{GOOD}[cameras.simulated]\nstands_m = [0.0, 0.0, 0.4]\nlooks_at_m = [0.0, 0.0, 0.0]\n"
         );
-        assert!(wrong(&both).contains("take [cameras.simulated] away"));
+        assert!(error(&both).contains("take [cameras.simulated] away"));
         assert!(NodeFile::read("node.toml", &both.replace("/dev/video0", "simulator")).is_ok());
     }
 
     #[test]
-    fn what_may_be_asked_for_can_be_kept() {
+    fn the_limits_are_those_of_the_vision_crate() {
         assert_eq!(u64::try_from(vision::PIXELS_MAX), Ok(PIXELS_MAX));
         assert_eq!(vision::SIDE_PX_MAX, SIDE_PX_MAX);
     }

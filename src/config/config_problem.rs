@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-/// Something that is wrong, and where: a path such as `tools[0].name`.
+/// A problem and its place: a path such as `tools[0].name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigProblem {
     /// Place in the file.
@@ -12,7 +12,7 @@ pub struct ConfigProblem {
 }
 
 impl ConfigProblem {
-    /// A problem at a path.
+    /// Creates a problem at a path.
     #[must_use]
     pub fn at(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self {
@@ -22,7 +22,7 @@ impl ConfigProblem {
     }
 }
 
-/// Problems that were found so far, and the part of the file that is looked at.
+/// Problems found so far, and the part of the file that is being checked.
 #[derive(Default)]
 pub(super) struct ProblemList {
     pub(super) found: Vec<ConfigProblem>,
@@ -30,12 +30,12 @@ pub(super) struct ProblemList {
 }
 
 impl ProblemList {
-    /// Looks at a part of the present part, such as `tools[0]`.
-    pub(super) fn within(&mut self, part: &str, look: impl FnOnce(&mut Self)) {
+    /// Checks a part of the current part, such as `tools[0]`.
+    pub(super) fn within(&mut self, part: &str, check: impl FnOnce(&mut Self)) {
         let path = self.path(part);
-        let around = std::mem::replace(&mut self.part, path);
-        look(self);
-        self.part = around;
+        let outer = std::mem::replace(&mut self.part, path);
+        check(self);
+        self.part = outer;
     }
 
     fn path(&self, key: &str) -> String {
@@ -45,12 +45,12 @@ impl ProblemList {
         }
     }
 
-    /// Takes note of a problem with a key of the part; with the part as a whole where the key is empty.
+    /// Adds a problem with a key of the part, or with the part as a whole if the key is empty.
     pub(super) fn add(&mut self, key: &str, what: impl Into<String>) {
         self.found.push(ConfigProblem::at(self.path(key), what));
     }
 
-    /// Takes note of a problem where something is not as it must be.
+    /// Adds a problem unless `is_fine`.
     pub(super) fn check<S: Into<String>>(
         &mut self,
         is_fine: bool,
@@ -62,7 +62,7 @@ impl ProblemList {
         }
     }
 
-    /// Takes note of a number out of its range; `shown` is what messages call it.
+    /// Adds a problem if a number is out of its range; `shown` is its name in messages.
     pub(super) fn range<T: Copy + PartialOrd + Display>(
         &mut self,
         key: &str,

@@ -1,4 +1,4 @@
-//! Declared tools put into, changed in and taken out of a node file's text; everything else stays as it was written.
+//! Adds, changes and removes declared tools in a node file's text. Everything else stays as it was written.
 
 use std::path::Path;
 
@@ -11,15 +11,15 @@ use super::tools::TIMEOUT_S;
 /// Reason why a node file's text cannot be changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NodeFileEditError {
-    /// It is no TOML.
+    /// It is not TOML.
     #[error("the file is not TOML: {0}")]
     Toml(String),
     /// It has no such tool.
     #[error("the file declares no tool `{name}`; it declares: {}", known.join(", "))]
     Unknown {
-        /// The name that was asked for.
+        /// The requested name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: Vec<String>,
     },
     /// It has the tool already.
@@ -33,20 +33,20 @@ pub enum NodeFileEditError {
     KnownPeer(String),
 }
 
-/// The text with one more tool, at its end.
+/// Returns the text with one more tool at its end.
 ///
 /// # Errors
-/// The text is no TOML, declares such a tool already, or has another form.
+/// The text is not TOML, declares such a tool already, or has another form.
 pub fn add(text: &str, tool: &ToolEntry) -> Result<String, NodeFileEditError> {
     let mut table = Table::new();
     write(&mut table, &Json::Null, &non_default_json(tool));
     append(text, "tools", &tool.name, table, NodeFileEditError::Known)
 }
 
-/// The text with one more of the other nodes, at its end.
+/// Returns the text with one more peer at its end.
 ///
 /// # Errors
-/// The text is no TOML, has such a node already, or has another form.
+/// The text is not TOML, has such a node already, or has another form.
 pub fn add_peer(
     text: &str,
     name: &str,
@@ -65,19 +65,19 @@ pub fn add_peer(
     append(text, "peers", name, table, NodeFileEditError::KnownPeer)
 }
 
-/// The text with one more of the tables with a key, at its end.
+/// Returns the text with one more table of an array of tables at its end.
 fn append(
     text: &str,
     key: &'static str,
     name: &str,
     mut table: Table,
-    known: fn(String) -> NodeFileEditError,
+    duplicate: fn(String) -> NodeFileEditError,
 ) -> Result<String, NodeFileEditError> {
     let mut document = parse(text)?;
     let is_first = document.iter().next().is_none();
     let tables = tables(&mut document, key)?;
     if names(tables).iter().any(|known| known == name) {
-        return Err(known(name.to_owned()));
+        return Err(duplicate(name.to_owned()));
     }
     if !is_first {
         table.decor_mut().set_prefix("\n");
@@ -86,10 +86,10 @@ fn append(
     Ok(document.to_string())
 }
 
-/// The text with a tool changed from `old` to `new`; what is the same in both is not touched.
+/// Returns the text with a tool changed from `old` to `new`. Only what differs is rewritten.
 ///
 /// # Errors
-/// The text is no TOML, does not declare `old`, or has another form.
+/// The text is not TOML, does not declare `old`, or has another form.
 pub fn set(text: &str, old: &ToolEntry, new: &ToolEntry) -> Result<String, NodeFileEditError> {
     let mut document = parse(text)?;
     let tables = tables(&mut document, "tools")?;
@@ -100,20 +100,20 @@ pub fn set(text: &str, old: &ToolEntry, new: &ToolEntry) -> Result<String, NodeF
     Ok(document.to_string())
 }
 
-/// The text without a tool, and without the comment that stands right above it.
+/// Returns the text without a tool and without the comment directly above it.
 ///
 /// # Errors
-/// The text is no TOML, does not declare the tool, or has another form.
+/// The text is not TOML, does not declare the tool, or has another form.
 pub fn remove(text: &str, name: &str) -> Result<String, NodeFileEditError> {
     let mut document = parse(text)?;
     let tables = tables(&mut document, "tools")?;
     let index = find(tables, name)?;
-    let above = tables.get(index).map(above).unwrap_or_default();
-    let kept = own_paragraphs(&above).to_owned();
+    let prefix = tables.get(index).map(prefix_of).unwrap_or_default();
+    let kept = separate_paragraphs(&prefix).to_owned();
     tables.remove(index);
     let is_empty = tables.is_empty();
     if let Some(next) = tables.get_mut(index) {
-        let prefix = format!("{kept}{}", self::above(next));
+        let prefix = format!("{kept}{}", prefix_of(next));
         next.decor_mut().set_prefix(prefix);
     } else {
         let trailing = document.trailing().as_str().unwrap_or_default().to_owned();
@@ -147,28 +147,28 @@ fn names(tables: &ArrayOfTables) -> Vec<String> {
 }
 
 fn find(tables: &ArrayOfTables, name: &str) -> Result<usize, NodeFileEditError> {
-    let is_it = |table: &Table| table.get("name").and_then(Item::as_str) == Some(name);
-    let index = tables.iter().position(is_it);
+    let has_name = |table: &Table| table.get("name").and_then(Item::as_str) == Some(name);
+    let index = tables.iter().position(has_name);
     index.ok_or_else(|| NodeFileEditError::Unknown {
         name: name.to_owned(),
         known: names(tables),
     })
 }
 
-/// Blank lines and comments before a table.
-fn above(table: &Table) -> String {
+/// Returns the blank lines and comments before a table.
+fn prefix_of(table: &Table) -> String {
     let prefix = table.decor().prefix().and_then(|prefix| prefix.as_str());
     prefix.unwrap_or_default().to_owned()
 }
 
-/// Returns the text above a table that a blank line separates from it, and so is not about the table.
-fn own_paragraphs(above: &str) -> &str {
-    let end = above.rfind("\n\n").map_or(0, |at| at + 1);
-    let kept = above.get(..end).unwrap_or_default();
+/// Returns the part of a table's prefix that a blank line separates from it, and so does not belong to it.
+fn separate_paragraphs(prefix: &str) -> &str {
+    let end = prefix.rfind("\n\n").map_or(0, |index| index + 1);
+    let kept = prefix.get(..end).unwrap_or_default();
     if kept.contains('#') { kept } else { "" }
 }
 
-/// Writes into a table what differs between two values of the same tool.
+/// Writes the differences between two values of the same tool into a table.
 fn write(table: &mut Table, old: &Json, new: &Json) {
     let (empty, old) = (serde_json::Map::new(), old.as_object());
     let old = old.unwrap_or(&empty);
@@ -179,41 +179,42 @@ fn write(table: &mut Table, old: &Json, new: &Json) {
         table.remove(key);
     }
     for (key, json) in new.iter().filter(|(key, json)| old.get(*key) != Some(json)) {
-        let Some(made) = value(json, key == "arguments" || key == "sequence") else {
+        let Some(new_value) = value(json, key == "arguments" || key == "sequence") else {
             continue;
         };
         match table.get_mut(key).and_then(Item::as_value_mut) {
-            // A comment behind the old value stays behind the new one.
-            Some(there) => {
-                let decor = there.decor().clone();
-                *there = made;
-                *there.decor_mut() = decor;
+            // A comment after the old value stays after the new one.
+            Some(existing) => {
+                let decor = existing.decor().clone();
+                *existing = new_value;
+                *existing.decor_mut() = decor;
             }
             None => {
-                table.insert(key, Item::Value(made));
+                table.insert(key, Item::Value(new_value));
             }
         }
     }
 }
 
-/// A tool as JSON, without what is as shipped.
+/// Returns a tool as JSON, without default values.
 fn non_default_json(tool: &ToolEntry) -> Json {
-    strip(serde_json::to_value(tool).unwrap_or_default())
+    strip_defaults(serde_json::to_value(tool).unwrap_or_default())
 }
 
-fn strip(json: Json) -> Json {
+fn strip_defaults(json: Json) -> Json {
     match json {
         Json::Object(map) => {
-            let all = map.into_iter();
-            let kept = all.filter(|(key, value)| !is_as_shipped(key, value));
-            kept.map(|(key, value)| (key, strip(value))).collect()
+            let entries = map.into_iter();
+            let kept = entries.filter(|(key, value)| !is_default(key, value));
+            kept.map(|(key, value)| (key, strip_defaults(value)))
+                .collect()
         }
-        Json::Array(items) => items.into_iter().map(strip).collect(),
+        Json::Array(items) => items.into_iter().map(strip_defaults).collect(),
         other => other,
     }
 }
 
-fn is_as_shipped(key: &str, value: &Json) -> bool {
+fn is_default(key: &str, value: &Json) -> bool {
     match (key, value) {
         (_, Json::Null) | ("required", Json::Bool(false)) => true,
         ("args", Json::Array(items)) => items.is_empty(),
@@ -223,20 +224,20 @@ fn is_as_shipped(key: &str, value: &Json) -> bool {
     }
 }
 
-/// A JSON value as TOML; lists over several lines where they are `long`. TOML has no null.
-fn value(json: &Json, long: bool) -> Option<Value> {
+/// Converts a JSON value to TOML; a list spans several lines if `is_multiline`. TOML has no null.
+fn value(json: &Json, is_multiline: bool) -> Option<Value> {
     Some(match json {
         Json::Null => return None,
-        Json::Bool(truth) => (*truth).into(),
+        Json::Bool(value) => (*value).into(),
         Json::Number(number) => match number.as_i64() {
-            Some(whole) => whole.into(),
+            Some(integer) => integer.into(),
             None => number.as_f64()?.into(),
         },
         Json::String(text) => text.as_str().into(),
         Json::Array(items) => {
             let items = items.iter().filter_map(|item| value(item, false));
             let mut array: Array = items.collect();
-            if long {
+            if is_multiline {
                 for item in array.iter_mut() {
                     item.decor_mut().set_prefix("\n  ");
                 }
@@ -317,11 +318,11 @@ sequence = [{ calls = "sense" }, { calls = "sense" }]
             ..old.clone()
         };
         let text = set(TEXT, &old, &new).unwrap();
-        let want = TEXT.replace("\"Draw the sign\"", "\"Draw it\"").replace(
+        let expected = TEXT.replace("\"Draw the sign\"", "\"Draw it\"").replace(
             "scene = \"letters\" }\n",
             "scene = \"letters\" }\ntitle = \"Sign\"\n",
         );
-        assert_eq!(text, want);
+        assert_eq!(text, expected);
     }
 
     #[test]

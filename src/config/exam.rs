@@ -1,4 +1,4 @@
-//! Sets of tools beside the six, and how the helpers of the exam are limited.
+//! Optional sets of tools, and the limits of the exam's helpers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,7 +50,7 @@ pub struct HelperEntry {
 }
 
 impl ExamEntry {
-    /// The helpers, by name.
+    /// Returns the helpers by name.
     #[must_use]
     pub fn helpers(&self) -> [(&'static str, HelperEntry); 6] {
         [
@@ -63,7 +63,7 @@ impl ExamEntry {
         ]
     }
 
-    pub(super) fn look(&self, wrong: &mut ProblemList) {
+    pub(super) fn check(&self, problems: &mut ProblemList) {
         for (helper, entry) in self.helpers() {
             for (key, value, range) in [
                 ("time_limit_s", entry.time_limit_s, [1, 300]),
@@ -72,7 +72,7 @@ impl ExamEntry {
             ] {
                 let key = format!("exam.{helper}.{key}");
                 if let Some(value) = value {
-                    wrong.range(&key, &key, value, range);
+                    problems.range(&key, &key, value, range);
                 }
             }
         }

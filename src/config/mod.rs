@@ -49,7 +49,7 @@ pub struct NodeFile {
     pub forgiveness: Option<ForgivenessSetting>,
     /// Which names of the built-in tools are listed: `both`, `plain` (`stroke`) or `robot` (`robot_stroke`). Every name can be called.
     pub names: NamesEntry,
-    /// Words for built-in tools instead of the shipped ones, by the tool's name.
+    /// Descriptions of built-in tools instead of the shipped ones, by the tool's name.
     pub descriptions: BTreeMap<String, DescriptionEntry>,
     /// A folder of scenes that come before the ones in the binary.
     pub scenes: Option<PathBuf>,
@@ -73,33 +73,33 @@ pub struct NodeFile {
     pub require_approval: bool,
     /// True if results carry pictures; where a client counts them as text, false leaves their files alone.
     pub images: bool,
-    /// Leave that a caller's design on a canvas needs on an arm that is not simulated: `person`, who allows each with `steadyhand
+    /// Consent that a caller's design on a canvas needs on an arm that is not simulated: `person`, who allows each with `steadyhand
     /// approve JOB`, or `preview`, which draws exactly the plan that was previewed.
     pub canvas_approval: CanvasApproval,
     /// A motion that lasts longer than this is answered with its job while it goes on.
     pub answer_within_s: u32,
-    /// After so long at rest, in seconds, an arm may be moved by another caller than the last.
+    /// Time at rest, in seconds, after which a caller other than the last may move an arm.
     pub lease_idle_s: u32,
     /// True if callers over HTTP need a token on this machine too; from elsewhere they always do.
     pub require_tokens: bool,
-    /// The level that a planner must have reached in an exam before tools that move do it for its token: they ask for the
-    /// certificate that an operator has attached to it. Absent: none. Never asked of an operator.
+    /// The level that a planner must have reached in an exam before tools move an arm for its token. They check the certificate that
+    /// an operator has attached to it. Absent: none. Never required of an operator.
     pub qualified: Option<RequiredQualification>,
-    /// The certificate that HTTP is served with, its own first and then those that signed it, as PEM; absent: no encryption.
+    /// Certificate chain for HTTP, the node's own certificate first, as PEM; absent: no encryption.
     pub tls_cert: Option<PathBuf>,
     /// The certificate's key, as PEM, which others may not read.
     pub tls_key: Option<PathBuf>,
-    /// True if all motion is refused, for every caller. A stop is always done.
+    /// True if all motion is refused, for every caller. A stop is always carried out.
     pub read_only: bool,
-    /// The only tools that are offered, by name, `stop` aside; absent: all.
+    /// The only tools that are offered besides `stop`, by name; absent: all.
     pub only_tools: Option<Vec<String>>,
     /// The other nodes.
     pub peers: Vec<PeerEntry>,
     /// Time limits and retries for asking other nodes.
     pub fleet: FleetEntry,
-    /// Tools beside the six.
+    /// Declared tools, in addition to the six built-in ones.
     pub tools: Vec<ToolEntry>,
-    /// Sets of tools that are listed beside them: `exam`, `recording`, or none, as shipped.
+    /// Optional sets of tools that are listed as well: `exam`, `recording`; none by default.
     pub toolsets: Vec<OptionalToolset>,
     /// Limits for the helpers of the exam.
     pub exam: ExamEntry,
@@ -108,7 +108,7 @@ pub struct NodeFile {
     pub source: NodeFileSource,
 }
 
-/// Text that a node was read from, so that later problems are reported with their line.
+/// The text from which a node was read, so that later problems are reported with their line.
 #[derive(Clone, Default)]
 pub struct NodeFileSource {
     file: String,
@@ -116,7 +116,7 @@ pub struct NodeFileSource {
 }
 
 impl NodeFileSource {
-    /// Returns the path of the file; `None` for a node that was read from none.
+    /// Returns the path of the file; `None` if the node was not read from a file.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         (!self.file.is_empty()).then(|| Path::new(&self.file))
@@ -136,7 +136,7 @@ impl fmt::Debug for NodeFileSource {
 pub struct ArmEntry {
     /// Name of the arm for callers.
     pub name: String,
-    /// Which arm it is: the name of an arm file.
+    /// Model of the arm: the name of an arm file.
     pub model: String,
     /// `"simulator"` or a serial port's path. A port that is missing is an error, never a
     /// simulator.
@@ -154,7 +154,7 @@ pub struct ArmEntry {
     /// each other, or that are not known to be apart, are enabled one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_m: Option<[f64; 3]>,
-    /// The word of the person who writes the file that no other arm of this node can reach this one, nor this one any other.
+    /// True if the writer of this file states that no other arm of this node can reach this one, nor this one any other.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
 }
@@ -163,7 +163,7 @@ pub struct ArmEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CalibrationSource {
-    /// From other means than this node's calibrations, by a person's word.
+    /// Other means than this node's calibrations, as a person states.
     Elsewhere,
 }
 
@@ -179,14 +179,14 @@ pub enum NamesEntry {
     Robot,
 }
 
-/// Words for a built-in tool. They change what models read; effect, schema and arguments stay as they are.
+/// Description of a built-in tool. It changes what models read; effect, schema and arguments stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DescriptionEntry {
     /// The text after the lines on how the tool is called: what it does, then when to use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The words of arguments, by name.
+    /// Descriptions of arguments, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
 }
@@ -205,10 +205,10 @@ pub enum ForgivenessSetting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CanvasApproval {
-    /// A person's word on each plan. A planner's own preview is none.
+    /// A person's approval of each plan. A planner's own preview is not enough.
     #[default]
     Person,
-    /// The hash of a previewed plan: exactly that is drawn.
+    /// The hash of a previewed plan, which is drawn exactly.
     Preview,
 }
 
@@ -232,7 +232,7 @@ impl RequiredQualification {
     /// Every level, the lowest first.
     pub const ALL: [Self; 4] = [Self::Observe, Self::Home, Self::Align, Self::Stroke];
 
-    /// Its word.
+    /// Returns its name in files.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -253,7 +253,7 @@ impl std::str::FromStr for RequiredQualification {
     }
 }
 
-/// A word that names no level of qualification.
+/// A text that names no level of qualification.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no level; the levels are observe, home, align and stroke")]
 pub struct UnknownQualification(String);
@@ -261,7 +261,7 @@ pub struct UnknownQualification(String);
 /// The longest that a call may be kept waiting.
 pub const ANSWER_WITHIN_S_MAX: u32 = 3600;
 
-/// The farthest that a base may stand from the shared frame's origin, in metres: a larger number is in another unit.
+/// Largest distance of a base from the shared frame's origin, in metres; a larger number is probably in another unit.
 const BASE_MAX_M: f64 = 100.0;
 
 /// The port's name that means the embedded simulator.
@@ -321,11 +321,11 @@ impl ArmEntry {
         self.port == SIMULATOR_PORT
     }
 
-    /// Finds what is wrong with it, beside the arms before it.
-    fn look(&self, before: &[Self], wrong: &mut ProblemList) {
+    /// Finds its problems, also in relation to the arms before it.
+    fn check(&self, before: &[Self], problems: &mut ProblemList) {
         let name = &self.name;
         let is_name = !name.trim().is_empty() && !name.chars().any(char::is_control);
-        wrong.check(is_name, "name", || {
+        problems.check(is_name, "name", || {
             let shown = name.escape_debug();
             format!("`{shown}` cannot be an arm's name: it is empty or holds a control character")
         });
@@ -339,15 +339,15 @@ impl ArmEntry {
                     "the arms `{other}` and `{name}` are called alike where only letters, digits and `-` count, as in the name of the file that keeps an emergency stop; each needs its own name"
                 )
             };
-            wrong.add("name", what);
+            problems.add("name", what);
         }
         let is_shared = !self.is_simulated() && before.iter().any(|other| other.port == self.port);
-        wrong.check(!is_shared, "port", || {
+        problems.check(!is_shared, "port", || {
             format!("arms share the port `{}`; a port has one arm", self.port)
         });
         let Some([x, y, z]) = self.base_m else { return };
-        if [x, y, z].into_iter().all(|at| at.abs() <= BASE_MAX_M) {
-            wrong.check(!self.apart, "base_m", || {
+        if [x, y, z].into_iter().all(|m| m.abs() <= BASE_MAX_M) {
+            problems.check(!self.apart, "base_m", || {
                 format!(
                     "arm `{name}` has both base_m and apart = true: keep base_m where the bases were measured, apart where a person says that no other arm is within reach"
                 )
@@ -356,11 +356,11 @@ impl ArmEntry {
             let what = format!(
                 "base_m of arm `{name}` is [{x}, {y}, {z}]; each must be from -{BASE_MAX_M} to {BASE_MAX_M}: lengths are in metres"
             );
-            wrong.add("base_m", what);
+            problems.add("base_m", what);
         }
     }
 
-    /// Its name as part of a file's: letters, digits and `-`.
+    /// Returns its name as part of a file name: letters, digits and `-`.
     #[must_use]
     pub fn file_name_part(&self) -> String {
         let chars = self.name.chars();
@@ -371,43 +371,44 @@ impl ArmEntry {
 }
 
 impl NodeFile {
-    /// Reads a node file; `file` is what messages call it.
+    /// Reads a node file; `file` is its name in messages.
     ///
     /// # Errors
-    /// Everything that is wrong with it: unknown keys, values that cannot be, and what does not go together.
+    /// All of its problems: unknown keys, invalid values, and values that contradict each other.
     pub fn read(file: &str, text: &str) -> Result<Self, toml::FileError> {
-        let toml::PartialRead { read, problems } = toml::partly::<Self>(text);
-        let mut wrong = toml::FileError {
+        let toml::PartialRead { read, problems } = toml::read_partially::<Self>(text);
+        let mut error = toml::FileError {
             file: file.to_owned(),
             problems,
         };
         let Some(mut node) = read else {
-            return Err(wrong);
+            return Err(error);
         };
         node.source = NodeFileSource {
             file: file.to_owned(),
             text: text.into(),
         };
-        wrong.problems.extend(node.wrong(&node.problems()).problems);
-        match wrong.problems.is_empty() {
+        let found = node.file_error(&node.problems());
+        error.problems.extend(found.problems);
+        match error.problems.is_empty() {
             true => Ok(node),
-            false => Err(wrong),
+            false => Err(error),
         }
     }
 
-    /// These problems as an error, each with its line.
+    /// Returns these problems as an error, each with its line.
     #[must_use]
-    pub fn wrong(&self, problems: &[ConfigProblem]) -> toml::FileError {
+    pub fn file_error(&self, problems: &[ConfigProblem]) -> toml::FileError {
         let NodeFileSource { file, text } = &self.source;
-        let told =
+        let message =
             |problem: &ConfigProblem| value_lines::prefix(text, &problem.path) + &problem.what;
         toml::FileError {
             file: file.clone(),
-            problems: problems.iter().map(told).collect(),
+            problems: problems.iter().map(message).collect(),
         }
     }
 
-    /// The profile in force.
+    /// Returns the effective profile.
     #[must_use]
     pub fn forgiveness(&self) -> ForgivenessSetting {
         self.forgiveness.unwrap_or_else(|| {
@@ -420,9 +421,9 @@ impl NodeFile {
     }
 
     fn problems(&self) -> Vec<ConfigProblem> {
-        let mut wrong = ProblemList::default();
-        self.look_at_arms(&mut wrong);
-        cameras::look(&self.cameras, &self.arms, &mut wrong);
+        let mut problems = ProblemList::default();
+        self.check_arms(&mut problems);
+        cameras::check(&self.cameras, &self.arms, &mut problems);
         for (key, value, most) in [
             ("keep_jobs", self.keep_jobs as u64, 100_000),
             ("keep_jobs_mb", self.keep_jobs_mb, 1 << 20),
@@ -433,7 +434,7 @@ impl NodeFile {
                 u64::from(ANSWER_WITHIN_S_MAX),
             ),
         ] {
-            wrong.range(key, key, value, [1, most]);
+            problems.range(key, key, value, [1, most]);
         }
         let unpaired = match (&self.tls_cert, &self.tls_key) {
             (Some(_), None) => Some(("tls_cert", "tls_key")),
@@ -442,29 +443,31 @@ impl NodeFile {
         };
         if let Some((given, missing)) = unpaired {
             let what = format!("{given} is given without {missing}; encryption needs both");
-            wrong.add(given, what);
+            problems.add(given, what);
         }
-        if let Some(why) = peers::bad_name(&self.name) {
-            wrong.add("name", why);
+        if let Some(problem) = peers::bad_name(&self.name) {
+            problems.add("name", problem);
         }
-        peers::look(&self.name, &self.peers, &mut wrong);
-        wrong.within("fleet", |wrong| self.fleet.look(wrong));
-        tools::look(&self.tools, &mut wrong);
-        self.exam.look(&mut wrong);
-        self.record.look(&self.cameras, &mut wrong);
-        self.notices.look(&mut wrong);
-        wrong.found
+        peers::check(&self.name, &self.peers, &mut problems);
+        problems.within("fleet", |problems| self.fleet.check(problems));
+        tools::check(&self.tools, &mut problems);
+        self.exam.check(&mut problems);
+        self.record.check(&self.cameras, &mut problems);
+        self.notices.check(&mut problems);
+        problems.found
     }
 
-    fn look_at_arms(&self, wrong: &mut ProblemList) {
-        wrong.check(
+    fn check_arms(&self, problems: &mut ProblemList) {
+        problems.check(
             !self.arms.is_empty(),
             "arms",
             || "`arms` is empty; a node needs at least one arm",
         );
         for (index, arm) in self.arms.iter().enumerate() {
             let before = self.arms.get(..index).unwrap_or_default();
-            wrong.within(&format!("arms[{index}]"), |wrong| arm.look(before, wrong));
+            problems.within(&format!("arms[{index}]"), |problems| {
+                arm.check(before, problems)
+            });
         }
     }
 }
@@ -483,19 +486,19 @@ mod tests {
         let arm = |name: &str| {
             format!("[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\n")
         };
-        let of = |one: &str, other: &str| {
-            let text = arm(one) + &arm(other);
-            NodeFile::read("node.toml", &text).map_err(|wrong| wrong.to_string())
+        let read = |first: &str, second: &str| {
+            let text = arm(first) + &arm(second);
+            NodeFile::read("node.toml", &text).map_err(|error| error.to_string())
         };
-        of("left", "right").unwrap();
-        let same = of("left", "left").unwrap_err();
+        read("left", "right").unwrap();
+        let same = read("left", "left").unwrap_err();
         assert!(same.contains("two arms are called `left`"), "{same}");
         for (written, shown) in [(r"\u001b[2J", r"\u{1b}[2J"), (r"a\nb", r"a\nb"), (" ", " ")] {
-            let wrong = of("left", written).unwrap_err();
-            let said = format!("`{shown}` cannot be an arm's name");
-            assert!(wrong.contains(&said), "{wrong}");
+            let error = read("left", written).unwrap_err();
+            let expected = format!("`{shown}` cannot be an arm's name");
+            assert!(error.contains(&expected), "{error}");
         }
-        let alike = of("a.b", "a-b").unwrap_err();
+        let alike = read("a.b", "a-b").unwrap_err();
         assert!(alike.contains("the arms `a.b` and `a-b`"), "{alike}");
     }
 
@@ -504,12 +507,12 @@ mod tests {
         let with = |keys: &str| {
             let arm = "[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"simulator\"\n";
             NodeFile::read("node.toml", &format!("{arm}{keys}\n"))
-                .map_err(|wrong| wrong.to_string())
+                .map_err(|error| error.to_string())
         };
         let placed = with("base_m = [0, -0.25, 0.1]").unwrap();
         assert_eq!(placed.arms[0].base_m, Some([0.0, -0.25, 0.1]));
         assert!(with("apart = true").unwrap().arms[0].apart);
-        for (keys, words) in [
+        for (keys, expected) in [
             ("base_m = [0.0, 250.0, 0.0]", "lengths are in metres"),
             ("base_m = [0.0, nan, 0.0]", "lengths are in metres"),
             ("base_m = [0.0, inf, 0.0]", "lengths are in metres"),
@@ -519,8 +522,8 @@ mod tests {
                 "both base_m and apart",
             ),
         ] {
-            let said = with(keys).unwrap_err();
-            assert!(said.contains(words), "{keys}: {said}");
+            let error = with(keys).unwrap_err();
+            assert!(error.contains(expected), "{keys}: {error}");
         }
     }
 }

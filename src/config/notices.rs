@@ -1,4 +1,4 @@
-//! Notices that a node sends by itself: to whom, and of what.
+//! The node file's settings for notices: their receivers and their kinds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::SecretText;
 use super::config_problem::ProblemList;
 
-/// Receivers of a node's notices; none as shipped.
+/// Receivers of a node's notices; none by default.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NoticesEntry {
@@ -29,7 +29,7 @@ pub struct NoticesEntry {
 pub enum NoticeKind {
     /// A job has reached its end.
     Done,
-    /// Nothing goes on without a person: a pen to change, a plan to approve, an arm to reset.
+    /// Something waits for a person: a pen to change, a plan to approve, an arm to reset.
     NeedsYou,
     /// An arm has a fault.
     Fault,
@@ -48,23 +48,23 @@ impl NoticesEntry {
         self.on.as_ref().is_none_or(|on| on.contains(&kind))
     }
 
-    pub(super) fn look(&self, wrong: &mut ProblemList) {
+    pub(super) fn check(&self, problems: &mut ProblemList) {
         let is_address = |url: &SecretText| {
             let rest = url.reveal().strip_prefix("http://");
             let rest = rest.or_else(|| url.reveal().strip_prefix("https://"));
             rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(char::is_whitespace))
         };
-        wrong.check(
+        problems.check(
             self.webhook.as_ref().is_none_or(is_address),
             "notices.webhook",
             || "notices.webhook is no address of the form http://HOST/PATH or https://HOST/PATH",
         );
-        let names_program =
+        let has_program =
             |command: &Vec<String>| command.first().is_some_and(|name| !name.is_empty());
-        wrong.check(self.command.as_ref().is_none_or(names_program), "notices.command", || {
+        problems.check(self.command.as_ref().is_none_or(has_program), "notices.command", || {
             "notices.command is empty; write [\"PROGRAM\", \"ARGUMENT\"], without a shell's signs"
         });
-        wrong.check(
+        problems.check(
             self.on.is_none() || self.is_on(),
             "notices.on",
             || "notices.on chooses notices that go nowhere: give a webhook or a command",
@@ -88,16 +88,16 @@ mod tests {
             "{shown}"
         );
         assert!(!format!("{node:?}").contains("T0-secret"));
-        for (keys, words) in [
+        for (keys, expected) in [
             ("webhook = \"ftp://x\"", "notices.webhook is no address"),
             ("webhook = \"http://\"", "notices.webhook is no address"),
             ("command = []", "notices.command is empty"),
             ("on = [\"done\"]", "go nowhere"),
             ("command = [\"x\"]\non = [\"soon\"]", "soon"),
         ] {
-            let wrong = NodeFile::read("node.toml", &format!("[notices]\n{keys}\n"));
-            let wrong = wrong.unwrap_err().to_string();
-            assert!(wrong.contains(words), "{keys}: {wrong}");
+            let result = NodeFile::read("node.toml", &format!("[notices]\n{keys}\n"));
+            let error = result.unwrap_err().to_string();
+            assert!(error.contains(expected), "{keys}: {error}");
         }
     }
 }

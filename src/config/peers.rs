@@ -1,4 +1,4 @@
-//! Other nodes in a node file: who they are, and how patiently they are asked.
+//! The other nodes in a node file, and the time limits for asking them.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,10 +11,10 @@ use super::config_problem::ProblemList;
 /// Most other nodes of one node file.
 const PEERS_MAX: usize = 64;
 
-/// Longest name of a node: it stands in lists and in headers.
+/// Longest name of a node, which appears in lists and in headers.
 const NAME_CHARS_MAX: usize = 64;
 
-/// The word that means every node.
+/// The name that means every node.
 const EVERYWHERE: &str = "all";
 
 /// Another node.
@@ -40,13 +40,13 @@ pub struct PeerEntry {
 pub struct SecretText(String);
 
 impl SecretText {
-    /// A secret.
+    /// Creates a secret.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Returns the text itself, for those who may see it.
+    /// Returns the text itself, for code that may see it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -66,18 +66,18 @@ impl Serialize for SecretText {
 }
 
 impl PeerEntry {
-    /// The whole address, where it has a form that can be called.
+    /// Returns the full URL, if the address has a valid form.
     #[must_use]
     pub fn url(&self) -> Option<String> {
-        let said = self.address.trim();
-        if let Some((scheme, rest)) = said.split_once("://") {
+        let address = self.address.trim();
+        if let Some((scheme, rest)) = address.split_once("://") {
             return (matches!(scheme, "http" | "https") && !rest.is_empty())
-                .then(|| said.to_owned());
+                .then(|| address.to_owned());
         }
-        let (host, port) = said.rsplit_once(':')?;
-        let plain = !host.is_empty() && !host.contains(['/', ' ']);
+        let (host, port) = address.rsplit_once(':')?;
+        let is_valid = !host.is_empty() && !host.contains(['/', ' ']);
         let port: u16 = port.parse().ok()?;
-        plain.then(|| format!("http://{host}:{port}/mcp"))
+        is_valid.then(|| format!("http://{host}:{port}/mcp"))
     }
 }
 
@@ -126,40 +126,41 @@ pub struct ZenohEntry {
     pub key: Option<PathBuf>,
 }
 
-/// The lease as shipped.
+/// Returns the default lease.
 fn zenoh_lease_ms() -> u64 {
     1_000
 }
 
 impl ZenohEntry {
-    fn look(&self, wrong: &mut ProblemList) {
+    fn check(&self, problems: &mut ProblemList) {
         let router = &self.router;
         let files = [&self.ca, &self.cert, &self.key];
-        let why = match router.split_once('/') {
+        let problem = match router.split_once('/') {
             Some(("tls", _)) if files.iter().any(|file| file.is_none()) => {
                 Some("needs `ca`, `cert` and `key`")
             }
             Some(("tls", _)) => None,
-            Some(("tcp", at)) if is_loopback(at) => None,
+            Some(("tcp", address)) if is_loopback(address) => None,
             Some(("tcp", _)) => Some(
                 "is another machine's, which is reached by `tls/` alone; without TLS only 127.0.0.1, [::1] and localhost are possible",
             ),
             _ => Some("is not of the form tls/HOST:PORT or tcp/HOST:PORT"),
         };
-        if let Some(why) = why {
-            wrong.add("router", format!("router `{router}` {why}"));
+        if let Some(problem) = problem {
+            problems.add("router", format!("router `{router}` {problem}"));
         }
-        wrong.range("lease_ms", "lease_ms", self.lease_ms, [200, 60_000]);
+        problems.range("lease_ms", "lease_ms", self.lease_ms, [200, 60_000]);
     }
 }
 
 /// Returns whether `HOST:PORT` is on this machine.
-fn is_loopback(at: &str) -> bool {
-    let is_number = |at: &str| {
-        at.parse::<std::net::SocketAddr>()
-            .is_ok_and(|at| at.ip().is_loopback())
+fn is_loopback(address: &str) -> bool {
+    let is_loopback_ip = |address: &str| {
+        address
+            .parse::<std::net::SocketAddr>()
+            .is_ok_and(|address| address.ip().is_loopback())
     };
-    is_number(at) || at.starts_with("localhost:")
+    is_loopback_ip(address) || address.starts_with("localhost:")
 }
 
 impl Default for FleetEntry {
@@ -181,7 +182,7 @@ impl Default for FleetEntry {
 }
 
 impl FleetEntry {
-    pub(super) fn look(&self, wrong: &mut ProblemList) {
+    pub(super) fn check(&self, problems: &mut ProblemList) {
         for (key, value, range) in [
             ("list_within_ms", self.list_within_ms, [50, 900]),
             ("list_cache_ms", self.list_cache_ms, [0, 3_600_000]),
@@ -193,17 +194,17 @@ impl FleetEntry {
             ("read_retries", u64::from(self.read_retries), [0, 10]),
             ("retry_after_ms", self.retry_after_ms, [1, 10_000]),
         ] {
-            wrong.range(key, key, value, range);
+            problems.range(key, key, value, range);
         }
         if let Some(zenoh) = &self.zenoh {
-            wrong.within("zenoh", |wrong| zenoh.look(wrong));
+            problems.within("zenoh", |problems| zenoh.check(problems));
         }
     }
 }
 
-/// Finds everything that is wrong with the peers of a node of this name.
-pub(super) fn look(node: &str, peers: &[PeerEntry], wrong: &mut ProblemList) {
-    wrong.check(peers.len() <= PEERS_MAX, "peers", || {
+/// Finds all problems with the peers of a node of this name.
+pub(super) fn check(node: &str, peers: &[PeerEntry], problems: &mut ProblemList) {
+    problems.check(peers.len() <= PEERS_MAX, "peers", || {
         let count = peers.len();
         format!("{count} peers are named; at most {PEERS_MAX} are possible")
     });
@@ -211,21 +212,21 @@ pub(super) fn look(node: &str, peers: &[PeerEntry], wrong: &mut ProblemList) {
         let name = &peer.name;
         let mut before = peers.iter().take(index);
         let is_twin = name == node || before.any(|other| other.name == *name);
-        wrong.within(&format!("peers[{index}]"), |wrong| {
-            wrong.check(!is_twin, "name", || {
+        problems.within(&format!("peers[{index}]"), |problems| {
+            problems.check(!is_twin, "name", || {
                 format!("two nodes are called `{name}`; each needs its own name")
             });
-            if let Some(why) = bad_name(name) {
-                wrong.add("name", why);
+            if let Some(problem) = bad_name(name) {
+                problems.add("name", problem);
             }
-            wrong.check(peer.url().is_some(), "address", || {
+            problems.check(peer.url().is_some(), "address", || {
                 let at = &peer.address;
                 format!(
                     "peer `{name}`: `{at}` is not of the form HOST:PORT, http://HOST:PORT/mcp or https://HOST:PORT/mcp"
                 )
             });
             let has_both = peer.token.is_some() && peer.token_file.is_some();
-            wrong.check(!has_both, "token_file", || {
+            problems.check(!has_both, "token_file", || {
                 format!("peer `{name}` has a `token` and a `token_file`; one of them is enough")
             });
         });
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn an_address_may_be_short() {
-        for (said, url) in [
+        for (address, url) in [
             ("10.0.0.7:8700", Some("http://10.0.0.7:8700/mcp")),
             ("left.local:80", Some("http://left.local:80/mcp")),
             ("http://left/mcp", Some("http://left/mcp")),
@@ -280,35 +281,35 @@ mod tests {
             (":80", None),
             ("", None),
         ] {
-            assert_eq!(peer(said).url().as_deref(), url, "{said:?}");
+            assert_eq!(peer(address).url().as_deref(), url, "{address:?}");
         }
     }
 
     #[test]
-    fn whatever_is_wrong_is_said_at_once_with_its_line() {
+    fn all_problems_are_reported_at_once_with_their_lines() {
         let text = "name = \"bench\"\n[[peers]]\nname = \"bench\"\naddress = \"x\"\n[[peers]]\nname = \"all\"\naddress = \"a:1\"\ntoken = \"t\"\ntoken_file = \"f\"\n[fleet]\nquiet_s = 0\n";
-        let wrong = NodeFile::read("node.toml", text).unwrap_err().to_string();
-        for words in [
+        let error = NodeFile::read("node.toml", text).unwrap_err().to_string();
+        for expected in [
             "line 3: two nodes are called `bench`",
             "line 4: peer `bench`: `x` is not of the form",
             "`all` means every node",
             "one of them is enough",
             "quiet_s is 0; 2 to 600",
         ] {
-            assert!(wrong.contains(words), "{words:?} is not in {wrong}");
+            assert!(error.contains(expected), "{expected:?} is not in {error}");
         }
     }
 
     #[test]
     fn a_router_of_another_machine_needs_certificates() {
-        let wrong = |zenoh: &str| {
+        let error = |zenoh: &str| {
             let text = format!("[fleet.zenoh]\n{zenoh}\n");
             NodeFile::read("node.toml", &text)
                 .err()
                 .map(|error| error.to_string())
         };
         let files = "ca = \"a\"\ncert = \"b\"\nkey = \"c\"";
-        for (said, words) in [
+        for (keys, expected) in [
             ("router = \"tcp/10.0.0.1:7447\"", "reached by `tls/` alone"),
             (
                 "router = \"tcp/127.0.0.1.example.org:7447\"",
@@ -321,12 +322,12 @@ mod tests {
             ("router = \"10.0.0.1\"", "is not of the form"),
             ("router = \"tcp/[::1]:7447\"\nlease_ms = 10", "200 to 60000"),
         ] {
-            let told = wrong(said).unwrap();
-            assert!(told.contains(words), "{words:?} is not in {told}");
+            let error = error(keys).unwrap();
+            assert!(error.contains(expected), "{expected:?} is not in {error}");
         }
-        assert_eq!(wrong("router = \"tcp/127.0.0.1:7447\""), None);
+        assert_eq!(error("router = \"tcp/127.0.0.1:7447\""), None);
         assert_eq!(
-            wrong(&format!("router = \"tls/10.0.0.1:7447\"\n{files}")),
+            error(&format!("router = \"tls/10.0.0.1:7447\"\n{files}")),
             None
         );
     }

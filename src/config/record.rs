@@ -1,4 +1,4 @@
-//! The keys of what a node records while its jobs move.
+//! The node file's settings for recordings of jobs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ impl RecordEntry {
         !matches!(self, Self::Motion(false))
     }
 
-    /// The cameras that are recorded.
+    /// Returns the names of the recorded cameras.
     #[must_use]
     pub fn cameras(&self) -> &[String] {
         match self {
@@ -54,7 +54,7 @@ impl RecordEntry {
         }
     }
 
-    /// Time from one picture of a camera to the next, in seconds.
+    /// Returns the time from one picture of a camera to the next, in seconds.
     #[must_use]
     pub fn picture_period_s(&self) -> f64 {
         match self {
@@ -63,7 +63,7 @@ impl RecordEntry {
         }
     }
 
-    /// The port of the live view, if it is asked for.
+    /// Returns the port of the live view, if one is set.
     #[must_use]
     pub const fn live_port(&self) -> Option<u16> {
         match self {
@@ -72,17 +72,17 @@ impl RecordEntry {
         }
     }
 
-    pub(super) fn look(&self, cameras: &[CameraEntry], wrong: &mut ProblemList) {
+    pub(super) fn check(&self, cameras: &[CameraEntry], problems: &mut ProblemList) {
         for name in self.cameras() {
             let is_known = cameras.iter().any(|camera| camera.name == *name);
-            wrong.check(is_known, "record", || {
+            problems.check(is_known, "record", || {
                 format!(
                     "record.cameras names {name}, and this node has no such camera: `[[cameras]]` names them"
                 )
             });
         }
         if let Self::Detailed(RecordDetailsEntry { fps: Some(fps), .. }) = self {
-            wrong.check(*fps > 0.0 && *fps <= FPS_MAX, "record", || {
+            problems.check(*fps > 0.0 && *fps <= FPS_MAX, "record", || {
                 format!("record.fps is {fps}; above 0 and up to {FPS_MAX} are possible")
             });
         }

@@ -1,4 +1,4 @@
-//! TOML files by people: everything that is wrong at once, unknown keys with the nearest known one.
+//! Reads TOML files written by people: reports all problems at once, and unknown keys with the nearest known one.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-/// Everything that is wrong with one file.
+/// All problems with one file.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{file}: {}", problems.join("; "))]
 pub struct FileError {
-    /// The file, as the reader was told to call it.
+    /// The file's name in messages.
     pub file: String,
-    /// Each with its place, the value and the fix.
+    /// Each problem with its place, the value and the fix.
     pub problems: Vec<String>,
 }
 
 impl FileError {
-    /// One problem with a file.
+    /// Creates an error with a single problem.
     #[must_use]
     pub fn single(file: &str, problem: impl Into<String>) -> Self {
         Self {
@@ -38,16 +38,16 @@ pub struct PartialRead<T> {
     pub problems: Vec<String>,
 }
 
-/// Reads `text` as a `T`; `file` is what messages call it.
+/// Reads `text` as a `T`; `file` is its name in messages.
 ///
 /// # Errors
-/// Everything that is wrong: unknown keys, values of the wrong kind, and what is missing; else the first thing that a type
-/// refuses, or that is no TOML.
+/// All problems: unknown keys, values of the wrong kind, and missing keys; otherwise the first value that a type rejects, or that
+/// is not TOML.
 pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
     file: &str,
     text: &str,
 ) -> Result<T, FileError> {
-    match partly(text) {
+    match read_partially(text) {
         PartialRead {
             read: Some(read),
             problems,
@@ -60,17 +60,17 @@ pub fn read<T: DeserializeOwned + JsonSchema + 'static>(
 }
 
 /// Reads as much of `text` as can be read.
-pub fn partly<T: DeserializeOwned + JsonSchema + 'static>(text: &str) -> PartialRead<T> {
+pub fn read_partially<T: DeserializeOwned + JsonSchema + 'static>(text: &str) -> PartialRead<T> {
     match toml::from_str(text) {
-        Ok(table) => of_table(table, text),
+        Ok(table) => read_table(table, text),
         Err(error) => PartialRead {
             read: None,
-            problems: vec![at_line(text, &error)],
+            problems: vec![syntax_error(text, &error)],
         },
     }
 }
 
-/// Returns the schema of a type, which is made once.
+/// Returns the schema of a type, which is generated once.
 fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
     static SCHEMAS: Mutex<BTreeMap<TypeId, Arc<Value>>> = Mutex::new(BTreeMap::new());
     let mut schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,32 +78,32 @@ fn schema_of<T: JsonSchema + 'static>() -> Arc<Value> {
     Arc::clone(schema.or_insert_with(|| Arc::new(schemars::schema_for!(T).to_value())))
 }
 
-fn of_table<T: DeserializeOwned + JsonSchema + 'static>(
+fn read_table<T: DeserializeOwned + JsonSchema + 'static>(
     mut table: toml::Table,
     text: &str,
 ) -> PartialRead<T> {
     let schema = schema_of::<T>();
-    let mut walk = SchemaWalker {
+    let mut walker = SchemaWalker {
         root: &schema,
         text,
         unknown: Vec::new(),
         misfits: Vec::new(),
     };
-    walk.table(&schema, &mut table, "");
+    walker.table(&schema, &mut table, "");
     let SchemaWalker {
         unknown: mut problems,
         misfits,
         ..
-    } = walk;
+    } = walker;
     let known = toml::Value::Table(table);
     let read = match value_reader::read::<T>(known.clone()) {
         Ok(read) => Some(read),
-        // A type may take more than its schema says: only where it takes something less is the schema asked why.
+        // A type may accept more than its schema says, so the schema's problems count only if the type rejects the value.
         Err(error) => {
-            let first = refused::<T>(text, &known, error.message());
+            let first = rejection::<T>(text, &known, error.message());
             let place = |problem: &str| problem.split_once(": ").map(|(place, _)| place.to_owned());
-            let is_told = misfits.iter().any(|one| place(one) == place(&first));
-            problems.extend((!is_told).then_some(first));
+            let is_reported = misfits.iter().any(|one| place(one) == place(&first));
+            problems.extend((!is_reported).then_some(first));
             problems.extend(misfits);
             None
         }
@@ -111,24 +111,24 @@ fn of_table<T: DeserializeOwned + JsonSchema + 'static>(
     PartialRead { read, problems }
 }
 
-/// Returns the error of a type, with the line of what it refuses.
-fn refused<T: DeserializeOwned>(text: &str, known: &toml::Value, why: &str) -> String {
-    let is_refused = |rest| {
-        value_reader::read::<T>(rest)
+/// Returns the error of a type, with the line of the value that it rejects.
+fn rejection<T: DeserializeOwned>(text: &str, known: &toml::Value, message: &str) -> String {
+    let is_same_error = |remaining| {
+        value_reader::read::<T>(remaining)
             .err()
-            .is_some_and(|error| error.message() == why)
+            .is_some_and(|error| error.message() == message)
     };
-    let path = super::refused_value::path(known, &is_refused);
-    value_lines::prefix(text, &path) + why
+    let path = super::refused_value::path(known, &is_same_error);
+    value_lines::prefix(text, &path) + message
 }
 
-fn at_line(text: &str, error: &toml::de::Error) -> String {
+fn syntax_error(text: &str, error: &toml::de::Error) -> String {
     let start = error.span().map_or(0, |span| span.start);
     let line = value_lines::line_of(text, start);
     format!("line {line}: {}", error.message())
 }
 
-/// Endings of keys, and their units; longer endings first.
+/// Suffixes of keys and their units, longer suffixes first.
 const UNITS: [(&str, &str); 10] = [
     ("_mm_s", "mm a second"),
     ("_rad_s", "rad a second"),
@@ -142,7 +142,7 @@ const UNITS: [(&str, &str); 10] = [
     ("_c", "degrees Celsius"),
 ];
 
-/// Longer lists are not shown as examples.
+/// Longest list that is shown as an example.
 const ITEMS_MAX: usize = 6;
 
 struct SchemaWalker<'a> {
@@ -150,7 +150,7 @@ struct SchemaWalker<'a> {
     text: &'a str,
     /// Unknown keys; they are removed from the table.
     unknown: Vec<String>,
-    /// Values that do not fit their schema, and keys that are missing.
+    /// Values that do not match their schema, and missing keys.
     misfits: Vec<String>,
 }
 
@@ -159,26 +159,27 @@ impl<'a> SchemaWalker<'a> {
         let Some(known) = self.properties(schema) else {
             return;
         };
-        self.missing(schema, table, path);
-        let mut strangers = Vec::new();
+        self.add_missing(schema, table, path);
+        let mut unknown_keys = Vec::new();
         for (key, value) in table.iter_mut() {
             match known.get(key) {
                 Some(inner) => self.value(inner, value, &format!("{path}{key}")),
-                None => strangers.push(key.clone()),
+                None => unknown_keys.push(key.clone()),
             }
         }
-        for key in strangers {
-            self.unknown(&key, path, known);
+        for key in unknown_keys {
+            self.add_unknown(&key, path, known);
             table.remove(&key);
         }
     }
 
     fn value(&mut self, schema: &'a Value, value: &mut toml::Value, path: &str) {
-        if let Some(why) = self.misfit(schema, value) {
+        if let Some(mismatch) = self.misfit(schema, value) {
             let line = self.line(path);
-            let such = self.example(schema, path);
-            self.misfits
-                .push(format!("{line}invalid type: `{path}` is {why}{such}"));
+            let example = self.example(schema, path);
+            self.misfits.push(format!(
+                "{line}invalid type: `{path}` is {mismatch}{example}"
+            ));
             return;
         }
         match value {
@@ -195,7 +196,7 @@ impl<'a> SchemaWalker<'a> {
         }
     }
 
-    fn missing(&mut self, schema: &'a Value, table: &toml::Table, path: &str) {
+    fn add_missing(&mut self, schema: &'a Value, table: &toml::Table, path: &str) {
         if self.choices(schema).len() > 1 {
             return;
         }
@@ -219,11 +220,11 @@ impl<'a> SchemaWalker<'a> {
             return not_among(&choices, value);
         }
         let kinds = self.kinds(schema)?;
-        let (is, fits) = kind(value);
-        if !kinds.iter().any(|kind| fits.contains(kind)) {
-            let wanted = kinds.into_iter().filter(|kind| *kind != "null");
-            let wanted = wanted.map(in_words).collect::<Vec<_>>().join(" or ");
-            return Some(format!("{is}, expected {wanted}"));
+        let (is, matching) = kind(value);
+        if !kinds.iter().any(|kind| matching.contains(kind)) {
+            let expected = kinds.into_iter().filter(|kind| *kind != "null");
+            let expected = expected.map(kind_text).collect::<Vec<_>>().join(" or ");
+            return Some(format!("{is}, expected {expected}"));
         }
         let number = value.as_integer()?;
         let bound = |keyword| self.find(schema, keyword)?.as_i64();
@@ -236,18 +237,18 @@ impl<'a> SchemaWalker<'a> {
         }
     }
 
-    /// A value that would do, with the unit that its key names; nothing where its form says too little.
+    /// Returns a valid example with the unit that its key names; empty if the schema says too little.
     fn example(&self, schema: &'a Value, path: &str) -> String {
         let key = path.rsplit('.').next().unwrap_or(path);
-        let (key, of_list) = key
+        let (key, is_item) = key
             .split_once('[')
             .map_or((key, false), |(key, _)| (key, true));
         let Some(value) = self.sample(schema) else {
             return String::new();
         };
-        let unit = UNITS.iter().find(|(end, _)| key.ends_with(end));
+        let unit = UNITS.iter().find(|(suffix, _)| key.ends_with(suffix));
         let unit = unit.map_or(String::new(), |(_, unit)| format!(", in {unit}"));
-        match of_list {
+        match is_item {
             true => format!("{unit}, such as `{value}`"),
             false => format!("{unit}, such as `{key} = {value}`"),
         }
@@ -276,7 +277,7 @@ impl<'a> SchemaWalker<'a> {
         }
     }
 
-    /// The kinds that a value can have.
+    /// Returns the kinds that a value can have.
     fn kinds(&self, schema: &'a Value) -> Option<Vec<&'a str>> {
         match self.find(schema, "type")? {
             Value::String(kind) => Some(vec![kind]),
@@ -285,13 +286,13 @@ impl<'a> SchemaWalker<'a> {
         }
     }
 
-    /// The schema that another one refers to, if it refers to one; the inner is `None` where there is no such schema.
+    /// Returns the schema that another one refers to, if any; the inner option is `None` if that schema does not exist.
     fn referred(&self, schema: &Value) -> Option<Option<&'a Value>> {
         let name = schema.get("$ref")?.as_str()?;
         Some(self.root.pointer(name.trim_start_matches('#')))
     }
 
-    /// The forms that a value can have, where there are several.
+    /// Returns the forms that a value can have, if there are several.
     fn choices(&self, schema: &'a Value) -> Vec<&'a Value> {
         if let Some(inner) = self.referred(schema) {
             return inner.map_or_else(Vec::new, |inner| self.choices(inner));
@@ -312,7 +313,7 @@ impl<'a> SchemaWalker<'a> {
         value_lines::prefix(self.text, path)
     }
 
-    fn unknown(&mut self, key: &str, path: &str, known: &Map<String, Value>) {
+    fn add_unknown(&mut self, key: &str, path: &str, known: &Map<String, Value>) {
         let mut names: Vec<&str> = known.keys().map(String::as_str).collect();
         names.sort_by_key(|name| strsim::damerau_levenshtein(name, key));
         let line = self.line(&format!("{path}{key}"));
@@ -328,17 +329,17 @@ impl<'a> SchemaWalker<'a> {
             .push(format!("{line}unknown key `{path}{key}`; {advice}"));
     }
 
-    /// Says where a key belongs that stands in a table and is one of the whole file: all that follows a table's heading is the table's.
+    /// Returns advice about a key in a table that belongs to the whole file: all keys below a table's heading are the table's.
     fn misplaced(&self, key: &str, path: &str) -> Option<String> {
         let table = path.split(['.', '[']).next();
         let table = table.filter(|name| !name.is_empty())?;
-        let whole = self.properties(self.root)?;
+        let file_keys = self.properties(self.root)?;
         let is_list = path.starts_with(&format!("{table}["));
         let heading = match is_list {
             true => format!("[[{table}]]"),
             false => format!("[{table}]"),
         };
-        whole.contains_key(key).then(|| {
+        file_keys.contains_key(key).then(|| {
             format!("`{key}` is a key of the whole file: write it above the first `{heading}`, not below it")
         })
     }
@@ -347,7 +348,7 @@ impl<'a> SchemaWalker<'a> {
         self.find(schema, "properties")?.as_object()
     }
 
-    /// The first value of `keyword` in a schema, what it refers to, or its alternatives.
+    /// Returns the first value of `keyword` in a schema, the schema it refers to, or its alternatives.
     fn find(&self, schema: &'a Value, keyword: &str) -> Option<&'a Value> {
         if let Some(found) = schema.get(keyword) {
             return Some(found);
@@ -363,24 +364,24 @@ impl<'a> SchemaWalker<'a> {
     }
 }
 
-/// Returns whether a known name may be what was meant by an unknown one: at most every third letter differs.
+/// Returns whether an unknown key may be a misspelling of a known one: at most a third of its letters differ.
 fn is_near(known: &str, key: &str) -> bool {
-    let differ = strsim::damerau_levenshtein(known, key);
-    differ <= key.chars().count().max(3) / 3 || known.contains(key) || key.contains(known)
+    let distance = strsim::damerau_levenshtein(known, key);
+    distance <= key.chars().count().max(3) / 3 || known.contains(key) || key.contains(known)
 }
 
-/// Returns the complaint that a word is not among its choices.
+/// Describes a value that is not among its choices; `None` if it is one of them.
 fn not_among(choices: &[&Value], value: &toml::Value) -> Option<String> {
-    let words = choices.iter().map(|choice| choice.get("const")?.as_str());
-    let words = words.collect::<Option<Vec<&str>>>()?;
+    let names = choices.iter().map(|choice| choice.get("const")?.as_str());
+    let names = names.collect::<Option<Vec<&str>>>()?;
     match value.as_str() {
-        Some(said) if words.contains(&said) => None,
-        Some(said) => Some(format!("`{said}`, expected {}", words.join(", "))),
-        None => Some(format!("{}, expected {}", kind(value).0, words.join(", "))),
+        Some(name) if names.contains(&name) => None,
+        Some(name) => Some(format!("`{name}`, expected {}", names.join(", "))),
+        None => Some(format!("{}, expected {}", kind(value).0, names.join(", "))),
     }
 }
 
-/// Returns a value's kind in words, and the kinds of a schema that it fits.
+/// Returns a description of a value's kind, and the schema kinds that it matches.
 fn kind(value: &toml::Value) -> (&'static str, &'static [&'static str]) {
     match value {
         toml::Value::String(_) => ("a text", &["string"]),
@@ -393,7 +394,7 @@ fn kind(value: &toml::Value) -> (&'static str, &'static [&'static str]) {
     }
 }
 
-fn in_words(kind: &str) -> &str {
+fn kind_text(kind: &str) -> &str {
     match kind {
         "string" => "a text",
         "integer" => "a whole number",
@@ -459,28 +460,28 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_the_whole_file_below_a_heading_is_told_where_it_belongs() {
+    fn a_key_of_the_whole_file_below_a_heading_is_reported_with_its_place() {
         let text = "[[inner]]\ndepth_mm = 3.0\nspeed = 1.0\nrotation = 1\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
-        for said in [
+        for expected in [
             "line 3: unknown key `inner[0].speed`; `speed` is a key of the whole file: write it above the first `[[inner]]`",
             "line 4: unknown key `inner[0].rotation`; known here: `depth_mm`, `size_mm`",
         ] {
-            assert!(error.contains(said), "{said}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
     }
 
     #[test]
-    fn everything_that_is_wrong_is_said_at_once() {
+    fn all_problems_are_reported_at_once() {
         let text = "speed = 'fast'\nsped = 2\n[[inner]]\ndepth_mm = true\n[[inner]]\n";
         let error = read::<Outer>("a.toml", text).unwrap_err();
-        for (problem, begins) in error.problems.iter().zip([
+        for (problem, beginning) in error.problems.iter().zip([
             "line 2: unknown key `sped`",
             "line 4: invalid type: `inner[0].depth_mm` is true or false, expected a number",
             "line 5: missing field `inner[1].depth_mm`",
             "line 1: invalid type: `speed` is a text, expected a number",
         ]) {
-            assert!(problem.starts_with(begins), "{error}");
+            assert!(problem.starts_with(beginning), "{error}");
         }
         assert_eq!(error.problems.len(), 4, "{error}");
     }
@@ -489,21 +490,21 @@ mod tests {
     fn a_value_of_another_form_is_answered_with_a_unit_and_an_example() {
         let text = "speed = 'fast'\n[[inner]]\ndepth_mm = 'deep'\nsize_mm = [1.0, 'x']\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
-        for said in [
+        for expected in [
             "`speed` is a text, expected a number, such as `speed = 12.5`",
             "expected a number, in mm, such as `depth_mm = 12.5`",
             "`inner[0].size_mm[1]` is a text, expected a number, in mm, such as `12.5`",
         ] {
-            assert!(error.contains(said), "{said}: {error}");
+            assert!(error.contains(expected), "{expected}: {error}");
         }
         let text = "speed = 1.0\n[[inner]]\ndepth_mm = 1.0\nsize_mm = 5\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
-        let said = "expected a list, in mm, such as `size_mm = [12.5, 12.5]`";
-        assert!(error.contains(said), "{error}");
+        let expected = "expected a list, in mm, such as `size_mm = [12.5, 12.5]`";
+        assert!(error.contains(expected), "{error}");
         let text = "speed = 1.0\nsource = 'here'\n[[inner]]\ndepth_mm = 'x'\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
-        let said = "line 2: invalid type: `source` is `here`, expected elsewhere";
-        assert!(error.contains(said), "{error}");
+        let expected = "line 2: invalid type: `source` is `here`, expected elsewhere";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]
@@ -511,23 +512,23 @@ mod tests {
         for number in ["nan", "inf", "-inf"] {
             let text = format!("speed = 1.0\nfinite_mm = {number}\n");
             let error = read::<Outer>("a.toml", &text).unwrap_err().to_string();
-            let said = "line 2: invalid type: `finite_mm` is no finite number, expected one, in mm, such as `finite_mm = 12.5`";
-            assert!(error.contains(said), "{error}");
+            let expected = "line 2: invalid type: `finite_mm` is no finite number, expected one, in mm, such as `finite_mm = 12.5`";
+            assert!(error.contains(expected), "{error}");
         }
     }
 
-    /// In which order its fields are written is nothing that a file says.
+    /// The order of a table's fields has no meaning in a file.
     #[test]
     fn a_list_is_not_taken_for_a_table() {
         let text = "speed = 1.0\ninner = [{ depth_mm = 1.0 }, [3.0, [1.0, 2.0]]]\n";
         let error = read::<Outer>("a.toml", text).unwrap_err().to_string();
-        let said = "line 2: invalid type: `inner[1]` is a list, expected a table";
-        assert!(error.contains(said), "{error}");
+        let expected = "line 2: invalid type: `inner[1]` is a list, expected a table";
+        assert!(error.contains(expected), "{error}");
     }
 
     #[test]
-    fn what_is_known_is_read_beside_a_key_that_is_not() {
-        let found = partly::<Outer>("speed = 1.5\nsped = 2\n");
+    fn known_keys_are_read_despite_an_unknown_one() {
+        let found = read_partially::<Outer>("speed = 1.5\nsped = 2\n");
         assert!(found.read.is_some() && found.problems.len() == 1);
     }
 

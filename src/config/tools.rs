@@ -1,4 +1,4 @@
-//! Tools that a node file declares: what they are called, what they take and what they do.
+//! Tools that a node file declares: their names, arguments and actions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -132,7 +132,7 @@ pub enum EffectEntry {
     Moves,
 }
 
-/// As shipped.
+/// Default time limit of another server.
 pub const TIMEOUT_S: u32 = 30;
 
 fn timeout_s() -> u32 {
@@ -140,31 +140,32 @@ fn timeout_s() -> u32 {
 }
 
 /// Finds all problems with the form of declarations, regardless of the existing tools.
-pub(super) fn look(tools: &[ToolEntry], wrong: &mut ProblemList) {
-    wrong.check(tools.len() <= TOOLS_MAX, "tools", || {
+pub(super) fn check(tools: &[ToolEntry], problems: &mut ProblemList) {
+    problems.check(tools.len() <= TOOLS_MAX, "tools", || {
         let count = tools.len();
         format!("{count} tools are declared; at most {TOOLS_MAX} are possible")
     });
     for (index, tool) in tools.iter().enumerate() {
         let is_twin = tools.iter().take(index).any(|one| one.name == tool.name);
-        wrong.within(&format!("tools[{index}]"), |wrong| {
-            wrong.check(!is_twin, "name", || {
+        problems.within(&format!("tools[{index}]"), |problems| {
+            problems.check(!is_twin, "name", || {
                 format!(
                     "two tools are called `{}`; each needs its own name",
                     tool.name
                 )
             });
-            tool.look(wrong);
+            tool.check(problems);
         });
     }
 }
 
-/// Returns why a tool or an argument cannot have a name: not every client and provider of models would take it.
+/// Returns why a tool or an argument cannot have a name, if not every client and model provider would accept it.
 fn bad_name(name: &str) -> Option<String> {
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let is_fine = begins && name.chars().all(is_plain) && name.len() <= NAME_CHARS_MAX;
-    (!is_fine).then(|| {
+    let starts_with_letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let is_valid =
+        starts_with_letter && name.chars().all(is_allowed) && name.len() <= NAME_CHARS_MAX;
+    (!is_valid).then(|| {
         format!(
             "`{name}` cannot be a name; use 1 to {NAME_CHARS_MAX} letters, digits, `_` or `-`, a letter first"
         )
@@ -172,42 +173,42 @@ fn bad_name(name: &str) -> Option<String> {
 }
 
 impl ToolEntry {
-    fn look(&self, wrong: &mut ProblemList) {
+    fn check(&self, problems: &mut ProblemList) {
         let name = &self.name;
-        if let Some(why) = bad_name(name) {
-            wrong.add("name", why);
+        if let Some(problem) = bad_name(name) {
+            problems.add("name", problem);
         }
-        wrong.check(!self.description.trim().is_empty(), "description", || {
+        problems.check(!self.description.trim().is_empty(), "description", || {
             format!("tool `{name}` has no description; say what it does")
         });
-        self.look_at_action(wrong);
+        self.check_action(problems);
         let arguments = self.arguments.as_deref().unwrap_or_default();
-        wrong.check(arguments.len() <= ARGUMENTS_MAX, "arguments", || {
+        problems.check(arguments.len() <= ARGUMENTS_MAX, "arguments", || {
             let count = arguments.len();
             format!("tool `{name}` has {count} arguments; at most {ARGUMENTS_MAX} are possible")
         });
         for (index, argument) in arguments.iter().enumerate() {
             let mut before = arguments.iter().take(index);
             let is_twin = before.any(|one| one.name == argument.name);
-            wrong.within(&format!("arguments[{index}]"), |wrong| {
-                wrong.check(!is_twin, "name", || {
+            problems.within(&format!("arguments[{index}]"), |problems| {
+                problems.check(!is_twin, "name", || {
                     format!("tool `{name}` has two arguments called `{}`", argument.name)
                 });
-                argument.look(wrong);
+                argument.check(problems);
             });
         }
     }
 
-    /// Checks the tool's single action.
-    fn look_at_action(&self, wrong: &mut ProblemList) {
-        let deeds = [
+    /// Checks that the tool has a single, complete action.
+    fn check_action(&self, problems: &mut ProblemList) {
+        let actions = [
             self.calls.is_some(),
             self.sequence.is_some(),
             self.server.is_some(),
         ];
         let steps = self.sequence.as_ref().map_or(1, Vec::len);
-        let (key, why) = match (&self.server, &self.tool) {
-            _ if deeds.iter().filter(|said| **said).count() != 1 => (
+        let (key, problem) = match (&self.server, &self.tool) {
+            _ if actions.iter().filter(|is_set| **is_set).count() != 1 => (
                 "",
                 " must say exactly one of `calls`, `sequence` and `server` with `tool`".to_owned(),
             ),
@@ -220,7 +221,7 @@ impl ToolEntry {
                 format!(" has {steps} steps; 1 to {STEPS_MAX} are possible"),
             ),
             (Some(server), Some(_)) => {
-                return wrong.within("server", |wrong| server.look(&self.name, wrong));
+                return problems.within("server", |problems| server.check(&self.name, problems));
             }
             (Some(_), None) => ("server", " must name the `tool` of its `server`".to_owned()),
             (None, Some(_)) => (
@@ -234,55 +235,55 @@ impl ToolEntry {
             ),
             (None, None) => return,
         };
-        wrong.add(key, format!("tool `{}`{why}", self.name));
+        problems.add(key, format!("tool `{}`{problem}", self.name));
     }
 }
 
 impl ServerEntry {
-    fn look(&self, name: &str, wrong: &mut ProblemList) {
+    fn check(&self, name: &str, problems: &mut ProblemList) {
         let tool = format!("tool `{name}`");
         match (&self.url, &self.command) {
             (Some(url), None) if !url.starts_with("http://") && !url.starts_with("https://") => {
-                wrong.add("url", format!(
+                problems.add("url", format!(
                     "{tool}: `{url}` is not an address of the form http://HOST:PORT/mcp or https://HOST:PORT/mcp"
                 ));
             }
-            (Some(_), None) => wrong.check(self.args.is_empty(), "args", || {
+            (Some(_), None) => problems.check(self.args.is_empty(), "args", || {
                 format!("{tool}: `args` belong to a `command`")
             }),
             (None, Some(command)) if !command.trim().is_empty() => {}
-            _ => wrong.add(
+            _ => problems.add(
                 "",
                 format!("{tool}: `server` needs either `url` or `command`"),
             ),
         }
         let shown = format!("{tool}: timeout_s");
-        wrong.range("timeout_s", &shown, self.timeout_s, [1, TIMEOUT_S_MAX]);
+        problems.range("timeout_s", &shown, self.timeout_s, [1, TIMEOUT_S_MAX]);
     }
 }
 
 impl ArgumentEntry {
-    fn look(&self, wrong: &mut ProblemList) {
+    fn check(&self, problems: &mut ProblemList) {
         let name = &self.name;
-        if let Some(why) = bad_name(name) {
-            wrong.add("name", format!("argument `{name}`: {why}"));
+        if let Some(problem) = bad_name(name) {
+            problems.add("name", format!("argument `{name}`: {problem}"));
         }
-        wrong.check(!self.description.trim().is_empty(), "description", || {
+        problems.check(!self.description.trim().is_empty(), "description", || {
             format!("argument `{name}`: it has no description")
         });
         let is_number = matches!(self.kind, ArgumentType::Integer | ArgumentType::Number);
-        wrong.check(self.unit.is_none() || is_number, "unit", || {
+        problems.check(self.unit.is_none() || is_number, "unit", || {
             format!("argument `{name}`: only an integer or a number has a unit")
         });
         let values = self.values.as_deref();
-        if let Some(why) = values.and_then(|values| self.bad_values(values)) {
-            wrong.add("enum", format!("argument `{name}`: {why}"));
+        if let Some(problem) = values.and_then(|values| self.bad_values(values)) {
+            problems.add("enum", format!("argument `{name}`: {problem}"));
         }
         if let Some(default) = &self.default {
-            wrong.check(!self.required, "default", || {
+            problems.check(!self.required, "default", || {
                 format!("argument `{name}`: a required argument has no default")
             });
-            wrong.check(self.takes(default), "default", || {
+            problems.check(self.takes(default), "default", || {
                 format!("argument `{name}`: {default} is not one of its values")
             });
         }
@@ -309,7 +310,7 @@ impl ArgumentEntry {
     /// Returns whether `value` is of the declared type and among the declared values.
     #[must_use]
     pub fn takes(&self, value: &Value) -> bool {
-        let of_type = match self.kind {
+        let has_type = match self.kind {
             ArgumentType::String => value.is_string(),
             ArgumentType::Integer => value.is_i64() || value.is_u64(),
             ArgumentType::Number => value.as_f64().is_some_and(f64::is_finite),
@@ -318,7 +319,7 @@ impl ArgumentEntry {
                 .as_array()
                 .is_some_and(|items| items.iter().all(Value::is_string)),
         };
-        let listed = |values: &Vec<String>| values.iter().any(|one| value == one.as_str());
-        of_type && self.values.as_ref().is_none_or(listed)
+        let is_listed = |values: &Vec<String>| values.iter().any(|one| value == one.as_str());
+        has_type && self.values.as_ref().is_none_or(is_listed)
     }
 }

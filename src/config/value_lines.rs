@@ -2,30 +2,30 @@
 
 use toml_edit::{Document, Item};
 
-/// The line, from 1, of the value at `path`, such as `tools[1].arguments[0].type`; of the nearest
-/// thing around it where there is no such value. Nothing where the text is no TOML.
+/// Returns the line, from 1, of the value at `path`, such as `tools[1].arguments[0].type`, or of the nearest
+/// enclosing value if it does not exist. Returns `None` if the text is not TOML.
 #[must_use]
 pub fn line(text: &str, path: &str) -> Option<usize> {
     let document = Document::parse(text).ok()?;
-    let mut at = document.as_item();
+    let mut item = document.as_item();
     let mut span = None;
     for step in steps(path) {
-        let Some(next) = enter(at, &step) else {
+        let Some(next) = child(item, &step) else {
             break;
         };
         span = next.span().or(span);
-        at = next;
+        item = next;
     }
     Some(line_of(text, span.map_or(0, |span| span.start)))
 }
 
-/// The line, from 1, of a byte.
+/// Returns the line, from 1, of a byte.
 pub(super) fn line_of(text: &str, byte: usize) -> usize {
     let before = text.bytes().take(byte);
     before.filter(|byte| *byte == b'\n').count() + 1
 }
 
-/// The beginning of a message on the value at `path`: its line; nothing where there is no text.
+/// Returns the beginning of a message about the value at `path`: its line; empty if there is no text.
 pub(super) fn prefix(text: &str, path: &str) -> String {
     match line(text, path) {
         Some(line) if !text.is_empty() => format!("line {line}: "),
@@ -36,13 +36,13 @@ pub(super) fn prefix(text: &str, path: &str) -> String {
 /// One step into a value.
 enum TomlPathStep<'a> {
     Key(&'a str),
-    At(usize),
+    Index(usize),
 }
 
-fn enter<'a>(item: &'a Item, step: &TomlPathStep<'_>) -> Option<&'a Item> {
+fn child<'a>(item: &'a Item, step: &TomlPathStep<'_>) -> Option<&'a Item> {
     match step {
         TomlPathStep::Key(key) => item.get(key),
-        TomlPathStep::At(index) => item.get(*index),
+        TomlPathStep::Index(index) => item.get(*index),
     }
 }
 
@@ -51,7 +51,7 @@ fn steps(path: &str) -> impl Iterator<Item = TomlPathStep<'_>> {
         .filter(|part| !part.is_empty())
         .map(|part| {
             part.parse()
-                .map_or(TomlPathStep::Key(part), TomlPathStep::At)
+                .map_or(TomlPathStep::Key(part), TomlPathStep::Index)
         })
 }
 
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_value_is_found_by_its_path() {
-        for (path, want) in [
+        for (path, expected) in [
             ("name", 1),
             ("tools[0]", 3),
             ("tools[0].name", 4),
@@ -71,12 +71,12 @@ mod tests {
             ("tools[1].arguments[1].type", 10),
             ("tools[1].fixed.scene", 13),
         ] {
-            assert_eq!(line(TEXT, path), Some(want), "{path}");
+            assert_eq!(line(TEXT, path), Some(expected), "{path}");
         }
     }
 
     #[test]
-    fn what_is_missing_is_shown_where_it_should_stand() {
+    fn a_missing_value_has_the_line_of_its_parent() {
         assert_eq!(line(TEXT, "tools[1].description"), Some(6));
         assert_eq!(line(TEXT, "nothing"), Some(1));
         assert_eq!(line("not = = toml", "not"), None);

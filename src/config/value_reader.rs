@@ -1,5 +1,5 @@
-//! Reads a type from a value of a TOML file. Fields have names: a list of values in order is not taken for a table, as
-//! serde's own readers would.
+//! Reads a type from a value of a TOML file. Unlike serde's own readers, it does not accept a list of values in order as a table,
+//! because fields have names.
 
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{
@@ -13,7 +13,7 @@ use toml::de::Error;
 /// Reads a `T`.
 ///
 /// # Errors
-/// The first thing that the type refuses.
+/// The first value that the type rejects.
 pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
     T::deserialize(ValueReader(value))
 }
@@ -21,12 +21,12 @@ pub(super) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Error> {
 struct ValueReader(Value);
 
 impl ValueReader {
-    fn refused<T>(&self, visitor: &dyn serde::de::Expected) -> Result<T, Error> {
+    fn invalid_type<T>(&self, visitor: &dyn serde::de::Expected) -> Result<T, Error> {
         let found = match &self.0 {
             Value::String(text) => Unexpected::Str(text),
             Value::Integer(number) => Unexpected::Signed(*number),
             Value::Float(number) => Unexpected::Float(*number),
-            Value::Boolean(yes) => Unexpected::Bool(*yes),
+            Value::Boolean(value) => Unexpected::Bool(*value),
             Value::Datetime(_) => Unexpected::Other("date"),
             Value::Array(_) => Unexpected::Seq,
             Value::Table(_) => Unexpected::Map,
@@ -43,7 +43,7 @@ impl<'de> Deserializer<'de> for ValueReader {
             Value::String(text) => visitor.visit_string(text),
             Value::Integer(number) => visitor.visit_i64(number),
             Value::Float(number) => visitor.visit_f64(number),
-            Value::Boolean(yes) => visitor.visit_bool(yes),
+            Value::Boolean(value) => visitor.visit_bool(value),
             Value::Datetime(date) => visitor.visit_string(date.to_string()),
             Value::Array(items) => visitor.visit_seq(list(items)),
             Value::Table(entries) => visitor.visit_map(table(entries)),
@@ -62,21 +62,21 @@ impl<'de> Deserializer<'de> for ValueReader {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Value::Table(entries) => visitor.visit_map(table(entries)),
-            _ => self.refused(&visitor),
+            _ => self.invalid_type(&visitor),
         }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Value::Array(items) => visitor.visit_seq(list(items)),
-            _ => self.refused(&visitor),
+            _ => self.invalid_type(&visitor),
         }
     }
 
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
             Value::String(text) => visitor.visit_string(text),
-            _ => self.refused(&visitor),
+            _ => self.invalid_type(&visitor),
         }
     }
 
@@ -88,14 +88,14 @@ impl<'de> Deserializer<'de> for ValueReader {
         match self.0 {
             Value::Float(number) => visitor.visit_f64(number),
             Value::Integer(number) => visitor.visit_i64(number),
-            _ => self.refused(&visitor),
+            _ => self.invalid_type(&visitor),
         }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
-            Value::Boolean(yes) => visitor.visit_bool(yes),
-            _ => self.refused(&visitor),
+            Value::Boolean(value) => visitor.visit_bool(value),
+            _ => self.invalid_type(&visitor),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'de> Deserializer<'de> for ValueReader {
             Value::Table(entries) => {
                 MapAccessDeserializer::new(table(entries)).deserialize_enum(name, variants, visitor)
             }
-            _ => self.refused(&visitor),
+            _ => self.invalid_type(&visitor),
         }
     }
 
