@@ -12,7 +12,7 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
     let file = open::file(args)?;
     let folder = state_folder::place(args, &file)?;
     let past = job::past(&folder, id)
-        .map_err(|error| anyhow::Error::msg(job_list::unread(&folder, id, &error)))?;
+        .map_err(|error| anyhow::Error::msg(job_list::describe_unread(&folder, id, &error)))?;
     let library = open::library(args, &file)?;
     let scene = job_replay::scene_of(&library, &folder, &past)?;
     if bytes {
