@@ -466,7 +466,7 @@ impl NodeFile {
         for (index, arm) in self.arms.iter().enumerate() {
             let before = self.arms.get(..index).unwrap_or_default();
             problems.within(&format!("arms[{index}]"), |problems| {
-                arm.check(before, problems)
+                arm.check(before, problems);
             });
         }
     }
