@@ -271,8 +271,8 @@ mod tests {
         bench.sim.break_it(SimulatedFault::Unplug);
         let reply = estop(&bench.node).await;
         assert!(!reply.done, "{}", reply.text);
-        for words in ["cut its power", "latched until `steadyhand clear`"] {
-            assert!(reply.text.contains(words), "{}", reply.text);
+        for part in ["cut its power", "latched until `steadyhand clear`"] {
+            assert!(reply.text.contains(part), "{}", reply.text);
         }
         let latched = bench.seat.permits().latched();
         assert!(

@@ -176,13 +176,9 @@ async fn measure_stop(
     let (permit, path) = permit_and_plan(seat, scene, SelfTestPath::plan).await?;
     let mut run = std::pin::pin!(job.run(scene, permit, &path.plan));
     let mut snapshots = motion.watch();
-    let halfway = snapshots.wait_for(|snapshot| {
-        snapshot
-            .progress
-            .is_some_and(|at| at.sample >= path.stop_at)
-    });
+    let half = snapshots.wait_for(|arm| arm.progress.is_some_and(|at| at.sample >= path.stop_at));
     tokio::select! {
-        _ = halfway => {}
+        _ = half => {}
         ended = &mut run => return Err(missed_stop(ended)),
     }
     let ticket = motion.stop(ActorRank::Node, false);
@@ -277,18 +273,12 @@ mod tests {
     async fn a_self_test_ends_its_own_stop_and_goes_on() {
         let TestNode { node, seat, .. } = &test_node(NodeClock::simulated_at(4));
         let measured = measure_arm(node, seat, None, 2).await.unwrap();
-        let performance = measured.performance.as_ref().unwrap();
-        assert_eq!((performance.visits, performance.joints.len()), (8, 5));
+        let tip = measured.performance.as_ref().unwrap();
+        assert_eq!((tip.visits, tip.joints.len()), (8, 5));
+        assert!(tip.repeatability_mm < 0.5 && tip.path_mm < 3.0, "{tip:?}");
         assert!(
-            performance.repeatability_mm < 0.5 && performance.path_mm < 3.0,
-            "{performance:?}"
-        );
-        assert!(
-            performance
-                .joints
-                .iter()
-                .all(|joint| joint.gains().is_none()),
-            "{performance:?}"
+            tip.joints.iter().all(|joint| joint.gains().is_none()),
+            "{tip:?}"
         );
         assert_eq!((measured.standstill_ms.len(), measured.unverified), (2, 0));
         assert!(measured.mm_s > 80.0, "{} mm/s", measured.mm_s);

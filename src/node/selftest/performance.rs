@@ -381,13 +381,13 @@ mod tests {
                 }
         };
         let short = |at_s: f64| goal_rad(at_s) - 0.03;
-        for (found, words) in [
+        for (found, expected) in [
             (joint(swings), "P gain is too high"),
             (joint(beyond), "goes 1.7° beyond its goal"),
             (joint(short), "rests 1.7° from its goal"),
         ] {
             let advice = found.gains().unwrap();
-            assert!(advice.contains(words), "{advice}: {found:?}");
+            assert!(advice.contains(expected), "{advice}: {found:?}");
         }
         assert_eq!(joint(goal_rad).gains(), None);
     }
