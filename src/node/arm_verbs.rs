@@ -65,7 +65,7 @@ pub(crate) fn clear(node: &Node) -> VerbReply {
     if !node.arms.iter().any(is_latched) {
         return VerbReply::failed("no emergency stop is latched; nothing was done");
     }
-    let failed = node.seats.iter().filter_map(|seat| {
+    let failed = node.arms.iter().filter_map(|seat| {
         let error = seat.permits().clear_emergency().err()?;
         Some(format!("{}: {error}", seat.name))
     });
@@ -165,7 +165,7 @@ fn estop_line(
 pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
     let when = if now { HoldAt::Once } else { HoldAt::StrokeEnd };
     let mut lines = Vec::new();
-    for seat in &node.seats {
+    for seat in &node.arms {
         let result = seat.motion.hold(when).await;
         let is_idle = matches!(result, Ok(Err(MotionError::NothingToHold)));
         let line = match result {
@@ -224,7 +224,7 @@ async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
 /// Switches torque off on every servo of every arm, and names each that may still hold.
 pub(crate) async fn torque_off(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
-    for seat in &node.seats {
+    for seat in &node.arms {
         lines.push(with_name(seat, release_arm(seat).await));
     }
     VerbReply::from_lines(lines)

@@ -35,7 +35,7 @@ impl Drop for ClientWatch {
 fn abort(node: &Node, tool: &str) {
     let is_affected =
         |seat: &&Arc<AttachedArm>| seat.under_way().is_none_or(|job_tool| job_tool == tool);
-    node.seats.iter().filter(is_affected).for_each(|seat| {
+    node.arms.iter().filter(is_affected).for_each(|seat| {
         seat.motion.abandon();
     });
 }

@@ -10,7 +10,7 @@ use tools::{AttachedArm, Node};
 
 /// Returns the findings with fixes, and a row for each servo, of every arm.
 pub(super) fn reply(node: &Node) -> VerbReply {
-    let arms: Vec<Value> = node.seats.iter().map(|seat| arm_row(node, seat)).collect();
+    let arms: Vec<Value> = node.arms.iter().map(|seat| arm_row(node, seat)).collect();
     let findings = arms.iter().filter_map(|arm| arm["findings"].as_array());
     let text = match findings.map(Vec::len).sum() {
         0 => "nothing is wrong, as far as the node sees it".to_owned(),

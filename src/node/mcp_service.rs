@@ -229,7 +229,7 @@ fn request(node: &Node, call: ToolCall) -> ToolRequest {
         tool: call.tool,
         arguments: call.arguments,
         who: rank_of(is_person),
-        standing: principal,
+        principal,
         hop: call.caller.hop,
         is_step: false,
     }

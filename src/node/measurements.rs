@@ -69,7 +69,7 @@ pub(super) fn calibrations_reply(node: &Node) -> VerbReply {
 
 /// Returns the positions of a node's arms, and its folders.
 pub fn measurements_reply(node: &Node) -> VerbReply {
-    let arms = node.seats.iter().filter_map(|seat| {
+    let arms = node.arms.iter().filter_map(|seat| {
         let snapshot = seat.motion.snapshot();
         let identities = || snapshot.identity.iter();
         let measured = snapshot.measured.as_ref()?;

@@ -215,7 +215,7 @@ impl OperatorVerb {
     /// Reads a verb. A long text is read on another thread, one at a time, so that no stop waits behind it.
     pub(super) async fn read_async(node: &Arc<Node>, text: Vec<u8>) -> Result<Self, Refusal> {
         static ONE_READER: Semaphore = Semaphore::const_new(1);
-        if text.len() <= mcp::HERE_BYTES_MAX {
+        if text.len() <= mcp::INLINE_BYTES_MAX {
             return Self::read(node, &text);
         }
         let permit = ONE_READER.acquire().await;

@@ -145,7 +145,7 @@ fn spawn_program(server: &ServerEntry, program: &str, errors: Stdio) -> Result<C
 fn unreachable(program: &str, reason: &str) -> ClientError {
     ClientError::Unreachable {
         at: program.to_owned(),
-        why: reason.to_owned(),
+        reason: reason.to_owned(),
     }
 }
 

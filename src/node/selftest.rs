@@ -35,7 +35,7 @@ pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> V
     let mut lines = Vec::new();
     let mut arms = Vec::new();
     let mut is_good = true;
-    for seat in &node.seats {
+    for seat in &node.arms {
         match measure_arm(node, seat, scene, rounds).await {
             Ok(measured) => {
                 is_good &= measured.is_good();
@@ -286,7 +286,7 @@ mod tests {
         let longest_ms = measured.standstill_ms.iter().copied().fold(0.0, f64::max);
         assert!(longest_ms <= 300.0, "{:?}", measured.standstill_ms);
         assert_eq!(seat.permits().latched(), None);
-        let last_job = node.book.last_moved("arm").unwrap();
+        let last_job = node.job_store.last_moved("arm").unwrap();
         assert_eq!(
             (last_job.tool.as_str(), last_job.state.as_str()),
             ("selftest", "stopped")

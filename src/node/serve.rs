@@ -228,7 +228,7 @@ async fn serve_clients(
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
     let (service, _) = mcp_service::node_service(node);
-    for seat in &node.seats {
+    for seat in &node.arms {
         let enabled = seat.permits().enabled_text(seat.motion.clock().now());
         tracing::info!(arm = seat.name, is = seat.title(), enabled, "attached");
     }
@@ -246,10 +246,10 @@ async fn serve_clients(
     let config = HttpConfig {
         tls,
         pages: Some(pages),
-        left: Some(Arc::new(move |session| {
+        on_session_end: Some(Arc::new(move |session| {
             lease_owner.release_leases(&session_key(session));
         })),
-        doorkeeper: Some(tokens),
+        auth: Some(tokens),
         operate: http_auth::wants_tokens(node, listener.address())
             .then(|| http_auth::operate(node)),
         hosts: serve.host.clone(),
@@ -295,7 +295,7 @@ fn metrics(node: &Arc<Node>) -> http::PageRenderer {
 fn readiness(node: &Arc<Node>) -> http::ReadinessProbe {
     let node = Arc::clone(node);
     Arc::new(move || {
-        let arms: Vec<_> = node.seats.iter().map(|seat| arm_readiness(seat)).collect();
+        let arms: Vec<_> = node.arms.iter().map(|seat| arm_readiness(seat)).collect();
         let is_ready = arms.iter().all(Result::is_ok);
         let lines = arms.into_iter().map(|arm| arm.unwrap_or_else(String::from));
         let text = lines.collect::<Vec<_>>().join("; ");
@@ -329,7 +329,7 @@ pub type ShutdownRequests = Vec<parking::ShutdownRequest>;
 
 /// Returns a shutdown request for each arm, as of now.
 pub fn shutdown_requests(node: &Node) -> ShutdownRequests {
-    let seats = node.seats.iter();
+    let seats = node.arms.iter();
     seats
         .map(|seat| parking::ShutdownRequest::for_arm(seat))
         .collect()
@@ -401,7 +401,7 @@ fn watch_input_end(ends_node: bool) -> mpsc::Receiver<()> {
 async fn park_all(node: &Arc<Node>, requests: &ShutdownRequests) -> ExitStatus {
     let mut exit = ExitStatus::Done;
     // All at once: all of them together have no more time than one, and an arm that hangs does not hold up the others.
-    let tasks = node.seats.iter().zip(requests).map(|(seat, request)| {
+    let tasks = node.arms.iter().zip(requests).map(|(seat, request)| {
         let parking = park_arm(Arc::clone(node), Arc::clone(seat), request.clone());
         (seat, base::task::spawn(parking))
     });
@@ -443,7 +443,7 @@ async fn park_arm(
 
 /// Stops every arm and returns whether the standstill of all was read back.
 async fn stop_and_verify_all(node: &Node) -> bool {
-    let all = join_all(node.seats.iter().map(|seat| stop_and_verify(seat))).await;
+    let all = join_all(node.arms.iter().map(|seat| stop_and_verify(seat))).await;
     all.into_iter().all(|stands| stands)
 }
 

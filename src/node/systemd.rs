@@ -79,7 +79,7 @@ pub fn status(node: &Arc<Node>) {
 
 /// Describes what each arm is doing, and whether it may move.
 pub fn status_text(node: &Node) -> String {
-    let arms: Vec<String> = node.seats.iter().map(|seat| arm_text(node, seat)).collect();
+    let arms: Vec<String> = node.arms.iter().map(|seat| arm_text(node, seat)).collect();
     arms.join("; ")
 }
 
@@ -146,7 +146,7 @@ pub fn watchdog(node: &Node) {
     let feeder = WatchdogFeeder {
         clock: NodeClock::real(),
         every: timeout / 4,
-        all: u64::MAX >> (ARMS_MAX - node.seats.len()),
+        all: u64::MAX >> (ARMS_MAX - node.arms.len()),
         beaten: AtomicU64::new(0),
         fed_nanos: AtomicU64::new(0),
     };

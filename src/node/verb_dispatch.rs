@@ -257,11 +257,11 @@ fn enable(
 
 /// Senses each arm. If there are several, each line begins with the arm's name.
 async fn status_reply(node: &Arc<Node>) -> VerbReply {
-    if node.seats.len() < 2 {
+    if node.arms.len() < 2 {
         return call(node, "sense", ReceivedArguments::Absent).await;
     }
     let mut reply = VerbReply::done("");
-    for seat in &node.seats {
+    for seat in &node.arms {
         let arm = ReceivedArguments::Value(json!({"arm": seat.name}));
         let sensed = call(node, "sense", arm).await;
         reply.done &= sensed.done;

@@ -194,7 +194,7 @@ impl LivePublisher {
         let mut state = LiveNode::of(&self.node);
         let mut has_changed = state.is_busy();
         for (index, followed) in self.sheets.iter_mut().enumerate() {
-            if let (Some(seat), Some(arm)) = (self.node.seats.get(index), state.arms.get_mut(index))
+            if let (Some(seat), Some(arm)) = (self.node.arms.get(index), state.arms.get_mut(index))
             {
                 let key = SheetKey::of(seat.last_scene().as_deref(), arm.job.as_ref());
                 has_changed |= followed.refresh(&self.node, index, key).await;
@@ -232,7 +232,7 @@ impl FollowedSheet {
         if !is_current && self.reading.is_none() {
             let node = Arc::clone(node);
             self.reading = Some(tokio::task::spawn_blocking(move || {
-                match node.seats.get(index) {
+                match node.arms.get(index) {
                     Some(seat) => LiveSheet::read(&node, seat, key),
                     None => LiveSheet::default(),
                 }

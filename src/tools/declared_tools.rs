@@ -85,12 +85,12 @@ impl DeclaredTools {
         for (index, entry) in file.tools.iter().enumerate() {
             actions.extend(checker.tool(entry, &format!("tools[{index}]")));
         }
-        let unknown = super::tool_filter::problems(file, &declared.tools);
-        declared.problems.extend(unknown);
-        let (reworded, problems) = super::reword::reworded(file, here);
-        declared.problems.extend(problems);
-        if !declared.problems.is_empty() {
-            return Err(file.file_error(&declared.problems));
+        let filter_problems = super::tool_filter::unknown_names(file, &checker.tools);
+        checker.problems.extend(filter_problems);
+        let (reworded, problems) = super::reword::reworded(file, names);
+        checker.problems.extend(problems);
+        if !checker.problems.is_empty() {
+            return Err(file.file_error(&checker.problems));
         }
         Ok(Self {
             tools: checker.tools.into(),

@@ -126,11 +126,11 @@ fn last_calibration(node: &Node, arm: &AttachedArm) -> Option<Value> {
 /// Describes another node: its answer, or why there is none and its last answer.
 fn peer_json(sighting: PeerSighting) -> Value {
     let PeerSighting { peer, presence, .. } = sighting;
-    let mut node = Map::new();
-    // What is seen now is on top; what was seen earlier is under `last_seen` alone.
-    let mut said = sighting
+    let mut fields = Map::new();
+    // A current answer is at the top level; an earlier one is under `last_seen` only.
+    let mut answer = sighting
         .report
-        .map(|said| add_freshness(said, sighting.offset));
+        .map(|answer| add_freshness(answer, sighting.offset));
     let unreached = sighting.unreached;
     if unreached.is_none() {
         fields = answer.take().unwrap_or_default();

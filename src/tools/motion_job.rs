@@ -592,9 +592,8 @@ fn stop_when_cancelled(
     job: &ArmJob,
     started_at: tokio::time::Instant,
 ) -> Option<AbortOnDropHandle<()>> {
-    let (watch, seat, id) = (watch.clone(), Arc::clone(seat), job.card().id);
-    let minder = watch.cancel_runtime.clone()?;
-    let minding = minder.spawn(async move {
+    let (watch, arm, id) = (watch.clone(), Arc::clone(arm), job.card().id);
+    let watching = watch.cancel_runtime.clone()?.spawn(async move {
         watch.cancelled.cancelled().await;
         arm.abandon(&id, started_at.elapsed(), &watch);
     });
