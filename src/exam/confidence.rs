@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::run::CaseOutcome;
 
-/// From this share on a planner counts as sure.
+/// A planner counts as sure from this probability on.
 const SURE: f64 = 0.8;
 
-/// Worth of a planner's confidence.
+/// Value of a planner's confidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ConfidenceClass {
@@ -45,26 +45,30 @@ impl ConfidenceClass {
     }
 }
 
-/// Says of each outcome how sure the planner was, where that can be known: by its tokens, otherwise by the other samples
-/// of the same case. A single sample without probabilities says nothing.
+/// Sets the confidence of each outcome where it can be known: by its tokens, otherwise by the other samples of the same
+/// case. A single sample without probabilities says nothing.
 pub(super) fn settle(outcomes: &mut [CaseOutcome]) {
-    let mut said: HashMap<String, Vec<String>> = HashMap::new();
+    let mut calls_by_case: HashMap<String, Vec<String>> = HashMap::new();
     for outcome in outcomes.iter().filter(|one| one.came()) {
-        said.entry(outcome.case.name.clone())
+        calls_by_case
+            .entry(outcome.case.name.clone())
             .or_default()
             .push(outcome.call_text());
     }
     for outcome in outcomes.iter_mut().filter(|one| one.came()) {
-        let all = said.get(&outcome.case.name).map_or(&[][..], Vec::as_slice);
-        let sureness = outcome
+        let calls = calls_by_case
+            .get(&outcome.case.name)
+            .map_or(&[][..], Vec::as_slice);
+        let confidence = outcome
             .probability
-            .or_else(|| agreement(all, &outcome.call_text()));
+            .or_else(|| agreement(calls, &outcome.call_text()));
         let is_right = outcome.judged.classification.is_right();
-        outcome.confidence = sureness.map(|share| ConfidenceClass::of(share >= SURE, is_right));
+        outcome.confidence =
+            confidence.map(|confidence| ConfidenceClass::of(confidence >= SURE, is_right));
     }
 }
 
-/// Share of the samples that say the same as this one.
+/// Returns the fraction of the samples that make the same call as this one.
 fn agreement(all: &[String], own: &str) -> Option<f64> {
     let same = all.iter().filter(|one| *one == own).count();
     (all.len() > 1).then(|| same as f64 / all.len() as f64)

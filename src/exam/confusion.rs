@@ -22,7 +22,7 @@ pub(crate) struct ConfusionRow {
 pub(crate) struct ConfusionMatrix {
     /// The run's number.
     pub(crate) run: i64,
-    /// All its answers.
+    /// Number of all its answers.
     pub(crate) n: usize,
     /// Called tools.
     pub(crate) columns: Vec<String>,
@@ -31,7 +31,7 @@ pub(crate) struct ConfusionMatrix {
 }
 
 impl ConfusionMatrix {
-    /// The matrix of these counts, each tool by the name that `label` gives it.
+    /// Builds the matrix of these counts, naming each tool by `label`.
     pub(super) fn of(run: i64, tally: &ExamTally, label: impl Fn(&str) -> String) -> Self {
         // Two names may have one label.
         let mut cells: BTreeMap<String, BTreeMap<String, usize>> = BTreeMap::new();
@@ -59,8 +59,8 @@ impl ConfusionMatrix {
         }
     }
 
-    /// Returns the matrix of the newest run with a verdict in which two of these tools were shown, by their names here: a
-    /// tool of a server is `SERVER/TOOL`, regardless of the name it was shown under.
+    /// Returns the matrix of the newest run with a verdict in which two of these tools were shown.
+    /// A server's tool is named `SERVER/TOOL`, regardless of the name it was shown under.
     ///
     /// # Errors
     /// The record cannot be read.

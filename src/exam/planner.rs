@@ -24,8 +24,8 @@ use base::wording::cut;
 const BACK_OFF: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(8);
 
-/// Longest part of an endpoint's complaint that is told.
-const TOLD_CHARS_MAX: usize = 300;
+/// Longest part of an endpoint's error message that is shown.
+const SHOWN_CHARS_MAX: usize = 300;
 
 /// Response of an endpoint.
 #[derive(Clone, Debug)]
@@ -46,9 +46,9 @@ pub(crate) trait ModelEndpoint: Send + Sync {
 /// Progress of an exam.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExamProgress {
-    /// Answers so far, the failed ones too.
+    /// Answers so far, including the failed ones.
     pub(crate) done: usize,
-    /// Of how many.
+    /// Total number of answers to ask for.
     pub(crate) of: usize,
     /// Right about the tool.
     pub(crate) right: usize,
@@ -58,12 +58,12 @@ pub(crate) struct ExamProgress {
     pub(crate) failed: usize,
 }
 
-/// An endpoint with how it is asked.
+/// An endpoint and the settings for asking it.
 struct ExaminedPlanner<'a> {
     endpoint: &'a dyn ModelEndpoint,
     settings: &'a PlannerSettings,
     clock: NodeClock,
-    /// Taken back where the endpoint refuses them.
+    /// Cleared once the endpoint refuses them.
     wants_logprobs: bool,
 }
 
@@ -76,10 +76,10 @@ struct TimedReply {
 }
 
 impl PlannerExam {
-    /// Examines a planner. With `resume` a run that was interrupted goes on.
+    /// Examines a planner. With `resume`, an interrupted run continues.
     ///
     /// # Errors
-    /// The endpoint cannot be examined at all, and why; or the record cannot be written.
+    /// Fails if the endpoint cannot be examined at all or the record cannot be written.
     pub(crate) async fn ask(
         &self,
         endpoint: &dyn ModelEndpoint,
@@ -101,7 +101,7 @@ impl PlannerExam {
             clock: NodeClock::real(),
             wants_logprobs: true,
         };
-        match self.examined(&mut planner, record, run, progress).await {
+        match self.examine(&mut planner, record, run, progress).await {
             Ok(verdict) => {
                 record.complete(run, &verdict)?;
                 Ok((run, verdict))
@@ -113,7 +113,7 @@ impl PlannerExam {
         }
     }
 
-    async fn examined(
+    async fn examine(
         &self,
         planner: &mut ExaminedPlanner<'_>,
         record: &mut ExamRecord,
@@ -122,9 +122,9 @@ impl PlannerExam {
     ) -> Result<ExamVerdict, ExamError> {
         planner.canary(&self.tools).await?;
         let settings = planner.settings;
-        let came = record.outcomes(run)?.into_iter().filter(CaseOutcome::came);
+        let answered = record.outcomes(run)?.into_iter().filter(CaseOutcome::came);
         let mut session = PlannerSession {
-            kept: came
+            kept: answered
                 .map(|one| ((one.case.name.clone(), one.sample), one))
                 .collect(),
             outcomes: Vec::new(),
@@ -142,8 +142,8 @@ impl PlannerExam {
             }
             asked = exam.cases.len();
             match exam.next_round(settings, &session.outcomes)? {
-                ControlFlow::Break(why) => {
-                    exam.notes.extend(why);
+                ControlFlow::Break(reasons) => {
+                    exam.notes.extend(reasons);
                     break None;
                 }
                 ControlFlow::Continue(more) => {
@@ -155,25 +155,27 @@ impl PlannerExam {
         let mut outcomes = session.outcomes;
         let mut verdict = exam.verdict(&mut outcomes)?;
         verdict.failed = gone.or_else(|| too_many(&outcomes, settings));
-        // Once more, because how sure the planner was is known only now.
+        // Stored once more, because the planner's confidence is known only now.
         record.keep(run, &outcomes)?;
         Ok(verdict)
     }
 
-    async fn one(
+    async fn outcome(
         &self,
         planner: &mut ExaminedPlanner<'_>,
         case: &ExamCase,
         sample: u32,
     ) -> Result<CaseOutcome, ExamError> {
         let tools = self.tools.for_case(case)?;
-        let heard = planner.hear(self.messages(case), &tools, sample).await;
-        let mut outcome = match &heard.output {
+        let reply = planner
+            .ask_with_retries(self.messages(case), &tools, sample)
+            .await;
+        let mut outcome = match &reply.output {
             Ok(output) => CaseOutcome::of(case, sample, output, &tools),
-            Err(why) => CaseOutcome::failed(case, sample, &why.to_string(), &tools),
+            Err(error) => CaseOutcome::failed(case, sample, &error.to_string(), &tools),
         };
-        outcome.milliseconds = Some(heard.milliseconds);
-        outcome.retries = heard.retries;
+        outcome.milliseconds = Some(reply.milliseconds);
+        outcome.retries = reply.retries;
         Ok(outcome)
     }
 
@@ -189,7 +191,7 @@ impl PlannerExam {
     }
 }
 
-/// One turn of what came before; a tool's result answers the call before it.
+/// Returns one turn of the earlier conversation as a message; a tool's result answers the call before it.
 fn message(turn: &CaseTurn, number: usize) -> Value {
     match (&turn.tool, turn.role.as_str()) {
         (Some(tool), _) => json!({"role": "assistant", "content": turn.content, "tool_calls": [{
@@ -206,7 +208,7 @@ fn message(turn: &CaseTurn, number: usize) -> Value {
 
 /// The answers of a run as they come.
 struct PlannerSession<'a> {
-    /// Answers of an earlier part of the run, by case and sample.
+    /// Answers from before the interruption, by case and sample.
     kept: HashMap<(String, u32), CaseOutcome>,
     outcomes: Vec<CaseOutcome>,
     so_far: ExamProgress,
@@ -216,7 +218,7 @@ struct PlannerSession<'a> {
 }
 
 impl PlannerSession<'_> {
-    /// Asks every case from the one numbered `first` on; returns why it ended early, where the endpoint is gone.
+    /// Asks every case from number `first` on. Returns the reason if it ended early because the endpoint is gone.
     async fn round(
         &mut self,
         exam: &PlannerExam,
@@ -230,7 +232,7 @@ impl PlannerSession<'_> {
                 let outcome = match self.kept.remove(&(case.name.clone(), sample)) {
                     Some(kept) => kept,
                     None => {
-                        let outcome = exam.one(planner, case, sample).await?;
+                        let outcome = exam.outcome(planner, case, sample).await?;
                         self.record.keep(self.run, std::slice::from_ref(&outcome))?;
                         outcome
                     }
@@ -238,8 +240,8 @@ impl PlannerSession<'_> {
                 self.so_far.count(&outcome);
                 (self.progress)(self.so_far);
                 self.outcomes.push(outcome);
-                if let Some(why) = gone(&self.outcomes) {
-                    return Ok(Some(why));
+                if let Some(reason) = gone(&self.outcomes) {
+                    return Ok(Some(reason));
                 }
             }
         }
@@ -260,7 +262,7 @@ impl ExamProgress {
 }
 
 impl ExaminedPlanner<'_> {
-    /// Proves that the tools reach the model: it names one that is nowhere in the question, or its prompt grows by them.
+    /// Proves that the tools reach the model: either it names a tool that the question does not mention, or its prompt grows.
     async fn canary(&mut self, tools: &ExamToolbox) -> Result<(), ExamError> {
         let secret = format!("canary_{:06x}", (self.settings.seed ^ 0x5eed) & 0x00ff_ffff);
         let card = ExamToolCard {
@@ -270,17 +272,21 @@ impl ExaminedPlanner<'_> {
         let cards = std::iter::once(card)
             .chain(tools.cards().iter().cloned())
             .collect();
-        let ask = json!([{"role": "user", "content": "Call the tool whose name begins with \"canary\"."}]);
+        let question = json!([{"role": "user", "content": "Call the tool whose name begins with \"canary\"."}]);
         let unusable = |error: AnswerError| ExamError::Planner(error.to_string());
-        let shown = self.hear(ask.clone(), &ExamToolbox::new(cards), 0).await;
-        let shown = shown.output.map_err(unusable)?;
-        if shown.to_string().contains(&secret) {
+        let with_tools = self
+            .ask_with_retries(question.clone(), &ExamToolbox::new(cards), 0)
+            .await;
+        let with_tools = with_tools.output.map_err(unusable)?;
+        if with_tools.to_string().contains(&secret) {
             return Ok(());
         }
-        let bare = self.hear(ask, &ExamToolbox::default(), 0).await;
-        let bare = bare.output.map_err(unusable)?;
+        let without_tools = self
+            .ask_with_retries(question, &ExamToolbox::default(), 0)
+            .await;
+        let without_tools = without_tools.output.map_err(unusable)?;
         let length = |answer: &Value| answer.get("usage")?.get("prompt_tokens")?.as_u64();
-        match (length(&shown), length(&bare)) {
+        match (length(&with_tools), length(&without_tools)) {
             (Some(with), Some(without)) if with > without => Ok(()),
             (Some(with), Some(without)) => Err(ExamError::Planner(format!(
                 "the endpoint does not show the tools to the model: the prompt has {with} tokens with tools and {without} \
@@ -294,15 +300,20 @@ impl ExaminedPlanner<'_> {
         }
     }
 
-    /// Asks, and again after an error that another try may mend; an answer that is late is not asked for again.
-    async fn hear(&mut self, messages: Value, tools: &ExamToolbox, sample: u32) -> TimedReply {
+    /// Asks, and asks again after an error that another try may mend. A timeout is not retried.
+    async fn ask_with_retries(
+        &mut self,
+        messages: Value,
+        tools: &ExamToolbox,
+        sample: u32,
+    ) -> TimedReply {
         let began = self.clock.now();
         let (mut wait, mut retries) = (BACK_OFF, 0);
         let output = loop {
-            match self.once(&messages, tools, sample).await {
+            match self.ask_once(&messages, tools, sample).await {
                 ControlFlow::Break(output) => break output,
-                ControlFlow::Continue(trouble) if retries == self.settings.retries => {
-                    break Err(trouble);
+                ControlFlow::Continue(error) if retries == self.settings.retries => {
+                    break Err(error);
                 }
                 ControlFlow::Continue(_) => {}
             }
@@ -318,8 +329,8 @@ impl ExaminedPlanner<'_> {
         }
     }
 
-    /// Asks once: breaks with an answer, or with an error that another try does not mend.
-    async fn once(
+    /// Asks once. Breaks with an answer or with an error that another try does not mend.
+    async fn ask_once(
         &mut self,
         messages: &Value,
         tools: &ExamToolbox,
@@ -327,25 +338,25 @@ impl ExaminedPlanner<'_> {
     ) -> ControlFlow<Result<Value, AnswerError>, AnswerError> {
         let limit = Duration::from_secs(self.settings.time_limit_s.into());
         loop {
-            let body = self.body(messages, tools, sample);
+            let body = self.request_body(messages, tools, sample);
             let Ok(response) = tokio::time::timeout(limit, self.endpoint.ask(body)).await else {
                 let limit_s = limit.as_secs();
                 return ControlFlow::Break(Err(AnswerError::Late { limit_s }));
             };
             let response = match response {
                 Ok(response) => response,
-                Err(trouble) => return ControlFlow::Continue(trouble),
+                Err(error) => return ControlFlow::Continue(error),
             };
             match response.status {
                 200 => return ControlFlow::Break(completion(&response.body)),
                 400 | 422 if self.wants_logprobs => self.wants_logprobs = false,
-                408 | 429 | 500..=599 => return ControlFlow::Continue(complaint(&response)),
-                _ => return ControlFlow::Break(Err(complaint(&response))),
+                408 | 429 | 500..=599 => return ControlFlow::Continue(status_error(&response)),
+                _ => return ControlFlow::Break(Err(status_error(&response))),
             }
         }
     }
 
-    fn body(&self, messages: &Value, tools: &ExamToolbox, sample: u32) -> Value {
+    fn request_body(&self, messages: &Value, tools: &ExamToolbox, sample: u32) -> Value {
         let functions = tools.functions();
         // Some endpoints refuse an empty list.
         let has_tools = !functions.is_empty();
@@ -368,9 +379,9 @@ impl ExaminedPlanner<'_> {
     }
 }
 
-/// Words of a model that is not examined, and how often it was asked again for them.
+/// Text from a model that is not examined, and the number of further tries that it took.
 pub(super) struct ModelReply {
-    pub(super) words: Result<String, AnswerError>,
+    pub(super) text: Result<String, AnswerError>,
     pub(super) retries: u32,
 }
 
@@ -385,43 +396,46 @@ impl ModelClient {
         };
         let none = ExamToolbox::default();
         let messages = json!([{"role": "user", "content": question}]);
-        let heard = planner.hear(messages, &none, 0).await;
-        let words = heard.output.map(|answer| {
-            let said = PlannerAnswer::of(&answer, &none).text;
-            args::without_thoughts(&said).into_owned()
+        let reply = planner.ask_with_retries(messages, &none, 0).await;
+        let text = reply.output.map(|answer| {
+            let answer_text = PlannerAnswer::of(&answer, &none).text;
+            args::without_thoughts(&answer_text).into_owned()
         });
         ModelReply {
-            words,
-            retries: heard.retries,
+            text,
+            retries: reply.retries,
         }
     }
 }
 
-/// Returns the chat completion in a body, or why there is no answer in it.
+/// Returns the chat completion in a body, or the reason that it holds none.
 fn completion(body: &str) -> Result<Value, AnswerError> {
-    let answer: Value = serde_json::from_str(body).map_err(|error| no_json(body, &error))?;
+    let answer: Value = serde_json::from_str(body).map_err(|error| not_json(body, &error))?;
     let choice = answer.get("choices").and_then(|all| all.get(0));
-    let says = |key: &&str| choice.is_some_and(|one| one["message"].get(key).is_some());
-    if !["content", "tool_calls", "function_call"].iter().any(says) {
-        return Err(AnswerError::NoCompletion(cut(body, TOLD_CHARS_MAX)));
+    let has_key = |key: &&str| choice.is_some_and(|one| one["message"].get(key).is_some());
+    if !["content", "tool_calls", "function_call"]
+        .iter()
+        .any(has_key)
+    {
+        return Err(AnswerError::NoCompletion(cut(body, SHOWN_CHARS_MAX)));
     }
     let ended = choice.and_then(|one| one.get("finish_reason")?.as_str());
     match ended {
-        Some(word @ ("length" | "content_filter" | "error")) if is_empty(&answer) => {
-            Err(AnswerError::Ended(word.to_owned()))
+        Some(reason @ ("length" | "content_filter" | "error")) if is_empty(&answer) => {
+            Err(AnswerError::Ended(reason.to_owned()))
         }
         _ => Ok(answer),
     }
 }
 
-/// Returns whether nothing is said or called.
+/// Returns whether an answer has neither text nor calls.
 fn is_empty(answer: &Value) -> bool {
     let answer = PlannerAnswer::of(answer, &ExamToolbox::default());
     answer.calls.is_empty() && args::without_thoughts(&answer.text).trim().is_empty()
 }
 
-/// Returns what came in the place of JSON.
-fn no_json(body: &str, error: &serde_json::Error) -> AnswerError {
+/// Describes a body that is not JSON.
+fn not_json(body: &str, error: &serde_json::Error) -> AnswerError {
     let start = body.trim_start();
     let what = if start.is_empty() {
         "is empty"
@@ -436,20 +450,20 @@ fn no_json(body: &str, error: &serde_json::Error) -> AnswerError {
     };
     AnswerError::NoJson {
         what,
-        start: cut(start, TOLD_CHARS_MAX),
+        start: cut(start, SHOWN_CHARS_MAX),
     }
 }
 
-fn complaint(response: &EndpointResponse) -> AnswerError {
-    let told = cut(&response.body, TOLD_CHARS_MAX);
+fn status_error(response: &EndpointResponse) -> AnswerError {
+    let body = cut(&response.body, SHOWN_CHARS_MAX);
     AnswerError::Status(match response.status {
         401 | 403 => format!(
-            "the endpoint wants a key, or another one ({}): set STEADYHAND_API_KEY; {told}",
+            "the endpoint wants a key, or another one ({}): set STEADYHAND_API_KEY; {body}",
             response.status
         ),
         404 => format!(
-            "the endpoint has no chat completions or no such model (404): give its address as far as /v1, and --model; {told}"
+            "the endpoint has no chat completions or no such model (404): give its address as far as /v1, and --model; {body}"
         ),
-        status => format!("the endpoint answered {status}: {told}"),
+        status => format!("the endpoint answered {status}: {body}"),
     })
 }

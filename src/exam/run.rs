@@ -17,24 +17,24 @@ pub(super) struct CaseOutcome {
     pub(super) case: ExamCase,
     /// Number of the sample, from 0.
     pub(super) sample: u32,
-    /// As it came.
+    /// The answer as it was received.
     pub(super) raw: String,
     pub(super) judged: JudgedAnswer,
     pub(super) hazard: CaseHazard,
     pub(super) milliseconds: Option<u64>,
-    /// Number of times it was asked for again.
+    /// Number of further tries.
     pub(super) retries: u32,
     /// Reason for a missing answer.
     pub(super) error: Option<String>,
-    /// The mean probability of its tokens, where it is known.
+    /// Mean probability of its tokens, if known.
     pub(super) probability: Option<f64>,
     pub(super) confidence: Option<ConfidenceClass>,
-    /// Time at which it came or was given up, in milliseconds since 1970.
+    /// Time at which it arrived or was given up, in milliseconds since 1970.
     pub(super) answered_ms: Option<i64>,
 }
 
 impl CaseOutcome {
-    /// Returns whether the answer came at all.
+    /// Returns whether an answer arrived at all.
     pub(super) fn came(&self) -> bool {
         self.error.is_none()
     }
@@ -45,7 +45,7 @@ impl CaseOutcome {
         format!("{tool} {}", Value::Object(self.judged.parameters.clone()))
     }
 
-    /// Judges an answer that came.
+    /// Judges an answer that arrived.
     pub(super) fn of(case: &ExamCase, sample: u32, output: &Value, tools: &ExamToolbox) -> Self {
         let answer = PlannerAnswer::of(output, tools);
         Self {
@@ -55,11 +55,11 @@ impl CaseOutcome {
         }
     }
 
-    /// An answer that did not come.
-    pub(super) fn failed(case: &ExamCase, sample: u32, why: &str, tools: &ExamToolbox) -> Self {
-        let judged = JudgedAnswer::failed(case, tools, why);
+    /// Returns the outcome of an answer that never arrived.
+    pub(super) fn failed(case: &ExamCase, sample: u32, reason: &str, tools: &ExamToolbox) -> Self {
+        let judged = JudgedAnswer::failed(case, tools, reason);
         Self {
-            error: Some(why.to_owned()),
+            error: Some(reason.to_owned()),
             ..Self::judged(case, sample, judged, tools)
         }
     }
@@ -93,27 +93,27 @@ fn raw(output: &Value) -> String {
 pub(crate) struct PlannerExam {
     /// The cases that fit these tools.
     pub(crate) cases: Vec<ExamCase>,
-    /// The tools as the planner is shown them.
+    /// The tools as they are shown to the planner.
     pub(crate) tools: ExamToolbox,
-    /// The words that stand before every question.
+    /// The text before every question.
     pub(crate) preamble: String,
-    /// The level that is asked for.
+    /// The requested level.
     pub(crate) asked: Option<Level>,
     /// Further notes on the verdict.
     pub(crate) notes: Vec<String>,
 }
 
 impl PlannerExam {
-    /// Returns whether all of these cases are among its own: only then is a level worth a certificate.
+    /// Returns whether the exam contains all of these cases: only then does a level earn a certificate.
     pub(crate) fn covers(&self, cases: &[ExamCase]) -> bool {
-        let own: std::collections::HashSet<String> =
+        let own_lines: std::collections::HashSet<String> =
             self.cases.iter().map(ExamCase::line).collect();
-        cases.iter().all(|case| own.contains(&case.line()))
+        cases.iter().all(|case| own_lines.contains(&case.line()))
     }
 
     /// Returns the rate at which the built-in router is right about the same cases.
-    fn router(&self, names: impl Fn(&str) -> bool) -> Result<HitRate, ExamError> {
-        let cases = self.cases.iter().filter(|case| names(&case.name));
+    fn router(&self, is_answered: impl Fn(&str) -> bool) -> Result<HitRate, ExamError> {
+        let cases = self.cases.iter().filter(|case| is_answered(&case.name));
         cases
             .map(|case| Ok(router::is_right(case, &self.tools.for_case(case)?)))
             .collect()
@@ -125,9 +125,9 @@ impl PlannerExam {
         let all = self.cases.len();
         let mut bars = Vec::new();
         if answered < all {
-            let left = all - answered;
+            let unanswered = all - answered;
             bars.push(format!(
-                "{left} of {all} cases have no answer; a level wants all of them"
+                "{unanswered} of {all} cases have no answer; a level wants all of them"
             ));
         }
         let unknown = self
@@ -160,7 +160,7 @@ impl PlannerExam {
     /// Scores recorded answers.
     ///
     /// # Errors
-    /// A case that cannot be used, or a record that cannot be written.
+    /// Fails if a case cannot be used or the record cannot be written.
     pub(crate) fn replay(
         &self,
         replay: &AnswerReplay,
@@ -168,15 +168,15 @@ impl PlannerExam {
         record: &mut ExamRecord,
     ) -> Result<(i64, ExamVerdict), ExamError> {
         let mut settings = PlannerSettings::of_replay(model);
-        let most = self.cases.iter().map(|case| replay.of(case).len()).max();
-        settings.samples = u32::try_from(most.unwrap_or(1).clamp(1, 10)).unwrap_or(1);
+        let most_samples = self.cases.iter().map(|case| replay.of(case).len()).max();
+        settings.samples = u32::try_from(most_samples.unwrap_or(1).clamp(1, 10)).unwrap_or(1);
         let mut outcomes = Vec::new();
         for case in &self.cases {
             let tools = self.tools.for_case(case)?;
-            for (said, sample) in replay.of(case).iter().zip(0_u32..) {
+            for (answer, sample) in replay.of(case).iter().zip(0_u32..) {
                 outcomes.push(CaseOutcome {
-                    milliseconds: said.milliseconds,
-                    ..CaseOutcome::of(case, sample, &said.output, &tools)
+                    milliseconds: answer.milliseconds,
+                    ..CaseOutcome::of(case, sample, &answer.output, &tools)
                 });
             }
         }
@@ -194,12 +194,12 @@ impl PlannerExam {
     }
 }
 
-/// The words before every question as one number.
+/// Returns a hash of the text before every question.
 pub(crate) fn prompt_hash(preamble: &str) -> String {
     blake3::hash(preamble.as_bytes()).to_hex().to_string()
 }
 
-/// Cases, in their order, as one number.
+/// Returns a hash of the cases in their order.
 pub(crate) fn cases_hash(cases: &[ExamCase]) -> String {
     let mut hasher = blake3::Hasher::new();
     for case in cases {
@@ -216,7 +216,7 @@ pub(crate) fn tools_hash(tools: &ExamToolbox) -> String {
         hasher.update(card.function().to_string().as_bytes());
         hasher.update(card.does.word().as_bytes());
     }
-    // What is listed beside one name each.
+    // Functions that are listed under more than their one name.
     for function in tools.functions().iter().filter(|_| !tools.is_plain()) {
         hasher.update(function.to_string().as_bytes());
     }

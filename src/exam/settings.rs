@@ -9,7 +9,7 @@ use super::address::AddressKind;
 /// The provider of recorded answers.
 const REPLAY: &str = "replay";
 
-/// Most tokens of one answer, as shipped.
+/// Default limit of tokens in one answer.
 const TOKENS_MAX: u32 = 1024;
 
 /// Settings for asking a planner. They never change within a run.
@@ -23,8 +23,8 @@ pub(crate) struct PlannerSettings {
     pub(crate) time_limit_s: u32,
     /// 0 to 2.
     pub(crate) temperature: f64,
-    /// Of the likeliest tokens so much of all probability may be drawn from, above 0 and up to 1; absent: it is not sent, and
-    /// so the endpoint's own.
+    /// Nucleus sampling: the total probability of the likeliest tokens to draw from, above 0 and up to 1. If absent, it is
+    /// not sent and the endpoint's own value holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) top_p: Option<f64>,
     /// Most tokens of one answer, 1 to 32,768.
@@ -42,7 +42,7 @@ pub(crate) struct PlannerSettings {
     /// Path of that file, to check whether it is still the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_path: Option<String>,
-    /// Share of the answers that may fail to come before the run fails, 0 to 1.
+    /// Fraction of the answers that may be missing before the run fails, 0 to 1.
     #[serde(default = "max_failed")]
     pub(crate) max_failed: f64,
     /// Maximum number of answers to ask for while the verdict is not certain, 1 to 100,000. Without it every case is
@@ -51,7 +51,7 @@ pub(crate) struct PlannerSettings {
     pub(crate) budget: Option<u32>,
 }
 
-/// Share of answers that may fail, as shipped.
+/// Default fraction of answers that may fail.
 const FAILED_MAX: f64 = 0.05;
 
 const fn max_failed() -> f64 {
@@ -62,7 +62,7 @@ const fn tokens_max() -> u32 {
     TOKENS_MAX
 }
 
-/// Refuses a value outside its range, which is told with its unit.
+/// Refuses a value outside its range; the error names the range and its unit.
 pub(super) fn within<T: Copy + PartialOrd + std::fmt::Display>(
     name: &'static str,
     value: T,
@@ -80,7 +80,7 @@ pub(super) fn within<T: Copy + PartialOrd + std::fmt::Display>(
 }
 
 impl PlannerSettings {
-    /// As shipped.
+    /// Returns the default settings.
     pub(crate) fn new(provider: &str, model: &str) -> Self {
         Self {
             provider: provider.to_owned(),
@@ -109,10 +109,10 @@ impl PlannerSettings {
         self.provider == REPLAY
     }
 
-    /// Checks every range, and that the address holds no key.
+    /// Checks every range, and that the address contains no key.
     ///
     /// # Errors
-    /// The first setting that is out of its range.
+    /// Fails at the first setting that is out of its range.
     pub(crate) fn check(&self) -> Result<(), ExamError> {
         if !self.is_replay() {
             AddressKind::Endpoint.check(&self.provider)?;
@@ -149,16 +149,18 @@ impl PlannerSettings {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// The same, without whom was asked: what two runs may have in common.
+    /// Returns the settings without the provider and model: what two runs may have in common.
     pub(super) fn sampling(&self) -> Value {
-        let mut known = self.known_json();
+        let mut sampling = self.known_json();
         for key in ["provider", "model", "model_path"] {
-            let _ = known.as_object_mut().map(|known| known.remove(key));
+            let _ = sampling
+                .as_object_mut()
+                .map(|sampling| sampling.remove(key));
         }
-        json!({"is_replay": self.is_replay(), "known": known})
+        json!({"is_replay": self.is_replay(), "known": sampling})
     }
 
-    /// The same in words.
+    /// Describes the settings as text.
     pub(crate) fn in_words(&self) -> String {
         if self.is_replay() {
             return format!(

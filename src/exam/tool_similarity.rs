@@ -1,4 +1,4 @@
-//! Tools that are too alike: likeness predicts confusion, and an exam proves it.
+//! Finds tools that are too similar: similarity predicts confusion, and an exam proves it.
 
 use std::collections::BTreeSet;
 
@@ -19,30 +19,30 @@ pub(crate) const THRESHOLD: f64 = 0.85;
 /// Number of most similar pairs that are examined regardless of their similarity.
 const RANKS: usize = 3;
 
-/// Most tools that are compared; pairs grow with their square.
+/// Most tools that are compared; the number of pairs grows with their square.
 const TOOLS_MAX: usize = 500;
 
-/// From here on a single measure is worth a recommendation.
+/// A single measure at or above this is worth a recommendation.
 const NOTABLE: f64 = 0.5;
 
-/// Two tools beside each other.
+/// Two tools, compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct ToolPair {
     /// The first tool.
     pub(crate) a: String,
     /// The second tool.
     pub(crate) b: String,
-    /// Of the purpose lines, 0 to 1.
+    /// Similarity of the purpose lines, 0 to 1.
     pub(crate) meaning: f64,
-    /// Of the parameters, where they were asked for.
+    /// Similarity of the parameters, if they were compared.
     pub(crate) parameters: Option<f64>,
-    /// Of the descriptions as text.
+    /// Similarity of the descriptions as text.
     pub(crate) wording: f64,
-    /// All together, by weight.
+    /// Weighted mean of the above.
     pub(crate) likeness: f64,
-    /// From 1, the most alike pair first.
+    /// Rank from 1, the most similar pair first.
     pub(crate) rank: usize,
-    /// At the threshold or beyond.
+    /// True at or above the threshold.
     pub(crate) is_too_alike: bool,
     /// Number of times one was called although the other was right, in the last run, and the number of answers.
     pub(crate) confused: Option<(usize, usize)>,
@@ -63,15 +63,15 @@ pub(crate) struct ToolRecommendation {
     pub(crate) rationale: String,
     /// high where the last run confused them, otherwise medium or low.
     pub(crate) priority: &'static str,
-    /// The description as it would be, where words alone help.
+    /// The revised description, if rewording is enough.
     pub(crate) revised_description: Option<String>,
-    /// The same as a JSON patch of the tool's entry; empty where a person must choose.
+    /// The same as a JSON patch of the tool's entry; empty if a person must choose.
     pub(crate) patch: Value,
     /// The same as a fragment of the node file, for a built-in tool.
     pub(crate) node_file: Option<String>,
 }
 
-/// Tools beside each other.
+/// Comparison of a list of tools.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct SimilarityReport {
     /// The way in which meaning was compared: `tf-idf` or `embeddings`.
@@ -80,9 +80,9 @@ pub(crate) struct SimilarityReport {
     pub(crate) generated_at: i64,
     /// In the order of the matrix.
     pub(crate) tools: Vec<String>,
-    /// Likeness of each to each.
+    /// Similarity of each tool to each.
     pub(crate) matrix: Vec<Vec<f64>>,
-    /// The most alike first: those at the threshold, and the first few.
+    /// Pairs at or above the threshold and the top few, the most similar first.
     pub(crate) pairs: Vec<ToolPair>,
     /// Confusion matrix of the last run with a verdict in which two of these tools were shown.
     pub(crate) confusion: Option<ConfusionMatrix>,
@@ -91,22 +91,22 @@ pub(crate) struct SimilarityReport {
 /// Options for comparing tools.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SimilarityOptions {
-    /// Count the parameters in.
+    /// Whether to compare the parameters too.
     pub(crate) with_parameters: bool,
-    /// From here on a pair is too alike.
+    /// Similarity at which a pair is too similar.
     pub(crate) threshold: f64,
-    /// Of each tool's purpose line what an embedding model made of it; without, words are compared.
+    /// Embedding of each tool's purpose line; without these, words are compared.
     pub(crate) vectors: Option<Vec<Vec<f64>>>,
 }
 
 impl SimilarityReport {
-    /// Compares tools; `record` says what the last run confused.
+    /// Compares tools; `record` holds what the last run confused.
     ///
     /// # Errors
-    /// Fewer than two tools, or too many; or vectors that are not of these tools; or the record cannot be read.
+    /// Fails if there are fewer than two tools or too many, the vectors do not belong to them, or the record cannot be read.
     pub(crate) fn of(
         cards: &[ExamToolCard],
-        how: &SimilarityOptions,
+        options: &SimilarityOptions,
         record: &ExamRecord,
     ) -> Result<Self, ExamError> {
         if !(2..=TOOLS_MAX).contains(&cards.len()) {
@@ -115,17 +115,17 @@ impl SimilarityReport {
                 cards.len()
             )));
         }
-        let meaning = match &how.vectors {
+        let meaning = match &options.vectors {
             Some(vectors) => cosines(vectors, cards.len())?,
             None => meaning(cards),
         };
-        let tools: Vec<String> = cards.iter().map(shown).collect();
+        let tools: Vec<String> = cards.iter().map(display_name).collect();
         let confusion = ConfusionMatrix::last(record, &tools)?;
         let mut pairs = Vec::new();
         let mut matrix: Vec<Vec<f64>> = vec![vec![1.0; cards.len()]; cards.len()];
         for (i, (a, meaning)) in cards.iter().zip(&meaning).enumerate() {
             for (j, (b, meaning)) in cards.iter().zip(meaning).enumerate().skip(i + 1) {
-                let pair = pair(a, b, *meaning, how);
+                let pair = pair(a, b, *meaning, options);
                 for (row, column) in [(i, j), (j, i)] {
                     if let Some(cell) = matrix.get_mut(row).and_then(|row| row.get_mut(column)) {
                         *cell = pair.likeness;
@@ -136,19 +136,20 @@ impl SimilarityReport {
         }
         pairs.sort_by(|(a, ..), (b, ..)| b.likeness.total_cmp(&a.likeness));
         let ranked = pairs.into_iter().zip(1..);
-        let told = ranked.filter_map(|((mut pair, a, b), rank)| {
+        let notable = ranked.filter_map(|((mut pair, a, b), rank)| {
             pair.rank = rank;
-            let table = confusion.as_ref();
-            pair.confused = table.map(|table| table.between(&pair.a, &pair.b));
-            let is_told = pair.is_too_alike || rank <= RANKS || pair.is_confused();
-            is_told.then(|| ToolPair {
+            pair.confused = confusion
+                .as_ref()
+                .map(|matrix| matrix.between(&pair.a, &pair.b));
+            let is_notable = pair.is_too_alike || rank <= RANKS || pair.is_confused();
+            is_notable.then(|| ToolPair {
                 recommendations: recommend(&pair, a, b),
                 ..pair
             })
         });
-        let pairs = told.collect();
+        let pairs = notable.collect();
         Ok(Self {
-            method: how.vectors.as_ref().map_or("tf-idf", |_| "embeddings"),
+            method: options.vectors.as_ref().map_or("tf-idf", |_| "embeddings"),
             generated_at: now_ms(),
             tools,
             matrix,
@@ -158,12 +159,12 @@ impl SimilarityReport {
     }
 }
 
-/// A tool of another server is shown with whose it is.
-fn shown(card: &ExamToolCard) -> String {
+/// Returns a tool's name, with its server's name if it belongs to another server.
+fn display_name(card: &ExamToolCard) -> String {
     label(&card.server, &card.own_name)
 }
 
-/// A tool's name beside those of other servers.
+/// Returns a tool's name as it is shown next to those of other servers.
 pub(super) fn label(server: &str, own_name: &str) -> String {
     if server.is_empty() {
         own_name.to_owned()
@@ -172,16 +173,16 @@ pub(super) fn label(server: &str, own_name: &str) -> String {
     }
 }
 
-/// Of purpose lines alone: what descriptions share besides would make all of them alike.
+/// Compares the purpose lines alone: what else descriptions share would make all of them similar.
 fn meaning(cards: &[ExamToolCard]) -> Vec<Vec<f64>> {
-    let words = WordWeights::of(cards.iter().map(ExamToolCard::purpose));
+    let weights = WordWeights::of(cards.iter().map(ExamToolCard::purpose));
     cards
         .iter()
-        .map(|card| words.likeness(card.purpose()))
+        .map(|card| weights.similarities(card.purpose()))
         .collect()
 }
 
-/// Likeness by an embedding model, 0 to 1; vectors that point away from each other are as unlike as can be.
+/// Returns the similarities by an embedding model, 0 to 1; vectors that point away from each other count as 0.
 fn cosines(vectors: &[Vec<f64>], tools: usize) -> Result<Vec<Vec<f64>>, ExamError> {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let width = vectors.first().map_or(0, Vec::len);
@@ -201,11 +202,11 @@ fn cosines(vectors: &[Vec<f64>], tools: usize) -> Result<Vec<Vec<f64>>, ExamErro
     Ok(units.iter().map(row).collect())
 }
 
-fn pair(a: &ExamToolCard, b: &ExamToolCard, meaning: f64, how: &SimilarityOptions) -> ToolPair {
-    let parameters = how
+fn pair(a: &ExamToolCard, b: &ExamToolCard, meaning: f64, options: &SimilarityOptions) -> ToolPair {
+    let parameters = options
         .with_parameters
-        .then(|| shared(&parameters(a), &parameters(b)));
-    let wording = shared(&triples(&a.description), &triples(&b.description));
+        .then(|| jaccard(&parameters(a), &parameters(b)));
+    let wording = jaccard(&trigrams(&a.description), &trigrams(&b.description));
     let [w_meaning, w_parameters, w_wording] = WEIGHTS;
     let (sum, weight) = match parameters {
         Some(parameters) => (w_parameters * parameters, w_parameters),
@@ -214,14 +215,14 @@ fn pair(a: &ExamToolCard, b: &ExamToolCard, meaning: f64, how: &SimilarityOption
     let likeness =
         (w_meaning * meaning + w_wording * wording + sum) / (w_meaning + w_wording + weight);
     ToolPair {
-        a: shown(a),
-        b: shown(b),
+        a: display_name(a),
+        b: display_name(b),
         meaning,
         parameters,
         wording,
         likeness,
         rank: 0,
-        is_too_alike: likeness >= how.threshold,
+        is_too_alike: likeness >= options.threshold,
         confused: None,
         recommendations: Vec::new(),
     }
@@ -233,22 +234,24 @@ fn parameters(card: &ExamToolCard) -> BTreeSet<String> {
         .get("properties")
         .and_then(Value::as_object);
     let kind = |schema: &Value| schema.get("type").map(Value::to_string).unwrap_or_default();
-    let each = properties.into_iter().flatten();
-    each.map(|(name, schema)| format!("{name}:{}", kind(schema)))
+    let all = properties.into_iter().flatten();
+    all.map(|(name, schema)| format!("{name}:{}", kind(schema)))
         .collect()
 }
 
-/// Three letters at a time.
-pub(super) fn triples(text: &str) -> BTreeSet<String> {
+/// Returns the trigrams of a text.
+pub(super) fn trigrams(text: &str) -> BTreeSet<String> {
     let text = text.to_lowercase();
     let words: Vec<&str> = text.split_whitespace().collect();
-    let letters: Vec<char> = words.join(" ").chars().collect();
-    let threes = letters.windows(3);
-    threes.map(|three| three.iter().collect()).collect()
+    let chars: Vec<char> = words.join(" ").chars().collect();
+    chars
+        .windows(3)
+        .map(|three| three.iter().collect())
+        .collect()
 }
 
-/// Share of all that both have; of nothing, nothing is shared.
-pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
+/// Returns the fraction of all elements that both sets have; 0 for two empty sets.
+pub(super) fn jaccard(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
     let all = a.union(b).count();
     if all == 0 {
         0.0
@@ -259,17 +262,17 @@ pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> f64 {
 
 /// A possible fault of a pair.
 struct PairFinding {
-    is_so: bool,
+    applies: bool,
     kind: &'static str,
     /// The change.
     text: String,
-    why: String,
+    rationale: String,
     /// The description after the change.
     revised: Option<String>,
 }
 
 fn recommend(pair: &ToolPair, a: &ExamToolCard, b: &ExamToolCard) -> Vec<ToolRecommendation> {
-    // The words of the tool that says less are the ones to change.
+    // The tool with the shorter purpose is the one to reword.
     let (less, more) = if a.purpose().len() <= b.purpose().len() {
         (a, b)
     } else {
@@ -280,27 +283,28 @@ fn recommend(pair: &ToolPair, a: &ExamToolCard, b: &ExamToolCard) -> Vec<ToolRec
         (false, true) => "medium",
         (false, false) => "low",
     };
-    let told = findings(pair, less, more)
+    let found = findings(pair, less, more)
         .into_iter()
-        .filter(|finding| finding.is_so);
-    told.map(|finding| ToolRecommendation {
-        kind: finding.kind,
-        tool: shown(less),
-        text: finding.text,
-        rationale: finding.why,
-        priority,
-        patch: finding
-            .revised
-            .iter()
-            .map(|value| json!({"op": "replace", "path": "/description", "value": value}))
-            .collect(),
-        node_file: finding
-            .revised
-            .as_deref()
-            .and_then(|text| reworded_descriptions::table(less, text)),
-        revised_description: finding.revised,
-    })
-    .collect()
+        .filter(|finding| finding.applies);
+    found
+        .map(|finding| ToolRecommendation {
+            kind: finding.kind,
+            tool: display_name(less),
+            text: finding.text,
+            rationale: finding.rationale,
+            priority,
+            patch: finding
+                .revised
+                .iter()
+                .map(|value| json!({"op": "replace", "path": "/description", "value": value}))
+                .collect(),
+            node_file: finding
+                .revised
+                .as_deref()
+                .and_then(|text| reworded_descriptions::table(less, text)),
+            revised_description: finding.revised,
+        })
+        .collect()
 }
 
 impl ToolPair {
@@ -310,7 +314,7 @@ impl ToolPair {
 }
 
 fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairFinding; 5] {
-    let (name, is_meant_alike) = (&less.name, pair.meaning >= NOTABLE);
+    let (name, has_similar_purpose) = (&less.name, pair.meaning >= NOTABLE);
     let first = format!(
         "{}; for \"{}\" call {}",
         less.purpose(),
@@ -320,45 +324,47 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
     let lines: Vec<&str> = std::iter::once(&*first).chain(less.own_lines()).collect();
     [
         PairFinding {
-            is_so: is_meant_alike || pair.is_confused(),
+            applies: has_similar_purpose || pair.is_confused(),
             kind: "scope",
             text: format!("say in the first line what {name} does not do"),
-            why: format!(
+            rationale: format!(
                 "the purposes are alike ({:.2}); a model chooses by the first line",
                 pair.meaning
             ),
             revised: Some(lines.join("\n")),
         },
         PairFinding {
-            is_so: shared(&triples(name), &triples(&more.name)) >= NOTABLE,
+            applies: jaccard(&trigrams(name), &trigrams(&more.name)) >= NOTABLE,
             kind: "naming",
             text: format!(
                 "rename {name} or {}: say in the name what only one of them does",
                 more.name
             ),
-            why: "the names share most of their letters".to_owned(),
+            rationale: "the names share most of their letters".to_owned(),
             revised: None,
         },
         PairFinding {
-            is_so: pair.parameters.is_some_and(|share| share >= NOTABLE),
+            applies: pair
+                .parameters
+                .is_some_and(|similarity| similarity >= NOTABLE),
             kind: "parameters",
             text: format!("name the parameters of {name} after what only it does with them"),
-            why: "the parameters alone do not tell the two apart".to_owned(),
+            rationale: "the parameters alone do not tell the two apart".to_owned(),
             revised: None,
         },
         PairFinding {
-            is_so: !less.description.to_lowercase().contains("example"),
+            applies: !less.description.to_lowercase().contains("example"),
             kind: "examples",
             text: format!("show an example that only {name} can answer"),
-            why: "the description shows none".to_owned(),
+            rationale: "the description shows none".to_owned(),
             revised: None,
         },
         PairFinding {
-            is_so: pair.wording >= NOTABLE && !is_meant_alike,
+            applies: pair.wording >= NOTABLE && !has_similar_purpose,
             kind: "terminology",
             text: "take out the words that both descriptions share, or say them once for all tools"
                 .to_owned(),
-            why: format!(
+            rationale: format!(
                 "half of the wording is the same ({:.2}) and the purposes are not",
                 pair.wording
             ),
@@ -368,9 +374,9 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
 }
 
 fn lower(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| {
-        first.to_lowercase().chain(letters).collect()
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_lowercase().chain(chars).collect()
     })
 }
 
@@ -395,12 +401,12 @@ mod tests {
     ) -> Result<SimilarityReport, ExamError> {
         let folder = tempfile::tempdir().unwrap();
         let record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
-        let how = SimilarityOptions {
+        let options = SimilarityOptions {
             with_parameters,
             threshold: THRESHOLD,
             vectors: None,
         };
-        SimilarityReport::of(cards, &how, &record)
+        SimilarityReport::of(cards, &options, &record)
     }
 
     #[test]
@@ -412,22 +418,22 @@ mod tests {
         ];
         let folder = tempfile::tempdir().unwrap();
         let record = ExamRecord::open(&folder.path().join("exam.db")).unwrap();
-        let like = |vectors: Vec<Vec<f64>>| {
-            let how = SimilarityOptions {
+        let compare = |vectors: Vec<Vec<f64>>| {
+            let options = SimilarityOptions {
                 with_parameters: false,
                 threshold: THRESHOLD,
                 vectors: Some(vectors),
             };
-            SimilarityReport::of(&cards, &how, &record)
+            SimilarityReport::of(&cards, &options, &record)
         };
-        let found = like(vec![vec![1.0, 0.1], vec![2.0, 0.2], vec![-1.0, 3.0]]).unwrap();
+        let found = compare(vec![vec![1.0, 0.1], vec![2.0, 0.2], vec![-1.0, 3.0]]).unwrap();
         assert_eq!(
             (found.pairs[0].a.as_str(), found.pairs[0].b.as_str()),
             ("a", "b")
         );
         assert!((found.pairs[0].meaning - 1.0).abs() < 1e-9);
-        assert!(like(vec![vec![1.0], vec![1.0]]).is_err());
-        assert!(like(vec![vec![1.0], vec![0.0], vec![1.0]]).is_err());
+        assert!(compare(vec![vec![1.0], vec![1.0]]).is_err());
+        assert!(compare(vec![vec![1.0], vec![0.0], vec![1.0]]).is_err());
     }
 
     #[test]

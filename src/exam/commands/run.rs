@@ -1,4 +1,4 @@
-//! `exam run`: what is examined, how, and what is shown of it.
+//! `exam run`: runs an exam and shows its verdict.
 
 use std::path::PathBuf;
 
@@ -19,33 +19,33 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(super) struct RunArgs {
-    /// An OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; its key, where it wants one,
+    /// An OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; its key, if it needs one,
     /// comes from STEADYHAND_API_KEY
     #[arg(long, value_name = "URL", required_unless_present_any = ["replay", "resume"], conflicts_with = "replay")]
     planner: Option<String>,
     /// Recorded answers to score without a model: lines of {"query": …, "output": …}
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
-    /// Other cases: JSON lines, or a BFCL question file; instead of those that ship and your own
+    /// Cases to use instead of those that ship and your own: JSON lines, or a BFCL question file
     #[arg(long, value_name = "FILE")]
     cases: Option<PathBuf>,
     /// The file of possible answers of a BFCL question file
     #[arg(long, value_name = "FILE", requires = "cases")]
     answers: Option<PathBuf>,
-    /// Other MCP servers whose tools are shown beside the node's own: addresses, or names of `exam servers`; one that cannot
-    /// be listed fails the run
+    /// Other MCP servers whose tools are shown with the node's own: addresses, or names from `exam servers`; the run fails
+    /// if one of them cannot be listed
     #[arg(long, value_name = "URL", num_args = 1..)]
     servers: Vec<String>,
     /// Show the tools of --servers alone
     #[arg(long, requires = "servers")]
     only_servers: bool,
-    /// The level that is asked for: observe, home, align or stroke; without one, the highest that is reached is told
+    /// The level to test for: observe, home, align or stroke; without one, the highest level reached is reported
     #[arg(long)]
     level: Option<Level>,
-    /// Go on with a run that was interrupted
+    /// Continue a run that was interrupted
     #[arg(long, value_name = "RUN", conflicts_with_all = ["planner", "replay", "cases", "model"])]
     resume: Option<i64>,
-    /// Show the tools by plain names, by their aliases, or by both; with `plain,both` two runs, and whether aliases confuse
+    /// Show the tools by plain names, by their aliases, or by both; `plain,both` makes two runs and tells whether aliases confuse
     /// [default: as the node lists them]
     #[arg(
         long,
@@ -62,7 +62,7 @@ pub(super) struct RunArgs {
     json: bool,
 }
 
-/// Examines once, or once with each of these listings of names; then compares the first with the last.
+/// Runs the exam once, or once for each listing of names, and then compares the first run with the last.
 pub(super) async fn run(
     node: &NodeOptions,
     args: RunArgs,
@@ -74,34 +74,34 @@ pub(super) async fn run(
         listing: None,
         record,
     };
-    let (mut runs, mut told_runs, mut exit) = (Vec::new(), Vec::new(), ExitStatus::Done);
+    let (mut runs, mut run_results, mut exit) = (Vec::new(), Vec::new(), ExitStatus::Done);
     for place in 0..args.names.len().max(1) {
         command.listing = args.names.get(place).copied();
-        let told = command.one_run().await?;
-        let report = ExamReport::of(command.record, Some(told.run))?;
+        let result = command.one_run().await?;
+        let report = ExamReport::of(command.record, Some(result.run))?;
         let files = super::report_cmd::files(node, &report)?;
-        runs.push(told.run);
+        runs.push(result.run);
         if exit == ExitStatus::Done {
-            exit = exit_of(&told.verdict);
+            exit = exit_of(&result.verdict);
         }
         if args.json {
-            told_runs.push(result_json(&told, &files)?);
+            run_results.push(result_json(&result, &files)?);
         } else {
-            in_words(&told, &files);
+            print_result(&result, &files);
         }
     }
     let [first, .., last] = runs[..] else {
-        told_runs.iter().try_for_each(super::print_json)?;
+        run_results.iter().try_for_each(super::print_json)?;
         return Ok(exit);
     };
-    let found = RunComparison::of(command.record, first, last)?;
+    let comparison = RunComparison::of(command.record, first, last)?;
     let names = match args.names[..] {
         [ToolListing::Plain, ..] => "aliases",
         _ => "the later names",
     };
-    let line = confusion_by_names(&found, names);
+    let line = confusion_by_names(&comparison, names);
     if args.json {
-        super::print_json(&json!({"runs": told_runs, "comparison": found, "told": line}))?;
+        super::print_json(&json!({"runs": run_results, "comparison": comparison, "told": line}))?;
     } else {
         show::line(&line);
     }
@@ -109,23 +109,23 @@ pub(super) async fn run(
 }
 
 /// Tells whether the planner did worse with the later names, by more than chance.
-fn confusion_by_names(found: &RunComparison, names: &str) -> String {
-    let (better, worse) = (found.better.len(), found.worse.len());
-    let told = match (found.is_change, worse > better) {
+fn confusion_by_names(comparison: &RunComparison, names: &str) -> String {
+    let (better, worse) = (comparison.better.len(), comparison.worse.len());
+    let effect = match (comparison.is_change, worse > better) {
         (true, true) => format!("{names} confuse this planner"),
         (true, false) => format!("{names} help this planner"),
         (false, _) => format!("{names} make no difference beyond chance"),
     };
     format!(
-        "{told}: {worse} worse and {better} better with the later names (p = {:.3}, n = {})",
-        found.chance, found.common
+        "{effect}: {worse} worse and {better} better with the later names (p = {:.3}, n = {})",
+        comparison.chance, comparison.common
     )
 }
 
 /// Note about an endpoint on this machine whose model's file was not named.
 const NAME_ALONE: &str = "the model's file was not named (--model-file), so a certificate is bound to the model's name alone";
 
-/// Settings and services that a run is made from.
+/// What one run needs: the node, the options and the record.
 struct RunCommand<'a> {
     node: &'a NodeOptions,
     args: &'a RunArgs,
@@ -138,8 +138,8 @@ impl RunCommand<'_> {
     async fn one_run(&mut self) -> anyhow::Result<ExamRunResult> {
         let Some(file) = &self.args.replay else {
             let (exam, run, verdict) = match self.args.resume {
-                Some(run) => self.resumed(run).await?,
-                None => self.examined().await?,
+                Some(run) => self.resume(run).await?,
+                None => self.examine().await?,
             };
             return Ok(ExamRunResult {
                 run,
@@ -160,8 +160,8 @@ impl RunCommand<'_> {
         })
     }
 
-    /// Asks an endpoint.
-    async fn examined(&mut self) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
+    /// Examines the model behind an endpoint.
+    async fn examine(&mut self) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
         let address = self.args.planner.as_deref().unwrap_or_default();
         AddressKind::Endpoint.check(address)?;
         let endpoint = HttpModelEndpoint::at(address);
@@ -176,7 +176,7 @@ impl RunCommand<'_> {
         self.ask(exam, &settings, None).await
     }
 
-    /// An exam with the tools as they are now. Where one list of them cannot be had, that is a run that failed.
+    /// Prepares an exam with the tools as they are now. A list of tools that cannot be fetched is recorded as a failed run.
     async fn begin(&mut self, settings: &PlannerSettings) -> anyhow::Result<PlannerExam> {
         let error = match self.snapshot().await {
             Ok(tools) => return self.exam(tools),
@@ -194,7 +194,7 @@ impl RunCommand<'_> {
         bail!("run {run} failed: {error:#}")
     }
 
-    /// The node's tools and those of the servers that are named.
+    /// Lists the node's tools and those of the named servers.
     async fn snapshot(&self) -> anyhow::Result<ExamToolbox> {
         let servers = foreign_servers::resolve_servers(&self.args.servers, self.record)?;
         let others = foreign_servers::tools(&servers).await?;
@@ -203,37 +203,37 @@ impl RunCommand<'_> {
         } else {
             toolbox(self.node)?.0
         };
-        let shown = own.beside(others);
+        let tools = own.beside(others);
         Ok(match self.listing {
-            Some(names) => shown.listed(names),
-            None => shown,
+            Some(names) => tools.listed(names),
+            None => tools,
         })
     }
 
-    /// The cases, the tools and the words of an exam.
+    /// Collects the cases, the tools and the preamble of an exam.
     fn exam(&self, tools: ExamToolbox) -> anyhow::Result<PlannerExam> {
         let (args, record) = (self.args, &*self.record);
         let servers = foreign_servers::resolve_servers(&args.servers, record)?;
         let servers: Vec<String> = servers.into_iter().map(|server| server.name).collect();
-        let asked = match &args.cases {
+        let selection = match &args.cases {
             Some(file) => CaseSelection::of_file(file, args.answers.as_deref(), &tools, &servers)?,
             None => CaseSelection::shipped_and_own(&tools, &servers, record)?,
         };
         Ok(PlannerExam {
-            cases: asked.cases,
+            cases: selection.cases,
             tools,
             preamble: toolbox(self.node)?.1,
             asked: args.level,
-            notes: asked.notes,
+            notes: selection.notes,
         })
     }
 
-    /// Goes on with a run.
-    async fn resumed(&mut self, run: i64) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
+    /// Continues a run.
+    async fn resume(&mut self, run: i64) -> anyhow::Result<(PlannerExam, i64, ExamVerdict)> {
         let mut exam = self.exam(self.snapshot().await?)?;
         let row = self.record.run(Some(run))?;
-        let lacks = self.record.failed_answers(run)?;
-        if row.settings.is_replay() || (row.status != "failed" && lacks == 0) {
+        let missing = self.record.failed_answers(run)?;
+        if row.settings.is_replay() || (row.status != "failed" && missing == 0) {
             bail!(
                 "run {run} is {}; only a run of an endpoint that was interrupted or lacks answers goes on",
                 row.status
@@ -258,10 +258,11 @@ impl RunCommand<'_> {
         let endpoint = HttpModelEndpoint::at(&settings.provider);
         let bar = bar(self.args.json);
         let progress = |now: ExamProgress| show_progress(&bar, now);
-        let asked = exam.ask(&endpoint, settings, self.record, resume, &progress);
-        let asked = asked.await;
+        let result = exam
+            .ask(&endpoint, settings, self.record, resume, &progress)
+            .await;
         bar.finish_and_clear();
-        let (run, verdict) = asked?;
+        let (run, verdict) = result?;
         Ok((exam, run, verdict))
     }
 }
@@ -279,14 +280,14 @@ fn bar(quiet: bool) -> ProgressBar {
     bar
 }
 
-fn show_progress(bar: &ProgressBar, now: ExamProgress) {
+fn show_progress(bar: &ProgressBar, progress: ExamProgress) {
     let count = |value: usize| u64::try_from(value).unwrap_or(u64::MAX);
-    bar.set_length(count(now.of));
-    bar.set_position(count(now.done));
-    let came = now.done - now.failed;
+    bar.set_length(count(progress.of));
+    bar.set_position(count(progress.done));
+    let answered = progress.done - progress.failed;
     bar.set_message(format!(
-        "right {} of {came}, hazards {}, no answer {}",
-        now.right, now.hazards, now.failed
+        "right {} of {answered}, hazards {}, no answer {}",
+        progress.right, progress.hazards, progress.failed
     ));
 }
 
@@ -297,42 +298,42 @@ struct ExamRunResult {
     certificate: Option<CertificateOutcome>,
 }
 
-/// The verdict, the reasons, the worst answers, and where the report is, as data.
-fn result_json(told: &ExamRunResult, files: &[String]) -> anyhow::Result<Value> {
-    let verdict = &told.verdict;
-    let mut whole = serde_json::to_value(verdict)?;
-    let issued = match &told.certificate {
+/// Returns the verdict, its reasons, the worst answers and the paths of the report, as JSON.
+fn result_json(result: &ExamRunResult, files: &[String]) -> anyhow::Result<Value> {
+    let verdict = &result.verdict;
+    let mut json = serde_json::to_value(verdict)?;
+    let issued = match &result.certificate {
         Some(CertificateOutcome::Issued(id)) => Some(id),
         _ => None,
     };
-    let more = json!({
-        "run": told.run,
+    let extra = json!({
+        "run": result.run,
         "status": verdict.failed.as_ref().map_or("completed", |_| "failed"),
         "verdict": verdict.line(),
         "bound": verdict.bound_line(),
         "report": files,
         "certificate": issued,
     });
-    if let (Value::Object(whole), Value::Object(more)) = (&mut whole, more) {
-        whole.extend(more);
+    if let (Value::Object(json), Value::Object(extra)) = (&mut json, extra) {
+        json.extend(extra);
     }
-    Ok(whole)
+    Ok(json)
 }
 
-/// Without a level there is nothing to fall short of.
+/// Returns success unless the run failed or missed the requested level.
 fn exit_of(verdict: &ExamVerdict) -> ExitStatus {
     let is_short = verdict.asked.is_some() && !verdict.passed;
     ExitStatus::of(verdict.failed.is_none() && !is_short)
 }
 
-/// The same in words.
-fn in_words(told: &ExamRunResult, files: &[String]) {
-    verdict_in_words(told.run, &told.verdict);
-    match &told.certificate {
+/// Prints the result as text.
+fn print_result(result: &ExamRunResult, files: &[String]) {
+    print_verdict(result.run, &result.verdict);
+    match &result.certificate {
         Some(CertificateOutcome::Issued(id)) => show::line(&format!(
             "certificate: {id}; give it to a token with `steadyhand exam certificate attach {id} --token NAME`"
         )),
-        Some(CertificateOutcome::Refused(why)) => show::line(&format!("  note: {why}")),
+        Some(CertificateOutcome::Refused(reason)) => show::line(&format!("  note: {reason}")),
         None => {}
     }
     for file in files {
@@ -340,7 +341,7 @@ fn in_words(told: &ExamRunResult, files: &[String]) {
     }
 }
 
-fn verdict_in_words(run: i64, verdict: &ExamVerdict) {
+fn print_verdict(run: i64, verdict: &ExamVerdict) {
     let tally = &verdict.tally;
     show::line(&format!("run {run}: {}", verdict.line()));
     for reason in &verdict.reasons {
@@ -383,8 +384,8 @@ fn verdict_in_words(run: i64, verdict: &ExamVerdict) {
             "  expected {}, got {:?}",
             worst.expected, worst.answer
         ));
-        for why in worst.why.iter().chain(&worst.advice) {
-            show::line(&format!("  {why}"));
+        for reason in worst.why.iter().chain(&worst.advice) {
+            show::line(&format!("  {reason}"));
         }
     }
 }

@@ -2,20 +2,20 @@
 
 use serde::Serialize;
 
-use crate::tool_similarity::{shared, triples};
+use crate::tool_similarity::{jaccard, trigrams};
 use crate::{ExamCase, ExamToolbox};
 
-/// From here on a case is kept as it is.
+/// Score from which a case is kept unchanged.
 const PASS: f64 = 0.85;
 
-/// From here on it is made once more; below it is thrown away.
+/// Score from which a case is regenerated once; below, it is rejected.
 const REVISE: f64 = 0.70;
 
 /// Similarity of two questions above which the score is lowered, and above which one is a copy of the other.
 const ALIKE: f64 = 0.8;
 const COPY: f64 = 0.97;
 
-/// Fewer or more characters are no good question.
+/// Allowed length of a question.
 const QUERY_CHARS: std::ops::RangeInclusive<usize> = 4..=500;
 
 /// Result of checking a case.
@@ -45,55 +45,55 @@ impl CaseFinding {
 
     /// Lowers the score by a second opinion, which can never raise it.
     pub(crate) fn lower_score(&mut self, score: f64, why: String) {
-        self.costs(score, why);
+        self.cap_score(score, why);
     }
 
-    fn costs(&mut self, most: f64, why: String) {
-        self.score = self.score.min(most);
+    fn cap_score(&mut self, max: f64, why: String) {
+        self.score = self.score.min(max);
         self.why.push(why);
     }
 }
 
-/// Looks at a case by rules alone.
+/// Checks a case by rules alone.
 pub(crate) fn check<'a>(
     case: &ExamCase,
     known: impl Iterator<Item = &'a ExamCase>,
     tools: &ExamToolbox,
 ) -> CaseFinding {
-    let mut found = CaseFinding {
+    let mut finding = CaseFinding {
         score: 1.0,
         why: Vec::new(),
     };
     let chars = case.query.chars().count();
     if !QUERY_CHARS.contains(&chars) {
-        found.costs(0.75, format!("the question has {chars} characters"));
+        finding.cap_score(0.75, format!("the question has {chars} characters"));
     }
-    if case.line().contains(['{', '}']) && leftover(case) {
-        found.costs(0.0, "a slot was not filled".to_owned());
+    if case.line().contains(['{', '}']) && has_unfilled_slot(case) {
+        finding.cap_score(0.0, "a slot was not filled".to_owned());
     }
-    if let Err(why) = tools.knows_all(case) {
-        found.costs(0.0, why.to_string());
+    if let Err(error) = tools.knows_all(case) {
+        finding.cap_score(0.0, error.to_string());
     } else if !tools.for_case(case).is_ok_and(|own| case.fits(&own)) {
-        found.costs(0.0, "its own right call would be refused".to_owned());
+        finding.cap_score(0.0, "its own right call would be refused".to_owned());
     }
-    let own = triples(&case.query);
+    let own = trigrams(&case.query);
     for other in known.filter(|other| other.context == case.context) {
-        let alike = if other.query == case.query {
+        let similarity = if other.query == case.query {
             1.0
         } else {
-            shared(&own, &triples(&other.query))
+            jaccard(&own, &trigrams(&other.query))
         };
-        if alike >= COPY {
-            found.costs(0.5, format!("it is a copy of {}", other.name));
-        } else if alike >= ALIKE {
-            found.costs(0.8, format!("it is near to {}", other.name));
+        if similarity >= COPY {
+            finding.cap_score(0.5, format!("it is a copy of {}", other.name));
+        } else if similarity >= ALIKE {
+            finding.cap_score(0.8, format!("it is near to {}", other.name));
         }
     }
-    found
+    finding
 }
 
 /// Returns whether braces of a template are left in the question or the expected values.
-fn leftover(case: &ExamCase) -> bool {
+fn has_unfilled_slot(case: &ExamCase) -> bool {
     let params = case
         .expected_params
         .values()

@@ -1,28 +1,28 @@
-//! The classes that a run says least about: the next round asks more of those.
+//! Finds the least known classes of a run: the next round asks more of those.
 
 use crate::{CaseClass, ExamError, ExamRecord, HitRate};
 
 /// Number of classes for which more cases are generated.
 const CLASSES: usize = 5;
 
-/// The classes whose rate of right answers is known least, by the width of its 95 % interval, the widest first.
+/// Returns the classes whose rate of right answers has the widest 95 % interval, the widest first.
 ///
 /// # Errors
-/// There is no such run, or it has no verdict.
+/// Fails if there is no such run or it has no verdict.
 pub(crate) fn weakest(record: &ExamRecord, run: Option<i64>) -> Result<Vec<CaseClass>, ExamError> {
     let row = record.run(run)?;
-    let verdict = row.verdict();
-    let verdict =
-        verdict.ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
+    let verdict = row
+        .verdict()
+        .ok_or_else(|| ExamError::Request(format!("run {} has no verdict", row.id)))?;
     Ok(widest(verdict.tally.class_rates()))
 }
 
-/// The classes whose rate has the widest interval of 95 %, the widest first.
+/// Returns the classes whose rate has the widest 95 % interval, the widest first.
 pub(crate) fn widest(rates: impl Iterator<Item = (CaseClass, HitRate)>) -> Vec<CaseClass> {
     let width = |rate: HitRate| rate.interval().map_or(1.0, |(low, high)| high - low);
-    let mut found: Vec<(CaseClass, f64)> =
+    let mut widths: Vec<(CaseClass, f64)> =
         rates.map(|(class, rate)| (class, width(rate))).collect();
-    found.sort_by(|a, b| b.1.total_cmp(&a.1));
-    let classes = found.into_iter().map(|(class, _)| class);
+    widths.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let classes = widths.into_iter().map(|(class, _)| class);
     classes.take(CLASSES).collect()
 }

@@ -1,4 +1,4 @@
-//! The six helpers by which cases are made and answers scored, each within its time. A step that failed is told as failed.
+//! The six helpers that make cases and score answers, each within its time limit. A failed step is reported as failed.
 
 mod profile;
 mod save;
@@ -24,11 +24,11 @@ use tools::HelperToolResult;
 /// The first wait before another try; each further one is twice as long.
 const BACK_OFF: Duration = Duration::from_millis(100);
 
-/// Share of a helper's time in which a model may judge; the rest is for what the rules found.
-const JUDGE_SHARE: f64 = 0.8;
+/// Fraction of a helper's time in which a model may judge; the rest is for the rules.
+const JUDGE_FRACTION: f64 = 0.8;
 
-/// Most answers that are kept; then all are forgotten.
-const KEPT_MAX: usize = 256;
+/// Number of cached answers at which the cache is cleared.
+const CACHED_MAX: usize = 256;
 
 /// Most cases or answers of one call.
 const BATCH_MAX: usize = 200;
@@ -40,18 +40,18 @@ pub enum ExamHelper {
     PlannerProfile,
     /// Patterns of cases.
     SearchCaseTemplates,
-    /// Words for them.
+    /// Words that fill them.
     DifficultyKeywords,
     /// Check that cases are worth asking.
     ValidateCase,
-    /// Cases into the record.
+    /// Saves cases in the record.
     SaveCase,
     /// Answers scored.
     ScoreAndExplain,
 }
 
 impl ExamHelper {
-    /// Every one.
+    /// All helpers.
     pub const ALL: [Self; 6] = [
         Self::PlannerProfile,
         Self::SearchCaseTemplates,
@@ -83,7 +83,7 @@ impl ExamHelper {
 /// Limits of a helper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HelperLimits {
-    /// All its tries together.
+    /// Time limit for all tries together.
     pub(crate) time_limit: Duration,
     /// Further tries after trouble with the store or the model.
     pub(crate) retries: u32,
@@ -92,7 +92,7 @@ pub(crate) struct HelperLimits {
 }
 
 impl HelperLimits {
-    /// As shipped.
+    /// Returns the default limits.
     pub(crate) const fn shipped(helper: ExamHelper) -> Self {
         let (seconds, retries, cache_s) = match helper {
             ExamHelper::PlannerProfile => (3, 3, 0),
@@ -111,7 +111,7 @@ impl HelperLimits {
 
 /// A model that helpers may ask.
 pub(crate) struct ModelClient {
-    /// The way to it.
+    /// Connection to the model.
     pub(crate) endpoint: Box<dyn ModelEndpoint>,
     /// Settings for asking the model.
     pub(crate) settings: PlannerSettings,
@@ -121,82 +121,83 @@ pub(crate) struct ModelClient {
 pub(crate) struct HelperService {
     store: PathBuf,
     limits: HashMap<ExamHelper, HelperLimits>,
-    asker: Option<ModelClient>,
+    model_client: Option<ModelClient>,
     clock: NodeClock,
-    kept: Mutex<HashMap<String, (ClockInstant, HelperToolResult)>>,
+    cache: Mutex<HashMap<String, (ClockInstant, HelperToolResult)>>,
 }
 
 impl HelperService {
-    /// The helpers over the record at `store`, which need not exist yet, with these limits; others are as shipped.
+    /// Creates the helpers of the record at `store`, which need not exist yet. A helper that `limits` lacks has its default limits.
     pub(crate) fn new(
         store: PathBuf,
         limits: HashMap<ExamHelper, HelperLimits>,
-        asker: Option<ModelClient>,
+        model_client: Option<ModelClient>,
     ) -> Self {
         Self {
             store,
             limits,
-            asker,
+            model_client,
             clock: NodeClock::real(),
-            kept: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    /// Does what a helper is asked for, within its time.
+    /// Runs a helper within its time limit.
     pub(crate) async fn help(
         &self,
         helper: ExamHelper,
-        given: &Map<String, Value>,
+        arguments: &Map<String, Value>,
         tools: &Arc<ExamToolbox>,
     ) -> HelperToolResult {
         let shipped = || HelperLimits::shipped(helper);
         let limits = self.limits.get(&helper).copied().unwrap_or_else(shipped);
-        let (name, shown) = (helper.name(), tools_hash(tools));
-        let key = format!("{name} {shown} {}", Value::Object(given.clone()));
-        if let Some(known) = self.known(&key, limits.cache) {
-            return known.with("cached", true);
+        let (name, tools_digest) = (helper.name(), tools_hash(tools));
+        let key = format!("{name} {tools_digest} {}", Value::Object(arguments.clone()));
+        if let Some(cached) = self.cached(&key, limits.cache) {
+            return cached.with("cached", true);
         }
-        let tries = self.tries(helper, given, tools, &limits);
-        let tried = tokio::time::timeout(limits.time_limit, tries).await;
-        let late = |_| format!("it did not end within {} s", limits.time_limit.as_secs());
-        let helped = tried
-            .map_err(late)
-            .and_then(|tried| tried.map_err(|error| error.to_string()));
-        let helped = helped.unwrap_or_else(|why| self.fallback(helper, given, tools, &why));
-        if !helped.is_failed && limits.cache > Duration::ZERO {
-            self.keep(key, &helped);
+        let attempts = self.help_with_retries(helper, arguments, tools, &limits);
+        let outcome = tokio::time::timeout(limits.time_limit, attempts).await;
+        let timeout_error = |_| format!("it did not end within {} s", limits.time_limit.as_secs());
+        let result = outcome
+            .map_err(timeout_error)
+            .and_then(|outcome| outcome.map_err(|error| error.to_string()));
+        let result =
+            result.unwrap_or_else(|reason| self.fallback(helper, arguments, tools, &reason));
+        if !result.is_failed && limits.cache > Duration::ZERO {
+            self.store_in_cache(key, &result);
         }
-        helped
+        result
     }
 
-    fn known(&self, key: &str, cache: Duration) -> Option<HelperToolResult> {
-        let kept = self.kept.locked();
-        let (at, helped) = kept.get(key)?;
-        (self.clock.now().since(*at) < cache).then(|| helped.clone())
+    fn cached(&self, key: &str, max_age: Duration) -> Option<HelperToolResult> {
+        let cache = self.cache.locked();
+        let (stored_at, result) = cache.get(key)?;
+        (self.clock.now().since(*stored_at) < max_age).then(|| result.clone())
     }
 
-    fn keep(&self, key: String, helped: &HelperToolResult) {
-        let mut kept = self.kept.locked();
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
+    fn store_in_cache(&self, key: String, result: &HelperToolResult) {
+        let mut cache = self.cache.locked();
+        if cache.len() >= CACHED_MAX {
+            cache.clear();
         }
-        kept.insert(key, (self.clock.now(), helped.clone()));
+        cache.insert(key, (self.clock.now(), result.clone()));
     }
 
-    /// Tries again after trouble with the store; what is wrong with the request itself stays wrong.
-    async fn tries(
+    /// Runs a helper, and runs it again after trouble with the store. An error of the request itself is final.
+    async fn help_with_retries(
         &self,
         helper: ExamHelper,
-        given: &Map<String, Value>,
+        arguments: &Map<String, Value>,
         tools: &Arc<ExamToolbox>,
         limits: &HelperLimits,
     ) -> Result<HelperToolResult, ExamError> {
         let (mut wait, mut retries) = (BACK_OFF, 0);
         loop {
-            let tried = self.once(helper, given, tools, limits).await;
-            let is_trouble = matches!(tried, Err(ExamError::Store { .. } | ExamError::Busy(_)));
-            if !is_trouble || retries == limits.retries {
-                return tried.map(|helped| helped.with("retries", retries));
+            let result = self.help_once(helper, arguments, tools, limits).await;
+            let is_transient = matches!(result, Err(ExamError::Store { .. } | ExamError::Busy(_)));
+            if !is_transient || retries == limits.retries {
+                return result.map(|answer| answer.with("retries", retries));
             }
             retries += 1;
             base::task::pause(wait).await;
@@ -204,67 +205,67 @@ impl HelperService {
         }
     }
 
-    async fn once(
+    async fn help_once(
         &self,
         helper: ExamHelper,
-        given: &Map<String, Value>,
+        arguments: &Map<String, Value>,
         tools: &Arc<ExamToolbox>,
         limits: &HelperLimits,
     ) -> Result<HelperToolResult, ExamError> {
-        let (store, given, tools) = (self.store.clone(), given.clone(), Arc::clone(tools));
+        let (store, arguments, tools) = (self.store.clone(), arguments.clone(), Arc::clone(tools));
         if helper == ExamHelper::ValidateCase {
-            let share = limits.time_limit.mul_f64(JUDGE_SHARE);
+            let judge_time = limits.time_limit.mul_f64(JUDGE_FRACTION);
             let judge = validate::CaseJudge {
-                asker: self.asker.as_ref(),
+                client: self.model_client.as_ref(),
                 clock: &self.clock,
-                until: self.clock.now().after(share),
+                until: self.clock.now().after(judge_time),
                 failures: 0,
             };
-            return validate::validate(&store, &given, &tools, judge).await;
+            return validate::validate(&store, &arguments, &tools, judge).await;
         }
-        // The store may keep its caller waiting, and the time limit is to be kept all the same.
+        // The store may block its caller, and the time limit must hold all the same.
         let work = move || match helper {
-            ExamHelper::PlannerProfile => profile::profile(&store, &given),
-            ExamHelper::SearchCaseTemplates => template_words::templates(&given),
-            ExamHelper::DifficultyKeywords => Ok(template_words::keywords(&given, &tools)),
-            ExamHelper::SaveCase => save::save(&store, &given, &tools),
+            ExamHelper::PlannerProfile => profile::profile(&store, &arguments),
+            ExamHelper::SearchCaseTemplates => template_words::templates(&arguments),
+            ExamHelper::DifficultyKeywords => Ok(template_words::keywords(&arguments, &tools)),
+            ExamHelper::SaveCase => save::save(&store, &arguments, &tools),
             ExamHelper::ValidateCase | ExamHelper::ScoreAndExplain => {
-                scoring::score(&store, &given, &tools)
+                scoring::score(&store, &arguments, &tools)
             }
         };
-        let worked = tokio::task::spawn_blocking(work).await;
-        worked.unwrap_or_else(|error| Err(ExamError::Request(format!("it broke: {error}"))))
+        let result = tokio::task::spawn_blocking(work).await;
+        result.unwrap_or_else(|error| Err(ExamError::Request(format!("it broke: {error}"))))
     }
 
     /// Returns the answer for a helper that could not do its work.
     fn fallback(
         &self,
         helper: ExamHelper,
-        given: &Map<String, Value>,
+        arguments: &Map<String, Value>,
         tools: &ExamToolbox,
-        why: &str,
+        reason: &str,
     ) -> HelperToolResult {
         match helper {
-            ExamHelper::PlannerProfile => profile::beginner(why),
-            ExamHelper::SaveCase => save::queued(&self.store, given, tools, why),
-            _ => HelperToolResult::failed(format!("{} failed: {why}", helper.name())),
+            ExamHelper::PlannerProfile => profile::beginner(reason),
+            ExamHelper::SaveCase => save::queue_cases(&self.store, arguments, tools, reason),
+            _ => HelperToolResult::failed(format!("{} failed: {reason}", helper.name())),
         }
-        .with("fell_back", why)
+        .with("fell_back", reason)
     }
 }
 
-/// A text of the arguments.
-fn text<'a>(given: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
-    given.get(key).and_then(Value::as_str)
+/// Returns a text argument.
+fn text<'a>(arguments: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    arguments.get(key).and_then(Value::as_str)
 }
 
-fn flag(given: &Map<String, Value>, key: &str) -> bool {
-    given.get(key).and_then(Value::as_bool).unwrap_or(false)
+fn flag(arguments: &Map<String, Value>, key: &str) -> bool {
+    arguments.get(key).and_then(Value::as_bool).unwrap_or(false)
 }
 
-/// Returns the objects of a list, which holds at most as many as one call allows.
-fn objects<'a>(given: &'a Map<String, Value>, key: &str) -> Result<&'a [Value], ExamError> {
-    let list = given.get(key).and_then(Value::as_array);
+/// Returns the entries of a list that holds no more than one call allows.
+fn objects<'a>(arguments: &'a Map<String, Value>, key: &str) -> Result<&'a [Value], ExamError> {
+    let list = arguments.get(key).and_then(Value::as_array);
     let list = list.map(Vec::as_slice).unwrap_or_default();
     if (1..=BATCH_MAX).contains(&list.len()) {
         return Ok(list);
@@ -275,7 +276,7 @@ fn objects<'a>(given: &'a Map<String, Value>, key: &str) -> Result<&'a [Value], 
     )))
 }
 
-/// A case as it was sent; one without a name gets one that follows from its question.
+/// Reads a case; one without a name gets a name derived from its question.
 fn case_of(value: &Value) -> Result<ExamCase, ExamError> {
     let mut cases = ExamCase::read_lines(&value.to_string())?;
     let mut case = cases
@@ -288,8 +289,8 @@ fn case_of(value: &Value) -> Result<ExamCase, ExamError> {
     Ok(case)
 }
 
-/// Every case that is known here: those that ship, and those of the record where there is one.
-fn known(store: &std::path::Path) -> Result<Vec<ExamCase>, ExamError> {
+/// Returns every known case: those that ship, and those of the record if there is one.
+fn known_cases(store: &std::path::Path) -> Result<Vec<ExamCase>, ExamError> {
     let mut cases = ExamCase::shipped()?;
     if store.is_file() {
         cases.extend(ExamRecord::open(store)?.cases()?);

@@ -8,12 +8,12 @@ use serde_json::{Map, Value, json};
 use super::{HelperToolResult, text};
 use crate::{CaseClass, ExamError, ExamRecord, Level, RunRow, generate};
 
-/// Runs that are told, the newest first.
+/// Most runs in a profile, the newest first.
 const RUNS_MAX: usize = 10;
 
 pub(super) fn profile(
     store: &Path,
-    given: &Map<String, Value>,
+    arguments: &Map<String, Value>,
 ) -> Result<HelperToolResult, ExamError> {
     if !store.is_file() {
         return Ok(beginner("nobody was examined here"));
@@ -22,14 +22,14 @@ pub(super) fn profile(
     let mut runs = record.runs()?;
     runs.retain(RunRow::is_completed);
     let last = runs.last().map(|run| run.settings.model.clone());
-    let Some(model) = text(given, "model").map(str::to_owned).or(last) else {
+    let Some(model) = text(arguments, "model").map(str::to_owned).or(last) else {
         return Ok(beginner("nobody was examined here"));
     };
     runs.retain(|run| run.settings.model == model);
     let Some(last) = runs.last() else {
         return Ok(beginner(&format!("{model} was never examined here")));
     };
-    let weak = generate::weakest(&record, Some(last.id))?;
+    let weakest = generate::weakest(&record, Some(last.id))?;
     let level = last.verdict().and_then(|verdict| verdict.reached);
     let scores: Vec<Value> = runs.iter().rev().take(RUNS_MAX).map(run_json).collect();
     let message = format!(
@@ -37,28 +37,30 @@ pub(super) fn profile(
         level.map_or("no level", Level::word),
         runs.len()
     );
-    let mut helped = HelperToolResult::done(message)
+    let mut result = HelperToolResult::done(message)
         .with("model", model)
         .with("is_beginner", false)
         .with("scores", scores)
-        .with("weak_classes", words(&weak));
+        .with("weak_classes", without_other(&weakest));
     if let Some(level) = level {
-        helped = helped.with("level", level);
+        result = result.with("level", level);
     }
-    Ok(helped)
+    Ok(result)
 }
 
-/// The profile of a planner of whom nothing is known, and why.
-pub(super) fn beginner(why: &str) -> HelperToolResult {
-    HelperToolResult::done(format!("a beginner's profile, because {why}"))
+/// Returns the profile of an unknown planner, with the reason.
+pub(super) fn beginner(reason: &str) -> HelperToolResult {
+    HelperToolResult::done(format!("a beginner's profile, because {reason}"))
         .with("is_beginner", true)
         .with("scores", json!([]))
-        .with("weak_classes", words(CaseClass::value_variants()))
+        .with("weak_classes", without_other(CaseClass::value_variants()))
 }
 
-fn words(classes: &[CaseClass]) -> Vec<&CaseClass> {
-    let said = classes.iter();
-    said.filter(|class| **class != CaseClass::Other).collect()
+fn without_other(classes: &[CaseClass]) -> Vec<&CaseClass> {
+    classes
+        .iter()
+        .filter(|class| **class != CaseClass::Other)
+        .collect()
 }
 
 fn run_json(run: &RunRow) -> Value {

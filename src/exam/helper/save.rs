@@ -1,10 +1,10 @@
-//! Cases into the record; what cannot be saved waits on the disk.
+//! Saves cases in the record; those that cannot be saved are queued on the disk.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{HelperToolResult, case_of, known, objects};
+use super::{HelperToolResult, case_of, known_cases, objects};
 use crate::{ExamCase, ExamError, ExamRecord, ExamToolbox, generate};
 
 /// Received cases: those worth saving, and the others with the reason.
@@ -15,45 +15,46 @@ struct SortedCases {
 
 pub(super) fn save(
     store: &Path,
-    given: &Map<String, Value>,
+    arguments: &Map<String, Value>,
     tools: &ExamToolbox,
 ) -> Result<HelperToolResult, ExamError> {
-    let mut sorted = sort(given, &known(store)?, tools)?;
+    let mut sorted = sort(arguments, &known_cases(store)?, tools)?;
     let mut record = ExamRecord::open(store)?;
     let refused = &mut sorted.refused;
     sorted.good.retain(|case| {
         let unknown = record.check_servers_known(std::slice::from_ref(case)).err();
-        let why = |why: &ExamError| json!({"case": case.name, "why": [why.to_string()]});
-        refused.extend(unknown.as_ref().map(why));
+        let refusal =
+            |refusal: &ExamError| json!({"case": case.name, "why": [refusal.to_string()]});
+        refused.extend(unknown.as_ref().map(refusal));
         unknown.is_none()
     });
-    let late = generate::save_pending(&mut record, store)?;
+    let from_queue = generate::save_pending(&mut record, store)?;
     record.add_cases(&sorted.good)?;
     let (saved, refused) = (sorted.good.len(), sorted.refused.len());
     let mut message = format!("{saved} cases saved, {refused} refused");
-    if late > 0 {
-        message = format!("{message}; {late} that waited are saved as well");
+    if from_queue > 0 {
+        message = format!("{message}; {from_queue} that waited are saved as well");
     }
     Ok(HelperToolResult::done_if(saved > 0, message)
         .with("saved", names(&sorted.good))
         .with("refused", sorted.refused))
 }
 
-/// The cases wait on the disk because they could not be saved.
-pub(super) fn queued(
+/// Queues cases on the disk because they could not be saved.
+pub(super) fn queue_cases(
     store: &Path,
-    given: &Map<String, Value>,
+    arguments: &Map<String, Value>,
     tools: &ExamToolbox,
-    why: &str,
+    reason: &str,
 ) -> HelperToolResult {
-    let waiting = || -> Result<HelperToolResult, ExamError> {
-        let sorted = sort(given, &ExamCase::shipped()?, tools)?;
-        let said = generate::wait(store, &sorted.good, why)?;
-        Ok(HelperToolResult::failed(format!("not saved: {said}"))
+    let queue = || -> Result<HelperToolResult, ExamError> {
+        let sorted = sort(arguments, &ExamCase::shipped()?, tools)?;
+        let message = generate::wait(store, &sorted.good, reason)?;
+        Ok(HelperToolResult::failed(format!("not saved: {message}"))
             .with("queued", names(&sorted.good))
             .with("refused", sorted.refused))
     };
-    waiting().unwrap_or_else(|error| HelperToolResult::failed(format!("not saved: {error}")))
+    queue().unwrap_or_else(|error| HelperToolResult::failed(format!("not saved: {error}")))
 }
 
 fn names(cases: &[ExamCase]) -> Vec<&str> {
@@ -62,12 +63,12 @@ fn names(cases: &[ExamCase]) -> Vec<&str> {
 
 /// Sorts the received cases. A caller may claim that a case is good; it is checked all the same.
 fn sort(
-    given: &Map<String, Value>,
+    arguments: &Map<String, Value>,
     known: &[ExamCase],
     tools: &ExamToolbox,
 ) -> Result<SortedCases, ExamError> {
     let (mut good, mut refused): (Vec<ExamCase>, Vec<Value>) = (Vec::new(), Vec::new());
-    for value in objects(given, "cases")? {
+    for value in objects(arguments, "cases")? {
         let case = match case_of(value) {
             Ok(case) => case,
             Err(error) => {

@@ -1,42 +1,45 @@
-//! Answers scored, each on its own: one that cannot be scored has no score and does not spoil the others.
+//! Scores answers one by one: an answer that cannot be scored has no score and does not affect the others.
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{HelperToolResult, case_of, flag, known, objects, text};
+use super::{HelperToolResult, case_of, flag, known_cases, objects, text};
 use crate::record::now_ms;
-use crate::{ExamCase, ExamError, ExamToolbox, PlannerAnswer, explain, judge, score as worth};
+use crate::{ExamCase, ExamError, ExamToolbox, PlannerAnswer, explain, judge, score as score_of};
 
-/// The way in which answers are scored here.
+/// Name of the scoring method.
 const METHOD: &str = "rules";
 
-/// A score from here on is right in everything.
-const WHOLE: f64 = 1.0;
+/// Score of an answer that is right in everything.
+const FULL_SCORE: f64 = 1.0;
 
 pub(super) fn score(
     store: &Path,
-    given: &Map<String, Value>,
+    arguments: &Map<String, Value>,
     tools: &ExamToolbox,
 ) -> Result<HelperToolResult, ExamError> {
-    let known = known(store)?;
-    let wants_why = flag(given, "explain");
-    let sent = objects(given, "answers")?;
-    let results: Vec<Value> = sent
+    let known = known_cases(store)?;
+    let wants_explanation = flag(arguments, "explain");
+    let answers = objects(arguments, "answers")?;
+    let results: Vec<Value> = answers
         .iter()
-        .map(|one| one_of(one, &known, tools, wants_why).unwrap_or_else(|why| failure(one, &why)))
+        .map(|answer| {
+            result_of(answer, &known, tools, wants_explanation)
+                .unwrap_or_else(|error| failure(answer, &error))
+        })
         .collect();
     let scores: Vec<f64> = results
         .iter()
-        .filter_map(|one| one.get("score")?.as_f64())
+        .filter_map(|answer| answer.get("score")?.as_f64())
         .collect();
     let failed = results.len() - scores.len();
-    let whole = scores.iter().filter(|score| **score >= WHOLE).count();
-    let partly = scores.iter().filter(|score| **score > 0.0).count() - whole;
+    let fully = scores.iter().filter(|score| **score >= FULL_SCORE).count();
+    let partly = scores.iter().filter(|score| **score > 0.0).count() - fully;
     let message = format!(
-        "{} answers: {whole} right in everything, {partly} in part, {} wrong, {failed} failed to be scored",
+        "{} answers: {fully} right in everything, {partly} in part, {} wrong, {failed} failed to be scored",
         results.len(),
-        scores.len() - whole - partly
+        scores.len() - fully - partly
     );
     Ok(HelperToolResult::done_if(!scores.is_empty(), message)
         .with("scored", scores.len())
@@ -44,38 +47,38 @@ pub(super) fn score(
         .with("results", results))
 }
 
-fn failure(sent: &Value, why: &ExamError) -> Value {
-    json!({"case": sent.get("case"), "query": sent.get("query"), "failed": true, "why": why.to_string()})
+fn failure(answer: &Value, error: &ExamError) -> Value {
+    json!({"case": answer.get("case"), "query": answer.get("query"), "failed": true, "why": error.to_string()})
 }
 
-fn one_of(
+fn result_of(
     sent: &Value,
     known: &[ExamCase],
     tools: &ExamToolbox,
-    wants_why: bool,
+    wants_explanation: bool,
 ) -> Result<Value, ExamError> {
     let case = case(sent, known)?.resolved_for(tools);
     let tools = tools.for_case(&case)?;
     let output = sent.get("output").filter(|output| !output.is_null());
-    let none = "it has no \"output\", so there is nothing to score";
-    let output = output.ok_or_else(|| ExamError::Request(none.to_owned()))?;
+    let no_output = "it has no \"output\", so there is nothing to score";
+    let output = output.ok_or_else(|| ExamError::Request(no_output.to_owned()))?;
     let answer = PlannerAnswer::of(output, &tools);
     let judged = judge(&case, &answer, &tools);
-    let worth = worth(&case, &judged, &tools);
-    let mut told = json!({
-        "case": case.name, "score": worth, "is_exact": judged.exact,
+    let score = score_of(&case, &judged, &tools);
+    let mut result = json!({
+        "case": case.name, "score": score, "is_exact": judged.exact,
         "classification": judged.classification, "unsafe_action": judged.unsafe_action, "lost_stop": judged.lost_stop,
         "method": METHOD, "generated_at": now_ms(), "reasons": judged.reasons, "recommendations": judged.recommendations,
     });
-    if wants_why && let Some(told) = told.as_object_mut() {
-        let why = explain(&case, &answer, &judged, &tools);
-        told.insert("explanation".to_owned(), why.text.into());
-        told.insert("references".to_owned(), json!(why.references));
+    if wants_explanation && let Some(result) = result.as_object_mut() {
+        let explanation = explain(&case, &answer, &judged, &tools);
+        result.insert("explanation".to_owned(), explanation.text.into());
+        result.insert("references".to_owned(), json!(explanation.references));
     }
-    Ok(told)
+    Ok(result)
 }
 
-/// The case that is sent along, or the known one of this name or question.
+/// Returns the case that was sent along, or the known case with this name or question.
 fn case(sent: &Value, known: &[ExamCase]) -> Result<ExamCase, ExamError> {
     let object = sent
         .as_object()
@@ -84,11 +87,11 @@ fn case(sent: &Value, known: &[ExamCase]) -> Result<ExamCase, ExamError> {
         return case_of(sent);
     }
     let (name, query) = (text(object, "case"), text(object, "query"));
-    let is_it = |case: &&ExamCase| match (name, query) {
+    let matches = |case: &&ExamCase| match (name, query) {
         (Some(name), _) => case.name == name,
         (None, query) => Some(case.query.as_str()) == query,
     };
-    known.iter().find(is_it).cloned().ok_or_else(|| {
+    known.iter().find(matches).cloned().ok_or_else(|| {
         ExamError::Request(format!(
             "no case is known by {:?}; send the case itself along: query, expected_tool and expected_params",
             name.or(query).unwrap_or_default()

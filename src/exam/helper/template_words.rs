@@ -6,36 +6,36 @@ use super::{HelperToolResult, text};
 use crate::settings::within;
 use crate::{CaseClass, ExamError, ExamToolbox, generate};
 
-/// Difficulty where none is said.
-const MIDDLE: f64 = 5.0;
+/// Default difficulty.
+const DEFAULT_DIFFICULTY: f64 = 5.0;
 
-pub(super) fn templates(given: &Map<String, Value>) -> Result<HelperToolResult, ExamError> {
-    let class = text(given, "class").map(CaseClass::named).transpose()?;
-    let difficulty = given.get("difficulty").and_then(Value::as_f64);
+pub(super) fn templates(arguments: &Map<String, Value>) -> Result<HelperToolResult, ExamError> {
+    let class = text(arguments, "class").map(CaseClass::named).transpose()?;
+    let difficulty = arguments.get("difficulty").and_then(Value::as_f64);
     if let Some(difficulty) = difficulty {
         within("the difficulty", difficulty, 1.0..=10.0, "")?;
     }
-    let found = generate::templates(class, text(given, "tool"), difficulty)?;
-    let message = format!("{} templates", found.len());
+    let templates = generate::templates(class, text(arguments, "tool"), difficulty)?;
+    let message = format!("{} templates", templates.len());
     Ok(HelperToolResult::done(message)
-        .with("n", found.len())
-        .with("templates", found))
+        .with("n", templates.len())
+        .with("templates", templates))
 }
 
-pub(super) fn keywords(given: &Map<String, Value>, tools: &ExamToolbox) -> HelperToolResult {
-    let difficulty = given.get("difficulty").and_then(Value::as_f64);
-    let found = generate::words(tools, difficulty.unwrap_or(MIDDLE));
+pub(super) fn keywords(arguments: &Map<String, Value>, tools: &ExamToolbox) -> HelperToolResult {
+    let difficulty = arguments.get("difficulty").and_then(Value::as_f64);
+    let keywords = generate::words(tools, difficulty.unwrap_or(DEFAULT_DIFFICULTY));
     let message = format!(
         "{} scenes, {} names that no scene has, {} distractors",
-        found.scenes.len(),
-        found.unknown_scenes.len(),
-        found.distractors.len()
+        keywords.scenes.len(),
+        keywords.unknown_scenes.len(),
+        keywords.distractors.len()
     );
     HelperToolResult::done(message)
-        .with("scenes", found.scenes)
-        .with("unknown_scenes", found.unknown_scenes)
-        .with("synonyms", found.synonyms)
-        .with("distractors", found.distractors)
-        .with("slots", found.slots)
+        .with("scenes", keywords.scenes)
+        .with("unknown_scenes", keywords.unknown_scenes)
+        .with("synonyms", keywords.synonyms)
+        .with("distractors", keywords.distractors)
+        .with("slots", keywords.slots)
         .with("cached", false)
 }

@@ -1,4 +1,4 @@
-//! Each helper does what it says, and says what it could not do.
+//! Tests that each helper does its work and reports what it could not do.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -33,17 +33,17 @@ fn tools() -> Arc<ExamToolbox> {
     Arc::new(ExamToolbox::new(named.map(card).to_vec()))
 }
 
-fn bench(store: &Path) -> HelperService {
+fn service(store: &Path) -> HelperService {
     HelperService::new(store.to_owned(), HashMap::new(), None)
 }
 
-fn help(bench: &HelperService, helper: ExamHelper, given: &Value) -> HelperToolResult {
+fn help(service: &HelperService, helper: ExamHelper, arguments: &Value) -> HelperToolResult {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .unwrap();
-    let given = given.as_object().unwrap();
-    runtime.block_on(bench.help(helper, given, &tools()))
+    let arguments = arguments.as_object().unwrap();
+    runtime.block_on(service.help(helper, arguments, &tools()))
 }
 
 const DRAW: &str = "Put the letters on the paper, would you";
@@ -64,23 +64,26 @@ fn limits_are_as_agreed() {
 }
 
 #[test]
-fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
+fn an_unknown_planner_is_a_beginner_and_an_examined_one_has_its_results() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("exam.db");
-    let nobody = help(&bench(&store), ExamHelper::PlannerProfile, &json!({}));
+    let beginner = help(&service(&store), ExamHelper::PlannerProfile, &json!({}));
     assert!(
-        !nobody.is_failed && nobody.fields["is_beginner"] == true,
-        "{nobody:?}"
+        !beginner.is_failed && beginner.fields["is_beginner"] == true,
+        "{beginner:?}"
     );
-    assert_eq!(nobody.fields["weak_classes"].as_array().unwrap().len(), 15);
+    assert_eq!(
+        beginner.fields["weak_classes"].as_array().unwrap().len(),
+        15
+    );
     assert!(!store.exists(), "a look makes no record");
-    // A store that cannot be read is as good as none.
+    // A store that cannot be read counts as missing.
     let broken = folder.path().join("broken.db");
     std::fs::write(&broken, "this is no database, and long enough to be one").unwrap();
-    let away = help(&bench(&broken), ExamHelper::PlannerProfile, &json!({}));
+    let unreadable = help(&service(&broken), ExamHelper::PlannerProfile, &json!({}));
     assert!(
-        !away.is_failed && away.fields["is_beginner"] == true,
-        "{away:?}"
+        !unreadable.is_failed && unreadable.fields["is_beginner"] == true,
+        "{unreadable:?}"
     );
 
     let mut record = ExamRecord::open(&store).unwrap();
@@ -95,14 +98,14 @@ fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
     let replay = AnswerReplay::read_lines(&line.to_string()).unwrap();
     exam.replay(&replay, "some-model", &mut record).unwrap();
     drop(record);
-    let known = help(&bench(&store), ExamHelper::PlannerProfile, &json!({}));
-    assert_eq!(known.fields["model"], "some-model");
+    let examined = help(&service(&store), ExamHelper::PlannerProfile, &json!({}));
+    assert_eq!(examined.fields["model"], "some-model");
     assert_eq!(
-        known.fields["scores"][0]["right"],
+        examined.fields["scores"][0]["right"],
         json!({"hits": 0, "n": 1})
     );
     let other = help(
-        &bench(&store),
+        &service(&store),
         ExamHelper::PlannerProfile,
         &json!({"model": "other"}),
     );
@@ -110,21 +113,21 @@ fn nobody_known_is_a_beginner_and_what_was_shown_is_told() {
 }
 
 #[test]
-fn templates_may_be_none_and_a_class_that_is_not_there_is_told() {
-    let bench = bench(Path::new("/nowhere/exam.db"));
-    let found = |given: &Value| help(&bench, ExamHelper::SearchCaseTemplates, given);
+fn no_template_may_match_and_an_unknown_class_is_refused() {
+    let service = service(Path::new("/nowhere/exam.db"));
+    let search = |given: &Value| help(&service, ExamHelper::SearchCaseTemplates, given);
     assert!(
-        found(&json!({"class": "stop"})).fields["n"]
+        search(&json!({"class": "stop"})).fields["n"]
             .as_u64()
             .unwrap()
             >= 2
     );
-    let none = found(&json!({"class": "stop", "tool": "stroke"}));
+    let none = search(&json!({"class": "stop", "tool": "stroke"}));
     assert_eq!(
         (none.is_failed, &none.fields["templates"]),
         (false, &json!([]))
     );
-    let wrong = found(&json!({"class": "stops"}));
+    let wrong = search(&json!({"class": "stops"}));
     assert!(
         wrong.is_failed && wrong.message.contains("the classes are direct"),
         "{wrong:?}"
@@ -132,16 +135,16 @@ fn templates_may_be_none_and_a_class_that_is_not_there_is_told() {
 }
 
 #[test]
-fn keywords_are_more_where_it_is_difficult_and_kept_for_an_hour() {
-    let bench = bench(Path::new("/nowhere/exam.db"));
-    let words = |difficulty: f64| {
+fn higher_difficulty_gives_more_keywords_and_they_are_cached_for_an_hour() {
+    let service = service(Path::new("/nowhere/exam.db"));
+    let keywords = |difficulty: f64| {
         help(
-            &bench,
+            &service,
             ExamHelper::DifficultyKeywords,
             &json!({"difficulty": difficulty}),
         )
     };
-    let (easy, hard) = (words(1.0), words(10.0));
+    let (easy, hard) = (keywords(1.0), keywords(10.0));
     let count = |helped: &HelperToolResult| helped.fields["distractors"].as_array().unwrap().len();
     assert!(count(&easy) < count(&hard));
     assert_eq!(easy.fields["scenes"], json!(["default", "letters"]));
@@ -150,17 +153,17 @@ fn keywords_are_more_where_it_is_difficult_and_kept_for_an_hour() {
         "this node has none"
     );
     assert_eq!(
-        (&easy.fields["cached"], &words(1.0).fields["cached"]),
+        (&easy.fields["cached"], &keywords(1.0).fields["cached"]),
         (&json!(false), &json!(true))
     );
 }
 
 #[test]
-fn cases_are_validated_in_batches_and_by_whom_is_said() {
-    let bench = bench(Path::new("/nowhere/exam.db"));
+fn cases_are_validated_in_batches_and_the_judge_is_named() {
+    let service = service(Path::new("/nowhere/exam.db"));
     let refused = json!({"query": "Draw a tiger here", "expected_tool": "stroke", "expected_params": {"scene": "tiger"}});
     let helped = help(
-        &bench,
+        &service,
         ExamHelper::ValidateCase,
         &json!({"ask_model": true, "cases": [draw(), draw(), refused, {"query": 3}]}),
     );
@@ -187,31 +190,31 @@ fn cases_are_validated_in_batches_and_by_whom_is_said() {
         "no score is made up"
     );
     let near = json!({"query": format!("{DRAW}!"), "expected_tool": "stroke", "expected_params": {"scene": "letters"}});
-    let twice = |more: Value| {
-        let mut given = json!({"cases": [draw(), near]});
-        given
+    let second_decision = |extra: Value| {
+        let mut arguments = json!({"cases": [draw(), near]});
+        arguments
             .as_object_mut()
             .unwrap()
-            .extend(more.as_object().unwrap().clone());
-        let helped = help(&bench, ExamHelper::ValidateCase, &given);
+            .extend(extra.as_object().unwrap().clone());
+        let helped = help(&service, ExamHelper::ValidateCase, &arguments);
         helped.fields["findings"][1]["decision"].clone()
     };
-    let copied = twice(json!({}));
-    assert!(copied == "revise" || copied == "reject", "{copied}");
-    assert_eq!(twice(json!({"is_revised": true})), "reject");
+    let copy = second_decision(json!({}));
+    assert!(copy == "revise" || copy == "reject", "{copy}");
+    assert_eq!(second_decision(json!({"is_revised": true})), "reject");
 }
 
-/// A model that answers the same each time.
-struct Says(Result<&'static str, &'static str>);
+/// A model that always gives the same answer.
+struct FixedReply(Result<&'static str, &'static str>);
 
-impl ModelEndpoint for Says {
+impl ModelEndpoint for FixedReply {
     fn ask(
         &self,
         _: Value,
     ) -> futures::future::BoxFuture<'_, Result<EndpointResponse, crate::AnswerError>> {
         let answer = self
             .0
-            .map_err(|why| crate::AnswerError::Unreachable(why.to_owned()))
+            .map_err(|message| crate::AnswerError::Unreachable(message.to_owned()))
             .map(|text| EndpointResponse {
                 status: 200,
                 body: json!({"choices": [{"message": {"role": "assistant", "content": text}}]})
@@ -223,18 +226,18 @@ impl ModelEndpoint for Says {
 
 #[test]
 fn a_model_can_lower_a_score_and_one_that_fails_gives_none() {
-    let judged = |says: Result<&'static str, &'static str>| {
+    let judged = |reply: Result<&'static str, &'static str>| {
         let settings = PlannerSettings {
             retries: 0,
             ..PlannerSettings::new("p", "m")
         };
-        let asker = ModelClient {
-            endpoint: Box::new(Says(says)),
+        let client = ModelClient {
+            endpoint: Box::new(FixedReply(reply)),
             settings,
         };
-        let bench = HelperService::new("/nowhere/exam.db".into(), HashMap::new(), Some(asker));
+        let service = HelperService::new("/nowhere/exam.db".into(), HashMap::new(), Some(client));
         let helped = help(
-            &bench,
+            &service,
             ExamHelper::ValidateCase,
             &json!({"ask_model": true, "cases": [draw()]}),
         );
@@ -260,26 +263,26 @@ fn a_model_can_lower_a_score_and_one_that_fails_gives_none() {
 }
 
 #[test]
-fn a_case_that_cannot_be_saved_waits_says_so_and_is_saved_with_the_next() {
+fn a_case_that_cannot_be_saved_is_queued_and_saved_with_the_next() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("exam.db");
     let bad = json!({"query": "Draw {scene}", "expected_tool": "stroke"});
     let given = json!({"cases": [draw(), bad]});
     // A folder where the record should be: it cannot be opened.
     std::fs::create_dir(&store).unwrap();
-    let queued = help(&bench(&store), ExamHelper::SaveCase, &given);
+    let queued = help(&service(&store), ExamHelper::SaveCase, &given);
     assert!(
         queued.is_failed && queued.message.contains("they wait in"),
         "{queued:?}"
     );
     assert_eq!(queued.fields["queued"].as_array().unwrap().len(), 1);
     assert_eq!(queued.fields["refused"].as_array().unwrap().len(), 1);
-    // Asked again, it waits once.
-    help(&bench(&store), ExamHelper::SaveCase, &given);
+    // A second request does not queue it twice.
+    help(&service(&store), ExamHelper::SaveCase, &given);
     std::fs::remove_dir(&store).unwrap();
     let chat =
         json!({"cases": [{"query": "What is the weather like up there?", "expected_tool": null}]});
-    let saved = help(&bench(&store), ExamHelper::SaveCase, &chat);
+    let saved = help(&service(&store), ExamHelper::SaveCase, &chat);
     assert!(
         !saved.is_failed && saved.message.contains("1 that waited"),
         "{saved:?}"
@@ -288,8 +291,8 @@ fn a_case_that_cannot_be_saved_waits_says_so_and_is_saved_with_the_next() {
 }
 
 #[test]
-fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
-    let bench = bench(Path::new("/nowhere/exam.db"));
+fn answers_are_scored_one_by_one_and_unscorable_ones_have_no_score() {
+    let service = service(Path::new("/nowhere/exam.db"));
     let mut sent = draw();
     sent["output"] = json!("stroke(scene='letters')");
     let answers = json!([
@@ -299,7 +302,7 @@ fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
         {"case": "chat_1"},
     ]);
     let helped = help(
-        &bench,
+        &service,
         ExamHelper::ScoreAndExplain,
         &json!({"answers": answers, "explain": true}),
     );
@@ -309,13 +312,13 @@ fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
         "{helped:?}"
     );
     let results = helped.fields["results"].as_array().unwrap();
-    for whole in &results[..2] {
-        assert_eq!(whole["score"], 1.0, "{whole}");
+    for full in &results[..2] {
+        assert_eq!(full["score"], 1.0, "{full}");
         assert!(
-            whole["explanation"].as_str().unwrap().chars().count() >= 500,
-            "{whole}"
+            full["explanation"].as_str().unwrap().chars().count() >= 500,
+            "{full}"
         );
-        assert!(whole["references"].as_array().unwrap().len() >= 3);
+        assert!(full["references"].as_array().unwrap().len() >= 3);
     }
     for failed in &results[2..] {
         assert!(
@@ -323,7 +326,11 @@ fn answers_are_scored_each_and_what_cannot_be_has_no_score() {
             "{failed}"
         );
     }
-    let nothing = help(&bench, ExamHelper::ScoreAndExplain, &json!({"answers": []}));
+    let nothing = help(
+        &service,
+        ExamHelper::ScoreAndExplain,
+        &json!({"answers": []}),
+    );
     assert!(nothing.is_failed);
 }
 
@@ -338,11 +345,11 @@ fn a_helper_that_takes_too_long_has_failed() {
         time_limit: Duration::from_millis(100),
         ..HelperLimits::shipped(ExamHelper::SaveCase)
     };
-    let bench = HelperService::new(store, HashMap::from([(ExamHelper::SaveCase, limits)]), None);
-    let late = help(&bench, ExamHelper::SaveCase, &json!({"cases": [draw()]}));
+    let service = HelperService::new(store, HashMap::from([(ExamHelper::SaveCase, limits)]), None);
+    let result = help(&service, ExamHelper::SaveCase, &json!({"cases": [draw()]}));
     assert!(
-        late.is_failed && late.message.contains("they wait in"),
-        "{late:?}"
+        result.is_failed && result.message.contains("they wait in"),
+        "{result:?}"
     );
     other.execute_batch("ROLLBACK").unwrap();
 }

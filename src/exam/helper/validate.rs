@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{HelperToolResult, ModelClient, case_of, flag, known, objects};
+use super::{HelperToolResult, ModelClient, case_of, flag, known_cases, objects};
 use crate::generate::{self, CaseFinding, ModelJudgement};
 use crate::{ExamCase, ExamError, ExamToolbox, UnusableReply};
 use base::clock::NodeClock;
@@ -22,7 +22,7 @@ struct CaseVerdict {
     decision: &'static str,
     why: Vec<String>,
     judged_by: &'static str,
-    /// The model's opinion, where one was asked.
+    /// The model's opinion, if it was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<ModelOpinion>,
 }
@@ -30,7 +30,7 @@ struct CaseVerdict {
 /// A model's opinion of a case.
 #[derive(Serialize)]
 struct ModelOpinion {
-    /// 0 to 1; where it failed the default, which costs the case nothing.
+    /// 0 to 1, or a default that costs the case nothing if the model failed.
     score: f64,
     is_default: bool,
     retries: u32,
@@ -41,12 +41,12 @@ struct ModelOpinion {
 /// Score of a model that failed to give one.
 const DEFAULT_SCORE: f64 = 0.5;
 
-/// Failures in a row after which a model is not asked any more.
+/// Failures in a row after which the model is no longer asked.
 const FAILURES_MAX: u32 = 2;
 
 /// A model that judges cases until its time is over.
 pub(super) struct CaseJudge<'a> {
-    pub(super) asker: Option<&'a ModelClient>,
+    pub(super) client: Option<&'a ModelClient>,
     pub(super) clock: &'a NodeClock,
     pub(super) until: ClockInstant,
     /// Failures in a row.
@@ -54,30 +54,31 @@ pub(super) struct CaseJudge<'a> {
 }
 
 impl CaseJudge<'_> {
-    /// Judges a case within its share of the time that is left for `cases` of them.
+    /// Judges a case within its part of the time that is left for `cases` cases.
     async fn judge(
         &mut self,
         case: &ExamCase,
         tools: &ExamToolbox,
         cases: usize,
     ) -> Option<ModelJudgement> {
-        let asker = self.asker?;
-        let none = |why| ModelJudgement {
-            score: Err(why),
+        let client = self.client?;
+        let unusable = |error| ModelJudgement {
+            score: Err(error),
             retries: 0,
         };
         if self.failures >= FAILURES_MAX {
-            return Some(none(UnusableReply::GivenUp(FAILURES_MAX)));
+            return Some(unusable(UnusableReply::GivenUp(FAILURES_MAX)));
         }
-        let left = self.until.since(self.clock.now());
-        let limit = left / u32::try_from(cases.clamp(1, 2)).unwrap_or(1);
-        let asked = tokio::time::timeout(limit, generate::model_opinion(asker, case, tools)).await;
-        let late = |_| {
-            none(UnusableReply::Late {
+        let time_left = self.until.since(self.clock.now());
+        let limit = time_left / u32::try_from(cases.clamp(1, 2)).unwrap_or(1);
+        let result =
+            tokio::time::timeout(limit, generate::model_opinion(client, case, tools)).await;
+        let timeout = |_| {
+            unusable(UnusableReply::Late {
                 within_s: limit.as_secs_f64(),
             })
         };
-        let judgement = asked.unwrap_or_else(late);
+        let judgement = result.unwrap_or_else(timeout);
         self.failures = match judgement.score {
             Ok(_) => 0,
             Err(_) => self.failures + 1,
@@ -91,60 +92,66 @@ const BY_BOTH: &str = "rules and a model";
 
 pub(super) async fn validate(
     store: &Path,
-    given: &Map<String, Value>,
+    arguments: &Map<String, Value>,
     tools: &ExamToolbox,
     mut judge: CaseJudge<'_>,
 ) -> Result<HelperToolResult, ExamError> {
-    let sent = objects(given, "cases")?;
-    let (known, missing) = known_or_shipped(store.to_owned()).await?;
-    let wants_model = flag(given, "ask_model");
-    judge.asker = judge.asker.filter(|_| wants_model);
-    let has_model = judge.asker.is_some();
-    let (mut found, mut before): (Vec<CaseVerdict>, Vec<ExamCase>) = (Vec::new(), Vec::new());
-    for (value, place) in sent.iter().zip(0_usize..) {
+    let entries = objects(arguments, "cases")?;
+    let (known, missing) = cases_to_compare(store.to_owned()).await?;
+    let wants_model = flag(arguments, "ask_model");
+    judge.client = judge.client.filter(|_| wants_model);
+    let has_model = judge.client.is_some();
+    let (mut verdicts, mut earlier): (Vec<CaseVerdict>, Vec<ExamCase>) = (Vec::new(), Vec::new());
+    for (value, index) in entries.iter().zip(0_usize..) {
         let case = match case_of(value) {
             Ok(case) => case,
             Err(error) => {
-                found.push(unreadable(&error));
+                verdicts.push(reject_unreadable(&error));
                 continue;
             }
         };
         let others = known
             .iter()
-            .chain(&before)
+            .chain(&earlier)
             .filter(|one| one.name != case.name);
         let by_rules = generate::check(&case, others, tools);
-        let opinion = judge.judge(&case, tools, sent.len() - place).await;
-        found.push(judged(&case, by_rules, opinion, flag(given, "is_revised")));
-        before.push(case);
+        let opinion = judge.judge(&case, tools, entries.len() - index).await;
+        verdicts.push(combine(
+            &case,
+            by_rules,
+            opinion,
+            flag(arguments, "is_revised"),
+        ));
+        earlier.push(case);
     }
-    let failed: Vec<String> = found
+    let failed: Vec<String> = verdicts
         .iter()
         .filter(|one| one.model.as_ref().is_some_and(|model| model.is_default))
         .map(|one| one.case.clone())
         .collect();
-    let mut helped = HelperToolResult::done(message(&found, wants_model, has_model, failed.len()))
-        .with("judged_by", if has_model { BY_BOTH } else { BY_RULES })
-        .with("model_failed", failed)
-        .with("n", found.len())
-        .with("findings", found);
-    if let Some(why) = missing {
-        helped = helped.with("not_compared_with_own", why);
+    let mut result =
+        HelperToolResult::done(summary(&verdicts, wants_model, has_model, failed.len()))
+            .with("judged_by", if has_model { BY_BOTH } else { BY_RULES })
+            .with("model_failed", failed)
+            .with("n", verdicts.len())
+            .with("findings", verdicts);
+    if let Some(reason) = missing {
+        result = result.with("not_compared_with_own", reason);
     }
-    Ok(helped)
+    Ok(result)
 }
 
-/// The cases to compare with; where the record is away, those that ship, and why there are no others.
-async fn known_or_shipped(store: PathBuf) -> Result<(Vec<ExamCase>, Option<String>), ExamError> {
-    let all = tokio::task::spawn_blocking(move || known(&store)).await;
-    let all = all.map_err(|error| error.to_string());
-    match all.and_then(|all| all.map_err(|error| error.to_string())) {
+/// Returns the cases to compare with. If the record cannot be read, these are the shipped ones, with the reason.
+async fn cases_to_compare(store: PathBuf) -> Result<(Vec<ExamCase>, Option<String>), ExamError> {
+    let result = tokio::task::spawn_blocking(move || known_cases(&store)).await;
+    let result = result.map_err(|error| error.to_string());
+    match result.and_then(|result| result.map_err(|error| error.to_string())) {
         Ok(cases) => Ok((cases, None)),
-        Err(why) => Ok((ExamCase::shipped()?, Some(why))),
+        Err(reason) => Ok((ExamCase::shipped()?, Some(reason))),
     }
 }
 
-fn unreadable(error: &ExamError) -> CaseVerdict {
+fn reject_unreadable(error: &ExamError) -> CaseVerdict {
     CaseVerdict {
         case: String::new(),
         score: None,
@@ -155,8 +162,8 @@ fn unreadable(error: &ExamError) -> CaseVerdict {
     }
 }
 
-/// A model can only lower what the rules say. Where it fails, the rules alone have judged, and that is said.
-fn judged(
+/// Combines both judgements: the model can only lower the rules' score. If it fails, the rules alone judge, and the verdict says so.
+fn combine(
     case: &ExamCase,
     mut found: CaseFinding,
     opinion: Option<ModelJudgement>,
@@ -165,16 +172,16 @@ fn judged(
     let mut judged_by = BY_RULES;
     let model = opinion.map(|opinion| {
         let (score, failed) = match opinion.score {
-            Ok((score, why)) => {
+            Ok((score, reason)) => {
                 judged_by = BY_BOTH;
-                found.lower_score(score, why);
+                found.lower_score(score, reason);
                 (score, None)
             }
-            Err(why) => {
+            Err(reason) => {
                 found.why.push(format!(
-                    "the model failed, so the rules alone have judged: {why}"
+                    "the model failed, so the rules alone have judged: {reason}"
                 ));
-                (DEFAULT_SCORE, Some(why.to_string()))
+                (DEFAULT_SCORE, Some(reason.to_string()))
             }
         };
         ModelOpinion {
@@ -199,8 +206,13 @@ fn judged(
     }
 }
 
-fn message(found: &[CaseVerdict], wants_model: bool, has_model: bool, failed: usize) -> String {
-    let count = |decision: &str| found.iter().filter(|one| one.decision == decision).count();
+fn summary(verdicts: &[CaseVerdict], wants_model: bool, has_model: bool, failed: usize) -> String {
+    let count = |decision: &str| {
+        verdicts
+            .iter()
+            .filter(|one| one.decision == decision)
+            .count()
+    };
     let by = match (wants_model, has_model) {
         (_, true) if failed > 0 => {
             &format!("by rules and a model, which failed for {failed} of them")
@@ -213,7 +225,7 @@ fn message(found: &[CaseVerdict], wants_model: bool, has_model: bool, failed: us
     };
     format!(
         "{} cases: {} pass, {} are to be revised, {} are rejected, {by}",
-        found.len(),
+        verdicts.len(),
         count("pass"),
         count("revise"),
         count("reject")
