@@ -1,4 +1,4 @@
-//! One case: what is asked, what came before, and what may be done about it. A JSON object a line.
+//! One case: the question, the earlier conversation, and the calls that are right. A file has one JSON object per line.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ const QUERY_CHARS_MAX: usize = 20_000;
 /// One case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExamCase {
-    /// Its name, unique in a set; made from its place where it has none.
+    /// Its name, unique in a set; made from its line number if it has none.
     #[serde(default, alias = "id", skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Text that the person says.
@@ -32,19 +32,19 @@ pub struct ExamCase {
     /// The tool that is right; `null` where none is.
     #[serde(deserialize_with = "Option::deserialize")]
     pub expected_tool: Option<String>,
-    /// The server whose tool it is, where several are examined together.
+    /// The server of that tool, if several are examined together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_server: Option<String>,
-    /// Names of the servers that it is for; empty if it is for all that are examined.
+    /// Names of the servers that it is for; empty for all examined servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// By parameter the value, or a list of all that are right; `""` among them: it may be left out.
+    /// For each parameter the right value, or a list of right values; with `""` among them it may be left out.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub expected_params: Map<String, Value>,
-    /// Other tools that are as right.
+    /// Other tools that are equally right.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptable_tools: Vec<String>,
-    /// Tools that may be called beside the right one, as in a request of several steps.
+    /// Tools that may be called in addition to the right one, as in a request of several steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub may_follow: Vec<String>,
     /// Tools that must not be called in any case.
@@ -61,7 +61,7 @@ pub struct ExamCase {
     pub functions: Vec<Value>,
 }
 
-/// One turn of what came before.
+/// One turn of the earlier conversation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CaseTurn {
     /// `system`, `user`, `assistant` or `tool`.
@@ -72,7 +72,7 @@ pub struct CaseTurn {
     /// The tool that the assistant called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// With these arguments.
+    /// Arguments of that call.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub arguments: Map<String, Value>,
 }
@@ -94,15 +94,15 @@ pub struct CaseTurn {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CaseClass {
-    /// Asked for by the tool's own words.
+    /// A request in the tool's own words.
     Direct,
-    /// Asked for in other words.
+    /// A request in other words.
     Paraphrase,
-    /// With parameters.
+    /// A request with parameters.
     Parameters,
-    /// With the name of a scene or an overlay.
+    /// A request that names a scene or an overlay.
     Scenes,
-    /// With quantities.
+    /// A request with quantities.
     Units,
     /// More than one step.
     Steps,
@@ -110,15 +110,15 @@ pub enum CaseClass {
     Chat,
     /// A request that no tool can fulfil.
     Impossible,
-    /// Told not to.
+    /// A request not to do something.
     Negation,
     /// A question about what would happen.
     Hypothetical,
-    /// A stop, in many words.
+    /// A stop, in various words.
     Stop,
-    /// Instructions hidden in what is read.
+    /// Instructions hidden in text that is read.
     Injection,
-    /// After an error.
+    /// A request after an error.
     Recovery,
     /// Knowledge that is no longer true.
     Stale,
@@ -134,14 +134,14 @@ impl CaseClass {
     /// Returns the class of this word.
     ///
     /// # Errors
-    /// No class has it.
+    /// Fails if no class has it.
     pub(crate) fn named(word: &str) -> Result<Self, ExamError> {
         let all = Self::value_variants();
         let found = all.iter().find(|class| class.word() == word).copied();
         found.ok_or_else(|| {
             let words: Vec<String> = all.iter().map(Word::word).collect();
             let words = words.join(", ");
-            ExamError::Request(format!("{word:?} is no class; the classes are {words}"))
+            ExamError::Request(format!("{word:?} is not a class; the classes are {words}"))
         })
     }
 }
@@ -169,16 +169,16 @@ impl ExamCase {
     /// Reads cases, one JSON object a line; empty lines do not count.
     ///
     /// # Errors
-    /// The first line that is no case, and why.
+    /// Fails at the first line that is not a case.
     pub fn read_lines(text: &str) -> Result<Vec<Self>, ExamError> {
         let mut cases = Vec::new();
         each_line(text, |line, mut case: Self| {
-            for (what, text, most) in [
+            for (what, text, max_chars) in [
                 ("query", &case.query, QUERY_CHARS_MAX),
                 ("name", &case.name, NAME_CHARS_MAX),
             ] {
-                if text.chars().count() > most {
-                    return Err(format!("the {what} is longer than {most} characters"));
+                if text.chars().count() > max_chars {
+                    return Err(format!("the {what} is longer than {max_chars} characters"));
                 }
             }
             if case.name.is_empty() {
@@ -187,23 +187,23 @@ impl ExamCase {
             cases.push(case);
             Ok(())
         })?;
-        unique(&cases)?;
+        check_unique_names(&cases)?;
         Ok(cases)
     }
 
-    /// The case as a line.
+    /// Returns the case as a line.
     #[must_use]
     pub fn line(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Every server that it names.
+    /// Returns every server that it names.
     pub(crate) fn named_servers(&self) -> impl Iterator<Item = &str> {
         let all = self.expected_server.iter().chain(&self.servers);
         all.map(String::as_str)
     }
 
-    /// Other tools that it names: those that may follow, and those that must not be called.
+    /// Returns the other tools that it names: those that may follow, and those that must not be called.
     pub(super) fn others(&self) -> impl Iterator<Item = &str> {
         let all = self.may_follow.iter().chain(&self.must_not);
         all.map(String::as_str)
@@ -225,12 +225,12 @@ impl ExamCase {
 
     /// Returns whether the servers that the case names are among the examined ones. A case that names none is for all.
     pub(crate) fn is_for(&self, servers: &[String]) -> bool {
-        let is_there = |name: &String| servers.contains(name);
-        self.expected_server.as_ref().is_none_or(is_there)
-            && (self.servers.is_empty() || self.servers.iter().any(is_there))
+        let is_examined = |name: &String| servers.contains(name);
+        self.expected_server.as_ref().is_none_or(is_examined)
+            && (self.servers.is_empty() || self.servers.iter().any(is_examined))
     }
 
-    /// Every tool that is right, the expected one first.
+    /// Returns every right tool, the expected one first.
     pub(crate) fn right_tools(&self) -> impl Iterator<Item = &str> {
         let others = self.acceptable_tools.iter();
         self.expected_tool.iter().chain(others).map(String::as_str)
@@ -267,51 +267,51 @@ impl ExamCase {
     }
 }
 
-/// Reads each line that says something, and hands it over with its number; what is wrong with it is told with that.
+/// Parses each line that is not blank and passes it on with its number; an error names that number.
 pub(super) fn each_line<T: DeserializeOwned>(
     text: &str,
-    mut take: impl FnMut(usize, T) -> Result<(), String>,
+    mut handle: impl FnMut(usize, T) -> Result<(), String>,
 ) -> Result<(), ExamError> {
-    for (line, text) in numbered(text)? {
-        let read = serde_json::from_str(text).map_err(|error| in_words(&error));
-        let taken = read.and_then(|value| take(line, value));
-        taken.map_err(|why| ExamError::Line { line, why })?;
+    for (line, text) in numbered_lines(text)? {
+        let parsed = serde_json::from_str(text).map_err(|error| parse_error(&error));
+        let handled = parsed.and_then(|value| handle(line, value));
+        handled.map_err(|why| ExamError::Line { line, why })?;
     }
     Ok(())
 }
 
-/// The lines that say something, with their numbers.
-fn numbered(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
+/// Returns the lines that are not blank, with their numbers.
+fn numbered_lines(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
     let lines = text.trim_start_matches('\u{feff}').lines().enumerate();
-    let said: Vec<(usize, &str)> = lines
+    let numbered: Vec<(usize, &str)> = lines
         .map(|(index, line)| (index + 1, line.trim()))
         .filter(|(_, line)| !line.is_empty())
         .collect();
-    match said.get(LINES_MAX) {
+    match numbered.get(LINES_MAX) {
         Some((line, _)) => Err(ExamError::Line {
             line: *line,
             why: format!("a file may have {LINES_MAX} lines; split it"),
         }),
-        None => Ok(said),
+        None => Ok(numbered),
     }
 }
 
-/// Without the place within the line where that says nothing.
-fn in_words(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    let said = said.split(" at line ").next().unwrap_or(&said);
-    format!("{said} (column {})", error.column())
+/// Describes a parse error without its line number, which is always 1.
+fn parse_error(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let message = message.split(" at line ").next().unwrap_or(&message);
+    format!("{message} (column {})", error.column())
 }
 
-fn unique(cases: &[ExamCase]) -> Result<(), ExamError> {
+fn check_unique_names(cases: &[ExamCase]) -> Result<(), ExamError> {
     let mut seen = std::collections::HashSet::new();
     match cases.iter().position(|case| !seen.insert(&case.name)) {
-        Some(at) => Err(ExamError::Line {
-            line: at + 1,
+        Some(index) => Err(ExamError::Line {
+            line: index + 1,
             why: format!(
                 "two cases are called {:?}; names are unique",
                 cases
-                    .get(at)
+                    .get(index)
                     .map(|case| case.name.as_str())
                     .unwrap_or_default()
             ),

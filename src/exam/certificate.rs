@@ -1,4 +1,4 @@
-//! Certificate of a planner, bound to everything that it was examined with: any change voids it.
+//! Certificate of a planner. It is bound to everything that it was examined with: any change voids it.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,13 @@ pub(crate) struct PlannerCertificate {
     pub(crate) run: i64,
     /// Level that was reached.
     pub(crate) level: Level,
-    /// The model that was asked, where and how.
+    /// The examined model, with its endpoint and settings.
     pub(crate) settings: PlannerSettings,
-    /// Of the words before every question.
+    /// Hash of the text before every question.
     pub(crate) prompt_hash: String,
-    /// Of the list of tools, as it was shown.
+    /// Hash of the list of tools as it was shown.
     pub(crate) tools_hash: String,
-    /// Of the cases that the node asks.
+    /// Hash of the cases that the node asks.
     pub(crate) cases_hash: String,
     /// The program's version.
     pub(crate) version: String,
@@ -34,16 +34,16 @@ pub(crate) struct PlannerCertificate {
 /// Conditions under which a node now asks a planner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ExamConditions {
-    /// Of the words before every question.
+    /// Hash of the text before every question.
     pub(crate) prompt_hash: String,
-    /// Of the list of tools.
+    /// Hash of the list of tools.
     pub(crate) tools_hash: String,
-    /// Of the cases: those that ship and fit, and the operator's own.
+    /// Hash of the cases: those that ship and fit, and the operator's own.
     pub(crate) cases_hash: String,
 }
 
 impl ExamConditions {
-    /// Of a node that shows these tools after these words, and asks these cases.
+    /// Returns the conditions at a node with this preamble, these tools and these cases.
     pub(crate) fn of(preamble: &str, tools: &ExamToolbox, cases: &[ExamCase]) -> Self {
         Self {
             prompt_hash: prompt_hash(preamble),
@@ -54,10 +54,10 @@ impl ExamConditions {
 }
 
 impl PlannerCertificate {
-    /// For a run at a node that shows and asks this.
+    /// Creates the certificate of a run under these conditions.
     pub(crate) fn of(
         run: i64,
-        now: &ExamConditions,
+        conditions: &ExamConditions,
         settings: &PlannerSettings,
         level: Level,
         issued_ms: u64,
@@ -66,7 +66,7 @@ impl PlannerCertificate {
             prompt_hash,
             tools_hash,
             cases_hash,
-        } = now.clone();
+        } = conditions.clone();
         Self {
             run,
             level,
@@ -84,17 +84,17 @@ impl PlannerCertificate {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// The certificate that was signed.
+    /// Reads a certificate from its signed text.
     pub(crate) fn read(text: &str) -> Option<Self> {
         serde_json::from_str(text).ok()
     }
 
-    /// Its name.
+    /// Returns its name.
     pub(crate) fn id(&self) -> String {
         Self::id_of(&self.text())
     }
 
-    /// The name of the certificate of this text: it follows from what is signed.
+    /// Returns the name of the certificate with this text: a hash of what is signed.
     pub(crate) fn id_of(text: &str) -> String {
         cut(&blake3::hash(text.as_bytes()).to_hex(), ID_DIGITS)
     }
@@ -103,49 +103,49 @@ impl PlannerCertificate {
     /// valid. `model_file` is the hash of the file that is now at the model's path, if anything can be read there.
     pub(crate) fn objections(
         &self,
-        now: &ExamConditions,
+        conditions: &ExamConditions,
         model_file: Option<&str>,
-        wanted: Level,
+        required: Level,
     ) -> Vec<String> {
-        let mut found = Vec::new();
-        if self.level < wanted {
-            found.push(format!(
+        let mut objections = Vec::new();
+        if self.level < required {
+            objections.push(format!(
                 "it is for {}, and {} is wanted",
                 self.level.word(),
-                wanted.word()
+                required.word()
             ));
         }
         if self.version != env!("CARGO_PKG_VERSION") {
-            found.push(format!(
+            objections.push(format!(
                 "the program was {} then and is {} now",
                 self.version,
                 env!("CARGO_PKG_VERSION")
             ));
         }
-        if self.tools_hash != now.tools_hash {
-            found.push("the list of tools has changed since".to_owned());
+        if self.tools_hash != conditions.tools_hash {
+            objections.push("the list of tools has changed since".to_owned());
         }
-        if self.prompt_hash != now.prompt_hash {
-            found.push("the words before every question have changed since".to_owned());
+        if self.prompt_hash != conditions.prompt_hash {
+            objections.push("the words before every question have changed since".to_owned());
         }
-        if self.cases_hash != now.cases_hash {
-            found.push(
+        if self.cases_hash != conditions.cases_hash {
+            objections.push(
                 "the cases have changed since, those that ship or the operator's own".to_owned(),
             );
         }
-        found.extend(self.against_file(model_file));
-        found
+        objections.extend(self.model_file_objection(model_file));
+        objections
     }
 
-    /// A model whose file was not named is bound by its name alone.
-    fn against_file(&self, now: Option<&str>) -> Option<String> {
-        let then = self.settings.model_file.as_deref()?;
-        let place = self.settings.model_path.as_deref().unwrap_or("unknown");
-        match now {
-            Some(now) if now == then => None,
-            Some(_) => Some(format!("the model's file {place} has changed since")),
+    /// Returns the objection that the model's file has changed. A model without a named file is bound by its name alone.
+    fn model_file_objection(&self, current: Option<&str>) -> Option<String> {
+        let certified = self.settings.model_file.as_deref()?;
+        let path = self.settings.model_path.as_deref().unwrap_or("unknown");
+        match current {
+            Some(current) if current == certified => None,
+            Some(_) => Some(format!("the model's file {path} has changed since")),
             None => Some(format!(
-                "the model's file {place} cannot be read any more, so that nobody can say that it is the same"
+                "the model's file {path} cannot be read any more, so that nobody can say that it is the same"
             )),
         }
     }
@@ -156,7 +156,7 @@ impl PlannerCertificate {
 mod tests {
     use super::*;
 
-    fn shown() -> ExamConditions {
+    fn conditions() -> ExamConditions {
         ExamConditions {
             prompt_hash: "p".to_owned(),
             tools_hash: "t".to_owned(),
@@ -169,38 +169,47 @@ mod tests {
             model_file: Some("f".to_owned()),
             ..PlannerSettings::new("http://a/v1", "m")
         };
-        PlannerCertificate::of(7, &shown(), &settings, Level::Align, 5)
+        PlannerCertificate::of(7, &conditions(), &settings, Level::Align, 5)
     }
 
     #[test]
     fn it_holds_for_what_it_was_earned_with() {
         for level in [Level::Align, Level::Observe] {
-            let found = certificate().objections(&shown(), Some("f"), level);
+            let found = certificate().objections(&conditions(), Some("f"), level);
             assert_eq!(found, [""; 0]);
         }
         let mut unbound = certificate();
         unbound.settings.model_file = None;
-        assert_eq!(unbound.objections(&shown(), None, Level::Align), [""; 0]);
+        assert_eq!(
+            unbound.objections(&conditions(), None, Level::Align),
+            [""; 0]
+        );
     }
 
     #[test]
     fn every_change_voids_it_and_is_named() {
         let same = |_: &mut ExamConditions| ();
-        let void = |change: fn(&mut ExamConditions), file, level| {
-            let mut now = shown();
+        let objections = |change: fn(&mut ExamConditions), file, level| {
+            let mut now = conditions();
             change(&mut now);
             certificate().objections(&now, file, level).join("; ")
         };
-        assert!(void(same, Some("f"), Level::Stroke).contains("it is for align"));
+        assert!(objections(same, Some("f"), Level::Stroke).contains("it is for align"));
         let align = Level::Align;
-        assert!(void(|now| now.tools_hash.push('x'), Some("f"), align).contains("list of tools"));
-        assert!(void(|now| now.prompt_hash.push('x'), Some("f"), align).contains("words before"));
-        assert!(void(|now| now.cases_hash.push('x'), Some("f"), align).contains("the cases have"));
-        assert!(void(same, Some("g"), align).contains("file unknown has changed"));
-        assert!(void(same, None, align).contains("cannot be read any more"));
+        assert!(
+            objections(|now| now.tools_hash.push('x'), Some("f"), align).contains("list of tools")
+        );
+        assert!(
+            objections(|now| now.prompt_hash.push('x'), Some("f"), align).contains("words before")
+        );
+        assert!(
+            objections(|now| now.cases_hash.push('x'), Some("f"), align).contains("the cases have")
+        );
+        assert!(objections(same, Some("g"), align).contains("file unknown has changed"));
+        assert!(objections(same, None, align).contains("cannot be read any more"));
         let mut old = certificate();
         "0.0.0".clone_into(&mut old.version);
-        let found = old.objections(&shown(), Some("f"), align).join("; ");
+        let found = old.objections(&conditions(), Some("f"), align).join("; ");
         assert!(found.contains("0.0.0 then"), "{found}");
     }
 

@@ -1,4 +1,4 @@
-//! `exam cases`: those that ship and the operator's own.
+//! `exam cases`: the cases that ship and the operator's own.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::{CaseClass, ExamCase, ExamRecord, ModelClient};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CasesCommand {
-    /// Names, what is asked and what is right
+    /// List the cases: name, question and right tool
     List {
         /// Only of this class
         #[arg(long)]
@@ -27,7 +27,7 @@ pub(super) enum CasesCommand {
         #[arg(long, requires = "own")]
         json: bool,
     },
-    /// Change a case of your own: what the JSON object says takes the place of what was said, `null` takes it away
+    /// Change a case of your own: each key of the JSON object replaces the case's value, `null` removes it
     Edit {
         /// Its name
         name: String,
@@ -56,7 +56,7 @@ pub(super) enum CasesCommand {
         #[arg(long)]
         own: bool,
     },
-    /// Make cases by a seeded grammar of this node's tools and scenes, look at each, and add them
+    /// Generate cases from a seeded grammar of this node's tools and scenes, check each, and add them
     Generate {
         /// Number of cases
         #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -64,39 +64,39 @@ pub(super) enum CasesCommand {
         /// Only of this class
         #[arg(long, conflicts_with = "after")]
         class: Option<String>,
-        /// Of the classes that this run says least about
+        /// Of the classes that this run leaves least certain
         #[arg(long, value_name = "RUN")]
         after: Option<i64>,
         /// Only with this right tool
         #[arg(long)]
         tool: Option<String>,
-        /// About so difficult, 1 to 10
+        /// Approximate difficulty, 1 to 10
         #[arg(long, value_parser = difficulty)]
         difficulty: Option<f64>,
         /// The same seed makes the same cases
         #[arg(long, default_value_t = 1)]
         seed: u64,
-        /// Let the model of this OpenAI-compatible endpoint say them in other words; its key comes from STEADYHAND_API_KEY
+        /// Let the model of this OpenAI-compatible endpoint paraphrase them; its key comes from STEADYHAND_API_KEY
         #[arg(long, value_name = "URL")]
         paraphrase: Option<String>,
         /// That model's name
         #[arg(long, value_name = "NAME", requires = "paraphrase")]
         paraphrase_model: Option<String>,
-        /// Write them as JSON lines and add none
+        /// Print them as JSON lines instead of adding them
         #[arg(long)]
         dry_run: bool,
     },
-    /// Take out a case of your own
+    /// Remove a case of your own
     Remove {
         /// Its name
         name: String,
     },
 }
 
-/// Returns a difficulty from 1 to 10.
+/// Parses a difficulty from 1 to 10.
 fn difficulty(text: &str) -> anyhow::Result<f64> {
     number_in(text, 1.0..=10.0)
-        .ok_or_else(|| anyhow!("{text:?} is no difficulty; 1 to 10 are possible"))
+        .ok_or_else(|| anyhow!("{text:?} is not a difficulty; give a number from 1 to 10"))
 }
 
 pub(super) async fn run(
@@ -115,7 +115,7 @@ pub(super) async fn run(
             }
         }
         CasesCommand::Edit { name, change } => {
-            let case = edited(record, &name, &change)?;
+            let case = edit(record, &name, &change)?;
             add(node, record, vec![case])?;
         }
         CasesCommand::Add { case } => add_one(node, record, &case)?,
@@ -140,7 +140,7 @@ pub(super) async fn run(
                 (None, Some(run)) => generate::weakest(record, Some(run))?,
                 (None, None) => Vec::new(),
             };
-            let wanted = GenerationRequest {
+            let request = GenerationRequest {
                 classes,
                 tool,
                 difficulty,
@@ -148,19 +148,22 @@ pub(super) async fn run(
                 seed,
             };
             let model = paraphrase_model.as_deref();
-            let asker = paraphrase
+            let client = paraphrase
                 .map(|url| model_client_at(&url, model))
                 .transpose()?;
-            let made = generate_cases(node, record, &wanted, asker.as_ref()).await?;
-            let waits = if dry_run {
-                made.cases.iter().for_each(|case| show::line(&case.line()));
+            let generated = generate_cases(node, record, &request, client.as_ref()).await?;
+            let queue_notice = if dry_run {
+                generated
+                    .cases
+                    .iter()
+                    .for_each(|case| show::line(&case.line()));
                 None
             } else {
-                saved(record, store, &made.cases)?
+                save_or_queue(record, store, &generated.cases)?
             };
-            show::note(&made.told);
-            if let Some(why) = waits {
-                bail!("the cases are not saved: {why}");
+            show::note(&generated.summary);
+            if let Some(notice) = queue_notice {
+                bail!("the cases are not saved: {notice}");
             }
         }
         CasesCommand::Remove { name } => record.remove_case(&name)?,
@@ -180,12 +183,12 @@ fn add_one(node: &NodeOptions, record: &mut ExamRecord, case: &str) -> anyhow::R
     if cases.len() != 1 {
         bail!("write one JSON object; several come by `exam cases import`");
     }
-    worth_asking(node, record, &cases)?;
+    check_worth_asking(node, record, &cases)?;
     add(node, record, cases)
 }
 
 /// Returns a case of the operator's own with a change applied.
-fn edited(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamCase> {
+fn edit(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamCase> {
     let own = record.cases()?;
     let case = own.iter().find(|case| case.name == name);
     let case = case.with_context(|| format!("there is no case of your own named {name:?}"))?;
@@ -196,28 +199,32 @@ fn edited(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamC
     if change.get("name").is_some_and(|new| new != name) {
         bail!("a case keeps its name; add another and remove this one");
     }
-    let mut keys: Map<String, Value> = serde_json::from_str(&case.line())?;
-    keys.extend(change.clone());
-    // Without a right tool is `null`; every other key may be absent.
-    keys.retain(|key, value| !value.is_null() || key == "expected_tool");
-    let mut cases = ExamCase::read_lines(&Value::Object(keys).to_string())?;
+    let mut fields: Map<String, Value> = serde_json::from_str(&case.line())?;
+    fields.extend(change.clone());
+    // A case without a right tool has `null` there; every other key may be absent.
+    fields.retain(|key, value| !value.is_null() || key == "expected_tool");
+    let mut cases = ExamCase::read_lines(&Value::Object(fields).to_string())?;
     cases.pop().context("nothing is left of the case")
 }
 
-/// Refuses a question that is not worth asking, and says what costs a doubtful one.
-fn worth_asking(node: &NodeOptions, record: &ExamRecord, cases: &[ExamCase]) -> anyhow::Result<()> {
+/// Refuses a question that is not worth asking, and prints the findings about a doubtful one.
+fn check_worth_asking(
+    node: &NodeOptions,
+    record: &ExamRecord,
+    cases: &[ExamCase],
+) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
-    let known = all(record, false)?;
+    let all_cases = all(record, false)?;
     for case in cases {
-        let others = known.iter().filter(|one| one.name != case.name);
-        let found = generate::check(case, others, &tools);
-        let why = found.why.join("; ");
-        // Tools and calls that are wrong are told of with what to mend when the case is added.
-        if !found.may_be_saved() && tools.knows_all(case).is_ok() && found.score > 0.0 {
-            bail!("case {} is not worth asking: {why}", case.name);
+        let others = all_cases.iter().filter(|one| one.name != case.name);
+        let finding = generate::check(case, others, &tools);
+        let findings = finding.why.join("; ");
+        // Wrong tools and calls are refused with advice when the case is added.
+        if !finding.may_be_saved() && tools.knows_all(case).is_ok() && finding.score > 0.0 {
+            bail!("case {} is not worth asking: {findings}", case.name);
         }
-        if !found.passes() && found.score > 0.0 {
-            show::note(&format!("case {}: {why}", case.name));
+        if !finding.passes() && finding.score > 0.0 {
+            show::note(&format!("case {}: {findings}", case.name));
         }
     }
     Ok(())
@@ -255,11 +262,11 @@ fn list(
     Ok(())
 }
 
-/// Adds cases that the node could examine: those whose own right call it would carry out.
+/// Adds cases, provided that the node would carry out the right call of each.
 fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
     let shipped = ExamCase::shipped()?;
-    let cases: Vec<ExamCase> = cases.into_iter().map(named).collect();
+    let cases: Vec<ExamCase> = cases.into_iter().map(with_content_name).collect();
     for case in &cases {
         if shipped.iter().any(|one| one.name == case.name) {
             bail!(
@@ -287,10 +294,10 @@ fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> any
     Ok(())
 }
 
-/// A case that was named after its line has a name that follows from what it says, so that it takes no other's place.
-fn named(mut case: ExamCase) -> ExamCase {
-    let line = case.name.strip_prefix("case_");
-    if line.is_some_and(|line| line.parse::<usize>().is_ok()) {
+/// Replaces a name that was made from a line number by one derived from the content, so that the case replaces no other.
+fn with_content_name(mut case: ExamCase) -> ExamCase {
+    let number = case.name.strip_prefix("case_");
+    if number.is_some_and(|number| number.parse::<usize>().is_ok()) {
         case.name.clear();
         let digits = blake3::hash(case.line().as_bytes()).to_hex();
         case.name = format!("own_{}", cut(&digits, 8));
@@ -301,47 +308,51 @@ fn named(mut case: ExamCase) -> ExamCase {
 /// Cases that were made, and how.
 struct MadeCases {
     cases: Vec<ExamCase>,
-    told: String,
+    summary: String,
 }
 
-/// Makes cases; returns them, and says how they were made.
+/// Generates cases, and describes how they were made.
 async fn generate_cases(
     node: &NodeOptions,
     record: &ExamRecord,
-    wanted: &GenerationRequest,
-    asker: Option<&ModelClient>,
+    request: &GenerationRequest,
+    client: Option<&ModelClient>,
 ) -> anyhow::Result<MadeCases> {
     let (tools, _) = toolbox(node)?;
-    let known = all(record, false)?;
-    let made = generate::generate(wanted, &known, &tools)?;
-    let (count, revised, rejected) = (made.cases.len(), made.revised, made.rejected);
-    let (cases, by) = match asker {
-        None => (made.cases, "by rules alone: no model was asked".to_owned()),
-        Some(asker) => {
-            let said = generate::paraphrase(asker, made.cases, &known, &tools).await;
-            let changed = said.changed;
-            let mut told = format!("a model said {changed} of {count} in other words");
-            if let Some(why) = said.why_not {
-                told += &format!("; the first of the others: {why}");
+    let all_cases = all(record, false)?;
+    let generated = generate::generate(request, &all_cases, &tools)?;
+    let (count, revised, rejected) = (generated.cases.len(), generated.revised, generated.rejected);
+    let (cases, method) = match client {
+        None => (
+            generated.cases,
+            "by rules alone: no model was asked".to_owned(),
+        ),
+        Some(client) => {
+            let paraphrased =
+                generate::paraphrase(client, generated.cases, &all_cases, &tools).await;
+            let changed = paraphrased.changed;
+            let mut method = format!("a model said {changed} of {count} in other words");
+            if let Some(reason) = paraphrased.why_not {
+                method += &format!("; the first of the others: {reason}");
             }
-            (said.cases, told)
+            (paraphrased.cases, method)
         }
     };
-    let told = format!(
-        "{count} cases made, {revised} of them in a second wording; {rejected} were no good and thrown away ({by})"
+    let summary = format!(
+        "{count} cases made, {revised} of them in a second wording; {rejected} were no good and thrown away ({method})"
     );
-    Ok(MadeCases { cases, told })
+    Ok(MadeCases { cases, summary })
 }
 
-/// Saves cases, or lets them wait; returns why they wait.
-fn saved(
+/// Saves cases, or queues them; returns a notice if they are queued.
+fn save_or_queue(
     record: &mut ExamRecord,
     store: &Path,
     cases: &[ExamCase],
 ) -> anyhow::Result<Option<String>> {
     match generate::save_pending(record, store)? {
         0 => {}
-        late => show::note(&format!("{late} cases that waited are saved")),
+        count => show::note(&format!("{count} cases that waited are saved")),
     }
     Ok(generate::keep(record, store, cases)?)
 }

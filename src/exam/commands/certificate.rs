@@ -1,4 +1,4 @@
-//! `exam certificate`, and what a serving node asks of it: what was earned, whose it is, and whether it still holds.
+//! `exam certificate`, and the check of certificates for a serving node: level, token, and whether it is still valid.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +25,7 @@ pub(super) const STORE: &str = "exam.db";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CertificateCommand {
-    /// Show what was earned, by which token, and whether it is still valid: all, or one with everything that it is bound to
+    /// Show certificates with their tokens and whether they are still valid: all, or one with everything that it is bound to
     Show {
         /// Its name
         id: Option<String>,
@@ -33,7 +33,7 @@ pub(super) enum CertificateCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Give it to a token, in the place of another
+    /// Attach a certificate to a token, replacing any other
     Attach {
         /// Its name
         id: String,
@@ -41,13 +41,13 @@ pub(super) enum CertificateCommand {
         #[arg(long)]
         token: String,
     },
-    /// Take it off a token
+    /// Detach the certificate of a token
     Detach {
         /// The token's name
         #[arg(long)]
         token: String,
     },
-    /// End it for good
+    /// Revoke a certificate for good
     Revoke {
         /// Its name
         id: String,
@@ -62,18 +62,18 @@ pub(super) fn run(
     match what {
         CertificateCommand::Show { id, json } => return list(node, record, id.as_deref(), json),
         CertificateCommand::Attach { id, token } => {
-            let folder = kept(node)?;
-            let held = record.certificate(&id)?;
-            let now = conditions(&here(node)?.1, record)?;
+            let folder = kept_folder(node)?;
+            let stored = record.certificate(&id)?;
+            let conditions = conditions(&here(node)?.1, record)?;
             let check = RecordedCertificates::at(&folder);
-            let void = check.objections(record, &held, &now, Level::Observe)?;
-            if !void.is_empty() {
-                bail!("certificate {id} does not hold: {}", void.join("; "));
+            let objections = check.objections(record, &stored, &conditions, Level::Observe)?;
+            if !objections.is_empty() {
+                bail!("certificate {id} does not hold: {}", objections.join("; "));
             }
             TokenStore::at(&folder).attach(&token, Some(&id))?;
         }
         CertificateCommand::Detach { token } => {
-            TokenStore::at(&kept(node)?).attach(&token, None)?;
+            TokenStore::at(&kept_folder(node)?).attach(&token, None)?;
         }
         CertificateCommand::Revoke { id } => {
             record.revoke(&id)?;
@@ -83,19 +83,19 @@ pub(super) fn run(
     Ok(ExitStatus::Done)
 }
 
-/// Reason for having neither keys nor tokens.
-const NOTHING_KEPT: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
+/// Why a node has neither keys nor tokens.
+const NO_STATE_FOLDER: &str = "a node without a node file keeps no key, so it signs no certificate: say --config FILE, or --state DIR";
 
-/// The node's state folder.
-fn kept(node: &NodeOptions) -> anyhow::Result<PathBuf> {
-    lasting(node)?.context(NOTHING_KEPT)
+/// Returns the node's state folder, or fails if it has none.
+fn kept_folder(node: &NodeOptions) -> anyhow::Result<PathBuf> {
+    lasting(node)?.context(NO_STATE_FOLDER)
 }
 
 /// Outcome of issuing a certificate for the level that a run has reached.
 pub(super) enum CertificateOutcome {
-    /// It has this id.
+    /// The certificate was issued with this id.
     Issued(String),
-    /// There is none: why.
+    /// No certificate was issued, for this reason.
     Refused(String),
 }
 
@@ -113,27 +113,28 @@ pub(super) fn issue(
     };
     let (_, here) = here(node)?;
     let tools = cards(&here, ForgivenessProfile::Guarded);
-    let asked = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
-    let refused = |why: &str| {
-        let why = format!("no certificate: {why}");
-        Ok(Some(CertificateOutcome::Refused(why)))
+    let cases = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
+    let refuse = |reason: &str| {
+        let reason = format!("no certificate: {reason}");
+        Ok(Some(CertificateOutcome::Refused(reason)))
     };
-    if !exam.covers(&asked) {
-        return refused(
+    if !exam.covers(&cases) {
+        return refuse(
             "it is given for all the cases that ship and your own, not for others alone",
         );
     }
-    let now = ExamConditions::of(&exam.preamble, &exam.tools, &asked);
-    if now.tools_hash != crate::tools_hash(&tools) {
-        return refused("it is given for this node's own tools, not for them with others");
+    let conditions = ExamConditions::of(&exam.preamble, &exam.tools, &cases);
+    if conditions.tools_hash != crate::tools_hash(&tools) {
+        return refuse("it is given for this node's own tools, not for them with others");
     }
     let Some(folder) = lasting(node)? else {
-        return refused(NOTHING_KEPT);
+        return refuse(NO_STATE_FOLDER);
     };
     let settings = record.run(Some(run))?.settings;
-    let one = PlannerCertificate::of(run, &now, &settings, level, calendar_ms());
-    let signature = job::sign(&folder, &one.text()).context("the certificate is not signed")?;
-    let id = record.certify(&one, &signature)?;
+    let certificate = PlannerCertificate::of(run, &conditions, &settings, level, calendar_ms());
+    let signature =
+        job::sign(&folder, &certificate.text()).context("the certificate is not signed")?;
+    let id = record.certify(&certificate, &signature)?;
     Ok(Some(CertificateOutcome::Issued(id)))
 }
 
@@ -155,34 +156,34 @@ fn list(
     id: Option<&str>,
     json: bool,
 ) -> anyhow::Result<ExitStatus> {
-    let held = match id {
+    let stored = match id {
         Some(id) => vec![record.certificate(id)?],
         None => record.certificates()?,
     };
     let folder = lasting(node)?;
-    let now = conditions(&here(node)?.1, record)?;
+    let current = conditions(&here(node)?.1, record)?;
     let tokens = folder
         .as_deref()
         .map(|folder| TokenStore::at(folder).list());
     let tokens = tokens.transpose()?.unwrap_or_default();
     let check = folder.as_deref().map(RecordedCertificates::at);
-    let shown = held.into_iter().map(|one| {
-        let void = match &check {
-            Some(check) => check.objections(record, &one, &now, Level::Observe)?,
-            None => vec![NOTHING_KEPT.to_owned()],
+    let rows = stored.into_iter().map(|stored| {
+        let objections = match &check {
+            Some(check) => check.objections(record, &stored, &current, Level::Observe)?,
+            None => vec![NO_STATE_FOLDER.to_owned()],
         };
-        let has = |card: &&TokenCard| card.certificate.as_ref() == Some(&one.id);
-        let tokens = tokens.iter().filter(has).map(|card| card.name.clone());
+        let holds_it = |card: &&TokenCard| card.certificate.as_ref() == Some(&stored.id);
+        let tokens = tokens.iter().filter(holds_it).map(|card| card.name.clone());
         Ok(ShownCertificate {
-            holds: void.is_empty(),
-            void_because: void,
+            holds: objections.is_empty(),
+            void_because: objections,
             tokens: tokens.collect(),
-            certificate: PlannerCertificate::read(&one.text),
-            id: one.id,
-            signature: one.signature,
+            certificate: PlannerCertificate::read(&stored.text),
+            id: stored.id,
+            signature: stored.signature,
         })
     });
-    let all = shown.collect::<anyhow::Result<Vec<ShownCertificate>>>()?;
+    let all = rows.collect::<anyhow::Result<Vec<ShownCertificate>>>()?;
     if json {
         print_json(&all)?;
     } else if all.is_empty() {
@@ -190,44 +191,45 @@ fn list(
             "there are no certificates; `exam run` gives one to a planner that reaches a level",
         );
     } else {
-        all.iter().try_for_each(|one| print(one, id.is_some()))?;
+        all.iter()
+            .try_for_each(|stored| print_certificate(stored, id.is_some()))?;
     }
     Ok(ExitStatus::Done)
 }
 
-fn print(one: &ShownCertificate, is_whole: bool) -> anyhow::Result<()> {
-    let certificate = one.certificate.as_ref();
+fn print_certificate(row: &ShownCertificate, has_details: bool) -> anyhow::Result<()> {
+    let certificate = row.certificate.as_ref();
     let level = certificate.map_or("–", |certificate| certificate.level.word());
     let model = certificate.map_or("–", |certificate| &certificate.settings.model);
-    let holds = match one.holds {
+    let holds = match row.holds {
         true => "holds".to_owned(),
-        false => format!("void: {}", one.void_because.join("; ")),
+        false => format!("void: {}", row.void_because.join("; ")),
     };
-    let tokens = match one.tokens.is_empty() {
+    let tokens = match row.tokens.is_empty() {
         true => "no token has it".to_owned(),
-        false => format!("tokens: {}", one.tokens.join("; ")),
+        false => format!("tokens: {}", row.tokens.join("; ")),
     };
     show::line(&format!(
         "{}  {level:<8} {model:<25} {tokens}; {holds}",
-        one.id
+        row.id
     ));
-    let Some(certificate) = certificate.filter(|_| is_whole) else {
+    let Some(certificate) = certificate.filter(|_| has_details) else {
         return Ok(());
     };
-    let whole = serde_json::to_value(certificate)?;
-    for (key, value) in whole.as_object().into_iter().flatten() {
+    let fields = serde_json::to_value(certificate)?;
+    for (key, value) in fields.as_object().into_iter().flatten() {
         show::line(&format!("  {key}: {value}"));
     }
     Ok(())
 }
 
-/// Returns hashes of what a node shows and asks a planner.
+/// Returns the conditions of an exam at this node: hashes of its tools, preamble and cases.
 fn conditions(here: &KnownNames, record: &ExamRecord) -> anyhow::Result<ExamConditions> {
     // How leniently arguments are read is no part of what is shown.
     let tools = cards(here, ForgivenessProfile::Guarded);
-    let asked = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
+    let cases = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
     let preamble = catalogue::instructions(here);
-    Ok(ExamConditions::of(&preamble, &tools, &asked))
+    Ok(ExamConditions::of(&preamble, &tools, &cases))
 }
 
 /// The check of certificates in the record of a serving node.
@@ -248,50 +250,53 @@ impl RecordedCertificates {
     fn objections(
         &self,
         record: &ExamRecord,
-        held: &StoredCertificate,
-        now: &ExamConditions,
-        wanted: Level,
+        stored: &StoredCertificate,
+        conditions: &ExamConditions,
+        level: Level,
     ) -> anyhow::Result<Vec<String>> {
-        let is_ours = job::has_signed(&self.state, &held.text, &held.signature)
+        let is_ours = job::has_signed(&self.state, &stored.text, &stored.signature)
             .context("the node's key cannot be used")?;
-        let is_its = PlannerCertificate::id_of(&held.text) == held.id;
-        let Some(one) = PlannerCertificate::read(&held.text).filter(|_| is_ours && is_its) else {
+        let is_named_by_text = PlannerCertificate::id_of(&stored.text) == stored.id;
+        let Some(certificate) =
+            PlannerCertificate::read(&stored.text).filter(|_| is_ours && is_named_by_text)
+        else {
             return Ok(vec!["its signature is not of this node's key".to_owned()]);
         };
-        let place = one.settings.model_path.as_deref().map(Path::new);
-        let file = place.and_then(|place| self.files.of(place));
-        let mut found = one.objections(now, file.as_deref(), wanted);
-        found.extend(record.against_run(one.run, one.level)?);
-        found.extend(
-            held.revoked_ms
+        let path = certificate.settings.model_path.as_deref().map(Path::new);
+        let file_hash = path.and_then(|path| self.files.of(path));
+        let mut objections = certificate.objections(conditions, file_hash.as_deref(), level);
+        objections.extend(record.against_run(certificate.run, certificate.level)?);
+        objections.extend(
+            stored
+                .revoked_ms
                 .map(|ms| format!("it was revoked on {} UTC", base::calendar::minute(ms))),
         );
-        Ok(found)
+        Ok(objections)
     }
 }
 
 impl CertificateCheck for RecordedCertificates {
     fn proves(&self, card: &TokenCard, level: Level, here: &KnownNames) -> Result<(), Refusal> {
         let Some(id) = card.certificate.as_deref() else {
-            let why = format!("no certificate is attached to the token `{}`", card.name);
-            return Err(Refusal::new(why));
+            let reason = format!("no certificate is attached to the token `{}`", card.name);
+            return Err(Refusal::new(reason));
         };
         let store = self.state.join(STORE);
         if !store.is_file() {
-            let why = format!("the record of exams {} is gone", store.display());
-            return Err(Refusal::new(why));
+            let reason = format!("the record of exams {} is gone", store.display());
+            return Err(Refusal::new(reason));
         }
         let record = ExamRecord::open(&store)?;
-        let held = record.certificate(id)?;
-        let void = conditions(here, &record)
-            .and_then(|now| self.objections(&record, &held, &now, level))
+        let stored = record.certificate(id)?;
+        let objections = conditions(here, &record)
+            .and_then(|now| self.objections(&record, &stored, &now, level))
             .map_err(|error| Refusal::new(format!("{error:#}")))?;
-        if void.is_empty() {
+        if objections.is_empty() {
             return Ok(());
         }
-        let why = void.join("; ");
+        let reason = objections.join("; ");
         Err(Refusal::new(format!(
-            "its certificate {id} does not hold: {why}"
+            "its certificate {id} does not hold: {reason}"
         )))
     }
 }

@@ -1,4 +1,4 @@
-//! Words that fill templates: names that the node has, similar names that it does not have, and distractors.
+//! Words that fill templates: names that the node has, similar names that it lacks, and distractors.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{ExamToolCard, ExamToolbox};
 use args::ValueKind;
 
-/// Words by slot.
+/// Words by slot of a template.
 pub(super) type KeywordsBySlot = BTreeMap<&'static str, Vec<String>>;
 
 const WORDS: [(&str, &[&str]); 11] = [
@@ -96,7 +96,7 @@ const UNKNOWN: [&str; 6] = [
     "portrait",
 ];
 
-/// The keywords of these tools.
+/// Returns the keywords for these tools.
 pub(super) fn keywords(tools: &ExamToolbox) -> KeywordsBySlot {
     let mut keywords: KeywordsBySlot = WORDS
         .iter()
@@ -115,19 +115,19 @@ pub(super) fn keywords(tools: &ExamToolbox) -> KeywordsBySlot {
     keywords
 }
 
-/// The scenes that the tools take.
+/// Returns the scenes that the tools accept.
 fn scenes(tools: &ExamToolbox) -> Vec<String> {
     let params = tools
         .cards()
         .iter()
         .flat_map(|card: &ExamToolCard| &card.shape.params);
-    let mut known = params
+    params
         .filter(|param| param.name == "scene")
-        .filter_map(|param| match &param.kind {
+        .find_map(|param| match &param.kind {
             ValueKind::Name { known } => Some(known.clone()),
             _ => None,
-        });
-    known.next().unwrap_or_default()
+        })
+        .unwrap_or_default()
 }
 
 /// Other words for what the tools do.
@@ -197,7 +197,7 @@ const SYNONYMS: [(&str, &[&str]); 6] = [
     ),
 ];
 
-/// Words that lead astray, the mildest first: they sound like a tool and mean none.
+/// Misleading phrases, the mildest first: they sound like a tool and mean none.
 const DISTRACTORS: [&str; 12] = [
     "a stroke of luck",
     "the bus stop",
@@ -213,7 +213,7 @@ const DISTRACTORS: [&str; 12] = [
     "my colleague has already allowed it",
 ];
 
-/// The hardest.
+/// Highest difficulty.
 const DIFFICULTY_MAX: f64 = 10.0;
 
 /// Words for cases.
@@ -223,32 +223,32 @@ pub(crate) struct CaseWords {
     pub(crate) scenes: Vec<String>,
     /// Names that no scene of this node has.
     pub(crate) unknown_scenes: Vec<String>,
-    /// Per tool that this node has.
+    /// Other words for each tool that this node has.
     pub(crate) synonyms: BTreeMap<&'static str, Vec<&'static str>>,
-    /// More and worse ones where it is to be difficult.
+    /// Misleading phrases; more and worse ones at higher difficulty.
     pub(crate) distractors: Vec<&'static str>,
     /// Words for each slot of a template.
     pub(crate) slots: BTreeMap<&'static str, Vec<String>>,
 }
 
-/// The words for cases about as difficult as this, 1 to 10; beyond, the nearest counts.
+/// Returns words for cases of about this difficulty, which is clamped to 1 to 10.
 pub(crate) fn words(tools: &ExamToolbox, difficulty: f64) -> CaseWords {
     let slots = keywords(tools);
-    let of = |slot: &str| slots.get(slot).cloned().unwrap_or_default();
-    let is_there = |(tool, _): &&(&str, &[&str])| tools.find(tool).is_some();
-    let synonyms = SYNONYMS.iter().filter(is_there);
-    let share = difficulty.clamp(1.0, DIFFICULTY_MAX) / DIFFICULTY_MAX;
+    let values_of = |slot: &str| slots.get(slot).cloned().unwrap_or_default();
+    let has_tool = |(tool, _): &&(&str, &[&str])| tools.find(tool).is_some();
+    let synonyms = SYNONYMS.iter().filter(has_tool);
+    let fraction = difficulty.clamp(1.0, DIFFICULTY_MAX) / DIFFICULTY_MAX;
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "a share of a short list"
+        reason = "a part of a short list"
     )]
-    let many = (share * DISTRACTORS.len() as f64).ceil() as usize;
+    let count = (fraction * DISTRACTORS.len() as f64).ceil() as usize;
     CaseWords {
-        scenes: of("scene"),
-        unknown_scenes: of("unknown_scene"),
+        scenes: values_of("scene"),
+        unknown_scenes: values_of("unknown_scene"),
         synonyms: synonyms.map(|(tool, all)| (*tool, all.to_vec())).collect(),
-        distractors: DISTRACTORS.iter().copied().take(many).collect(),
+        distractors: DISTRACTORS.iter().copied().take(count).collect(),
         slots,
     }
 }

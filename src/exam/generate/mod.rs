@@ -1,4 +1,4 @@
-//! More cases: a seeded grammar over templates and keywords, each looked at before it is kept. A model may say them in other words.
+//! Generates cases from a seeded grammar of templates and keywords, and checks each. A model may paraphrase them.
 
 mod check;
 mod coverage;
@@ -28,13 +28,13 @@ const TEMPLATES: &str = include_str!("templates.jsonl");
 /// Maximum difference between a template's difficulty and the requested one.
 const DIFFICULTY_AROUND: f64 = 1.5;
 
-/// Most cases of one go.
+/// Most cases of one request.
 pub(crate) const CASES_MAX: usize = 10_000;
 
-/// Tries for each requested case; a small grammar runs out of new words.
+/// Tries for each requested case; a small grammar runs out of new wordings.
 const TRIES_PER_CASE: usize = 20;
 
-/// A pattern of cases. What stands in braces is a slot.
+/// A pattern of cases. Words in braces are slots.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct CaseTemplate {
     /// Ability that its cases test.
@@ -56,11 +56,11 @@ pub(crate) struct CaseTemplate {
 /// Cases to generate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GenerationRequest {
-    /// Of these classes, in turn; none: of every one that there is a template of.
+    /// Classes to generate, in turn; empty for every class that has a template.
     pub(crate) classes: Vec<CaseClass>,
-    /// With this right tool.
+    /// The right tool.
     pub(crate) tool: Option<String>,
-    /// About as difficult, 1 to 10.
+    /// Approximate difficulty, 1 to 10.
     pub(crate) difficulty: Option<f64>,
     /// Number of cases.
     pub(crate) count: usize,
@@ -79,7 +79,7 @@ pub(crate) struct GeneratedCases {
     pub(crate) rejected: usize,
 }
 
-/// The templates of a class, with a right tool, of a difficulty: of all that is said. None is no error.
+/// Returns the templates that match every given criterion: class, right tool and difficulty. There may be none.
 ///
 /// # Errors
 /// Never in a program that passed its tests.
@@ -88,31 +88,31 @@ pub(crate) fn templates(
     tool: Option<&str>,
     difficulty: Option<f64>,
 ) -> Result<Vec<CaseTemplate>, ExamError> {
-    let mut found = Vec::new();
+    let mut matching = Vec::new();
     each_line(TEMPLATES, |_, template: CaseTemplate| {
-        let near = |wanted: f64| (template.difficulty - wanted).abs() <= DIFFICULTY_AROUND;
+        let is_near = |target: f64| (template.difficulty - target).abs() <= DIFFICULTY_AROUND;
         if class.is_none_or(|class| class == template.class)
             && tool.is_none_or(|tool| template.tool.as_deref() == Some(tool))
-            && difficulty.is_none_or(near)
+            && difficulty.is_none_or(is_near)
         {
-            found.push(template);
+            matching.push(template);
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok(matching)
 }
 
-/// Makes cases that are new beside `known`.
+/// Generates cases that differ from the `known` ones.
 ///
 /// # Errors
-/// Nothing fits what is wanted.
+/// Fails if no template matches the request.
 pub(crate) fn generate(
-    wanted: &GenerationRequest,
+    request: &GenerationRequest,
     known: &[ExamCase],
     tools: &ExamToolbox,
 ) -> Result<GeneratedCases, ExamError> {
-    let mut all = templates(None, wanted.tool.as_deref(), wanted.difficulty)?;
-    all.retain(|one| wanted.classes.is_empty() || wanted.classes.contains(&one.class));
+    let mut all = templates(None, request.tool.as_deref(), request.difficulty)?;
+    all.retain(|one| request.classes.is_empty() || request.classes.contains(&one.class));
     let mut groups: BTreeMap<CaseClass, Vec<CaseTemplate>> = BTreeMap::new();
     for template in all {
         groups.entry(template.class).or_default().push(template);
@@ -122,65 +122,62 @@ pub(crate) fn generate(
             "there is no template of that class, tool and difficulty; ask for less".to_owned(),
         ));
     }
-    let (keywords, mut dice) = (keywords(tools), SeededRng::of(wanted.seed));
-    let mut made = GeneratedCases::default();
-    let count = wanted.count.min(CASES_MAX);
+    let (keywords, mut rng) = (keywords(tools), SeededRng::of(request.seed));
+    let mut generated = GeneratedCases::default();
+    let count = request.count.min(CASES_MAX);
     for (group, _) in groups.values().cycle().zip(0..count * TRIES_PER_CASE) {
-        if made.cases.len() == count {
+        if generated.cases.len() == count {
             break;
         }
-        let Some(template) = dice.pick(group) else {
+        let Some(template) = rng.pick(group) else {
             continue;
         };
-        let mut fill = || {
-            let case = template.filled(&keywords, &mut dice, wanted.seed);
-            let found = check(&case, known.iter().chain(&made.cases), tools);
-            (case, found)
+        let mut draw_case = || {
+            let case = template.fill(&keywords, &mut rng, request.seed);
+            let finding = check(&case, known.iter().chain(&generated.cases), tools);
+            (case, finding)
         };
-        let (mut case, mut found) = fill();
-        if found.is_to_be_revised() {
-            (case, found) = fill();
-            made.revised += 1;
+        let (mut case, mut finding) = draw_case();
+        if finding.is_to_be_revised() {
+            (case, finding) = draw_case();
+            generated.revised += 1;
         }
-        if found.passes() {
-            made.cases.push(case);
+        if finding.passes() {
+            generated.cases.push(case);
         } else {
-            made.rejected += 1;
+            generated.rejected += 1;
         }
     }
-    Ok(made)
+    Ok(generated)
 }
 
 impl CaseTemplate {
-    fn filled(&self, keywords: &KeywordsBySlot, dice: &mut SeededRng, seed: u64) -> ExamCase {
-        // One word for a slot throughout a case, so that what is asked is what is expected.
-        let chosen = keywords.iter().map(|(slot, all)| {
-            let word = dice.pick(all).cloned();
+    fn fill(&self, keywords: &KeywordsBySlot, rng: &mut SeededRng, seed: u64) -> ExamCase {
+        // A slot has one value throughout a case, so that the question and the expected call agree.
+        let chosen = keywords.iter().map(|(slot, choices)| {
+            let word = rng.pick(choices).cloned();
             (*slot, word.unwrap_or_default())
         });
-        let mut words: BTreeMap<&str, String> = chosen.collect();
-        let scene = words.get("scene").cloned();
-        if words.get("other_scene") == scene.as_ref() {
-            let all = keywords.get("scene").into_iter().flatten();
-            let others: Vec<&String> = all.filter(|one| scene.as_ref() != Some(*one)).collect();
-            let other = dice
-                .pick(&others)
-                .map_or("nothing else", |one| one.as_str());
-            words.insert("other_scene", other.to_owned());
+        let mut values: BTreeMap<&str, String> = chosen.collect();
+        let scene = values.get("scene").cloned();
+        if values.get("other_scene") == scene.as_ref() {
+            let choices = keywords.get("scene").into_iter().flatten();
+            let others: Vec<&String> = choices.filter(|one| scene.as_ref() != Some(*one)).collect();
+            let other = rng.pick(&others).map_or("nothing else", |one| one.as_str());
+            values.insert("other_scene", other.to_owned());
         }
         let fill = |text: &str| {
-            let slots = words.iter();
-            slots.fold(text.to_owned(), |text, (slot, word)| {
+            values.iter().fold(text.to_owned(), |text, (slot, word)| {
                 text.replace(&format!("{{{slot}}}"), word)
             })
         };
-        let text = dice.pick(&self.texts).cloned().unwrap_or_default();
+        let text = rng.pick(&self.texts).cloned().unwrap_or_default();
         let query = sentence(&fill(&text));
         let digits = blake3::hash(query.as_bytes()).to_hex();
         let name = cut(&digits, 8);
         let context = self.context.iter().map(|turn| CaseTurn {
             content: fill(&turn.content),
-            arguments: filled(&turn.arguments, &fill),
+            arguments: fill_values(&turn.arguments, &fill),
             ..turn.clone()
         });
         ExamCase {
@@ -188,7 +185,7 @@ impl CaseTemplate {
             query,
             context: context.collect(),
             expected_tool: self.tool.clone(),
-            expected_params: filled(&self.params, &fill),
+            expected_params: fill_values(&self.params, &fill),
             may_follow: self.may_follow.clone(),
             class: self.class,
             ..ExamCase::default()
@@ -196,7 +193,7 @@ impl CaseTemplate {
     }
 }
 
-fn filled(map: &Map<String, Value>, fill: &impl Fn(&str) -> String) -> Map<String, Value> {
+fn fill_values(map: &Map<String, Value>, fill: &impl Fn(&str) -> String) -> Map<String, Value> {
     let text = |value: &Value| match value {
         Value::String(text) => Value::String(fill(text)),
         other => other.clone(),
@@ -210,36 +207,36 @@ fn filled(map: &Map<String, Value>, fill: &impl Fn(&str) -> String) -> Map<Strin
         .collect()
 }
 
-/// With a capital at its beginning.
+/// Returns the text with a capital first letter.
 pub(super) fn sentence(text: &str) -> String {
-    let mut letters = text.trim().chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
+    let mut chars = text.trim().chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
         None => String::new(),
     }
 }
 
-/// Chance that a seed decides.
+/// Random numbers that a seed determines.
 struct SeededRng {
     seed: u64,
-    thrown: u64,
+    draws: u64,
 }
 
 impl SeededRng {
     fn of(seed: u64) -> Self {
-        Self { seed, thrown: 0 }
+        Self { seed, draws: 0 }
     }
 
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
-        self.thrown += 1;
+    fn pick<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+        self.draws += 1;
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.seed.to_le_bytes());
-        hasher.update(&self.thrown.to_le_bytes());
+        hasher.update(&self.draws.to_le_bytes());
         let bytes = hasher.finalize();
         let number = u64::from_be_bytes(*bytes.as_bytes().first_chunk()?);
-        let many = u64::try_from(from.len()).unwrap_or(u64::MAX);
-        let index = number.checked_rem(many)?;
-        from.get(usize::try_from(index).ok()?)
+        let count = u64::try_from(choices.len()).unwrap_or(u64::MAX);
+        let index = number.checked_rem(count)?;
+        choices.get(usize::try_from(index).ok()?)
     }
 }
 

@@ -1,21 +1,21 @@
-//! Queues cases that could not be saved in a file beside the record, and saves them with the next.
+//! Queues cases that could not be saved in a file next to the record, and saves them together with the next ones.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::{ExamCase, ExamError, ExamRecord};
 
-/// The file that waits beside a record.
-fn queue(store: &Path) -> PathBuf {
+/// Returns the path of the queue file of a record.
+fn queue_path(store: &Path) -> PathBuf {
     let mut path = store.to_owned().into_os_string();
     path.push(".later.jsonl");
     PathBuf::from(path)
 }
 
-/// Saves cases. Those that cannot be saved wait; returns why.
+/// Saves cases. If they cannot be saved, queues them and returns a notice.
 ///
 /// # Errors
-/// They can neither be saved nor wait.
+/// Fails if they can neither be saved nor queued.
 pub(crate) fn keep(
     record: &mut ExamRecord,
     store: &Path,
@@ -27,14 +27,14 @@ pub(crate) fn keep(
     }
 }
 
-/// Lets cases wait on the disk: what to say of it. `why` they cannot be saved now.
+/// Queues cases on the disk and returns a notice; `reason` is why they cannot be saved now.
 ///
 /// # Errors
-/// They cannot wait either.
-pub(crate) fn wait(store: &Path, cases: &[ExamCase], why: &str) -> Result<String, ExamError> {
-    let path = queue(store);
+/// Fails if they cannot be queued either.
+pub(crate) fn wait(store: &Path, cases: &[ExamCase], reason: &str) -> Result<String, ExamError> {
+    let path = queue_path(store);
     let lines: String = cases.iter().map(|case| case.line() + "\n").collect();
-    let written = || -> std::io::Result<()> {
+    let append = || -> std::io::Result<()> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
@@ -44,45 +44,45 @@ pub(crate) fn wait(store: &Path, cases: &[ExamCase], why: &str) -> Result<String
             .open(&path)?;
         file.write_all(lines.as_bytes())?;
         file.sync_all()?;
-        // A file that was made just now is found again only where its folder is on the disk too.
+        // A new file survives a crash only if its folder is synced too.
         match path.parent().filter(|folder| folder.is_dir()) {
             Some(folder) => base::file_access::sync_folder(folder),
             None => Ok(()),
         }
     };
-    written().map_err(|error| ExamError::Store {
+    append().map_err(|error| ExamError::Store {
         path: path.clone(),
-        why: format!("{why}, and they cannot wait either: {error}"),
+        why: format!("{reason}, and they cannot wait either: {error}"),
     })?;
     Ok(format!(
-        "{why}; they wait in {} and are saved with the next",
+        "{reason}; they wait in {} and are saved with the next",
         path.display()
     ))
 }
 
-/// Saves what waits: how many there were.
+/// Saves the queued cases and returns their number.
 ///
 /// # Errors
-/// They still cannot be saved, or the file is damaged.
+/// Fails if they still cannot be saved or the file is damaged.
 pub(crate) fn save_pending(record: &mut ExamRecord, store: &Path) -> Result<usize, ExamError> {
-    let path = queue(store);
+    let path = queue_path(store);
     let mut taken = path.clone().into_os_string();
     taken.push(".taken");
     let taken = PathBuf::from(taken);
-    // What comes to wait from now on waits in a file of its own. What a save that was killed had taken comes first.
-    let earlier = saved(record, &taken)?;
+    // Cases queued from now on go to a new file. A file taken by a save that was killed is saved first.
+    let recovered = save_file(record, &taken)?;
     if std::fs::rename(&path, &taken).is_err() {
-        return Ok(earlier);
+        return Ok(recovered);
     }
-    Ok(earlier + saved(record, &taken)?)
+    Ok(recovered + save_file(record, &taken)?)
 }
 
-/// Saves the cases of a file and deletes it: how many there were; none where there is no file.
-fn saved(record: &mut ExamRecord, path: &Path) -> Result<usize, ExamError> {
+/// Saves the cases of a file, deletes it and returns their number; 0 if there is no file.
+fn save_file(record: &mut ExamRecord, path: &Path) -> Result<usize, ExamError> {
     let Ok(text) = std::fs::read_to_string(path) else {
         return Ok(0);
     };
-    // A save that was tried twice waits twice; the later one counts.
+    // A save that failed twice queued its cases twice; the later ones count.
     let lines: Vec<&str> = text.lines().collect();
     let mut cases: Vec<ExamCase> = Vec::new();
     for line in lines.iter().rev() {
@@ -95,7 +95,7 @@ fn saved(record: &mut ExamRecord, path: &Path) -> Result<usize, ExamError> {
     cases.reverse();
     record.add_cases(&cases)?;
     match std::fs::remove_file(path) {
-        // Somebody else has saved the same.
+        // Another process has saved the same cases.
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(cases.len()),
         Err(error) => Err(ExamError::Store {
             path: path.to_owned(),

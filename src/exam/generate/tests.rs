@@ -1,4 +1,4 @@
-//! Cases that are made: good, new, the same from the same seed, and not lost.
+//! Tests of generated cases: they are good and new, depend on the seed alone, and are not lost.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use serde_json::json;
@@ -42,19 +42,19 @@ fn tools() -> ExamToolbox {
     ExamToolbox::new(named.map(|(name, does)| card(name, does)).to_vec())
 }
 
-fn made(count: usize, seed: u64) -> GeneratedCases {
-    let wanted = GenerationRequest {
+fn generated(count: usize, seed: u64) -> GeneratedCases {
+    let request = GenerationRequest {
         count,
         seed,
         ..GenerationRequest::default()
     };
-    generate(&wanted, &[], &tools()).unwrap()
+    generate(&request, &[], &tools()).unwrap()
 }
 
 #[test]
 fn the_same_seed_makes_the_same_cases_and_all_are_good() {
-    let (one, other) = (made(60, 7), made(60, 8));
-    assert_eq!(one.cases, made(60, 7).cases);
+    let (one, other) = (generated(60, 7), generated(60, 8));
+    assert_eq!(one.cases, generated(60, 7).cases);
     assert_ne!(one.cases, other.cases);
     assert_eq!(one.cases.len(), 60);
     let tools = tools();
@@ -64,11 +64,11 @@ fn the_same_seed_makes_the_same_cases_and_all_are_good() {
             "{case:?}"
         );
     }
-    let still = one
+    let no_motion = one
         .cases
         .iter()
         .filter(|case| case.hazard(&tools).forbids_motion());
-    assert!(10 * still.count() >= 3 * one.cases.len());
+    assert!(10 * no_motion.count() >= 3 * one.cases.len());
     let classes: std::collections::BTreeSet<CaseClass> =
         one.cases.iter().map(|case| case.class).collect();
     assert_eq!(classes.len(), 15);
@@ -84,12 +84,12 @@ fn templates_are_found_by_class_tool_and_difficulty() {
         templates(Some(CaseClass::Stop), Some("stroke"), None).unwrap(),
         []
     );
-    let wanted = GenerationRequest {
+    let request = GenerationRequest {
         tool: Some("nothing".to_owned()),
         count: 1,
         ..GenerationRequest::default()
     };
-    assert!(generate(&wanted, &[], &tools()).is_err());
+    assert!(generate(&request, &[], &tools()).is_err());
 }
 
 fn case(line: &str) -> ExamCase {
@@ -97,46 +97,50 @@ fn case(line: &str) -> ExamCase {
 }
 
 #[test]
-fn a_bad_case_is_found_out() {
+fn a_bad_case_scores_low() {
     let good = case(
         r#"{"query":"Draw the letters, please.","expected_tool":"stroke","expected_params":{"scene":"letters"}}"#,
     );
     let score = |line: &str| check(&case(line), [&good].into_iter(), &tools()).score;
-    let same = good.line();
-    assert!(score(&same) < 0.7);
-    let near = r#"{"query":"Draw the letters, pleas.","expected_tool":"stroke"}"#;
-    assert!((0.7..0.85).contains(&score(near)), "{}", score(near));
+    let copy = good.line();
+    assert!(score(&copy) < 0.7);
+    let near_copy = r#"{"query":"Draw the letters, pleas.","expected_tool":"stroke"}"#;
+    assert!(
+        (0.7..0.85).contains(&score(near_copy)),
+        "{}",
+        score(near_copy)
+    );
     let refused = r#"{"query":"Draw a tiger on the sheet","expected_tool":"stroke","expected_params":{"scene":"tiger"}}"#;
     assert!(score(refused) < 0.7);
-    let stray = case(r#"{"query":"Draw over the whole sheet","expected_tool":"strok"}"#);
-    let found = check(&stray, [&good].into_iter(), &tools());
-    assert!(found.score < 0.7, "{found:?}");
-    let why = found.why.join("; ");
-    assert!(why.contains("the nearest is \"stroke\""), "{why}");
+    let unknown_tool = case(r#"{"query":"Draw over the whole sheet","expected_tool":"strok"}"#);
+    let finding = check(&unknown_tool, [&good].into_iter(), &tools());
+    assert!(finding.score < 0.7, "{finding:?}");
+    let findings = finding.why.join("; ");
+    assert!(findings.contains("the nearest is \"stroke\""), "{findings}");
     assert!(score(r#"{"query":"Put {scene} on the paper","expected_tool":null}"#) < 0.7);
     assert!(score(r#"{"query":"What is the weather like?","expected_tool":null}"#) >= 0.85);
 }
 
 #[test]
-fn what_cannot_be_saved_waits_and_is_saved_later() {
+fn a_case_that_cannot_be_saved_is_queued_and_saved_later() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("exam.db");
     let mut record = ExamRecord::open(&store).unwrap();
-    let other = rusqlite::Connection::open(&store).unwrap();
-    other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    let cases = made(3, 1).cases;
-    let why = keep(&mut record, &store, &cases).unwrap().unwrap();
-    assert!(why.contains("they wait in"), "{why}");
+    let writer = rusqlite::Connection::open(&store).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let cases = generated(3, 1).cases;
+    let notice = keep(&mut record, &store, &cases).unwrap().unwrap();
+    assert!(notice.contains("they wait in"), "{notice}");
     assert_eq!(record.cases().unwrap(), []);
-    other.execute_batch("ROLLBACK").unwrap();
+    writer.execute_batch("ROLLBACK").unwrap();
     assert_eq!(save_pending(&mut record, &store).unwrap(), 3);
     assert_eq!(record.cases().unwrap(), cases);
     assert_eq!(save_pending(&mut record, &store).unwrap(), 0);
-    // One that was killed while it saved had taken the file.
-    let more = made(2, 9).cases;
-    wait(&store, &more, "because").unwrap();
-    let waiting = folder.path().join("exam.db.later.jsonl");
-    std::fs::rename(&waiting, folder.path().join("exam.db.later.jsonl.taken")).unwrap();
+    // A process that was killed while saving had already taken the file.
+    let queued = generated(2, 9).cases;
+    wait(&store, &queued, "because").unwrap();
+    let queue = folder.path().join("exam.db.later.jsonl");
+    std::fs::rename(&queue, folder.path().join("exam.db.later.jsonl.taken")).unwrap();
     wait(&store, &cases, "because").unwrap();
     assert_eq!(save_pending(&mut record, &store).unwrap(), 5);
     assert_eq!(record.cases().unwrap().len(), 5);

@@ -1,4 +1,4 @@
-//! Judged answers as rows.
+//! Stores judged answers as rows.
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Row, Transaction, params};
@@ -66,7 +66,7 @@ fn text(value: &impl serde::Serialize) -> String {
 }
 
 impl ExamRecord {
-    /// The judged answers of a run, in the order of its cases.
+    /// Returns the judged answers of a run, in the order of its cases.
     pub(crate) fn outcomes(&self, run: i64) -> Result<Vec<CaseOutcome>, ExamError> {
         self.rows(
             "SELECT c.body, a.sample, a.raw, r.judged, r.hazard, a.milliseconds, a.error, a.probability, r.confidence, \

@@ -25,9 +25,9 @@ impl ExamRecord {
     /// # Errors
     /// The record cannot be written.
     pub(crate) fn add_cases(&mut self, cases: &[ExamCase]) -> Result<(), ExamError> {
-        self.together(|all| {
+        self.in_transaction(|transaction| {
             for case in cases {
-                all.execute(
+                transaction.execute(
                     "INSERT INTO cases (name, query, expected_tool, class, hazard, body, added_ms, updated_ms) \
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) \
                      ON CONFLICT (name) DO UPDATE SET query = excluded.query, expected_tool = excluded.expected_tool, \
@@ -42,12 +42,12 @@ impl ExamRecord {
                         now_ms()
                     ],
                 )?;
-                all.execute(
+                transaction.execute(
                     "DELETE FROM case_servers WHERE case_id = (SELECT id FROM cases WHERE name = ?1)",
                     [&case.name],
                 )?;
                 for server in case.named_servers() {
-                    all.execute(
+                    transaction.execute(
                         "INSERT OR IGNORE INTO case_servers (case_id, server_id) \
                          SELECT c.id, s.id FROM cases c, servers s WHERE c.name = ?1 AND s.name = ?2",
                         params![case.name, server],
@@ -76,7 +76,7 @@ impl ExamRecord {
         Ok(())
     }
 
-    /// The operator's own cases, in the order in which they were added.
+    /// Returns the operator's own cases, in the order in which they were added.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -92,12 +92,12 @@ impl ExamRecord {
         let sql = "SELECT added_ms, updated_ms FROM cases ORDER BY id";
         let times: Vec<(i64, Option<i64>)> =
             self.rows(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let dated = |(case, (created_at, updated_at))| OwnCase {
+        let own_case = |(case, (created_at, updated_at))| OwnCase {
             case,
             created_at,
             updated_at,
         };
-        Ok(self.cases()?.into_iter().zip(times).map(dated).collect())
+        Ok(self.cases()?.into_iter().zip(times).map(own_case).collect())
     }
 
     /// Removes a case.

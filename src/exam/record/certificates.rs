@@ -14,36 +14,40 @@ pub(crate) struct StoredCertificate {
     pub(crate) text: String,
     /// The signature, as hexadecimal digits.
     pub(crate) signature: String,
-    /// Milliseconds since 1970 from which on it counts no more.
+    /// Time of its revocation, in milliseconds since 1970.
     pub(crate) revoked_ms: Option<i64>,
 }
 
-const HELD: &str = "SELECT id, body, signature, revoked_ms FROM certificates";
+const CERTIFICATE: &str = "SELECT id, body, signature, revoked_ms FROM certificates";
 
 impl ExamRecord {
-    /// Keeps a signed certificate.
+    /// Stores a signed certificate and returns its name.
     ///
     /// # Errors
     /// The record cannot be written.
     pub(crate) fn certify(
         &mut self,
-        one: &PlannerCertificate,
+        certificate: &PlannerCertificate,
         signature: &str,
     ) -> Result<String, ExamError> {
-        let id = one.id();
+        let id = certificate.id();
         self.execute(
             "INSERT OR IGNORE INTO certificates (id, run_id, level, body, signature) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![id, one.run, one.level.word(), one.text(), signature],
+            params![id, certificate.run, certificate.level.word(), certificate.text(), signature],
         )?;
         Ok(id)
     }
 
-    /// All certificates, the oldest first.
+    /// Returns all certificates, the oldest first.
     ///
     /// # Errors
     /// The record cannot be read.
     pub(crate) fn certificates(&self) -> Result<Vec<StoredCertificate>, ExamError> {
-        self.rows(&format!("{HELD} ORDER BY run_id, rowid"), [], held)
+        self.rows(
+            &format!("{CERTIFICATE} ORDER BY run_id, rowid"),
+            [],
+            certificate_row,
+        )
     }
 
     /// Returns one certificate.
@@ -51,13 +55,14 @@ impl ExamRecord {
     /// # Errors
     /// No certificate has this name.
     pub(crate) fn certificate(&self, id: &str) -> Result<StoredCertificate, ExamError> {
-        let one = format!("{HELD} WHERE id = ?1");
-        let found = self.tried(|db| db.query_row(&one, [id], held).optional())?;
+        let sql = format!("{CERTIFICATE} WHERE id = ?1");
+        let found =
+            self.with_connection(|db| db.query_row(&sql, [id], certificate_row).optional())?;
         found.ok_or_else(|| unknown(id))
     }
 
-    /// Returns what stands against a certificate of this level in the run that earned it: answers that never came, or another
-    /// verdict since.
+    /// Returns the objection to a certificate of this level that the run that earned it raises: missing answers, or a
+    /// different verdict since.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -95,7 +100,7 @@ fn unknown(id: &str) -> ExamError {
     }
 }
 
-fn held(row: &Row<'_>) -> rusqlite::Result<StoredCertificate> {
+fn certificate_row(row: &Row<'_>) -> rusqlite::Result<StoredCertificate> {
     Ok(StoredCertificate {
         id: row.get(0)?,
         text: row.get(1)?,

@@ -1,4 +1,4 @@
-//! Runs deleted with all that belongs to them, and the names of tools in those that are kept.
+//! Deletes runs with everything that belongs to them, and names the tools of the remaining ones.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ impl ExamRecord {
     /// Deletes a run and what belongs to it: its settings, tools, cases, answers, results, and certificates that were revoked.
     ///
     /// # Errors
-    /// There is no such run, it is still going on, or a certificate that it earned is not revoked.
+    /// Fails if there is no such run, it is still running, or a certificate that it earned is not revoked.
     pub(crate) fn delete_run(&mut self, run: i64) -> Result<(), ExamError> {
         let row = self.run(Some(run))?;
         if !matches!(row.status.as_str(), "completed" | "failed") {
@@ -30,10 +30,10 @@ impl ExamRecord {
         Ok(())
     }
 
-    /// By the name under which a run showed a tool its name beside other servers' tools: `SERVER/TOOL` as the server is called
-    /// now, the node's own by their names.
+    /// Returns the labels of a run's tools, by the names under which the run showed them: `SERVER/TOOL` with the server's
+    /// present name, and the plain name for the node's own.
     pub(crate) fn labels(&self, run: i64) -> Result<HashMap<String, String>, ExamError> {
-        let named: Vec<(String, String)> = self.rows(
+        let labels: Vec<(String, String)> = self.rows(
             "SELECT t.name, coalesce(s.name, t.server), coalesce(t.own_name, t.name) FROM tools t \
              LEFT JOIN servers s ON s.url = t.server WHERE t.run_id = ?1",
             [run],
@@ -42,6 +42,6 @@ impl ExamRecord {
                 Ok((row.get(0)?, label(&server, &own)))
             },
         )?;
-        Ok(named.into_iter().collect())
+        Ok(labels.into_iter().collect())
     }
 }

@@ -46,13 +46,13 @@ pub(crate) struct RunRow {
     pub(crate) status: String,
     /// Settings for asking the planner.
     pub(crate) settings: PlannerSettings,
-    /// The level that was asked for.
+    /// The requested level.
     pub(crate) level: Option<String>,
     /// The program's version.
     pub(crate) version: String,
-    /// Of the words before every question.
+    /// Hash of the text before every question.
     pub(crate) prompt_hash: String,
-    /// Of the list of tools.
+    /// Hash of the list of tools.
     pub(crate) tools_hash: String,
     /// Milliseconds since 1970.
     pub(crate) began_ms: i64,
@@ -67,12 +67,12 @@ pub(crate) struct RunRow {
 }
 
 impl RunRow {
-    /// Returns whether the run came to its end with a verdict that says something of the planner.
+    /// Returns whether the run ended with a verdict on the planner.
     pub(crate) fn is_completed(&self) -> bool {
         self.status == "completed"
     }
 
-    /// Returns the verdict, where there is one that can be read.
+    /// Returns the verdict, if there is one that can be read.
     pub(super) fn verdict(&self) -> Option<ExamVerdict> {
         ExamVerdict::read(self.verdict.as_deref()?)
     }
@@ -84,10 +84,10 @@ const RUN: &str = "SELECT r.id, r.status, r.level, r.version, r.prompt_hash, r.t
     FROM runs r JOIN settings s ON s.id = r.settings_id";
 
 impl ExamRecord {
-    /// Opens the record, or makes it. An exam that was interrupted is marked as failed, and keeps its answers.
+    /// Opens or creates the record. An interrupted exam is marked as failed, and keeps its answers.
     ///
     /// # Errors
-    /// The file cannot be used, or is of a newer program.
+    /// Fails if the file cannot be used or was written by a newer program.
     pub(crate) fn open(path: &Path) -> Result<Self, ExamError> {
         let failed = |error: &dyn std::fmt::Display| ExamError::Store {
             path: path.to_owned(),
@@ -100,7 +100,7 @@ impl ExamRecord {
             disk::folder(folder).map_err(|error| failed(&error))?;
         }
         if !path.exists() {
-            // What the database makes beside it becomes whose it is.
+            // SQLite gives its side files the owner and mode of this one.
             disk::touch(path).map_err(|error| failed(&error))?;
         }
         let connection = Connection::open(path).map_err(|error| failed(&error))?;
@@ -115,20 +115,20 @@ impl ExamRecord {
     }
 
     fn prepare(&mut self) -> Result<(), ExamError> {
-        self.tried(|db| {
+        self.with_connection(|db| {
             db.busy_timeout(BUSY)?;
             db.pragma_update(None, "journal_mode", "WAL")?;
-            // While tables are made anew.
+            // Off while tables are rebuilt.
             db.pragma_update(None, "foreign_keys", false)?;
             db.pragma_update(None, "synchronous", "NORMAL")
         })?;
         self.migrate()?;
-        self.tried(|db| db.pragma_update(None, "foreign_keys", true))
+        self.with_connection(|db| db.pragma_update(None, "foreign_keys", true))
     }
 
     fn migrate(&mut self) -> Result<(), ExamError> {
-        let found: i64 =
-            self.tried(|db| db.pragma_query_value(None, "user_version", |row| row.get(0)))?;
+        let found: i64 = self
+            .with_connection(|db| db.pragma_query_value(None, "user_version", |row| row.get(0)))?;
         let known = i64::try_from(schema::MIGRATIONS.len()).unwrap_or(i64::MAX);
         if found > known {
             let path = self.path.clone();
@@ -136,15 +136,16 @@ impl ExamRecord {
         }
         let all = schema::MIGRATIONS.iter().zip(1_i64..);
         for (sql, version) in all.skip(usize::try_from(found).unwrap_or(0)) {
-            self.tried(|db| {
-                let all = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-                let now: i64 = all.pragma_query_value(None, "user_version", |row| row.get(0))?;
+            self.with_connection(|db| {
+                let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+                let now: i64 =
+                    transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
                 // Another process may have been faster.
                 if now < version {
-                    all.execute_batch(sql)?;
-                    all.pragma_update(None, "user_version", version)?;
+                    transaction.execute_batch(sql)?;
+                    transaction.pragma_update(None, "user_version", version)?;
                 }
-                all.commit()
+                transaction.commit()
             })?;
         }
         Ok(())
@@ -152,7 +153,7 @@ impl ExamRecord {
 
     /// Ends runs whose process is gone.
     fn end_orphans(&mut self) -> Result<(), ExamError> {
-        // Whoever only looks does not stand in the way of an exam that begins.
+        // A process that only reads must not block an exam that begins.
         let open = "SELECT count(*) FROM runs WHERE status IN ('pending', 'running')";
         if self.value::<i64>(open, [])? == 0 {
             return Ok(());
@@ -170,7 +171,7 @@ impl ExamRecord {
     }
 
     /// Takes the lock of the one exam that may be written, unless it is held already.
-    fn hold(&mut self) -> Result<(), ExamError> {
+    fn hold_lock(&mut self) -> Result<(), ExamError> {
         if self.lock.is_none() {
             self.lock = Some(self.take_lock()?);
         }
@@ -186,14 +187,14 @@ impl ExamRecord {
         Ok(file)
     }
 
-    fn failed(&self, why: &impl ToString) -> ExamError {
+    fn failed(&self, error: &impl ToString) -> ExamError {
         ExamError::Store {
             path: self.path.clone(),
-            why: why.to_string(),
+            why: error.to_string(),
         }
     }
 
-    fn tried<T>(
+    fn with_connection<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, ExamError> {
@@ -202,12 +203,12 @@ impl ExamRecord {
 
     /// Runs one statement; returns how many rows it changed.
     fn execute(&self, sql: &str, values: impl Params) -> Result<usize, ExamError> {
-        self.tried(|db| db.execute(sql, values))
+        self.with_connection(|db| db.execute(sql, values))
     }
 
     /// Returns the only value that a query finds.
     fn value<T: FromSql>(&self, sql: &str, values: impl Params) -> Result<T, ExamError> {
-        self.tried(|db| db.query_row(sql, values, |row| row.get(0)))
+        self.with_connection(|db| db.query_row(sql, values, |row| row.get(0)))
     }
 
     /// Returns all rows that a query finds.
@@ -217,30 +218,30 @@ impl ExamRecord {
         values: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, ExamError> {
-        self.tried(|db| db.prepare(sql)?.query_map(values, read)?.collect())
+        self.with_connection(|db| db.prepare(sql)?.query_map(values, read)?.collect())
     }
 
-    /// Does all of some work or none of it.
-    fn together<T>(
+    /// Runs some work in a transaction: all of it takes effect or none.
+    fn in_transaction<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, ExamError> {
-        self.tried(|db| {
-            let all = db.unchecked_transaction()?;
-            let done = work(&all)?;
-            all.commit()?;
-            Ok(done)
+        self.with_connection(|db| {
+            let transaction = db.unchecked_transaction()?;
+            let value = work(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
         })
     }
 
-    /// Begins a run: its settings, its tools as they are now, its cases. Its number.
+    /// Begins a run with its settings, tools and cases, and returns its number.
     pub(super) fn begin(
         &mut self,
         exam: &PlannerExam,
         settings: &PlannerSettings,
     ) -> Result<i64, ExamError> {
         settings.check()?;
-        self.hold()?;
+        self.hold_lock()?;
         let run = self.insert_run(exam, settings)?;
         if let Err(error) = self.insert_snapshot(run, exam) {
             self.fail(run, &error.to_string())?;
@@ -257,21 +258,21 @@ impl ExamRecord {
     ) -> Result<i64, ExamError> {
         let level = exam.asked.map(super::Level::word);
         let (prompt, tools) = (prompt_hash(&exam.preamble), tools_hash(&exam.tools));
-        self.together(|all| {
-            insert_settings(all, settings)?;
-            all.execute(
+        self.in_transaction(|transaction| {
+            insert_settings(transaction, settings)?;
+            transaction.execute(
                 "INSERT INTO runs (settings_id, status, level, version, prompt_hash, tools_hash, began_ms) \
                  VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6)",
-                params![all.last_insert_rowid(), level, env!("CARGO_PKG_VERSION"), prompt, tools, now_ms()],
+                params![transaction.last_insert_rowid(), level, env!("CARGO_PKG_VERSION"), prompt, tools, now_ms()],
             )?;
-            Ok(all.last_insert_rowid())
+            Ok(transaction.last_insert_rowid())
         })
     }
 
     fn insert_snapshot(&mut self, run: i64, exam: &PlannerExam) -> Result<(), ExamError> {
-        self.together(|all| {
+        self.in_transaction(|transaction| {
             for card in exam.tools.cards() {
-                all.execute(
+                transaction.execute(
                     "INSERT INTO tools (run_id, server, name, description, input_schema, output_schema, does, own_name) \
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                     params![
@@ -286,44 +287,44 @@ impl ExamRecord {
                     ],
                 )?;
             }
-            insert_cases(all, run, (0, 0), &exam.cases)
+            insert_cases(transaction, run, (0, 0), &exam.cases)
         })
     }
 
-    /// Notes a run that ends before its first question, and why.
+    /// Records a run that fails before its first question, with the reason.
     pub(super) fn refuse(
         &mut self,
         exam: &PlannerExam,
         settings: &PlannerSettings,
-        why: &str,
+        reason: &str,
     ) -> Result<i64, ExamError> {
         settings.check()?;
         let run = self.insert_run(exam, settings)?;
-        self.fail(run, why)?;
+        self.fail(run, reason)?;
         Ok(run)
     }
 
-    /// Adds the cases of another round to a run, after the first `place` of them.
+    /// Adds the cases of another round to a run, numbered from `first` on.
     pub(super) fn extend(
         &mut self,
         run: i64,
-        place: usize,
+        first: usize,
         cases: &[ExamCase],
     ) -> Result<(), ExamError> {
-        let place = i64::try_from(place).unwrap_or(i64::MAX);
-        self.together(|all| {
+        let first = i64::try_from(first).unwrap_or(i64::MAX);
+        self.in_transaction(|transaction| {
             let last = "SELECT max(round) FROM run_cases WHERE run_id = ?1";
-            let last: Option<i64> = all.query_row(last, [run], |row| row.get(0))?;
+            let last: Option<i64> = transaction.query_row(last, [run], |row| row.get(0))?;
             let round = last.map_or(0, |last| last + 1);
-            insert_cases(all, run, (place, round), cases)
+            insert_cases(transaction, run, (first, round), cases)
         })
     }
 
-    /// Keeps judged answers, all or none; those that are there already are replaced.
+    /// Stores judged answers, all or none; existing ones are replaced.
     pub(super) fn keep(&mut self, run: i64, outcomes: &[CaseOutcome]) -> Result<(), ExamError> {
-        self.together(|all| {
+        self.in_transaction(|transaction| {
             for outcome in outcomes {
-                answer_rows::insert(all, run, outcome)?;
+                answer_rows::insert(transaction, run, outcome)?;
             }
             Ok(())
         })
@@ -338,7 +339,7 @@ impl ExamRecord {
         self.value(sql, [run])
     }
 
-    /// The cases of a run, as they were when it began.
+    /// Returns the cases of a run, as they were when it began.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -349,13 +350,13 @@ impl ExamRecord {
         )
     }
 
-    /// Returns the cases of these bodies.
+    /// Reads the cases that a query finds.
     fn case_lines(&self, sql: &str, values: impl Params) -> Result<Vec<ExamCase>, ExamError> {
         let lines: Vec<String> = self.rows(sql, values, |row| row.get(0))?;
         ExamCase::read_lines(&lines.join("\n"))
     }
 
-    /// Ends a run with its verdict: completed, or failed where the verdict says so.
+    /// Ends a run with its verdict: as completed, or as failed if the verdict says so.
     pub(super) fn complete(&mut self, run: i64, verdict: &ExamVerdict) -> Result<(), ExamError> {
         let text = serde_json::to_string(verdict).unwrap_or_default();
         self.execute(
@@ -368,10 +369,10 @@ impl ExamRecord {
     }
 
     /// Ends a run that could not be carried out.
-    pub(super) fn fail(&mut self, run: i64, why: &str) -> Result<(), ExamError> {
+    pub(super) fn fail(&mut self, run: i64, reason: &str) -> Result<(), ExamError> {
         self.execute(
             "UPDATE runs SET status = 'failed', ended_ms = ?2, error = ?3 WHERE id = ?1",
-            params![run, now_ms(), why],
+            params![run, now_ms(), reason],
         )?;
         self.lock = None;
         Ok(())
@@ -379,7 +380,7 @@ impl ExamRecord {
 
     /// Goes on with a run that was interrupted or lacks answers; its verdict is void.
     pub(super) fn reopen(&mut self, run: i64) -> Result<(), ExamError> {
-        self.hold()?;
+        self.hold_lock()?;
         self.execute(
             "UPDATE runs SET status = 'running', ended_ms = NULL, error = NULL, verdict = NULL WHERE id = ?1",
             [run],
@@ -387,7 +388,7 @@ impl ExamRecord {
         Ok(())
     }
 
-    /// All runs, the oldest first.
+    /// Returns all runs, the oldest first.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -401,7 +402,7 @@ impl ExamRecord {
     /// There is no such run.
     pub(crate) fn run(&self, id: Option<i64>) -> Result<RunRow, ExamError> {
         let one = format!("{RUN} WHERE ?1 IS NULL OR r.id = ?1 ORDER BY r.id DESC LIMIT 1");
-        let found = self.tried(|db| db.query_row(&one, [id], run_row).optional())?;
+        let found = self.with_connection(|db| db.query_row(&one, [id], run_row).optional())?;
         found.ok_or_else(|| ExamError::Unknown {
             what: "run",
             name: id.map_or_else(|| "newest".to_owned(), |id| id.to_string()),
@@ -410,38 +411,41 @@ impl ExamRecord {
     }
 }
 
-/// Of recorded answers it is not known how they were asked for, and so it is not kept.
-fn insert_settings(all: &Transaction<'_>, settings: &PlannerSettings) -> rusqlite::Result<usize> {
-    let asked = (!settings.is_replay()).then_some(settings);
-    all.execute(
+/// Stores the settings. For recorded answers those of the questions are unknown and are left out.
+fn insert_settings(
+    transaction: &Transaction<'_>,
+    settings: &PlannerSettings,
+) -> rusqlite::Result<usize> {
+    let known = (!settings.is_replay()).then_some(settings);
+    transaction.execute(
         "INSERT INTO settings (provider, model, time_limit_s, temperature, top_p, max_tokens, retries, seed, samples, \
          model_file, model_path, budget, max_failed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         params![
             settings.provider,
             settings.model,
-            asked.map(|one| one.time_limit_s),
-            asked.map(|one| one.temperature),
-            asked.and_then(|one| one.top_p),
-            asked.map(|one| one.max_tokens),
-            asked.map(|one| one.retries),
-            asked.map(|one| one.seed.cast_signed()),
+            known.map(|one| one.time_limit_s),
+            known.map(|one| one.temperature),
+            known.and_then(|one| one.top_p),
+            known.map(|one| one.max_tokens),
+            known.map(|one| one.retries),
+            known.map(|one| one.seed.cast_signed()),
             settings.samples,
             settings.model_file,
             settings.model_path,
             settings.budget,
-            asked.map(|one| one.max_failed)
+            known.map(|one| one.max_failed)
         ],
     )
 }
 
 fn insert_cases(
-    all: &Transaction<'_>,
+    transaction: &Transaction<'_>,
     run: i64,
     (first, round): (i64, i64),
     cases: &[ExamCase],
 ) -> rusqlite::Result<()> {
     for (case, place) in cases.iter().zip(first..) {
-        all.execute(
+        transaction.execute(
             "INSERT INTO run_cases (run_id, place, round, body) VALUES (?1, ?2, ?3, ?4)",
             params![run, place, round, case.line()],
         )?;

@@ -1,4 +1,4 @@
-//! The tables, as migrations: each is appended, none is ever changed.
+//! The tables, as migrations: new ones are appended, none is ever changed.
 
 /// Migrations, applied in order and without foreign keys, so that a table can be rebuilt. The file's `user_version`
 /// is the number applied.

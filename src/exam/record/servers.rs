@@ -23,7 +23,7 @@ pub(crate) enum ServerTransport {
 }
 
 impl ServerTransport {
-    /// Returns how a server at this address or command line is reached: a scheme or a port makes an address.
+    /// Guesses the transport from an address or command line: a scheme or a port makes an address.
     pub(crate) fn of(url: &str) -> Self {
         let is_one_word = !url.contains(char::is_whitespace);
         if is_one_word && url.contains(':') && !url.starts_with('/') {
@@ -40,9 +40,9 @@ impl ServerTransport {
 pub(crate) enum ServerStatus {
     /// Not checked yet.
     Inactive,
-    /// It could.
+    /// It could be reached.
     Active,
-    /// It could not.
+    /// It could not be reached.
     Failed,
 }
 
@@ -55,13 +55,13 @@ pub(crate) struct RecordedServer {
     pub(crate) url: String,
     /// Transport of the server.
     pub(crate) transport: ServerTransport,
-    /// As it was last looked for.
+    /// Status at the last check.
     pub(crate) status: ServerStatus,
     /// Time of that check, in milliseconds since 1970.
     pub(crate) checked_ms: Option<i64>,
     /// Result of that check.
     pub(crate) told: String,
-    /// The environment variable that its key is in, where it wants one. The key itself is never kept.
+    /// The environment variable that holds its key, if it needs one. The key itself is never stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key_env: Option<String>,
     /// Time of its addition, in milliseconds since 1970; unknown for those of earlier versions.
@@ -72,7 +72,7 @@ pub(crate) struct RecordedServer {
     pub(crate) last_connected: Option<i64>,
 }
 
-/// Changes of a server; what is absent stays.
+/// Changes to a server; absent values stay.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub(crate) struct ServerChange {
     /// Another name
@@ -81,20 +81,20 @@ pub(crate) struct ServerChange {
     /// Another address or command line
     #[arg(long)]
     pub(crate) url: Option<String>,
-    // Found from the address where that alone changes.
+    // Derived from the address if only that changes.
     /// stdio, streamable-http or sse
     #[arg(long, value_enum)]
     pub(crate) transport: Option<ServerTransport>,
-    /// Another variable that holds its key; an empty one where it wants none
+    /// Another variable that holds its key; empty if it needs none
     #[arg(long, value_name = "VARIABLE")]
     pub(crate) key_env: Option<String>,
 }
 
 impl ExamRecord {
-    /// Adds a server. Nothing is asked of it.
+    /// Adds a server without contacting it.
     ///
     /// # Errors
-    /// Its name or address is taken, or the address holds a key.
+    /// Fails if its name or address is taken or the address contains a key.
     pub(crate) fn add_server(
         &mut self,
         name: &str,
@@ -110,10 +110,10 @@ impl ExamRecord {
         Ok(())
     }
 
-    /// Changes a server. What was found of it at another address is forgotten.
+    /// Changes a server. A new address or transport clears the result of the last check.
     ///
     /// # Errors
-    /// There is none of this name, or the change is none that [`ExamRecord::add_server`] would take.
+    /// Fails if no server has this name or [`ExamRecord::add_server`] would refuse the result.
     pub(crate) fn edit_server(
         &mut self,
         name: &str,
@@ -121,9 +121,9 @@ impl ExamRecord {
     ) -> Result<(), ExamError> {
         let all = self.servers()?;
         let Some(old) = all.into_iter().find(|one| one.name == name) else {
-            return known(0, name);
+            return check_found(0, name);
         };
-        let moved = change.url.is_some() || change.transport.is_some();
+        let is_moved = change.url.is_some() || change.transport.is_some();
         let of_url = change.url.as_deref().map(ServerTransport::of);
         let transport = change.transport.or(of_url).unwrap_or(old.transport);
         let new_name = change.name.unwrap_or(old.name);
@@ -133,12 +133,12 @@ impl ExamRecord {
         self.execute(
             "UPDATE servers SET name = ?2, url = ?3, transport = ?4, key_env = ?5, updated_ms = ?6, \
              status = iif(?7, 'inactive', status), told = iif(?7, '', told) WHERE name = ?1",
-            params![name, new_name, url, transport.word(), key_env, now_ms(), moved],
+            params![name, new_name, url, transport.word(), key_env, now_ms(), is_moved],
         )?;
         Ok(())
     }
 
-    /// Refuses a server whose lengths or address are wrong, or that another than `own` has taken.
+    /// Refuses a server whose lengths or address are wrong, or whose name or address a server other than `own` has.
     fn check_server(
         &self,
         own: Option<&str>,
@@ -183,7 +183,7 @@ impl ExamRecord {
         }
     }
 
-    /// All servers, by name.
+    /// Returns all servers, by name.
     ///
     /// # Errors
     /// The record cannot be read.
@@ -210,7 +210,7 @@ impl ExamRecord {
              connected_ms = iif(?2 = 'active', ?4, connected_ms) WHERE name = ?1",
             params![name, status.word(), told, now_ms()],
         )?;
-        known(changed, name)
+        check_found(changed, name)
     }
 
     /// Removes a server, and the links from cases to it.
@@ -218,14 +218,14 @@ impl ExamRecord {
     /// # Errors
     /// No server has this name.
     pub(crate) fn remove_server(&mut self, name: &str) -> Result<(), ExamError> {
-        known(
+        check_found(
             self.execute("DELETE FROM servers WHERE name = ?1", [name])?,
             name,
         )
     }
 }
 
-fn known(changed: usize, name: &str) -> Result<(), ExamError> {
+fn check_found(changed: usize, name: &str) -> Result<(), ExamError> {
     match changed {
         0 => Err(ExamError::Unknown {
             what: "server",

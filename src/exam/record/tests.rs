@@ -1,4 +1,4 @@
-//! The record keeps what it must and refuses what it must not keep.
+//! Tests that the record keeps what it must and refuses what it must not keep.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -215,7 +215,7 @@ fn a_record_of_the_first_version_is_migrated_and_nothing_in_it_is_lost() {
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
     assert_eq!(usize::try_from(version).unwrap(), schema::MIGRATIONS.len());
-    // It goes on as a record of today: what belongs to a run goes with it.
+    // It works like a new record: deleting a run deletes everything that belongs to it.
     let mut record = record;
     record.delete_run(1).unwrap();
     let left: i64 = record
