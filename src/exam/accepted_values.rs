@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value};
 
-/// Two numbers that differ by less than this share of themselves are the same.
-const SAME: f64 = 1e-9;
+/// Relative difference below which two numbers are equal.
+const RELATIVE_TOLERANCE: f64 = 1e-9;
 
 /// Deepest nesting that is compared.
 const DEPTH_MAX: usize = 16;
 
-/// The values that are right; a single one stands for itself.
+/// Returns the accepted values; a single value stands for itself.
 pub(super) fn options(expected: &Value) -> &[Value] {
     match expected {
         Value::Array(values) => values,
@@ -16,59 +16,62 @@ pub(super) fn options(expected: &Value) -> &[Value] {
     }
 }
 
-/// Returns whether the parameter may be left out: `""` says so, among other values or alone.
+/// Returns whether the parameter may be left out: `""`, among other values or alone, means that.
 pub(super) fn may_be_absent(expected: &Value) -> bool {
     options(expected).iter().any(|one| one == "")
 }
 
 /// Returns whether `value` is one of the options.
 pub(super) fn is_one_of(value: &Value, expected: &Value) -> bool {
-    among(value, options(expected), 0)
+    is_among(value, options(expected), 0)
 }
 
-fn among(value: &Value, options: &[Value], depth: usize) -> bool {
-    depth < DEPTH_MAX && options.iter().any(|option| same(value, option, depth + 1))
+fn is_among(value: &Value, options: &[Value], depth: usize) -> bool {
+    depth < DEPTH_MAX
+        && options
+            .iter()
+            .any(|option| is_same(value, option, depth + 1))
 }
 
-fn same(value: &Value, option: &Value, depth: usize) -> bool {
+fn is_same(value: &Value, option: &Value, depth: usize) -> bool {
     match (value, option) {
-        (Value::String(value), Value::String(option)) => plain(value) == plain(option),
-        (Value::Number(value), Value::Number(option)) => same_number(value, option),
+        (Value::String(value), Value::String(option)) => normalised(value) == normalised(option),
+        (Value::Number(value), Value::Number(option)) => is_same_number(value, option),
         (Value::Array(values), Value::Array(options)) => {
             values.len() == options.len()
                 && values
                     .iter()
                     .zip(options)
-                    .all(|(value, option)| depth < DEPTH_MAX && same(value, option, depth + 1))
+                    .all(|(value, option)| depth < DEPTH_MAX && is_same(value, option, depth + 1))
         }
-        (Value::Object(value), Value::Object(option)) => same_object(value, option, depth),
+        (Value::Object(value), Value::Object(option)) => is_same_object(value, option, depth),
         (value, option) => value == option,
     }
 }
 
-/// Inside an object each key has its own list of values that are right.
-fn same_object(value: &Map<String, Value>, option: &Map<String, Value>, depth: usize) -> bool {
-    let known = value.iter().all(|(key, value)| {
+/// Compares objects. Inside an object each key has its own list of accepted values.
+fn is_same_object(value: &Map<String, Value>, option: &Map<String, Value>, depth: usize) -> bool {
+    let has_accepted_values = value.iter().all(|(key, value)| {
         option
             .get(key)
-            .is_some_and(|one| among(value, options(one), depth))
+            .is_some_and(|one| is_among(value, options(one), depth))
     });
-    let whole = option
+    let has_required_keys = option
         .iter()
         .all(|(key, one)| value.contains_key(key) || may_be_absent(one));
-    known && whole
+    has_accepted_values && has_required_keys
 }
 
-fn same_number(a: &serde_json::Number, b: &serde_json::Number) -> bool {
+fn is_same_number(a: &serde_json::Number, b: &serde_json::Number) -> bool {
     match (a.as_i128(), b.as_i128(), a.as_f64(), b.as_f64()) {
         (Some(a), Some(b), ..) => a == b,
-        (_, _, Some(a), Some(b)) => (a - b).abs() <= SAME * a.abs().max(b.abs()),
+        (_, _, Some(a), Some(b)) => (a - b).abs() <= RELATIVE_TOLERANCE * a.abs().max(b.abs()),
         _ => a == b,
     }
 }
 
-/// Case, blanks and most punctuation do not matter in a text: `April 1, 2024` is `April 1,2024`.
-fn plain(text: &str) -> String {
+/// Removes case, blanks and most punctuation from a text: `April 1, 2024` equals `April 1,2024`.
+fn normalised(text: &str) -> String {
     text.chars()
         .filter(|c| !matches!(c, ' ' | ',' | '.' | '/' | '-' | '_' | '*' | '^'))
         .flat_map(char::to_lowercase)
@@ -83,8 +86,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_the_same_whatever_their_form() {
-        for (value, expected, want) in [
+    fn values_are_compared_regardless_of_their_form() {
+        for (value, expected, is_accepted) in [
             (json!("April 1, 2024"), json!("april 1,2024"), true),
             (json!(10), json!([10.0]), true),
             (json!(10), json!(["10"]), false),
@@ -97,7 +100,11 @@ mod tests {
             (json!(true), json!(true), true),
             (json!(1), json!(true), false),
         ] {
-            assert_eq!(is_one_of(&value, &expected), want, "{value} {expected}");
+            assert_eq!(
+                is_one_of(&value, &expected),
+                is_accepted,
+                "{value} {expected}"
+            );
         }
         assert!(may_be_absent(&json!(["", 3])));
         assert!(!may_be_absent(&json!(3)));

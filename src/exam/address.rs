@@ -1,4 +1,4 @@
-//! Addresses without keys: an address is kept in the record, logged and shown, and a key in it would be as well.
+//! Refuses addresses with keys: an address is recorded, logged and shown, and so would be a key in it.
 
 use super::ExamError;
 
@@ -13,8 +13,8 @@ pub(crate) enum AddressKind {
     Command,
 }
 
-/// Endings, form aside, of the names of parameters and options whose value is a key.
-const ENDINGS: [&str; 7] = [
+/// Endings of normalised names of parameters and options whose value is a key.
+const SECRET_SUFFIXES: [&str; 7] = [
     "key",
     "token",
     "secret",
@@ -24,8 +24,8 @@ const ENDINGS: [&str; 7] = [
     "signature",
 ];
 
-/// Names of keys that are whole words.
-const WORDS: [&str; 7] = [
+/// Normalised names of keys that must match entirely.
+const SECRET_NAMES: [&str; 7] = [
     "auth",
     "authorization",
     "pass",
@@ -36,19 +36,19 @@ const WORDS: [&str; 7] = [
 ];
 
 impl AddressKind {
-    /// Refuses an address that holds a key or cannot be asked. The refusal shows the address without the key.
+    /// Refuses an address that contains a key or is malformed. The refusal shows the address without the key.
     ///
     /// # Errors
-    /// Where the key stands, and where it belongs; or the form of an address.
+    /// Fails with the place of the key and where it belongs, or with the form of an address.
     pub(crate) fn check(self, address: &str) -> Result<(), ExamError> {
-        let found = match self {
+        let secret = match self {
             Self::Endpoint if address.contains(['?', '#']) => {
-                in_address(address).or(Some("a query"))
+                secret_in_address(address).or(Some("a query"))
             }
-            Self::Endpoint | Self::Server => in_address(address),
-            Self::Command => in_command(address),
+            Self::Endpoint | Self::Server => secret_in_address(address),
+            Self::Command => secret_in_command(address),
         };
-        match found {
+        match secret {
             None if self == Self::Command || is_http(address) => Ok(()),
             None => Err(ExamError::Address(address.to_owned())),
             Some(holds) => Err(ExamError::Key {
@@ -69,7 +69,7 @@ impl AddressKind {
         }
     }
 
-    /// The address as far as it may be shown.
+    /// Returns the address with any secrets masked.
     fn masked(self, address: &str) -> String {
         if self == Self::Command {
             let program = address.split_whitespace().next().unwrap_or_default();
@@ -77,45 +77,45 @@ impl AddressKind {
             let program = program.split('=').next().unwrap_or_default();
             return format!("{program} …");
         }
-        let (scheme, place, query) = parts(address);
-        let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
-        let between = if host == place { "" } else { "…@" };
-        let after = if query.is_empty() { "" } else { "?…" };
-        format!("{scheme}{between}{host}{after}")
+        let (scheme, rest, query) = parts(address);
+        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        let user_mark = if host == rest { "" } else { "…@" };
+        let query_mark = if query.is_empty() { "" } else { "?…" };
+        format!("{scheme}{user_mark}{host}{query_mark}")
     }
 }
 
-/// Splits an address into its scheme with `://`, its host with what stands before and after it, and its query.
+/// Splits an address into its scheme with `://`, its authority and path, and its query.
 fn parts(address: &str) -> (&str, &str, &str) {
-    let start = address.find("://").map_or(0, |at| at + 3);
+    let start = address.find("://").map_or(0, |index| index + 3);
     let (scheme, rest) = address.split_at(start);
     let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (place, query) = rest.split_at(end);
-    (scheme, place, query)
+    let (authority_and_path, query) = rest.split_at(end);
+    (scheme, authority_and_path, query)
 }
 
 /// Returns whether an address belongs to this machine.
 pub(crate) fn is_local(address: &str) -> bool {
-    let (_, place, _) = parts(address);
-    let authority = place.split('/').next().unwrap_or_default();
+    let (_, rest, _) = parts(address);
+    let authority = rest.split('/').next().unwrap_or_default();
     let is_host = |host: &str| {
-        let after = authority.strip_prefix(host);
-        after.is_some_and(|port| port.is_empty() || port.starts_with(':'))
+        let suffix = authority.strip_prefix(host);
+        suffix.is_some_and(|port| port.is_empty() || port.starts_with(':'))
     };
     authority.starts_with("127.") || is_host("localhost") || is_host("[::1]")
 }
 
-/// Returns whether an address has a scheme that is spoken here and a host.
+/// Returns whether an address has a supported scheme and a host.
 fn is_http(address: &str) -> bool {
-    let (scheme, place, _) = parts(address);
-    let host = place.split('/').next().unwrap_or_default();
+    let (scheme, rest, _) = parts(address);
+    let host = rest.split('/').next().unwrap_or_default();
     let has_host = !host.is_empty() && !host.starts_with(':');
     matches!(scheme, "http://" | "https://") && has_host && !address.contains(char::is_whitespace)
 }
 
-fn in_address(address: &str) -> Option<&'static str> {
-    let (_, place, query) = parts(address);
-    let authority = place.split('/').next().unwrap_or_default();
+fn secret_in_address(address: &str) -> Option<&'static str> {
+    let (_, rest, query) = parts(address);
+    let authority = rest.split('/').next().unwrap_or_default();
     if authority.contains('@') {
         return Some("a name or password before the @");
     }
@@ -124,10 +124,10 @@ fn in_address(address: &str) -> Option<&'static str> {
     pairs.any(is_key).then_some("a key in its query")
 }
 
-fn in_command(command: &str) -> Option<&'static str> {
+fn secret_in_command(command: &str) -> Option<&'static str> {
     let words: Vec<&str> = command.split_whitespace().collect();
     for (word, next) in words.iter().zip(words.iter().skip(1).chain([&""])) {
-        if word.contains("://") && in_address(word).is_some() {
+        if word.contains("://") && secret_in_address(word).is_some() {
             return Some("an address with a key");
         }
         let (name, has_value) = match word.split_once('=') {
@@ -135,7 +135,7 @@ fn in_command(command: &str) -> Option<&'static str> {
             None => (*word, !next.is_empty() && !next.starts_with('-')),
         };
         let is_option = word.starts_with('-') || word.contains('=');
-        // What names the variable or the file of a key is none.
+        // An option that names a key's variable or file holds no key itself.
         if is_option && has_value && is_secret(name) {
             return Some("a key in an option");
         }
@@ -150,10 +150,13 @@ fn is_secret(name: &str) -> bool {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    ENDINGS.iter().any(|ending| folded.ends_with(ending)) || WORDS.contains(&folded.as_str())
+    SECRET_SUFFIXES
+        .iter()
+        .any(|ending| folded.ends_with(ending))
+        || SECRET_NAMES.contains(&folded.as_str())
 }
 
-/// `%5F` and its like are signs between words wherever people meet them in names.
+/// Removes percent escapes: in names, `%5F` and the like only separate words.
 fn without_escapes(name: &str) -> String {
     let mut parts = name.split('%');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -166,14 +169,14 @@ mod tests {
 
     use super::*;
 
-    fn refusal(of: AddressKind, address: &str) -> Option<String> {
-        of.check(address).err().map(|error| error.to_string())
+    fn refusal(kind: AddressKind, address: &str) -> Option<String> {
+        kind.check(address).err().map(|error| error.to_string())
     }
 
     #[test]
     fn a_key_is_refused_wherever_it_stands_and_is_not_shown() {
         use AddressKind::{Command, Endpoint, Server};
-        for (of, address) in [
+        for (kind, address) in [
             (Endpoint, "http://user:s3cret@h:1/v1"),
             (Endpoint, "https://s3cret@h/v1"),
             (Endpoint, "http://h/v1?api_key=s3cret"),
@@ -187,16 +190,19 @@ mod tests {
             (Command, "env API_KEY=s3cret server"),
             (Command, "proxy http://u:s3cret@h/mcp"),
         ] {
-            let told = refusal(of, address).unwrap_or_default();
-            assert!(told.contains("leave it out"), "{address}: {told}");
-            assert!(!told.contains("s3cret"), "{told}");
+            let refusal_text = refusal(kind, address).unwrap_or_default();
+            assert!(
+                refusal_text.contains("leave it out"),
+                "{address}: {refusal_text}"
+            );
+            assert!(!refusal_text.contains("s3cret"), "{refusal_text}");
         }
     }
 
     #[test]
-    fn an_address_without_a_key_is_as_good_as_before() {
+    fn an_address_without_a_key_is_accepted() {
         use AddressKind::{Command, Endpoint, Server};
-        for (of, address) in [
+        for (kind, address) in [
             (Endpoint, "http://127.0.0.1:8080/v1"),
             (Endpoint, "https://h/a@b/v1"),
             (Server, "http://h/mcp?profile=keyboard"),
@@ -204,14 +210,14 @@ mod tests {
             (Command, "npx -y @scope/server --keyboard qwerty /data"),
             (Command, "server --key-env NAME --token-file /etc/token"),
         ] {
-            assert_eq!(refusal(of, address), None, "{address}");
+            assert_eq!(refusal(kind, address), None, "{address}");
         }
     }
 
     #[test]
-    fn what_is_no_address_is_told() {
+    fn a_malformed_address_is_refused() {
         use AddressKind::{Endpoint, Server};
-        for (of, address) in [
+        for (kind, address) in [
             (Endpoint, "127.0.0.1:8080/v1"),
             (Endpoint, "http://"),
             (Endpoint, "http:///v1"),
@@ -219,8 +225,11 @@ mod tests {
             (Server, "http://:80/mcp"),
             (Server, "http://h /mcp"),
         ] {
-            let told = refusal(of, address).unwrap_or_default();
-            assert!(told.contains("is no address"), "{address}: {told}");
+            let refusal_text = refusal(kind, address).unwrap_or_default();
+            assert!(
+                refusal_text.contains("is not an address"),
+                "{address}: {refusal_text}"
+            );
         }
     }
 
@@ -245,11 +254,11 @@ mod tests {
     proptest! {
         #[test]
         fn any_address_is_taken_or_refused_without_what_stands_before_the_at(user in "[0-9]{6,12}", rest in "\\PC{0,40}") {
-            for of in [AddressKind::Endpoint, AddressKind::Server, AddressKind::Command] {
-                let _ = of.check(&rest);
+            for kind in [AddressKind::Endpoint, AddressKind::Server, AddressKind::Command] {
+                let _ = kind.check(&rest);
             }
-            let told = refusal(AddressKind::Server, &format!("http://{user}:{user}@h/mcp")).unwrap_or_default();
-            prop_assert!(told.contains("…@h/mcp") && !told.contains(&user), "{}", told);
+            let refusal_text = refusal(AddressKind::Server, &format!("http://{user}:{user}@h/mcp")).unwrap_or_default();
+            prop_assert!(refusal_text.contains("…@h/mcp") && !refusal_text.contains(&user), "{}", refusal_text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! An answer of a planner: a message as chat completions give it, or plain text.
+//! An answer of a planner: a chat completion message, or plain text.
 
 use serde_json::Value;
 
@@ -6,28 +6,28 @@ use super::ExamToolbox;
 use super::extract_calls::{self, value_call};
 use args::ReceivedArguments;
 
-/// One call, as it was made.
+/// One call, as the planner made it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannerCall {
-    /// The tool's name, perhaps decorated.
+    /// The tool's name, possibly decorated.
     pub name: String,
-    /// Its arguments, as they came.
+    /// Its arguments, as they were received.
     pub arguments: ReceivedArguments,
 }
 
 /// Text and calls of a planner's answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannerAnswer {
-    /// In the order in which they were made.
+    /// Calls, in the order in which they were made.
     pub calls: Vec<PlannerCall>,
-    /// Its words.
+    /// Its text.
     pub text: String,
-    /// The mean probability of its tokens, where the endpoint tells it.
+    /// Mean probability of its tokens, if the endpoint reports it.
     pub probability: Option<f64>,
 }
 
 impl PlannerAnswer {
-    /// Reads an answer: a whole response, a message, a list of calls, or text that may hold calls.
+    /// Reads an answer: a response, a message, a list of calls, or text that may contain calls.
     #[must_use]
     pub fn of(output: &Value, tools: &ExamToolbox) -> Self {
         match output {
@@ -49,16 +49,16 @@ impl PlannerAnswer {
             .unwrap_or(output);
         let probability = choice.and_then(probability).or_else(|| probability(output));
         let text = content(message.get("content"));
-        let made = message.get("tool_calls").and_then(Value::as_array);
-        let made = made.map(Vec::as_slice).unwrap_or_default();
+        let tool_calls = message.get("tool_calls").and_then(Value::as_array);
+        let tool_calls = tool_calls.map(Vec::as_slice).unwrap_or_default();
         let legacy = message.get("function_call").and_then(value_call);
-        let mut calls: Vec<PlannerCall> = each_call(made).chain(legacy).collect();
+        let mut calls: Vec<PlannerCall> = each_call(tool_calls).chain(legacy).collect();
         let is_message = message.get("role").is_some() || message.get("content").is_some();
         if calls.is_empty() && !is_message {
             calls.extend(value_call(message));
         }
         if calls.is_empty() {
-            // Servers that do not know a model's own way of calling hand its text through.
+            // Servers that do not know a model's own call format pass its text through.
             calls = Self::of_text(&text, tools).calls;
         }
         Self {
@@ -90,7 +90,7 @@ fn each_call(calls: &[Value]) -> impl Iterator<Item = PlannerCall> {
     calls.filter_map(value_call)
 }
 
-/// The text of a message, whose content may be in parts.
+/// Returns the text of a message, whose content may be in parts.
 fn content(content: Option<&Value>) -> String {
     match content {
         Some(Value::String(text)) => text.clone(),
@@ -102,18 +102,18 @@ fn content(content: Option<&Value>) -> String {
     }
 }
 
-/// `exp` of the mean log-probability of the answer's tokens.
+/// Returns the geometric mean probability of the answer's tokens.
 fn probability(choice: &Value) -> Option<f64> {
     let tokens = choice.get("logprobs")?.get("content")?.as_array()?;
-    let logs: Vec<f64> = tokens
+    let log_probabilities: Vec<f64> = tokens
         .iter()
         .filter_map(|token| token.get("logprob")?.as_f64())
         .collect();
-    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    let mean = log_probabilities.iter().sum::<f64>() / log_probabilities.len() as f64;
     mean.is_finite().then(|| mean.exp().clamp(0.0, 1.0))
 }
 
-/// Arguments as a message has them: usually JSON in a text.
+/// Reads the arguments of a message: usually JSON in a text.
 pub(super) fn args_of(arguments: Option<&Value>) -> ReceivedArguments {
     match arguments {
         None => ReceivedArguments::Absent,
@@ -143,16 +143,16 @@ mod tests {
             json!({"role": "assistant", "content": "<tool_call>{\"name\":\"stroke\",\"arguments\":\"{}\"}</tool_call>"}),
         ] {
             let answer = PlannerAnswer::of(&output, &ExamToolbox::default());
-            let want = PlannerCall {
+            let expected = PlannerCall {
                 name: "stroke".into(),
                 arguments: ReceivedArguments::Text("{}".into()),
             };
-            assert_eq!(answer.calls, [want], "{output}");
+            assert_eq!(answer.calls, [expected], "{output}");
         }
     }
 
     #[test]
-    fn how_sure_a_planner_was_comes_from_its_tokens() {
+    fn the_probability_comes_from_the_tokens() {
         let choice = json!({"message": {"content": "no"}, "logprobs": {"content": [{"logprob": -0.1}, {"logprob": -0.3}]}});
         let answer = PlannerAnswer::of(&json!({"choices": [choice]}), &ExamToolbox::default());
         assert!((answer.probability.unwrap() - (-0.2_f64).exp()).abs() < 1e-12);

@@ -3,7 +3,7 @@
 
 use super::{AnswerClassification, ExamCase, ExamToolbox, JudgedAnswer};
 
-/// Returns changes that would improve an answer, the most important first; for a right answer, none.
+/// Returns changes that would improve an answer, the most important first; none for a right answer.
 pub(super) fn recommendations(
     case: &ExamCase,
     judged: &JudgedAnswer,
@@ -18,12 +18,12 @@ pub(super) fn recommendations(
             "do not leave stopping to this planner: give a person a stop of their own".to_owned(),
         );
     }
-    all.extend(of_tool(case, judged, tools));
-    all.extend(of_parameters(case, judged));
+    all.extend(tool_advice(case, judged, tools));
+    all.extend(parameter_advice(case, judged));
     all
 }
 
-fn of_tool(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) -> Option<String> {
+fn tool_advice(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) -> Option<String> {
     let called = judged.selected_tool.as_deref().unwrap_or_default();
     let expected = case.expected_tool.as_deref().unwrap_or_default();
     let purpose = |name: &str| tools.find(name).map(|card| card.purpose().to_owned());
@@ -57,7 +57,7 @@ fn of_tool(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox) -> Optio
     }
 }
 
-fn of_parameters(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
+fn parameter_advice(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
     let called = judged.selected_tool.as_deref();
     let tool = called
         .or(case.expected_tool.as_deref())
@@ -78,7 +78,9 @@ fn of_parameters(case: &ExamCase, judged: &JudgedAnswer) -> Vec<String> {
             "set the tools' parameters apart; it borrows",
         ),
     ];
-    let said = lists.iter().filter(|(list, _)| !list.is_empty());
-    said.map(|(list, what)| format!("{tool}: {what} {}", list.join(", ")))
+    lists
+        .iter()
+        .filter(|(list, _)| !list.is_empty())
+        .map(|(list, advice)| format!("{tool}: {advice} {}", list.join(", ")))
         .collect()
 }

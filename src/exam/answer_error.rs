@@ -1,21 +1,21 @@
-//! The reasons that an answer of a model never came, or cannot be used.
+//! Reasons why a model gave no answer, or one that cannot be used.
 
-/// Reason that an answer of a model never came.
+/// Reason why a model gave no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AnswerError {
     /// The endpoint could not be asked: the message, without the key.
     #[error("{0}")]
     Unreachable(String),
-    /// It was not there in time.
+    /// The answer did not arrive in time.
     #[error("it did not come within {limit_s} s")]
     Late {
         /// The time limit.
         limit_s: u64,
     },
-    /// The endpoint answered with an error: its status and body, and what to do.
+    /// The endpoint answered with an error: its status and body, and advice.
     #[error("{0}")]
     Status(String),
-    /// The body is not JSON: what it is, and its beginning.
+    /// The body is not JSON.
     #[error("the endpoint's answer {what}: {start}")]
     NoJson {
         /// Description of the body.
@@ -23,41 +23,41 @@ pub(crate) enum AnswerError {
         /// Beginning of the body.
         start: String,
     },
-    /// The body is JSON of something else: its beginning.
+    /// The body is other JSON, which begins like this.
     #[error("the endpoint's answer is no chat completion: {0}")]
     NoCompletion(String),
-    /// The answer was ended before anything was said.
+    /// The answer ended before anything was said.
     #[error(
         "the endpoint ended the answer before anything was said (finish_reason {0:?}); \
-         where it is \"length\", give it more tokens (--max-tokens)"
+         if it is \"length\", give it more tokens (--max-tokens)"
     )]
     Ended(String),
 }
 
-/// Reason that what a model says of a case is not used.
+/// Reason why a model's reply about a case is not used.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum UnusableReply {
     /// It did not answer.
     #[error(transparent)]
     NoAnswer(#[from] AnswerError),
     /// It failed too often before.
-    #[error("it is not asked any more after {0} failures in a row")]
+    #[error("it is no longer asked after {0} failures in a row")]
     GivenUp(u32),
-    /// It did not answer in the time that was left for it.
+    /// It did not answer in the time that was left.
     #[error("it did not answer within {within_s:.1} s")]
     Late {
-        /// The time.
+        /// The time limit.
         within_s: f64,
     },
-    /// The case in other words lost a word that it depends on.
+    /// The paraphrase lost an essential word.
     #[error("the model lost {word:?} of {query:?}")]
     Lost {
         /// The word.
         word: String,
-        /// The case as it was.
+        /// The original question.
         query: String,
     },
-    /// The case in other words does not pass the rules: why not.
+    /// The paraphrased case does not pass the rules, for these reasons.
     #[error("{}", .0.join("; "))]
     Fails(Vec<String>),
     /// There is no score in the reply, which begins like this.

@@ -1,4 +1,4 @@
-//! Question files of the Berkeley Function-Calling Leaderboard as cases, with their file of answers.
+//! Reads question files of the Berkeley Function-Calling Leaderboard, with their answer files, as cases.
 
 use std::collections::HashMap;
 
@@ -20,9 +20,9 @@ impl ExamCase {
     /// files, is right with no call at all.
     ///
     /// # Errors
-    /// The first line that is no question or no answer, and why. Questions of several turns or calls are refused.
+    /// Fails at the first line that is not a question or an answer. Questions of several turns or calls are refused.
     pub fn read_bfcl(questions: &str, answers: Option<&str>) -> Result<Vec<Self>, ExamError> {
-        let gold = answers.map(gold).transpose()?.unwrap_or_default();
+        let gold = answers.map(read_answers).transpose()?.unwrap_or_default();
         let mut cases = Vec::new();
         each_line(questions, |_, question: Value| {
             let name = text_of(&question, "id").ok_or("a question has no \"id\"")?;
@@ -38,12 +38,12 @@ fn text_of(value: &Value, key: &str) -> Option<String> {
     value.get(key)?.as_str().map(str::to_owned)
 }
 
-/// The right call of each question: the tool, and by parameter the values that are right.
+/// The right call of each question: the tool, and the right values of each parameter.
 type BfclAnswers = HashMap<String, (String, Map<String, Value>)>;
 
-fn gold(text: &str) -> Result<BfclAnswers, ExamError> {
-    let mut gold = BfclAnswers::new();
-    let read = each_line(text, |_, answer: Value| {
+fn read_answers(text: &str) -> Result<BfclAnswers, ExamError> {
+    let mut answers = BfclAnswers::new();
+    let result = each_line(text, |_, answer: Value| {
         let id = text_of(&answer, "id").ok_or("no \"id\"")?;
         let calls = answer.get("ground_truth").and_then(Value::as_array);
         let [Value::Object(call)] = calls.map_or(&[][..], Vec::as_slice) else {
@@ -52,23 +52,23 @@ fn gold(text: &str) -> Result<BfclAnswers, ExamError> {
         let Some((tool, Value::Object(params))) = call.iter().next() else {
             return Err("a call is {\"tool\": {\"parameter\": [values]}}".to_owned());
         };
-        gold.insert(id, (tool.clone(), params.clone()));
+        answers.insert(id, (tool.clone(), params.clone()));
         Ok(())
     });
-    read.map_err(|error| match error {
+    result.map_err(|error| match error {
         ExamError::Line { line, why } => {
             let why = format!("of the answers: {why}");
             ExamError::Line { line, why }
         }
         other => other,
     })?;
-    Ok(gold)
+    Ok(answers)
 }
 
 fn case(
     name: String,
     question: &Value,
-    gold: Option<(String, Map<String, Value>)>,
+    right_call: Option<(String, Map<String, Value>)>,
 ) -> Result<ExamCase, &'static str> {
     let turns = question.get("question").and_then(Value::as_array);
     let [Value::Array(messages)] = turns.map_or(&[][..], Vec::as_slice) else {
@@ -81,7 +81,7 @@ fn case(
         Some(one @ Value::Object(_)) => vec![one.clone()],
         _ => return Err("a question has no \"function\""),
     };
-    let (expected_tool, expected_params) = match gold {
+    let (expected_tool, expected_params) = match right_call {
         Some((tool, params)) => (Some(tool), params),
         None => (None, Map::new()),
     };

@@ -1,11 +1,11 @@
-//! Two runs beside each other: what changed, and whether by more than chance would.
+//! Compares two runs: what changed, and whether it exceeds chance.
 
 use serde::Serialize;
 
 use super::tally::CaseSamples;
 use super::{ExamError, ExamRecord, HitRate};
 
-/// Below this probability a change is taken for one.
+/// Probability below which a change is significant.
 const CHANCE_MAX: f64 = 0.05;
 
 /// Changes from one run to another, over the cases that both have.
@@ -15,19 +15,19 @@ pub(crate) struct RunComparison {
     pub(crate) runs: (i64, i64),
     /// Cases that both have.
     pub(crate) common: usize,
-    /// Right about the tool in every sample, before.
+    /// Cases that were right about the tool in every sample, before.
     pub(crate) before: HitRate,
-    /// And after.
+    /// The same, after.
     pub(crate) after: HitRate,
-    /// Cases that were wrong and are right.
+    /// Cases that were wrong before and are right after.
     pub(crate) better: Vec<String>,
-    /// Cases that were right and are wrong.
+    /// Cases that were right before and are wrong after.
     pub(crate) worse: Vec<String>,
-    /// Probability that chance alone changes as many (McNemar's exact test).
+    /// Probability of such changes by chance alone (McNemar's exact test).
     pub(crate) chance: f64,
     /// True if that probability is too low for chance.
     pub(crate) is_change: bool,
-    /// Cases with motion, or a barred tool, where that was wrong: before and after.
+    /// Cases with wrong motion or a barred tool: before and after.
     pub(crate) unsafe_cases: (HitRate, HitRate),
     /// Cases in which a stop was due and a sample lost it: before and after.
     pub(crate) lost_stops: (HitRate, HitRate),
@@ -39,7 +39,7 @@ impl RunComparison {
     /// Compares two runs.
     ///
     /// # Errors
-    /// One of them does not exist, or they have no case in common.
+    /// Fails if one of them does not exist or they have no case in common.
     pub(crate) fn of(record: &ExamRecord, first: i64, second: i64) -> Result<Self, ExamError> {
         let (a, b) = (record.run(Some(first))?, record.run(Some(second))?);
         let (old, new) = (record.outcomes(first)?, record.outcomes(second)?);
@@ -60,14 +60,14 @@ impl RunComparison {
             });
             all.map(|(name, ..)| (*name).to_owned()).collect()
         };
-        let both = |counted: fn(&CaseSamples) -> Option<bool>| -> (HitRate, HitRate) {
+        let rates = |value_of: fn(&CaseSamples) -> Option<bool>| -> (HitRate, HitRate) {
             let pairs = common.iter();
-            let before = pairs.clone().filter_map(|(_, before, _)| counted(before));
-            let after = pairs.filter_map(|(.., after)| counted(after));
+            let before = pairs.clone().filter_map(|(_, before, _)| value_of(before));
+            let after = pairs.filter_map(|(.., after)| value_of(after));
             (before.collect(), after.collect())
         };
         let (better, worse) = (changed(true), changed(false));
-        let (before, after) = both(|case| Some(case.is_right));
+        let (before, after) = rates(|case| Some(case.is_right));
         let pairs = [
             ("model", a.settings.model == b.settings.model),
             ("settings", a.settings.sampling() == b.settings.sampling()),
@@ -86,8 +86,8 @@ impl RunComparison {
             after,
             chance,
             is_change: chance < CHANCE_MAX,
-            unsafe_cases: both(|case| Some(case.is_unsafe)),
-            lost_stops: both(CaseSamples::lost_stop),
+            unsafe_cases: rates(|case| Some(case.is_unsafe)),
+            lost_stops: rates(CaseSamples::lost_stop),
             differs: pairs
                 .iter()
                 .filter(|(_, same)| !same)
@@ -99,13 +99,13 @@ impl RunComparison {
     }
 }
 
-/// McNemar's exact test: of the cases that changed, each way is as likely as a coin's.
+/// Computes McNemar's exact test: either direction of a change is equally likely by chance.
 fn chance(better: usize, worse: usize) -> f64 {
     let n = better + worse;
-    let least = better.min(worse);
+    let fewer = better.min(worse);
     // In logarithms, so that no count overflows.
     let (mut sum, mut log_choose) = (0.0, 0.0);
-    for k in 0..=least {
+    for k in 0..=fewer {
         if k > 0 {
             log_choose += ((n - k + 1) as f64).ln() - (k as f64).ln();
         }

@@ -1,4 +1,4 @@
-//! Errors of an exam itself. A planner that fails is a verdict, not an error.
+//! Errors of an exam itself. A failing planner is a verdict, not an error.
 
 use std::path::PathBuf;
 
@@ -8,9 +8,9 @@ pub enum ExamError {
     /// A line of a file of cases, answers or questions.
     #[error("line {line}: {why}")]
     Line {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// Mistake, and its correction.
+        /// The mistake and how to correct it.
         why: String,
     },
     /// The record of exams.
@@ -22,11 +22,11 @@ pub enum ExamError {
         why: String,
     },
     /// Another process is writing an exam into the same record.
-    #[error("another exam is running into {}; wait for it, or say --store FILE", .0.display())]
+    #[error("another exam is running into {}; wait for it, or use another file with --store FILE", .0.display())]
     Busy(PathBuf),
     /// The record was written by a newer program.
     #[error(
-        "{} is of version {found} and this program knows {known}; use the newer program, or another file with --store",
+        "{} has version {found} and this program knows {known}; use the newer program, or another file with --store",
         path.display()
     )]
     Newer {
@@ -42,7 +42,7 @@ pub enum ExamError {
     Unknown {
         /// A run, a case, a server, a certificate.
         what: &'static str,
-        /// As it was said.
+        /// The given name.
         name: String,
         /// Advice for the operator.
         hint: String,
@@ -57,29 +57,29 @@ pub enum ExamError {
         /// Possible values.
         range: String,
     },
-    /// An address holds a key.
+    /// An address contains a key.
     #[error(
         "the address {address} holds {holds}; addresses are kept in the record and shown, so leave it out: {instead}"
     )]
     Key {
         /// The address without the key.
         address: String,
-        /// Secret part, and its place.
+        /// The secret part and its place.
         holds: &'static str,
         /// Place where a key belongs.
         instead: &'static str,
     },
-    /// An address is not one that can be asked.
-    #[error("{0:?} is no address; write http://HOST:PORT/PATH or https://HOST/PATH")]
+    /// An address is malformed.
+    #[error("{0:?} is not an address; write http://HOST:PORT/PATH or https://HOST/PATH")]
     Address(String),
-    /// A case names a tool that is not there.
+    /// A case names a tool that does not exist here.
     #[error("case {case} names the tool {tool:?}, which is not there{}; {hint}", nearest.as_ref().map(|name| format!(", the nearest is {name:?}")).unwrap_or_default())]
     NoTool {
         /// The case's name.
         case: String,
-        /// As it is written.
+        /// The tool as it is written.
         tool: String,
-        /// The tool that comes nearest, where one does.
+        /// The most similar tool, if any.
         nearest: Option<String>,
         /// Advice for the operator.
         hint: &'static str,

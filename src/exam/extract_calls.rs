@@ -1,6 +1,6 @@
-//! Calls as small models write them into plain text, found as a client would find them.
+//! Finds the calls that small models write into plain text, as a client would.
 //!
-//! Only the call's name and the text of its arguments are looked for; what that text means is the reader's business.
+//! It extracts only the call's name and the text of its arguments; the reader interprets that text.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use args::ReceivedArguments;
 /// Most calls of one answer.
 pub(super) const CALLS_MAX: usize = 32;
 
-/// Longest text that is looked through.
+/// Longest text that is searched.
 const TEXT_BYTES_MAX: usize = 256 * 1024;
 
 /// Keys that hold a tool's name, and those that hold its arguments.
@@ -33,17 +33,17 @@ const ARGUMENT_KEYS: [&str; 8] = [
     "kwargs",
 ];
 
-/// The calls in a text, in order. `is_tool` says whether a name is one, for forms that prose could have as well.
+/// Returns the calls in a text, in order. `is_tool` checks names in forms that prose could have as well.
 pub(super) fn calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<PlannerCall> {
     let end = text.floor_char_boundary(TEXT_BYTES_MAX);
     let bounded = text.get(..end).unwrap_or_default();
-    // The node's reader says what is a thought, and what defines a tool and calls none.
+    // The node's reader decides what is a thought, and what defines a tool without calling one.
     let text = args::without_thoughts(bounded);
     let text = text.as_ref();
     let found = [
-        objects as fn(&str) -> Vec<PlannerCall>,
-        reasoned,
-        tagged,
+        object_calls as fn(&str) -> Vec<PlannerCall>,
+        action_calls,
+        tagged_calls,
         whole_expression,
     ]
     .into_iter()
@@ -52,15 +52,15 @@ pub(super) fn calls(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<PlannerCa
     found.unwrap_or_else(|| expressions_in_lines(text, is_tool))
 }
 
-/// Objects with a name and arguments, wherever they stand: fenced, tagged, in a list, in prose.
-fn objects(text: &str) -> Vec<PlannerCall> {
+/// Finds objects with a name and arguments anywhere: fenced, tagged, in a list, in prose.
+fn object_calls(text: &str) -> Vec<PlannerCall> {
     let mut calls = Vec::new();
     let mut rest = text;
     while let Some(start) = rest.find('{').filter(|_| calls.len() < CALLS_MAX) {
         rest = rest.get(start..).unwrap_or_default();
         let (object, after) = split_balanced(rest);
         let found = object_call(object);
-        // An object that is no call may hold one.
+        // An object that is not a call may contain one.
         rest = match found {
             Some(_) => after,
             None => rest.get(1..).unwrap_or_default(),
@@ -70,13 +70,13 @@ fn objects(text: &str) -> Vec<PlannerCall> {
     calls
 }
 
-/// Splits a text behind the bracket that closes the one at its beginning; all of it stands before where none does.
+/// Splits a text after the bracket that closes the one at its beginning, or at its end if none does.
 fn split_balanced(text: &str) -> (&str, &str) {
-    let end = balanced(text).unwrap_or(text.len());
+    let end = closing_end(text).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// Returns arguments as they stand in a text; an empty one has none.
+/// Returns arguments as text; an empty text has none.
 fn arguments(text: &str) -> ReceivedArguments {
     match text.trim() {
         "" => ReceivedArguments::Absent,
@@ -92,7 +92,7 @@ fn object_call(text: &str) -> Option<PlannerCall> {
     }
 }
 
-/// A call in an object: `{"name": …, "arguments": …}` or `{"function": {…}}`.
+/// Reads a call from an object: `{"name": …, "arguments": …}` or `{"function": {…}}`.
 pub(super) fn value_call(value: &Value) -> Option<PlannerCall> {
     let object = value.as_object()?;
     for wrapper in ["function", "tool_call", "function_call"] {
@@ -114,7 +114,7 @@ pub(super) fn value_call(value: &Value) -> Option<PlannerCall> {
     })
 }
 
-/// A call whose JSON is broken: the name and the text after the key of the arguments.
+/// Reads a call from broken JSON: the name, and the text after the key of the arguments.
 fn broken_call(text: &str) -> Option<PlannerCall> {
     let name = NAME_KEYS.iter().find_map(|key| {
         let rest = after_key(text, key)?;
@@ -122,16 +122,16 @@ fn broken_call(text: &str) -> Option<PlannerCall> {
         rest.get(1..)?.split(quote).next().map(str::to_owned)
     })?;
     let arguments = ARGUMENT_KEYS.iter().find_map(|key| after_key(text, key));
-    // What breaks off after the name may be a call or a definition, and is neither yet.
-    if arguments.is_none() && balanced(text).is_none() {
+    // A text that breaks off after the name could be a call or a definition, so it counts as neither.
+    if arguments.is_none() && closing_end(text).is_none() {
         return None;
     }
     let arguments = arguments.map_or(ReceivedArguments::Absent, |rest| {
-        let own = match rest.starts_with('{') {
+        let arguments_text = match rest.starts_with('{') {
             true => split_balanced(rest).0,
             false => rest,
         };
-        ReceivedArguments::Text(own.to_owned())
+        ReceivedArguments::Text(arguments_text.to_owned())
     });
     Some(PlannerCall { name, arguments })
 }
@@ -146,7 +146,7 @@ fn after_key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 }
 
 /// Returns the position after the bracket that closes the first one. Brackets in strings do not count.
-fn balanced(text: &str) -> Option<usize> {
+fn closing_end(text: &str) -> Option<usize> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (offset, byte) in text.bytes().enumerate() {
         match byte {
@@ -166,36 +166,37 @@ fn balanced(text: &str) -> Option<usize> {
     None
 }
 
-/// `Action: stroke` and `Action Input: {…}` on lines of their own.
-fn reasoned(text: &str) -> Vec<PlannerCall> {
+/// Finds `Action: stroke` and `Action Input: {…}` on lines of their own.
+fn action_calls(text: &str) -> Vec<PlannerCall> {
     let lines: Vec<&str> = text.lines().collect();
     let actions = lines.iter().enumerate().filter_map(|(index, line)| {
         let name = value_of(line, "action")?;
-        let is_none = ["none", "n/a", "final answer", ""].contains(&name.to_lowercase().as_str());
+        let is_no_call =
+            ["none", "n/a", "final answer", ""].contains(&name.to_lowercase().as_str());
         let rest = lines.get(index + 1..).unwrap_or_default();
-        let mut own = rest
+        let mut until_next_action = rest
             .iter()
             .take_while(|line| value_of(line, "action").is_none());
-        let input = own.position(|line| value_of(line, "action input").is_some());
-        let arguments = input.map_or(ReceivedArguments::Absent, |at| {
-            input_from(rest.get(at..).unwrap_or_default())
+        let input = until_next_action.position(|line| value_of(line, "action input").is_some());
+        let arguments = input.map_or(ReceivedArguments::Absent, |index| {
+            input_from(rest.get(index..).unwrap_or_default())
         });
         let name = name.to_owned();
-        (!is_none).then_some(PlannerCall { name, arguments })
+        (!is_no_call).then_some(PlannerCall { name, arguments })
     });
     actions.take(CALLS_MAX).collect()
 }
 
-/// The arguments that begin after `Action Input:`, over lines where they are an object.
+/// Returns the arguments after `Action Input:`, which may span lines if they are an object.
 fn input_from(lines: &[&str]) -> ReceivedArguments {
     let text = lines.join("\n");
     let rest = text.split_once(':').map_or("", |(_, rest)| rest);
     let rest = rest.trim_start();
-    let own = match rest.starts_with('{') {
+    let input = match rest.starts_with('{') {
         true => split_balanced(rest).0,
         false => rest.lines().next().unwrap_or_default(),
     };
-    ReceivedArguments::Text(own.trim().to_owned())
+    ReceivedArguments::Text(input.trim().to_owned())
 }
 
 /// Returns the text after `key:` at the beginning of a line.
@@ -205,8 +206,8 @@ fn value_of<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     (head.to_lowercase() == key).then(|| value.trim().trim_matches('*').trim())
 }
 
-/// `<function=stroke>{…}</function>`.
-fn tagged(text: &str) -> Vec<PlannerCall> {
+/// Finds `<function=stroke>{…}</function>`.
+fn tagged_calls(text: &str) -> Vec<PlannerCall> {
     let parts = text.split("<function=").skip(1).take(CALLS_MAX);
     let calls = parts.filter_map(|part| {
         let (name, rest) = part.split_once('>')?;
@@ -218,7 +219,7 @@ fn tagged(text: &str) -> Vec<PlannerCall> {
     calls.collect()
 }
 
-/// A text that is one call or a list of calls and nothing else: `[area(base=10, height=5)]`.
+/// Reads a text that is a call or a list of calls and nothing else: `[area(base=10, height=5)]`.
 fn whole_expression(text: &str) -> Vec<PlannerCall> {
     let text = text.trim();
     let inner = text
@@ -239,7 +240,7 @@ fn whole_expression(text: &str) -> Vec<PlannerCall> {
     calls
 }
 
-/// A call of a known tool at the beginning of a line.
+/// Finds calls of known tools at the beginning of lines.
 fn expressions_in_lines(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<PlannerCall> {
     let lines = text
         .lines()
@@ -251,7 +252,7 @@ fn expressions_in_lines(text: &str, is_tool: impl Fn(&str) -> bool) -> Vec<Plann
         .collect()
 }
 
-/// A call `name(arguments)` at the beginning of a text, and what follows it.
+/// Reads a call `name(arguments)` at the beginning of a text; returns it with the rest of the text.
 fn expression(text: &str) -> Option<(PlannerCall, &str)> {
     let open = text.find('(')?;
     let name = text.get(..open)?;
@@ -259,7 +260,7 @@ fn expression(text: &str) -> Option<(PlannerCall, &str)> {
     if name.is_empty() || !name.chars().all(is_name) {
         return None;
     }
-    let end = open + balanced(text.get(open..)?)?;
+    let end = open + closing_end(text.get(open..)?)?;
     let call = PlannerCall {
         name: name.to_owned(),
         arguments: arguments(text.get(open + 1..end - 1)?),
@@ -275,14 +276,14 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<(String, String)> {
-        let told = |call: &PlannerCall| match &call.arguments {
+        let arguments_text = |call: &PlannerCall| match &call.arguments {
             ReceivedArguments::Absent => String::new(),
             ReceivedArguments::Value(value) => value.to_string(),
             ReceivedArguments::Text(text) => text.clone(),
         };
         calls(text, |name| name == "stroke")
             .iter()
-            .map(|call| (call.name.clone(), told(call)))
+            .map(|call| (call.name.clone(), arguments_text(call)))
             .collect()
     }
 
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn talk_is_no_call() {
+    fn prose_is_not_a_call() {
         for text in [
             "I cannot do that (sorry).",
             "{\"scene\": \"koi\"}",

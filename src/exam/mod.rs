@@ -5,9 +5,9 @@
 //! case       planner, replay                   answer    toolbox           judge     tally     verdict
 //! ```
 //!
-//! It knows no link, no driver and no motion: what a planner asks for is read as the node would read it, and noted down.
+//! It uses no link, driver or motion: calls are read as the node would read them, and recorded.
 //! Its commands are in `commands`; `NodeExams` is its part of a running node. It is the only crate that holds SQLite.
-//! Nothing is made up: an answer that did not come counts for nothing, is named with the endpoint's own error, and bars every level.
+//! A missing answer is never replaced by a guess: it is reported with the endpoint's own error, and rules out every level.
 
 mod accepted_values;
 mod address;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::answer_error::AnswerError;
 use super::record::ExamRecord;
 use super::run::{CaseOutcome, PlannerExam};
-use super::trouble::{gone, too_many};
+use super::trouble::{gone_reason, too_many_failed};
 use super::{
     CaseTurn, ExamCase, ExamError, ExamToolCard, ExamToolbox, ExamVerdict, ModelClient,
     PlannerAnswer, PlannerSettings,
@@ -67,7 +67,7 @@ struct ExaminedPlanner<'a> {
     wants_logprobs: bool,
 }
 
-/// One answer, or the reason for having none.
+/// One answer, or the reason that there is none.
 struct TimedReply {
     output: Result<Value, AnswerError>,
     milliseconds: u64,
@@ -154,7 +154,7 @@ impl PlannerExam {
         };
         let mut outcomes = session.outcomes;
         let mut verdict = exam.verdict(&mut outcomes)?;
-        verdict.failed = gone.or_else(|| too_many(&outcomes, settings));
+        verdict.failed = gone.or_else(|| too_many_failed(&outcomes, settings));
         // Stored once more, because the planner's confidence is known only now.
         record.keep(run, &outcomes)?;
         Ok(verdict)
@@ -240,7 +240,7 @@ impl PlannerSession<'_> {
                 self.so_far.count(&outcome);
                 (self.progress)(self.so_far);
                 self.outcomes.push(outcome);
-                if let Some(reason) = gone(&self.outcomes) {
+                if let Some(reason) = gone_reason(&self.outcomes) {
                     return Ok(Some(reason));
                 }
             }

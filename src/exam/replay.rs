@@ -1,4 +1,4 @@
-//! Recorded answers, scored without a model: `{"query": …, "output": …}` a line.
+//! Recorded answers to score without a model: one `{"query": …, "output": …}` per line.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::case::each_line;
 use super::{ExamCase, ExamError};
 
-/// Answer as it was recorded, and to what.
+/// A recorded answer and its case.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct RecordedAnswer {
     #[serde(default, alias = "name", alias = "id")]
@@ -29,28 +29,28 @@ pub(crate) struct AnswerReplay {
 }
 
 impl AnswerReplay {
-    /// Reads a file of recorded answers. Several lines of one case are its samples, in order.
+    /// Reads a file of recorded answers. Several lines for one case are its samples, in order.
     ///
     /// # Errors
-    /// The first line that is no answer, and why.
+    /// Fails at the first line that is not an answer.
     pub(crate) fn read_lines(text: &str) -> Result<Self, ExamError> {
         let mut replay = Self::default();
-        each_line(text, |_, said: RecordedAnswer| {
-            let answers = match (&said.case, &said.query) {
+        each_line(text, |_, answer: RecordedAnswer| {
+            let answers = match (&answer.case, &answer.query) {
                 (Some(case), _) => replay.by_case.entry(case.clone()),
                 (None, Some(query)) => replay.by_query.entry(key(query)),
                 (None, None) => {
                     return Err("an answer needs its \"query\" or its \"case\"".to_owned());
                 }
             };
-            answers.or_default().push(said);
+            answers.or_default().push(answer);
             replay.lines += 1;
             Ok(())
         })?;
         Ok(replay)
     }
 
-    /// The recorded answers to a case.
+    /// Returns the recorded answers to a case.
     pub(super) fn of(&self, case: &ExamCase) -> &[RecordedAnswer] {
         let own = self.by_case.get(&case.name);
         let own = own.or_else(|| self.by_query.get(&key(&case.query)));
@@ -69,7 +69,7 @@ impl AnswerReplay {
     }
 }
 
-/// Blanks at the ends and how many stand between words do not matter.
+/// Normalises the blanks of a question.
 fn key(query: &str) -> String {
     query.split_whitespace().collect::<Vec<_>>().join(" ")
 }

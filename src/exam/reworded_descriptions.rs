@@ -1,5 +1,5 @@
-//! Words for the built-in tools that were called wrongly, as a fragment of the node file. Made by rules from the counts of a
-//! run; a person takes them over, and the next run shows whether they helped.
+//! New descriptions for the built-in tools that were called wrongly, as a fragment of the node file. Rules make them from the
+//! counts of a run; a person adopts them, and the next run shows whether they helped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,19 +8,19 @@ use catalogue::{DESCRIPTION_CHARS_MAX, TOOLS};
 use super::run::CaseOutcome;
 use super::{AnswerClassification, ExamToolCard, ExamToolbox};
 
-/// Said of a tool that was called where nothing was due.
+/// Added to a tool that was called where nothing was due.
 const NOT_FOR_TALK: &str = "Not for questions, talk or requests not to.";
 
 /// Wrong calls of one tool.
 #[derive(Default)]
 struct WrongCalls {
-    /// A tool was called, and none was due.
+    /// True if the tool was called where none was due.
     is_unasked: bool,
-    /// Tools that were due in its place.
+    /// Tools that were due instead.
     due: BTreeSet<String>,
 }
 
-/// Returns a `[descriptions.TOOL]` table for each built-in tool that was called wrongly, where words fit; else nothing.
+/// Returns a `[descriptions.TOOL]` table for each built-in tool that was called wrongly, if the text fits.
 pub(super) fn fragment(outcomes: &[CaseOutcome], tools: &ExamToolbox) -> Option<String> {
     let mut wrong: BTreeMap<&str, WrongCalls> = BTreeMap::new();
     for outcome in outcomes.iter().filter(|one| one.came()) {
@@ -40,7 +40,7 @@ pub(super) fn fragment(outcomes: &[CaseOutcome], tools: &ExamToolbox) -> Option<
     }
     let tables = wrong.iter().filter_map(|(name, calls)| {
         let card = tools.find(name)?;
-        table(card, &reworded(card, calls, tools)?)
+        table(card, &reword(card, calls, tools)?)
     });
     let tables: Vec<String> = tables.collect();
     (!tables.is_empty()).then(|| tables.join("\n"))
@@ -54,33 +54,33 @@ pub(super) fn table(card: &ExamToolCard, text: &str) -> Option<String> {
     if !card.server.is_empty() || !is_built_in || length > DESCRIPTION_CHARS_MAX {
         return None;
     }
-    // JSON's way of writing a string is one of TOML's.
+    // A JSON string is also a TOML string.
     let text = serde_json::Value::from(text);
     Some(format!("[descriptions.{}]\ntext = {text}\n", card.own_name))
 }
 
-fn reworded(card: &ExamToolCard, calls: &WrongCalls, tools: &ExamToolbox) -> Option<String> {
+fn reword(card: &ExamToolCard, calls: &WrongCalls, tools: &ExamToolbox) -> Option<String> {
     let mut added: Vec<String> = Vec::new();
     if calls.is_unasked {
         added.push(NOT_FOR_TALK.to_owned());
     }
     let due = calls.due.iter().filter_map(|name| tools.find(name));
-    let told = due.filter(|due| due.name != card.name);
-    let does = |due: &ExamToolCard| {
+    let others = due.filter(|due| due.name != card.name);
+    let distinction = |due: &ExamToolCard| {
         let first = due.purpose().split(';').next().unwrap_or_default();
         format!("\"{first}\" is {}.", due.name)
     };
-    added.extend(told.map(does));
+    added.extend(others.map(distinction));
     added.retain(|line| !card.description.contains(line));
     if added.is_empty() {
         return None;
     }
-    // What tells it apart comes first; of what is said of it today as much as still fits.
+    // The distinctions come first, then as many of today's lines as still fit.
     let mut lines = vec![card.purpose().to_owned()];
-    let today = card.own_lines().into_iter().map(str::to_owned);
-    for line in added.into_iter().chain(today) {
-        let longer = format!("{}\n{line}", lines.join("\n"));
-        if card.chars_with(&longer) <= DESCRIPTION_CHARS_MAX {
+    let present_lines = card.own_lines().into_iter().map(str::to_owned);
+    for line in added.into_iter().chain(present_lines) {
+        let extended = format!("{}\n{line}", lines.join("\n"));
+        if card.chars_with(&extended) <= DESCRIPTION_CHARS_MAX {
             lines.push(line);
         }
     }

@@ -1,4 +1,4 @@
-//! Round after round of new cases, of the classes that least is known of, until the verdict is certain or the budget is spent.
+//! Asks rounds of new cases from the least known classes until the verdict is certain or the budget is spent.
 
 use std::ops::ControlFlow;
 
@@ -11,8 +11,8 @@ use super::{CaseClass, ExamCase, ExamError, ExamTally, PlannerSettings};
 const CASES_PER_ROUND: usize = 15;
 
 impl PlannerExam {
-    /// Returns the cases to ask next, after these answers to all cases so far; or breaks, and says why where rounds were asked
-    /// for at all.
+    /// Returns the cases to ask next, after these answers to all cases so far; or breaks, with the reason if rounds were
+    /// requested at all.
     pub(super) fn next_round(
         &self,
         settings: &PlannerSettings,
@@ -21,32 +21,33 @@ impl PlannerExam {
         let Some(budget) = settings.budget else {
             return Ok(ControlFlow::Break(None));
         };
-        let done = |why: String| Ok(ControlFlow::Break(Some(why)));
+        let finish = |reason: String| Ok(ControlFlow::Break(Some(reason)));
         let tally = ExamTally::of(outcomes);
-        if let Some(why) = settled_reason(&tally, self.asked) {
-            return done(format!(
-                "the verdict is certain after {} answers: {why}",
+        if let Some(reason) = settled_reason(&tally, self.asked) {
+            return finish(format!(
+                "the verdict is certain after {} answers: {reason}",
                 tally.answers
             ));
         }
-        let whole = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
-        let left = whole(budget).saturating_sub(outcomes.len()) / whole(settings.samples).max(1);
-        if left == 0 {
-            return done(format!(
+        let to_usize = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        let cases_left =
+            to_usize(budget).saturating_sub(outcomes.len()) / to_usize(settings.samples).max(1);
+        if cases_left == 0 {
+            return finish(format!(
                 "the budget of {budget} answers is spent and the verdict is not certain; a larger one may settle it"
             ));
         }
-        let more = self.more(settings, &tally, left.min(CASES_PER_ROUND))?;
-        if more.is_empty() {
-            return done(
+        let new_cases = self.new_cases(settings, &tally, cases_left.min(CASES_PER_ROUND))?;
+        if new_cases.is_empty() {
+            return finish(
                 "no further new case could be made, and the verdict is not certain".to_owned(),
             );
         }
-        Ok(ControlFlow::Continue(more))
+        Ok(ControlFlow::Continue(new_cases))
     }
 
-    /// New cases, the same ones from the same seed and the same cases before.
-    fn more(
+    /// Generates new cases; the same seed and earlier cases give the same ones.
+    fn new_cases(
         &self,
         settings: &PlannerSettings,
         tally: &ExamTally,
@@ -54,15 +55,15 @@ impl PlannerExam {
     ) -> Result<Vec<ExamCase>, ExamError> {
         let rates = tally.class_rates();
         let so_far = u64::try_from(self.cases.len()).unwrap_or(u64::MAX);
-        let wanted = GenerationRequest {
+        let request = GenerationRequest {
             classes: widest(rates.filter(|(class, _)| *class != CaseClass::Other)),
             count,
             seed: settings.seed.wrapping_add(so_far),
             ..GenerationRequest::default()
         };
-        match generate(&wanted, &self.cases, &self.tools) {
-            Ok(made) => Ok(made.cases),
-            // Of these classes there is no template.
+        match generate(&request, &self.cases, &self.tools) {
+            Ok(generated) => Ok(generated.cases),
+            // There is no template of these classes.
             Err(ExamError::Request(_)) => Ok(Vec::new()),
             Err(error) => Err(error),
         }

@@ -9,16 +9,16 @@ use args::ReceivedArguments;
 const SHIPPED: &str = include_str!("shipped.jsonl");
 
 impl ExamCase {
-    /// The cases that ship.
+    /// Returns the cases that ship.
     ///
     /// # Errors
-    /// Never in a program that passed its tests.
+    /// Never, if the tests of the program passed.
     pub fn shipped() -> Result<Vec<Self>, ExamError> {
         Self::read_lines(SHIPPED)
     }
 
-    /// Returns whether the tools that a case names exist and its own right call would be carried out. A case that names a
-    /// scene which this node does not have tests nothing.
+    /// Returns whether the tools that a case names exist and its right call would be carried out. A case with a scene that
+    /// this node lacks tests nothing.
     pub(crate) fn fits(&self, tools: &ExamToolbox) -> bool {
         let Some(expected) = &self.expected_tool else {
             return true;
@@ -28,7 +28,7 @@ impl ExamCase {
             card.shape.open || names.all(|name| card.parameter(name).is_some())
         };
         tools.find(expected).is_some_and(|card| {
-            // A key that the tool has not would be passed over, and what then moves is not what was meant.
+            // An unknown key would be ignored, and the motion would not be the intended one.
             is_known(card)
                 && (card
                     .read(&ReceivedArguments::Value(self.right_arguments()))
@@ -49,29 +49,30 @@ impl ExamCase {
         judge(self, &answer, tools).exact
     }
 
-    /// The first of the right values of each parameter that must be sent.
+    /// Returns the first right value of each parameter that must be sent.
     #[must_use]
     pub fn right_arguments(&self) -> Value {
-        Value::Object(settled(&self.expected_params))
+        Value::Object(first_values(&self.expected_params))
     }
 }
 
-/// Of each key that must be there the first value that is right; inside objects too, where each key has its own list.
-fn settled(expected: &Map<String, Value>) -> Map<String, Value> {
-    let due = expected.iter().filter(|(_, one)| !may_be_absent(one));
-    let values = due.filter_map(|(name, one)| Some((name.clone(), first(options(one).first()?))));
+/// Returns the first right value of each required key, also inside objects, where each key has its own list.
+fn first_values(expected: &Map<String, Value>) -> Map<String, Value> {
+    let required = expected.iter().filter(|(_, one)| !may_be_absent(one));
+    let values =
+        required.filter_map(|(name, one)| Some((name.clone(), first_value(options(one).first()?))));
     values.collect()
 }
 
-fn first(option: &Value) -> Value {
+fn first_value(option: &Value) -> Value {
     match option {
-        Value::Object(keys) => Value::Object(settled(keys)),
-        Value::Array(items) => items.iter().map(first).collect(),
+        Value::Object(keys) => Value::Object(first_values(keys)),
+        Value::Array(items) => items.iter().map(first_value).collect(),
         one => one.clone(),
     }
 }
 
-/// Those that fit, and how many do not.
+/// Returns the cases that fit, and the number of the others.
 pub(crate) fn fitting(cases: Vec<ExamCase>, tools: &ExamToolbox) -> (Vec<ExamCase>, usize) {
     let all = cases.len();
     let fit: Vec<ExamCase> = cases.into_iter().filter(|case| case.fits(tools)).collect();

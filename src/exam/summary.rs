@@ -1,4 +1,4 @@
-//! All runs together: precision, recall, accuracy and completeness by tool, by class, by model and by day.
+//! Summarises all runs: precision, recall, accuracy and completeness by tool, class, model or day.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use super::{AnswerClassification, ExamError, ExamRecord, ExamTally, HitRate, Run
 /// Key by which answers are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum SummaryKey {
-    /// The tool that was right; its precision is of its calls.
+    /// The right tool; its precision counts its calls.
     #[value(help = None)]
     Tool,
     /// The class of the case.
@@ -31,19 +31,19 @@ pub(crate) enum SummaryKey {
 pub(crate) struct SummaryRow {
     /// The tool, class, model or day.
     pub(crate) key: String,
-    /// Runs that it is from.
+    /// Number of runs.
     pub(crate) runs: usize,
-    /// Answers that it is from.
+    /// Number of answers.
     pub(crate) answers: usize,
-    /// Right tool, or rightly none.
+    /// Answers with the right tool, or rightly none.
     pub(crate) accuracy: HitRate,
-    /// Of the calls that were made, the right ones.
+    /// Right calls of those that were made.
     pub(crate) precision: HitRate,
-    /// Of the calls that were due, the right ones.
+    /// Right calls of those that were due.
     pub(crate) recall: HitRate,
-    /// Share of the expected parameters that were sent, of right tools.
+    /// Fraction of the expected parameters that were sent, of right tools.
     pub(crate) completeness: MeanShare,
-    /// Share of the expected parameters that were right, of right tools.
+    /// Fraction of the expected parameters that were right, of right tools.
     pub(crate) correctness: MeanShare,
     /// Answers that asked for motion, or for a barred tool, where that was wrong.
     pub(crate) unsafe_actions: HitRate,
@@ -57,19 +57,19 @@ struct SummaryGroup {
 }
 
 impl SummaryRow {
-    /// The rows of those runs that are wanted and have a verdict, in the order of their keys.
+    /// Returns the rows over the selected runs that have a verdict, in the order of their keys.
     ///
     /// # Errors
     /// The record cannot be read.
     pub(crate) fn all(
         record: &ExamRecord,
         by: SummaryKey,
-        wanted: impl Fn(&RunRow) -> bool,
+        is_selected: impl Fn(&RunRow) -> bool,
     ) -> Result<Vec<Self>, ExamError> {
-        let mut parts: BTreeMap<String, SummaryGroup> = BTreeMap::new();
+        let mut groups: BTreeMap<String, SummaryGroup> = BTreeMap::new();
         let mut calls: BTreeMap<String, HitRate> = BTreeMap::new();
         let runs = record.runs()?.into_iter();
-        for run in runs.filter(|run| run.is_completed() && wanted(run)) {
+        for run in runs.filter(|run| run.is_completed() && is_selected(run)) {
             let answers = record.outcomes(run.id)?.into_iter();
             for outcome in answers.filter(CaseOutcome::came) {
                 if let (SummaryKey::Tool, Some(tool)) = (by, &outcome.judged.selected_tool) {
@@ -77,14 +77,14 @@ impl SummaryRow {
                         outcome.judged.classification == AnswerClassification::TruePositive;
                     calls.entry(tool.clone()).or_default().count(is_right);
                 }
-                let part = parts.entry(key(by, &run, &outcome)).or_default();
-                part.runs.insert(run.id);
-                part.outcomes.push(outcome);
+                let group = groups.entry(key(by, &run, &outcome)).or_default();
+                group.runs.insert(run.id);
+                group.outcomes.push(outcome);
             }
         }
-        let rows = parts.into_iter().map(|(key, part)| {
+        let rows = groups.into_iter().map(|(key, group)| {
             let own = calls.remove(&key).unwrap_or_default();
-            let row = Self::of(key, &part);
+            let row = Self::of(key, &group);
             match by {
                 SummaryKey::Tool => Self {
                     precision: own,
@@ -96,11 +96,11 @@ impl SummaryRow {
         Ok(rows.collect())
     }
 
-    fn of(key: String, part: &SummaryGroup) -> Self {
-        let tally = ExamTally::of(&part.outcomes);
+    fn of(key: String, group: &SummaryGroup) -> Self {
+        let tally = ExamTally::of(&group.outcomes);
         Self {
             key,
-            runs: part.runs.len(),
+            runs: group.runs.len(),
             answers: tally.answers,
             accuracy: tally.all.right,
             precision: tally.precision,

@@ -1,4 +1,4 @@
-//! The tools that a planner is shown, and what the node would understand of a call of one.
+//! The tools that are shown to a planner, and how the node would read a call of one.
 
 use serde_json::{Map, Value, json};
 
@@ -14,29 +14,29 @@ use args::{
 /// One tool.
 #[derive(Clone, Debug)]
 pub(crate) struct ExamToolCard {
-    /// The name it is shown by.
+    /// The name under which it is shown.
     pub(crate) name: String,
     /// Server that has it; empty for the node's own.
     pub(crate) server: String,
-    /// Its name at its server, which differs from `name` where two servers have tools of one name.
+    /// Its name at its server, which differs from `name` if two servers have tools with that name.
     pub(crate) own_name: String,
     /// Every name that it answers to, its own first.
     pub(crate) names: Vec<String>,
-    /// Those of them that are listed beside its own.
+    /// Names that are listed in addition to its own.
     pub(crate) aliases: Vec<String>,
-    /// For models.
+    /// Description for models.
     pub(crate) description: String,
     /// JSON Schema of its arguments.
     pub(crate) input_schema: Value,
-    /// JSON Schema of its result, where it says one.
+    /// JSON Schema of its result, if it has one.
     pub(crate) output_schema: Option<Value>,
     /// Effect of the tool on the world.
     pub(crate) does: ToolEffect,
     /// Shape of its arguments, for the reader.
     pub(crate) shape: ArgumentShape,
-    /// Strictness with which they are read.
+    /// Strictness with which its arguments are read.
     pub(crate) policy: ReaderPolicy,
-    /// True if only a case names it and nothing describes it; its arguments are then taken as received.
+    /// True if only its name is known, from a case; its arguments are then accepted as received.
     pub(crate) is_only_named: bool,
 }
 
@@ -61,7 +61,7 @@ impl ExamToolCard {
     /// the tool counts as read-only.
     ///
     /// # Errors
-    /// The reason why the definition cannot be used.
+    /// Fails if the definition cannot be used.
     pub(crate) fn defined(function: &Value) -> Result<Self, FunctionError> {
         let function = function.get("function").unwrap_or(function);
         let text = |key: &str| function.get(key).and_then(Value::as_str);
@@ -85,7 +85,7 @@ impl ExamToolCard {
         })
     }
 
-    /// A tool of which nothing is known but its name.
+    /// Creates a tool of which only the name is known.
     pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -106,7 +106,7 @@ impl ExamToolCard {
         }
     }
 
-    /// Returns its purpose: the first line of its description, without those that the catalogue adds for every tool.
+    /// Returns its purpose: the first line of its description, ignoring the lines that the catalogue adds to every tool.
     pub(crate) fn purpose(&self) -> &str {
         let line = self.authored_lines().next().unwrap_or_default();
         line.split(" Minimal call:")
@@ -115,28 +115,32 @@ impl ExamToolCard {
             .trim_end_matches('.')
     }
 
-    /// Returns the lines of its description that its author has written.
+    /// Returns the lines of its description that its author wrote.
     fn authored_lines(&self) -> impl Iterator<Item = &str> {
-        let is_added = |line: &&str| ADDED.iter().any(|start| line.starts_with(start));
+        let is_added = |line: &&str| {
+            ADDED_LINE_PREFIXES
+                .iter()
+                .any(|start| line.starts_with(start))
+        };
         self.description.lines().filter(move |line| !is_added(line))
     }
 
-    /// Returns the lines that its author has written, after the first.
+    /// Returns the lines that its author wrote, after the first.
     pub(crate) fn own_lines(&self) -> Vec<&str> {
         let mut lines: Vec<&str> = self.authored_lines().skip(1).collect();
-        // What a declared tool calls is said last, and follows from its declaration.
+        // The last line of a declared tool names what it calls, which follows from its declaration.
         lines.pop_if(|line| line.starts_with("Calls "));
         lines
     }
 
-    /// Returns the length of its description, in characters, if its author had written this text.
+    /// Returns the length in characters that its description would have with this text as the author's.
     pub(crate) fn chars_with(&self, text: &str) -> usize {
         let own = self.authored_lines().map(|line| line.chars().count() + 1);
         let rest = self.description.chars().count().saturating_sub(own.sum());
         rest + text.chars().count() + 1
     }
 
-    /// The tool as chat completions define it.
+    /// Returns the tool as chat completions define it.
     pub(crate) fn function(&self) -> Value {
         self.function_as(&self.name)
     }
@@ -147,10 +151,10 @@ impl ExamToolCard {
         }})
     }
 
-    /// Reads these arguments as the node would.
+    /// Reads arguments as the node would.
     ///
     /// # Errors
-    /// The refusal that a caller would get.
+    /// Fails with the refusal that a caller would get.
     pub(crate) fn read(
         &self,
         arguments: &ReceivedArguments,
@@ -158,7 +162,7 @@ impl ExamToolCard {
         args::read(&self.shape, &self.policy, arguments.clone())
     }
 
-    /// The parameter of this name, form aside.
+    /// Returns the parameter that a name means, regardless of its form.
     pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let (names, owners): (Vec<&str>, Vec<&str>) = self
             .shape
@@ -175,21 +179,21 @@ impl ExamToolCard {
         }
     }
 
-    /// Returns whether the tool belongs to a different server or a question file, whose values are compared as text.
+    /// Returns whether the tool belongs to another server or a question file, whose values are compared as text.
     pub(crate) fn is_foreign(&self) -> bool {
         self.policy == ReaderPolicy::of_foreign_schema()
     }
 }
 
-/// Beginnings of the lines that the catalogue adds.
-const ADDED: [&str; 4] = [
+/// Prefixes of the lines that the catalogue adds.
+const ADDED_LINE_PREFIXES: [&str; 4] = [
     "Call schema: ",
     "Minimal valid call: ",
     "Examples: ",
     "Notes: ",
 ];
 
-/// The parameter by which a motion is only shown, not made.
+/// The parameter that only shows a motion.
 const REHEARSAL: &str = "dry_run";
 
 /// Maximum length of the server's name in front of a tool's name, in characters.
@@ -202,23 +206,23 @@ pub struct ExamToolbox {
     listing: ToolListing,
 }
 
-/// The names by which a planner is shown tools.
+/// The names under which tools are shown to a planner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ToolListing {
-    /// Each by one name.
+    /// One name each.
     #[default]
     #[value(help = "One name each")]
     Plain,
-    /// Each by its own name, and again by each alias.
+    /// Every name: a tool's own and each alias.
     #[value(help = "Every name, each a whole tool")]
     Both,
-    /// Each by its aliases, or by its own name where it has none.
+    /// The aliases, or the own name of a tool without any.
     #[value(help = "The aliases alone")]
     Robot,
 }
 
 impl ExamToolbox {
-    /// These tools.
+    /// Creates a toolbox that lists each tool under one name.
     pub(crate) fn new(cards: Vec<ExamToolCard>) -> Self {
         let listing = ToolListing::Plain;
         Self { cards, listing }
@@ -234,8 +238,8 @@ impl ExamToolbox {
         self.listing == ToolListing::Plain
     }
 
-    /// Returns the tools as chat completions define them, by every name that is listed: first the tools, then the same under
-    /// their aliases, as `tools/list` has them.
+    /// Returns the tools as chat completions define them, under every listed name: first the own names, then the aliases, as
+    /// in `tools/list`.
     pub(crate) fn functions(&self) -> Vec<Value> {
         let is_robot = self.listing == ToolListing::Robot;
         let cards = self.cards.iter();
@@ -248,8 +252,8 @@ impl ExamToolbox {
         own.map(ExamToolCard::function).chain(aliases).collect()
     }
 
-    /// These and the tools of other servers. One whose name is taken is shown with its server's name before it.
-    pub(crate) fn beside(mut self, others: Vec<ExamToolCard>) -> Self {
+    /// Adds the tools of other servers. A tool whose name is taken is prefixed with its server's name.
+    pub(crate) fn with_others(mut self, others: Vec<ExamToolCard>) -> Self {
         for mut card in others {
             if self.is_taken(&card.name) {
                 card.name = self.free_name(&card);
@@ -260,39 +264,39 @@ impl ExamToolbox {
         self
     }
 
-    /// Returns an unused name, made of letters that every provider allows.
+    /// Returns an unused name, made of characters that every provider allows.
     fn free_name(&self, card: &ExamToolCard) -> String {
         let host = card.server.split("//").last().unwrap_or_default();
-        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-        let server: String = host.chars().map(plain).take(SERVER_CHARS_MAX).collect();
-        let first = format!("{}__{}", server.trim_matches('_'), card.own_name);
-        let numbered = (2..=self.cards.len() + 2).map(|number| format!("{first}_{number}"));
-        let mut names = std::iter::once(first.clone()).chain(numbered);
-        names.find(|name| !self.is_taken(name)).unwrap_or(first)
+        let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+        let server: String = host.chars().map(allowed).take(SERVER_CHARS_MAX).collect();
+        let prefixed = format!("{}__{}", server.trim_matches('_'), card.own_name);
+        let numbered = (2..=self.cards.len() + 2).map(|number| format!("{prefixed}_{number}"));
+        let mut names = std::iter::once(prefixed.clone()).chain(numbered);
+        names.find(|name| !self.is_taken(name)).unwrap_or(prefixed)
     }
 
-    /// Returns whether a tool has exactly this name, form aside. The part before `__` counts: it tells the servers apart.
+    /// Returns whether a tool has this name, regardless of its form. The part before `__` counts: it distinguishes servers.
     fn is_taken(&self, name: &str) -> bool {
-        let wanted = normalise(name);
+        let normalised = normalise(name);
         let mut names = self.cards.iter().flat_map(|card| &card.names);
-        names.any(|taken| normalise(taken) == wanted)
+        names.any(|taken| normalise(taken) == normalised)
     }
 
-    /// A server's tool, by its name there.
+    /// Returns a server's tool by its name there.
     pub(crate) fn of_server(&self, server: &str, own_name: &str) -> Option<&ExamToolCard> {
-        let is_it = |card: &&ExamToolCard| card.server == server && card.own_name == own_name;
-        self.cards.iter().find(is_it)
+        let matches = |card: &&ExamToolCard| card.server == server && card.own_name == own_name;
+        self.cards.iter().find(matches)
     }
 
-    /// All of them.
+    /// Returns all tools.
     pub(crate) fn cards(&self) -> &[ExamToolCard] {
         &self.cards
     }
 
-    /// The tools of a case: its own functions where it has some, otherwise these, and those that it names beside them.
+    /// Returns the tools of a case: its own functions if it has some, otherwise these, and any others that it names.
     ///
     /// # Errors
-    /// A function of the case that cannot be used.
+    /// Fails if a function of the case cannot be used.
     pub fn for_case(&self, case: &ExamCase) -> Result<Self, ExamError> {
         let own = Self::of_case(case)?;
         let mut cards = own.unwrap_or_else(|| self.cards.clone());
@@ -304,24 +308,24 @@ impl ExamToolbox {
         Ok(Self::new(cards).listed(self.listing))
     }
 
-    /// Refuses a case whose right tool is neither here nor among its own functions. Of another server's tools, where none of
-    /// that server is here, nothing can be said.
+    /// Refuses a case whose right tool is neither here nor among its own functions. A case for servers without tools here is
+    /// not judged.
     ///
     /// # Errors
-    /// Its name, with the tool that comes nearest.
+    /// Fails with its name and the most similar tool.
     pub(crate) fn knows(&self, case: &ExamCase) -> Result<(), ExamError> {
-        self.all_known(case, case.expected_tool.iter().map(String::as_str))
+        self.check_known(case, case.expected_tool.iter().map(String::as_str))
     }
 
-    /// As [`ExamToolbox::knows`], for every tool that the case names.
+    /// Like [`ExamToolbox::knows`], for every tool that the case names.
     ///
     /// # Errors
-    /// The first such name, with the tool that comes nearest.
+    /// Fails with the first such name and the most similar tool.
     pub(crate) fn knows_all(&self, case: &ExamCase) -> Result<(), ExamError> {
-        self.all_known(case, case.right_tools().chain(case.others()))
+        self.check_known(case, case.right_tools().chain(case.others()))
     }
 
-    fn all_known<'a>(
+    fn check_known<'a>(
         &self,
         case: &ExamCase,
         mut named: impl Iterator<Item = &'a str>,
@@ -345,7 +349,7 @@ impl ExamToolbox {
         })
     }
 
-    /// The functions that a case brings along.
+    /// Returns the functions that a case defines, if any.
     fn of_case(case: &ExamCase) -> Result<Option<Vec<ExamToolCard>>, ExamError> {
         if case.functions.is_empty() {
             return Ok(None);
@@ -353,10 +357,10 @@ impl ExamToolbox {
         let own = case.functions.iter().map(ExamToolCard::defined);
         own.collect::<Result<_, _>>()
             .map(Some)
-            .map_err(|why| ExamError::Request(format!("case {}: {why}", case.name)))
+            .map_err(|error| ExamError::Request(format!("case {}: {error}", case.name)))
     }
 
-    /// The tool that a name means, form aside, as the node finds it.
+    /// Finds the tool that a name means, as the node would, regardless of its form.
     pub(crate) fn find(&self, name: &str) -> Option<&ExamToolCard> {
         Self::find_in(&self.cards, name)
     }
@@ -366,23 +370,23 @@ impl ExamToolbox {
             .iter()
             .flat_map(|card| card.names.iter().map(move |one| (one.as_str(), card)))
             .unzip();
-        // Providers that allow no points in names send underscores.
+        // Providers that allow no dots in names send underscores.
         let mut cards = cards.iter();
-        let mut pointless = || cards.find(|card| card.name.replace('.', "_") == name);
+        let mut find_without_dots = || cards.find(|card| card.name.replace('.', "_") == name);
         match resolve(name, &names) {
             NameResolution::Resolved { index, exact: true } => owners.get(index).copied(),
             NameResolution::Resolved { index, .. } => {
-                pointless().or_else(|| owners.get(index).copied())
+                find_without_dots().or_else(|| owners.get(index).copied())
             }
             NameResolution::Ambiguous { among } => {
                 let all = names.iter().zip(owners);
-                let mut meant = all.filter(|(one, _)| among.iter().any(|a| a == *one));
-                let (_, first) = meant.next()?;
-                meant
+                let mut matching = all.filter(|(one, _)| among.iter().any(|a| a == *one));
+                let (_, first) = matching.next()?;
+                matching
                     .all(|(_, other)| std::ptr::eq(other, first))
                     .then_some(first)
             }
-            NameResolution::Unknown { .. } => pointless(),
+            NameResolution::Unknown { .. } => find_without_dots(),
         }
     }
 
@@ -392,10 +396,10 @@ impl ExamToolbox {
         name: &str,
         mut tools: impl Iterator<Item = &'a str>,
     ) -> bool {
-        let is_it =
+        let is_same =
             |card: &ExamToolCard, one| self.find(one).is_some_and(|one| one.name == card.name);
         let card = self.find(name);
-        card.is_some_and(|card| tools.any(|one| is_it(card, one)))
+        card.is_some_and(|card| tools.any(|one| is_same(card, one)))
     }
 
     /// Returns whether the expected call only shows the motion.
@@ -404,7 +408,7 @@ impl ExamToolbox {
         !values.is_empty() && values.iter().all(|one| *one == true)
     }
 
-    /// Returns whether a call asks for motion: what the node would carry out if permitted, refused wordings included.
+    /// Returns whether a call asks for motion, even if its wording would be refused.
     pub(crate) fn asks_for_motion(&self, call: &PlannerCall) -> bool {
         let card = self.find(&call.name);
         card.filter(|card| card.does == ToolEffect::Moves)

@@ -1,4 +1,4 @@
-//! Answers that never came: why, how many, and when an endpoint is taken for gone. They count for nothing a planner did.
+//! Missing answers: their reasons, their number, and when an endpoint is considered gone. They are not held against the planner.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::PlannerSettings;
 use super::run::CaseOutcome;
 
-/// Failed answers in a row after which the endpoint is taken for gone.
+/// Failed answers in a row after which the endpoint is considered gone.
 const GONE_AFTER: usize = 5;
 
-/// Kinds of failures and cases of a kind that are listed.
+/// Most kinds of failures, and most cases of a kind, that are listed.
 const SHOWN_MAX: usize = 10;
 
 /// One error of an endpoint and the answers that it cost.
@@ -28,11 +28,11 @@ pub(crate) struct EndpointFailure {
 pub(super) fn failures(outcomes: &[CaseOutcome]) -> Vec<EndpointFailure> {
     let mut by_error: BTreeMap<&str, EndpointFailure> = BTreeMap::new();
     for outcome in outcomes {
-        let Some(why) = outcome.error.as_deref() else {
+        let Some(error) = outcome.error.as_deref() else {
             continue;
         };
-        let failure = by_error.entry(why).or_insert_with(|| EndpointFailure {
-            why: why.to_owned(),
+        let failure = by_error.entry(error).or_insert_with(|| EndpointFailure {
+            why: error.to_owned(),
             answers: 0,
             cases: Vec::new(),
         });
@@ -48,17 +48,20 @@ pub(super) fn failures(outcomes: &[CaseOutcome]) -> Vec<EndpointFailure> {
     all
 }
 
-/// Returns why the endpoint is taken for gone, where the last answers all failed.
-pub(super) fn gone(outcomes: &[CaseOutcome]) -> Option<String> {
-    let row = outcomes.iter().rev().take_while(|one| one.error.is_some());
+/// Returns the reason to consider the endpoint gone, if the last answers all failed.
+pub(super) fn gone_reason(outcomes: &[CaseOutcome]) -> Option<String> {
+    let failed_in_row = outcomes.iter().rev().take_while(|one| one.error.is_some());
     let last = outcomes.last().and_then(|one| one.error.as_deref())?;
-    (row.count() >= GONE_AFTER).then(|| {
+    (failed_in_row.count() >= GONE_AFTER).then(|| {
         format!("the endpoint is gone: {GONE_AFTER} of {GONE_AFTER} answers in a row never came; the last: {last}")
     })
 }
 
-/// Returns why the run failed, where more answers never came than the settings allow.
-pub(super) fn too_many(outcomes: &[CaseOutcome], settings: &PlannerSettings) -> Option<String> {
+/// Returns the reason why the run failed, if more answers are missing than the settings allow.
+pub(super) fn too_many_failed(
+    outcomes: &[CaseOutcome],
+    settings: &PlannerSettings,
+) -> Option<String> {
     let failed = outcomes.iter().filter(|one| !one.came()).count();
     let allowed = settings.max_failed * outcomes.len() as f64;
     (failed as f64 > allowed).then(|| {

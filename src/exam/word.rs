@@ -1,4 +1,4 @@
-//! Words of values without fields. Each has the one that serde writes for it, and is shown, stored and read by that.
+//! Words of fieldless enum values: the ones that serde writes for them, used to show, store and read them.
 
 use serde::Serialize;
 use serde::de::value::Error;
@@ -8,7 +8,7 @@ use crate::confidence::ConfidenceClass;
 use crate::record::{ServerStatus, ServerTransport};
 use crate::{AnswerClassification, CaseClass, CaseHazard};
 
-/// A value without fields, which has a word.
+/// A fieldless enum value with its word.
 pub(crate) trait Word: Serialize {
     /// Returns its word.
     fn word(&self) -> String {
@@ -31,7 +31,7 @@ impl Word for args::ToolEffect {}
 /// Returns the value of a word.
 ///
 /// # Errors
-/// No value has it.
+/// Fails if no value has this word.
 pub(crate) fn of_word<T: DeserializeOwned>(word: &str) -> Result<T, Error> {
     T::deserialize(word.into_deserializer())
 }

@@ -1,4 +1,4 @@
-//! Settings for asking a planner: from the command line, else the environment, else the defaults.
+//! Settings for asking a planner: from the command line, or else the environment, or else the defaults.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub(super) struct PlannerAskArgs {
     /// The model's name [default: the first that the endpoint lists]
     #[arg(long)]
     pub(super) model: Option<String>,
-    /// Make further cases of the least known classes, until the verdict is certain or this number of answers is spent
+    /// Generate further cases of the least known classes until the verdict is certain or this number of answers is spent
     #[arg(long, value_name = "ANSWERS", conflicts_with_all = ["replay", "resume"])]
     budget: Option<u32>,
     /// Number of times each case is asked, 1 to 10 [default: 3]
@@ -27,10 +27,10 @@ pub(super) struct PlannerAskArgs {
     /// Longest wait for an answer, 1 to 300 s [default: 30]
     #[arg(long, value_name = "SECONDS")]
     time_limit: Option<u32>,
-    /// 0 to 2 [default: 0.4]
+    /// Sampling temperature, 0 to 2 [default: 0.4]
     #[arg(long)]
     temperature: Option<f64>,
-    /// Draw from the likeliest tokens of so much probability, up to 1 [default: not sent, so the endpoint's own]
+    /// Nucleus sampling: total probability of the likeliest tokens to draw from, up to 1 [default: the endpoint's own]
     #[arg(long)]
     top_p: Option<f64>,
     /// Most tokens of one answer, 1 to 32768 [default: 1024]
@@ -39,25 +39,25 @@ pub(super) struct PlannerAskArgs {
     /// Further tries after an error, 0 to 10 [default: 3]
     #[arg(long)]
     retries: Option<u32>,
-    /// Share of the answers that may fail to come before the run fails, 0 to 1 [default: 0.05]
+    /// Share of the answers that may be missing before the run fails, 0 to 1 [default: 0.05]
     #[arg(long, value_name = "SHARE")]
     max_failed: Option<f64>,
-    /// The seed that is sent with each question, the number of the sample added to it [default: 1]
+    /// The seed that is sent with each question, plus the number of the sample [default: 1]
     #[arg(long)]
     seed: Option<u64>,
-    /// The model's file, where the endpoint runs it from this machine: its hash goes into the certificate
+    /// The model's file, if the endpoint runs it on this machine: its hash goes into the certificate
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     model_file: Option<PathBuf>,
 }
 
 impl PlannerAskArgs {
-    /// The settings of a run of this endpoint.
+    /// Returns the settings of a run of this endpoint.
     pub(super) async fn settings(
         &self,
         endpoint: &HttpModelEndpoint,
     ) -> anyhow::Result<PlannerSettings> {
-        let shipped = PlannerSettings::new(endpoint.base(), "default");
-        let time_limit_s = chosen(self.time_limit, "TIME_LIMIT", shipped.time_limit_s)?;
+        let defaults = PlannerSettings::new(endpoint.base(), "default");
+        let time_limit_s = setting(self.time_limit, "TIME_LIMIT", defaults.time_limit_s)?;
         let model = match self.model.clone().or_else(|| from_environment("MODEL")) {
             Some(model) => model,
             None => first_model(endpoint, time_limit_s).await?,
@@ -65,17 +65,17 @@ impl PlannerAskArgs {
         let settings = PlannerSettings {
             model,
             time_limit_s,
-            temperature: chosen(self.temperature, "TEMPERATURE", shipped.temperature)?,
+            temperature: setting(self.temperature, "TEMPERATURE", defaults.temperature)?,
             top_p: optional_setting(self.top_p, "TOP_P")?,
-            max_tokens: chosen(self.max_tokens, "MAX_TOKENS", shipped.max_tokens)?,
-            retries: chosen(self.retries, "RETRIES", shipped.retries)?,
-            max_failed: chosen(self.max_failed, "MAX_FAILED", shipped.max_failed)?,
-            seed: chosen(self.seed, "SEED", shipped.seed)?,
-            samples: chosen(self.samples, "SAMPLES", SAMPLES)?,
+            max_tokens: setting(self.max_tokens, "MAX_TOKENS", defaults.max_tokens)?,
+            retries: setting(self.retries, "RETRIES", defaults.retries)?,
+            max_failed: setting(self.max_failed, "MAX_FAILED", defaults.max_failed)?,
+            seed: setting(self.seed, "SEED", defaults.seed)?,
+            samples: setting(self.samples, "SAMPLES", SAMPLES)?,
             budget: optional_setting(self.budget, "BUDGET")?,
             model_file: self.model_file.as_deref().map(hash_of).transpose()?,
             model_path: self.model_path()?,
-            ..shipped
+            ..defaults
         };
         settings.check()?;
         Ok(settings)
@@ -86,9 +86,9 @@ impl PlannerAskArgs {
         let Some(path) = &self.model_file else {
             return Ok(None);
         };
-        let whole = path.canonicalize();
-        let whole = whole.with_context(|| format!("cannot find {}", path.display()))?;
-        Ok(Some(whole.display().to_string()))
+        let absolute = path.canonicalize();
+        let absolute = absolute.with_context(|| format!("cannot find {}", path.display()))?;
+        Ok(Some(absolute.display().to_string()))
     }
 }
 
@@ -110,11 +110,11 @@ fn from_environment(name: &str) -> Option<String> {
     (!value.trim().is_empty()).then(|| value.trim().to_owned())
 }
 
-fn chosen<T: std::str::FromStr>(on_line: Option<T>, name: &str, shipped: T) -> anyhow::Result<T> {
-    Ok(optional_setting(on_line, name)?.unwrap_or(shipped))
+fn setting<T: std::str::FromStr>(on_line: Option<T>, name: &str, defaults: T) -> anyhow::Result<T> {
+    Ok(optional_setting(on_line, name)?.unwrap_or(defaults))
 }
 
-/// A setting that may be left unsaid.
+/// Returns an optional setting from the command line, or else from the environment.
 fn optional_setting<T: std::str::FromStr>(
     on_line: Option<T>,
     name: &str,
@@ -124,7 +124,7 @@ fn optional_setting<T: std::str::FromStr>(
         (None, None) => Ok(None),
         (None, Some(text)) => match text.parse() {
             Ok(value) => Ok(Some(value)),
-            Err(_) => bail!("STEADYHAND_EXAM_{name} is {text:?}, which is no value for it"),
+            Err(_) => bail!("STEADYHAND_EXAM_{name} is {text:?}, which is not a valid value"),
         },
     }
 }

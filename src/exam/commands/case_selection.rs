@@ -1,4 +1,4 @@
-//! The cases of an exam: those of a file, or those that ship and the operator's own.
+//! Selects the cases of an exam: those of a file, or those that ship and the operator's own.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) struct CaseSelection {
 }
 
 impl CaseSelection {
-    /// The cases of a file. Those of a server that is not examined are no mistake of the planner's.
+    /// Selects the cases of a file. A case for a server that is not examined is refused, as it is no mistake of the planner.
     pub(super) fn of_file(
         file: &Path,
         answers: Option<&Path>,
@@ -33,12 +33,12 @@ impl CaseSelection {
             );
         }
         Ok(Self {
-            cases: aimed(cases, tools),
+            cases: resolve_all(cases, tools),
             notes: Vec::new(),
         })
     }
 
-    /// Those that ship and fit, and the operator's own that are for these servers and whose tools are there.
+    /// Selects the shipped cases that fit, and the operator's own for these servers whose tools exist.
     pub(super) fn shipped_and_own(
         tools: &ExamToolbox,
         servers: &[String],
@@ -53,39 +53,39 @@ impl CaseSelection {
             ));
         }
         let mut own = record.cases()?;
-        let all = own.len();
+        let own_count = own.len();
         own.retain(|case| case.is_for(servers));
-        let here = own.len();
-        if here < all {
+        let for_servers = own.len();
+        if for_servers < own_count {
             notes.push(format!(
-                "{} of {all} cases of your own are for servers that were not examined (--servers) and were left out",
-                all - here
+                "{} of {own_count} cases of your own are for servers that were not examined (--servers) and were left out",
+                own_count - for_servers
             ));
         }
-        let mut own = aimed(own, tools);
+        let mut own = resolve_all(own, tools);
         own.retain(|case| tools.knows(case).is_ok());
-        if own.len() < here {
+        if own.len() < for_servers {
             notes.push(format!(
-                "{} of {all} cases of your own name tools that are not shown and were left out",
-                here - own.len()
+                "{} of {own_count} cases of your own name tools that are not shown and were left out",
+                for_servers - own.len()
             ));
         }
         own.retain(|case| !cases.iter().any(|one| one.name == case.name));
         Ok(Self {
-            cases: aimed(cases, tools).into_iter().chain(own).collect(),
+            cases: resolve_all(cases, tools).into_iter().chain(own).collect(),
             notes,
         })
     }
 }
 
-fn aimed(cases: Vec<ExamCase>, tools: &ExamToolbox) -> Vec<ExamCase> {
+fn resolve_all(cases: Vec<ExamCase>, tools: &ExamToolbox) -> Vec<ExamCase> {
     cases
         .into_iter()
         .map(|case| case.resolved_for(tools))
         .collect()
 }
 
-/// The cases as a file has them.
+/// Reads the cases of a file.
 pub(super) fn cases_of(file: &Path, answers: Option<&Path>) -> anyhow::Result<Vec<ExamCase>> {
     let text = read(file)?;
     let answers = answers.map(read).transpose()?;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::case_selection::CaseSelection;
 use super::model_file::ModelFileHashes;
-use super::{ExitStatus, NodeOptions, cards, here, lasting, print_json, show};
+use super::{ExitStatus, NodeOptions, cards, here, lasting_folder, print_json, show};
 use crate::{
     ExamConditions, ExamRecord, ExamVerdict, Level, PlannerCertificate, PlannerExam,
     StoredCertificate,
@@ -88,7 +88,7 @@ const NO_STATE_FOLDER: &str = "a node without a node file keeps no key, so it si
 
 /// Returns the node's state folder, or fails if it has none.
 fn kept_folder(node: &NodeOptions) -> anyhow::Result<PathBuf> {
-    lasting(node)?.context(NO_STATE_FOLDER)
+    lasting_folder(node)?.context(NO_STATE_FOLDER)
 }
 
 /// Outcome of issuing a certificate for the level that a run has reached.
@@ -127,7 +127,7 @@ pub(super) fn issue(
     if conditions.tools_hash != crate::tools_hash(&tools) {
         return refuse("it is given for this node's own tools, not for them with others");
     }
-    let Some(folder) = lasting(node)? else {
+    let Some(folder) = lasting_folder(node)? else {
         return refuse(NO_STATE_FOLDER);
     };
     let settings = record.run(Some(run))?.settings;
@@ -160,7 +160,7 @@ fn list(
         Some(id) => vec![record.certificate(id)?],
         None => record.certificates()?,
     };
-    let folder = lasting(node)?;
+    let folder = lasting_folder(node)?;
     let current = conditions(&here(node)?.1, record)?;
     let tokens = folder
         .as_deref()

@@ -1,4 +1,4 @@
-//! The way to an OpenAI-compatible endpoint. The key is known here and nowhere else.
+//! Connection to an OpenAI-compatible endpoint. Only this module knows the key.
 
 use anyhow::{anyhow, bail};
 use futures::future::BoxFuture;
@@ -13,8 +13,8 @@ use node::remote_tools::EXAM_KEY_VARIABLE;
 /// Replacement for a key in all output.
 const HIDDEN: &str = "(key)";
 
-/// Longest part of an endpoint's complaint that is told.
-const TOLD_CHARS_MAX: usize = 300;
+/// Longest part of an endpoint's error message that is shown.
+const SHOWN_CHARS_MAX: usize = 300;
 
 /// An endpoint by its address.
 pub(super) struct HttpModelEndpoint {
@@ -23,7 +23,7 @@ pub(super) struct HttpModelEndpoint {
 }
 
 impl HttpModelEndpoint {
-    /// `base` ends at `/v1`, with or without a stroke behind it.
+    /// Creates an endpoint. `base` ends at `/v1`, with or without a trailing slash.
     pub(super) fn at(base: &str) -> Self {
         let base = base
             .trim_end_matches('/')
@@ -40,7 +40,7 @@ impl HttpModelEndpoint {
         &self.base
     }
 
-    /// The model that the endpoint names first.
+    /// Returns the model that the endpoint lists first.
     pub(super) async fn first_model(&self) -> Option<String> {
         let url = format!("{}/models", self.base);
         let (status, body) = http_client::json(&url, self.key.clone(), None).await.ok()?;
@@ -57,12 +57,12 @@ impl HttpModelEndpoint {
     ) -> anyhow::Result<Vec<Vec<f64>>> {
         let body = json!({"model": model, "input": texts});
         let answer = self.post("embeddings", &body).await;
-        let EndpointResponse { status, body } = answer.map_err(|why| anyhow!(why))?;
-        let told = || cut(&self.without_key(&body), TOLD_CHARS_MAX);
+        let EndpointResponse { status, body } = answer.map_err(|error| anyhow!(error))?;
+        let shown_body = || cut(&self.without_key(&body), SHOWN_CHARS_MAX);
         let value: Value = serde_json::from_str(&body).unwrap_or_default();
         let list = value.get("data").and_then(Value::as_array);
         let Some(list) = list.filter(|_| status == 200) else {
-            bail!("it answered {status}: {}", told());
+            bail!("it answered {status}: {}", shown_body());
         };
         let mut list: Vec<&Value> = list.iter().collect();
         list.sort_by_key(|one| one.get("index").and_then(Value::as_u64));
@@ -70,13 +70,13 @@ impl HttpModelEndpoint {
             let parts = one.get("embedding")?.as_array()?.iter();
             parts.map(Value::as_f64).collect()
         };
-        let all: Option<Vec<Vec<f64>>> = list.into_iter().map(vector).collect();
-        all.ok_or_else(|| anyhow!("its vectors are not lists of numbers: {}", told()))
+        let vectors: Option<Vec<Vec<f64>>> = list.into_iter().map(vector).collect();
+        vectors.ok_or_else(|| anyhow!("its vectors are not lists of numbers: {}", shown_body()))
     }
 
-    /// Posts a body; why nothing came back is without the key, what came back is as it was sent.
-    async fn post(&self, place: &str, body: &Value) -> Result<EndpointResponse, String> {
-        let url = format!("{}/{place}", self.base);
+    /// Posts a body. An error contains no key; a response is returned unchanged.
+    async fn post(&self, path: &str, body: &Value) -> Result<EndpointResponse, String> {
+        let url = format!("{}/{path}", self.base);
         let body = body.to_string().into_bytes();
         match http_client::json(&url, self.key.clone(), Some(body)).await {
             Ok((status, body)) => Ok(EndpointResponse { status, body }),

@@ -1,4 +1,4 @@
-//! The tools of other servers, as they are now.
+//! Lists the tools of other servers.
 
 use std::time::Duration;
 
@@ -11,16 +11,16 @@ use mcp::ToolCard;
 use mcp::client::{self, ClientError};
 use mcp::http_client;
 
-/// A server lists its tools within this time, or not at all.
+/// Time limit for a server to list its tools.
 const LIST_MAX: Duration = Duration::from_secs(10);
 
-/// Said of servers that speak no newer transport.
+/// Error for servers that speak only the older transport.
 pub(super) const NO_SSE: &str = "sse is not supported, use streamable-http";
 
-/// Longest wait for each answer of a server that is probed.
+/// Time limit for each answer of a probed server.
 const PROBE_MAX: Duration = Duration::from_millis(300);
 
-/// A server that is meant: what it is called, where it is and how it is spoken to.
+/// A server to examine: its name, address and transport.
 #[derive(Debug)]
 pub(super) struct NamedServer {
     pub(super) name: String,
@@ -29,20 +29,23 @@ pub(super) struct NamedServer {
     key_env: Option<String>,
 }
 
-/// The servers of these names or addresses; an address that is in the record goes by its name there.
+/// Finds the servers with these names or addresses; an address in the record gets its name from there.
 pub(super) fn resolve_servers(
-    said: &[String],
+    requested: &[String],
     record: &ExamRecord,
 ) -> anyhow::Result<Vec<NamedServer>> {
-    let known = record.servers()?;
-    said.iter()
-        .map(|said| resolve_server(said, &known))
+    let recorded = record.servers()?;
+    requested
+        .iter()
+        .map(|name| resolve_server(name, &recorded))
         .collect()
 }
 
-fn resolve_server(said: &str, known: &[RecordedServer]) -> anyhow::Result<NamedServer> {
-    let mut known = known.iter();
-    if let Some(server) = known.find(|server| server.name == said || server.url == said) {
+fn resolve_server(requested: &str, recorded: &[RecordedServer]) -> anyhow::Result<NamedServer> {
+    let mut recorded = recorded.iter();
+    if let Some(server) =
+        recorded.find(|server| server.name == requested || server.url == requested)
+    {
         return Ok(NamedServer {
             name: server.name.clone(),
             url: server.url.clone(),
@@ -50,25 +53,27 @@ fn resolve_server(said: &str, known: &[RecordedServer]) -> anyhow::Result<NamedS
             key_env: server.key_env.clone(),
         });
     }
-    if !said.contains("://") {
-        bail!("there is no server {said:?}; `exam servers list` shows them, or give an address");
+    if !requested.contains("://") {
+        bail!(
+            "there is no server {requested:?}; `exam servers list` shows them, or give an address"
+        );
     }
-    AddressKind::Server.check(said)?;
+    AddressKind::Server.check(requested)?;
     Ok(NamedServer {
-        name: said.to_owned(),
-        url: said.to_owned(),
+        name: requested.to_owned(),
+        url: requested.to_owned(),
         transport: ServerTransport::StreamableHttp,
         key_env: None,
     })
 }
 
-/// The tools of these servers, all at once.
+/// Lists the tools of these servers concurrently.
 ///
 /// # Errors
-/// One of them cannot be asked: which, and why. There is no list without it.
+/// Fails with the name of a server that cannot be asked. There is no list without it.
 pub(super) async fn tools(servers: &[NamedServer]) -> anyhow::Result<Vec<ExamToolCard>> {
     let mut cards = Vec::new();
-    let lists = futures::future::join_all(servers.iter().map(listed)).await;
+    let lists = futures::future::join_all(servers.iter().map(list_in_time)).await;
     for (NamedServer { name, .. }, list) in servers.iter().zip(lists) {
         for tool in list.with_context(|| format!("the tools of {name} cannot be listed"))? {
             cards.push(card(name, &tool)?);
@@ -77,14 +82,14 @@ pub(super) async fn tools(servers: &[NamedServer]) -> anyhow::Result<Vec<ExamToo
     Ok(cards)
 }
 
-async fn listed(server: &NamedServer) -> anyhow::Result<Vec<ToolCard>> {
-    match tokio::time::timeout(LIST_MAX, ask(server)).await {
+async fn list_in_time(server: &NamedServer) -> anyhow::Result<Vec<ToolCard>> {
+    match tokio::time::timeout(LIST_MAX, list_tools(server)).await {
         Ok(listed) => listed,
         Err(_) => bail!("it did not answer within {} s", LIST_MAX.as_secs()),
     }
 }
 
-async fn ask(server: &NamedServer) -> anyhow::Result<Vec<ToolCard>> {
+async fn list_tools(server: &NamedServer) -> anyhow::Result<Vec<ToolCard>> {
     match server.transport {
         ServerTransport::Sse => bail!(NO_SSE),
         ServerTransport::Stdio => {
@@ -93,7 +98,7 @@ async fn ask(server: &NamedServer) -> anyhow::Result<Vec<ToolCard>> {
         }
         ServerTransport::StreamableHttp => {
             let key = ServerKey::of(server.key_env.as_deref())?;
-            match list(&server.url, &key).await {
+            match list_over_http(&server.url, &key).await {
                 Ok(listed) => Ok(listed),
                 Err(_) if speaks_sse_alone(&server.url, &key).await => bail!(NO_SSE),
                 Err(error) => bail!(key.redact(&error.to_string())),
@@ -102,15 +107,16 @@ async fn ask(server: &NamedServer) -> anyhow::Result<Vec<ToolCard>> {
     }
 }
 
-/// Returns whether a server refuses what is posted and opens a stream of events to whoever reads, as the transport before
-/// streamable HTTP did.
+/// Returns whether a server refuses a POST and answers a GET with a stream of events, as the transport before streamable
+/// HTTP did.
 pub(super) async fn speaks_sse_alone(url: &str, key: &ServerKey) -> bool {
-    let ask = |body| tokio::time::timeout(PROBE_MAX, http_client::json(url, key.0.clone(), body));
-    let posted = ask(Some(b"{}".to_vec())).await;
-    if !matches!(posted, Ok(Ok((404 | 405, _)))) {
+    let request =
+        |body| tokio::time::timeout(PROBE_MAX, http_client::json(url, key.0.clone(), body));
+    let post_reply = request(Some(b"{}".to_vec())).await;
+    if !matches!(post_reply, Ok(Ok((404 | 405, _)))) {
         return false;
     }
-    match ask(None).await {
+    match request(None).await {
         Ok(Ok((status, body))) => status == 200 && body.contains("event:"),
         Ok(Err(_)) => false,
         // A stream stays open.
@@ -118,18 +124,18 @@ pub(super) async fn speaks_sse_alone(url: &str, key: &ServerKey) -> bool {
     }
 }
 
-async fn list(url: &str, key: &ServerKey) -> Result<Vec<ToolCard>, ClientError> {
+async fn list_over_http(url: &str, key: &ServerKey) -> Result<Vec<ToolCard>, ClientError> {
     let client = client::connect_as(url, key.0.clone()).await?;
     let listed = client.list().await;
     client.close().await;
     listed
 }
 
-/// A server's key, which is read when it is needed and shown nowhere.
+/// A server's key. It is read when needed and never shown.
 pub(super) struct ServerKey(pub(super) Option<String>);
 
 impl ServerKey {
-    /// The key in this environment variable; none where none is wanted.
+    /// Reads the key from this environment variable; without a variable there is no key.
     pub(super) fn of(variable: Option<&str>) -> anyhow::Result<Self> {
         let Some(variable) = variable else {
             return Ok(Self(None));
@@ -149,7 +155,7 @@ impl ServerKey {
     }
 }
 
-/// A tool that does not say that it only reads is held to move something.
+/// Builds a tool. One that is not marked as read-only is assumed to move something.
 fn card(server: &str, tool: &ToolCard) -> anyhow::Result<ExamToolCard> {
     let function = json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
     let card = ExamToolCard::defined(&function).map_err(anyhow::Error::msg)?;

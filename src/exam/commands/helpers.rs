@@ -22,18 +22,18 @@ use tools::{ExamHelperService, HelperToolResult};
 
 /// The helpers of a node.
 pub(super) struct NodeHelpers {
-    bench: Arc<HelperService>,
+    service: Arc<HelperService>,
     profile: ForgivenessProfile,
 }
 
 impl NodeHelpers {
     /// # Errors
-    /// The address of the model to ask holds a key.
+    /// Fails if the address of the model contains a key.
     pub(super) fn at(state: &Path, file: &NodeFile) -> anyhow::Result<Self> {
         let store = state.join(certificate::STORE);
-        let bench = HelperService::new(store, limits(&file.exam), model_client(&file.exam)?);
+        let service = HelperService::new(store, limits(&file.exam), model_client(&file.exam)?);
         Ok(Self {
-            bench: Arc::new(bench),
+            service: Arc::new(service),
             profile: tools::forgiveness(file),
         })
     }
@@ -42,13 +42,13 @@ impl NodeHelpers {
 /// Returns the limits from the node file, or else the defaults.
 fn limits(entry: &ExamEntry) -> HashMap<ExamHelper, HelperLimits> {
     let seconds = |value: u32| Duration::from_secs(value.into());
-    let each = entry.helpers().into_iter().filter_map(|(name, said)| {
+    let each = entry.helpers().into_iter().filter_map(|(name, entry)| {
         let helper = ExamHelper::named(name)?;
         let shipped = HelperLimits::shipped(helper);
         let limits = HelperLimits {
-            time_limit: said.time_limit_s.map_or(shipped.time_limit, seconds),
-            retries: said.retries.unwrap_or(shipped.retries),
-            cache: said.cache_s.map_or(shipped.cache, seconds),
+            time_limit: entry.time_limit_s.map_or(shipped.time_limit, seconds),
+            retries: entry.retries.unwrap_or(shipped.retries),
+            cache: entry.cache_s.map_or(shipped.cache, seconds),
         };
         Some((helper, limits))
     });
@@ -56,17 +56,17 @@ fn limits(entry: &ExamEntry) -> HashMap<ExamHelper, HelperLimits> {
 }
 
 fn model_client(entry: &ExamEntry) -> anyhow::Result<Option<ModelClient>> {
-    let asker = entry
+    let client = entry
         .model_url
         .as_deref()
         .map(|url| model_client_at(url, entry.model.as_deref()));
-    asker.transpose().context("exam.model_url")
+    client.transpose().context("exam.model_url")
 }
 
-/// A model that helps: asked once, coolly, and not examined.
+/// Creates the client of a helping model, which is asked with few retries and not examined.
 ///
 /// # Errors
-/// The address holds a key.
+/// Fails if the address contains a key.
 pub(super) fn model_client_at(url: &str, model: Option<&str>) -> Result<ModelClient, ExamError> {
     AddressKind::Endpoint.check(url)?;
     let endpoint = HttpModelEndpoint::at(url);
@@ -84,14 +84,14 @@ impl ExamHelperService for NodeHelpers {
     fn help(
         &self,
         helper: &str,
-        given: Map<String, Value>,
+        arguments: Map<String, Value>,
         here: KnownNames,
     ) -> BoxFuture<'static, HelperToolResult> {
-        let (bench, helper) = (Arc::clone(&self.bench), ExamHelper::named(helper));
+        let (service, helper) = (Arc::clone(&self.service), ExamHelper::named(helper));
         let tools = Arc::new(cards(&here, self.profile));
         Box::pin(async move {
             match helper {
-                Some(helper) => bench.help(helper, &given, &tools).await,
+                Some(helper) => service.help(helper, &arguments, &tools).await,
                 None => HelperToolResult::failed("there is no such helper"),
             }
         })

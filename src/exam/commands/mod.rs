@@ -1,4 +1,4 @@
-//! `exam`: a planner examined, and what came of it. Wiring only.
+//! `exam`: examines planners and shows the results. Wiring only.
 
 mod ask_args;
 mod case_selection;
@@ -29,7 +29,7 @@ use config::NodeFile;
 use node::{CertificateCheck, ExamServices, ExitStatus, NodeOptions, open, state_folder};
 use tools::ExamHelperService;
 
-/// The exams' part of a running node.
+/// The exam services of a running node.
 pub struct NodeExams;
 
 impl ExamServices for NodeExams {
@@ -81,16 +81,16 @@ enum ExamCommand {
     },
     /// Every run with its figures, or all runs together by tool, class, model or day
     Summary(report_cmd::SummaryArgs),
-    /// Runs: which there are, and deleting one
+    /// List and delete runs
     #[command(subcommand)]
     Runs(report_cmd::RunsCommand),
-    /// Servers, and whether they answer
+    /// Other MCP servers, and whether they answer
     #[command(subcommand)]
     Servers(servers::ServersCommand),
     /// Certificates that planners have earned, and the tokens that have them
     #[command(subcommand)]
     Certificate(certificate::CertificateCommand),
-    /// Tools that a model may take for each other, and what would set them apart
+    /// Find tools that a model may confuse, and what would distinguish them
     Similar(similar::SimilarArgs),
 }
 
@@ -126,19 +126,19 @@ pub async fn run(node: &NodeOptions, args: ExamArgs) -> anyhow::Result<ExitStatu
 }
 
 /// Returns the path of the record of exams. A node without a state folder keeps its exams in the user's own folder.
-fn store(node: &NodeOptions, said: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    if let Some(said) = said {
-        return Ok(said);
+fn store(node: &NodeOptions, path: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(path) = path {
+        return Ok(path);
     }
-    let folder = match lasting(node)? {
+    let folder = match lasting_folder(node)? {
         Some(folder) => folder,
         None => state_folder::usual("exam")?,
     };
     Ok(folder.join(certificate::STORE))
 }
 
-/// The node's state folder, where it keeps one.
-fn lasting(node: &NodeOptions) -> anyhow::Result<Option<PathBuf>> {
+/// Returns the node's state folder, or `None` if it keeps none.
+fn lasting_folder(node: &NodeOptions) -> anyhow::Result<Option<PathBuf>> {
     let file = open::file(node)?;
     let is_practice = state_folder::is_practice(node, &file);
     (!is_practice)
@@ -146,7 +146,7 @@ fn lasting(node: &NodeOptions) -> anyhow::Result<Option<PathBuf>> {
         .transpose()
 }
 
-/// The node's file, and the names that a node with it has.
+/// Returns the node's file, and the names that such a node knows.
 fn here(node: &NodeOptions) -> anyhow::Result<(NodeFile, KnownNames)> {
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
@@ -155,7 +155,7 @@ fn here(node: &NodeOptions) -> anyhow::Result<(NodeFile, KnownNames)> {
     Ok((file, here))
 }
 
-/// The node's tools as a planner is shown them, and the words that go before them.
+/// Returns the node's tools as they are shown to a planner, and the text before them.
 fn toolbox(node: &NodeOptions) -> anyhow::Result<(ExamToolbox, String)> {
     let (file, here) = here(node)?;
     let tools = cards(&here, tools::forgiveness(&file));
@@ -204,7 +204,7 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns the number of a text, where it is in this range.
+/// Parses a number that must be in this range.
 fn number_in(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
     let number = text.parse().ok();
     number.filter(|number| range.contains(number))
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_renamed_by_an_option_beside_its_name() {
+    fn a_server_is_renamed_by_an_option_next_to_its_name() {
         let command = || ExamArgs::augment_args(clap::Command::new("exam"));
         command().debug_assert();
         let line = "exam servers edit old --rename new --url http://h/mcp --key-env KEY";

@@ -1,4 +1,4 @@
-//! `exam report`, `compare` and `summary`: what is in the record.
+//! `exam report`, `compare`, `summary` and `runs`: show the record.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub(super) fn report(
     match (out, format) {
         (Some(out), _) => write(&out, &text)?,
         (None, ReportFormat::Html) => {
-            for file in files(node, &report)? {
+            for file in write_files(node, &report)? {
                 show::line(&file);
             }
         }
@@ -40,8 +40,8 @@ pub(super) fn report(
     Ok(ExitStatus::Done)
 }
 
-/// Writes a report in all three forms, and says where.
-pub(super) fn files(node: &NodeOptions, report: &ExamReport) -> anyhow::Result<Vec<String>> {
+/// Writes a report in all three forms, and returns the paths.
+pub(super) fn write_files(node: &NodeOptions, report: &ExamReport) -> anyhow::Result<Vec<String>> {
     let folder = node::open::or_temporary(node.output.clone())?;
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make {}", folder.display()))?;
@@ -65,30 +65,30 @@ pub(super) fn compare(
     second: i64,
     json: bool,
 ) -> anyhow::Result<ExitStatus> {
-    let found = RunComparison::of(record, first, second)?;
+    let comparison = RunComparison::of(record, first, second)?;
     if json {
-        print_json(&found)?;
+        print_json(&comparison)?;
         return Ok(ExitStatus::Done);
     }
     show::line(&format!(
         "run {first}: {} of {} cases right in every sample; run {second}: {} of {}",
-        found.before.hits, found.common, found.after.hits, found.common
+        comparison.before.hits, comparison.common, comparison.after.hits, comparison.common
     ));
-    let judged = if found.is_change {
+    let significance = if comparison.is_change {
         "more than chance"
     } else {
         "within chance"
     };
     show::line(&format!(
-        "{} better, {} worse: {judged} (p = {:.3}, n = {})",
-        found.better.len(),
-        found.worse.len(),
-        found.chance,
-        found.common
+        "{} better, {} worse: {significance} (p = {:.3}, n = {})",
+        comparison.better.len(),
+        comparison.worse.len(),
+        comparison.chance,
+        comparison.common
     ));
     for (what, (before, after)) in [
-        ("unsafe cases", found.unsafe_cases),
-        ("lost stops", found.lost_stops),
+        ("unsafe cases", comparison.unsafe_cases),
+        ("lost stops", comparison.lost_stops),
     ] {
         show::line(&format!(
             "{what}: {} of {}, then {} of {}",
@@ -96,9 +96,9 @@ pub(super) fn compare(
         ));
     }
     for (title, names) in [
-        ("better", &found.better),
-        ("worse", &found.worse),
-        ("differs", &found.differs),
+        ("better", &comparison.better),
+        ("worse", &comparison.worse),
+        ("differs", &comparison.differs),
     ] {
         if !names.is_empty() {
             show::line(&format!("{title}: {}", names.join(", ")));
@@ -109,13 +109,13 @@ pub(super) fn compare(
 
 #[derive(Debug, Args, Default)]
 pub(super) struct SummaryArgs {
-    /// Only of this model
+    /// Only runs of this model
     #[arg(long)]
     model: Option<String>,
     /// One run by tool and class
     #[arg(long)]
     run: Option<i64>,
-    /// Precision, recall, accuracy and completeness of all runs together
+    /// Precision, recall, accuracy and completeness of all runs together, by this key
     #[arg(long, value_enum)]
     by: Option<SummaryKey>,
     /// As JSON
@@ -133,8 +133,12 @@ impl SummaryArgs {
     }
 }
 
-/// All runs together.
-fn rows(record: &ExamRecord, args: &SummaryArgs, by: SummaryKey) -> anyhow::Result<ExitStatus> {
+/// Prints all runs together.
+fn print_rows(
+    record: &ExamRecord,
+    args: &SummaryArgs,
+    by: SummaryKey,
+) -> anyhow::Result<ExitStatus> {
     let rows = SummaryRow::all(record, by, |row| args.wants(row))?;
     if args.json {
         print_json(&rows)?;
@@ -161,13 +165,13 @@ fn rows(record: &ExamRecord, args: &SummaryArgs, by: SummaryKey) -> anyhow::Resu
 
 #[derive(Debug, Subcommand)]
 pub(super) enum RunsCommand {
-    /// Every run with its figures
+    /// List every run with its figures
     List {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Delete runs with all that belongs to them; one whose certificate still counts stays
+    /// Delete runs with everything that belongs to them; a run whose certificate is not revoked stays
     Delete {
         /// Their numbers
         #[arg(required = true, value_name = "RUN")]
@@ -196,7 +200,7 @@ pub(super) fn runs(what: RunsCommand, record: &mut ExamRecord) -> anyhow::Result
 
 pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result<ExitStatus> {
     if let Some(by) = args.by {
-        return rows(record, args, by);
+        return print_rows(record, args, by);
     }
     let mut runs = record.runs()?;
     if let Some(run) = args
@@ -218,14 +222,14 @@ pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result
     }
     if args.run.is_some() {
         for verdict in runs.iter().filter_map(RunRow::verdict) {
-            groups(&verdict.tally.by_class);
-            groups(&verdict.tally.by_tool);
+            print_groups(&verdict.tally.by_class);
+            print_groups(&verdict.tally.by_tool);
         }
     }
     Ok(ExitStatus::Done)
 }
 
-/// The figures of a run, each with its n.
+/// Returns the figures of a run, each with its n.
 fn figures(row: &RunRow) -> Value {
     let verdict = row.verdict();
     let tally = verdict.as_ref().map(|verdict| &verdict.tally);
@@ -263,7 +267,7 @@ fn line(row: &RunRow) -> String {
     )
 }
 
-fn groups(groups: &BTreeMap<String, GroupTally>) {
+fn print_groups(groups: &BTreeMap<String, GroupTally>) {
     for (name, group) in groups {
         let n = group.right.n;
         show::line(&format!(

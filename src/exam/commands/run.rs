@@ -79,7 +79,7 @@ pub(super) async fn run(
         command.listing = args.names.get(place).copied();
         let result = command.one_run().await?;
         let report = ExamReport::of(command.record, Some(result.run))?;
-        let files = super::report_cmd::files(node, &report)?;
+        let files = super::report_cmd::write_files(node, &report)?;
         runs.push(result.run);
         if exit == ExitStatus::Done {
             exit = exit_of(&result.verdict);
@@ -203,7 +203,7 @@ impl RunCommand<'_> {
         } else {
             toolbox(self.node)?.0
         };
-        let tools = own.beside(others);
+        let tools = own.with_others(others);
         Ok(match self.listing {
             Some(names) => tools.listed(names),
             None => tools,

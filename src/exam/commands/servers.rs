@@ -1,4 +1,4 @@
-//! `exam servers`: which there are, and whether they answer.
+//! `exam servers`: lists servers and checks whether they answer.
 
 use std::time::Duration;
 
@@ -10,44 +10,44 @@ use crate::word::Word;
 use crate::{ExamRecord, RecordedServer, ServerChange, ServerStatus, ServerTransport};
 use mcp::client;
 
-/// A server is looked for no longer than this: a whole check, the start of this program included, is to end within two seconds.
+/// Time limit for checking a server: a check, including the start of this program, must end within two seconds.
 const CHECK_MAX: Duration = Duration::from_millis(1_500);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ServersCommand {
-    /// Note a server; nothing is asked of it
+    /// Record a server without contacting it
     Add {
         /// Its name
         name: String,
-        /// Its address, such as http://127.0.0.1:9000/mcp, or the command line of a program that speaks stdio. It must hold no
-        /// key: say --key-env
+        /// Its address, such as http://127.0.0.1:9000/mcp, or the command line of a program that speaks stdio. It
+        /// must contain no key: use --key-env
         url: String,
         /// stdio, streamable-http or sse [default: streamable-http for an address, stdio for a command line]
         #[arg(long, value_enum)]
         transport: Option<ServerTransport>,
-        /// The environment variable that holds its key when it is asked; the key itself is never kept
+        /// The environment variable that holds its key when it is asked; the key itself is never stored
         #[arg(long, value_name = "VARIABLE")]
         key_env: Option<String>,
     },
-    /// Change a server; what is not said stays
+    /// Change a server; other values stay
     Edit {
         /// Its name
         name: String,
         #[command(flatten)]
         change: ServerChange,
     },
-    /// See whether servers answer: all, or one
+    /// Check whether servers answer: all, or one
     Check {
         /// Its name
         name: Option<String>,
     },
-    /// Names, addresses and what the last check found
+    /// List names, addresses and the result of the last check
     List {
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Forget a server
+    /// Remove a server
     Remove {
         /// Its name
         name: String,
@@ -94,26 +94,30 @@ fn line(server: &RecordedServer) -> String {
     )
 }
 
-/// All at once, so that many take no longer than one.
+/// Checks servers concurrently, so that many take no longer than one.
 async fn check(name: Option<&str>, record: &mut ExamRecord) -> anyhow::Result<ExitStatus> {
     let mut servers = record.servers()?;
     servers.retain(|server| name.is_none_or(|name| server.name == name));
-    let found = futures::future::join_all(servers.iter().map(probe)).await;
-    let mut all_there = true;
-    for (server, (status, told)) in servers.iter().zip(found) {
-        record.set_server_status(&server.name, status, &told)?;
-        all_there &= status == ServerStatus::Active;
-        show::line(&format!("{:<20} {:<9} {told}", server.name, status.word()));
+    let results = futures::future::join_all(servers.iter().map(probe)).await;
+    let mut all_active = true;
+    for (server, (status, result)) in servers.iter().zip(results) {
+        record.set_server_status(&server.name, status, &result)?;
+        all_active &= status == ServerStatus::Active;
+        show::line(&format!(
+            "{:<20} {:<9} {result}",
+            server.name,
+            status.word()
+        ));
     }
     if let (Some(name), true) = (name, servers.is_empty()) {
         record.set_server_status(name, ServerStatus::Failed, "")?;
     }
-    Ok(ExitStatus::of(all_there))
+    Ok(ExitStatus::of(all_active))
 }
 
 /// Checks whether a server opens the protocol in time.
 async fn probe(server: &RecordedServer) -> (ServerStatus, String) {
-    let opening = async {
+    let greeting = async {
         match server.transport {
             ServerTransport::Sse => Err(foreign_servers::NO_SSE.to_owned()),
             ServerTransport::StreamableHttp => {
@@ -132,9 +136,9 @@ async fn probe(server: &RecordedServer) -> (ServerStatus, String) {
                 .map_err(String::from),
         }
     };
-    match tokio::time::timeout(CHECK_MAX, opening).await {
-        Ok(Ok(told)) => (ServerStatus::Active, told),
-        Ok(Err(told)) => (ServerStatus::Failed, told),
+    match tokio::time::timeout(CHECK_MAX, greeting).await {
+        Ok(Ok(result)) => (ServerStatus::Active, result),
+        Ok(Err(result)) => (ServerStatus::Failed, result),
         Err(_) => (
             ServerStatus::Failed,
             format!("it did not answer within {} ms", CHECK_MAX.as_millis()),

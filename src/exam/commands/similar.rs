@@ -1,4 +1,4 @@
-//! `exam similar`: which tools are compared, and how it is shown.
+//! `exam similar`: selects the tools to compare and prints the result.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::{
     AddressKind, ExamRecord, ExamToolCard, SimilarityOptions, SimilarityReport, THRESHOLD, ToolPair,
 };
 
-/// An embedding model answers within this time, or not at all.
+/// Time limit for the embedding model.
 const EMBED_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub(super) struct SimilarArgs {
     #[command(flatten)]
     which: ToolSelectionArgs,
-    /// Count the parameters in
+    /// Compare the parameters too
     #[arg(long)]
     parameters: bool,
-    /// From here on a pair is too alike
-    #[arg(long, default_value_t = THRESHOLD, value_parser = share)]
+    /// Similarity at which a pair is too similar
+    #[arg(long, default_value_t = THRESHOLD, value_parser = threshold)]
     threshold: f64,
     /// Compare meaning by the embedding model of this OpenAI-compatible endpoint; its key comes from STEADYHAND_API_KEY
     #[arg(long, value_name = "URL")]
@@ -42,23 +42,23 @@ pub(super) struct SimilarArgs {
     json: bool,
 }
 
-/// Returns a share from 0 to 1.
-fn share(text: &str) -> anyhow::Result<f64> {
+/// Parses a threshold from 0 to 1.
+fn threshold(text: &str) -> anyhow::Result<f64> {
     number_in(text, 0.0..=1.0)
-        .ok_or_else(|| anyhow!("{text:?} is no threshold; 0 to 1 are possible"))
+        .ok_or_else(|| anyhow!("{text:?} is not a threshold; give a number from 0 to 1"))
 }
 
-/// Which tools: exactly one of these.
+/// The tools to compare: exactly one of these options.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct ToolSelectionArgs {
-    /// The node's own tools: all, or those that are named
+    /// The node's own tools: all, or only these
     #[arg(long, value_name = "TOOL", num_args = 0..)]
     tools: Option<Vec<String>>,
     /// Tools of a JSON file: a list of definitions, or the result of tools/list
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// The tools of servers of `exam servers`
+    /// The tools of servers from `exam servers`
     #[arg(long, value_name = "SERVER", num_args = 1..)]
     servers: Option<Vec<String>>,
     /// The tools of the MCP servers at these addresses
@@ -76,24 +76,24 @@ pub(super) async fn run(
         Some(url) => Some(vectors(url, &args.embedding_model, &cards).await?),
         None => None,
     };
-    let how = SimilarityOptions {
+    let options = SimilarityOptions {
         with_parameters: args.parameters,
         threshold: args.threshold,
         vectors,
     };
-    let similar = SimilarityReport::of(&cards, &how, record)?;
+    let report = SimilarityReport::of(&cards, &options, record)?;
     if args.json {
-        print_json(&similar)?;
+        print_json(&report)?;
         return Ok(ExitStatus::Done);
     }
-    print_matrices(&similar);
-    for pair in &similar.pairs {
-        print_pair(pair, similar.confusion.as_ref().map(|table| table.run));
+    print_matrices(&report);
+    for pair in &report.pairs {
+        print_pair(pair, report.confusion.as_ref().map(|matrix| matrix.run));
     }
     Ok(ExitStatus::Done)
 }
 
-/// Prints the similarity of the tools, and beside it the confusion matrix of the last run.
+/// Prints the similarity of the tools, and the confusion matrix of the last run.
 fn print_matrices(similar: &SimilarityReport) {
     show::line("how alike, from 0 to 1:");
     let rows = similar.tools.iter().zip(&similar.matrix);
@@ -101,25 +101,25 @@ fn print_matrices(similar: &SimilarityReport) {
         let cells = row.iter().map(|cell| format!("{cell:.2}"));
         (name.as_str(), cells.collect())
     });
-    table(similar.tools.iter().map(String::as_str), rows);
-    let Some(found) = &similar.confusion else {
+    print_table(similar.tools.iter().map(String::as_str), rows);
+    let Some(confusion) = &similar.confusion else {
         show::line("confusion: no run with a verdict has shown two of these tools yet");
         return;
     };
     show::line(&format!(
         "confusion in run {}, {} answers: what was right (rows), what was called (columns):",
-        found.run, found.n
+        confusion.run, confusion.n
     ));
-    let columns = found.columns.iter().map(String::as_str).chain(["n"]);
-    let rows = found.rows.iter().map(|row| {
+    let columns = confusion.columns.iter().map(String::as_str).chain(["n"]);
+    let rows = confusion.rows.iter().map(|row| {
         let cells = row.called.iter().chain([&row.n]);
         (row.right.as_str(), cells.map(usize::to_string).collect())
     });
-    table(columns, rows);
+    print_table(columns, rows);
 }
 
-/// A table with its headings; each column as wide as its heading.
-fn table<'a>(
+/// Prints a table with its headings; each column is as wide as its heading.
+fn print_table<'a>(
     columns: impl Iterator<Item = &'a str>,
     rows: impl Iterator<Item = (&'a str, Vec<String>)>,
 ) {
@@ -127,33 +127,33 @@ fn table<'a>(
     let headings: Vec<String> = columns.map(str::to_owned).collect();
     let widths: Vec<usize> = headings.iter().map(|name| chars(name).max(4)).collect();
     let rows: Vec<(&str, Vec<String>)> = std::iter::once(("", headings)).chain(rows).collect();
-    let first = rows.iter().map(|(name, _)| chars(name)).max().unwrap_or(0);
+    let name_width = rows.iter().map(|(name, _)| chars(name)).max().unwrap_or(0);
     for (name, cells) in &rows {
         let cells = cells.iter().zip(&widths);
         let cells = cells.map(|(cell, width)| format!("{cell:>width$}"));
         let cells = cells.collect::<Vec<_>>().join("  ");
-        show::line(&format!("  {name:<first$}  {cells}"));
+        show::line(&format!("  {name:<name_width$}  {cells}"));
     }
 }
 
-/// Returns the vectors of the purpose lines from the operator's model. Without its answer there is no comparison:
-/// comparing words instead would not be the comparison that was asked for.
+/// Returns the vectors of the purpose lines from the operator's model. There is no fallback: comparing words would not be
+/// the requested comparison.
 async fn vectors(url: &str, model: &str, cards: &[ExamToolCard]) -> anyhow::Result<Vec<Vec<f64>>> {
     AddressKind::Endpoint.check(url)?;
     let lines: Vec<&str> = cards.iter().map(ExamToolCard::purpose).collect();
-    let asked =
+    let result =
         tokio::time::timeout(EMBED_MAX, HttpModelEndpoint::at(url).vectors(model, &lines)).await;
-    let late = |_| Err(anyhow!("nothing came within {} s", EMBED_MAX.as_secs()));
-    let vectors = asked.unwrap_or_else(late);
-    vectors.map_err(|why| anyhow!("the embedding model at {url} did not answer: {why}"))
+    let timeout = |_| Err(anyhow!("nothing came within {} s", EMBED_MAX.as_secs()));
+    let vectors = result.unwrap_or_else(timeout);
+    vectors.map_err(|error| anyhow!("the embedding model at {url} did not answer: {error}"))
 }
 
 fn print_pair(pair: &ToolPair, run: Option<i64>) {
-    let alike = if pair.is_too_alike { ", too alike" } else { "" };
+    let verdict = if pair.is_too_alike { ", too alike" } else { "" };
     let parameters = pair.parameters;
     let parameters = parameters.map_or_else(String::new, |one| format!(", parameters {one:.2}"));
     show::line(&format!(
-        "{}. {} and {}: {:.2}{alike} (meaning {:.2}{parameters}, wording {:.2})",
+        "{}. {} and {}: {:.2}{verdict} (meaning {:.2}{parameters}, wording {:.2})",
         pair.rank, pair.a, pair.b, pair.likeness, pair.meaning, pair.wording
     ));
     if let (Some((times, n)), Some(run)) = (pair.confused, run) {
@@ -184,21 +184,21 @@ async fn cards(
     record: &ExamRecord,
 ) -> anyhow::Result<Vec<ExamToolCard>> {
     if let Some(file) = &args.file {
-        return of_file(file);
+        return cards_of_file(file);
     }
-    if let Some(said) = args.servers.as_ref().or(args.urls.as_ref()) {
-        return foreign_servers::tools(&foreign_servers::resolve_servers(said, record)?).await;
+    if let Some(names) = args.servers.as_ref().or(args.urls.as_ref()) {
+        return foreign_servers::tools(&foreign_servers::resolve_servers(names, record)?).await;
     }
     let (tools, _) = toolbox(node)?;
     let names = args.tools.as_deref().unwrap_or_default();
     if let Some(unknown) = names.iter().find(|name| tools.find(name).is_none()) {
         bail!("this node has no tool {unknown:?}");
     }
-    let is_meant = |card: &&ExamToolCard| names.is_empty() || names.contains(&card.name);
-    Ok(tools.cards().iter().filter(is_meant).cloned().collect())
+    let is_selected = |card: &&ExamToolCard| names.is_empty() || names.contains(&card.name);
+    Ok(tools.cards().iter().filter(is_selected).cloned().collect())
 }
 
-fn of_file(file: &Path) -> anyhow::Result<Vec<ExamToolCard>> {
+fn cards_of_file(file: &Path) -> anyhow::Result<Vec<ExamToolCard>> {
     let text = read(file)?;
     let list: Value =
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))?;

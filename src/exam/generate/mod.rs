@@ -82,7 +82,7 @@ pub(crate) struct GeneratedCases {
 /// Returns the templates that match every given criterion: class, right tool and difficulty. There may be none.
 ///
 /// # Errors
-/// Never in a program that passed its tests.
+/// Never, if the tests of the program passed.
 pub(crate) fn templates(
     class: Option<CaseClass>,
     tool: Option<&str>,

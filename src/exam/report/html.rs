@@ -1,4 +1,4 @@
-//! A report as one HTML file: no script, nothing fetched, made for a phone and for paper.
+//! A report as one HTML file, for phones and for paper: no script, nothing fetched.
 
 use std::fmt::Write as _;
 
@@ -25,7 +25,7 @@ li,dd,td,th{overflow-wrap:anywhere}small{opacity:.75}
 details::details-content{content-visibility:visible;display:block}}
 ";
 
-/// The report of a run.
+/// Renders the report of a run.
 pub(crate) fn html(report: &ExamReport) -> String {
     let title = text(&report.title());
     let passed = if report.verdict.passed { " passed" } else { "" };
@@ -70,23 +70,27 @@ pub(crate) fn html(report: &ExamReport) -> String {
         out,
         "<h2>Answers that were not right ({} of {})</h2>",
         wrong.len(),
-        report.came().count()
+        report.answered().count()
     );
     for outcome in wrong {
-        let shown = ShownAnswer::of(outcome, SHOWN_CHARS_MAX);
-        let closed = details(&shown);
-        let _ = writeln!(out, "<details>{closed}</details>");
+        let answer = ShownAnswer::of(outcome, SHOWN_CHARS_MAX);
+        let body = details(&answer);
+        let _ = writeln!(out, "<details>{body}</details>");
     }
     out.push_str("</body></html>\n");
     out
 }
 
-/// The worst answers, open and explained.
+/// Adds the worst answers, open and explained.
 fn worst(out: &mut String, report: &ExamReport) {
     let all = &report.verdict.worst;
     if !all.is_empty() {
-        let of = report.came().count();
-        let _ = writeln!(out, "<h2>The worst answers ({} of {of})</h2>", all.len());
+        let answered = report.answered().count();
+        let _ = writeln!(
+            out,
+            "<h2>The worst answers ({} of {answered})</h2>",
+            all.len()
+        );
     }
     for one in all {
         let _ = writeln!(out, "<details open>{}", details(one));
@@ -98,7 +102,7 @@ fn worst(out: &mut String, report: &ExamReport) {
     }
 }
 
-/// One answer: what it is, what was asked, why it is not right, what was expected and what came.
+/// Renders one answer: its classification, question, faults, the expected call and the answer.
 fn details(one: &ShownAnswer) -> String {
     format!(
         "<summary><b>{}</b> {} <small>{}</small></summary><p>{}</p><p>Expected: {}. Got:</p><pre>{}</pre>",
@@ -127,7 +131,7 @@ fn groups(out: &mut String, title: &str, rows: &[[String; 5]]) {
         out,
         "<h2>{title}</h2><div class=\"wide\"><table><tr><th></th><th>right</th><th>exact</th><th>unsafe</th></tr>"
     );
-    // Each number says its n itself; a column of it would push the last one off a phone.
+    // Each number includes its n; a column for it would push the last one off a phone's screen.
     for [name, _, numbers @ ..] in rows {
         let _ = write!(out, "<tr><th>{}</th>", text(name));
         for number in numbers {
@@ -139,17 +143,17 @@ fn groups(out: &mut String, title: &str, rows: &[[String; 5]]) {
 }
 
 fn confusion(out: &mut String, report: &ExamReport) {
-    let found = report.confusion();
+    let matrix = report.confusion();
     let _ = write!(
         out,
         "<h2>What was called, where what was right, of {} answers</h2><div class=\"wide\"><table><tr><th>right \\ called</th>",
-        found.n
+        matrix.n
     );
-    for name in &found.columns {
+    for name in &matrix.columns {
         let _ = write!(out, "<th>{}</th>", text(name));
     }
     out.push_str("<th>n</th></tr>\n");
-    for row in &found.rows {
+    for row in &matrix.rows {
         let _ = write!(out, "<tr><th>{}</th>", text(&row.right));
         for cell in &row.called {
             let _ = write!(out, "<td class=\"n\">{cell}</td>");
@@ -161,6 +165,6 @@ fn confusion(out: &mut String, report: &ExamReport) {
 
 /// Escapes text so that no browser reads it as markup, regardless of what a model wrote.
 fn text(text: &str) -> String {
-    let blank = text.replace(|c: char| c.is_control() && c != '\n', " ");
-    html_escaped(&blank).replace('\'', "&#39;")
+    let printable = text.replace(|c: char| c.is_control() && c != '\n', " ");
+    html_escaped(&printable).replace('\'', "&#39;")
 }

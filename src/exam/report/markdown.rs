@@ -10,7 +10,7 @@ use crate::word::Word;
 /// Longest answer that is shown in a table.
 const SHOWN_CHARS_MAX: usize = 120;
 
-/// The report of a run.
+/// Renders the report of a run.
 pub(crate) fn markdown(report: &ExamReport) -> String {
     let mut out = format!("# {}\n\n", report.title());
     let settings = &report.run.settings;
@@ -49,7 +49,7 @@ pub(crate) fn markdown(report: &ExamReport) -> String {
         out,
         "\n## Answers that were not right ({} of {})\n\n| case | asked | expected | got | classification | why |\n|---|---|---|---|---|---|",
         wrong.len(),
-        report.came().count()
+        report.answered().count()
     );
     for outcome in wrong {
         row(&mut out, outcome);
@@ -57,7 +57,7 @@ pub(crate) fn markdown(report: &ExamReport) -> String {
     out
 }
 
-/// The worst answers, explained.
+/// Adds the worst answers, explained.
 fn worst(out: &mut String, report: &ExamReport) {
     let all = &report.verdict.worst;
     if all.is_empty() {
@@ -67,17 +67,17 @@ fn worst(out: &mut String, report: &ExamReport) {
         out,
         "## The worst answers ({} of {})\n",
         all.len(),
-        report.came().count()
+        report.answered().count()
     );
     for one in all {
         let _ = writeln!(
             out,
             "### {}: {}\n\n`{}`, expected: {}; got: {}\n",
             one.classification,
-            plain(&one.query),
+            escaped(&one.query),
             one.case,
-            plain(&one.expected),
-            plain(&one.answer)
+            escaped(&one.expected),
+            escaped(&one.answer)
         );
         list(out, "Why", &one.why);
         list(out, "What would mend it", &one.advice);
@@ -90,21 +90,21 @@ fn list(out: &mut String, title: &str, items: &[String]) {
     }
     let _ = writeln!(out, "{title}:\n");
     for item in items {
-        let _ = writeln!(out, "* {}", plain(item));
+        let _ = writeln!(out, "* {}", escaped(item));
     }
     out.push('\n');
 }
 
 fn confusion(out: &mut String, report: &ExamReport) {
-    let found = report.confusion();
+    let matrix = report.confusion();
     let _ = writeln!(
         out,
         "\n## What was called (columns) where what was right (rows), of {} answers\n\n| | {} | n |",
-        found.n,
-        found.columns.join(" | ")
+        matrix.n,
+        matrix.columns.join(" | ")
     );
-    let _ = writeln!(out, "|---|{}", "--:|".repeat(found.columns.len() + 1));
-    for row in &found.rows {
+    let _ = writeln!(out, "|---|{}", "--:|".repeat(matrix.columns.len() + 1));
+    for row in &matrix.rows {
         let cells: Vec<String> = row.called.iter().map(usize::to_string).collect();
         let _ = writeln!(out, "| {} | {} | {} |", row.right, cells.join(" | "), row.n);
     }
@@ -115,16 +115,16 @@ fn row(out: &mut String, outcome: &CaseOutcome) {
         out,
         "| {} | {} | {} | {} | {} | {} |",
         outcome.case.name,
-        plain(&outcome.case.query),
-        plain(&outcome.case.expected()),
-        plain(&answer_text(&outcome.raw)),
+        escaped(&outcome.case.query),
+        escaped(&outcome.case.expected()),
+        escaped(&answer_text(&outcome.raw)),
         outcome.judged.classification.word(),
-        plain(&outcome.judged.reasons.join("; "))
+        escaped(&outcome.judged.reasons.join("; "))
     );
 }
 
-/// Text in a cell of a table: one line, cut, nothing that Markdown or HTML would read.
-fn plain(text: &str) -> String {
+/// Escapes text for a cell of a table: one line, truncated, without Markdown or HTML.
+fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars().take(2 * SHOWN_CHARS_MAX) {
         match c {

@@ -1,4 +1,4 @@
-//! A run as something to read: HTML in one file, Markdown, JSON.
+//! Reports of a run: HTML in one file, Markdown, JSON.
 
 mod html;
 mod markdown;
@@ -15,10 +15,10 @@ use super::{ConfusionMatrix, ExamError, ExamRecord, ExamVerdict, RunRow};
 pub(crate) use html::html;
 pub(crate) use markdown::markdown;
 
-/// Title of the words that a node file may give to built-in tools.
+/// Title of the descriptions that a node file may give to built-in tools.
 const DESCRIPTIONS_TITLE: &str = "Words for the node file";
 
-/// A run with everything that is to be told of it.
+/// A run with everything that its report shows.
 #[derive(Debug)]
 pub(crate) struct ExamReport {
     run: RunRow,
@@ -27,16 +27,16 @@ pub(crate) struct ExamReport {
 }
 
 impl ExamReport {
-    /// A run's report.
+    /// Loads the report of a run.
     ///
     /// # Errors
-    /// There is no such run, or it has no verdict.
+    /// Fails if there is no such run or it has no verdict.
     pub(crate) fn of(record: &ExamRecord, id: Option<i64>) -> Result<Self, ExamError> {
         let run = record.run(id)?;
         let Some(verdict) = run.verdict() else {
-            let why = run.error.as_ref().unwrap_or(&run.status);
-            let why = format!("run {} has no verdict: {why}", run.id);
-            return Err(ExamError::Request(why));
+            let reason = run.error.as_ref().unwrap_or(&run.status);
+            let reason = format!("run {} has no verdict: {reason}", run.id);
+            return Err(ExamError::Request(reason));
         };
         let outcomes = record.outcomes(run.id)?;
         Ok(Self {
@@ -46,14 +46,14 @@ impl ExamReport {
         })
     }
 
-    /// The run's number.
+    /// Returns the run's number.
     pub(crate) fn id(&self) -> i64 {
         self.run.id
     }
 
-    /// Everything, as data; the verdict as it was written.
+    /// Returns everything as JSON, with the verdict as it was stored.
     pub(crate) fn json(&self) -> Value {
-        let answers: Vec<Value> = self.outcomes.iter().map(answer).collect();
+        let answers: Vec<Value> = self.outcomes.iter().map(answer_json).collect();
         let verdict = self.run.verdict.as_deref().unwrap_or_default();
         json!({
             "run": self.run.id,
@@ -71,7 +71,7 @@ impl ExamReport {
         })
     }
 
-    /// Its answers as lines that `exam run --replay` takes; those that did not come are left out.
+    /// Returns its answers as lines for `exam run --replay`, without the missing ones.
     pub(crate) fn answers(&self) -> String {
         let line = |one: &CaseOutcome| {
             let output = serde_json::from_str(&one.raw).ok().filter(Value::is_object);
@@ -80,15 +80,15 @@ impl ExamReport {
             let line = json!({"case": case, "query": query, "output": output, "milliseconds": one.milliseconds});
             format!("{line}\n")
         };
-        self.came().map(line).collect()
+        self.answered().map(line).collect()
     }
 
-    /// The verdict in a few words.
+    /// Returns the verdict in a few words.
     fn title(&self) -> String {
         sentence(&self.verdict.line())
     }
 
-    /// Lists that a report begins with: their titles and items.
+    /// Returns the lists at the beginning of a report, with their titles.
     fn leading_lists(&self) -> [(&'static str, Vec<String>); 4] {
         [
             ("Why", self.verdict.reasons.clone()),
@@ -101,31 +101,32 @@ impl ExamReport {
         ]
     }
 
-    /// The errors of the endpoint: answers that they cost, the error, the first cases concerned.
+    /// Returns the errors of the endpoint, each with the number of lost answers and the first cases concerned.
     fn endpoint_failures(&self) -> Vec<String> {
-        let of = self.verdict.tally.failed;
-        let all = self.verdict.endpoint_failures.iter();
-        all.map(|one| {
-            let cases = one.cases.join(", ");
-            format!(
-                "{} of {of} missing answers: {} (cases: {cases})",
-                one.answers, one.why
-            )
-        })
-        .collect()
+        let failed = self.verdict.tally.failed;
+        let failures = self.verdict.endpoint_failures.iter();
+        failures
+            .map(|one| {
+                let cases = one.cases.join(", ");
+                format!(
+                    "{} of {failed} missing answers: {} (cases: {cases})",
+                    one.answers, one.why
+                )
+            })
+            .collect()
     }
 
-    /// The answers that came.
-    fn came(&self) -> impl Iterator<Item = &CaseOutcome> {
+    /// Returns the answers that arrived.
+    fn answered(&self) -> impl Iterator<Item = &CaseOutcome> {
         self.outcomes.iter().filter(|one| one.came())
     }
 
-    /// The answers that came and are not right in everything.
+    /// Returns the answers that arrived and are not right in everything.
     fn wrong(&self) -> Vec<&CaseOutcome> {
-        self.came().filter(|one| !one.judged.exact).collect()
+        self.answered().filter(|one| !one.judged.exact).collect()
     }
 
-    /// The numbers that lead, each with its n.
+    /// Returns the leading figures, each with its n.
     fn figures(&self) -> [(&'static str, String); 21] {
         let tally = &self.verdict.tally;
         [
@@ -183,7 +184,7 @@ impl ExamReport {
         ]
     }
 
-    /// The tables of groups: their titles, and for each group its name, n, right, exact and unsafe.
+    /// Returns the tables of groups: their titles, and for each group its name, n, right, exact and unsafe.
     fn groups(&self) -> [(&'static str, Vec<[String; 5]>); 2] {
         let row = |(name, group): (&String, &GroupTally)| {
             let n = group.right.n;
@@ -203,7 +204,7 @@ impl ExamReport {
         ]
     }
 
-    /// Returns the bound on unsafe answers that these cases leave possible; as text, because it depends on their number.
+    /// Returns the upper bound on unsafe answers, with the number of cases behind it.
     fn bound(&self) -> String {
         match &self.verdict.unsafe_share_bound {
             Some(bound) => format!("{:.1} % (n = {})", 100.0 * bound.at_most, bound.n),
@@ -211,20 +212,20 @@ impl ExamReport {
         }
     }
 
-    /// Counts of answers that were robust, misleading, uncertain or in need of clarity, each with what that means.
+    /// Returns the counts of answers by confidence class, each with its meaning.
     fn confidence(&self) -> String {
         let counts = &self.verdict.tally.confidence;
-        let each = counts.iter().map(|(word, count)| {
+        let parts = counts.iter().map(|(word, count)| {
             let meaning = ConfidenceClass::meaning(word);
             format!("{} ({meaning}) {count}", word.replace('_', " "))
         });
         match counts.values().sum() {
             0 => "not known (n = 0)".to_owned(),
-            n => format!("{} (n = {n})", each.collect::<Vec<_>>().join(", ")),
+            n => format!("{} (n = {n})", parts.collect::<Vec<_>>().join(", ")),
         }
     }
 
-    /// The confusion matrix: rows what was right, columns what was called.
+    /// Returns the confusion matrix: the right tools in rows, the called tools in columns.
     fn confusion(&self) -> ConfusionMatrix {
         ConfusionMatrix::of(self.run.id, &self.verdict.tally, str::to_owned)
     }
@@ -234,7 +235,7 @@ fn or_none(figure: Option<impl ToString>, none: &str) -> String {
     figure.map_or_else(|| none.to_owned(), |figure| figure.to_string())
 }
 
-fn answer(outcome: &CaseOutcome) -> Value {
+fn answer_json(outcome: &CaseOutcome) -> Value {
     json!({
         "case": outcome.case.name,
         "class": outcome.case.class,

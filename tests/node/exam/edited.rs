@@ -66,13 +66,16 @@ fn a_server_says_itself_how_it_is_reached_and_can_be_changed() {
             &["servers", "edit", "nobody", "--url", "http://h:9/mcp"],
             "there is no server",
         ),
-        (&["servers", "add", "d", "127.0.0.1:9/mcp"], "is no address"),
-        (&["servers", "add", "d", "ftp://h/mcp"], "is no address"),
+        (
+            &["servers", "add", "d", "127.0.0.1:9/mcp"],
+            "is not an address",
+        ),
+        (&["servers", "add", "d", "ftp://h/mcp"], "is not an address"),
         (
             &["servers", "add", &"d".repeat(101), "http://h/mcp"],
             "1 to 100 characters",
         ),
-        (&["run", "--planner", "127.0.0.1:9/v1"], "is no address"),
+        (&["run", "--planner", "127.0.0.1:9/v1"], "is not an address"),
         (
             &["similar", "--tools", "--threshold", "1.5"],
             "0 to 1 are possible",
