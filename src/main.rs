@@ -9,7 +9,7 @@ fn main() -> ExitCode {
     match cli::run(cli::Cli::parse()) {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
-            cli::note(&format!("steadyhand: {}", cli::why(&error)));
+            cli::note(&format!("steadyhand: {}", cli::describe_error(&error)));
             ExitCode::from(ExitStatus::from_error(&error) as u8)
         }
     }

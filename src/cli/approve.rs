@@ -1,6 +1,6 @@
 //! `approve`: shows a plan that waits for a person, and allows exactly that one.
 
-use super::questions::{self, WHOLE_YES};
+use super::questions::{self, FULL_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::operator_verb::OperatorVerb;
 
@@ -14,12 +14,12 @@ pub(super) async fn run(
     at: &AtArgs,
 ) -> anyhow::Result<ExitStatus> {
     let at = &which_node::required(options, at).await?;
-    let told = operator_client::ask(at, &OperatorVerb::Pending { job: job.clone() }).await?;
-    terminal_output::line(&told.text);
-    let (Some(job), Some(plan)) = (job, told.plan) else {
-        return Ok(ExitStatus::of(told.done));
+    let reply = operator_client::ask(at, &OperatorVerb::Pending { job: job.clone() }).await?;
+    terminal_output::line(&reply.text);
+    let (Some(job), Some(plan)) = (job, reply.plan) else {
+        return Ok(ExitStatus::of(reply.done));
     };
-    if !yes && !questions::confirm("type yes to let the arm move", &WHOLE_YES, NO_TERMINAL)? {
+    if !yes && !questions::confirm("type yes to let the arm move", &FULL_YES, NO_TERMINAL)? {
         return terminal_output::refused("not approved; nothing moved");
     }
     operator_client::verb(at, OperatorVerb::Approve { job, plan }).await

@@ -1,4 +1,4 @@
-//! `arm import`: an arm's file from a URDF, with what a person must complete.
+//! `arm import`: makes an arm's file from a URDF, and lists what a person must complete.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ use config::toml as strict;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ArmCommand {
-    /// Make an arm's file from a URDF; it says what must be completed before metal moves
+    /// Make an arm's file from a URDF, and list what must be completed before a real arm moves
     Import(ImportArgs),
 }
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// The URDF, plain: run xacro first
+    /// The URDF; expand xacro first
     urdf: PathBuf,
-    /// The link that stands still, such as `base_link`
+    /// The fixed link, such as `base_link`
     #[arg(long, value_name = "LINK")]
     base: String,
     /// The link that the pen is mounted to
@@ -33,30 +33,30 @@ pub(super) struct ImportArgs {
     /// Which servos turn the joints: feetech-sts or dynamixel2
     #[arg(long, value_parser = family, default_value = "dynamixel2")]
     family: ServoFamily,
-    /// A joint that is held still, and where, in rad or m; say it once for each
-    #[arg(long, value_name = "JOINT=PLACE", value_parser = held)]
+    /// A joint that is held still at this position, in rad or m; may be repeated
+    #[arg(long, value_name = "JOINT=PLACE", value_parser = held_joint)]
     hold: Vec<(String, f64)>,
-    /// The file that is written; without it the text is printed
+    /// The file to write; without it the text is printed
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     let ArmCommand::Import(args) = what;
-    let text = text(&args.urdf)?;
-    let ask = UrdfOptions {
+    let text = read_urdf(&args.urdf)?;
+    let import_options = UrdfOptions {
         family: args.family,
         held: &args.hold,
         ..UrdfOptions::new(&args.base, &args.tip)
     };
-    let mut imported = urdf::import(&text, &ask).map_err(|error| {
+    let mut imported = urdf::import(&text, &import_options).map_err(|error| {
         let error = error.to_string();
-        let how = if error.contains("hold it") {
+        let hint = if error.contains("hold it") {
             " (--hold JOINT=PLACE)"
         } else {
             ""
         };
-        anyhow!("{}: {error}{how}", args.urdf.display())
+        anyhow!("{}: {error}{hint}", args.urdf.display())
     })?;
     if let Some(name) = &args.name {
         imported.file.name.clone_from(name);
@@ -66,7 +66,7 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
         bail!("an arm cannot be called `{name}`: give it a --name that a file can have");
     }
     let text = imported.toml()?;
-    let arm = loaded(&text)?;
+    let arm = load(&text)?;
     let Some(out) = &args.out else {
         terminal_output::lines(text.lines());
         return Ok(ExitStatus::Done);
@@ -88,36 +88,36 @@ pub(super) fn run(what: &ArmCommand) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
-/// No more than is read, and only UTF-8.
-fn text(path: &Path) -> anyhow::Result<String> {
-    let cannot = || format!("cannot read {}", path.display());
+/// Reads a bounded amount of UTF-8 text.
+fn read_urdf(path: &Path) -> anyhow::Result<String> {
+    let error_text = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
-    let most = u64::try_from(urdf::BYTES_MAX).unwrap_or(u64::MAX);
+    let max_bytes = u64::try_from(urdf::BYTES_MAX).unwrap_or(u64::MAX);
     std::fs::File::open(path)
-        .with_context(cannot)?
-        .take(most.saturating_add(1))
+        .with_context(error_text)?
+        .take(max_bytes.saturating_add(1))
         .read_to_end(&mut bytes)
-        .with_context(cannot)?;
+        .with_context(error_text)?;
     String::from_utf8(bytes).map_err(|_| anyhow!("{} is not UTF-8 text", path.display()))
 }
 
-/// Reads the result as an arm's file: a file that cannot be loaded is not written.
-fn loaded(text: &str) -> anyhow::Result<ArmModel> {
+/// Loads the result as an arm's file: a file that cannot be loaded is not written.
+fn load(text: &str) -> anyhow::Result<ArmModel> {
     let file: ArmFile = strict::read("the imported arm", text)?;
     Ok(ArmModel::new(file)?)
 }
 
-/// Never over a file that is there: a servo map may have been completed in it.
+/// Saves the file, but never over an existing one, whose servo map may have been completed.
 fn save(out: &Path, text: &str) -> anyhow::Result<()> {
     use std::io::Write;
     if let Some(folder) = out.parent() {
         base::disk::folder(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    let cannot = || format!("cannot write {}", out.display());
-    let new = std::fs::File::create_new(out);
+    let error_text = || format!("cannot write {}", out.display());
+    let created = std::fs::File::create_new(out);
     let mut file =
-        new.with_context(|| format!("{}: name a file that is not there yet", cannot()))?;
-    file.write_all(text.as_bytes()).with_context(cannot)
+        created.with_context(|| format!("{}: name a file that is not there yet", error_text()))?;
+    file.write_all(text.as_bytes()).with_context(error_text)
 }
 
 fn family(text: &str) -> anyhow::Result<ServoFamily> {
@@ -131,12 +131,12 @@ fn family(text: &str) -> anyhow::Result<ServoFamily> {
     }
 }
 
-fn held(text: &str) -> anyhow::Result<(String, f64)> {
-    let wrong = || anyhow!("write a joint and its place, such as left_carriage_joint=0.04");
-    let (joint, place) = text.split_once('=').ok_or_else(wrong)?;
-    let place: f64 = place.trim().parse().map_err(|_| wrong())?;
-    if joint.trim().is_empty() || !place.is_finite() {
-        return Err(wrong());
+fn held_joint(text: &str) -> anyhow::Result<(String, f64)> {
+    let hint = || anyhow!("write a joint and its place, such as left_carriage_joint=0.04");
+    let (joint, position) = text.split_once('=').ok_or_else(hint)?;
+    let position: f64 = position.trim().parse().map_err(|_| hint())?;
+    if joint.trim().is_empty() || !position.is_finite() {
+        return Err(hint());
     }
-    Ok((joint.trim().to_owned(), place))
+    Ok((joint.trim().to_owned(), position))
 }

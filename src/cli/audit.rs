@@ -1,4 +1,4 @@
-//! `audit verify`: whether an audit log is as its node wrote it. Needs no node.
+//! `audit verify`: checks that an audit log is as its node wrote it. Needs no node.
 
 use std::path::PathBuf;
 
@@ -9,11 +9,11 @@ use super::{ExitStatus, terminal_output};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AuditCommand {
-    /// Say that every record of a log is as its node wrote it, or name the first that is not
+    /// Check that every record of a log is as its node wrote it, or name the first that is not
     Verify {
         /// The log: `audit.log` in the node's state folder
         file: PathBuf,
-        /// The node's public key, where it is known from elsewhere: 64 hexadecimal digits
+        /// The node's public key, if you know it from another source: 64 hexadecimal digits
         #[arg(long)]
         key: Option<String>,
     },

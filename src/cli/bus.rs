@@ -1,4 +1,4 @@
-//! `bus`: servos on a port, without a node: who is there, how they fare, how they are set up.
+//! `bus`: scans, monitors and configures the servos on a port, without a node.
 
 use std::io::{BufRead, IsTerminal};
 use std::time::Duration;
@@ -28,11 +28,11 @@ pub(super) enum BusCommand {
     Monitor(MonitorArgs),
     /// Set a servo's id, return delay or limits, which outlive its power; its torque goes off
     Configure(ConfigureArgs),
-    /// Restart a Dynamixel servo, which clears an overload or another error that it has latched;
+    /// Restart a Dynamixel servo, which clears an overload or another latched error;
     /// its torque goes off
     Reboot(RebootArgs),
-    /// Record what another program says to a port and hears from it; it opens the path that is
-    /// printed in the port's place. A node records its own ports with --trace
+    /// Record what another program sends to a port and receives from it; that program opens the
+    /// printed path instead of the port. A node records its own ports with --trace
     Trace(super::trace::TraceArgs),
     /// Play a recorded trace to a simulated arm, never to a real one
     Replay(super::playback::ReplayArgs),
@@ -56,10 +56,10 @@ pub(super) struct MonitorArgs {
     /// The serial port
     #[arg(id = "serial", value_name = "PORT")]
     port: String,
-    /// Look once
+    /// Print one reading and end
     #[arg(long)]
     once: bool,
-    /// Print JSON, a line a look
+    /// Print JSON, one line per reading
     #[arg(long)]
     json: bool,
 }
@@ -81,11 +81,11 @@ pub(super) struct ConfigureArgs {
     /// Least and greatest position, such as 500:3500
     #[arg(long, value_name = "MIN:MAX", value_parser = range)]
     limits_ticks: Option<(i32, i32)>,
-    /// Set what keeps a node from using it: operating mode, multi-turn counting, drive mode
+    /// Correct settings that keep a node from using it: operating mode, multi-turn counting, drive mode
     #[arg(long)]
     repair: bool,
-    /// Make its present position read 2048, the middle of its turn: Feetech's homing offset. Zeros that
-    /// were calibrated before do not hold any more
+    /// Make its present position read 2048, the middle of its turn: Feetech's homing offset. Earlier
+    /// calibrated zeros become invalid
     #[arg(long)]
     home: bool,
     /// Do not ask
@@ -107,11 +107,11 @@ pub(super) struct RebootArgs {
 }
 
 fn range(text: &str) -> anyhow::Result<(i32, i32)> {
-    let two = text.split_once(':').and_then(|(least, most)| {
-        let least = least.trim().parse().ok()?;
-        Some((least, most.trim().parse().ok()?))
+    let limits = text.split_once(':').and_then(|(min, max)| {
+        let min = min.trim().parse().ok()?;
+        Some((min, max.trim().parse().ok()?))
     });
-    two.context("write two whole numbers, such as 500:3500")
+    limits.context("write two whole numbers, such as 500:3500")
 }
 
 pub(super) async fn run(node: &NodeOptions, what: BusCommand) -> anyhow::Result<ExitStatus> {
@@ -119,7 +119,7 @@ pub(super) async fn run(node: &NodeOptions, what: BusCommand) -> anyhow::Result<
         BusCommand::Scan(args) => scan_port(node, &args).await,
         BusCommand::Monitor(args) => monitor(node, &args).await,
         BusCommand::Configure(args) => configure(node, &args).await,
-        BusCommand::Reboot(args) => start_anew(node, &args).await,
+        BusCommand::Reboot(args) => reboot_servo(node, &args).await,
         BusCommand::Trace(args) => super::trace::run(node, &args).await,
         BusCommand::Replay(args) => super::playback::run(node, &args).await,
     }
@@ -136,37 +136,37 @@ pub(super) fn opener(
     }
 }
 
-/// Returns the longest time for which the port's adapter may hold a reply back.
+/// Returns the longest time for which the port's adapter may delay a reply.
 fn reply_slack(port: &str) -> Duration {
     let timer = HostSystem::default().latency_timer_ms(port.as_ref());
     timer.map_or(SLACK, |ms| SLACK + 2 * Duration::from_millis(ms))
 }
 
-pub(super) async fn look_for(
+pub(super) async fn find_servos(
     node: &NodeOptions,
     port: &str,
-    first: bool,
+    stop_at_first: bool,
 ) -> Result<Vec<FoundServo>, anyhow::Error> {
     open::check_user(port, node.allow_root)?;
     let clock = NodeClock::real();
     let mut open = opener(port, &clock);
-    let watched = std::io::stderr().is_terminal();
+    let is_watched = std::io::stderr().is_terminal();
     let effort = ScanEffort {
         slack: reply_slack(port),
-        first,
+        first: stop_at_first,
     };
     terminal_output::note(&format!("asking every id on {port}, at every speed …"));
     let scan = scan::scan(&mut open, &clock, effort, |speech, baud| {
-        if watched {
+        if is_watched {
             terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
         }
     });
     let scan = scan.await?;
-    tell_damaged(port, &scan);
+    note_damaged_id(port, &scan);
     Ok(scan.found)
 }
 
-fn tell_damaged(port: &str, scan: &BusScan) {
+fn note_damaged_id(port: &str, scan: &BusScan) {
     if let Some(id) = scan.heard.damaged_id {
         terminal_output::note(&format!(
             "what comes from id {id} is damaged: two servos may have that id; `steadyhand doctor {port}` says more"
@@ -175,7 +175,7 @@ fn tell_damaged(port: &str, scan: &BusScan) {
 }
 
 async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitStatus> {
-    let found = look_for(node, &args.port, args.first).await?;
+    let found = find_servos(node, &args.port, args.first).await?;
     if args.json {
         terminal_output::json(&found)?;
     } else {
@@ -184,7 +184,9 @@ async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitSt
             "id", "model", "family", "baud", "firmware", "supply", "heat", "delay", "limits"
         ));
         terminal_output::lines(found.iter().map(found_line));
-        found.iter().for_each(|one| print_complaints(&one.servo));
+        found
+            .iter()
+            .for_each(|servo| print_complaints(&servo.servo));
     }
     if found.is_empty() {
         terminal_output::note(&ServiceError::Nobody.to_string());
@@ -202,143 +204,154 @@ fn found_line(found: &FoundServo) -> String {
         found.family.name(),
         found.baud,
         servo.firmware,
-        unit(servo.voltage_v, " V"),
-        unit(servo.temperature_c, " °C"),
+        with_unit(servo.voltage_v, " V"),
+        with_unit(servo.temperature_c, " °C"),
         servo.return_delay_us,
         format!("{}..{}", servo.position_min_ticks, servo.position_max_ticks)
     )
 }
 
-fn unit(value: Option<f64>, unit: &str) -> String {
-    value.map_or_else(|| "?".to_owned(), |value| format!("{value}{unit}"))
+fn with_unit(value: Option<f64>, with_unit: &str) -> String {
+    value.map_or_else(|| "?".to_owned(), |value| format!("{value}{with_unit}"))
 }
 
-/// The servos of a port and the line to speak to them: those at the first speed at which one with a
-/// usual id answers, or the one with the id that is meant.
+/// Opens the line to the servos of a port, and lists their ids: those at the first speed at which one with a usual id
+/// answers, or the one with the given id.
 async fn reach(
     node: &NodeOptions,
     port: &str,
     clock: &NodeClock,
-    meant: Option<u8>,
+    id: Option<u8>,
 ) -> anyhow::Result<(ServoLine, Vec<u8>)> {
     open::check_user(port, node.allow_root)?;
     terminal_output::note(&format!("looking for servos on {port} …"));
     let mut open = opener(port, clock);
     let slack = reply_slack(port);
-    let search = scan::find_usual(&mut open, clock, slack, meant, &mut |_, _| {}).await?;
-    let Some(way) = search.reached else {
+    let search = scan::find_usual(&mut open, clock, slack, id, &mut |_, _| {}).await?;
+    let Some(setting) = search.reached else {
         return Err(ServiceError::NobodyUsual.into());
     };
-    terminal_output::note(&format!("{} at {} baud …", way.speech.name(), way.baud));
+    terminal_output::note(&format!(
+        "{} at {} baud …",
+        setting.speech.name(),
+        setting.baud
+    ));
     let mut scan = BusScan::default();
-    scan::scan_speed(&mut open, clock, way, &mut scan).await?;
-    tell_damaged(port, &scan);
-    let line = ServoLine::open(&mut open, clock, way)?;
+    scan::scan_speed(&mut open, clock, setting, &mut scan).await?;
+    note_damaged_id(port, &scan);
+    let line = ServoLine::open(&mut open, clock, setting)?;
     let ids = scan.found.iter().map(|found| found.servo.id).collect();
     Ok((line, ids))
 }
 
-/// Interval at which the table is shown.
-const EVERY: Duration = Duration::from_millis(200);
+/// Interval between readings.
+const READING_INTERVAL: Duration = Duration::from_millis(200);
 
 async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitStatus> {
     let clock = NodeClock::real();
     let (mut line, ids) = reach(node, &args.port, &clock, None).await?;
     let mut alarm = clock.alarm()?;
-    let live = !args.once && !args.json && std::io::stdout().is_terminal();
+    let is_live = !args.once && !args.json && std::io::stdout().is_terminal();
     loop {
         let began = clock.now();
-        let mut seen = Vec::new();
+        let mut readings = Vec::new();
         for id in &ids {
-            seen.push((*id, servo_readout::at(&mut line, *id).await?));
+            readings.push((*id, servo_readout::at(&mut line, *id).await?));
         }
-        let took = clock.now().since(began);
+        let elapsed = clock.now().since(began);
         if args.json {
-            terminal_output::line(&look_json(&seen, &line, took)?.to_string());
+            terminal_output::line(&readings_json(&readings, &line, elapsed)?.to_string());
         } else {
-            table(&seen, &line, took, live);
+            print_table(&readings, &line, elapsed, is_live);
         }
         if args.once {
-            let all = seen.iter().all(|(_, seen)| seen.is_some());
-            return Ok(ExitStatus::of(all));
+            let all_answered = readings.iter().all(|(_, reading)| reading.is_some());
+            return Ok(ExitStatus::of(all_answered));
         }
         tokio::select! {
             _ = ctrl_c() => return Ok(ExitStatus::Done),
-            waited = alarm.until(began.after(EVERY)) => waited?,
+            waited = alarm.until(began.after(READING_INTERVAL)) => waited?,
         }
     }
 }
 
-/// Returns a look as data: what the table shows, and each servo, whether it answered or not.
-fn look_json(
-    seen: &[(u8, Option<ServoReadout>)],
+/// Returns the readings as JSON: what the table shows, for every servo, whether it answered or not.
+fn readings_json(
+    readings: &[(u8, Option<ServoReadout>)],
     line: &ServoLine,
-    took: Duration,
+    elapsed: Duration,
 ) -> serde_json::Result<Value> {
     let mut servos = Vec::new();
-    for (id, seen) in seen {
-        let mut servo = json!({ "id": id, "answers": seen.is_some() });
-        if let (Value::Object(servo), Value::Object(read)) =
-            (&mut servo, serde_json::to_value(seen)?)
+    for (id, reading) in readings {
+        let mut servo = json!({ "id": id, "answers": reading.is_some() });
+        if let (Value::Object(servo), Value::Object(fields)) =
+            (&mut servo, serde_json::to_value(reading)?)
         {
-            servo.extend(read);
+            servo.extend(fields);
         }
         servos.push(servo);
     }
     let counts = line.counts();
     Ok(json!({
         "servos": servos,
-        "looks_per_second": looks_per_second(took),
+        "looks_per_second": looks_per_second(elapsed),
         "requests": counts.transactions,
         "damaged": counts.corrupt,
         "foreign": counts.foreign,
     }))
 }
 
-fn looks_per_second(took: Duration) -> f64 {
-    1.0 / took.as_secs_f64().max(1e-6)
+fn looks_per_second(elapsed: Duration) -> f64 {
+    1.0 / elapsed.as_secs_f64().max(1e-6)
 }
 
-fn table(seen: &[(u8, Option<ServoReadout>)], line: &ServoLine, took: Duration, live: bool) {
-    if live {
+fn print_table(
+    readings: &[(u8, Option<ServoReadout>)],
+    line: &ServoLine,
+    elapsed: Duration,
+    is_live: bool,
+) {
+    if is_live {
         terminal_output::clear();
     }
     terminal_output::line(&format!(
         "{:>3}  {:>8}  {:>8}  {:>6}  {:>6}  {:>7}  {:>6}  {:>6}",
         "id", "position", "speed/s", "load", "heat", "supply", "torque", "errors"
     ));
-    terminal_output::lines(seen.iter().map(|(id, seen)| match seen {
-        Some(seen) => seen_line(seen),
+    terminal_output::lines(readings.iter().map(|(id, reading)| match reading {
+        Some(reading) => reading_line(reading),
         None => format!("{id:>3}  no answer"),
     }));
-    let answering = seen.iter().filter_map(|(_, seen)| seen.as_ref());
+    let answering = readings.iter().filter_map(|(_, reading)| reading.as_ref());
     answering.for_each(print_complaints);
     let counts = line.counts();
     terminal_output::line(&format!(
         "{:.0} looks a second; {} requests, {} damaged and {} foreign replies",
-        looks_per_second(took),
+        looks_per_second(elapsed),
         counts.transactions,
         counts.corrupt,
         counts.foreign
     ));
 }
 
-fn print_complaints(seen: &ServoReadout) {
-    let complaints = seen.complaints.iter();
-    terminal_output::lines(complaints.map(|why| format!("servo {}: {why}", seen.id)));
+fn print_complaints(reading: &ServoReadout) {
+    let complaints = reading.complaints.iter();
+    terminal_output::lines(
+        complaints.map(|complaint| format!("servo {}: {complaint}", reading.id)),
+    );
 }
 
-fn seen_line(seen: &ServoReadout) -> String {
+fn reading_line(reading: &ServoReadout) -> String {
     format!(
         "{:>3}  {:>8}  {:>8}  {:>4} %  {:>6}  {:>7}  {:>6}  {:>6}",
-        seen.id,
-        seen.position_ticks,
-        seen.speed_ticks_s,
-        seen.load_percent,
-        unit(seen.temperature_c, " °C"),
-        unit(seen.voltage_v, " V"),
-        if seen.torque_on { "on" } else { "off" },
-        match seen.error_bits {
+        reading.id,
+        reading.position_ticks,
+        reading.speed_ticks_s,
+        reading.load_percent,
+        with_unit(reading.temperature_c, " °C"),
+        with_unit(reading.voltage_v, " V"),
+        if reading.torque_on { "on" } else { "off" },
+        match reading.error_bits {
             0 => "-".to_owned(),
             bits => format!("{bits:#04x}"),
         }
@@ -370,32 +383,32 @@ async fn configure(node: &NodeOptions, args: &ConfigureArgs) -> anyhow::Result<E
             args.id
         ));
     }
-    let described = |step: &SetupStep| format!("servo {}: {}", args.id, step.describe());
-    terminal_output::lines(steps.iter().map(described));
+    let describe = |step: &SetupStep| format!("servo {}: {}", args.id, step.describe());
+    terminal_output::lines(steps.iter().map(describe));
     if args.home {
         terminal_output::note(
             "zeros of this joint that were calibrated before do not hold any more: calibrate it again",
         );
     }
-    let asked = "This outlives the power, and takes torque off";
-    if !args.yes && !confirm_torque_off(asked, args.id)? {
+    let warning = "This outlives the power, and takes torque off";
+    if !args.yes && !confirm_torque_off(warning, args.id)? {
         return terminal_output::refused("nothing was written");
     }
     setup::apply_steps(&mut line, args.id, &steps).await?;
     terminal_output::done(&written_text(&steps))
 }
 
-async fn start_anew(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<ExitStatus> {
+async fn reboot_servo(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<ExitStatus> {
     let clock = NodeClock::real();
     let (mut line, _) = reach(node, &args.port, &clock, Some(args.id)).await?;
     if !args.yes && !confirm_torque_off("This takes torque off", args.id)? {
         return terminal_output::refused("nothing was asked of it");
     }
     reboot(&mut line, args.id).await?;
-    let seen = servo_readout::at(&mut line, args.id).await?;
-    let seen = seen.ok_or_else(|| line.no_servo(args.id))?;
-    let torque = if seen.torque_on { "on" } else { "off" };
-    terminal_output::done(&match seen.error_bits {
+    let reading = servo_readout::at(&mut line, args.id).await?;
+    let reading = reading.ok_or_else(|| line.no_servo(args.id))?;
+    let torque = if reading.torque_on { "on" } else { "off" };
+    terminal_output::done(&match reading.error_bits {
         0 => format!("servo {} has started anew: its torque is {torque}", args.id),
         bits => format!(
             "servo {} has started anew and still reports an error ({bits:#04x}): its torque is {torque}",

@@ -1,4 +1,4 @@
-//! `calibrate`: touches collected, judged, accepted, taken back; calibrations of others read and written.
+//! `calibrate`: collects, judges, accepts and undoes touches, and exchanges calibrations with other programs.
 
 mod arguments;
 mod camera;

@@ -1,4 +1,4 @@
-//! `call`: a tool call as any MCP client makes it, with a progress bar.
+//! `call`: makes a tool call like any MCP client, with a progress bar.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,15 +40,15 @@ pub(super) struct CallArgs {
     /// A file to draw is drawn by `steadyhand draw`
     #[arg(long, value_name = "FILE", hide = true)]
     design: Option<PathBuf>,
-    /// Scenes to enable first, where the arm is not the embedded simulator
+    /// Scenes to enable first, if the arm is not the embedded simulator
     #[arg(long, value_name = "SCENE", num_args = 1..)]
     enable: Vec<String>,
 }
 
-/// Interval at which a call to a node of its own looks whether a pen is awaited.
-const LOOK: std::time::Duration = std::time::Duration::from_millis(100);
+/// Interval at which a call to the command's own node checks whether a pen is awaited.
+const PEN_POLL: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// HTTP status of a request that wants a token and has none.
+/// HTTP status of a request that lacks a token.
 const UNAUTHORIZED: u16 = 401;
 
 pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<ExitStatus> {
@@ -58,39 +58,41 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
             design.display()
         );
     }
-    let at = node;
-    // The node, if it is ours, outlives the call: its arm is stopped when it goes.
+    let options = node;
+    // Our own node outlives the call: its arm is stopped when it is dropped.
     let own = match &args.node {
         Some(_) => None,
         None => {
             let node = open::node(node, progress_bar::simulation_rate(args.json))?;
             open::enable(&node, &args.enable)?;
             node.note_start();
-            ConfigWatcher::since_last(&node, at);
+            ConfigWatcher::since_last(&node, options);
             Some(node)
         }
     };
     let client = match (&own, &args.node) {
         (Some(node), _) => client::in_process(Arc::new(NodeMcpService::new(node))).await?,
         (None, url) => {
-            let url = whole_address(url.as_deref().unwrap_or_default());
+            let url = full_address(url.as_deref().unwrap_or_default());
             connect(&url, args.token_file.as_deref()).await?
         }
     };
     if let Some(node) = &own {
         own_node::escalate_second_interrupt(node)?;
     }
-    let called = call(&client, &args, own.as_ref()).await;
+    let outcome = call(&client, &args, own.as_ref()).await;
     client.close().await;
-    let leaves = called.as_ref().ok();
-    let leaves = leaves.and_then(|called| called.leaves.as_ref());
+    let shutdown = outcome
+        .as_ref()
+        .ok()
+        .and_then(|outcome| outcome.shutdown.as_ref());
     let ended = match &own {
-        Some(node) => own_node::end(node, leaves).await,
+        Some(node) => own_node::end(node, shutdown).await,
         None => ExitStatus::Done,
     };
-    let answer = called?.answer;
+    let answer = outcome?.answer;
     let answer = answer.unwrap_or_else(|| interrupted_answer(ended));
-    print(&answer, args.json)?;
+    print_answer(&answer, args.json)?;
     Ok(match ended {
         ExitStatus::Done if answer.is_error => ExitStatus::Refused,
         ended => ended,
@@ -99,13 +101,13 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
 
 /// Outcome of a call.
 struct CallOutcome {
-    /// None if the process was told to end before there was an answer.
+    /// `None` if the process was told to end before there was an answer.
     answer: Option<ToolAnswer>,
-    /// The arms of a node of its own, when the process was told to end.
-    leaves: Option<ShutdownRequests>,
+    /// Shutdown requests for the command's own node, if the process was told to end.
+    shutdown: Option<ShutdownRequests>,
 }
 
-/// The answer to a call that was given up because the process was told to end.
+/// Returns the answer to a call that was abandoned because the process was told to end.
 fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
     ToolAnswer::failed(match ended {
         ExitStatus::Energised => {
@@ -118,17 +120,17 @@ fn interrupted_answer(ended: ExitStatus) -> ToolAnswer {
     })
 }
 
-/// Returns the whole address of a node: `HOST:PORT` is what people type, and a path that is not said is the usual one.
-fn whole_address(said: &str) -> String {
-    let said = said.trim();
-    let (scheme, rest) = said.split_once("://").unwrap_or(("http", said));
+/// Completes the address of a node: people type `HOST:PORT`, and a missing path is `/mcp`.
+fn full_address(address: &str) -> String {
+    let address = address.trim();
+    let (scheme, rest) = address.split_once("://").unwrap_or(("http", address));
     match rest.trim_end_matches('/') {
         host if host.contains('/') => format!("{scheme}://{rest}"),
         host => format!("{scheme}://{host}/mcp"),
     }
 }
 
-/// Opens the protocol with a node elsewhere. A refusal for want of a token names the option that sends one.
+/// Connects to another node. The error for a missing token names the option that sends one.
 async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<McpClient> {
     let token = token_file.map(read_token).transpose();
     let token = token.map_err(anyhow::Error::msg)?;
@@ -137,20 +139,21 @@ async fn connect(url: &str, token_file: Option<&Path>) -> anyhow::Result<McpClie
         Ok(client) => return Ok(client),
         Err(error) => error,
     };
-    // The protocol library keeps no status; the same address says it to a plain request.
+    // The protocol library keeps no HTTP status; a plain request to the same address returns it.
     if !has_token && let Ok((UNAUTHORIZED, _)) = http_client::json(url, None, None).await {
         bail!(
             "{url} wants a token: make one there with `steadyhand token add NAME`, write it into a file, and call again with --token-file FILE"
         );
     }
-    bail!("{}", in_plain_words(&error.to_string()))
+    bail!("{}", without_rpc_prefix(&error.to_string()))
 }
 
-/// Returns an error without the protocol's name and number of it, which say less than the words that follow.
-fn in_plain_words(error: &str) -> String {
-    let named = error.split_once("JSON-RPC error: ");
-    let words = named.and_then(|(at, rest)| Some(format!("{at}{}", rest.split_once(": ")?.1)));
-    words.unwrap_or_else(|| error.to_owned())
+/// Removes the protocol's name and number of an error, which mean less than the text that follows.
+fn without_rpc_prefix(error: &str) -> String {
+    let split = error.split_once("JSON-RPC error: ");
+    let text =
+        split.and_then(|(before, rest)| Some(format!("{before}{}", rest.split_once(": ")?.1)));
+    text.unwrap_or_else(|| error.to_owned())
 }
 
 async fn call(
@@ -172,9 +175,9 @@ async fn call(
     let mut hang_up = SignalListener::listen(SignalKind::HangUp)?;
     let mut keys = StopKeyListener::listen(progress_bar::is_shown(args.json));
     let door = own.map(|node| OperatorDoor::Own(Arc::clone(node)));
-    let (mut pens, mut look) = (PenPrompt::default(), tokio::time::interval(LOOK));
+    let (mut pens, mut poll) = (PenPrompt::default(), tokio::time::interval(PEN_POLL));
     let mut call = std::pin::pin!(client.call(&args.tool, arguments, watch));
-    let mut leaves = None;
+    let mut shutdown = None;
     let answer = loop {
         tokio::select! {
             answer = &mut call => break answer,
@@ -186,12 +189,12 @@ async fn call(
                 _ if agrees => {}
                 _ => cancelled.cancel(),
             },
-            _ = look.tick() => if let Some(door) = &door {
-                pens.look(door, None, keys.is_heard()).await;
+            _ = poll.tick() => if let Some(door) = &door {
+                pens.poll(door, None, keys.is_heard()).await;
             },
             _ = terminate.recv() => {
-                // As they were before they are stopped for it.
-                leaves = leaves.or_else(|| own.map(|node| serve::shutdown_requests(node)));
+                // Taken before the arms are stopped.
+                shutdown = shutdown.or_else(|| own.map(|node| serve::leaves(node)));
                 cancelled.cancel();
             }
             _ = hang_up.recv() => cancelled.cancel(),
@@ -200,8 +203,8 @@ async fn call(
     drop(keys);
     bar.finish_and_clear();
     let answer = match answer {
-        Err(ClientError::Cancelled) if leaves.is_some() => None,
-        // Given up, and so stopped: whoever gave up is told that the arm stands, or that it does not.
+        Err(ClientError::Cancelled) if shutdown.is_some() => None,
+        // A cancelled call stops the arm, and the answer says whether it stands.
         Err(ClientError::Cancelled) => {
             let unwatched = CallWatch {
                 cancelled: CancellationToken::new(),
@@ -215,10 +218,10 @@ async fn call(
         }
         answer => Some(answer?),
     };
-    Ok(CallOutcome { answer, leaves })
+    Ok(CallOutcome { answer, shutdown })
 }
 
-fn print(answer: &ToolAnswer, json: bool) -> anyhow::Result<()> {
+fn print_answer(answer: &ToolAnswer, json: bool) -> anyhow::Result<()> {
     if json {
         return terminal_output::json(&answer.structured);
     }

@@ -1,4 +1,4 @@
-//! `check`: everything that is wrong with a node before it is started, each with its fix.
+//! `check`: finds everything that is wrong with a node before it is started, each with its fix.
 
 use anyhow::{anyhow, bail, ensure};
 use std::path::Path;
@@ -16,7 +16,7 @@ use node::{open, peers, state_folder, tls_identity};
 use plan::{self, SilentObserver};
 use scene::{Scene, SceneLibrary};
 
-/// Results of the checks: what is good and what is wrong.
+/// Results of the checks, good and wrong.
 #[derive(Default)]
 struct CheckFindings {
     good: Vec<String>,
@@ -24,18 +24,18 @@ struct CheckFindings {
 }
 
 impl CheckFindings {
-    fn note(&mut self, what: &str, found: anyhow::Result<String>) {
-        match found {
-            Ok(good) => self.good.push(format!("{what}: {good}")),
-            Err(wrong) => self.wrong.push(format!("{what}: {wrong:#}")),
+    fn note(&mut self, subject: &str, result: anyhow::Result<String>) {
+        match result {
+            Ok(good) => self.good.push(format!("{subject}: {good}")),
+            Err(wrong) => self.wrong.push(format!("{subject}: {wrong:#}")),
         }
     }
 }
 
-/// Looks at all of a node and moves nothing.
+/// Checks everything about a node without moving anything.
 pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     let mut findings = CheckFindings::default();
-    // Without its file nothing else is known.
+    // Without the node file nothing else can be checked.
     let file = match open::file(args) {
         Ok(file) => file,
         Err(error) => {
@@ -44,15 +44,15 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     };
     let reader = reader_words(file.forgiveness());
     findings.note("node", Ok(format!("{}, {reader}", file.name)));
-    folders(args, &file, &mut findings);
+    check_folders(args, &file, &mut findings);
     if let Some(certificates) = &file.tls_cert {
         let found = tls_identity::acceptor(&file);
         findings.note("tls", found.map(|_| certificates.display().to_string()));
     }
-    secrets(args, &file, &mut findings);
+    check_tokens(args, &file, &mut findings);
     let library = open::library(args, &file).or_else(|error| {
         findings.note("scenes", Err(error));
-        // What is known without the folder still says whether the arms are right.
+        // The shipped scenes still allow a check of the arms.
         let mut args = args.clone();
         args.scenes = None;
         let file = NodeFile {
@@ -63,14 +63,16 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
     });
     match library {
         Ok(library) => {
-            with_scenes(args, &file, &library, &mut findings);
+            check_arms_and_scenes(args, &file, &library, &mut findings);
             let declared = open::declared(&file, &library);
-            let words = declared.map(|declared| {
-                let long = declared.long_names().map(|long| format!("; {long}"));
-                let long = long.unwrap_or_default();
-                format!("{} declared{long}", declared.tools().len())
+            let summary = declared.map(|declared| {
+                let long_names = declared
+                    .long_names()
+                    .map(|long_names| format!("; {long_names}"));
+                let long_names = long_names.unwrap_or_default();
+                format!("{} declared{long_names}", declared.tools().len())
             });
-            findings.note("tools", words);
+            findings.note("tools", summary);
         }
         Err(error) => findings.note("scenes", Err(error)),
     }
@@ -89,27 +91,27 @@ const fn reader_words(forgiveness: ForgivenessSetting) -> &'static str {
 }
 
 /// Checks the tokens for other nodes: each must exist, and no other user may read it.
-fn secrets(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
+fn check_tokens(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
     for peer in &file.peers {
-        let kept = match (&peer.token, &peer.token_file) {
-            (Some(_), _) => args.config.as_deref().map(closed),
+        let result = match (&peer.token, &peer.token_file) {
+            (Some(_), _) => args.config.as_deref().map(check_private),
             (None, Some(path)) => {
                 let token = peers::read_token(path).map_err(anyhow::Error::msg);
-                Some(token.and_then(|_| closed(path)))
+                Some(token.and_then(|_| check_private(path)))
             }
             (None, None) => None,
         };
-        if let Some(kept) = kept {
+        if let Some(result) = result {
             let what = format!("token for {}", peer.name);
-            findings.note(&what, kept);
+            findings.note(&what, result);
         }
     }
 }
 
-/// A file that strangers may not read.
-fn closed(path: &Path) -> anyhow::Result<String> {
-    let about = std::fs::metadata(path)?;
-    let mode = file_access::mode(&about);
+/// Checks that other users may not read a file.
+fn check_private(path: &Path) -> anyhow::Result<String> {
+    let metadata = std::fs::metadata(path)?;
+    let mode = file_access::mode(&metadata);
     ensure!(
         mode & 0o007 == 0,
         "{} holds it and may be read by everybody (mode {mode:o}): `chmod 640` it",
@@ -118,17 +120,17 @@ fn closed(path: &Path) -> anyhow::Result<String> {
     Ok(format!("in {}", path.display()))
 }
 
-fn folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
+fn check_folders(args: &NodeOptions, file: &NodeFile, findings: &mut CheckFindings) {
     let state = state_folder::folder(args, file);
-    findings.note("state", state.and_then(|folder| own(&folder)));
+    findings.note("state", state.and_then(|folder| check_own(&folder)));
     if let Some(output) = args.output.as_ref().or(file.output.as_ref()) {
         let made = std::fs::create_dir_all(output)
             .map_err(|error| anyhow!("cannot make {}: {error}", output.display()));
-        findings.note("output", made.and_then(|()| writable(output)));
+        findings.note("output", made.and_then(|()| check_writable(output)));
     }
 }
 
-fn writable(folder: &Path) -> anyhow::Result<String> {
+fn check_writable(folder: &Path) -> anyhow::Result<String> {
     file_access::check_writable(folder)
         .map(|()| folder.display().to_string())
         .map_err(|error| {
@@ -139,11 +141,11 @@ fn writable(folder: &Path) -> anyhow::Result<String> {
         })
 }
 
-/// Stops, journal and keys are the node's alone.
-fn own(folder: &Path) -> anyhow::Result<String> {
-    writable(folder)?;
-    let about = std::fs::metadata(folder)?;
-    let mode = file_access::mode(&about);
+/// Checks that only the node can read its state folder, which holds stops, journal and keys.
+fn check_own(folder: &Path) -> anyhow::Result<String> {
+    check_writable(folder)?;
+    let metadata = std::fs::metadata(folder)?;
+    let mode = file_access::mode(&metadata);
     ensure!(
         mode & 0o077 == 0,
         "{} may be read by others (mode {mode:o}): `chmod 700` it",
@@ -152,7 +154,7 @@ fn own(folder: &Path) -> anyhow::Result<String> {
     Ok(folder.display().to_string())
 }
 
-fn with_scenes(
+fn check_arms_and_scenes(
     args: &NodeOptions,
     file: &NodeFile,
     library: &SceneLibrary,
@@ -162,7 +164,7 @@ fn with_scenes(
         let what = format!("arm {}", entry.name);
         let arm = library.arm(&entry.model).map_err(anyhow::Error::msg);
         let baud = arm.map(|arm| arm.file.baud);
-        let found = baud.and_then(|baud| port(args, entry, baud));
+        let found = baud.and_then(|baud| check_port(args, entry, baud));
         findings.note(&what, found);
     }
     for separation in tools::separations(file, library) {
@@ -176,30 +178,30 @@ fn with_scenes(
                 findings.note(&what, Ok(CANVAS.to_owned()));
             }
             Ok(scene) if models.contains(&scene.arm.file.name.as_str()) => {
-                findings.note(&what, planned(&scene));
+                findings.note(&what, plan_scene(&scene));
             }
-            // It is for an arm that this node does not have.
+            // The scene is for an arm that this node does not have.
             Ok(_) => {}
             Err(error) => findings.note(&what, Err(anyhow::Error::msg(error))),
         }
     }
 }
 
-fn planned(scene: &Arc<Scene>) -> anyhow::Result<String> {
+fn plan_scene(scene: &Arc<Scene>) -> anyhow::Result<String> {
     let plan = plan::draw(scene, &scene.rest_rad, &SilentObserver).map_err(anyhow::Error::msg)?;
     gate::preview(scene, &plan.trajectory).map_err(anyhow::Error::msg)?;
     let line = millimetres(plan.report.pen_down_mm, 0);
     Ok(format!("{line} of line"))
 }
 
-fn is_char_device(about: &std::fs::Metadata) -> bool {
+fn is_char_device(metadata: &std::fs::Metadata) -> bool {
     #[cfg(unix)]
-    return std::os::unix::fs::FileTypeExt::is_char_device(&about.file_type());
+    return std::os::unix::fs::FileTypeExt::is_char_device(&metadata.file_type());
     #[cfg(not(unix))]
-    about.is_file()
+    metadata.is_file()
 }
 
-fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<String> {
+fn check_port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<String> {
     if entry.is_simulated() {
         return Ok(format!("{}, simulated in the node", entry.model));
     }
@@ -209,10 +211,10 @@ fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<Strin
             "`{path}` is no serial port: a port is the path of a device, such as one of /dev/serial/by-id; a simulated arm has `port = \"{SIMULATOR_PORT}\"`"
         );
     }
-    let about = std::fs::metadata(path).map_err(|error| {
+    let metadata = std::fs::metadata(path).map_err(|error| {
         anyhow!("there is no port {path} ({error}): plug the arm in; `ls /dev/serial/by-id` shows what is there")
     })?;
-    if !is_char_device(&about) {
+    if !is_char_device(&metadata) {
         bail!("{path} is not a serial port: name one of /dev/serial/by-id");
     }
     let is_pseudo_terminal = path.starts_with("/dev/pts/");
@@ -221,7 +223,7 @@ fn port(args: &NodeOptions, entry: &ArmEntry, baud: u32) -> anyhow::Result<Strin
             "this is root, whom the lock on {path} does not stop: check, and serve, as another user, or say --allow-root"
         );
     }
-    // Opening says more than looking: who has it, and whether this user may.
+    // Opening the port shows whether it is in use, and whether this user may open it.
     SerialLink::open(path, baud, &NodeClock::real()).map_err(anyhow::Error::msg)?;
     let model = &entry.model;
     Ok(format!(

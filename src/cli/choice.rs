@@ -1,8 +1,8 @@
-//! Options that take one of several words, each of which stands for a value.
+//! Parsers of options that take one of several words, each with a value.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// A word, what help says of it, and its value.
+/// A word, its help text, and its value.
 pub(super) type Choice<T> = (&'static str, &'static str, T);
 
 /// Returns the parser of an option that takes one of these words.
@@ -14,8 +14,8 @@ where
         "" => PossibleValue::new(*word),
         help => PossibleValue::new(*word).help(help),
     });
-    PossibleValuesParser::new(words).try_map(|said| {
-        let chosen = choices.iter().find(|(word, ..)| *word == said);
+    PossibleValuesParser::new(words).try_map(|given| {
+        let chosen = choices.iter().find(|(word, ..)| *word == given);
         chosen.map(|(.., value)| *value).ok_or("no such word")
     })
 }

@@ -16,7 +16,7 @@ use entry::NodeConnection;
 
 #[derive(Debug, Args)]
 pub(super) struct ClientsArgs {
-    /// The client [default: all of them are listed]
+    /// The client [default: list all of them]
     client: Option<ClientKind>,
     /// Connect to a node that runs and serves HTTP, such as http://127.0.0.1:8700, instead of starting one
     #[arg(long, value_name = "URL")]
@@ -27,10 +27,10 @@ pub(super) struct ClientsArgs {
     /// Name of the server in the client; clients put it before each tool's name
     #[arg(long, default_value = "steadyhand", value_parser = server_name)]
     name: String,
-    /// Write it into the client's file, beside what is there; asks first
+    /// Add it to the client's file; asks first
     #[arg(long, requires = "client")]
     write: bool,
-    /// The file, where the client keeps it elsewhere
+    /// The file, if the client keeps it elsewhere
     #[arg(long, value_name = "FILE", requires = "write")]
     file: Option<PathBuf>,
     /// Do not ask
@@ -54,14 +54,14 @@ pub(super) enum ClientKind {
     OpenaiAgents,
 }
 
-/// Longest name, so that it and a tool's stay below the 60 letters that some clients allow.
+/// Longest name, so that it and a tool's name stay below the 60 characters that some clients allow.
 const NAME_CHARS_MAX: usize = 20;
 
 fn server_name(name: &str) -> Result<String, &'static str> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let fits = (1..=NAME_CHARS_MAX).contains(&name.len());
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
-    (fits && begins && name.chars().all(is_plain))
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let is_short = (1..=NAME_CHARS_MAX).contains(&name.len());
+    let starts_with_letter = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    (is_short && starts_with_letter && name.chars().all(is_allowed))
         .then(|| name.to_owned())
         .ok_or("a name is a letter and at most 19 letters, digits, - or _ more")
 }
@@ -87,7 +87,7 @@ pub(super) fn run(node: &NodeOptions, args: &ClientsArgs) -> anyhow::Result<Exit
 fn list(connection: &NodeConnection) {
     for client in ClientKind::value_variants() {
         let file = match client.file() {
-            Some(file) if client.can_reach(connection) => file.display().to_string(),
+            Some(file) if client.supports(connection) => file.display().to_string(),
             Some(_) => "starts a node; leave --node out".to_owned(),
             None => "no file; printed".to_owned(),
         };
@@ -104,7 +104,7 @@ impl ClientKind {
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Key under which the client's file has its servers.
+    /// Returns the key under which the client's file lists servers.
     const fn servers_key(self) -> &'static str {
         match self {
             Self::Vscode => "servers",
@@ -112,8 +112,8 @@ impl ClientKind {
         }
     }
 
-    /// Returns whether the client's file can name a server that runs elsewhere.
-    fn can_reach(self, connection: &NodeConnection) -> bool {
+    /// Returns whether the client can use this kind of connection.
+    fn supports(self, connection: &NodeConnection) -> bool {
         match self {
             Self::ClaudeDesktop => connection.is_started(),
             Self::LlamaCpp => !connection.is_started(),
@@ -122,7 +122,7 @@ impl ClientKind {
     }
 
     fn configuration(self, name: &str, connection: &NodeConnection) -> anyhow::Result<Value> {
-        if !self.can_reach(connection) {
+        if !self.supports(connection) {
             bail!(match self {
                 Self::LlamaCpp =>
                     "llama.cpp's page connects to a node that runs: `steadyhand serve --http 127.0.0.1:8700`, then say --node http://127.0.0.1:8700",
@@ -138,7 +138,7 @@ impl ClientKind {
         })
     }
 
-    /// The file in which the client looks for servers: its own, or the project's in this folder.
+    /// Returns the file in which the client looks for servers: its own, or the project's in this folder.
     fn file(self) -> Option<PathBuf> {
         let home = || std::env::var_os("HOME").map(PathBuf::from);
         match self {

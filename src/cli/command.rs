@@ -24,14 +24,14 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum CliCommand {
-    /// Call a tool and show what came of it: here on a node of its own, or on another node
+    /// Call a tool and show the result: on a node of this command's own, or on another node
     #[command(after_help = tools::help())]
     Call(call::CallArgs),
-    /// Draw an SVG, G-code, HP-GL, DXF or JSON file, or words: shown first, and on a real arm asked for
+    /// Draw an SVG, G-code, HP-GL, DXF or JSON file, or a text: shows it first, and asks before a real arm moves
     Draw(Box<draw::DrawArgs>),
     /// Follow a job of the node on this machine, or elsewhere, to its end
     Watch {
-        /// The job [default: the one that is under way]
+        /// The job [default: the one under way]
         job: Option<String>,
         /// Print its result as JSON
         #[arg(long)]
@@ -63,18 +63,18 @@ pub(super) enum CliCommand {
     /// Find a tool's tip, a sheet's place or joints' zeros by touching; nothing is written before `accept`
     #[command(subcommand)]
     Calibrate(calibrate::CalibrateCommand),
-    /// Go the way from the box to the first line, step by step: port, node, joints, tip, sheet, line. It can be
-    /// left, and is taken up where it was left
+    /// Guide you from the box to the first line, step by step: port, node, joints, tip, sheet,
+    /// line. You can leave and resume it
     FirstLine(calibrate::first_line::FirstLineArgs),
     /// Move the arm in small steps from the keyboard; each is planned and checked like any motion
     Jog(jog::JogArgs),
-    /// Teach a scene its poses, sheet, ink caps or calibrator from where the arm is; shown, asked for
-    /// and kept
+    /// Teach a scene its poses, sheet, ink caps or calibrator from the arm's position; shows the
+    /// values and asks before it writes
     #[command(subcommand)]
     Teach(calibrate::teach::TeachCommand),
-    /// Show what a tool would understand, and what each profile would do; nothing is called
+    /// Show what a tool would understand, and what each profile would do, without calling it
     Explain(explain::ExplainArgs),
-    /// Examine a language model before it may move the arm, and look at what came of it
+    /// Examine a language model before it may move the arm, and show the results
     #[cfg(feature = "exam")]
     Exam(Box<exam::ExamArgs>),
     /// Not part of this program: it was built without the exam
@@ -99,9 +99,9 @@ pub(super) enum CliCommand {
     /// Look at, set up and replay the servos of a port, without a node
     #[command(subcommand)]
     Bus(bus::BusCommand),
-    /// Say why an arm does not answer, and what to do about it; nothing is written
+    /// Find out why an arm does not answer, and what to do about it; nothing is written
     Doctor(doctor::DoctorArgs),
-    /// Say where the operator's page of the node on this machine is, and let you in with a code that opens it once
+    /// Print the address of the operator's page of the node on this machine, with a code that opens it once
     Page {
         /// The node's control socket
         #[arg(long, value_name = "PATH")]
@@ -124,9 +124,9 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Take back all that was enabled
+    /// Revoke everything that was enabled
     Disable(AtArgs),
-    /// Stop the arm: decelerate, lift the pen, hold. Only an operator's reset goes on
+    /// Stop the arm: decelerate, lift the pen, hold. Only an operator's reset ends it
     Stop(AtArgs),
     /// Emergency stop: stand where the arm is, no lift. Only `clear` ends it
     Estop(AtArgs),
@@ -134,13 +134,13 @@ pub(super) enum CliCommand {
     Clear(AtArgs),
     /// Hold the motion under way at the end of its stroke, pen up; `resume` goes on
     Hold {
-        /// At once, with a lift, and not at the end of the stroke
+        /// Hold at once, with a lift, instead of at the end of the stroke
         #[arg(long)]
         now: bool,
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Go on with what is held, if it is enabled and the arm is where it was
+    /// Continue the held motion, if it is enabled and the arm is where it was
     Resume(AtArgs),
     /// Take torque off every servo: the arm DROPS. Hold it first
     TorqueOff {
@@ -163,7 +163,7 @@ pub(super) enum CliCommand {
     },
     /// Lift the pen and bring the arm to rest, as an operator
     Reset {
-        /// The scene that says which way is up, where the node does not know
+        /// The scene that defines which way is up, if the node does not know
         #[arg(long)]
         scene: Option<String>,
         /// The arm, where the node has several
@@ -174,8 +174,8 @@ pub(super) enum CliCommand {
     },
     /// Show what the node on this machine is doing
     Status(AtArgs),
-    /// Show what was asked, planned and done: of the node on this machine, or from --state or
-    /// --config where it does not run
+    /// Show what was asked, planned and done: by the node on this machine or, if it does not run,
+    /// from --state or --config
     Jobs {
         /// One job, with its plan, pictures, arguments, notes, figures and outcome
         id: Option<String>,
@@ -187,7 +187,7 @@ pub(super) enum CliCommand {
     },
     /// Look at a plan that waits for a person, and let the arm carry it out
     Approve {
-        /// Which job; without one, what waits is listed
+        /// The job; without one, the waiting plans are listed
         job: Option<String>,
         /// Do not ask at the terminal
         #[arg(long)]
@@ -195,14 +195,14 @@ pub(super) enum CliCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Say that the pen is in the holder that a drawing waits for, or end its pause, and let the arm go on
+    /// Confirm that the pen that a drawing waits for is in the holder, or end its pause, and let the arm continue
     Pen {
         /// The job; may be left out where one waits
         job: Option<String>,
         /// The pen that is in the holder, counted from 1: refused if another is awaited
         #[arg(long, value_name = "N")]
         pen: Option<usize>,
-        /// Do not ask at the terminal: somebody has put it in, and all hands are away
+        /// Do not ask at the terminal: somebody has put the pen in, and all hands are away
         #[arg(long)]
         yes: bool,
         #[command(flatten)]
@@ -212,7 +212,7 @@ pub(super) enum CliCommand {
     Replay {
         /// Which job
         job: String,
-        /// The bytes that went to the arm, and not the plan that they came from
+        /// Replay the bytes that went to the arm instead of the plan
         #[arg(long)]
         bytes: bool,
     },
@@ -224,13 +224,13 @@ pub(super) enum CliCommand {
     /// Work with audit logs
     #[command(subcommand)]
     Audit(audit::AuditCommand),
-    /// Write a node file: asks what is plugged in, or takes what is said
+    /// Write a node file: from the options, or by asking what is plugged in
     Init(init::InitArgs),
-    /// Say everything that is wrong with a node before it is started: file, scenes, port, folders
+    /// Report everything that is wrong with a node before it is started: file, scenes, port, folders
     Check,
     /// Print the configuration of an MCP client for this node, or write it into the client's file
     Clients(clients::ClientsArgs),
-    /// Make, list and revoke the tokens by which callers from elsewhere come in
+    /// Make, list and revoke the tokens of callers on other machines
     #[command(subcommand)]
     Token(token::TokenCommand),
 }
@@ -252,9 +252,9 @@ mod tests {
     }
 
     #[test]
-    fn enabling_parses_beside_the_global_options() {
-        let said = "steadyhand --scenes mine enable --scene letters --scene default --for 30m";
-        let cli = Cli::try_parse_from(said.split(' ')).unwrap();
+    fn enabling_parses_with_the_global_options() {
+        let line = "steadyhand --scenes mine enable --scene letters --scene default --for 30m";
+        let cli = Cli::try_parse_from(line.split(' ')).unwrap();
         assert_eq!(cli.node.scenes, Some(PathBuf::from("mine")));
         let CliCommand::Enable { scenes, for_, .. } = cli.command else {
             panic!("not read as `enable`");

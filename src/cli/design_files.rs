@@ -1,4 +1,4 @@
-//! Files of designs as they are named on the command line: folders opened, sets gathered, bytes read.
+//! Finds and reads the design files that the command line names: opens folders and gathers sets.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -9,17 +9,17 @@ use anyhow::{Context, bail};
 use super::files::folder_of;
 use design::DesignCaps;
 
-/// Files of a folder; more are not looked at.
+/// Most files of a folder that are considered.
 const DESIGNS_MAX: usize = 100_000;
 
-/// A design that was named: its file, or the files of its set in order.
+/// A named design: its file, or the files of its set in order.
 pub(super) struct NamedDesign {
     pub(super) path: PathBuf,
     files: Vec<PathBuf>,
 }
 
 impl NamedDesign {
-    /// With its set around it, whichever of it was named.
+    /// Finds a design with all files of its set, whichever of them was named.
     pub(super) fn of(path: &Path) -> Self {
         let set = file_name(path);
         let set = design::set_of(&set);
@@ -42,7 +42,7 @@ impl NamedDesign {
     /// Returns the name and the bytes of each of its files.
     ///
     /// # Errors
-    /// A file that cannot be read, or is too large.
+    /// Fails if a file cannot be read or is too large.
     pub(super) fn read(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
         let mut bytes_left = DesignCaps::default().bytes_max as u64;
         let files = self.files.iter().map(|path| read(path, &mut bytes_left));
@@ -50,7 +50,7 @@ impl NamedDesign {
     }
 }
 
-/// A set has no more files for other pens.
+/// Most files of a set.
 const SET_MAX: usize = 100;
 
 pub(super) fn file_name(path: &Path) -> String {
@@ -65,13 +65,13 @@ fn lossy(part: Option<&OsStr>) -> String {
     part.unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Every design that was named, folders opened, in order; each set once.
+/// Returns every named design in order, with folders opened and each set once.
 pub(super) fn designs(named: &[PathBuf]) -> anyhow::Result<Vec<NamedDesign>> {
-    let mut seen = HashSet::new();
+    let mut seen_sets = HashSet::new();
     let files = files(named)?;
     let designs = files.iter().map(|path| NamedDesign::of(path));
     Ok(designs
-        .filter(|design| design.files.len() == 1 || seen.insert(design.path.clone()))
+        .filter(|design| design.files.len() == 1 || seen_sets.insert(design.path.clone()))
         .take(DESIGNS_MAX)
         .collect())
 }
@@ -89,25 +89,25 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
             let ending = lossy(path.extension()).to_lowercase();
             design::ENDINGS.contains(&ending.as_str())
         };
-        let mut inside: Vec<PathBuf> = entries
+        let mut designs_inside: Vec<PathBuf> = entries
             .take(DESIGNS_MAX)
             .filter_map(|entry| entry.ok().map(|entry| entry.path()))
             .filter(is_design)
             .collect();
-        inside.sort();
-        if inside.is_empty() {
+        designs_inside.sort();
+        if designs_inside.is_empty() {
             let (path, endings) = (path.display(), design::ENDINGS.join(", "));
             bail!("{path} has no design in it: files ending in {endings}");
         }
-        found.extend(inside);
+        found.extend(designs_inside);
     }
     Ok(found)
 }
 
 /// Reads one file of a drawing, whose files together have no more bytes than are left.
 fn read(path: &Path, bytes_left: &mut u64) -> anyhow::Result<(String, Vec<u8>)> {
-    let cannot = || format!("cannot read {}", path.display());
-    let bytes_count = std::fs::metadata(path).with_context(cannot)?.len();
+    let error_text = || format!("cannot read {}", path.display());
+    let bytes_count = std::fs::metadata(path).with_context(error_text)?.len();
     let Some(left) = bytes_left.checked_sub(bytes_count) else {
         bail!(
             "{} has {bytes_count} bytes; at most {} are read of a drawing: simplify it",
@@ -116,5 +116,8 @@ fn read(path: &Path, bytes_left: &mut u64) -> anyhow::Result<(String, Vec<u8>)> 
         );
     };
     *bytes_left = left;
-    Ok((file_name(path), std::fs::read(path).with_context(cannot)?))
+    Ok((
+        file_name(path),
+        std::fs::read(path).with_context(error_text)?,
+    ))
 }

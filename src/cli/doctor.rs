@@ -1,4 +1,4 @@
-//! `doctor`: why an arm does not answer, and what to do about it.
+//! `doctor`: finds out why an arm does not answer, and what to do about it.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ pub(super) struct DoctorArgs {
 }
 
 impl DoctorArgs {
-    /// Returns what looks into the node file's port, for a person.
+    /// Returns the arguments that examine the node file's port, with output for a person.
     pub(super) fn of_node_file() -> Self {
         Self {
             port: None,
@@ -100,7 +100,7 @@ fn without_port(
         return Ok(status(&diagnosis));
     }
     match config {
-        Some(path) => tell_simulated(path, file),
+        Some(path) => print_simulated(path, file),
         None if ports.is_empty() => print_findings(&diagnosis),
         None => print_ports(&ports),
     }
@@ -115,23 +115,23 @@ async fn examine(
     let clock = NodeClock::real();
     let expected = arm.and_then(expected);
     let mut open = opener(port, &clock);
-    let watched = std::io::stderr().is_terminal();
+    let is_watched = std::io::stderr().is_terminal();
     terminal_output::note(&format!(
         "listening on {port}: some seconds, ten where nothing answers …"
     ));
     let progress = |speech: ServoProtocol, baud| {
-        if watched {
+        if is_watched {
             terminal_output::note(&format!("{} at {baud} baud …", speech.name()));
         }
     };
     if let Some(arm) = arm.filter(|arm| arm.file.family == ServoFamily::Firmware) {
         return Ok(driver::diagnose::controller(&mut open, &clock, host, port, arm).await?);
     }
-    let looked = diagnose(&mut open, &clock, host, port, expected.as_ref(), progress);
-    let mut diagnosis = looked.await?;
+    let diagnosing = diagnose(&mut open, &clock, host, port, expected.as_ref(), progress);
+    let mut diagnosis = diagnosing.await?;
     if let Some(arm) = arm.filter(|_| diagnosis.findings.is_empty()) {
         let mut link = open(arm.file.baud)?;
-        // What it found is among the findings.
+        // Its findings are in the diagnosis.
         let _ = driver::diagnose::setup(link.as_mut(), arm, &clock, &mut diagnosis).await;
     }
     Ok(diagnosis)
@@ -173,8 +173,8 @@ fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
     }
 }
 
-/// Says that a node file names no port that could be looked into.
-fn tell_simulated(path: &Path, file: &NodeFile) {
+/// Prints that a node file names no port that could be examined.
+fn print_simulated(path: &Path, file: &NodeFile) {
     let path = path.display();
     terminal_output::lines(file.arms.iter().map(|entry| {
         format!(

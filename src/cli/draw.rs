@@ -1,4 +1,4 @@
-//! `draw`: a file or words onto the sheet, shown first, asked for on a real arm, and followed to its end.
+//! `draw`: draws a file or a text: shows it, asks before a real arm moves, and follows the job to its end.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::design_files::{self, NamedDesign};
-use super::drawing_words::{in_words, question, refusals};
+use super::drawing_words::{describe, question, refusals};
 use super::follow_job::{self, FollowedJob};
 use super::given_options::{self, quoted_for_shell};
 use super::operator_door::OperatorDoor;
@@ -34,13 +34,13 @@ pub(super) struct DrawArgs {
     /// The overlay on it
     #[arg(long, value_name = "OVERLAY")]
     meta: Option<String>,
-    /// The arm, where several of the node draw the scene
+    /// The arm, if several arms of the node draw the scene
     #[arg(long, value_name = "NAME")]
     arm: Option<String>,
-    /// Go on with the drawing that the arm left half done
+    /// Continue the drawing that the arm left half done
     #[arg(long)]
     resume: bool,
-    /// Draw from the beginning, though an interrupted drawing could be resumed
+    /// Draw from the beginning, even if an interrupted drawing could be resumed
     #[arg(long, conflicts_with = "resume")]
     again: bool,
     /// Show what would be drawn, and draw nothing
@@ -49,7 +49,7 @@ pub(super) struct DrawArgs {
     /// Folder for the plan's picture [default: the node's output]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Do not ask: somebody has looked, and stands by the arm
+    /// Do not ask: somebody has looked at the drawing and stands by the arm
     #[arg(long)]
     yes: bool,
     /// Print the result as JSON
@@ -69,24 +69,26 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
         order,
         door: &door,
     };
-    let drawn = command.run().await;
-    let leaves = drawn.as_ref().ok();
-    let leaves = leaves.and_then(|drawn| drawn.leaves.as_ref());
+    let result = command.run().await;
+    let shutdown = result
+        .as_ref()
+        .ok()
+        .and_then(|outcome| outcome.shutdown.as_ref());
     let ended = match door.own() {
-        Some(node) => own_node::end(node, leaves).await,
+        Some(node) => own_node::end(node, shutdown).await,
         None => ExitStatus::Done,
     };
-    let exit = drawn?.exit;
+    let exit = result?.exit;
     Ok(match ended {
         ExitStatus::Done => exit,
         ended => ended,
     })
 }
 
-/// Reads the drawing that is asked for.
+/// Builds the order for the requested drawing.
 fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     let design = match args.resume {
-        true if args.placement.is_said() => bail!(
+        true if args.placement.is_given() => bail!(
             "--resume goes on with a drawing as it lies: leave --size, --at and their like out"
         ),
         true => None,
@@ -103,7 +105,7 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     })
 }
 
-/// Returns the one drawing that files are.
+/// Returns the single drawing that the files make up.
 fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
     let mut designs = design_files::designs(files)?;
     let Some(first) = designs.pop() else {
@@ -121,8 +123,8 @@ fn only_design(files: &[PathBuf]) -> anyhow::Result<Option<NamedDesign>> {
 /// End of the command.
 struct DrawOutcome {
     exit: ExitStatus,
-    /// The arms of a node of its own, when the process was told to end.
-    leaves: Option<ShutdownRequests>,
+    /// Shutdown requests for the command's own node, if the process was told to end.
+    shutdown: Option<ShutdownRequests>,
 }
 
 struct DrawCommand<'a> {
@@ -141,24 +143,24 @@ impl DrawCommand<'_> {
             drawing.insert("picture".to_owned(), picture.as_deref().into());
         }
         if !self.args.json {
-            terminal_output::lines(in_words(&offer, picture.as_deref()));
+            terminal_output::lines(describe(&offer, picture.as_deref()));
         }
         if !offer.refusals.is_empty() {
-            return self.ends(&drawing, ExitStatus::Refused, &refusals(&offer));
+            return self.end_early(&drawing, ExitStatus::Refused, &refusals(&offer));
         }
         if self.args.dry_run {
             let message = "planned, not drawn; nothing moved".to_owned();
-            return self.ends(&drawing, ExitStatus::Done, &[message]);
+            return self.end_early(&drawing, ExitStatus::Done, &[message]);
         }
-        if let Some(why) = &offer.hindrance {
-            let why = format!("refused: {why}");
-            return self.ends(&drawing, ExitStatus::Refused, &[why]);
+        if let Some(reason) = &offer.hindrance {
+            let message = format!("refused: {reason}");
+            return self.end_early(&drawing, ExitStatus::Refused, &[message]);
         }
         let plan = offer.plan.clone();
         let plan = plan.context("nothing of it can be planned; nothing moved")?;
         if offer.is_real && !self.args.yes && !self.is_agreed(&offer)? {
-            let why = "not drawn; nothing moved".to_owned();
-            return self.ends(&drawing, ExitStatus::Refused, &[why]);
+            let message = "not drawn; nothing moved".to_owned();
+            return self.end_early(&drawing, ExitStatus::Refused, &[message]);
         }
         let assent = DrawingAssent {
             revision: offer.revision.clone(),
@@ -183,21 +185,21 @@ impl DrawCommand<'_> {
         Ok(T::deserialize(data)?)
     }
 
-    /// A yes from a person at the terminal.
+    /// Asks a person at the terminal.
     fn is_agreed(&self, offer: &DrawingOffer) -> anyhow::Result<bool> {
         let refusal = format!(
             "arm {} at {} is no simulator of this node: a person is asked at a terminal before it draws; where one has looked at the picture and stands by: {} --yes",
             offer.arm,
             offer.port,
-            self.said()
+            self.command_line()
         );
         questions::confirm(&question(offer), &SHORT_YES, &refusal)
     }
 
-    /// The command as it was typed.
-    fn said(&self) -> String {
-        let words = std::env::args().skip(1).map(|word| quoted_for_shell(&word));
-        format!("steadyhand {}", words.collect::<Vec<_>>().join(" "))
+    /// Returns the command as it was typed.
+    fn command_line(&self) -> String {
+        let arguments = std::env::args().skip(1).map(|word| quoted_for_shell(&word));
+        format!("steadyhand {}", arguments.collect::<Vec<_>>().join(" "))
     }
 
     fn save_picture(&self, offer: &DrawingOffer) -> anyhow::Result<Option<String>> {
@@ -211,30 +213,33 @@ impl DrawCommand<'_> {
         Ok(Some(path.display().to_string()))
     }
 
-    /// Ends the command before anything was begun, with the words for that.
-    fn ends(
+    /// Ends the command before anything began, with these messages.
+    fn end_early(
         &self,
         drawing: &Value,
         exit: ExitStatus,
-        words: &[String],
+        messages: &[String],
     ) -> anyhow::Result<DrawOutcome> {
         if self.args.json {
-            let (success, message) = (exit == ExitStatus::Done, words.join("; "));
-            let said = json!({ "success": success, "message": message, "drawing": drawing });
-            terminal_output::json(&said)?;
+            let (success, message) = (exit == ExitStatus::Done, messages.join("; "));
+            let result = json!({ "success": success, "message": message, "drawing": drawing });
+            terminal_output::json(&result)?;
         } else {
-            terminal_output::lines(words);
+            terminal_output::lines(messages);
         }
-        Ok(DrawOutcome { exit, leaves: None })
+        Ok(DrawOutcome {
+            exit,
+            shutdown: None,
+        })
     }
 
     fn print_outcome(&self, drawing: Value, followed: FollowedJob) -> anyhow::Result<DrawOutcome> {
         let FollowedJob {
             mut outcome,
-            leaves,
+            shutdown,
         } = followed;
         let exit = watch::exit_of(&outcome);
-        let next = self.how_to_go_on(&outcome.result);
+        let next = self.resume_advice(&outcome.result);
         if self.args.json {
             let next = next.map(|next| ("next".to_owned(), next.into()));
             outcome.result.extend(next);
@@ -245,11 +250,11 @@ impl DrawCommand<'_> {
             terminal_output::facts(&outcome.result);
             terminal_output::lines(&next);
         }
-        Ok(DrawOutcome { exit, leaves })
+        Ok(DrawOutcome { exit, shutdown })
     }
 
-    /// Says how a drawing that did not come to its end is gone on with.
-    fn how_to_go_on(&self, result: &serde_json::Map<String, Value>) -> Option<String> {
+    /// Returns how to continue a drawing that did not finish.
+    fn resume_advice(&self, result: &serde_json::Map<String, Value>) -> Option<String> {
         let hints = result.get("usage_hints").and_then(Value::as_array)?;
         let mut hints = hints.iter().filter_map(Value::as_str);
         let next = hints.find(|hint| hint.contains("draw --resume") || *hint == ALL_DRAWN)?;
@@ -258,14 +263,14 @@ impl DrawCommand<'_> {
         }
         let resume = format!(
             "steadyhand {}draw --resume",
-            given_options::words(self.options)
+            given_options::text(self.options)
         );
         let at = self.at_words();
         let clear = match next.starts_with(AFTER_EMERGENCY) {
             true => format!("`steadyhand clear{at}`, then "),
             false => String::new(),
         };
-        Some(match (self.door.own(), self.is_kept()) {
+        Some(match (self.door.own(), self.keeps_jobs()) {
             (None, _) => {
                 format!("what is left: {clear}`steadyhand reset{at}`, then `{resume}{at}`")
             }
@@ -274,13 +279,13 @@ impl DrawCommand<'_> {
         })
     }
 
-    /// True if jobs outlive this process.
-    fn is_kept(&self) -> bool {
+    /// Returns whether jobs outlive this process.
+    fn keeps_jobs(&self) -> bool {
         let options = self.options;
         options.state.is_some() || options.config.is_some() || options.port.is_some()
     }
 
-    /// The options of a running node, as words behind a command.
+    /// Returns the options that address a running node, as text after a command.
     fn at_words(&self) -> String {
         let AtArgs {
             socket,
@@ -288,15 +293,15 @@ impl DrawCommand<'_> {
             token_file,
         } = &self.args.at;
         let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-        let said = [
+        let options = [
             ("--socket", path(socket)),
             ("--node", node.clone()),
             ("--token-file", path(token_file)),
         ];
-        let said = said.into_iter().filter_map(|(option, value)| {
+        let options = options.into_iter().filter_map(|(option, value)| {
             let value = quoted_for_shell(&value?);
             Some(format!(" {option} {value}"))
         });
-        said.collect()
+        options.collect()
     }
 }

@@ -1,18 +1,18 @@
-//! A drawing in words, for the person who is asked whether to draw it.
+//! Describes a drawing for the person who is asked whether to draw it.
 
 use base::wording::{count, line_length, seconds};
 use scene::SizeSource;
 use tools::DrawingOffer;
 
 /// Width of the labels.
-const LABEL: usize = 14;
+const LABEL_WIDTH: usize = 14;
 
-fn row(label: &str, words: impl AsRef<str>) -> String {
-    format!("  {label:<LABEL$}{}", words.as_ref())
+fn row(label: &str, text: impl AsRef<str>) -> String {
+    format!("  {label:<LABEL_WIDTH$}{}", text.as_ref())
 }
 
-/// Returns what would be drawn, a line each.
-pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<String> {
+/// Describes what would be drawn, one fact per line.
+pub(super) fn describe(offer: &DrawingOffer, picture: Option<&str>) -> Vec<String> {
     let mut lines = vec![offer.title.clone()];
     if let Some(resumes) = &offer.resumes {
         lines.push(row("goes on with", resumes));
@@ -20,10 +20,10 @@ pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<Strin
     if let Some([low, high]) = offer.box_mm {
         let [width, height] = offer.sheet_mm;
         let ([left, low], [right, high]) = (low, high);
-        let words = format!(
+        let text = format!(
             "x {left:.1} to {right:.1} mm, y {low:.1} to {high:.1} mm, of {width} by {height} mm"
         );
-        lines.push(row("on the sheet", words));
+        lines.push(row("on the sheet", text));
     }
     if let Some(from) = offer.size_from {
         lines.push(row("size", size_text(offer.size_mm, from)));
@@ -35,8 +35,8 @@ pub(super) fn in_words(offer: &DrawingOffer, picture: Option<&str>) -> Vec<Strin
     }
     lines.extend(offer.notes.iter().map(|note| row("note", note)));
     if !offer.arm.is_empty() {
-        let words = format!("{} of node {}, at {}", offer.arm, offer.node, offer.port);
-        lines.push(row("arm", words));
+        let text = format!("{} of node {}, at {}", offer.arm, offer.node, offer.port);
+        lines.push(row("arm", text));
     }
     lines.extend(picture.map(|path| row("picture", path)));
     lines
@@ -74,18 +74,21 @@ pub(super) fn size_text(size_mm: f64, from: SizeSource) -> String {
     format!("{size_mm:.1} mm on its longer side, {source}")
 }
 
-/// Returns what refuses a drawing, each rule once, and the size that is not refused.
+/// Returns the refusals of a drawing, each rule once, and the size that would not be refused.
 pub(super) fn refusals(offer: &DrawingOffer) -> Vec<String> {
-    let said = offer.refusals.iter();
-    let said = said.map(|group| format!("refused: {}", group.words()));
-    let mut said: Vec<String> = said.collect();
-    let is_said = |group: &tools::RefusalGroup| group.rule == "outside";
+    let mut lines: Vec<String> = offer
+        .refusals
+        .iter()
+        .map(|group| format!("refused: {}", group.words()))
+        .collect();
+    // A refusal of the rule `outside` names the fitting size itself.
+    let names_size = |group: &tools::RefusalGroup| group.rule == "outside";
     let fits_mm = offer
         .fits_mm
-        .filter(|_| !offer.refusals.iter().any(is_said));
-    let fits = |mm| format!("not refused at this place and turn: --size {mm}mm");
-    said.extend(fits_mm.map(fits));
-    said
+        .filter(|_| !offer.refusals.iter().any(names_size));
+    let hint = |mm| format!("not refused at this place and turn: --size {mm}mm");
+    lines.extend(fits_mm.map(hint));
+    lines
 }
 
 /// Returns the question to the person at the terminal.

@@ -1,9 +1,9 @@
-//! Times as people type them.
+//! Parses durations as people type them.
 
 use anyhow::{Context as _, bail};
 use std::time::Duration;
 
-/// A time such as `90s`, `30m`, `2h`; a bare number is seconds.
+/// Parses a duration such as `90s`, `30m`, `2h`; a bare number is seconds.
 pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit());
@@ -16,9 +16,10 @@ pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     };
     let number: Option<u64> = number.parse().ok();
     let number = number.context("write a whole number, such as 90s, 30m or 2h")?;
-    let all = number.checked_mul(seconds);
-    let all = all.filter(|all| (1..=7 * 24 * 3600).contains(all));
-    all.map(Duration::from_secs)
+    number
+        .checked_mul(seconds)
+        .filter(|total_s| (1..=7 * 24 * 3600).contains(total_s))
+        .map(Duration::from_secs)
         .context("1 second to 7 days are possible")
 }
 

@@ -1,4 +1,4 @@
-//! `explain`: what would be understood, without doing it.
+//! `explain`: shows how a call would be understood, without making it.
 
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ pub(super) struct ExplainArgs {
     tool: Option<String>,
     /// Its arguments, as a model might send them
     arguments: Option<String>,
-    /// A JSON Schema to read lines of {"s": …} from standard input by, instead of a tool
+    /// A JSON Schema for lines of {"s": …} from standard input, instead of a tool
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     schema: Option<PathBuf>,
-    /// In words or as JSON; without it in words on a terminal
+    /// Text or JSON [default: text on a terminal, JSON elsewhere]
     #[arg(long, value_enum, conflicts_with = "schema")]
     format: Option<ExplainFormat>,
 }
@@ -33,20 +33,25 @@ pub(super) enum ExplainFormat {
 
 pub(super) fn run(node: &NodeOptions, args: &ExplainArgs) -> anyhow::Result<ExitStatus> {
     match (&args.schema, &args.tool) {
-        (Some(schema), _) => lines(schema),
+        (Some(schema), _) => explain_lines(schema),
         (None, Some(tool)) => {
             let text = args.arguments.as_deref().unwrap_or_default();
-            let in_words = args.format.map_or_else(
+            let as_text = args.format.map_or_else(
                 || std::io::stdout().is_terminal(),
                 |format| format == ExplainFormat::Text,
             );
-            one(node, tool, text, in_words)
+            explain_tool(node, tool, text, as_text)
         }
         (None, None) => bail!("name a tool, or a schema with --schema FILE"),
     }
 }
 
-fn one(node: &NodeOptions, name: &str, text: &str, in_words: bool) -> anyhow::Result<ExitStatus> {
+fn explain_tool(
+    node: &NodeOptions,
+    name: &str,
+    text: &str,
+    as_text: bool,
+) -> anyhow::Result<ExitStatus> {
     let here = terminal_output::known_names(node)?;
     let Some(tool) = here.find(name) else {
         let names = here.tools().map(|tool| tool.name.as_str());
@@ -56,15 +61,15 @@ fn one(node: &NodeOptions, name: &str, text: &str, in_words: bool) -> anyhow::Re
     let effect = tool.effect;
     let shape = tools::shape(tool, &here);
     let explanation = args::explain(&shape, effect, text);
-    if in_words {
+    if as_text {
         return terminal_output::done(&explanation.to_string());
     }
     terminal_output::json(&explanation)?;
     Ok(ExitStatus::Done)
 }
 
-/// One JSON line for each line of standard input, in order.
-fn lines(schema: &Path) -> anyhow::Result<ExitStatus> {
+/// Prints one JSON line for each line of standard input, in order.
+fn explain_lines(schema: &Path) -> anyhow::Result<ExitStatus> {
     let common = if schema.as_os_str() == "-" {
         None
     } else {
@@ -75,8 +80,8 @@ fn lines(schema: &Path) -> anyhow::Result<ExitStatus> {
         if line.trim().is_empty() {
             continue;
         }
-        let explained = explain(&line, common.as_ref());
-        let explained = explained.unwrap_or_else(|why| json!({ "error": why.to_string() }));
+        let explained = explain_line(&line, common.as_ref());
+        let explained = explained.unwrap_or_else(|error| json!({ "error": error.to_string() }));
         terminal_output::line(&explained.to_string());
     }
     Ok(ExitStatus::Done)
@@ -87,7 +92,7 @@ fn read(path: &Path) -> anyhow::Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 
-fn explain(line: &str, common: Option<&ArgumentShape>) -> anyhow::Result<Value> {
+fn explain_line(line: &str, common: Option<&ArgumentShape>) -> anyhow::Result<Value> {
     let case: Value =
         serde_json::from_str(line).map_err(|error| anyhow!("the line is not JSON: {error}"))?;
     let text = match case.get("s") {

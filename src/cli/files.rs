@@ -1,4 +1,4 @@
-//! Files that a command reads and writes, with their names in what is said where that fails.
+//! Reads and writes files, with their names in every error.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
-/// Reads a text; `None` where there is no such file.
+/// Reads a text; `None` if there is no such file.
 pub(crate) fn read_if_there(path: &Path) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -25,7 +25,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     std::fs::write(path, content).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Writes a file into a folder, which is made where it is missing, and returns its path.
+/// Writes a file into a folder, which is created if needed, and returns its path.
 pub(crate) fn write_into(folder: &Path, name: &str, content: &[u8]) -> anyhow::Result<PathBuf> {
     make_folder(folder)?;
     let path = folder.join(name);
@@ -33,13 +33,13 @@ pub(crate) fn write_into(folder: &Path, name: &str, content: &[u8]) -> anyhow::R
     Ok(path)
 }
 
-/// Makes a folder and those above it.
+/// Creates a folder and its parents.
 pub(crate) fn make_folder(folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))
 }
 
-/// Returns the folder of a file, as it can be opened.
+/// Returns the folder of a file; `.` for a bare file name.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     let folder = file.parent();
     let named = folder.filter(|folder| !folder.as_os_str().is_empty());

@@ -7,11 +7,11 @@ use node::operator_verb::OperatorVerb;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum FleetCommand {
-    /// Hand drawings out to nodes that can draw them, each once; said again it goes on where it was left
+    /// Hand drawings out to nodes that can draw them, each once; the same command again continues
     Draw(Box<fleet_draw::FleetDrawArgs>),
     /// Stop the arms of every node that can be reached: the running node of this machine, and all that it knows
     Stop {
-        /// Stand where they are, no lift; only `clear` at each node ends it
+        /// Stop where they are, without a lift; only `clear` at each node ends it
         #[arg(long)]
         emergency: bool,
         #[command(flatten)]

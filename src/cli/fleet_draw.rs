@@ -1,5 +1,5 @@
-//! `fleet draw`: a queue of drawings for several nodes. What of it is drawn is in the nodes' own journals, so that the same
-//! command goes on after whatever ended it.
+//! `fleet draw`: a queue of drawings for several nodes. The nodes' own journals hold what is drawn, so that the same command
+//! continues the queue after any interruption.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,45 +25,45 @@ use fleet::queue_desk::LEASE;
 use fleet::{Fleet, FleetPeer, QueueTag};
 use node::{open, peers};
 
-/// Said where there is nothing to hand out to.
+/// Error if there is no node to hand drawings to.
 pub(super) const NO_PEERS: &str = "the node file names no other nodes: give them as [[peers]], each with its address and token, and name the file with --config";
 
-/// The nodes are asked this often.
+/// Interval at which the nodes are asked.
 const ROUND: Duration = Duration::from_secs(2);
 
-/// Drawings of one batch: as many as a node keeps jobs of, as shipped, with room for others.
+/// Most drawings of one batch: a node keeps that many jobs by default, with room for others.
 const DRAWINGS_MAX: usize = 100;
 
-/// Digits of a batch's name.
+/// Number of digits in a batch's name.
 const BATCH_DIGITS: usize = 12;
 
 #[derive(Debug, Args)]
 pub(super) struct FleetDrawArgs {
-    /// SVG files or folders of them: each file is one drawing, and a file that is named twice is drawn twice
+    /// SVG files or folders of them: each file is one drawing, and a file given twice is drawn twice
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The nodes that draw, by their names in the node file [default: all of them]
+    /// The nodes that draw, by their names in the node file [default: all]
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     nodes: Vec<String>,
-    /// Nodes that are gone and have drawn nothing of this batch, on your word: they are not waited for
+    /// Nodes that you declare gone, with nothing of this batch drawn: they are not waited for
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     without: Vec<String>,
     /// The canvas of each node
     #[arg(long, value_name = "NAME", default_value = "canvas")]
     scene: String,
-    /// The longer side of each drawing's page, such as 60mm [default: the file's own]
+    /// The longer side of each drawing's page, such as 60mm [default: as in the file]
     #[arg(long, value_name = "LENGTH", value_parser = length_mm)]
     size: Option<Finite>,
     /// The page's lower left corner on the sheet, such as 20mm,30mm [default: in the middle]
     #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
     at: Option<[Finite; 2]>,
-    /// Another name makes another batch of the same files, which are then all drawn anew
+    /// Another name makes another batch of the same files, which are then all drawn again
     #[arg(long, value_name = "NAME", default_value = "")]
     batch: String,
-    /// End as soon as all that is left waits for a node or a person
+    /// End as soon as everything left waits for a node or a person
     #[arg(long)]
     no_wait: bool,
-    /// Print what became of each drawing as JSON at the end
+    /// Print the outcome of each drawing as JSON at the end
     #[arg(long)]
     json: bool,
 }
@@ -80,10 +80,10 @@ pub(super) async fn run(options: &NodeOptions, args: &FleetDrawArgs) -> anyhow::
     let fleet = peers::fleet(&file).context(NO_PEERS)?;
     let peers = fleet.peers();
     check_names(&peers, args.nodes.iter().chain(&args.without))?;
-    let is_in = |list: &[String], peer: &FleetPeer| list.contains(&peer.name);
+    let is_listed = |list: &[String], peer: &FleetPeer| list.contains(&peer.name);
     let nodes = peers.iter().map(|peer| {
-        let is_excused = is_in(&args.without, peer);
-        let draws = !is_excused && (args.nodes.is_empty() || is_in(&args.nodes, peer));
+        let is_excused = is_listed(&args.without, peer);
+        let draws = !is_excused && (args.nodes.is_empty() || is_listed(&args.nodes, peer));
         (peer.name.clone(), draws, is_excused)
     });
     let numbers = u32::try_from(drawings.len()).context("too many drawings")?;
@@ -95,20 +95,20 @@ pub(super) async fn run(options: &NodeOptions, args: &FleetDrawArgs) -> anyhow::
         peers,
         args,
         drawings,
-        told: BTreeMap::new(),
+        printed: BTreeMap::new(),
     };
     batch.announce();
-    let ended = batch.run().await?;
+    let exit = batch.run().await?;
     batch.report()?;
-    Ok(ended)
+    Ok(exit)
 }
 
 fn check_names<'a>(
     peers: &[FleetPeer],
-    named: impl Iterator<Item = &'a String>,
+    requested: impl Iterator<Item = &'a String>,
 ) -> anyhow::Result<()> {
     let is_known = |name: &str| peers.iter().any(|peer| peer.name == name);
-    for name in named {
+    for name in requested {
         ensure!(
             is_known(name),
             "the node file has no [[peers]] called `{name}`; valid: {}",
@@ -123,9 +123,9 @@ fn names(peers: &[FleetPeer]) -> String {
     names.join(", ")
 }
 
-fn drawings(named: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
+fn drawings(files: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
     let mut drawings = Vec::new();
-    for design in design_files::designs(named)? {
+    for design in design_files::designs(files)? {
         for (name, bytes) in design.read()? {
             let is_svg = name.to_lowercase().ends_with(".svg");
             let svg = String::from_utf8(bytes).ok().filter(|_| is_svg);
@@ -138,25 +138,25 @@ fn drawings(named: &[PathBuf]) -> anyhow::Result<Vec<BatchDrawing>> {
     match drawings.len() {
         0 => bail!("there is nothing to draw"),
         1..=DRAWINGS_MAX => Ok(drawings),
-        many => bail!(
-            "these are {many} drawings, and a batch has {DRAWINGS_MAX} at most: give them in parts"
+        count => bail!(
+            "these are {count} drawings, and a batch has {DRAWINGS_MAX} at most: give them in parts"
         ),
     }
 }
 
-/// Names a batch by all that its drawings are.
+/// Returns the name of a batch: a hash of its drawings and options.
 fn batch_name(args: &FleetDrawArgs, drawings: &[BatchDrawing]) -> String {
     let mut hasher = blake3::Hasher::new();
-    let about = json!([args.batch, args.scene, args.size, args.at]);
-    hasher.update(about.to_string().as_bytes());
+    let options = json!([args.batch, args.scene, args.size, args.at]);
+    hasher.update(options.to_string().as_bytes());
     for drawing in drawings {
         hasher.update(blake3::hash(drawing.svg.as_bytes()).as_bytes());
     }
     cut(&hasher.finalize().to_hex(), BATCH_DIGITS)
 }
 
-/// A call that hands a drawing out, under way.
-type Handing = BoxFuture<'static, (Handout, HandoutOutcome)>;
+/// A call under way that hands out a drawing.
+type PendingHandout = BoxFuture<'static, (Handout, HandoutOutcome)>;
 
 struct BatchRun<'a> {
     queue: DrawQueue,
@@ -167,12 +167,12 @@ struct BatchRun<'a> {
     args: &'a FleetDrawArgs,
     drawings: Vec<BatchDrawing>,
     /// Last printed line of each drawing, without its progress.
-    told: BTreeMap<u32, String>,
+    printed: BTreeMap<u32, String>,
 }
 
 impl BatchRun<'_> {
     fn announce(&self) {
-        self.say(&format!(
+        self.print(&format!(
             "batch {}: {}; nodes: {}. Ctrl-C leaves it, and the same command goes on with it",
             self.batch,
             count(self.drawings.len(), "drawing"),
@@ -181,33 +181,33 @@ impl BatchRun<'_> {
     }
 
     async fn run(&mut self) -> anyhow::Result<ExitStatus> {
-        let mut handing: FuturesUnordered<Handing> = FuturesUnordered::new();
+        let mut pending: FuturesUnordered<PendingHandout> = FuturesUnordered::new();
         let mut rounds = interval(ROUND);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let began = Instant::now();
-        let mut interrupted = SignalListener::listen(SignalKind::Interrupt)?;
+        let mut interrupts = SignalListener::listen(SignalKind::Interrupt)?;
         loop {
             tokio::select! {
                 _ = rounds.tick() => {
                     self.ask_all().await;
                     let handouts = self.queue.hand_out();
-                    handing.extend(handouts.into_iter().map(|handout| self.hand_out(handout)));
+                    pending.extend(handouts.into_iter().map(|handout| self.hand_out(handout)));
                 }
-                Some((handout, outcome)) = handing.next(), if !handing.is_empty() => {
+                Some((handout, outcome)) = pending.next(), if !pending.is_empty() => {
                     self.queue.answered(handout, outcome);
                 }
-                _ = interrupted.recv() => {
-                    self.say("left; the nodes go on with what they have begun");
+                _ = interrupts.recv() => {
+                    self.print("left; the nodes go on with what they have begun");
                     return Ok(ExitStatus::Refused);
                 }
             }
-            self.tell_news();
+            self.print_news();
             if self.queue.is_drawn() {
                 return Ok(ExitStatus::Done);
             }
-            // A queue of the same batch that was killed is waited for as long as its lease lasts.
+            // The lease of a killed queue of the same batch must run out first.
             let is_early = !self.queue.is_surveyed() && began.elapsed() < LEASE + ROUND * 2;
-            let only_waits = handing.is_empty() && self.queue.only_waits();
+            let only_waits = pending.is_empty() && self.queue.only_waits();
             if self.args.no_wait && only_waits && !is_early {
                 return Ok(ExitStatus::Refused);
             }
@@ -215,28 +215,28 @@ impl BatchRun<'_> {
     }
 
     async fn ask_all(&mut self) {
-        let asked = self.peers.iter().enumerate().map(|(node, peer)| {
+        let requests = self.peers.iter().enumerate().map(|(node, peer)| {
             let tag = self.tag(node, None);
             self.fleet.ask_queue(peer, tag)
         });
-        let reports = join_all(asked).await;
-        self.queue.apply_reports(reports);
+        let reports = join_all(requests).await;
+        self.queue.hear(reports);
     }
 
-    fn hand_out(&self, handout: Handout) -> Handing {
+    fn hand_out(&self, handout: Handout) -> PendingHandout {
         let tag = self.tag(handout.node, Some(handout.drawing));
         let fleet = Arc::clone(&self.fleet);
         let peer = self.peers.get(handout.node).cloned();
         let arguments = self.arguments(handout.drawing);
-        // A task of its own: it goes on while nodes that do not answer are waited for.
-        let handing = base::task::spawn(async move {
+        // A separate task continues while nodes that do not answer are waited for.
+        let pending = base::task::spawn(async move {
             let outcome = match (peer, arguments) {
                 (Some(peer), Some(arguments)) => fleet.hand_out(&peer, tag, arguments).await,
                 _ => HandoutOutcome::NotNow("there is no such drawing or node".to_owned()),
             };
             (handout, outcome)
         });
-        Box::pin(async move { handing.await.unwrap_or((handout, HandoutOutcome::Lost)) })
+        Box::pin(async move { pending.await.unwrap_or((handout, HandoutOutcome::Lost)) })
     }
 
     fn tag(&self, node: usize, drawing: Option<u32>) -> QueueTag {
@@ -249,18 +249,18 @@ impl BatchRun<'_> {
         }
     }
 
-    /// Returns the arguments of `stroke` that draw a drawing.
+    /// Returns the arguments of `stroke` for a drawing.
     fn arguments(&self, drawing: u32) -> Option<Map<String, Value>> {
-        let said = [
+        let arguments = [
             ("scene", Some(json!(self.args.scene))),
             ("svg", Some(json!(self.drawing(drawing)?.svg))),
             ("size_mm", self.args.size.map(|size_mm| json!(size_mm))),
             ("at_mm", self.args.at.map(|at_mm| json!(at_mm))),
         ];
-        let said = said
+        let given = arguments
             .into_iter()
             .filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        Some(said.collect())
+        Some(given.collect())
     }
 
     fn drawing(&self, number: u32) -> Option<&BatchDrawing> {
@@ -272,53 +272,53 @@ impl BatchRun<'_> {
         self.drawing(drawing).map_or("", |drawing| &drawing.name)
     }
 
-    /// Prints what changed, other than mere progress.
-    fn tell_news(&mut self) {
+    /// Prints changes other than mere progress.
+    fn print_news(&mut self) {
         for number in self.queue.numbers() {
-            let (kind, words) = in_words(self.queue.news(number));
+            let (kind, text) = kind_and_text(self.queue.news(number));
             let key = match kind {
-                // Its words change with every stroke; the node does not.
-                "draws" => words.split(':').next().unwrap_or_default().to_owned(),
-                _ => format!("{kind} {words}"),
+                // The text after the colon changes with every stroke; the node's name does not.
+                "draws" => text.split(':').next().unwrap_or_default().to_owned(),
+                _ => format!("{kind} {text}"),
             };
-            let is_news = self.told.get(&number) != Some(&key);
+            let is_news = self.printed.get(&number) != Some(&key);
             if is_news && kind != "queued" {
-                let (of, name) = (self.drawings.len(), self.name(number));
-                self.say(&format!("{number} of {of} {name}: {kind} {words}"));
-                self.told.insert(number, key);
+                let (total, name) = (self.drawings.len(), self.name(number));
+                self.print(&format!("{number} of {total} {name}: {kind} {text}"));
+                self.printed.insert(number, key);
             }
         }
     }
 
-    fn say(&self, words: &str) {
+    fn print(&self, text: &str) {
         if self.args.json {
-            terminal_output::note(words);
+            terminal_output::note(text);
         } else {
-            terminal_output::line(words);
+            terminal_output::line(text);
         }
     }
 
     fn report(&self) -> anyhow::Result<()> {
         if self.args.json {
             let drawings = self.queue.numbers().map(|number| {
-                let (kind, words) = in_words(self.queue.news(number));
+                let (kind, words) = kind_and_text(self.queue.news(number));
                 let name = self.name(number);
                 json!({ "drawing": number, "file": name, "state": kind, "words": words })
             });
             let drawings: Vec<Value> = drawings.collect();
-            let told = json!({ "batch": self.batch, "drawings": drawings });
-            return terminal_output::json(&told);
+            let result = json!({ "batch": self.batch, "drawings": drawings });
+            return terminal_output::json(&result);
         }
         let news = self.queue.numbers().map(|number| self.queue.news(number));
         let drawn = news.filter(|news| matches!(news, DrawingNews::Drawn(_)));
-        let of = count(self.drawings.len(), "drawing");
-        terminal_output::line(&format!("{} of {of} drawn", drawn.count()));
+        let total = count(self.drawings.len(), "drawing");
+        terminal_output::line(&format!("{} of {total} drawn", drawn.count()));
         Ok(())
     }
 }
 
-/// A word for where a drawing is, and the rest of the sentence.
-fn in_words(news: DrawingNews) -> (&'static str, String) {
+/// Returns a word for the state of a drawing, and the rest of the sentence.
+fn kind_and_text(news: DrawingNews) -> (&'static str, String) {
     match news {
         DrawingNews::Drawn(words) => ("drawn", words),
         DrawingNews::UnderWay(words) => ("draws", words),

@@ -1,4 +1,4 @@
-//! `fleet jobs`: what the nodes of a node file draw, and what they have drawn for queues.
+//! `fleet jobs`: lists what the nodes of a node file draw, and what they have drawn for queues.
 
 use anyhow::Context as _;
 use futures::future::join_all;
@@ -12,26 +12,27 @@ pub(super) async fn run(options: &NodeOptions, as_json: bool) -> anyhow::Result<
     let file = open::file(options)?;
     let fleet = peers::fleet(&file).context(super::fleet_draw::NO_PEERS)?;
     let peers = fleet.peers();
-    let asked = peers.iter();
-    let asked = asked.map(|peer| fleet.ask_own_report(peer, QueueTag::reader()));
-    let told = join_all(asked).await;
-    let nodes = peers.iter().zip(told);
-    let nodes = nodes.map(|(peer, told)| match told {
-        Ok(own) => node_jobs(peer, &own),
+    let requests = peers
+        .iter()
+        .map(|peer| fleet.ask_own_report(peer, QueueTag::reader()));
+    let reports = join_all(requests).await;
+    let nodes = peers.iter().zip(reports);
+    let nodes = nodes.map(|(peer, report)| match report {
+        Ok(report) => node_jobs(peer, &report),
         Err(error) => json!({ "node": peer.name, "unreached": error.to_string() }),
     });
     let nodes: Vec<Value> = nodes.collect();
     if as_json {
         terminal_output::json(&json!({ "nodes": nodes }))?;
     } else {
-        nodes.iter().for_each(print);
+        nodes.iter().for_each(print_node);
     }
     let is_silent = |node: &Value| node.get("unreached").is_some();
     Ok(ExitStatus::of(!nodes.iter().any(is_silent)))
 }
 
-fn node_jobs(peer: &FleetPeer, own: &Map<String, Value>) -> Value {
-    let arms = own.get("arms").and_then(Value::as_array);
+fn node_jobs(peer: &FleetPeer, report: &Map<String, Value>) -> Value {
+    let arms = report.get("arms").and_then(Value::as_array);
     let arms = arms.into_iter().flatten().map(|arm| {
         json!({
             "arm": arm.get("arm"),
@@ -39,7 +40,7 @@ fn node_jobs(peer: &FleetPeer, own: &Map<String, Value>) -> Value {
             "job": arm.get("job"),
         })
     });
-    let drawings = own.get("queue").and_then(|queue| queue.get("drawings"));
+    let drawings = report.get("queue").and_then(|queue| queue.get("drawings"));
     json!({
         "node": peer.name,
         "arms": arms.collect::<Vec<_>>(),
@@ -47,14 +48,14 @@ fn node_jobs(peer: &FleetPeer, own: &Map<String, Value>) -> Value {
     })
 }
 
-fn print(node: &Value) {
-    let text = |of: &Value, path: &str| {
-        let text = of.pointer(path).and_then(Value::as_str);
+fn print_node(node: &Value) {
+    let text = |value: &Value, path: &str| {
+        let text = value.pointer(path).and_then(Value::as_str);
         text.unwrap_or_default().to_owned()
     };
     let name = text(node, "/node");
-    if let Some(why) = node.get("unreached").and_then(Value::as_str) {
-        return terminal_output::line(&format!("{name}: {why}"));
+    if let Some(error) = node.get("unreached").and_then(Value::as_str) {
+        return terminal_output::line(&format!("{name}: {error}"));
     }
     let list = |field: &str| {
         node.get(field)
@@ -76,7 +77,7 @@ fn print(node: &Value) {
             .get("drawing")
             .map(Value::to_string)
             .unwrap_or_default();
-        let (batch, words) = (text(drawing, "/batch"), text(drawing, "/words"));
-        terminal_output::line(&format!("  {batch} {number:>3}  {words}"));
+        let (batch, description) = (text(drawing, "/batch"), text(drawing, "/words"));
+        terminal_output::line(&format!("  {batch} {number:>3}  {description}"));
     }
 }

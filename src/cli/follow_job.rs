@@ -1,4 +1,4 @@
-//! Follows a job of a node to its end, however long it takes, with a bar and, where it is the terminal's own, with keys that stop.
+//! Follows a job of a node to its end, with a bar and, for the terminal's own job, with keys that stop it.
 
 use anyhow::{Context, bail};
 use base::signals::{SignalKind, SignalListener};
@@ -15,21 +15,21 @@ use node::serve::{self, ShutdownRequests};
 use permit::ActorRank;
 use tools::JobProgress;
 
-/// Questions in a row that a node may leave unanswered.
+/// Consecutive questions that a node may leave unanswered.
 const UNANSWERED_MAX: u32 = 10;
 
-/// End of a job that was followed.
+/// End of a followed job.
 pub(super) struct FollowedJob {
     pub(super) outcome: JobProgress,
-    /// The arms of a node of the command's own, when the process was told to end.
-    pub(super) leaves: Option<ShutdownRequests>,
+    /// Shutdown requests for the command's own node, if the process was told to end.
+    pub(super) shutdown: Option<ShutdownRequests>,
 }
 
 /// Follows a job that this terminal began: space, q and Ctrl-C stop the arm, a second Ctrl-C is an emergency stop, and so
 /// does the end of the terminal.
 ///
 /// # Errors
-/// The node no longer answers.
+/// Fails if the node no longer answers.
 pub(super) async fn own_job(
     door: &OperatorDoor,
     job: &str,
@@ -41,7 +41,7 @@ pub(super) async fn own_job(
     let mut hang_up = SignalListener::listen(SignalKind::HangUp)?;
     let mut interrupt = SignalListener::listen(SignalKind::Interrupt)?;
     let mut keys = StopKeyListener::listen(progress_bar::is_shown(json));
-    let (mut leaves, mut stops) = (None, 0_u32);
+    let (mut shutdown, mut stops) = (None, 0_u32);
     let mut questions = JobQuestions::new(door, Some(job));
     let mut pens = PenPrompt::default();
     let outcome = loop {
@@ -53,12 +53,12 @@ pub(super) async fn own_job(
                     break progress;
                 }
                 if progress.pen.is_some() {
-                    pens.look(door, Some(job), keys.is_heard()).await;
+                    pens.poll(door, Some(job), keys.is_heard()).await;
                 }
             }
             _ = interrupt.recv() => { stop(door, stops > 0); stops += 1; }
-            agrees = keys.any() => {
-                if agrees {
+            is_confirmation = keys.any() => {
+                if is_confirmation {
                     pens.confirm(door).await;
                 } else {
                     stop(door, false);
@@ -68,8 +68,8 @@ pub(super) async fn own_job(
             _ = hang_up.recv() => stop(door, false),
             _ = terminate.recv() => match door.own() {
                 Some(node) => {
-                    // As they were before they are stopped for it.
-                    leaves = leaves.or_else(|| Some(serve::shutdown_requests(node)));
+                    // Taken before the arms are stopped.
+                    shutdown = shutdown.or_else(|| Some(serve::leaves(node)));
                     node.stop_all(ActorRank::Node, false);
                 }
                 None => stop(door, false),
@@ -78,13 +78,13 @@ pub(super) async fn own_job(
     };
     drop(keys);
     bar.finish_and_clear();
-    Ok(FollowedJob { outcome, leaves })
+    Ok(FollowedJob { outcome, shutdown })
 }
 
-/// Follows a job that goes on without this terminal.
+/// Follows a job that continues without this terminal.
 ///
 /// # Errors
-/// There is no such job, or the node no longer answers.
+/// Fails if there is no such job or the node no longer answers.
 pub(super) async fn watched_job(
     door: &OperatorDoor,
     job: Option<&str>,
@@ -104,15 +104,15 @@ pub(super) async fn watched_job(
 }
 
 fn show(bar: &indicatif::ProgressBar, progress: &JobProgress) {
-    let shown = CallProgress {
+    let call_progress = CallProgress {
         done: progress.done,
         total: (progress.of > 0.0).then_some(progress.of),
         message: progress.words.clone(),
     };
-    progress_bar::show(bar, &shown);
+    progress_bar::show(bar, &call_progress);
 }
 
-/// Tells the node to stop, beside what is being done: a second word must not wait for the first one's answer.
+/// Tells the node to stop, in the background: a second stop must not wait for the answer to the first.
 fn stop(door: &OperatorDoor, is_emergency: bool) {
     if let Some(node) = door.own() {
         node.stop_all(ActorRank::Operator, is_emergency);
@@ -149,7 +149,7 @@ impl<'d> JobQuestions<'d> {
         }
     }
 
-    /// Returns the progress at the next question that is answered. May be dropped at any time.
+    /// Returns the progress from the next answered question. Cancel safe.
     async fn next(&mut self) -> anyhow::Result<JobProgress> {
         loop {
             if !std::mem::take(&mut self.is_first) {
@@ -181,10 +181,10 @@ impl<'d> JobQuestions<'d> {
         }
     }
 
-    /// Returns why nothing is told of the job: where the node has no such job, in the words of `jobs`.
-    async fn refusal(&self, told: String) -> String {
+    /// Returns the reason for a refusal; if the node has no such job, as `jobs` words it.
+    async fn refusal(&self, refusal: String) -> String {
         let Some(id) = self.job.clone() else {
-            return told;
+            return refusal;
         };
         let jobs = OperatorVerb::Jobs {
             id: Some(id),
@@ -192,7 +192,7 @@ impl<'d> JobQuestions<'d> {
         };
         match self.door.ask(jobs).await {
             Ok(reply) if !reply.done => reply.text,
-            _ => told,
+            _ => refusal,
         }
     }
 }

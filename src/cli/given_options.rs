@@ -1,4 +1,4 @@
-//! Repeats the options of a node that were given: to a process of the node's own, and in advice that a person copies.
+//! Repeats the given options of a node: for another process, and in advice that a person copies.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use super::node_args::LOG_FORMS;
 
 /// Returns a node's options as arguments of the program.
 pub(super) fn arguments(options: &NodeOptions) -> Vec<OsString> {
-    // Taken apart in full: an option that is new has to be repeated here, or be left out on purpose.
+    // Destructured in full, so that every new option is either repeated here or left out on purpose.
     let NodeOptions {
         config,
         scenes,
@@ -46,17 +46,17 @@ pub(super) fn arguments(options: &NodeOptions) -> Vec<OsString> {
     values.flatten().chain(flags).collect()
 }
 
-/// Returns a node's options as words between the program and a command, with a blank behind each.
-pub(super) fn words(options: &NodeOptions) -> String {
+/// Returns a node's options as text between the program and a command, each followed by a blank.
+pub(super) fn text(options: &NodeOptions) -> String {
     let all = arguments(options).into_iter();
     all.map(|word| format!("{} ", quoted_for_shell(&word.to_string_lossy())))
         .collect()
 }
 
-/// Returns a word as a shell takes it for one.
+/// Quotes a word for a shell, if needed.
 pub(super) fn quoted_for_shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
+    let needs_no_quotes = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(needs_no_quotes) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))

@@ -1,4 +1,4 @@
-//! `init`: writes a commented node file, from what is plugged in and what a person chooses, or from what was said.
+//! `init`: writes a commented node file, from the options, or from what is plugged in and what a person chooses.
 
 use std::io::{IsTerminal, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use servo::diagnose::ExpectedServos;
 use servo::host::HostSystem;
 use servo::scan::FoundServo;
 
-/// The file that ships, of which some values are replaced.
+/// The shipped node file, in which some values are replaced.
 const TEMPLATE: &str = include_str!("../../systemd/node.toml");
 
 /// File mode of a node file.
@@ -25,19 +25,19 @@ const MODE: u32 = 0o640;
 
 #[derive(Debug, Args)]
 pub(super) struct InitArgs {
-    /// The node's name [default: the machine's]; where its arm is, is said with --port
+    /// The node's name [default: the machine's]; --port gives the arm's port
     #[arg(long)]
     name: Option<String>,
-    /// Which arm it has, such as so101 [default: the one whose servos answer]
+    /// Its arm, such as so101 [default: the one whose servos answer]
     #[arg(long)]
     arm: Option<String>,
     /// Path of the node file to write
     #[arg(long, value_name = "FILE", default_value = "node.toml")]
     out: PathBuf,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
-    /// Do not look who is on the port
+    /// Do not scan the port for servos
     #[arg(long)]
     no_scan: bool,
 }
@@ -47,7 +47,7 @@ struct InitChoices {
     name: String,
     model: String,
     port: String,
-    /// The folder of scenes, whole, where one was said.
+    /// The absolute path of the folder of scenes, if one was given.
     scenes: Option<PathBuf>,
 }
 
@@ -65,22 +65,22 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
     let found = if port == SIMULATOR_PORT || args.no_scan {
         Vec::new()
     } else {
-        bus::look_for(node, &port, true).await?
+        bus::find_servos(node, &port, true).await?
     };
-    for one in &found {
-        terminal_output::note(&in_words(one));
+    for servo in &found {
+        terminal_output::note(&describe(servo));
     }
     let choice = InitChoices {
         model: choose_arm(&args, &library, &port, &found)?,
         name: match args.name {
             Some(name) => name,
-            None => ask("what is this node called?", &machine()),
+            None => ask("what is this node called?", &machine_name()),
         },
         scenes: node.scenes.as_ref().map(std::path::absolute).transpose()?,
         port,
     };
-    let text = write(&choice)?;
-    // Whatever was said, what is written can be read.
+    let text = node_file(&choice)?;
+    // Whatever the options, the written file must be readable.
     NodeFile::read(&args.out.display().to_string(), &text)?;
     save(&args.out, &text)?;
     terminal_output::done(&format!(
@@ -92,7 +92,7 @@ pub(super) async fn run(node: &NodeOptions, args: InitArgs) -> anyhow::Result<Ex
     ))
 }
 
-/// It may come to hold tokens of other nodes: its owner's and its folder's group's alone.
+/// Saves the file for its owner and its folder's group alone, because it may later hold tokens of other nodes.
 fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let mut options = std::fs::OpenOptions::new();
@@ -105,7 +105,7 @@ fn save(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn in_words(found: &FoundServo) -> String {
+fn describe(found: &FoundServo) -> String {
     let (servo, family) = (&found.servo, found.family.name());
     let (id, name, baud) = (servo.id, &servo.name, found.baud);
     format!("servo {id} is a {name} ({family} at {baud} baud)")
@@ -131,7 +131,7 @@ fn choose_port() -> anyhow::Result<String> {
 /// The arm that most people have.
 const USUAL_ARM: &str = "so101";
 
-/// The arm that was said, or the one that fits who answers.
+/// Returns the given arm, or the one that fits the servos that answer.
 fn choose_arm(
     args: &InitArgs,
     library: &SceneLibrary,
@@ -145,7 +145,7 @@ fn choose_arm(
     if port == SIMULATOR_PORT {
         return Ok(USUAL_ARM.to_owned());
     }
-    let fits = fitting(library, found);
+    let fits = fitting_arms(library, found);
     match fits.as_slice() {
         [one] => Ok(one.clone()),
         [] if std::io::stdin().is_terminal() => pick("which arm is it?", &library.arms()),
@@ -165,47 +165,48 @@ fn choose_arm(
     }
 }
 
-/// The arms whose every servo answered, in their family: of those, the ones that leave the fewest servos unexplained.
-fn fitting(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
+/// Returns the arms all of whose servos answered and that leave the fewest other servos unexplained.
+fn fitting_arms(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
     let names = library.arms().into_iter();
-    let fits = names.filter_map(|name| Some((strangers(library, &name, found)?, name)));
+    let fits = names.filter_map(|name| Some((count_strangers(library, &name, found)?, name)));
     let fits: Vec<(usize, String)> = fits.collect();
     let fewest = fits.iter().map(|(strangers, _)| *strangers).min();
     let best = fits.into_iter().filter(|(count, _)| Some(*count) == fewest);
     let mut names: Vec<String> = best.map(|(_, name)| name).collect();
-    // Arms with the same servos cannot be told apart: the first is what Enter takes.
+    // Arms with the same servos are indistinguishable: Enter takes the first.
     names.sort_by_key(|name| name != USUAL_ARM);
     names
 }
 
-/// Returns how many of the servos that answered are not an arm's; `None` where one of its own did not, or where it is only
-/// simulated.
-fn strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option<usize> {
+/// Counts the answering servos that do not belong to an arm; `None` if one of its own did not answer, or if it exists only as
+/// a simulation.
+fn count_strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option<usize> {
     let arm = library.arm(name).ok()?;
     let ExpectedServos {
         speech, ids: own, ..
     } = doctor::expected(&arm)?;
     let is_own = |one: &FoundServo| one.family == speech && own.contains(&one.servo.id);
-    let has = |id: &u8| found.iter().any(|one| is_own(one) && one.servo.id == *id);
-    let is_metal = arm.file.simulation.wear.is_none();
-    (is_metal && own.iter().all(has)).then(|| found.iter().filter(|one| !is_own(one)).count())
+    let has_answered = |id: &u8| found.iter().any(|one| is_own(one) && one.servo.id == *id);
+    let is_real = arm.file.simulation.wear.is_none();
+    (is_real && own.iter().all(has_answered))
+        .then(|| found.iter().filter(|one| !is_own(one)).count())
 }
 
-/// The name of this machine, as far as a node can be called so.
-fn machine() -> String {
-    let said = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let first = said.split('.').next().unwrap_or_default();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let plain = first.replace(|c| !is_plain(c), "");
-    if plain.is_empty() {
+/// Returns this machine's name, reduced to the characters of a node's name.
+fn machine_name() -> String {
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let first = hostname.split('.').next().unwrap_or_default();
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let name = first.replace(|c| !is_allowed(c), "");
+    if name.is_empty() {
         "node".to_owned()
     } else {
-        plain
+        name
     }
 }
 
-/// The file that ships, with what was chosen.
-fn write(choice: &InitChoices) -> anyhow::Result<String> {
+/// Returns the shipped file with the choices filled in.
+fn node_file(choice: &InitChoices) -> anyhow::Result<String> {
     let mut text = TEMPLATE.to_owned();
     let scenes = choice.scenes.as_ref().map(|folder| {
         let shipped = "# scenes = \"/etc/steadyhand/scenes\"";

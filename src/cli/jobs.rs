@@ -1,4 +1,4 @@
-//! `jobs`: what a node was asked, planned and did, whether it runs or not.
+//! `jobs`: lists what a node was asked, planned and did, whether it runs or not.
 
 use super::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output, which_node};
 use node::operator_verb::OperatorVerb;
@@ -14,10 +14,10 @@ pub(super) async fn run(
         return operator_client::verb(&at, OperatorVerb::Jobs { id, json }).await;
     }
     let folder = state_folder::place(node, &open::file(node)?)?;
-    let told = job_list::jobs_reply(&folder, id.as_deref(), json);
-    match told.done {
-        true => terminal_output::line(&told.text),
-        false => terminal_output::note(&told.text),
+    let reply = job_list::jobs_reply(&folder, id.as_deref(), json);
+    match reply.done {
+        true => terminal_output::line(&reply.text),
+        false => terminal_output::note(&reply.text),
     }
-    Ok(ExitStatus::of(told.done))
+    Ok(ExitStatus::of(reply.done))
 }

@@ -1,7 +1,6 @@
-//! `jog`: the arm in small steps, each planned, judged by the gate and journalled like any motion.
-//!
-//! Nothing moves on: a step ends by itself, the next one is a key pressed again, and a client that goes
-//! away in the middle of a step stops the arm.
+//! `jog`: moves the arm in small steps, each planned, judged by the gate and journalled like any motion.
+//! Nothing keeps moving: each step ends by itself and needs its own key press, and a client that
+//! leaves during a step stops the arm.
 
 mod screen;
 mod terminal;
@@ -17,7 +16,7 @@ use node::operator_verb::OperatorVerb;
 
 #[derive(Debug, Args)]
 pub(super) struct JogArgs {
-    /// In which scene
+    /// The scene to move in
     #[arg(long)]
     scene: String,
     /// Only this step, without the terminal view: `x+1`, `z-0.1` in mm, or a joint's number and
@@ -44,10 +43,10 @@ pub(super) async fn run(options: &NodeOptions, args: JogArgs) -> anyhow::Result<
     operator_client::moving_verb(&args.at, verb).await
 }
 
-/// Asks the node how the arm is.
-async fn look(args: &JogArgs) -> anyhow::Result<JogState> {
+/// Asks the node for the arm's state.
+async fn state(args: &JogArgs) -> anyhow::Result<JogState> {
     let verb = OperatorVerb::Jogged {
         scene: args.scene.clone(),
     };
-    operator_client::read_text(&operator_client::ask_for(&args.at, &verb).await?)
+    operator_client::parse_text(&operator_client::require(&args.at, &verb).await?)
 }

@@ -1,4 +1,4 @@
-//! The command line: wiring only. Everything that a command does is done in another room.
+//! The command line: wiring only. The other crates do the work.
 
 mod approve;
 mod arm;
@@ -62,10 +62,10 @@ use node::operator_verb::OperatorVerb;
 use node::{NodeOptions, serve, systemd};
 use node_args::AtArgs;
 
-/// Does what the command line says.
+/// Runs the command.
 ///
 /// # Errors
-/// One message that names the value, the limit and the fix.
+/// Fails with one message that names the value, the limit and the fix.
 pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
     let sockets = match cli.command {
         CliCommand::Serve(_) => systemd::sockets()?,
@@ -75,8 +75,8 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
     if let Err(error) = node::log::begin(cli.node.log, quiet) {
         terminal_output::note(&format!("the log cannot be set up: {error}"));
     }
-    // One thread hears everybody: with two, each message would wake both. What takes long is done
-    // by others (`work`).
+    // One thread serves all connections: with two, each message would wake both. Long work runs on
+    // other threads (`work`).
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -86,7 +86,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitStatus> {
     // A thread that still reads standard input must not hold the process.
     runtime.shutdown_background();
     match (terminal_output::lost_output(), &result) {
-        // A refusal, or an arm that is still energised, is the graver news.
+        // A refusal, or an arm that is still energised, matters more.
         (Some(error), Ok(ExitStatus::Done)) => {
             anyhow::bail!("cannot write to standard output: {error}")
         }
@@ -180,15 +180,15 @@ async fn recording(
     recording::run_command(&node, args).await
 }
 
-/// An error with its causes, from the outside in; what one says already in its own words is not said again.
+/// Describes an error with its causes, from the outside in. A cause that the text already contains is not repeated.
 #[must_use]
-pub fn why(error: &anyhow::Error) -> String {
-    error.chain().fold(String::new(), |said, cause| {
+pub fn describe_error(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |text, cause| {
         let cause = cause.to_string();
-        match said.as_str() {
+        match text.as_str() {
             "" => cause,
-            said if said.contains(&cause) => said.to_owned(),
-            said => format!("{said}: {cause}"),
+            text if text.contains(&cause) => text.to_owned(),
+            text => format!("{text}: {cause}"),
         }
     })
 }
@@ -198,11 +198,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_cause_is_said_twice() {
+    fn no_cause_is_repeated() {
         let lost = || driver::DriverError::from(driver::BusError::Read(link::LinkError::Unplugged));
-        let said = why(&anyhow::Error::new(lost()));
-        assert_eq!(said, lost().to_string());
-        let said = why(&anyhow::Error::new(lost()).context("nothing was saved"));
-        assert_eq!(said, format!("nothing was saved: {}", lost()));
+        let text = describe_error(&anyhow::Error::new(lost()));
+        assert_eq!(text, lost().to_string());
+        let text = describe_error(&anyhow::Error::new(lost()).context("nothing was saved"));
+        assert_eq!(text, format!("nothing was saved: {}", lost()));
     }
 }

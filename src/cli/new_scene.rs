@@ -1,4 +1,4 @@
-//! `scene new`: writes a complete, commented scene from an arm, a sheet's size and a name, at a place that the arm reaches well.
+//! `scene new`: writes a complete, commented scene from an arm, a sheet's size and a name, with the sheet in good reach.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use plan::SilentObserver;
 use scene::{Scene, SceneLibrary, ScenePen};
 use tools::DrawingPreview;
 
-/// Share of the sheet's shorter side that the first drawing takes.
+/// Fraction of the sheet's shorter side that the first drawing takes.
 const FIRST_DRAWING: f64 = 0.6;
 
 #[derive(Debug, Args)]
@@ -38,10 +38,10 @@ pub(super) struct NewSceneArgs {
     /// The pen's name
     #[arg(long, value_name = "NAME")]
     pen: Option<String>,
-    /// Do not ask: what is not said is the default
+    /// Do not ask: use the default for everything that is not given
     #[arg(long)]
     yes: bool,
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
@@ -51,8 +51,8 @@ struct SceneChoices {
     name: String,
     sheet_mm: [f64; 2],
     pen: String,
-    /// The scene that arm, pen and poses are taken from.
-    like: Arc<Scene>,
+    /// The scene from which arm, pen and poses are taken.
+    template: Arc<Scene>,
 }
 
 pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<ExitStatus> {
@@ -70,9 +70,9 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
         "{} is there already: name another file, or say --force",
         file.display()
     );
-    let sheet = SheetPlace::beside(&choices.like, choices.sheet_mm)?;
+    let sheet = SheetPlace::centred_on(&choices.template, choices.sheet_mm)?;
     let first = library.scene_from_text(&choices.name, &choices.text(&sheet))?;
-    // Where the arm reaches the whole sheet better, it is proposed there.
+    // A place in better reach is taken instead.
     let better = plan::reach(&first, 0, &SilentObserver)?.suggestion;
     let sheet = SheetPlace {
         origin_m: better.map_or(sheet.origin_m, |better| better.origin_m.into()),
@@ -108,7 +108,7 @@ pub(super) fn run(options: &NodeOptions, args: &NewSceneArgs) -> anyhow::Result<
     ))
 }
 
-/// Returns the file that is to be written, with the ending by which scenes are found.
+/// Returns the file to write, with the extension of scene files.
 fn scene_file(file: &Path) -> anyhow::Result<PathBuf> {
     match file.extension() {
         None => Ok(file.with_extension("toml")),
@@ -121,16 +121,16 @@ fn scene_file(file: &Path) -> anyhow::Result<PathBuf> {
 }
 
 fn save(file: &Path, text: &str) -> anyhow::Result<()> {
-    let cannot = || format!("cannot write {}", file.display());
-    std::fs::create_dir_all(folder_of(file)).with_context(cannot)?;
-    disk::put(file, text).with_context(cannot)
+    let error_text = || format!("cannot write {}", file.display());
+    std::fs::create_dir_all(folder_of(file)).with_context(error_text)?;
+    disk::put(file, text).with_context(error_text)
 }
 
 impl SceneChoices {
-    /// Takes what was said, and asks for the rest at a terminal.
+    /// Takes the given options, and asks for the rest at a terminal.
     fn ask(library: &SceneLibrary, args: &NewSceneArgs) -> anyhow::Result<Self> {
-        let answer = |said: Option<String>, question: &str, default: &str| match said {
-            Some(said) => said,
+        let answer = |given: Option<String>, question: &str, default: &str| match given {
+            Some(given) => given,
             None if args.yes => default.to_owned(),
             None => ask(question, default),
         };
@@ -149,30 +149,33 @@ impl SceneChoices {
             None if args.yes => "so101".to_owned(),
             None => pick("which arm is it for?", &arms_with_scenes(library))?,
         };
-        let like = scene_of(library, &arm)?;
-        let [width, height] = like.surface.size_mm();
+        let template = scene_of(library, &arm)?;
+        let [width, height] = template.surface.size_mm();
         let sheet_mm = match args.sheet {
             Some(sheet_mm) => sheet_mm,
             None => {
                 let default = format!("{width}x{height}mm");
-                let said = answer(None, "how large is the sheet, width x height?", &default);
-                size_mm(&said).map_err(|why| anyhow!("the sheet: {why}"))?
+                let given = answer(None, "how large is the sheet, width x height?", &default);
+                size_mm(&given).map_err(|error| anyhow!("the sheet: {error}"))?
             }
         };
-        let pen = like.pen(0).map(|pen| pen.name.clone()).unwrap_or_default();
+        let pen = template
+            .pen(0)
+            .map(|pen| pen.name.clone())
+            .unwrap_or_default();
         let pen = answer(args.pen.clone(), "what is the pen called?", &pen);
         Ok(Self {
             name,
             sheet_mm,
             pen,
-            like,
+            template,
         })
     }
 
-    /// Writes the scene's file.
+    /// Returns the text of the scene's file.
     fn text(&self, sheet: &SheetPlace) -> String {
-        let like = &self.like;
-        let arm = &like.arm.file.name;
+        let template = &self.template;
+        let arm = &template.arm.file.name;
         let [width, height] = self.sheet_mm;
         let size_mm = (width.min(height) * FIRST_DRAWING).floor().max(1.0);
         let mut text = format!(
@@ -202,11 +205,11 @@ size_mm = [{width:?}, {height:?}]
             x = numbers(&sheet.x, 6),
             y = numbers(&sheet.y, 6),
         );
-        if let Some(pen) = like.pen(0) {
+        if let Some(pen) = template.pen(0) {
             text.push_str(&self.pen_text(pen));
         }
         let angles = |q: &base::units::JointVector| format!("{:?}", q.iter().collect::<Vec<_>>());
-        // A text never fails to take more.
+        // Writing to a string never fails.
         let _ = write!(
             text,
             r"
@@ -225,12 +228,12 @@ press_mm = {:?}     # as deep below the surface is a yielding pen sent
 draw_mm_s = {:?}
 travel_mm_s = {:?}
 ",
-            angles(&like.rest_rad),
-            angles(&like.ready_rad),
-            like.heights.lift_mm,
-            like.heights.press_mm,
-            like.limits.draw_mm_s,
-            like.limits.travel_mm_s,
+            angles(&template.rest_rad),
+            angles(&template.ready_rad),
+            template.heights.lift_mm,
+            template.heights.press_mm,
+            template.limits.draw_mm_s,
+            template.limits.travel_mm_s,
         );
         text
     }
@@ -239,7 +242,7 @@ travel_mm_s = {:?}
         let [r, g, b] = pen.colour;
         format!(
             r##"
-# What draws: its tip and its direction in the tool mount's frame, as mounted in scene `{like}`. Measure yours:
+# What draws: its tip and its direction in the tool mount's frame, as mounted in scene `{template}`. Measure yours:
 # `steadyhand calibrate touch tool`.
 [[pens]]
 name = {name}
@@ -248,7 +251,7 @@ axis = {axis}
 width_mm = {width:?}
 colour = "#{r:02x}{g:02x}{b:02x}"
 "##,
-            like = self.like.name,
+            template = self.template.name,
             name = quoted(&self.pen),
             tip = numbers(&pen.tip_m.coords, 6),
             axis = numbers(&pen.axis, 6),
@@ -257,21 +260,21 @@ colour = "#{r:02x}{g:02x}{b:02x}"
     }
 }
 
-/// A text as TOML has it, which for these is as JSON has it.
+/// Quotes a text for TOML, which for these texts equals JSON.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-fn numbers(of: &Vector3<f64>, decimals: i32) -> String {
+fn numbers(vector: &Vector3<f64>, decimals: i32) -> String {
     let step = 10_f64.powi(decimals);
-    let rounded = of.map(|value| (value * step).round() / step + 0.0);
+    let rounded = vector.map(|value| (value * step).round() / step + 0.0);
     format!("{:?}", rounded.as_slice())
 }
 
 fn check_name(name: &str) -> anyhow::Result<()> {
-    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
+    let is_allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-".contains(c);
     ensure!(
-        !name.is_empty() && name.chars().all(is_plain),
+        !name.is_empty() && name.chars().all(is_allowed),
         "{name:?} cannot be a scene's name: use lower case letters, digits, _ and -"
     );
     Ok(())
@@ -295,7 +298,7 @@ fn flat_scene_of(library: &SceneLibrary, arm: &str) -> Option<Arc<Scene>> {
 /// Returns the scene to take an arm's pen and poses from.
 ///
 /// # Errors
-/// No such arm, or no scene of it.
+/// Fails if there is no such arm, or no scene of it.
 fn scene_of(library: &SceneLibrary, arm: &str) -> anyhow::Result<Arc<Scene>> {
     library.arm(arm)?;
     flat_scene_of(library, arm).with_context(|| {
@@ -314,16 +317,16 @@ struct SheetPlace {
 }
 
 impl SheetPlace {
-    /// A sheet of another size with the same middle as a scene's.
-    fn beside(like: &Scene, [width, height]: [f64; 2]) -> anyhow::Result<Self> {
-        let surface = &like.surface;
-        let middle = surface.at(surface.size_mm().map(|side| side / 2.0));
+    /// Places a sheet of another size with the same centre as a scene's.
+    fn centred_on(template: &Scene, [width, height]: [f64; 2]) -> anyhow::Result<Self> {
+        let surface = &template.surface;
+        let centre = surface.at(surface.size_mm().map(|side| side / 2.0));
         if !surface.is_flat() {
-            bail!("the sheet of scene `{}` is not flat", like.name);
+            bail!("the sheet of scene `{}` is not flat", template.name);
         }
-        let (x, normal) = (middle.x.into_inner(), middle.normal.into_inner());
+        let (x, normal) = (centre.x.into_inner(), centre.normal.into_inner());
         let y = normal.cross(&x);
-        let origin_m = middle.point_m - x * (width / 2e3) - y * (height / 2e3);
+        let origin_m = centre.point_m - x * (width / 2e3) - y * (height / 2e3);
         Ok(Self { origin_m, x, y })
     }
 }

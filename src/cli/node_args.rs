@@ -1,4 +1,4 @@
-//! Options that say which node is meant: one of this process, or one that runs.
+//! Options that select a node: one in this process, or one that runs.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use super::NodeOptions;
 use super::choice::{Choice, choice};
 use node::log::LogFormat;
 
-/// Which node this process is, if it is one.
+/// Options of a node in this process.
 #[derive(Debug, Clone, Args)]
 pub(super) struct NodeArgs {
     /// The node file; without one, a node with an embedded simulated SO-101
@@ -27,14 +27,14 @@ pub(super) struct NodeArgs {
     /// The serial port of the node's first arm, instead of what the node file says
     #[arg(long, global = true, value_name = "PATH")]
     pub(super) port: Option<String>,
-    /// `elsewhere`: this arm, its tools and its sheets were measured by other means, on your responsibility; as
-    /// `calibrated` in the node file, and for its first arm
+    /// `elsewhere`: you take responsibility that this arm, its tools and its sheets were measured
+    /// by other means; same as `calibrated` in the node file, for its first arm
     #[arg(long, global = true, value_name = "WHERE", value_parser = ["elsewhere"])]
     pub(super) calibrated: Option<String>,
     /// Write every byte to and from the ports of the node's arms to this file
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) trace: Option<PathBuf>,
-    /// Record each job, as `record = true` in the node file: job.mcap beside its journal
+    /// Record each job, like `record = true` in the node file: job.mcap next to its journal
     #[arg(long, global = true)]
     pub(super) record: bool,
     /// Form of the log [default: fields under systemd's journal, text elsewhere]
@@ -71,7 +71,7 @@ impl From<NodeArgs> for NodeOptions {
     }
 }
 
-/// Returns the exam's part of a running node, where the program has one.
+/// Returns the exam services of a running node, if the program has them.
 fn exams() -> Option<&'static dyn node::ExamServices> {
     #[cfg(feature = "exam")]
     return Some(&exam::NodeExams);
@@ -79,7 +79,7 @@ fn exams() -> Option<&'static dyn node::ExamServices> {
     return None;
 }
 
-/// Returns the recordings' part of a running node, where the program has one.
+/// Returns the recording services of a running node, if the program has them.
 fn recordings() -> Option<&'static dyn node::RecordingServices> {
     #[cfg(feature = "recording")]
     return Some(&recording::NodeRecordings);
@@ -87,10 +87,10 @@ fn recordings() -> Option<&'static dyn node::RecordingServices> {
     return None;
 }
 
-/// Which node.
+/// Options that address a running node.
 #[derive(Debug, Clone, Default, Args)]
 pub(super) struct AtArgs {
-    /// The node's control socket, where several nodes run on this machine
+    /// The node's control socket, if several nodes run on this machine
     #[arg(long, value_name = "PATH")]
     pub(super) socket: Option<PathBuf>,
     /// A node elsewhere, such as arm.example:8700; needs an operator's token
@@ -112,7 +112,7 @@ impl AtArgs {
         self.socket.is_some() || self.node.is_some()
     }
 
-    /// The node at a control socket.
+    /// Addresses the node at a control socket.
     pub(super) fn at_socket(socket: PathBuf) -> Self {
         Self {
             socket: Some(socket),

@@ -1,4 +1,4 @@
-//! `nodes`: the nodes of the local network, and taking one into the node file once it has proven its key.
+//! `nodes`: lists the nodes of the local network, and adds one to the node file once it has proven its key.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use node::open;
 
 #[derive(Debug, Args)]
 pub(super) struct NodesArgs {
-    /// For how long to listen
+    /// How long to listen
     #[arg(long = "for", value_name = "TIME", value_parser = duration, default_value = "3s")]
     for_: Duration,
     /// As JSON
@@ -31,7 +31,7 @@ pub(super) struct NodesArgs {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum NodesCommand {
-    /// Take a node into the node file as one of its [[peers]], if it proves that it has this key
+    /// Add a node to the [[peers]] of the node file, if it proves that it has this key
     Accept {
         /// Its name
         name: String,
@@ -41,7 +41,7 @@ pub(super) enum NodesCommand {
         /// The file with the token that it made for this node
         #[arg(long, value_name = "FILE")]
         token_file: PathBuf,
-        /// Its address, such as https://left.example.org:8700 [default: the one that it announces]
+        /// Its address, such as https://left.example.org:8700 [default: the announced one]
         #[arg(long, value_name = "URL")]
         address: Option<String>,
     },
@@ -83,18 +83,18 @@ async fn list(options: &NodeOptions, args: &NodesArgs) -> anyhow::Result<ExitSta
         return Ok(ExitStatus::Done);
     }
     if found.is_empty() {
-        let waited = base::wording::duration(args.for_);
+        let time = base::wording::duration(args.for_);
         terminal_output::line(&format!(
-            "no node announced itself within {waited}: a node does when it serves beyond its own machine, such as `steadyhand serve --http 0.0.0.0:8700`"
+            "no node announced itself within {time}: a node does when it serves beyond its own machine, such as `steadyhand serve --http 0.0.0.0:8700`"
         ));
     }
     for node in &found {
-        let known = match peer_at(&file, node) {
+        let peer_note = match peer_at(&file, node) {
             Some(peer) => format!("called `{}` in the node file", peer.name),
             None => "not in the node file".to_owned(),
         };
         terminal_output::line(&format!(
-            "{}  {}  steadyhand {}  {known}\n  key {}",
+            "{}  {}  steadyhand {}  {peer_note}\n  key {}",
             node.name,
             node.url(),
             node.version,
@@ -114,12 +114,12 @@ fn as_json(node: &AnnouncedNode, file: &NodeFile) -> Value {
     })
 }
 
-/// The peer of the node file that is at a node's address.
+/// Returns the peer of the node file at a node's address.
 fn peer_at<'a>(file: &'a NodeFile, node: &AnnouncedNode) -> Option<&'a PeerEntry> {
-    let at = format!("{}/mcp", node.url());
+    let node_url = format!("{}/mcp", node.url());
     file.peers
         .iter()
-        .find(|peer| peer.url().is_some_and(|url| url == at))
+        .find(|peer| peer.url().is_some_and(|url| url == node_url))
 }
 
 impl AnnouncedNode {
@@ -151,9 +151,9 @@ async fn accept(
     url: &str,
 ) -> anyhow::Result<ExitStatus> {
     let (path, text) = node_file_text::read(options)?;
-    // A peer without a token that can be read would fail at its first call.
+    // A peer whose token cannot be read would fail at its first call.
     node::peers::read_token(token_file).map_err(anyhow::Error::msg)?;
-    prove(name, key, url).await?;
+    verify_key(name, key, url).await?;
     let token_file = std::path::absolute(token_file)?;
     let changed = add_peer(&text, name, &format!("{url}/mcp"), &token_file)
         .with_context(|| format!("{} was not changed", path.display()))?;
@@ -164,13 +164,18 @@ async fn accept(
     ))
 }
 
-/// Checks that the node at an address has the key, before anything is sent there that is secret.
-async fn prove(name: &str, key: &str, url: &str) -> anyhow::Result<()> {
+/// Checks that the node at an address has the key, before any secret is sent there.
+async fn verify_key(name: &str, key: &str, url: &str) -> anyhow::Result<()> {
     let key = key.trim().to_lowercase();
     let challenge = identity_challenge()?;
-    let asked = http_client::fetch(&format!("{url}/identity/{challenge}")).await;
-    let (_, told) = asked.with_context(|| format!("{url} was not asked"))?;
-    let text = |field: &str| told.get(field).and_then(Value::as_str).unwrap_or_default();
+    let response = http_client::fetch(&format!("{url}/identity/{challenge}")).await;
+    let (_, identity) = response.with_context(|| format!("{url} was not asked"))?;
+    let text = |field: &str| {
+        identity
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     if text("name") != name {
         bail!(
             "the node at {url} is called `{}` and not `{name}`; nothing was changed",

@@ -1,4 +1,4 @@
-//! The way to the node that an operator's command means: one that runs, or one of the command's own.
+//! Access to the node that an operator's command addresses: a running one, or one of the command's own.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,25 +10,25 @@ use node::operator_verb::{OperatorVerb, VerbReply};
 use node::verb_dispatch;
 use tools::Node;
 
-/// Interval between questions to a node on this machine, and to one elsewhere.
+/// Interval between questions to a node on this machine, and to a remote one.
 const POLL_HERE: Duration = Duration::from_millis(100);
 const POLL_REMOTE: Duration = Duration::from_secs(1);
 
 /// A node that takes operators' verbs.
 #[derive(Clone)]
 pub(super) enum OperatorDoor {
-    /// It lives as long as this command.
+    /// A node that lives as long as this command.
     Own(Arc<Node>),
-    /// It runs already.
+    /// A running node.
     Running(AtArgs),
 }
 
 impl OperatorDoor {
-    /// Opens the node that is meant: the one that is named; the one that runs of the node file that is named, or on this
-    /// machine; or else one of the command's own.
+    /// Opens the addressed node: the named one; the running one of the named node file, or on this machine; or else one of the
+    /// command's own.
     ///
     /// # Errors
-    /// Several nodes run here and none is named; a node of the command's own cannot be opened.
+    /// Fails if several nodes run here and none is named, or the command's own node cannot be opened.
     pub(super) async fn open(
         options: &NodeOptions,
         at: &AtArgs,
@@ -37,7 +37,7 @@ impl OperatorDoor {
         if at.is_named() {
             return Ok(Self::Running(at.clone()));
         }
-        // Who names a port wants a node that has it.
+        // A given port calls for a node of our own that opens it.
         let is_own = options.port.is_some();
         let running = match is_own {
             true => None,
@@ -52,18 +52,18 @@ impl OperatorDoor {
         Ok(Self::Own(node))
     }
 
-    /// Opens a node that runs.
+    /// Opens a running node.
     ///
     /// # Errors
-    /// None runs here, or several do, and none is named.
+    /// Fails if none runs here, or several do and none is named.
     pub(super) async fn running(options: &NodeOptions, at: &AtArgs) -> anyhow::Result<Self> {
         Ok(Self::Running(which_node::required(options, at).await?))
     }
 
-    /// Asks it.
+    /// Asks the node.
     ///
     /// # Errors
-    /// It does not answer.
+    /// Fails if it does not answer.
     pub(super) async fn ask(&self, verb: OperatorVerb) -> anyhow::Result<VerbReply> {
         match self {
             Self::Own(node) => {

@@ -1,4 +1,4 @@
-//! A node that lives as long as one command: how it is interrupted and brought to its end.
+//! Interrupts and ends a node that lives as long as one command.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use node::serve::{self, ShutdownRequests};
 use permit::ActorRank;
 use tools::Node;
 
-/// A second interrupt is an emergency stop, here as in a node that serves.
+/// Makes a second interrupt an emergency stop, as in a serving node.
 pub(super) fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> {
     let mut interrupt = SignalListener::listen(SignalKind::Interrupt)?;
     let node = Arc::clone(node);
@@ -22,11 +22,11 @@ pub(super) fn escalate_second_interrupt(node: &Arc<Node>) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Brings a node of one call to its end: its arm is parked where the process was told to end, and
-/// all that was under way is in its journal.
-pub(super) async fn end(node: &Arc<Node>, leaves: Option<&ShutdownRequests>) -> ExitStatus {
-    let ended = match leaves {
-        Some(leaves) => serve::end(node, Some(leaves)).await,
+/// Ends a node of one call: its arm is parked if the process was told to end, and everything that was under way is in its
+/// journal.
+pub(super) async fn end(node: &Arc<Node>, shutdown: Option<&ShutdownRequests>) -> ExitStatus {
+    let ended = match shutdown {
+        Some(shutdown) => serve::end(node, Some(shutdown)).await,
         None => ExitStatus::Done,
     };
     serve::close(node).await;

@@ -1,4 +1,4 @@
-//! `pen`: shows the pen or the pause that a drawing waits at, and lets it go on once a person says so.
+//! `pen`: shows the pen or the pause that a drawing waits for, and continues it once a person confirms.
 
 use serde::Deserialize as _;
 
@@ -15,16 +15,16 @@ pub(super) async fn run(
     at: &AtArgs,
 ) -> anyhow::Result<ExitStatus> {
     let at = &which_node::required(options, at).await?;
-    let ask = OperatorVerb::Pen {
+    let query = OperatorVerb::Pen {
         job,
         confirmed: None,
     };
-    let told = operator_client::ask(at, &ask).await?;
-    let exit = terminal_output::reply(&told);
-    let Some(awaited) = told.data.map(AwaitedPen::deserialize).transpose()? else {
+    let reply = operator_client::ask(at, &query).await?;
+    let exit = terminal_output::reply(&reply);
+    let Some(awaited) = reply.data.map(AwaitedPen::deserialize).transpose()? else {
         return Ok(exit);
     };
-    if !yes && !may_go_on(&awaited)? {
+    if !yes && !confirm_awaited(&awaited)? {
         return terminal_output::refused("not confirmed; nothing moved");
     }
     let confirm = OperatorVerb::Pen {
@@ -34,7 +34,7 @@ pub(super) async fn run(
     operator_client::verb(at, confirm).await
 }
 
-fn may_go_on(awaited: &AwaitedPen) -> anyhow::Result<bool> {
+fn confirm_awaited(awaited: &AwaitedPen) -> anyhow::Result<bool> {
     let question = match awaited.is_pause {
         true => "may it go on, and are all hands away? [y/N]".to_owned(),
         false => format!(

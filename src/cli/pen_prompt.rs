@@ -1,5 +1,5 @@
-//! The pen that a drawing waits for, at the terminal of the command that draws: a person puts it in and presses y; on a
-//! simulated arm of this process no hand is needed.
+//! Prompts for the pen that a drawing waits for, at the terminal of the command that draws: a person puts it in and presses
+//! y. A simulated arm of this process needs no hand.
 
 use serde::Deserialize as _;
 
@@ -8,15 +8,15 @@ use super::terminal_output;
 use node::operator_verb::OperatorVerb;
 use tools::AwaitedPen;
 
-/// Pens that a command was asked for.
+/// The pen that was last asked for.
 #[derive(Default)]
 pub(super) struct PenPrompt {
     awaited: Option<AwaitedPen>,
 }
 
 impl PenPrompt {
-    /// Looks whether a job waits for a pen, and asks once for each. `has_keys` is true where a person can press y.
-    pub(super) async fn look(&mut self, door: &OperatorDoor, job: Option<&str>, has_keys: bool) {
+    /// Checks whether a job waits for a pen, and asks once for each. `has_keys` is true if a person can press y.
+    pub(super) async fn poll(&mut self, door: &OperatorDoor, job: Option<&str>, has_keys: bool) {
         let verb = OperatorVerb::Pen {
             job: job.map(str::to_owned),
             confirmed: None,
@@ -37,7 +37,7 @@ impl PenPrompt {
         }
     }
 
-    /// Confirms the pen that was asked for; without one, nothing.
+    /// Confirms the pen that was asked for, if any.
     pub(super) async fn confirm(&mut self, door: &OperatorDoor) {
         let Some(awaited) = &self.awaited else {
             return;
@@ -53,7 +53,7 @@ impl PenPrompt {
     }
 }
 
-/// Says what is awaited, and what a person does for the drawing to go on.
+/// Returns the text that names the awaited pen and what a person must do.
 fn prompt(awaited: &AwaitedPen, has_keys: bool, is_own: bool) -> String {
     let AwaitedPen { job, words, .. } = awaited;
     let put_in = match awaited.is_pause {

@@ -1,4 +1,4 @@
-//! Options that say what is drawn in place of a scene's own design, where on the sheet and how large.
+//! Options for a drawing that replaces a scene's own design: its source, place, size and look.
 
 use std::ops::RangeInclusive;
 
@@ -12,10 +12,10 @@ use scene::{
     DesignPlacement, DesignReplacement, DesignSource, FillKind, Order, PAGE_SIDE_MM, TIDYING_MM,
 };
 
-/// Place, size and look of a drawing that comes in place of a scene's own design.
+/// Source, place, size and look of a drawing that replaces a scene's own design.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub(super) struct PlacementArgs {
-    /// Draw these words in single-line letters, in place of a file
+    /// Draw this text in single-line letters instead of a file
     #[arg(long, value_name = "WORDS")]
     pub(super) text: Option<String>,
     /// Height of a capital letter of --text [default: 10mm]
@@ -24,22 +24,22 @@ pub(super) struct PlacementArgs {
     /// The longer side of the drawing's page on the sheet, such as 60mm, 6cm or 2.5in
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, conflicts_with = "fit")]
     size: Option<Finite>,
-    /// As large as the sheet holds, there and turned so
+    /// As large as fits on the sheet at this place and rotation
     #[arg(long)]
     fit: bool,
     /// The page's lower left corner on the sheet before it is turned, such as 20mm,30mm
     #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]
     at: Option<[Finite; 2]>,
-    /// In the middle of the sheet, which is the default
+    /// Centre the page on the sheet, which is the default
     #[arg(long, conflicts_with = "at")]
     center: bool,
     /// Turn the page about its centre, counter-clockwise, such as 90deg, 90° or 90
-    #[arg(long, value_name = "DEGREES", value_parser = turn_deg, allow_hyphen_values = true)]
+    #[arg(long, value_name = "DEGREES", value_parser = rotation_deg, allow_hyphen_values = true)]
     rotate: Option<Finite>,
     /// Draw all of it with the scene's first pen
     #[arg(long)]
     one_pen: bool,
-    /// Draw the strokes of these pens alone, by number from 1 or by name, such as 1,3
+    /// Draw only the strokes of these pens, by number from 1 or by name, such as 1,3
     #[arg(
         long,
         value_name = "PENS",
@@ -47,19 +47,19 @@ pub(super) struct PlacementArgs {
         conflicts_with = "one_pen"
     )]
     pens: Vec<String>,
-    /// Fill of an SVG's coloured areas, in place of the scene's
+    /// Fill of an SVG's coloured areas, instead of the scene's
     #[arg(long, value_parser = choice(&FILLS))]
     fill: Option<FillKind>,
-    /// Leave pictures made of pixels out of an SVG, and say which; without it they are refused
+    /// Leave pixel images out of an SVG, and report which; without this they are refused
     #[arg(long)]
     skip_images: bool,
     /// Leave points out of lines that stay within this of the design, such as 0.1mm
     #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
     simplify: Option<Finite>,
-    /// Join ends of strokes that are nearer than this; 0 joins none [default: 0.1mm, or the scene's]
+    /// Join ends of strokes that are closer than this; 0 joins none [default: 0.1mm, or the scene's]
     #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
     merge: Option<Finite>,
-    /// Order of the strokes, in place of the scene's
+    /// Order of the strokes, instead of the scene's
     #[arg(long, value_parser = choice(&ORDERS))]
     sort: Option<Order>,
 }
@@ -87,15 +87,15 @@ const FILLS: [Choice<FillKind>; 4] = [
 ];
 
 impl PlacementArgs {
-    /// Returns whether any of it was said.
-    pub(super) fn is_said(&self) -> bool {
+    /// Returns whether any of these options was given.
+    pub(super) fn is_given(&self) -> bool {
         *self != Self::default()
     }
 
-    /// Returns the drawing from files, or of the words where there are any.
+    /// Returns the drawing, from files or from a text.
     ///
     /// # Errors
-    /// Files and words at once, or neither; a file that cannot be read.
+    /// Fails with both files and a text, with neither, or if a file cannot be read.
     pub(super) fn drawing(&self, files: Option<&NamedDesign>) -> anyhow::Result<DesignReplacement> {
         let source = match (files, &self.text) {
             (Some(design), None) => DesignSource::Files(design.read()?),
@@ -125,64 +125,67 @@ impl PlacementArgs {
     }
 }
 
-/// A length of a page such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
+/// Parses a length of a page such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
 pub(super) fn length_mm(text: &str) -> anyhow::Result<Finite> {
     length_within(text, &PAGE_SIDE_MM)
 }
 
-/// A distance within which lines are tidied, such as `0.1mm`.
+/// Parses a distance within which lines are tidied, such as `0.1mm`.
 fn tidying_mm(text: &str) -> anyhow::Result<Finite> {
     length_within(text, &TIDYING_MM)
 }
 
-fn length_within(text: &str, possible_mm: &RangeInclusive<f64>) -> anyhow::Result<Finite> {
+fn length_within(text: &str, range_mm: &RangeInclusive<f64>) -> anyhow::Result<Finite> {
     let (number, factor_mm) = number_and_unit(text)?;
     let length_mm = parse_number(&number.replace(',', "."))? * factor_mm.unwrap_or(1.0);
-    let (least, most) = (possible_mm.start(), possible_mm.end());
+    let (min, max) = (range_mm.start(), range_mm.end());
     let within = Finite::new(length_mm)
         .ok()
-        .filter(|_| possible_mm.contains(&length_mm));
-    within.with_context(|| format!("that is {length_mm} mm; {least} to {most} mm are possible"))
+        .filter(|_| range_mm.contains(&length_mm));
+    within.with_context(|| format!("that is {length_mm} mm; {min} to {max} mm are possible"))
 }
 
-/// A point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit that is said once is that of both.
+/// Parses a point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit given once applies to both.
 pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
     let parts: Vec<&str> = text.split([',', ';']).collect();
     let &[x, y] = parts.as_slice() else {
         bail!("write two lengths with a comma between, such as 20mm,30mm");
     };
     let ((x, x_factor), (y, y_factor)) = (number_and_unit(x)?, number_and_unit(y)?);
-    let both = y_factor.or(x_factor).unwrap_or(1.0);
-    let (x_factor, y_factor) = (x_factor.unwrap_or(both), y_factor.unwrap_or(both));
+    let shared_factor = y_factor.or(x_factor).unwrap_or(1.0);
+    let (x_factor, y_factor) = (
+        x_factor.unwrap_or(shared_factor),
+        y_factor.unwrap_or(shared_factor),
+    );
     Ok([
         Finite::new(parse_number(&x)? * x_factor)?,
         Finite::new(parse_number(&y)? * y_factor)?,
     ])
 }
 
-/// A sheet's width and height such as `100x80mm` or `10 x 8 cm`.
+/// Parses a sheet's width and height such as `100x80mm` or `10 x 8 cm`.
 pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     let hint = "write width x height, such as 100x80mm";
     let (width, height) = text.split_once(['x', 'X', '×']).context(hint)?;
     let point = format!("{};{}", width.replace(',', "."), height.replace(',', "."));
-    let sides_mm = point_mm(&point).map_err(|why| anyhow!("{why}; {hint}"))?;
+    let sides_mm = point_mm(&point).map_err(|error| anyhow!("{error}; {hint}"))?;
     let sides_mm = sides_mm.map(Finite::get);
-    let (least, most) = (PAGE_SIDE_MM.start(), PAGE_SIDE_MM.end());
+    let (min, max) = (PAGE_SIDE_MM.start(), PAGE_SIDE_MM.end());
     let is_possible = sides_mm.iter().all(|side| PAGE_SIDE_MM.contains(side));
-    ensure!(is_possible, "each side is {least} to {most} mm; {hint}");
+    ensure!(is_possible, "each side is {min} to {max} mm; {hint}");
     Ok(sides_mm)
 }
 
-/// A turn such as `90`, `90deg`, `90 degrees` or `-12,5°`.
-fn turn_deg(text: &str) -> anyhow::Result<Finite> {
+/// Parses a rotation such as `90`, `90deg`, `90 degrees` or `-12,5°`.
+fn rotation_deg(text: &str) -> anyhow::Result<Finite> {
     let hint = "write degrees, such as 90, 90deg or -12.5°";
-    let said = text.trim().to_lowercase();
+    let lower = text.trim().to_lowercase();
     let units = ["degrees", "degree", "deg", "°"];
-    let number = units.iter().find_map(|unit| said.strip_suffix(unit));
-    let number = number.unwrap_or(&said).trim_end().replace(',', ".");
-    let turn: Option<f64> = number.parse().ok();
-    let turn = turn.with_context(|| format!("{text:?} is not a turn: {hint}"))?;
-    Finite::new(turn).map_err(|_| anyhow!("{text:?} is not finite: {hint}"))
+    let number = units.iter().find_map(|unit| lower.strip_suffix(unit));
+    let number = number.unwrap_or(&lower).trim_end().replace(',', ".");
+    let degrees: Option<f64> = number.parse().ok();
+    let degrees = degrees.with_context(|| format!("{text:?} is not a turn: {hint}"))?;
+    Finite::new(degrees).map_err(|_| anyhow!("{text:?} is not finite: {hint}"))
 }
 
 fn parse_number(number: &str) -> anyhow::Result<f64> {
@@ -190,7 +193,7 @@ fn parse_number(number: &str) -> anyhow::Result<f64> {
     value.context("write a number and its unit, such as 60mm, 6cm or 2.5in")
 }
 
-/// Splits a length into its number, and the millimetres of its unit where it has one.
+/// Splits a length into its number and the millimetres of its unit, if it has one.
 fn number_and_unit(text: &str) -> anyhow::Result<(String, Option<f64>)> {
     let text = text.trim().to_lowercase();
     let split = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | ',' | '+' | '-')));
@@ -245,10 +248,10 @@ mod tests {
             ("-12,5°", -12.5),
             ("+1e1", 10.0),
         ] {
-            assert_eq!(turn_deg(text).unwrap().get(), deg, "{text}");
+            assert_eq!(rotation_deg(text).unwrap().get(), deg, "{text}");
         }
         for text in ["", "deg", "90rad", "nan", "inf", "1.57 rad", "90px"] {
-            let error = turn_deg(text).unwrap_err().to_string();
+            let error = rotation_deg(text).unwrap_err().to_string();
             assert!(error.contains("write degrees"), "{text}: {error}");
         }
     }
@@ -271,8 +274,8 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_are_none_say_what_would_be() {
-        for (text, said) in [
+    fn malformed_lengths_are_refused_with_a_hint() {
+        for (text, hint) in [
             ("", "such as 60mm"),
             ("big", "not a unit"),
             ("60x40", "longer side"),
@@ -285,7 +288,7 @@ mod tests {
             ("nan", "not a unit"),
         ] {
             let error = length_mm(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(hint), "{text}: {error}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `plan`: what a drawing would be, without a node: length, time, every refusal, and a picture.
+//! `plan`: plans a drawing without a node: length, time, every refusal, and a picture.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(super) struct PlanArgs {
     /// The overlay on it
     #[arg(long)]
     pub(super) meta: Option<String>,
-    /// Draw this instead: SVG, G-code, HP-GL, DXF or JSON, or a folder of them; say it once for each
+    /// Draw this instead: SVG, G-code, HP-GL, DXF or JSON, or a folder of them; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(super) design: Vec<PathBuf>,
     #[command(flatten)]
@@ -34,7 +34,7 @@ pub(super) struct PlanArgs {
     /// Folder for pictures; without it none are written
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Print the result as JSON: one line for each where there are several designs
+    /// Print the result as JSON: one line for each if there are several designs
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -42,7 +42,7 @@ pub(super) struct PlanArgs {
 pub(super) fn run(node: &NodeOptions, args: &PlanArgs) -> anyhow::Result<ExitStatus> {
     let library = open::library(node, &open::file(node)?)?;
     let is_text = args.placement.text.is_some();
-    if args.placement.is_said() && args.design.is_empty() && !is_text {
+    if args.placement.is_given() && args.design.is_empty() && !is_text {
         bail!(
             "--size, --at and their like place a --design FILE or --text WORDS; a scene's own design is placed by its file"
         );
@@ -54,32 +54,32 @@ pub(super) fn run(node: &NodeOptions, args: &PlanArgs) -> anyhow::Result<ExitSta
     if designs.len() > 1 {
         return Ok(run_many(&library, args, &designs));
     }
-    let answer = DesignReport::of(&library, args, designs.first(), "plan.png");
-    Ok(answer.show(args, ExitStatus::Done))
+    let report = DesignReport::of(&library, args, designs.first(), "plan.png");
+    Ok(report.show(args, ExitStatus::Done))
 }
 
-/// As many at a time as there are processors, in the order of their names.
+/// Plans several designs, as many at a time as there are processors, and prints them in the order of their names.
 fn run_many(library: &SceneLibrary, args: &PlanArgs, designs: &[NamedDesign]) -> ExitStatus {
     let at_a_time = std::thread::available_parallelism().map_or(1, usize::from);
     let pictures = pictures(designs);
     let designs: Vec<(&NamedDesign, &String)> = designs.iter().zip(&pictures).collect();
     let mut exit = ExitStatus::Done;
-    for some in designs.chunks(at_a_time) {
-        let answers: Vec<DesignReport> = std::thread::scope(|scope| {
-            let running: Vec<_> = some
+    for batch in designs.chunks(at_a_time) {
+        let reports: Vec<DesignReport> = std::thread::scope(|scope| {
+            let threads: Vec<_> = batch
                 .iter()
                 .map(|(design, picture)| {
                     scope.spawn(move || DesignReport::of(library, args, Some(design), picture))
                 })
                 .collect();
-            let answers = running.into_iter().map(|thread| match thread.join() {
-                Ok(answer) => answer,
+            let reports = threads.into_iter().map(|thread| match thread.join() {
+                Ok(report) => report,
                 Err(panic) => std::panic::resume_unwind(panic),
             });
-            answers.collect()
+            reports.collect()
         });
-        for answer in answers {
-            exit = answer.show(args, exit);
+        for report in reports {
+            exit = report.show(args, exit);
         }
     }
     exit
@@ -87,28 +87,28 @@ fn run_many(library: &SceneLibrary, args: &PlanArgs, designs: &[NamedDesign]) ->
 
 /// Returns the name of each design's picture: that of its file, with the extension if two would be equal.
 fn pictures(designs: &[NamedDesign]) -> Vec<String> {
-    let mut count: HashMap<String, usize> = HashMap::new();
+    let mut stem_counts: HashMap<String, usize> = HashMap::new();
     for design in designs {
-        *count.entry(stem(&design.path)).or_default() += 1;
+        *stem_counts.entry(stem(&design.path)).or_default() += 1;
     }
-    let mut taken: HashMap<String, usize> = HashMap::new();
+    let mut used_names: HashMap<String, usize> = HashMap::new();
     let name = |design: &NamedDesign| {
         let stem = stem(&design.path);
-        let name = match count.get(&stem) {
+        let name = match stem_counts.get(&stem) {
             Some(1) => stem,
             _ => file_name(&design.path),
         };
-        let times = taken.entry(name.clone()).or_default();
-        *times += 1;
-        match *times {
+        let uses = used_names.entry(name.clone()).or_default();
+        *uses += 1;
+        match *uses {
             1 => format!("{name}.png"),
-            times => format!("{name}.{times}.png"),
+            uses => format!("{name}.{uses}.png"),
         }
     };
     designs.iter().map(name).collect()
 }
 
-/// Rule of a refusal that none of the plan's rules made, such as a picture that could not be written.
+/// Rule of a refusal that no rule of the plan made, such as a picture that could not be written.
 const NOT_DONE: &str = "not_done";
 
 /// Result for one design.
@@ -127,40 +127,40 @@ impl DesignReport {
         picture: &str,
     ) -> Self {
         let title = design.map_or_else(|| args.scene.clone(), |d| d.path.display().to_string());
-        Self::build(title, |answer| answer.plan(library, args, design, picture))
+        Self::build(title, |report| report.plan(library, args, design, picture))
     }
 
-    /// Builds the result by `work`, or reports its error; a panic in it is reported as one.
+    /// Builds the result with `work`, or reports its error or panic.
     fn build(title: String, work: impl FnOnce(&mut Self) -> anyhow::Result<()>) -> Self {
-        let mut answer = Self {
+        let mut report = Self {
             title,
             lines: Vec::new(),
             facts: Map::new(),
             exit: ExitStatus::Done,
         };
-        answer.set("success", true);
-        match tools::catch_panic("planning", || work(&mut answer)) {
+        report.set("success", true);
+        match tools::catch_panic("planning", || work(&mut report)) {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => answer.refuse(super::why(&error)),
-            Err(broken) => {
-                answer.refuse(broken.to_string());
-                answer.exit = ExitStatus::Broken;
+            Ok(Err(error)) => report.refuse(super::describe_error(&error)),
+            Err(panic) => {
+                report.refuse(panic.to_string());
+                report.exit = ExitStatus::Broken;
             }
         }
-        answer
+        report
     }
 
-    fn refuse(&mut self, why: String) {
+    fn refuse(&mut self, reason: String) {
         self.exit = ExitStatus::Refused;
         self.set("success", false);
-        self.set("message", why.clone());
+        self.set("message", reason.clone());
         let refusals = self.facts.get("refusals");
         if refusals.is_none_or(|all| *all == json!([])) {
             let is_read = self.facts.contains_key("scene");
             let rule = if is_read { NOT_DONE } else { "unreadable" };
-            self.set("refusals", json!([{ "rule": rule, "why": why }]));
+            self.set("refusals", json!([{ "rule": rule, "why": reason }]));
         }
-        self.lines.push(why);
+        self.lines.push(reason);
     }
 
     fn set(&mut self, name: &str, value: impl Into<Value>) {
@@ -184,15 +184,17 @@ impl DesignReport {
         let scene = match scenes::find(library, &args.scene, args.meta.as_deref()) {
             Ok(scene) => scene,
             Err(SceneError::Outside { file, outside }) => {
-                return self.outside(&outside, args, picture).with_context(|| file);
+                return self
+                    .add_outside(&outside, args, picture)
+                    .with_context(|| file);
             }
             Err(other) => return Err(other.into()),
         };
         if scene.canvas.is_some() && scene.strokes.is_empty() {
-            self.canvas(&scene);
+            self.add_canvas(&scene);
             return Ok(());
         }
-        self.scene(&scene);
+        self.add_scene(&scene);
         let preview = match DrawingPreview::new(&scene, &scene.rest_rad, &SilentObserver) {
             Ok(preview) => preview,
             Err(error @ PlanError::Nothing) => bail!("{error}"),
@@ -200,34 +202,34 @@ impl DesignReport {
         };
         let lengths = scene.strokes.iter().map(SheetStroke::length_mm);
         self.set("design_mm", rounded(lengths.sum()));
-        self.judged(&preview, scene.surface.is_flat())?;
+        self.add_preview(&preview, scene.surface.is_flat())?;
         if let Some(plan) = &preview.plan {
-            self.joining(&StrokeJoining::of(&plan.report, scene.strokes.len()));
+            self.add_joining(&StrokeJoining::of(&plan.report, scene.strokes.len()));
         }
         if let Some(out) = &args.out {
-            self.picture(out, picture, tools::preview_picture(&scene, &preview))?;
+            self.save_picture(out, picture, tools::preview_picture(&scene, &preview))?;
         }
         Ok(())
     }
 
-    /// Says of a canvas without a design that there is nothing to plan yet.
-    fn canvas(&mut self, scene: &Scene) {
-        self.identity(scene);
-        let words = format!("{CANVAS}; --design FILE or --text WORDS plans one");
-        self.set("message", words.clone());
-        self.lines.push(words);
+    /// Reports that a canvas without a design has nothing to plan yet.
+    fn add_canvas(&mut self, scene: &Scene) {
+        self.add_identity(scene);
+        let message = format!("{CANVAS}; --design FILE or --text WORDS plans one");
+        self.set("message", message.clone());
+        self.lines.push(message);
     }
 
     /// Adds the scene and its arm.
-    fn identity(&mut self, scene: &Scene) {
+    fn add_identity(&mut self, scene: &Scene) {
         self.set("scene", scene.title());
         self.set("arm", scene.arm.file.name.clone());
         self.set("revision", scene.revision.to_string());
     }
 
     /// Adds the scene, its arm and its size.
-    fn scene(&mut self, scene: &Scene) {
-        self.identity(scene);
+    fn add_scene(&mut self, scene: &Scene) {
+        self.add_identity(scene);
         let (size_mm, from) = (scene.page.long_mm, scene.page.from);
         self.set("size_mm", rounded(size_mm));
         self.set("size_from", json!(from));
@@ -237,8 +239,8 @@ impl DesignReport {
         self.lines.extend(notes);
     }
 
-    /// The design does not fit: one refusal, and a picture of it.
-    fn outside(
+    /// Adds the refusal and a picture of a design that does not fit.
+    fn add_outside(
         &mut self,
         outside: &DesignOverflow,
         args: &PlanArgs,
@@ -256,30 +258,30 @@ impl DesignReport {
         });
         self.set("refusals", json!([refusal]));
         if let Some(out) = &args.out {
-            self.picture(out, picture, tools::outside_picture(outside))?;
+            self.save_picture(out, picture, tools::outside_picture(outside))?;
         }
         bail!("{}", outside.why)
     }
 
-    fn picture(&mut self, out: &Path, name: &str, png: Option<Vec<u8>>) -> anyhow::Result<()> {
+    fn save_picture(&mut self, out: &Path, name: &str, png: Option<Vec<u8>>) -> anyhow::Result<()> {
         let path = out.join(name).display().to_string();
-        let written = png
+        let result = png
             .context("it could not be painted")
             .and_then(|png| Ok(std::fs::write(&path, png)?));
-        written.with_context(|| format!("cannot write {path}"))?;
+        result.with_context(|| format!("cannot write {path}"))?;
         self.lines.push(path.clone());
         self.set("files", vec![path]);
         Ok(())
     }
 
-    fn judged(&mut self, preview: &DrawingPreview, is_flat: bool) -> anyhow::Result<()> {
+    fn add_preview(&mut self, preview: &DrawingPreview, is_flat: bool) -> anyhow::Result<()> {
         self.set("refusals", serde_json::to_value(&preview.refusals)?);
         self.set("message", preview.message());
         match &preview.plan {
             Some(plan) => {
-                self.figures(&plan.report);
+                self.add_figures(&plan.report);
                 self.set("plan_hash", plan.hash.clone());
-                self.lines.extend(in_words(&plan.report));
+                self.lines.extend(figure_lines(&plan.report));
                 if !is_flat {
                     self.set("stretch_max", rounded(plan.report.stretch_max));
                     self.lines.push(plan.report.stretch_text());
@@ -299,7 +301,7 @@ impl DesignReport {
     }
 
     /// Adds the figures of a plan that are facts of the result.
-    fn figures(&mut self, report: &PlanReport) {
+    fn add_figures(&mut self, report: &PlanReport) {
         let all = [
             ("stroke_count", report.stroke_count.into()),
             ("pen_down_mm", rounded(report.pen_down_mm)),
@@ -324,8 +326,8 @@ impl DesignReport {
         }
     }
 
-    /// Says what became of the design's strokes.
-    fn joining(&mut self, joining: &StrokeJoining) {
+    /// Adds what became of the design's strokes.
+    fn add_joining(&mut self, joining: &StrokeJoining) {
         self.set("design_strokes", joining.of_design);
         self.set("strokes_joined", joining.joined);
         self.set("strokes_left_out", joining.left_out);
@@ -334,7 +336,7 @@ impl DesignReport {
         self.lines.extend(joining.description());
     }
 
-    /// Returns whether all of it can be drawn, though its picture may not have been written.
+    /// Returns whether everything can be drawn, even if its picture could not be written.
     fn is_planned(&self) -> bool {
         let refusals = self.facts.get("refusals").and_then(Value::as_array);
         let is_of_plan = |refusal: &Value| refusal["rule"] != NOT_DONE;
@@ -342,7 +344,7 @@ impl DesignReport {
         !is_refused && self.facts.contains_key("plan_hash")
     }
 
-    /// Prints it; the worse of both exits.
+    /// Prints the result and returns the worse of both exit statuses.
     fn show(&self, args: &PlanArgs, exit: ExitStatus) -> ExitStatus {
         if args.json {
             let value = Value::Object(self.facts.clone());
@@ -365,13 +367,13 @@ impl DesignReport {
     }
 }
 
-/// To a thousandth: more digits than anybody can use are noise.
+/// Rounds to a thousandth; further digits are noise.
 fn rounded(value: f64) -> Value {
     Value::from((value * 1e3).round() / 1e3)
 }
 
-/// The figures for people, and for callers that see no pictures.
-fn in_words(report: &PlanReport) -> Vec<String> {
+/// Describes the figures, for people and for callers that see no pictures.
+fn figure_lines(report: &PlanReport) -> Vec<String> {
     let dips = match report.dips {
         0 => "no dips".to_owned(),
         dips => count(dips, "dip"),
@@ -412,21 +414,21 @@ fn in_words(report: &PlanReport) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// One design among many was told to be at fault; one alone ended the program.
+    /// Formerly, a panic blamed one design among many, and ended the program with a single one.
     #[test]
-    fn a_planner_that_panics_is_a_refusal_that_says_what_to_report() {
-        let none: Vec<f64> = Vec::new();
+    fn a_planner_that_panics_is_a_refusal_that_names_the_panic() {
+        let empty: Vec<f64> = Vec::new();
         let answer = DesignReport::build("cat.svg".to_owned(), |answer| {
             answer.set("scene", "default");
-            answer.set("width_mm", none[none.len()]);
+            answer.set("width_mm", empty[empty.len()]);
             Ok(())
         });
         assert!(matches!(answer.exit, ExitStatus::Broken));
         assert_eq!(answer.facts["success"], false);
-        let said = answer.facts["message"].as_str().unwrap();
+        let message = answer.facts["message"].as_str().unwrap();
         assert!(
-            said.contains("internal error while planning: index out"),
-            "{said}"
+            message.contains("internal error while planning: index out"),
+            "{message}"
         );
     }
 }

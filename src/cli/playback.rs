@@ -1,4 +1,4 @@
-//! `bus replay`: a recorded trace, played to a simulated arm. There is no way to play one to a port.
+//! `bus replay`: plays a recorded trace to a simulated arm. A trace cannot be played to a port.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,7 +24,7 @@ pub(super) struct ReplayArgs {
     arm: String,
 }
 
-/// Longer traces are cut off there.
+/// Longest trace that is read.
 const LINES_MAX: usize = 10_000_000;
 
 pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result<ExitStatus> {
@@ -37,27 +37,27 @@ pub(super) async fn run(node: &NodeOptions, args: &ReplayArgs) -> anyhow::Result
     if events.is_empty() {
         bail!("{name} holds no events");
     }
-    let spoken = family_of(&events);
-    if let Some(family) = spoken.filter(|family| *family != arm.file.family) {
+    let recorded_family = family_of(&events);
+    if let Some(family) = recorded_family.filter(|family| *family != arm.file.family) {
         terminal_output::note(&format!(
             "{name} was recorded of {}, and {} has {}: name an arm of that kind with --arm",
-            words(family),
+            describe(family),
             args.arm,
-            words(arm.file.family)
+            describe(arm.file.family)
         ));
         return Ok(ExitStatus::Refused);
     }
-    let mut arm_at_end = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
-    let played = play(&mut arm_at_end, ClockInstant::ZERO, &events);
+    let mut simulator = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
+    let played = play(&mut simulator, ClockInstant::ZERO, &events);
     terminal_output::line(&format!(
         "{} in {} played to a simulated {}: it answered {} bytes where {} were recorded",
         count(played.frames, "request"),
         seconds(played.seconds),
         args.arm,
-        played.said,
+        played.answered,
         played.recorded
     ));
-    for (index, angle) in arm_at_end.true_joints().iter().enumerate() {
+    for (index, angle) in simulator.true_joints().iter().enumerate() {
         let (joint, deg) = (arm.joint_name(index), angle.to_degrees());
         terminal_output::line(&format!("{joint:<16}{deg:>8.2}°"));
     }
@@ -76,7 +76,7 @@ fn family_of(events: &[TraceEvent]) -> Option<ServoFamily> {
     })
 }
 
-const fn words(family: ServoFamily) -> &'static str {
+const fn describe(family: ServoFamily) -> &'static str {
     match family {
         ServoFamily::FeetechSts => "servos of the family feetech-sts",
         ServoFamily::Dynamixel2 => "servos of the family dynamixel2",
@@ -87,16 +87,16 @@ const fn words(family: ServoFamily) -> &'static str {
 /// Behaviour of a simulated arm that played recorded bytes.
 pub(super) struct PlaybackResult {
     pub(super) frames: usize,
-    /// Bytes that it answered, and that the arm had answered.
-    pub(super) said: usize,
+    /// Number of bytes that it answered; `recorded` counts those of the real arm.
+    pub(super) answered: usize,
     pub(super) recorded: usize,
     pub(super) seconds: f64,
 }
 
-/// The arm's way to its last goal, after the last byte.
-const AFTER: Duration = Duration::from_secs(1);
+/// Time for the arm to reach its last goal after the last byte.
+const SETTLING_TIME: Duration = Duration::from_secs(1);
 
-/// Plays recorded bytes to a device from a moment on, each when it was recorded.
+/// Plays recorded bytes to a device with their recorded timing, starting at `began`.
 pub(super) fn play(
     device: &mut impl FarEnd,
     began: ClockInstant,
@@ -116,10 +116,10 @@ pub(super) fn play(
             ByteDirection::Came => recorded += event.bytes.len(),
         }
     }
-    device.speak(at.after(AFTER), &mut answer);
+    device.speak(at.after(SETTLING_TIME), &mut answer);
     PlaybackResult {
         frames,
-        said: answer.len(),
+        answered: answer.len(),
         recorded,
         seconds: at.seconds_since(began),
     }

@@ -1,4 +1,4 @@
-//! The bar on a terminal of what is under way.
+//! The progress bar on a terminal.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub(super) fn is_shown(json: bool) -> bool {
     !json && std::io::stderr().is_terminal()
 }
 
-/// Returns how fast simulated time passes in a node of the command's own: with a person who watches, as on the wall.
+/// Returns how fast simulated time passes in the command's own node: in real time if a person watches.
 pub(super) fn simulation_rate(json: bool) -> SimulationRate {
     if is_shown(json) {
         SimulationRate::Watched
@@ -23,7 +23,7 @@ pub(super) fn simulation_rate(json: bool) -> SimulationRate {
     }
 }
 
-/// Returns a bar for something under way, which `prefix` names.
+/// Returns a bar for the task that `prefix` names.
 pub(super) fn begin(prefix: &str, json: bool) -> ProgressBar {
     let target = if is_shown(json) {
         ProgressDrawTarget::stderr()
@@ -39,7 +39,7 @@ pub(super) fn begin(prefix: &str, json: bool) -> ProgressBar {
     bar
 }
 
-/// Shows how far it is.
+/// Shows the progress.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! `reach`: where the sheet may lie for an arm and its pen.
+//! `reach`: shows where the sheet may lie for an arm and its pen.
 
 use std::path::{Path, PathBuf};
 
@@ -40,7 +40,7 @@ pub(super) fn run(node: &NodeOptions, args: &ReachArgs) -> anyhow::Result<ExitSt
     if args.json {
         terminal_output::json(&as_json(&scene, pen, &map, picture.as_deref()))?;
     } else {
-        terminal_output::lines(in_words(&scene, &map));
+        terminal_output::lines(describe(&scene, &map));
         terminal_output::lines(&picture);
     }
     Ok(ExitStatus::Done)
@@ -62,15 +62,15 @@ fn save(out: &Path, scene: &Scene, pen: usize, map: &ReachMap) -> anyhow::Result
     Ok(path.display().to_string())
 }
 
-fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 1e2)
+fn percent(fraction: f64) -> String {
+    format!("{:.0} %", fraction * 1e2)
 }
 
-fn in_words(scene: &Scene, map: &ReachMap) -> [String; 2] {
+fn describe(scene: &Scene, map: &ReachMap) -> [String; 2] {
     let shares = map.shares.iter();
     let shares = shares.map(|(tilt, share)| format!("{} within {tilt:.1}°", percent(*share)));
     let (title, shares) = (scene.title(), shares.collect::<Vec<_>>().join(", "));
-    let lies = format!("{title}: of the sheet as it lies the pen gets to {shares}");
+    let present = format!("{title}: of the sheet as it lies the pen gets to {shares}");
     let better = match &map.suggestion {
         None => "no place near is clearly better".to_owned(),
         Some(better) => {
@@ -83,15 +83,15 @@ fn in_words(scene: &Scene, map: &ReachMap) -> [String; 2] {
             )
         }
     };
-    [lies, better]
+    [present, better]
 }
 
 fn as_json(scene: &Scene, pen: usize, map: &ReachMap, picture: Option<&str>) -> Value {
     let rounded = |value: f64| (value * 1e2).round() / 1e2;
     let columns = map.size[0].max(1);
-    let rows = |of: &dyn Fn(&plan::ReachSpot) -> Value| -> Vec<Value> {
+    let rows = |cell: &dyn Fn(&plan::ReachSpot) -> Value| -> Vec<Value> {
         let rows = map.spots.chunks(columns);
-        rows.map(|row| row.iter().map(of).collect()).collect()
+        rows.map(|row| row.iter().map(cell).collect()).collect()
     };
     let shares = map.shares.iter();
     let shares = shares.map(|(tilt, share)| json!({ "tilt_deg": rounded(*tilt), "share": share }));

@@ -1,4 +1,4 @@
-//! `replay --bytes`: the bytes that a job sent to its arm, heard once more by a simulated one.
+//! `replay --bytes`: plays the bytes that a job sent to its arm to a simulated one.
 
 use std::path::Path;
 
@@ -22,8 +22,8 @@ use node::open;
 use scene::Scene;
 use sim::ArmSimulator;
 
-/// Length that a stopped job may have drawn more or less than its journal knew.
-const UNSURE_MM: f64 = 5.5;
+/// Length by which the drawing of a stopped job may differ from its journal.
+const JOURNAL_TOLERANCE_MM: f64 = 5.5;
 
 pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::Result<ExitStatus> {
     if scene.arm.file.family == ServoFamily::Firmware {
@@ -32,7 +32,7 @@ pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::
             past.id
         );
     }
-    let events = read(state, past)?;
+    let events = read_bytes(state, past)?;
     if past.began_rad.len() != scene.arm.dof() {
         bail!(
             "{} began with {} joint angles and arm {} has {} joints: it was another arm's",
@@ -45,19 +45,19 @@ pub(super) async fn run(state: &Path, past: &PastJob, scene: &Scene) -> anyhow::
     let start = JointVector::from_slice(&past.began_rad);
     let mut arm = ArmSimulator::new(&scene.arm, &start);
     open::lay(&arm, scene);
-    let began = energised(&arm, scene).await?;
-    let heard = play(&mut arm, began, &events);
+    let began = energise(&arm, scene).await?;
+    let playback = play(&mut arm, began, &events);
     let ink: Vec<_> = arm.ink().into_iter().map(|ink| ink.points_mm).collect();
     Ok(print_comparison(
         past,
-        &heard,
+        &playback,
         &ink,
         end_error_deg(past, &arm),
     ))
 }
 
-/// The record, whole.
-fn read(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
+/// Reads the complete record of bytes.
+fn read_bytes(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     let path = job::folder(state, &past.id).join(job::BYTES);
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!(
@@ -76,15 +76,15 @@ fn read(state: &Path, past: &PastJob) -> anyhow::Result<Vec<TraceEvent>> {
     }
     let events: Result<Vec<TraceEvent>, _> = text.lines().map(str::parse).collect();
     let events = events.with_context(|| path.display().to_string())?;
-    let came = |event: &TraceEvent| event.direction == ByteDirection::Came;
-    if events.iter().all(came) {
+    let is_received = |event: &TraceEvent| event.direction == ByteDirection::Came;
+    if events.iter().all(is_received) {
         bail!("{} holds nothing that was sent", path.display());
     }
     Ok(events)
 }
 
-/// The arm with its torque on, as the job found it, and the moment.
-async fn energised(arm: &ArmSimulator, scene: &Scene) -> anyhow::Result<ClockInstant> {
+/// Turns the arm's torque on, as the job found it, and returns the time.
+async fn energise(arm: &ArmSimulator, scene: &Scene) -> anyhow::Result<ClockInstant> {
     let clock = NodeClock::simulated();
     let mut link = MemoryLink::new(arm.clone(), &clock, "simulated arm")?;
     let mut driver = ArmDriver::new(&scene.arm, &clock);
@@ -100,56 +100,56 @@ fn end_error_deg(past: &PastJob, arm: &ArmSimulator) -> Option<f64> {
     is_known.then(|| end.distance_max(&arm.true_joints()).to_degrees())
 }
 
-/// A joint that ends further from the plan's end than this did something else.
-const OFF_DEG_MAX: f64 = 1.5;
+/// Largest distance of a joint from the plan's end that still counts as the same motion.
+const END_ERROR_DEG_MAX: f64 = 1.5;
 
 fn print_comparison(
     past: &PastJob,
-    heard: &PlaybackResult,
+    playback: &PlaybackResult,
     ink: &[Vec<[f64; 2]>],
-    off_deg: Option<f64>,
+    end_error_deg: Option<f64>,
 ) -> ExitStatus {
     let inked_mm: f64 = ink.iter().map(|line| length(line)).sum();
     terminal_output::line(&format!(
         "{}: {} in {} played to a simulated arm: it answered {} bytes where {} were recorded, and drew {} where the job, which {}, has {} in its journal",
         past.id,
-        count(heard.frames, "frame"),
-        seconds(heard.seconds),
-        heard.said,
-        heard.recorded,
+        count(playback.frames, "frame"),
+        seconds(playback.seconds),
+        playback.answered,
+        playback.recorded,
         millimetres(inked_mm, 1),
         past.state,
         millimetres(past.drawn.mm, 1)
     ));
-    let ink_is_near = if past.state == "reached" {
+    let is_ink_near = if past.state == "reached" {
         let strokes = past.strokes.iter().map(|stroke| stroke.points_mm.clone());
         let strokes: Vec<_> = strokes.collect();
-        let apart = deviation_mm(&strokes, ink);
+        let deviation = deviation_mm(&strokes, ink);
         terminal_output::line(&format!(
             "{} of the job; the job's own figures: {}",
-            apart.describe(),
+            deviation.describe(),
             figures(past)
         ));
-        past.strokes.is_empty() || apart.max_mm <= APART_MM_MAX
+        past.strokes.is_empty() || deviation.max_mm <= APART_MM_MAX
     } else {
-        (inked_mm - past.drawn.mm).abs() <= UNSURE_MM
+        (inked_mm - past.drawn.mm).abs() <= JOURNAL_TOLERANCE_MM
     };
-    if let Some(off_deg) = off_deg {
+    if let Some(end_error_deg) = end_error_deg {
         terminal_output::line(&format!(
-            "its joints end at most {off_deg:.2} degrees from the plan's end; the arm was read {}",
+            "its joints end at most {end_error_deg:.2} degrees from the plan's end; the arm was read {}",
             figure(past, "joint_error_deg").map_or_else(
                 || "not at all".to_owned(),
                 |deg| format!("{deg:.2} degrees from it")
             )
         ));
     }
-    ExitStatus::of(ink_is_near && off_deg.is_none_or(|deg| deg <= OFF_DEG_MAX))
+    ExitStatus::of(is_ink_near && end_error_deg.is_none_or(|deg| deg <= END_ERROR_DEG_MAX))
 }
 
 fn figures(past: &PastJob) -> String {
-    let most = figure(past, "deviation_mm_max");
-    match most.zip(figure(past, "deviation_mm_p95")) {
-        Some((most, p95)) => format!("{most:.2} mm (95 %: {p95:.2} mm)"),
+    let max = figure(past, "deviation_mm_max");
+    match max.zip(figure(past, "deviation_mm_p95")) {
+        Some((max, p95)) => format!("{max:.2} mm (95 %: {p95:.2} mm)"),
         None => "its paper was not measured".to_owned(),
     }
 }

@@ -1,4 +1,4 @@
-//! `replay`: carries out an earlier job's plan on a simulated arm, and compares.
+//! `replay`: carries out an earlier job's plan on a simulated arm, and compares the results.
 
 use super::{
     AtArgs, ExitStatus, NodeOptions, operator_client, recorded_playback, terminal_output,
@@ -23,7 +23,7 @@ pub(super) async fn run(args: &NodeOptions, id: &str, bytes: bool) -> anyhow::Re
     Ok(ExitStatus::of(replayed.is_same()))
 }
 
-/// Returns the options of the node that runs on this machine, where none is named: the node whose jobs `jobs` lists.
+/// Returns the options of the node that runs on this machine, if none is named: the node whose jobs `jobs` lists.
 pub(super) async fn of_running_node(args: &NodeOptions) -> anyhow::Result<NodeOptions> {
     let Some(at) = which_node::find(args, &AtArgs::default()).await? else {
         return Ok(args.clone());

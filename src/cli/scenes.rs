@@ -1,4 +1,4 @@
-//! `scene`: list, check, preview.
+//! `scene`: lists, checks and previews scenes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,16 +11,16 @@ use super::{ExitStatus, NodeOptions, terminal_output};
 use node::open;
 use scene::{Scene, SceneError, SceneFile, SceneLibrary};
 
-/// Says of a scene without a design of its own what it is.
+/// Describes a scene without a design of its own.
 pub(super) const CANVAS: &str = "a canvas: what is drawn on it comes with a call";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SceneCommand {
-    /// Names of scenes and overlays, and what they are
+    /// List scenes and overlays with their descriptions
     List,
-    /// Write a scene of your own: asks, or takes what is said; checked, and its first drawing painted
+    /// Write a scene of your own, from the options or by asking; checks it and paints its first drawing
     New(NewSceneArgs),
-    /// Say everything that is wrong with a scene, or that it can be drawn, as `plan SCENE` does
+    /// Report everything that is wrong with a scene, or that it can be drawn, like `plan SCENE`
     Check {
         /// A scene's file, or its name
         scene: String,
@@ -47,8 +47,8 @@ pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<Exit
     match what {
         SceneCommand::List => list(&open::library(args, &open::file(args)?)?),
         SceneCommand::New(new) => new_scene::run(args, &new),
-        SceneCommand::Check { scene, meta } => planned(args, scene, meta, None),
-        SceneCommand::Preview { scene, meta, out } => planned(args, scene, meta, Some(out)),
+        SceneCommand::Check { scene, meta } => plan_scene(args, scene, meta, None),
+        SceneCommand::Preview { scene, meta, out } => plan_scene(args, scene, meta, Some(out)),
         SceneCommand::Schema => {
             terminal_output::json(&schemars::schema_for!(SceneFile))?;
             Ok(ExitStatus::Done)
@@ -56,20 +56,20 @@ pub(super) fn run(args: &NodeOptions, what: SceneCommand) -> anyhow::Result<Exit
     }
 }
 
-/// The same as `plan` with nothing but a scene.
-fn planned(
+/// Runs `plan` with nothing but a scene.
+fn plan_scene(
     args: &NodeOptions,
     scene: String,
     meta: Option<String>,
     out: Option<PathBuf>,
 ) -> anyhow::Result<ExitStatus> {
-    let plain = PlanArgs {
+    let plan_args = PlanArgs {
         scene,
         meta,
         out,
         ..PlanArgs::default()
     };
-    super::plan::run(args, &plain)
+    super::plan::run(args, &plan_args)
 }
 
 fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
@@ -86,12 +86,13 @@ fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
         [name, "overlay".to_owned(), about]
     });
     let rows: Vec<[String; 3]> = scenes.chain(overlays).collect();
-    let widest = |column: usize| {
+    let column_width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(String::len).max().unwrap_or(0) + 2
     };
-    let (first, second) = (widest(0), widest(1));
-    let row = |[name, arm, about]: &[String; 3]| format!("{name:<first$}{arm:<second$}{about}");
+    let (name_width, arm_width) = (column_width(0), column_width(1));
+    let row =
+        |[name, arm, about]: &[String; 3]| format!("{name:<name_width$}{arm:<arm_width$}{about}");
     terminal_output::lines(rows.iter().map(row));
     Ok(ExitStatus::Done)
 }

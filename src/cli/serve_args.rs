@@ -8,19 +8,19 @@ use node::serve::{HttpEndpoint, ServeOptions};
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
-    /// Speak streamable HTTP at this address, under /mcp; `systemd` for the socket that it opened
+    /// Serve streamable HTTP at this address, under /mcp; `systemd` for the socket that systemd opened
     #[arg(long, value_name = "ADDRESS")]
     http: Option<HttpEndpoint>,
-    /// With --http: speak on standard input and output as well; their end is the node's
+    /// With --http: serve standard input and output as well; the node ends when they end
     #[arg(long, requires = "http")]
     stdio: bool,
     /// With --http: end as on SIGTERM when standard input ends, as it does when the process that holds its other side goes away
     #[arg(long, requires = "http", conflicts_with = "stdio", hide = true)]
     end_with_input: bool,
-    /// Names by which clients may call this node beside localhost
+    /// Host names other than localhost under which clients may call this node
     #[arg(long, value_name = "HOST")]
     host: Vec<String>,
-    /// Scenes in which motion is allowed from the start, where the arm is not the embedded simulator
+    /// Scenes in which motion is allowed from the start, if the arm is not the embedded simulator
     #[arg(long, value_name = "SCENE", num_args = 1..)]
     enable: Vec<String>,
     /// Socket at which operators reach this node [default: a socket of its name in the runtime folder]

@@ -1,4 +1,4 @@
-//! `sim --pty`: a simulated arm that any program can open as a serial port.
+//! `sim --pty`: runs a simulated arm that any program can open as a serial port.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,12 @@ pub(super) struct SimArgs {
     /// On a pseudo-terminal, whose path is the first line of standard output
     #[arg(long, required = true)]
     pty: bool,
-    /// Which arm
+    /// The arm
     #[arg(long, default_value = "so101")]
     arm: String,
-    /// The scene whose sheet lies before it and whose pens it holds; where a person changes them,
-    /// the first, until a line `pen N` on standard input puts another in [default: the default scene
-    /// where it is this arm's, otherwise the first that is]
+    /// The scene whose sheet lies before it and whose pens it holds; if a person changes pens, the
+    /// first, until a line `pen N` on standard input changes it [default: the default scene if it is
+    /// this arm's, otherwise the first that is]
     #[arg(long)]
     scene: Option<String>,
     /// File for the drawing, written every second while it changes: a picture, or points in
@@ -41,13 +41,13 @@ pub(super) struct SimArgs {
     /// File for every byte that the arm receives, in hexadecimal
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Answer as fast as the bytes come, not as fast as a wire
+    /// Answer at once, without the delays of a serial line
     #[arg(long)]
     unpaced: bool,
 }
 
 /// Interval at which the picture is checked.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<ExitStatus> {
     let mut library = open::library(node, &open::file(node)?)?;
@@ -69,11 +69,11 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
         change_pens(&simulator, &scene)?;
     }
     let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
-    let heard = TracedSimulator {
+    let traced = TracedSimulator {
         inner: simulator.clone(),
         trace: args.trace.map(std::fs::File::create).transpose()?,
     };
-    let wire = serve_apart(heard)?;
+    let wire = serve_on_thread(traced)?;
     tokio::select! {
         served = wire => served??,
         () = keep_picture(&simulator, &scene, args.ink.as_deref()) => {}
@@ -84,10 +84,10 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
     Ok(ExitStatus::Done)
 }
 
-/// Hears on standard input which pen is put into the holder, where a person changes them.
+/// Reads from standard input which pen is in the holder, if a person changes pens.
 fn change_pens(simulator: &ArmSimulator, scene: &Arc<Scene>) -> std::io::Result<()> {
     let (simulator, scene) = (simulator.clone(), Arc::clone(scene));
-    let hear = move || {
+    let read_lines = move || {
         for line in std::io::stdin().lines().map_while(Result::ok) {
             let number = line.trim().strip_prefix("pen ");
             let number: Option<usize> = number.and_then(|number| number.trim().parse().ok());
@@ -104,13 +104,15 @@ fn change_pens(simulator: &ArmSimulator, scene: &Arc<Scene>) -> std::io::Result<
             }
         }
     };
-    // It ends with the process.
-    let heard = std::thread::Builder::new().name("pens".to_owned());
-    heard.spawn(hear).map(drop)
+    // The thread ends with the process.
+    let thread = std::thread::Builder::new().name("pens".to_owned());
+    thread.spawn(read_lines).map(drop)
 }
 
-/// The wire has a thread of its own: it stays awake so long for what is due that other work would wait.
-fn serve_apart(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
+/// Serves the pseudo-terminal on its own thread, because its precise waiting would delay other work.
+fn serve_on_thread(
+    device: TracedSimulator,
+) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
     let (done, served) = oneshot::channel();
     let runtime = base::clock::alarm_runtime()?;
     std::thread::Builder::new()
@@ -120,13 +122,13 @@ fn serve_apart(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std
             let wire = pty::serve(device, &clock, |path| {
                 terminal_output::line(&path.display().to_string());
             });
-            // Who waited for it may have been stopped meanwhile.
+            // The receiver may have been stopped meanwhile.
             let _ = done.send(runtime.block_on(wire));
         })?;
     Ok(served)
 }
 
-/// The default scene where it is this arm's, otherwise the first that is.
+/// Returns the default scene if it is this arm's, otherwise the first that is.
 fn scene_of(library: &SceneLibrary, arm: &ArmModel) -> anyhow::Result<Arc<Scene>> {
     let names = library.scenes_for(&[&arm.file.name]);
     let default = names.iter().find(|name| *name == "default");
@@ -139,7 +141,7 @@ fn scene_of(library: &SceneLibrary, arm: &ArmModel) -> anyhow::Result<Arc<Scene>
     Ok(library.scene(name, None)?)
 }
 
-/// An arm with a record of what it hears.
+/// A simulated arm with a trace of the bytes that it receives.
 struct TracedSimulator {
     inner: ArmSimulator,
     trace: Option<std::fs::File>,
@@ -174,15 +176,15 @@ impl FarEnd for TracedSimulator {
     }
 }
 
-/// Never returns: writes the picture whenever there is new ink.
+/// Writes the picture whenever there is new ink. Never returns.
 async fn keep_picture(simulator: &ArmSimulator, scene: &Arc<Scene>, path: Option<&Path>) {
-    let mut seen = 0;
-    let mut look = tokio::time::interval(LOOK);
+    let mut drawn_points = 0;
+    let mut interval = tokio::time::interval(CHECK_INTERVAL);
     loop {
-        look.tick().await;
+        interval.tick().await;
         let points = simulator.ink().iter().map(|ink| ink.points_mm.len()).sum();
-        if points != seen {
-            seen = points;
+        if points != drawn_points {
+            drawn_points = points;
             save(simulator, scene, path);
         }
     }

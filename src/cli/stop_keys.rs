@@ -1,4 +1,4 @@
-//! Keys pressed while a person watches an arm move: space, q and Escape stop it, y says that an awaited pen is in.
+//! Keys while a person watches an arm move: space, q and Escape stop it, y confirms an awaited pen.
 
 use std::io::{IsTerminal, Read};
 
@@ -6,68 +6,68 @@ use std::io::{IsTerminal, Read};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 
-/// The keys that stop. Ctrl-C is a signal, and stops as well.
-const STOPS: [u8; 3] = [b' ', b'q', 0x1b];
+/// Keys that stop the arm. Ctrl-C, which is a signal, stops it as well.
+const STOP_KEYS: [u8; 3] = [b' ', b'q', 0x1b];
 
-/// The key that says yes.
-const YES: u8 = b'y';
+/// Key that confirms.
+const CONFIRM_KEY: u8 = b'y';
 
-/// The terminal as it is while keys are heard; it is itself again when this goes.
+/// A terminal whose keys are read one by one; dropping it restores the terminal.
 pub(super) struct StopKeyListener {
-    before: Option<Termios>,
-    pressed: mpsc::Receiver<()>,
-    agreed: mpsc::Receiver<()>,
-    /// Keep the receivers open where there is no terminal.
+    original_settings: Option<Termios>,
+    stopped: mpsc::Receiver<()>,
+    confirmed: mpsc::Receiver<()>,
+    /// Keep the receivers open without a terminal.
     _open: [mpsc::Sender<()>; 2],
 }
 
 impl StopKeyListener {
-    /// Hears keys where standard input is a terminal and `watched` says that a person sees it.
-    pub(super) fn listen(watched: bool) -> Self {
-        let (tell, pressed) = mpsc::channel(1);
-        let (agree, agreed) = mpsc::channel(1);
-        let before = (watched && std::io::stdin().is_terminal())
+    /// Listens for keys if standard input is a terminal and a person watches.
+    pub(super) fn listen(is_watched: bool) -> Self {
+        let (stop_sender, stopped) = mpsc::channel(1);
+        let (confirm_sender, confirmed) = mpsc::channel(1);
+        let original_settings = (is_watched && std::io::stdin().is_terminal())
             .then(set_raw_mode)
             .flatten();
-        if before.is_some() {
-            let (tell, agree) = (tell.clone(), agree.clone());
-            // It ends with the process: nothing else reads a terminal's keys meanwhile.
+        if original_settings.is_some() {
+            let (stop_sender, confirm_sender) = (stop_sender.clone(), confirm_sender.clone());
+            // The thread ends with the process: nothing else reads the terminal's keys meanwhile.
             let _ = std::thread::Builder::new()
                 .name("keys".to_owned())
-                .spawn(move || read_keys(&tell, &agree));
+                .spawn(move || read_keys(&stop_sender, &confirm_sender));
         }
         Self {
-            before,
-            pressed,
-            agreed,
-            _open: [tell, agree],
+            original_settings,
+            stopped,
+            confirmed,
+            _open: [stop_sender, confirm_sender],
         }
     }
 
-    /// Returns whether keys are heard.
+    /// Returns whether it listens for keys.
     pub(super) fn is_heard(&self) -> bool {
-        self.before.is_some()
+        self.original_settings.is_some()
     }
 
-    /// Returns when a key that stops or agrees was pressed, and whether it agrees.
+    /// Waits for a key that stops or confirms, and returns whether it confirms.
     pub(super) async fn any(&mut self) -> bool {
         tokio::select! {
             biased;
-            _ = self.pressed.recv() => false,
-            _ = self.agreed.recv() => true,
+            _ = self.stopped.recv() => false,
+            _ = self.confirmed.recv() => true,
         }
     }
 }
 
 impl Drop for StopKeyListener {
     fn drop(&mut self) {
-        if let Some(before) = &self.before {
-            restore(before);
+        if let Some(original_settings) = &self.original_settings {
+            restore(original_settings);
         }
     }
 }
 
-/// A terminal whose keys do not come one by one: Ctrl-C alone stops.
+/// Placeholder for systems without single keys, where only Ctrl-C stops.
 #[cfg(not(unix))]
 enum Termios {}
 
@@ -77,35 +77,35 @@ const fn set_raw_mode() -> Option<Termios> {
 }
 
 #[cfg(not(unix))]
-const fn restore(before: &Termios) {
-    match *before {}
+const fn restore(original_settings: &Termios) {
+    match *original_settings {}
 }
 
 #[cfg(unix)]
-fn restore(before: &Termios) {
+fn restore(original_settings: &Termios) {
     // A terminal that is gone needs no settings.
-    let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+    let _ = tcsetattr(std::io::stdin(), OptionalActions::Now, original_settings);
 }
 
-/// Keys come one by one and are not shown; what the terminal was before.
+/// Makes the terminal deliver keys one by one without echo. Returns the original settings.
 #[cfg(unix)]
 fn set_raw_mode() -> Option<Termios> {
-    let before = tcgetattr(std::io::stdin()).ok()?;
-    let mut keys = before.clone();
+    let original_settings = tcgetattr(std::io::stdin()).ok()?;
+    let mut keys = original_settings.clone();
     keys.local_modes
         .remove(LocalModes::ICANON | LocalModes::ECHO);
     tcsetattr(std::io::stdin(), OptionalActions::Now, &keys).ok()?;
-    Some(before)
+    Some(original_settings)
 }
 
-fn read_keys(tell: &mpsc::Sender<()>, agree: &mpsc::Sender<()>) {
+fn read_keys(stop_sender: &mpsc::Sender<()>, confirm_sender: &mpsc::Sender<()>) {
     let mut key = [0_u8; 1];
     while let Ok(1) = std::io::stdin().lock().read(&mut key) {
-        if key[0].eq_ignore_ascii_case(&YES) {
-            // One that nobody waits for is lost with the next: it agrees to nothing.
-            let _ = agree.try_send(());
+        if key[0].eq_ignore_ascii_case(&CONFIRM_KEY) {
+            // A confirmation that nobody waits for is dropped.
+            let _ = confirm_sender.try_send(());
         }
-        if STOPS.contains(&key[0]) && tell.blocking_send(()).is_err() {
+        if STOP_KEYS.contains(&key[0]) && stop_sender.blocking_send(()).is_err() {
             return;
         }
     }

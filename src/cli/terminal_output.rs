@@ -1,4 +1,4 @@
-//! Output for people: standard output, standard error, the log.
+//! Output for people: standard output and standard error.
 
 use std::io::Write;
 use std::path::Path;
@@ -19,36 +19,36 @@ pub(super) fn lines<T: AsRef<str>>(texts: impl IntoIterator<Item = T>) {
     texts.into_iter().for_each(|text| line(text.as_ref()));
 }
 
-/// Writes a value as JSON of many lines.
+/// Writes a value as indented JSON.
 pub(super) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     line(&serde_json::to_string_pretty(value)?);
     Ok(())
 }
 
-/// Writes what came of a command that was done, as its end.
+/// Ends a command that was done, with its result.
 pub(super) fn done(text: &str) -> anyhow::Result<ExitStatus> {
     line(text);
     Ok(ExitStatus::Done)
 }
 
-/// Writes why a command did not do what was asked, as its end.
+/// Ends a command that was refused, with the reason.
 pub(super) fn refused(text: &str) -> anyhow::Result<ExitStatus> {
     line(text);
     Ok(ExitStatus::Refused)
 }
 
-/// Writes what a node replied, as the end of a command.
-pub(super) fn reply(told: &VerbReply) -> ExitStatus {
-    line(&told.text);
-    ExitStatus::of(told.done)
+/// Ends a command with a node's reply.
+pub(super) fn reply(reply: &VerbReply) -> ExitStatus {
+    line(&reply.text);
+    ExitStatus::of(reply.done)
 }
 
-/// Empties the terminal at standard output; the next line is on its top.
+/// Clears the terminal at standard output.
 pub(super) fn clear() {
     let _ = write!(std::io::stdout().lock(), "\x1b[H\x1b[J");
 }
 
-/// The catalogue, as a model sees it.
+/// Prints the catalogue as a model sees it.
 pub(super) fn tools(args: &NodeOptions, format: &str) -> anyhow::Result<ExitStatus> {
     let Some((_, format)) = CatalogueFormat::ALL
         .into_iter()
@@ -68,7 +68,7 @@ pub(super) fn known_names(args: &NodeOptions) -> anyhow::Result<KnownNames> {
     Ok(tools::known_names(&file, &library, &declared))
 }
 
-/// One line per fact of a result.
+/// Prints one line per fact of a result.
 pub(super) fn facts(structured: &Map<String, Value>) {
     for (label, words) in job_list::facts(structured) {
         line(&format!("{label:<24}{words}"));

@@ -22,16 +22,16 @@ pub(super) enum TokenCommand {
         /// Calls a minute; stops are not counted
         #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=60_000))]
         calls_per_minute: u32,
-        /// Days after which it ends by itself; without this it ends when it is revoked
+        /// Days after which it expires; without this it is valid until it is revoked
         #[arg(long, value_name = "DAYS", value_parser = clap::value_parser!(u32).range(1..=3_650))]
         expires: Option<u32>,
         /// Level of certificate that its holder needs to move the arm, regardless of the node file
         #[arg(long, value_name = "LEVEL")]
         qualified: Option<RequiredQualification>,
     },
-    /// Show names, roles, when they end, and certificates
+    /// Show names, roles, expiry and certificates
     List,
-    /// End a token at once
+    /// Revoke a token at once
     Revoke {
         /// Name of its holder
         name: String,
@@ -48,7 +48,7 @@ pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<E
         !state_folder::is_practice(args, &file),
         "a node without a node file keeps nothing: say --config FILE, or --state DIR for `serve` as well"
     );
-    let book = TokenStore::at(&state_folder::folder(args, &file)?);
+    let token_store = TokenStore::at(&state_folder::folder(args, &file)?);
     match command {
         TokenCommand::Add {
             name,
@@ -57,40 +57,40 @@ pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<E
             expires,
             qualified,
         } => {
-            let days = expires.map(|days| u64::from(days) * DAY_MS);
-            let ends_ms = days.map(|ms| calendar_ms().saturating_add(ms));
-            let token = book.add(&name, role, calls_per_minute, ends_ms)?;
+            let lifetime_ms = expires.map(|lifetime_ms| u64::from(lifetime_ms) * DAY_MS);
+            let ends_ms = lifetime_ms.map(|ms| calendar_ms().saturating_add(ms));
+            let token = token_store.add(&name, role, calls_per_minute, ends_ms)?;
             if let Some(level) = qualified {
-                book.require_level(&name, Some(level.word()))?;
+                token_store.require_level(&name, Some(level.word()))?;
             }
             terminal_output::note("this is shown once; give it as `Authorization: Bearer …`");
             terminal_output::line(&token);
             if terminal_output::lost_output().is_some() {
-                book.revoke(&name)?;
+                token_store.revoke(&name)?;
                 terminal_output::note(&format!("nobody has seen the token: {name} is revoked"));
             }
         }
-        TokenCommand::List => list(&book)?,
+        TokenCommand::List => list(&token_store)?,
         TokenCommand::Revoke { name } => {
-            book.revoke(&name)?;
+            token_store.revoke(&name)?;
             terminal_output::note(&format!("{name} is revoked, on a node that runs too"));
         }
     }
     Ok(ExitStatus::Done)
 }
 
-fn list(book: &TokenStore) -> anyhow::Result<()> {
-    let cards = book.list()?;
+fn list(token_store: &TokenStore) -> anyhow::Result<()> {
+    let cards = token_store.list()?;
     if cards.is_empty() {
         terminal_output::note("there are no tokens");
     }
     for card in cards {
-        let left = card.ends_ms.map(|ends| ends.saturating_sub(calendar_ms()));
-        let ends = match left {
+        let remaining_ms = card.ends_ms.map(|ends| ends.saturating_sub(calendar_ms()));
+        let ends = match remaining_ms {
             None => String::new(),
             Some(0) => ", ended".to_owned(),
-            Some(left) => {
-                let days = usize::try_from(left.div_ceil(DAY_MS))?;
+            Some(remaining_ms) => {
+                let days = usize::try_from(remaining_ms.div_ceil(DAY_MS))?;
                 format!(", ends within {}", count(days, "day"))
             }
         };
@@ -106,6 +106,6 @@ fn list(book: &TokenStore) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn labelled(what: &str, value: Option<&str>) -> String {
-    value.map_or_else(String::new, |value| format!("{what} {value}"))
+fn labelled(label: &str, value: Option<&str>) -> String {
+    value.map_or_else(String::new, |value| format!("{label} {value}"))
 }

@@ -1,4 +1,4 @@
-//! `tools`: the catalogue as a model sees it, and the tools that the node file declares.
+//! `tools`: shows the catalogue as a model sees it, and edits the tools that the node file declares.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use config::{
 pub(super) enum ToolsCommand {
     /// Declare a tool in the node file
     Add(ToolArgs),
-    /// Change a declared tool: what is said here is replaced, the rest stays
+    /// Change a declared tool: the given options replace its values, the rest stays
     Set(ToolArgs),
-    /// Take a declared tool out of the node file
+    /// Remove a declared tool from the node file
     Remove {
         /// Its name
         name: String,
     },
-    /// The tools that the node file declares, and what they do
+    /// List the tools that the node file declares, and what they do
     List,
 }
 
@@ -42,10 +42,10 @@ pub(super) struct ToolArgs {
     /// The built-in tool that it calls
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["step", "url", "command"])]
     calls: Option<String>,
-    /// An argument of --calls that is always the same; say it once for each
+    /// An argument of --calls that is always the same; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     fixed: Vec<(String, Value)>,
-    /// One step of a sequence, such as "stroke scene=letters"; say it once for each, in order
+    /// One step of a sequence, such as "stroke scene=letters"; may be repeated, in order
     #[arg(long, value_name = "TOOL NAME=VALUE…", value_parser = step, conflicts_with_all = ["url", "command"])]
     step: Vec<StepEntry>,
     /// Another MCP server's address, such as http://127.0.0.1:9000/mcp
@@ -54,10 +54,10 @@ pub(super) struct ToolArgs {
     /// A program that is an MCP server on its standard input and output
     #[arg(long)]
     command: Option<String>,
-    /// An argument of --command; say it once for each, in order
+    /// An argument of --command; may be repeated, in order
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     arg: Vec<String>,
-    /// The longest that the other server may take
+    /// Time limit for the other server
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u32>,
     /// The other server's tool
@@ -66,10 +66,10 @@ pub(super) struct ToolArgs {
     /// Effect of the other server's tool on the world; without it, the tool is read as strictly as motion
     #[arg(long, value_parser = choice(&EFFECTS))]
     effect: Option<EffectEntry>,
-    /// One argument, such as '{name="copies", type="integer", description="how many", default=1}'; say it once for each
+    /// One argument, such as '{name="copies", type="integer", description="how many", default=1}'; may be repeated
     #[arg(long, value_name = "TABLE", value_parser = argument)]
     argument: Vec<ArgumentEntry>,
-    /// It takes no arguments, and passes none on
+    /// The tool takes no arguments, and passes none on
     #[arg(long, conflicts_with = "argument")]
     no_arguments: bool,
 }
@@ -79,7 +79,7 @@ const EFFECTS: [Choice<EffectEntry>; 2] = [
     ("moves", "", EffectEntry::Moves),
 ];
 
-/// A value as TOML has it; anything else is a text.
+/// Parses a TOML value; anything else is a text.
 fn toml_value(text: &str) -> Value {
     let parsed: Result<toml::Table, _> = toml::from_str(&format!("value = {text}"));
     let value = parsed.ok().and_then(|mut table| table.remove("value"));
@@ -88,8 +88,8 @@ fn toml_value(text: &str) -> Value {
 }
 
 fn pair(text: &str) -> anyhow::Result<(String, Value)> {
-    let two = text.split_once('=');
-    let (name, value) = two.with_context(|| format!("{text:?} is not of the form NAME=VALUE"))?;
+    let parts = text.split_once('=');
+    let (name, value) = parts.with_context(|| format!("{text:?} is not of the form NAME=VALUE"))?;
     Ok((name.trim().to_owned(), toml_value(value.trim())))
 }
 
@@ -101,10 +101,10 @@ fn step(text: &str) -> anyhow::Result<StepEntry> {
 }
 
 fn argument(text: &str) -> anyhow::Result<ArgumentEntry> {
-    let read = toml::from_str::<toml::Table>(&format!("value = {}", text.trim()));
-    let read =
-        read.and_then(|mut table| table.remove("value").map(toml::Value::try_into).transpose());
-    match read {
+    let parsed = toml::from_str::<toml::Table>(&format!("value = {}", text.trim()));
+    let parsed =
+        parsed.and_then(|mut table| table.remove("value").map(toml::Value::try_into).transpose());
+    match parsed {
         Ok(Some(argument)) => Ok(argument),
         Ok(None) => Err(anyhow!("write a TOML table of name, type, description")),
         Err(error) => Err(anyhow!(
@@ -136,13 +136,13 @@ impl ToolArgs {
 
     /// Applies the given settings over those of the entry.
     fn apply_to(&self, entry: &mut ToolEntry) {
-        or_said(&mut entry.title, self.title.as_ref());
+        replace_if_given(&mut entry.title, self.title.as_ref());
         if let Some(description) = &self.description {
             entry.description.clone_from(description);
         }
         self.apply_action_to(entry);
-        or_said(&mut entry.tool, self.tool.as_ref());
-        or_said(&mut entry.effect, self.effect.as_ref());
+        replace_if_given(&mut entry.tool, self.tool.as_ref());
+        replace_if_given(&mut entry.effect, self.effect.as_ref());
         if !self.fixed.is_empty() {
             entry.fixed = self.fixed.iter().cloned().collect();
         }
@@ -151,21 +151,21 @@ impl ToolArgs {
         }
     }
 
-    /// A tool does one thing: another one takes the place of the first.
+    /// Applies the tool's action: a tool has only one, so a new one replaces the old.
     fn apply_action_to(&self, entry: &mut ToolEntry) {
-        let is_abroad = self.url.is_some() || self.command.is_some();
-        if self.calls.is_some() || !self.step.is_empty() || is_abroad {
+        let is_remote = self.url.is_some() || self.command.is_some();
+        if self.calls.is_some() || !self.step.is_empty() || is_remote {
             (entry.calls, entry.sequence, entry.server) = (None, None, None);
             entry.fixed.clear();
-            if !is_abroad {
+            if !is_remote {
                 (entry.tool, entry.effect) = (None, None);
             }
         }
-        or_said(&mut entry.calls, self.calls.as_ref());
+        replace_if_given(&mut entry.calls, self.calls.as_ref());
         if !self.step.is_empty() {
             entry.sequence = Some(self.step.clone());
         }
-        if is_abroad {
+        if is_remote {
             entry.server = Some(ServerEntry {
                 url: self.url.clone(),
                 command: self.command.clone(),
@@ -179,10 +179,10 @@ impl ToolArgs {
     }
 }
 
-/// Puts what was said in the place of what is there.
-fn or_said<T: Clone>(there: &mut Option<T>, said: Option<&T>) {
-    if said.is_some() {
-        *there = said.cloned();
+/// Replaces a value if another one was given.
+fn replace_if_given<T: Clone>(value: &mut Option<T>, given: Option<&T>) {
+    if given.is_some() {
+        *value = given.cloned();
     }
 }
 
@@ -253,7 +253,7 @@ fn report_written(name: &str) -> anyhow::Result<ExitStatus> {
     ))
 }
 
-/// The tools for the end of a command's help.
+/// Returns the list of tools for the end of a command's help.
 pub(super) fn help() -> String {
     catalogue::help(&KnownNames::default())
 }

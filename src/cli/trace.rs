@@ -1,4 +1,4 @@
-//! `bus trace`: stands between a program and a port and writes down every byte.
+//! `bus trace`: sits between a program and a port and records every byte.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,9 +24,9 @@ pub(super) struct TraceArgs {
 }
 
 /// Duration of one read from a silent port.
-const LOOK: Duration = Duration::from_secs(1);
+const READ_TIME: Duration = Duration::from_secs(1);
 
-/// The speed until a program sets one.
+/// Speed until the program sets one.
 const BAUD: u32 = 1_000_000;
 
 pub(super) async fn run(node: &NodeOptions, args: &TraceArgs) -> anyhow::Result<ExitStatus> {
@@ -36,22 +36,22 @@ pub(super) async fn run(node: &NodeOptions, args: &TraceArgs) -> anyhow::Result<
     terminal_output::line(&pty.path().display().to_string());
     let mut terminate = SignalListener::listen(SignalKind::Terminate)?;
     let mut baud = BAUD;
-    let mut link = tapped(args, baud, &clock)?;
-    let (mut asked, mut said) = ([0_u8; 1024], [0_u8; 1024]);
+    let mut link = open_recorded(args, baud, &clock)?;
+    let (mut from_program, mut from_port) = ([0_u8; 1024], [0_u8; 1024]);
     loop {
         tokio::select! {
-            count = pty.read(&mut asked) => {
+            count = pty.read(&mut from_program) => {
                 let count = count?;
-                let set = pty.baud()?;
-                if set != baud && set != 0 {
-                    baud = set;
+                let requested_baud = pty.baud()?;
+                if requested_baud != baud && requested_baud != 0 {
+                    baud = requested_baud;
                     drop(link);
-                    link = tapped(args, baud, &clock)?;
+                    link = open_recorded(args, baud, &clock)?;
                 }
-                link.send(asked.get(..count).unwrap_or_default()).await?;
+                link.send(from_program.get(..count).unwrap_or_default()).await?;
             }
-            count = link.receive(&mut said, clock.now().after(LOOK)) => {
-                pty.write(said.get(..count?).unwrap_or_default())?;
+            count = link.receive(&mut from_port, clock.now().after(READ_TIME)) => {
+                pty.write(from_port.get(..count?).unwrap_or_default())?;
             }
             _ = tokio::signal::ctrl_c() => return Ok(ExitStatus::Done),
             _ = terminate.recv() => return Ok(ExitStatus::Done),
@@ -59,7 +59,7 @@ pub(super) async fn run(node: &NodeOptions, args: &TraceArgs) -> anyhow::Result<
     }
 }
 
-fn tapped(
+fn open_recorded(
     args: &TraceArgs,
     baud: u32,
     clock: &NodeClock,

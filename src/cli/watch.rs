@@ -23,7 +23,7 @@ pub(super) async fn run(
     Ok(exit_of(&outcome))
 }
 
-/// Returns the exit status that a job's end stands for.
+/// Returns the exit status of a finished job.
 pub(super) fn exit_of(outcome: &JobProgress) -> ExitStatus {
     let succeeded = outcome.result.get("success").and_then(Value::as_bool);
     ExitStatus::of(succeeded.unwrap_or(outcome.state == "reached"))

@@ -15,11 +15,11 @@ pub(crate) enum CalibrateCommand {
     /// Move each joint through its range by hand: zeros, limits and directions, checked and saved with
     /// who the servos are
     Joints(JointsArgs),
-    /// Add the arm's present joints as a touch, and say what all touches so far come to
+    /// Add the arm's present joints as a touch, and show the result of all touches so far
     Touch(TouchArgs),
-    /// Take where a camera stands from a picture of a sheet's tags, the sheet lying where it was taught
+    /// Determine a camera's pose from a picture of a sheet's tags; the sheet must lie where it was taught
     Camera(CameraArgs),
-    /// Draw a pattern by which play, sag and the sheet's error show; a camera reads it, or you measure its gaps
+    /// Draw a pattern that shows play, sag and the sheet's error; a camera reads it, or you measure its gaps
     Play(PlayArgs),
     /// Show the proposal: old, new, difference, residuals, verdict and next step
     Show {
@@ -40,7 +40,7 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Throw the proposal away
+    /// Discard the proposal
     Discard(AtArgs),
     /// Write the proposal into the scene's or the arm's file, if it is good enough
     Accept {
@@ -60,7 +60,7 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Write again what a calibration said; with --before, undo it
+    /// Write the values of a calibration again; with --before, undo it
     Restore {
         /// A number from `history`
         number: u64,
@@ -72,11 +72,11 @@ pub(crate) enum CalibrateCommand {
         #[command(flatten)]
         at: AtArgs,
     },
-    /// Take zeros and ranges over from a calibration of LeRobot, of either form
+    /// Import zeros and ranges from a calibration of LeRobot, of either form
     Import {
         /// The JSON file
         file: PathBuf,
-        /// Into the file of this arm
+        /// The arm whose file is changed
         #[arg(long, default_value = "so101")]
         arm: String,
         /// Write it; without this it is shown
@@ -114,7 +114,7 @@ pub(crate) struct TouchArgs {
     /// Which point, where zeros are found from several that are not known
     #[arg(long, default_value_t = 0)]
     pub(super) number: usize,
-    /// Which place of a guided round, from 1.
+    /// Place of a guided round, from 1.
     #[arg(skip)]
     pub(super) place: usize,
     #[command(flatten)]
@@ -132,7 +132,7 @@ impl TouchArgs {
     }
 }
 
-/// Place of the tip, and the scene.
+/// The scene, the pen and the joints.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HereArgs {
     /// In which scene
@@ -154,7 +154,7 @@ pub(crate) struct HereArgs {
     pub(super) at: AtArgs,
 }
 
-/// Bound of a change.
+/// Consent to a large change.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ChangeArgs {
     /// Accept a change above 20 mm or 10 degrees, or of a joint's sign
@@ -162,7 +162,7 @@ pub(crate) struct ChangeArgs {
     pub(super) overridden: bool,
 }
 
-/// Consent that a person gives beforehand.
+/// Consent that a person gives in advance.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct ConsentArgs {
     /// Do not ask
@@ -227,16 +227,16 @@ const ROLES: [Choice<TouchRole>; 7] = [
     ),
 ];
 
-fn radians(said: &str) -> anyhow::Result<f64> {
-    number(said).context("write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0")
+fn radians(text: &str) -> anyhow::Result<f64> {
+    number(text).context("write each joint in rad, base first, such as 0.1,-0.3,0.4,1.2,0")
 }
 
-fn millimetres(said: &str) -> anyhow::Result<f64> {
-    let mm = number(said).filter(|mm| *mm > 0.0);
+fn millimetres(text: &str) -> anyhow::Result<f64> {
+    let mm = number(text).filter(|mm| *mm > 0.0);
     mm.context("write millimetres above 0, such as 100 or 62.5")
 }
 
-fn number(said: &str) -> Option<f64> {
-    let number: f64 = said.trim().parse().ok()?;
+fn number(text: &str) -> Option<f64> {
+    let number: f64 = text.trim().parse().ok()?;
     number.is_finite().then_some(number)
 }

@@ -1,10 +1,10 @@
-//! `calibrate camera`: where a camera stands, from a picture of a sheet's tags.
+//! `calibrate camera`: determines a camera's pose from a picture of a sheet's tags.
 
 use anyhow::bail;
 
 use super::arguments::CameraArgs;
 use super::place::CalibrationFolders;
-use super::proposal::judged;
+use super::proposal::print_assessment;
 use crate::{ExitStatus, operator_client};
 use calib::TagObservation;
 use node::operator_verb::OperatorVerb;
@@ -14,14 +14,14 @@ impl CalibrationFolders {
         let Some(at) = &self.running else {
             bail!("the picture is a running node's: {}", self.absent);
         };
-        let ask = OperatorVerb::Look {
+        let verb = OperatorVerb::Look {
             scene: args.scene.clone(),
             camera: args.camera.clone(),
         };
-        let told = operator_client::ask_for(at, &ask).await?;
-        let glimpse: TagObservation = operator_client::read_text(&told)?;
+        let reply = operator_client::require(at, &verb).await?;
+        let observation: TagObservation = operator_client::parse_text(&reply)?;
         let scene = self.library.scene(&args.scene, None)?;
-        let (session, assessed) = self.desk(|desk| desk.propose_seen(&scene, glimpse))?;
-        Ok(judged(&session, &assessed))
+        let (session, assessed) = self.desk(|desk| desk.propose_seen(&scene, observation))?;
+        Ok(print_assessment(&session, &assessed))
     }
 }

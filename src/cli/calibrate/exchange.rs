@@ -1,4 +1,4 @@
-//! `calibrate import` and `export`: zeros and ranges from and for LeRobot.
+//! `calibrate import` and `export`: exchange zeros and ranges with LeRobot.
 
 use std::path::Path;
 
@@ -17,23 +17,28 @@ impl CalibrationFolders {
         overridden: bool,
     ) -> anyhow::Result<ExitStatus> {
         let text = files::read(file)?;
-        let read: lerobot::LeRobotFile = serde_json::from_str(&text).map_err(|error| {
-            let at = if error.is_data() {
+        let parsed: lerobot::LeRobotFile = serde_json::from_str(&text).map_err(|error| {
+            let position = if error.is_data() {
                 String::new()
             } else {
                 format!(" (line {}, column {}: no JSON)", error.line(), error.column())
             };
             anyhow!(
-                "{} is not a LeRobot calibration{at}: one names each joint with whole counts, such as {{\"shoulder_pan\": {{\"id\": 1, \"drive_mode\": 0, \"homing_offset\": -12, \"range_min\": 800, \"range_max\": 3200}}}}",
+                "{} is not a LeRobot calibration{position}: one names each joint with whole counts, such as {{\"shoulder_pan\": {{\"id\": 1, \"drive_mode\": 0, \"homing_offset\": -12, \"range_min\": 800, \"range_max\": 3200}}}}",
                 file.display()
             )
         })?;
         let arm = self.library.arm(arm)?;
-        let taken = lerobot::import(&read, &arm)?;
-        terminal_output::line(report::compared(&taken.old, &taken.new).trim_end());
-        let left = taken.left.iter();
-        terminal_output::lines(left.map(|left| format!("not taken over: {left}")));
-        if !self.may_turn(&arm.file.name, &taken.new, taken.turn_deg(&arm), overridden)? {
+        let imported = lerobot::import(&parsed, &arm)?;
+        terminal_output::line(report::compared(&imported.old, &imported.new).trim_end());
+        let skipped = imported.left.iter();
+        terminal_output::lines(skipped.map(|skipped| format!("not taken over: {skipped}")));
+        if !self.may_turn(
+            &arm.file.name,
+            &imported.new,
+            imported.turn_deg(&arm),
+            overridden,
+        )? {
             return Ok(ExitStatus::Refused);
         }
         if !accept {
@@ -41,9 +46,9 @@ impl CalibrationFolders {
         }
         let lock = self.store.lock()?;
         let record = CalibrationRecord {
-            reasons: taken.left,
-            old: taken.old,
-            new: taken.new,
+            reasons: imported.left,
+            old: imported.old,
+            new: imported.new,
             ..self.record_of_zeros(&arm.file, "LeRobot's file")
         };
         self.write(&record, &lock)?;
@@ -52,8 +57,8 @@ impl CalibrationFolders {
 
     pub(super) fn export(&self, arm: &str) -> anyhow::Result<ExitStatus> {
         let arm = self.library.arm(arm)?;
-        let seen = self.arm(&arm.file.name);
-        let homing = seen.map(|seen| seen.homing.iter().copied().collect());
+        let arm_state = self.arm(&arm.file.name);
+        let homing = arm_state.map(|arm_state| arm_state.homing.iter().copied().collect());
         if homing.is_none() {
             terminal_output::note(
                 "the servos' homing offsets are not known without a node on the arm: they are written as 0",

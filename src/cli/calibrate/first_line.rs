@@ -1,4 +1,4 @@
-//! `first-line`: the way from the box to the first line, step by step; it can be left, and is taken up where it was left.
+//! `first-line`: guides a person from the box to the first line, step by step. The guide can be left and resumed.
 
 mod cross_reading;
 mod guide_progress;
@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::arguments::{ConsentArgs, HereArgs};
-use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
+use super::guided_touches::{self, TouchPlace, TouchRoundEnd};
 use super::joints::{self, JointsArgs, let_go};
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::{CalibrationFolders, torque};
@@ -22,7 +22,7 @@ use arm::ServoFamily;
 use calib::CalibrationKind;
 use guide_progress::GuideProgress;
 use guide_step::{GuideStep, GuideStepWords, STEPS};
-pub(super) use motions::moved;
+pub(super) use motions::move_to_end;
 use node::open;
 use node::running_nodes::{self, NodeDescription};
 use scene::{Revision, Scene};
@@ -30,15 +30,15 @@ use served_node::ServedNode;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Words after a step that was refused.
-const AGAIN: &str = "press Enter to do this step again, or write q to leave";
+/// Prompt after a step that was refused.
+const RETRY_PROMPT: &str = "press Enter to do this step again, or write q to leave";
 
 #[derive(Debug, Args)]
 pub(crate) struct FirstLineArgs {
     /// Scene of the first line
     #[arg(long, default_value = "default")]
     scene: String,
-    /// Do again what was done before, from the joints on
+    /// Repeat the steps that were done before, from the joints on
     #[arg(long)]
     again: bool,
 }
@@ -47,20 +47,20 @@ pub(crate) struct FirstLineArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StepEnd {
     Done,
-    /// It is not needed here.
+    /// The step is not needed here.
     NotNeeded,
-    /// It was refused, and is asked for again.
+    /// The step was refused, and is to be repeated.
     Again,
     /// The person left.
     Left,
 }
 
-/// A person who is guided, and the node of the file.
+/// A guided person, and the node of the node file.
 struct Guide<'a> {
     options: &'a NodeOptions,
     scene: String,
     person: OperatorInput,
-    /// The node, once it serves.
+    /// Address of the node, once it serves.
     at: AtArgs,
     served: Option<ServedNode>,
     /// True if no hand can move the arm: the node simulates it.
@@ -88,52 +88,52 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
         enabled: None,
         again: args.again,
     };
-    let walked = guide.walk().await;
+    let result = guide.run_steps().await;
     guide.leave().await?;
-    walked
+    result
 }
 
-/// Says why a step is left out.
-fn not_needed(why: &str) -> anyhow::Result<StepEnd> {
-    terminal_output::line(why);
+/// Prints the reason for leaving a step out.
+fn not_needed(reason: &str) -> anyhow::Result<StepEnd> {
+    terminal_output::line(reason);
     Ok(StepEnd::NotNeeded)
 }
 
 impl Guide<'_> {
-    async fn walk(&mut self) -> anyhow::Result<ExitStatus> {
-        for words in &STEPS {
+    async fn run_steps(&mut self) -> anyhow::Result<ExitStatus> {
+        for step in &STEPS {
             loop {
-                match self.take(words).await? {
+                match self.run_step(step).await? {
                     StepEnd::Done => {
                         if let Some(progress) = &mut self.progress {
-                            progress.keep(words.step)?;
+                            progress.keep(step.step)?;
                         }
                         break;
                     }
                     StepEnd::NotNeeded => break,
                     StepEnd::Again => terminal_output::note("this step is not done yet"),
-                    StepEnd::Left => return Ok(self.left()),
+                    StepEnd::Left => return Ok(self.print_left()),
                 }
             }
         }
         terminal_output::done(&format!(
             "the first line is drawn. Next: `steadyhand {}draw FILE` draws your own",
-            given_options::words(self.options)
+            given_options::text(self.options)
         ))
     }
 
-    fn left(&self) -> ExitStatus {
+    fn print_left(&self) -> ExitStatus {
         terminal_output::line(&format!(
             "left; what was done is kept: `steadyhand {}first-line --scene {}` goes on here",
-            given_options::words(self.options),
+            given_options::text(self.options),
             quoted_for_shell(&self.scene)
         ));
         ExitStatus::Refused
     }
 
-    /// Ends a node of the guide's own, and says how the arm is left.
+    /// Ends the guide's own node, if there is one, and prints the state in which the arm is left.
     async fn leave(&mut self) -> anyhow::Result<()> {
-        let energised = self.energised().await;
+        let energised = self.is_energised().await;
         let Some(served) = self.served.take() else {
             if let Some(energised) = energised {
                 terminal_output::line(torque(energised));
@@ -141,7 +141,7 @@ impl Guide<'_> {
             return Ok(());
         };
         const AT_REST: i32 = ExitStatus::Done as i32;
-        const UP: i32 = ExitStatus::Energised as i32;
+        const HOLDING: i32 = ExitStatus::Energised as i32;
         let (log, code) = served.end().await?;
         terminal_output::line(&match (code, energised) {
             (Some(AT_REST), Some(false)) => {
@@ -150,7 +150,7 @@ impl Guide<'_> {
             (Some(AT_REST), Some(true)) => {
                 "the arm is at rest and holds with its torque on".to_owned()
             }
-            (Some(UP), _) => {
+            (Some(HOLDING), _) => {
                 "the arm holds where it stands, with its torque on, until its supply is switched off or a node is started".to_owned()
             }
             _ => format!(
@@ -161,8 +161,8 @@ impl Guide<'_> {
         Ok(())
     }
 
-    /// Returns whether the arm of the scene has its torque on, as far as the node says.
-    async fn energised(&self) -> Option<bool> {
+    /// Returns whether the arm of the scene has its torque on, if the node reports it.
+    async fn is_energised(&self) -> Option<bool> {
         if !self.at.is_named() {
             return None;
         }
@@ -170,7 +170,7 @@ impl Guide<'_> {
         Some(folders.arm(&scene.arm.file.name)?.energised)
     }
 
-    async fn take(&mut self, words: &GuideStepWords) -> anyhow::Result<StepEnd> {
+    async fn run_step(&mut self, words: &GuideStepWords) -> anyhow::Result<StepEnd> {
         let step = words.step;
         let is_done = self.progress.as_ref().is_some_and(|all| all.is_done(step));
         if is_done && step.is_kept() && !self.again {
@@ -183,7 +183,7 @@ impl Guide<'_> {
             );
         }
         if step.is_kept() {
-            let answer = self.begins(step).await;
+            let answer = self.confirm_start(step).await;
             if answer != StepEnd::Done {
                 return Ok(answer);
             }
@@ -195,7 +195,7 @@ impl Guide<'_> {
             GuideStep::Joints => self.joints().await,
             GuideStep::Zeros => self.zeros().await,
             GuideStep::Tool => {
-                self.touched(CalibrationKind::Tool, &hand_places::tool())
+                self.collect_touches(CalibrationKind::Tool, &hand_places::tool())
                     .await
             }
             GuideStep::Sheet => self.sheet().await,
@@ -207,38 +207,38 @@ impl Guide<'_> {
         }
     }
 
-    /// Waits for Enter, at a step that may be left out for another word as well.
-    async fn begins(&mut self, step: GuideStep) -> StepEnd {
-        match step.may_be_left_out() {
+    /// Waits for Enter before a step; an optional step can also be skipped.
+    async fn confirm_start(&mut self, step: GuideStep) -> StepEnd {
+        match step.is_optional() {
             true => {
-                let words =
+                let prompt =
                     "press Enter to begin, or write s to leave this step out, or q to leave";
-                self.enters(words, Some("s")).await
+                self.wait_for_enter(prompt, Some("s")).await
             }
             false => {
-                let words = "press Enter to begin, or write q to leave";
-                self.enters(words, None).await
+                let prompt = "press Enter to begin, or write q to leave";
+                self.wait_for_enter(prompt, None).await
             }
         }
     }
 
-    /// Waits for Enter, or for the word that leaves this step out, or for what leaves the guide.
-    async fn enters(&mut self, words: &str, leaves_out: Option<&str>) -> StepEnd {
+    /// Waits for Enter, for the word that skips this step, or for `q`, which leaves the guide.
+    async fn wait_for_enter(&mut self, prompt: &str, skip_word: Option<&str>) -> StepEnd {
         loop {
-            match self.says(words).await.as_str() {
+            match self.ask(prompt).await.as_str() {
                 "" => return StepEnd::Done,
                 "q" => return StepEnd::Left,
-                said if Some(said) == leaves_out => return StepEnd::NotNeeded,
+                answer if Some(answer) == skip_word => return StepEnd::NotNeeded,
                 other => terminal_output::note(&format!("{other:?} is none of these")),
             }
         }
     }
 
-    /// Asks, and returns what the person says in small letters: `q` where that is the end of the input or Ctrl-C.
-    async fn says(&mut self, words: &str) -> String {
-        terminal_output::note(words);
+    /// Asks, and returns the answer in lower case; the end of the input or Ctrl-C counts as `q`.
+    async fn ask(&mut self, prompt: &str) -> String {
+        terminal_output::note(prompt);
         match self.person.next_input().await {
-            OperatorAnswer::Line(said) => said.trim().to_lowercase(),
+            OperatorAnswer::Line(line) => line.trim().to_lowercase(),
             OperatorAnswer::End | OperatorAnswer::Interrupt => "q".to_owned(),
         }
     }
@@ -267,45 +267,45 @@ impl Guide<'_> {
         if self.is_simulated {
             return not_needed("  not needed in practice: there is no cable");
         }
-        let runs = running_nodes::nodes_of(self.options.config.as_deref(), None).await?;
-        if !runs.is_empty() {
+        let running_nodes = running_nodes::nodes_of(self.options.config.as_deref(), None).await?;
+        if !running_nodes.is_empty() {
             return not_needed("  not needed: the node has the port open, and reads the arm");
         }
         if doctor::run(self.options, &DoctorArgs::of_node_file()).await? == ExitStatus::Done {
             return Ok(StepEnd::Done);
         }
-        let words = "mend that, and press Enter to look again, or write q to leave";
-        Ok(self.again_or_leave(words).await)
+        let prompt = "mend that, and press Enter to look again, or write q to leave";
+        Ok(self.again_or_leave(prompt).await)
     }
 
     async fn serve(&mut self) -> anyhow::Result<StepEnd> {
         match which_node::find(self.options, &AtArgs::default()).await? {
             Some(at) => self.at = at,
-            None => self.start().await?,
+            None => self.start_node().await?,
         }
-        let described = operator_client::description(&self.at).await?;
-        self.has_port(&described)?;
-        self.progress = Some(GuideProgress::open(&described.state, &self.scene)?);
+        let description = operator_client::description(&self.at).await?;
+        self.check_port(&description)?;
+        self.progress = Some(GuideProgress::open(&description.state, &self.scene)?);
         Ok(StepEnd::Done)
     }
 
     /// Refuses a node that has its first arm at another port than the one that was given.
-    fn has_port(&self, node: &NodeDescription) -> anyhow::Result<()> {
+    fn check_port(&self, node: &NodeDescription) -> anyhow::Result<()> {
         let first = node.arms.first().map(|arm| arm.port.as_str());
         match (&self.options.port, first) {
-            (Some(given), Some(its)) if given != its => bail!(
-                "the node that runs has its arm at {its}, and --port says {given}: end that node, or leave --port out; nothing moved"
+            (Some(requested), Some(actual)) if requested != actual => bail!(
+                "the node that runs has its arm at {actual}, and --port says {requested}: end that node, or leave --port out; nothing moved"
             ),
             _ => Ok(()),
         }
     }
 
     /// Starts a node that ends with the guide.
-    async fn start(&mut self) -> anyhow::Result<()> {
+    async fn start_node(&mut self) -> anyhow::Result<()> {
         let (served, at) = ServedNode::start(self.options).await?;
         (self.served, self.at) = (Some(served), at);
-        let words = operator_client::description(&self.at).await?.words();
-        terminal_output::line(&format!("started, and ends with this guide: {words}"));
+        let description = operator_client::description(&self.at).await?.words();
+        terminal_output::line(&format!("started, and ends with this guide: {description}"));
         Ok(())
     }
 
@@ -324,22 +324,22 @@ impl Guide<'_> {
         }
     }
 
-    /// Sees to it that the node measures with the zeros that the arm's file has now.
+    /// Makes sure that the node measures with the zeros that are now in the arm's file.
     async fn with_new_zeros(&mut self) -> anyhow::Result<StepEnd> {
         loop {
             let (folders, scene) = self.folders().await?;
-            if folders.same_zeros(&scene.arm.file).is_ok() {
+            if folders.check_zeros(&scene.arm.file).is_ok() {
                 return Ok(StepEnd::Done);
             }
             match self.served.take() {
                 Some(served) => {
                     terminal_output::line("the node is started again, with the new zeros");
                     served.end().await?;
-                    self.start().await?;
+                    self.start_node().await?;
                 }
                 None => {
-                    let words = "start the node again in its terminal: it reads the arm's file when it starts. Then press Enter, or write q to leave";
-                    if self.enters(words, None).await == StepEnd::Left {
+                    let prompt = "start the node again in its terminal: it reads the arm's file when it starts. Then press Enter, or write q to leave";
+                    if self.wait_for_enter(prompt, None).await == StepEnd::Left {
                         return Ok(StepEnd::Left);
                     }
                     let found = which_node::find(self.options, &AtArgs::default()).await?;
@@ -363,12 +363,12 @@ impl Guide<'_> {
         match joints::with_person(self.options, &args, &mut self.person).await? {
             None => Ok(StepEnd::Left),
             Some(ExitStatus::Done) => self.with_new_zeros().await,
-            Some(_) => Ok(self.again_or_leave(AGAIN).await),
+            Some(_) => Ok(self.again_or_leave(RETRY_PROMPT).await),
         }
     }
 
-    async fn again_or_leave(&mut self, words: &str) -> StepEnd {
-        match self.enters(words, None).await {
+    async fn again_or_leave(&mut self, prompt: &str) -> StepEnd {
+        match self.wait_for_enter(prompt, None).await {
             StepEnd::Done => StepEnd::Again,
             other => other,
         }
@@ -383,7 +383,10 @@ impl Guide<'_> {
             ));
         }
         let places = hand_places::zeros();
-        match self.touched(CalibrationKind::Zeros, &places).await? {
+        match self
+            .collect_touches(CalibrationKind::Zeros, &places)
+            .await?
+        {
             StepEnd::Done => self.with_new_zeros().await,
             other => Ok(other),
         }
@@ -392,39 +395,39 @@ impl Guide<'_> {
     async fn sheet(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         let places = hand_places::sheet(scene.surface.radius_mm().is_some());
-        self.touched(CalibrationKind::Sheet, &places).await
+        self.collect_touches(CalibrationKind::Sheet, &places).await
     }
 
-    /// Has the places touched by hand, the arm limp, and asks before the result is written.
-    async fn touched(
+    /// Has the places touched by hand with a limp arm, and asks before the result is written.
+    async fn collect_touches(
         &mut self,
         what: CalibrationKind,
-        places: &[AskedPlace],
+        places: &[TouchPlace],
     ) -> anyhow::Result<StepEnd> {
         if !self.let_go().await? {
             return Ok(StepEnd::Left);
         }
         let here = self.here();
-        let round =
+        let end =
             guided_touches::collect(self.options, &here, what, places, &mut self.person).await?;
-        if round == TouchRoundEnd::Left {
+        if end == TouchRoundEnd::Left {
             return Ok(StepEnd::Left);
         }
         self.accept().await
     }
 
-    /// Takes the arm's torque off, once a person holds it.
+    /// Takes the arm's torque off once a person holds it. Returns `false` if nobody does.
     async fn let_go(&mut self) -> anyhow::Result<bool> {
         let (folders, scene) = self.folders().await?;
         let arm = folders.arm(&scene.arm.file.name);
         if !arm.is_some_and(|arm| arm.energised) {
             return Ok(true);
         }
-        let told = let_go(&self.at, &mut self.person, false).await?;
-        Ok(told.is_some())
+        let reply = let_go(&self.at, &mut self.person, false).await?;
+        Ok(reply.is_some())
     }
 
-    /// Asks whether the proposal is written; touches that are not good enough are thrown away with a person's leave.
+    /// Asks whether to write the proposal. If its touches are not good enough, asks whether to discard them.
     async fn accept(&mut self) -> anyhow::Result<StepEnd> {
         let (folders, _) = self.folders().await?;
         if folders.accept_asking(&mut self.person).await? == ExitStatus::Done {
@@ -441,7 +444,7 @@ impl Guide<'_> {
         });
         match self.person.next_input().await {
             OperatorAnswer::End | OperatorAnswer::Interrupt => Ok(StepEnd::Left),
-            OperatorAnswer::Line(said) => match said.trim() {
+            OperatorAnswer::Line(line) => match line.trim() {
                 "" => folders.discard().map(|_| StepEnd::Again),
                 "q" | "Q" => Ok(StepEnd::Left),
                 other => {

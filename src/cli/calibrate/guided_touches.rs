@@ -1,4 +1,4 @@
-//! Touches asked for one after the other: Enter takes one, `r` takes a place again, `q` leaves, and what was touched is kept.
+//! Asks for touches one after the other: Enter takes one, `r` repeats a place, `q` leaves and keeps the touches.
 
 use super::arguments::{HereArgs, TouchArgs};
 use super::operator_input::{OperatorAnswer, OperatorInput};
@@ -9,21 +9,21 @@ use calib::{CalibrationDeskError, CalibrationKind, CalibrationSession, FitVerdic
 
 /// A place to touch.
 #[derive(Debug, Clone)]
-pub(super) struct AskedPlace {
+pub(super) struct TouchPlace {
     pub(super) of: TouchRole,
-    /// Number of the point, where several that nobody has measured are touched.
+    /// Number of the point, if several unmeasured points are touched.
     pub(super) number: usize,
-    /// Words for the place.
+    /// Description of the place.
     pub(super) name: String,
-    /// Words for what to do between two touches of it.
+    /// Instruction between two touches of it.
     pub(super) again: &'static str,
     pub(super) times: usize,
 }
 
-/// Words for touches of a place that differ by chance alone.
+/// Instruction between touches of a place in the same pose.
 pub(super) const LIFTED: &str = "lift the tip, let it down on the same place";
 
-/// Words where a place is to be taken again before it was touched.
+/// Message if a place is to be repeated before it was touched.
 const NOTHING_YET: &str = "there is nothing to take again yet";
 
 /// End of a round of touches.
@@ -37,39 +37,39 @@ pub(super) enum TouchRoundEnd {
 /// Asks for every touch that is still missing.
 ///
 /// # Errors
-/// Touches of another thing are being collected, or a touch cannot be taken.
+/// Fails if touches of something else are being collected or a touch cannot be taken.
 pub(super) async fn collect(
     node: &NodeOptions,
     here: &HereArgs,
     what: CalibrationKind,
-    places: &[AskedPlace],
+    places: &[TouchPlace],
     person: &mut OperatorInput,
 ) -> anyhow::Result<TouchRoundEnd> {
     terminal_output::note(
         "Enter takes a touch, r takes this place again, r 8 the place of touch 8, q leaves and keeps what there is",
     );
     loop {
-        // Where the arm is now, read anew.
+        // Read the arm's position again.
         let folders = CalibrationFolders::find(node, &here.at).await?;
         let done = folders.touches_of(what, &here.scene)?;
-        let Some((index, time, place)) = next(places, &done) else {
+        let Some((index, time, place)) = next_touch(places, &done) else {
             return Ok(TouchRoundEnd::Complete);
         };
-        let how = match time {
+        let instruction = match time {
             1 => format!("bring the tip to {}", place.name),
             _ => place.again.to_owned(),
         };
         terminal_output::note(&format!(
-            "{how}, and press Enter (touch {time} of {})",
+            "{instruction}, and press Enter (touch {time} of {})",
             place.times
         ));
-        let said = match person.next_input().await {
-            OperatorAnswer::Line(said) => said.trim().to_lowercase(),
+        let answer = match person.next_input().await {
+            OperatorAnswer::Line(answer) => answer.trim().to_lowercase(),
             OperatorAnswer::End | OperatorAnswer::Interrupt => return Ok(TouchRoundEnd::Left),
         };
-        match said.as_str() {
+        match answer.as_str() {
             "" => {
-                // Read after the key: the hand has moved the arm since it was asked.
+                // Read after the key: the hand has moved the arm since the question.
                 let folders = CalibrationFolders::find(node, &here.at).await?;
                 folders.touch(&TouchArgs {
                     what,
@@ -80,7 +80,7 @@ pub(super) async fn collect(
                     here: here.clone(),
                 })?;
             }
-            "r" => folders.drop_round_place(what, &here.scene, to_redo(index, time))?,
+            "r" => folders.drop_round_place(what, &here.scene, place_to_redo(index, time))?,
             "q" => return Ok(TouchRoundEnd::Left),
             other => match other.strip_prefix('r').map(|number| number.trim().parse()) {
                 Some(Ok(_)) if folders.round(what, &here.scene)?.is_none() => {
@@ -97,17 +97,20 @@ pub(super) async fn collect(
     }
 }
 
-/// Returns the first place that was not touched often enough after so many touches of each: its index from 0, the number of
-/// the touch of it that comes, and the place.
-fn next<'a>(places: &'a [AskedPlace], done: &[usize]) -> Option<(usize, usize, &'a AskedPlace)> {
-    let touched = |index: usize| done.get(index).copied().unwrap_or(0);
+/// Returns the first place that was not touched often enough, given the number of touches of each: its index from 0, the
+/// number of its next touch, and the place.
+fn next_touch<'a>(
+    places: &'a [TouchPlace],
+    done: &[usize],
+) -> Option<(usize, usize, &'a TouchPlace)> {
+    let touch_count = |index: usize| done.get(index).copied().unwrap_or(0);
     let mut all = places.iter().enumerate();
-    all.find(|(index, place)| touched(*index) < place.times)
-        .map(|(index, place)| (index, touched(index) + 1, place))
+    all.find(|(index, place)| touch_count(*index) < place.times)
+        .map(|(index, place)| (index, touch_count(index) + 1, place))
 }
 
-/// Returns the place that is taken again, counted from 1: the one that is being touched, or the one before it.
-fn to_redo(index: usize, time: usize) -> usize {
+/// Returns the place to repeat, counted from 1: the one that is being touched, or the one before it.
+fn place_to_redo(index: usize, time: usize) -> usize {
     if time > 1 { index + 1 } else { index }
 }
 
@@ -119,19 +122,19 @@ impl CalibrationFolders {
         scene: &str,
     ) -> anyhow::Result<Option<CalibrationSession>> {
         let proposal = self.store.proposal()?;
-        Ok(proposal.filter(|there| there.kind == what && there.scene == scene))
+        Ok(proposal.filter(|session| session.kind == what && session.scene == scene))
     }
 
     /// Counts the touches of each place of a round of this kind.
     fn touches_of(&self, what: CalibrationKind, scene: &str) -> anyhow::Result<Vec<usize>> {
-        let same = self.round(what, scene)?;
-        let touches = same.map_or_else(Vec::new, |there| there.touches);
+        let session = self.round(what, scene)?;
+        let touches = session.map_or_else(Vec::new, |session| session.touches);
         let last = touches.iter().map(|touch| touch.place).max().unwrap_or(0);
-        let of = |place| touches.iter().filter(|touch| touch.place == place).count();
-        Ok((1..=last).map(of).collect())
+        let count_at = |place| touches.iter().filter(|touch| touch.place == place).count();
+        Ok((1..=last).map(count_at).collect())
     }
 
-    /// Takes the touches of a place of the round back.
+    /// Drops the touches of a place of the round.
     fn drop_round_place(
         &self,
         what: CalibrationKind,
@@ -140,21 +143,21 @@ impl CalibrationFolders {
     ) -> anyhow::Result<()> {
         let round = self.round(what, scene)?;
         let touches = round.iter().flat_map(|round| &round.touches).enumerate();
-        let of_it = touches.filter(|(_, touch)| touch.place > 0 && touch.place == place);
-        let of_it: Vec<usize> = of_it.map(|(index, _)| index).collect();
-        if of_it.is_empty() {
+        let indices = touches.filter(|(_, touch)| touch.place > 0 && touch.place == place);
+        let indices: Vec<usize> = indices.map(|(index, _)| index).collect();
+        if indices.is_empty() {
             terminal_output::note(NOTHING_YET);
         } else {
-            tell_dropped(self.desk(|desk| desk.drop_touches(&of_it))?);
+            print_dropped(self.desk(|desk| desk.drop_touches(&indices))?);
         }
         Ok(())
     }
 
-    /// Takes back every touch that was made where this one was, counted from 1.
+    /// Drops every touch at the place of this one, counted from 1.
     pub(super) fn drop_place_of(&self, number: usize) -> anyhow::Result<ExitStatus> {
         match self.desk(|desk| desk.drop_place_of(number, None)) {
             Ok(dropped) => {
-                tell_dropped(dropped);
+                print_dropped(dropped);
                 Ok(ExitStatus::Done)
             }
             Err(none @ CalibrationDeskError::NoTouch { .. }) => {
@@ -164,7 +167,7 @@ impl CalibrationFolders {
         }
     }
 
-    /// Shows what the touches come to and asks before it is written; a change that is large is asked for as such.
+    /// Shows the result of the touches and asks before it is written; the question names a large change as such.
     pub(super) async fn accept_asking(
         &self,
         person: &mut OperatorInput,
@@ -185,7 +188,7 @@ impl CalibrationFolders {
     }
 }
 
-fn tell_dropped(touches: usize) {
+fn print_dropped(touches: usize) {
     terminal_output::line(&format!("{} taken back", count(touches, "touch")));
 }
 
@@ -193,8 +196,8 @@ fn tell_dropped(touches: usize) {
 mod tests {
     use super::*;
 
-    fn places() -> Vec<AskedPlace> {
-        let place = |name: &str, times| AskedPlace {
+    fn places() -> Vec<TouchPlace> {
+        let place = |name: &str, times| TouchPlace {
             of: TouchRole::Sheet,
             number: 0,
             name: name.to_owned(),
@@ -205,20 +208,21 @@ mod tests {
     }
 
     #[test]
-    fn touches_are_taken_up_where_they_were_left() {
+    fn touches_resume_where_they_were_left() {
         let places = places();
-        let next = |done: &[usize]| next(&places, done).map(|(index, time, _)| (index, time));
+        let next = |done: &[usize]| next_touch(&places, done).map(|(index, time, _)| (index, time));
         assert_eq!(next(&[]), Some((0, 1)));
         assert_eq!(next(&[2]), Some((0, 3)));
         assert_eq!(next(&[3]), Some((1, 1)));
         assert_eq!(next(&[3, 2]), None);
-        // A place that was taken back comes first, and the others are kept.
+        // A dropped place comes first, and the others are kept.
         assert_eq!(next(&[0, 2]), Some((0, 1)));
     }
 
     #[test]
-    fn a_place_is_taken_again_as_a_whole() {
-        let redone = [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2)].map(|(at, time)| to_redo(at, time));
+    fn a_place_is_repeated_as_a_whole() {
+        let redone = [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2)]
+            .map(|(index, time)| place_to_redo(index, time));
         assert_eq!(redone, [0, 1, 1, 1, 2]);
     }
 }

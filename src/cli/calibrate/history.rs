@@ -1,4 +1,4 @@
-//! `calibrate history`, `diff` and `restore`: what was accepted before.
+//! `calibrate history`, `diff` and `restore`: work with earlier accepted calibrations.
 
 use anyhow::bail;
 
@@ -27,14 +27,14 @@ impl CalibrationFolders {
         };
         let other = self.store.record(other)?;
         if !one.session.is_of_same(&other.session) {
-            let (its, another) = (one.session.kind.word(), other.session.kind.word());
+            let (kind, other_kind) = (one.session.kind.word(), other.session.kind.word());
             let other = other.number;
-            bail!("calibration {number} is of {its} and {other} is of {another}");
+            bail!("calibration {number} is of {kind} and {other} is of {other_kind}");
         }
         terminal_output::done(report::compared(&one.new, &other.new).trim_end())
     }
 
-    /// Writes again what a calibration said or, with `is_before`, what the file said before it.
+    /// Writes the values of a calibration again or, with `is_before`, the file's values from before it.
     pub(super) fn restore(
         &self,
         number: u64,
@@ -42,23 +42,23 @@ impl CalibrationFolders {
         overridden: bool,
     ) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
-        let mut wanted = self.store.record(number)?;
+        let mut target = self.store.record(number)?;
         if is_before {
-            wanted = state_before(wanted)?;
-        } else if wanted.session.origin.simulated.is_none() {
-            // Who restores it beside an arm says that it is this one's.
-            let arm = self.library.arm(&wanted.session.arm)?;
-            wanted.session.origin = self.origin(&arm.file);
+            target = state_before(target)?;
+        } else if target.session.origin.simulated.is_none() {
+            // Restoring it at an arm declares that it belongs to this arm.
+            let arm = self.library.arm(&target.session.arm)?;
+            target.session.origin = self.origin(&arm.file);
         }
-        if !self.keeps_signs(&wanted.session.arm, &wanted.new, overridden)? {
+        if !self.keeps_signs(&target.session.arm, &target.new, overridden)? {
             return Ok(ExitStatus::Refused);
         }
         let history = self.store.history()?;
-        let is_same = |record: &&CalibrationRecord| record.session.is_of_same(&wanted.session);
+        let is_same = |record: &&CalibrationRecord| record.session.is_of_same(&target.session);
         let newest = history.iter().rev().find(is_same);
         let old = newest.map_or_else(FileValues::new, |record| record.new.clone());
-        terminal_output::line(report::compared(&old, &wanted.new).trim_end());
-        if old == wanted.new && !is_before {
+        terminal_output::line(report::compared(&old, &target.new).trim_end());
+        if old == target.new && !is_before {
             terminal_output::note(&format!(
                 "this changes no value: `steadyhand calibrate restore {number} --before` writes what the file said before calibration {number}"
             ));
@@ -71,15 +71,15 @@ impl CalibrationFolders {
                 false => format!("restored from {number}"),
             },
             old,
-            ..wanted
+            ..target
         };
         self.write(&record, &lock)?;
         Ok(ExitStatus::Done)
     }
 }
 
-/// Returns a record of the values that a file had before a calibration. Nobody measured them, so that no arm is recorded: to an arm on
-/// a port they are no calibration.
+/// Returns a record of the values that a file had before a calibration. Nobody measured them, so no arm is recorded, and for
+/// an arm on a port they do not count as a calibration.
 fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> {
     let CalibrationRecord {
         number, old, new, ..

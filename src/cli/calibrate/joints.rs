@@ -1,7 +1,7 @@
-//! `calibrate joints`: each joint moved through its range by hand, beside a live table.
+//! `calibrate joints`: a person moves each joint through its range by hand, next to a live table.
 //!
-//! Attaching moves nothing, and torque goes off after a person has agreed to hold the arm. What is
-//! found is shown, asked for, and saved with who the servos are: a node attaches no others from then on.
+//! Attaching moves nothing, and torque goes off after a person has agreed to hold the arm. The result is shown and, with
+//! consent, saved with the identities of the servos: from then on a node attaches no others.
 
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ use node::measurements::NodeMeasurements;
 use node::operator_verb::{OperatorVerb, VerbReply};
 
 /// Interval at which the table is redrawn.
-const EVERY: Duration = Duration::from_millis(150);
+const REDRAW_INTERVAL: Duration = Duration::from_millis(150);
 
-/// A recording with more lines is not read.
+/// Most lines of a recording that are read.
 const LINES_MAX: usize = 200_000;
 
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ pub(super) async fn run(node: &NodeOptions, args: &JointsArgs) -> anyhow::Result
     Ok(ended.unwrap_or(ExitStatus::Refused))
 }
 
-/// Does it with a person who is listened to already; `None` where that person leaves.
+/// Calibrates with a person whose input is already being read; `None` if that person leaves.
 pub(super) async fn with_person(
     node: &NodeOptions,
     args: &JointsArgs,
@@ -66,41 +66,45 @@ pub(super) async fn with_person(
     let place = CalibrationFolders::find(node, &args.at).await?;
     let arm = place.library.arm(&args.arm)?;
     let mut ranges = RangeRecorder::new(&arm);
-    let present = place.arm(&arm.file.name);
-    let servos = present.map(|seen| seen.identity.clone());
+    let measured_arm = place.arm(&arm.file.name);
+    let servos = measured_arm.map(|arm| arm.identity.clone());
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
-            let Some(at) = place.running.as_ref().filter(|_| present.is_some()) else {
+            let Some(at) = place.running.as_ref().filter(|_| measured_arm.is_some()) else {
                 bail!(
                     "no running node has an arm {}, and --from says no recording: {}",
                     arm.file.name,
                     place.absent
                 );
             };
-            if present.is_some_and(|seen| seen.energised) {
-                let Some(told) = let_go(at, person, args.consent.yes).await? else {
+            if measured_arm.is_some_and(|seen| seen.energised) {
+                let Some(reply) = let_go(at, person, args.consent.yes).await? else {
                     terminal_output::line(&format!("nothing was changed; {}", torque(true)));
                     return Ok(Some(ExitStatus::Refused));
                 };
-                terminal_output::line(&told.text);
+                terminal_output::line(&reply.text);
             }
-            if !by_hand(args, at, &mut ranges, person).await? {
+            if !record_by_hand(args, at, &mut ranges, person).await? {
                 terminal_output::line(&format!("left: nothing was saved; {}", torque(false)));
                 return Ok(None);
             }
         }
     }
     terminal_output::line(ranges.table().trim_end());
-    let found = match ranges.result() {
-        Ok(found) => found,
+    let result = match ranges.result() {
+        Ok(result) => result,
         Err(complaints) => {
-            terminal_output::lines(complaints.iter().map(|why| format!("redo: {why}")));
+            terminal_output::lines(
+                complaints
+                    .iter()
+                    .map(|complaint| format!("redo: {complaint}")),
+            );
             return Ok(Some(ExitStatus::Refused));
         }
     };
     let servos = servos.filter(|servos| !servos.is_empty());
-    let saved = save(&place, args, &found, servos.as_ref(), person).await?;
+    let saved = save(&place, args, &result, servos.as_ref(), person).await?;
     Ok(Some(saved))
 }
 
@@ -114,14 +118,14 @@ pub(super) async fn let_go(
     if !person.confirm(warning, yes).await? {
         return Ok(None);
     }
-    let told = operator_client::ask_for(at, &OperatorVerb::TorqueOff).await?;
-    Ok(Some(told))
+    let reply = operator_client::require(at, &OperatorVerb::TorqueOff).await?;
+    Ok(Some(reply))
 }
 
 fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Result<()> {
-    let opened = std::fs::File::open(file);
-    let opened = opened.with_context(|| format!("cannot read {}", file.display()))?;
-    let reader = std::io::BufReader::new(opened);
+    let file_handle = std::fs::File::open(file);
+    let file_handle = file_handle.with_context(|| format!("cannot read {}", file.display()))?;
+    let reader = std::io::BufReader::new(file_handle);
     for (number, line) in reader.lines().take(LINES_MAX).enumerate() {
         let line: RecordingLine = serde_json::from_str(&line?).map_err(|error| {
             anyhow!(
@@ -139,18 +143,21 @@ fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Res
     Ok(())
 }
 
-/// Reads the node again and again; Enter says that what was asked for is done. Returns `false` where the person leaves.
-async fn by_hand(
+/// Polls the node until every joint was moved; Enter completes a task. Returns `false` if the person leaves.
+async fn record_by_hand(
     args: &JointsArgs,
     at: &AtArgs,
     ranges: &mut RangeRecorder<'_>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<bool> {
-    let mut unknown = String::new();
+    let mut input_error = String::new();
     while let Some(task) = ranges.task() {
-        let told = operator_client::ask(at, &OperatorVerb::Measured).await?;
-        let seen: NodeMeasurements = operator_client::read_text(&told)?;
-        let arm = seen.arms.into_iter().find(|seen| seen.model == args.arm);
+        let reply = operator_client::ask(at, &OperatorVerb::Measured).await?;
+        let measurements: NodeMeasurements = operator_client::parse_text(&reply)?;
+        let arm = measurements
+            .arms
+            .into_iter()
+            .find(|measurements| measurements.model == args.arm);
         let arm = arm.context("the node does not read the arm any more: `steadyhand status`")?;
         if arm.energised {
             bail!("torque came on again: nothing was saved");
@@ -158,21 +165,24 @@ async fn by_hand(
         ranges.observe(&arm.ticks);
         terminal_output::clear();
         let sketch = sketch(ranges.arm(), ranges.joint());
-        terminal_output::line(&format!("{}\n{sketch}\n{task}{unknown}", ranges.table()));
+        terminal_output::line(&format!(
+            "{}\n{sketch}\n{task}{input_error}",
+            ranges.table()
+        ));
         tokio::select! {
-            said = person.next_input() => match said {
-                OperatorAnswer::Line(said) => match said.trim() {
+            answer = person.next_input() => match answer {
+                OperatorAnswer::Line(answer) => match answer.trim() {
                     "" => {
-                        unknown.clear();
+                        input_error.clear();
                         ranges.next();
                     }
                     "q" | "Q" => return Ok(false),
-                    other => unknown = format!("\n{other:?} is neither Enter nor q, which leaves: it was not heeded"),
+                    other => input_error = format!("\n{other:?} is neither Enter nor q, which leaves: it was not heeded"),
                 },
                 OperatorAnswer::Interrupt => return Ok(false),
                 OperatorAnswer::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),
             },
-            () = pause(EVERY) => {}
+            () = pause(REDRAW_INTERVAL) => {}
         }
     }
     Ok(true)
@@ -181,18 +191,18 @@ async fn by_hand(
 async fn save(
     place: &CalibrationFolders,
     args: &JointsArgs,
-    found: &RangeResult,
+    result: &RangeResult,
     servos: Option<&std::collections::BTreeMap<u8, String>>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<ExitStatus> {
-    terminal_output::line(report::compared(&found.old, &found.new).trim_end());
+    terminal_output::line(report::compared(&result.old, &result.new).trim_end());
     let overridden = args.consent.change.overridden;
-    if !place.may_turn(&args.arm, &found.new, found.turn_deg, overridden)? {
+    if !place.may_turn(&args.arm, &result.new, result.turn_deg, overridden)? {
         return Ok(ExitStatus::Refused);
     }
     let question = "write this into the arm's file?";
     if !person.confirm(question, args.consent.yes).await? {
-        // Where it was moved by hand it is limp now, whatever it was when this began.
+        // An arm that was moved by hand is limp now, regardless of its state at the beginning.
         return terminal_output::refused(&match args.from {
             None => format!("nothing was written; {}", torque(false)),
             Some(_) => "nothing was written".to_owned(),
@@ -201,8 +211,8 @@ async fn save(
     let lock = place.store.lock()?;
     let arm = place.library.arm(&args.arm)?;
     let record = CalibrationRecord {
-        old: found.old.clone(),
-        new: found.new.clone(),
+        old: result.old.clone(),
+        new: result.new.clone(),
         ..place.record_of_zeros(&arm.file, "joints by hand")
     };
     place.write_with(&record, servos, &lock)?;

@@ -1,4 +1,4 @@
-//! The person at the terminal: one reader of standard input, because who reads a line takes it from everybody else.
+//! Input from the person at the terminal: a single reader of standard input, because every reader takes lines from the others.
 
 use std::io::{BufRead, IsTerminal};
 
@@ -26,13 +26,13 @@ pub(super) enum OperatorAnswer {
 }
 
 impl OperatorInput {
-    /// Listens from now on, to the end of the process.
+    /// Listens until the end of the process.
     pub(super) fn listen() -> anyhow::Result<Self> {
-        let (tell, lines) = mpsc::channel(1);
+        let (sender, lines) = mpsc::channel(1);
         std::thread::spawn(move || {
             for line in std::io::stdin().lock().lines() {
                 let Ok(line) = line else { break };
-                if tell.blocking_send(line).is_err() {
+                if sender.blocking_send(line).is_err() {
                     break;
                 }
             }
@@ -41,7 +41,7 @@ impl OperatorInput {
         Ok(Self { lines, interrupt })
     }
 
-    /// The next thing that comes. It can be cancelled: no line is lost.
+    /// Returns the next input. Cancel safe: no line is lost.
     pub(super) async fn next_input(&mut self) -> OperatorAnswer {
         tokio::select! {
             _ = self.interrupt.recv() => OperatorAnswer::Interrupt,
@@ -49,7 +49,7 @@ impl OperatorInput {
         }
     }
 
-    /// Asks, and accepts only `yes` as consent. Reports an error if there is no terminal to ask at. An interrupt is a no.
+    /// Asks, and accepts only `yes` as consent; an interrupt means no. Fails if there is no terminal to ask at.
     pub(super) async fn confirm(&mut self, question: &str, yes: bool) -> anyhow::Result<bool> {
         if yes {
             return Ok(true);
@@ -58,7 +58,7 @@ impl OperatorInput {
             bail!("there is no terminal to ask at: say --yes");
         }
         terminal_output::note(&format!("{question} Write `yes` to go on:"));
-        let said = self.next_input().await;
-        Ok(matches!(said, OperatorAnswer::Line(line) if line.trim() == "yes"))
+        let answer = self.next_input().await;
+        Ok(matches!(answer, OperatorAnswer::Line(line) if line.trim() == "yes"))
     }
 }

@@ -13,7 +13,7 @@ use node::operator_verb::OperatorVerb;
 use node::{open, state_folder};
 use scene::SceneLibrary;
 
-/// The folders that a calibration reads and writes: the running node's, otherwise those named.
+/// The folders that a calibration reads and writes: the running node's, or else the named ones.
 pub(super) struct CalibrationFolders {
     pub(super) store: CalibrationStore,
     pub(super) library: SceneLibrary,
@@ -22,7 +22,7 @@ pub(super) struct CalibrationFolders {
     pub(super) entries: Vec<ArmEntry>,
     /// The running node.
     pub(super) running: Option<AtArgs>,
-    /// Words for what to do where no arm can be read.
+    /// Advice for the case that no arm can be read.
     pub(super) absent: String,
 }
 
@@ -34,16 +34,16 @@ impl CalibrationFolders {
             );
         }
         if let Some(at) = which_node::find(node, at).await? {
-            let told = operator_client::ask(&at, &OperatorVerb::Measured).await?;
-            let seen: NodeMeasurements = operator_client::read_text(&told)?;
-            let mut library = SceneLibrary::new(seen.scenes);
-            for arm in &seen.arms {
+            let reply = operator_client::ask(&at, &OperatorVerb::Measured).await?;
+            let measurements: NodeMeasurements = operator_client::parse_text(&reply)?;
+            let mut library = SceneLibrary::new(measurements.scenes);
+            for arm in &measurements.arms {
                 library.let_stand_in(&*library.arm(&arm.model)?)?;
             }
             return Ok(Self {
-                store: CalibrationStore::of_state(&seen.state),
+                store: CalibrationStore::of_state(&measurements.state),
                 library,
-                arms: seen.arms,
+                arms: measurements.arms,
                 entries: Vec::new(),
                 running: Some(at),
                 absent: "the node that runs has no such arm".to_owned(),
@@ -71,16 +71,16 @@ impl CalibrationFolders {
         self.arms.iter().find(|arm| arm.model == model)
     }
 
-    /// Says how an arm of this model is left; nothing of one that no running node has.
-    pub(super) fn left(&self, model: &str) -> String {
+    /// Describes the state in which an arm is left; empty if no running node has it.
+    pub(super) fn torque_note(&self, model: &str) -> String {
         let arm = self.arm(model);
         arm.map_or_else(String::new, |arm| format!("; {}", torque(arm.energised)))
     }
 
-    /// Returns the arm that a calibration is made on: the running node's, or as far as the files know it.
+    /// Returns the arm that is calibrated: the running node's, or what the files know of it.
     pub(super) fn origin(&self, arm: &ArmFile) -> CalibrationOrigin {
-        if let Some(seen) = self.arm(&arm.name) {
-            return seen.origin.clone();
+        if let Some(measured) = self.arm(&arm.name) {
+            return measured.origin.clone();
         }
         let entry = self.entries.iter().find(|entry| entry.model == arm.name);
         CalibrationOrigin {
@@ -89,10 +89,10 @@ impl CalibrationFolders {
         }
     }
 
-    /// Refuses joints that a running node measures with other zeros than the arm's file has.
-    pub(super) fn same_zeros(&self, arm: &ArmFile) -> anyhow::Result<()> {
-        let seen = self.arm(&arm.name);
-        if seen.is_some_and(|seen| seen.zeros != calib::zeros_of(arm)) {
+    /// Fails if a running node measures with zeros that differ from the arm's file.
+    pub(super) fn check_zeros(&self, arm: &ArmFile) -> anyhow::Result<()> {
+        let measured = self.arm(&arm.name);
+        if measured.is_some_and(|measured| measured.zeros != calib::zeros_of(arm)) {
             bail!(
                 "the node measures arm {0} with other zeros than its file has; start the node again, then touch: nothing was recorded",
                 arm.name
@@ -101,7 +101,7 @@ impl CalibrationFolders {
         Ok(())
     }
 
-    /// Works with these folders.
+    /// Runs `work` on these folders.
     pub(super) fn desk<T>(&self, work: impl FnOnce(CalibrationDesk<'_>) -> T) -> T {
         work(CalibrationDesk {
             store: &self.store,
@@ -120,7 +120,7 @@ impl CalibrationFolders {
     }
 }
 
-/// Says what a person at the arm must know of it before leaving.
+/// Describes what a person must know of the arm before leaving it.
 pub(super) const fn torque(energised: bool) -> &'static str {
     match energised {
         true => "the arm holds with its torque on",

@@ -1,22 +1,22 @@
-//! `calibrate play`: has the pattern drawn, and asks for the gaps that a person measures in it where no camera does.
+//! `calibrate play`: has the pattern drawn and, without a camera, asks a person for its measured gaps.
 
 use anyhow::bail;
 
 use super::arguments::PlayArgs;
-use super::first_line::moved;
+use super::first_line::move_to_end;
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
-use super::proposal::judged;
+use super::proposal::print_assessment;
 use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
 use node::operator_verb::OperatorVerb;
 
-const HOW: &str = "measure each gap at its middle, from the middle of one line to the middle of the other, in mm by ruler or loupe: a number and Enter; Enter alone skips one, q leaves and keeps what there is";
+const INSTRUCTIONS: &str = "measure each gap at its middle, from the middle of one line to the middle of the other, in mm by ruler or loupe: a number and Enter; Enter alone skips one, q leaves and keeps what there is";
 
-/// Draws the pattern where none waits to be measured, then asks.
+/// Draws the pattern unless one waits to be measured, then asks for its gaps.
 pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<ExitStatus> {
     let folders = CalibrationFolders::find(node, &args.at).await?;
-    if let Some(session) = folders.drawn(&args.scene)? {
+    if let Some(session) = folders.drawn_pattern(&args.scene)? {
         let gaps = folders.gaps(&session)?;
         terminal_output::line(&gap_sketch(&gaps));
         return folders.ask_gaps(session, &gaps).await;
@@ -33,13 +33,13 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
         ink: true,
         measured_mm: None,
     };
-    // Where it is measured by a person, the sketch is in this.
-    let told = operator_client::moving(at, moved(at, &verb)).await?;
-    terminal_output::line(&told.text);
-    if !told.done {
+    // If a person measures it, this text contains the sketch.
+    let reply = operator_client::moving(at, move_to_end(at, &verb)).await?;
+    terminal_output::line(&reply.text);
+    if !reply.done {
         return Ok(ExitStatus::Refused);
     }
-    match folders.drawn(&args.scene)? {
+    match folders.drawn_pattern(&args.scene)? {
         None => Ok(ExitStatus::Done),
         Some(session) => {
             let gaps = folders.gaps(&session)?;
@@ -50,11 +50,11 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
 
 impl CalibrationFolders {
     /// Returns the pattern that was drawn in this scene for a person to measure, if there is one.
-    fn drawn(&self, scene: &str) -> anyhow::Result<Option<CalibrationSession>> {
-        let is_it = |session: &CalibrationSession| {
+    fn drawn_pattern(&self, scene: &str) -> anyhow::Result<Option<CalibrationSession>> {
+        let awaits_measuring = |session: &CalibrationSession| {
             session.scene == scene && session.ink.as_ref().is_some_and(|ink| ink.is_by_hand())
         };
-        Ok(self.store.proposal()?.filter(is_it))
+        Ok(self.store.proposal()?.filter(awaits_measuring))
     }
 
     fn gaps(&self, session: &CalibrationSession) -> anyhow::Result<Vec<PatternGap>> {
@@ -67,32 +67,34 @@ impl CalibrationFolders {
         mut session: CalibrationSession,
         gaps: &[PatternGap],
     ) -> anyhow::Result<ExitStatus> {
-        terminal_output::note(HOW);
+        terminal_output::note(INSTRUCTIONS);
         let mut person = OperatorInput::listen()?;
         let mut next = next_gap(&session, 0);
         while let Some(gap) = next {
-            let Some(known) = gaps.get(gap) else { break };
-            terminal_output::note(&question(gap, known));
+            let Some(pattern_gap) = gaps.get(gap) else {
+                break;
+            };
+            terminal_output::note(&question(gap, pattern_gap));
             let OperatorAnswer::Line(line) = person.next_input().await else {
-                return Ok(left());
+                return Ok(print_left());
             };
             match line.trim() {
-                "q" => return Ok(left()),
+                "q" => return Ok(print_left()),
                 "" => next = next_gap(&session, gap + 1),
-                said => match said.replace(',', ".").trim_end_matches("mm").trim().parse() {
+                text => match text.replace(',', ".").trim_end_matches("mm").trim().parse() {
                     Err(_) => terminal_output::note("write millimetres, such as 9.4"),
                     Ok(mm) => match self.desk(|desk| desk.add_gap(gaps, gap, mm)) {
-                        Ok((now, _)) => {
-                            session = now;
+                        Ok((updated, _)) => {
+                            session = updated;
                             next = next_gap(&session, gap + 1);
                         }
-                        Err(why) => terminal_output::note(&why.to_string()),
+                        Err(error) => terminal_output::note(&error.to_string()),
                     },
                 },
             }
         }
         let assessed = self.assess(&session)?;
-        Ok(judged(&session, &assessed))
+        Ok(print_assessment(&session, &assessed))
     }
 }
 
@@ -100,13 +102,17 @@ fn next_gap(session: &CalibrationSession, after: usize) -> Option<usize> {
     session.ink.as_ref()?.next_gap(after)
 }
 
-fn question(gap: usize, known: &PatternGap) -> String {
-    let what = if known.is_width { "width" } else { "height" };
-    let (number, square, mm) = (gap + 1, &known.square, known.planned_mm);
-    format!("gap {number}: {what} of {square}, planned {mm:.1} mm:")
+fn question(gap: usize, pattern_gap: &PatternGap) -> String {
+    let side = if pattern_gap.is_width {
+        "width"
+    } else {
+        "height"
+    };
+    let (number, square, mm) = (gap + 1, &pattern_gap.square, pattern_gap.planned_mm);
+    format!("gap {number}: {side} of {square}, planned {mm:.1} mm:")
 }
 
-fn left() -> ExitStatus {
+fn print_left() -> ExitStatus {
     terminal_output::line(
         "what was measured is kept; the same command goes on, `steadyhand calibrate discard` throws it away",
     );

@@ -1,4 +1,4 @@
-//! `calibrate show`, `undo`, `discard` and `accept`: what is proposed and not yet believed.
+//! `calibrate show`, `undo`, `discard` and `accept`: work with the current proposal.
 
 use std::path::Path;
 
@@ -10,13 +10,16 @@ use calib::{
     report,
 };
 
-/// Shows what a proposal comes to; one that is to be made anew refuses the command.
-pub(super) fn judged(session: &CalibrationSession, assessed: &TouchAssessment) -> ExitStatus {
+/// Prints the assessment of a proposal; one that must be redone refuses the command.
+pub(super) fn print_assessment(
+    session: &CalibrationSession,
+    assessed: &TouchAssessment,
+) -> ExitStatus {
     terminal_output::line(&report::assessment_text(session, assessed));
     exit_of(assessed)
 }
 
-/// Returns the end of a command that shows a proposal: refused if it is to be made anew.
+/// Returns the exit status for a proposal: refused if it must be redone.
 fn exit_of(assessed: &TouchAssessment) -> ExitStatus {
     ExitStatus::of(assessed.finding.verdict != FitVerdict::Redo)
 }
@@ -36,13 +39,13 @@ impl CalibrationFolders {
             }
         }
         if !json {
-            return Ok(judged(&session, &assessed));
+            return Ok(print_assessment(&session, &assessed));
         }
         terminal_output::line(&text);
         Ok(exit_of(&assessed))
     }
 
-    /// A proposal that cannot be read is thrown away as well.
+    /// Discards the proposal, even one that cannot be read.
     pub(super) fn discard(&self) -> anyhow::Result<ExitStatus> {
         let lock = self.store.lock()?;
         if matches!(self.store.proposal(), Ok(None)) {
@@ -62,7 +65,7 @@ impl CalibrationFolders {
     pub(super) fn accept(&self, overridden: bool) -> anyhow::Result<ExitStatus> {
         let session = self.proposal()?;
         let assessed = self.assess(&session)?;
-        // What comes next is done here.
+        // The next step is taken here, so it is not printed.
         terminal_output::line(&report::findings_text(&session, &assessed));
         let consent = AcceptConsent {
             shown: &calib::proposal_key(&session, &assessed),
@@ -70,7 +73,7 @@ impl CalibrationFolders {
         };
         match self.desk(|desk| desk.accept(consent)) {
             Ok(accepted) => {
-                self.tell_accepted(session.kind, &accepted);
+                self.print_accepted(session.kind, &accepted);
                 Ok(ExitStatus::Done)
             }
             Err(refused @ CalibrationDeskError::Refused(_)) => {

@@ -1,9 +1,9 @@
-//! `teach`: poses, sheet, ink caps and calibrator of a scene from where the arm is now.
+//! `teach`: records poses, sheet, ink caps and calibrator of a scene from the arm's present position.
 
 use clap::{Args, Subcommand};
 
 use super::arguments::{ConsentArgs, HereArgs};
-use super::guided_touches::{self, AskedPlace, TouchRoundEnd};
+use super::guided_touches::{self, TouchPlace, TouchRoundEnd};
 use super::operator_input::OperatorInput;
 use super::place::CalibrationFolders;
 use crate::{ExitStatus, NodeOptions, terminal_output};
@@ -48,13 +48,13 @@ pub(crate) async fn run(node: &NodeOptions, what: &TeachCommand) -> anyhow::Resu
         TeachCommand::Pose { name, args } => (CalibrationKind::Pose, name.as_str(), args),
         TeachCommand::Cap { name, args } => (CalibrationKind::Cap, name.as_str(), args),
         TeachCommand::Calibrator(args) => (CalibrationKind::Calibrator, "", args),
-        TeachCommand::Sheet(args) => return sheet(node, args).await,
+        TeachCommand::Sheet(args) => return teach_sheet(node, args).await,
     };
     let place = CalibrationFolders::find(node, &args.here.at).await?;
-    one(&place, kind, name, args).await
+    teach_one(&place, kind, name, args).await
 }
 
-async fn one(
+async fn teach_one(
     place: &CalibrationFolders,
     kind: CalibrationKind,
     name: &str,
@@ -69,19 +69,20 @@ async fn one(
     let (new, change) = calib::new_taught_values(kind, &scene, &session.pen, name, &joints)?;
     let old = calib::taught_values(kind, &scene, name);
     terminal_output::line(report::compared(&old, &new).trim_end());
-    let refused = change.override_reason();
-    if let Some(why) = refused.filter(|_| !consent.change.overridden) {
-        return terminal_output::refused(&format!("not taught: {why}"));
+    let objection = change.override_reason();
+    if let Some(reason) = objection.filter(|_| !consent.change.overridden) {
+        return terminal_output::refused(&format!("not taught: {reason}"));
     }
     let mut person = OperatorInput::listen()?;
     if !person.confirm(QUESTION, consent.yes).await? {
         return terminal_output::refused("nothing was written");
     }
     let lock = place.store.lock()?;
-    // Others could write while the question was open.
-    let now = place.library.scene(&here.scene, None)?;
-    let taught_now = calib::new_taught_values(kind, &now, &session.pen, name, &joints)?.0;
-    if calib::taught_values(kind, &now, name) != old || taught_now != new {
+    // The files may have changed while the question was open.
+    let current_scene = place.library.scene(&here.scene, None)?;
+    let current_values =
+        calib::new_taught_values(kind, &current_scene, &session.pen, name, &joints)?.0;
+    if calib::taught_values(kind, &current_scene, name) != old || current_values != new {
         return terminal_output::refused(
             "not taught: the files were changed while this was asked, so it would write other values than it showed; give the command again",
         );
@@ -125,25 +126,25 @@ const VERIFY: (TouchRole, &str) = (
     "one more place, which the fit does not see",
 );
 
-/// Returns the touches of a sheet: each place so often that it is known how well they repeat.
-pub(super) fn places(is_rolled: bool) -> Vec<AskedPlace> {
-    let more: &[_] = if is_rolled { &ROLLED } else { &FLAT };
-    let all = [&SHEET, more, &[VERIFY]].concat();
-    let asked = all.into_iter().map(|(of, name)| AskedPlace {
+/// Returns the touches of a sheet: each place often enough to know how well touches repeat.
+pub(super) fn places(is_rolled: bool) -> Vec<TouchPlace> {
+    let extra: &[_] = if is_rolled { &ROLLED } else { &FLAT };
+    let all = [&SHEET, extra, &[VERIFY]].concat();
+    let places = all.into_iter().map(|(of, name)| TouchPlace {
         of,
         number: 0,
         name: name.to_owned(),
         again: guided_touches::LIFTED,
         times: TOUCHES_EACH,
     });
-    asked.collect()
+    places.collect()
 }
 
-/// Asks for touches one after the other, then shows what they come to, asks, and accepts.
-async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
+/// Asks for the touches of a sheet one after the other, asks for consent, and accepts the result.
+async fn teach_sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
     let place = CalibrationFolders::find(node, &here.at).await?;
-    // Every touch is of the node that was found.
+    // Every touch comes from the node that was found.
     let here = &HereArgs {
         at: place.running.clone().unwrap_or_default(),
         ..here.clone()
@@ -152,24 +153,28 @@ async fn sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatu
     let mut person = OperatorInput::listen()?;
     let places = places(scene.surface.radius_mm().is_some());
     let what = CalibrationKind::Sheet;
-    let round = guided_touches::collect(node, here, what, &places, &mut person).await?;
-    if round == TouchRoundEnd::Left {
-        return kept(node, here, "").await;
+    let end = guided_touches::collect(node, here, what, &places, &mut person).await?;
+    if end == TouchRoundEnd::Left {
+        return report_kept(node, here, "").await;
     }
     if !person.confirm(QUESTION, consent.yes).await? {
-        return kept(node, here, "nothing was written; ").await;
+        return report_kept(node, here, "nothing was written; ").await;
     }
     let place = CalibrationFolders::find(node, &here.at).await?;
     place.accept(consent.change.overridden)
 }
 
-/// Says what is left of it all: the touches, and an arm that holds or lies limp.
-async fn kept(node: &NodeOptions, here: &HereArgs, before: &str) -> anyhow::Result<ExitStatus> {
+/// Reports what is kept: the touches, and an arm that holds or is limp.
+async fn report_kept(
+    node: &NodeOptions,
+    here: &HereArgs,
+    prefix: &str,
+) -> anyhow::Result<ExitStatus> {
     let place = CalibrationFolders::find(node, &here.at).await?;
     let scene = place.library.scene(&here.scene, None)?;
-    let left = place.left(&scene.arm.file.name);
+    let torque = place.torque_note(&scene.arm.file.name);
     terminal_output::refused(&format!(
-        "{before}the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`{left}"
+        "{prefix}the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`{torque}"
     ))
 }
 

@@ -1,4 +1,4 @@
-//! `calibrate touch`: the arm's present joints become one more touch.
+//! `calibrate touch`: records the arm's present joints as a touch.
 
 use anyhow::{Context, bail};
 
@@ -14,51 +14,53 @@ impl CalibrationFolders {
         let scene = self.library.scene(&args.here.scene, None)?;
         let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
         let origin = self.origin(&scene.arm.file);
-        let fresh = calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
-        let wanted = args.hand_touch();
-        let (session, assessed) = self.desk(|desk| desk.add_touch(fresh, &wanted, joints_rad))?;
+        let new_session =
+            calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
+        let touch = args.hand_touch();
+        let (session, assessed) =
+            self.desk(|desk| desk.add_touch(new_session, &touch, joints_rad))?;
         terminal_output::done(&report::assessment_text(&session, &assessed))
     }
 
     pub(super) fn joints(
         &self,
-        said: Option<&Vec<f64>>,
+        given: Option<&Vec<f64>>,
         scene: &Scene,
     ) -> anyhow::Result<Vec<f64>> {
-        self.same_zeros(&scene.arm.file)?;
+        self.check_zeros(&scene.arm.file)?;
         let model = &scene.arm.file.name;
         let arm = self.arm(model);
-        if said.is_none() && arm.is_some_and(|arm| arm.is_moving) {
+        if given.is_none() && arm.is_some_and(|arm| arm.is_moving) {
             bail!(
                 "arm {model} is at work: a touch is taken where it stands; `steadyhand stop` or wait, then touch"
             );
         }
         let measured = || arm.map(|arm| arm.joints_rad.clone());
-        let joints = said.cloned().or_else(measured).with_context(|| {
+        let joints = given.cloned().or_else(measured).with_context(|| {
             format!(
                 "no running node measures an arm {model}, and --joints says none: {}",
                 self.absent
             )
         })?;
         if joints.len() != scene.arm.dof() || joints.iter().any(|q| !q.is_finite()) {
-            let (given, its) = (joints.len(), scene.arm.dof());
-            bail!("{given} joints were given; arm {model} has {its}");
+            let (count, expected) = (joints.len(), scene.arm.dof());
+            bail!("{count} joints were given; arm {model} has {expected}");
         }
-        if let Some(typed) = said {
+        if let Some(typed) = given {
             check_limits(typed, &scene.arm)?;
         }
         Ok(joints)
     }
 }
 
-/// Angle by which a joint that is typed may be beyond its limits: zeros that are not calibrated yet are off by some degrees.
-const BEYOND_RAD: f64 = 0.1;
+/// Angle by which a typed joint may exceed its limits: uncalibrated zeros are off by some degrees.
+const LIMIT_TOLERANCE_RAD: f64 = 0.1;
 
-/// Refuses joints that are typed and that the arm cannot have.
+/// Refuses typed joints that the arm cannot have.
 fn check_limits(joints_rad: &[f64], arm: &ArmModel) -> anyhow::Result<()> {
     for (joint, typed) in arm.file.joints.iter().zip(joints_rad) {
-        let (least, most) = (joint.lower_rad.get(), joint.upper_rad.get());
-        let possible = least - BEYOND_RAD..=most + BEYOND_RAD;
+        let (min, max) = (joint.lower_rad.get(), joint.upper_rad.get());
+        let possible = min - LIMIT_TOLERANCE_RAD..=max + LIMIT_TOLERANCE_RAD;
         if possible.contains(typed) {
             continue;
         }
@@ -68,7 +70,7 @@ fn check_limits(joints_rad: &[f64], arm: &ArmModel) -> anyhow::Result<()> {
             false => "look at what `steadyhand call sense` measures".to_owned(),
         };
         bail!(
-            "joint {} of arm {} is said to be at {typed} rad, and its limits are {least} to {most} rad: --joints takes radians, base first; {hint}; nothing was recorded",
+            "joint {} of arm {} is said to be at {typed} rad, and its limits are {min} to {max} rad: --joints takes radians, base first; {hint}; nothing was recorded",
             joint.name,
             arm.file.name
         );

@@ -1,4 +1,4 @@
-//! Writes what was accepted into the scene's or the arm's file, and into the history.
+//! Writes accepted values into the scene's or the arm's file, and into the history.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +12,8 @@ use calib::{
 };
 
 impl CalibrationFolders {
-    /// Returns whether an arm's joints keep their signs, or a person said that they shall not. A sign that flips is told in a line
-    /// of its own either way.
+    /// Returns whether an arm's joints keep their signs, or a person overrides this. A flipped sign is reported on a line of its
+    /// own either way.
     pub(super) fn keeps_signs(
         &self,
         arm: &str,
@@ -25,19 +25,19 @@ impl CalibrationFolders {
         if flipped.is_empty() {
             return Ok(true);
         }
-        let what = if overridden {
+        let outcome = if overridden {
             "written, for --override was said"
         } else {
             "not accepted: say --override once you have seen that joint turn the other way than the file says"
         };
         terminal_output::line(&format!(
-            "!!! SIGN FLIP: {} would turn the other way round than the arm's file says; every motion of it would go the other way; {what}",
+            "!!! SIGN FLIP: {} would turn the other way round than the arm's file says; every motion of it would go the other way; {outcome}",
             flipped.join(", ")
         ));
         Ok(overridden)
     }
 
-    /// Returns whether an arm's zeros may be replaced, which turns a joint by this much at the most; says why they may not.
+    /// Returns whether an arm's zeros may be replaced, which turns a joint by at most `deg`; prints the reason if not.
     pub(super) fn may_turn(
         &self,
         arm: &str,
@@ -46,8 +46,8 @@ impl CalibrationFolders {
         overridden: bool,
     ) -> anyhow::Result<bool> {
         let change = CalibrationChange { mm: 0.0, deg };
-        if let Some(why) = change.override_reason().filter(|_| !overridden) {
-            terminal_output::line(&format!("not accepted: {why}"));
+        if let Some(reason) = change.override_reason().filter(|_| !overridden) {
+            terminal_output::line(&format!("not accepted: {reason}"));
             return Ok(false);
         }
         self.keeps_signs(arm, new, overridden)
@@ -68,11 +68,11 @@ impl CalibrationFolders {
         lock: &calib::CalibrationLock,
     ) -> anyhow::Result<()> {
         let accepted = self.desk(|desk| desk.write(record, servos, lock))?;
-        self.tell_accepted(record.session.kind, &accepted);
+        self.print_accepted(record.session.kind, &accepted);
         Ok(())
     }
 
-    pub(super) fn tell_accepted(&self, kind: CalibrationKind, accepted: &AcceptedCalibration) {
+    pub(super) fn print_accepted(&self, kind: CalibrationKind, accepted: &AcceptedCalibration) {
         let (number, path) = (accepted.number, accepted.path.display());
         terminal_output::line(&format!("accepted as calibration {number}: {path}"));
         if kind == CalibrationKind::Zeros && self.running.is_some() {
@@ -81,7 +81,7 @@ impl CalibrationFolders {
         terminal_output::lines(&accepted.stale);
     }
 
-    /// Returns a record of what no fit judged, made on an arm, without its values.
+    /// Returns a record without values, made on an arm and judged by no fit.
     pub(super) fn record(
         &self,
         arm: &ArmFile,
@@ -102,7 +102,7 @@ impl CalibrationFolders {
         }
     }
 
-    /// Returns a record of an arm's zeros that no touch was made for.
+    /// Returns a record of an arm's zeros that were found without touches.
     pub(super) fn record_of_zeros(&self, arm: &ArmFile, method: &str) -> CalibrationRecord {
         let session = CalibrationSession {
             kind: CalibrationKind::Zeros,

@@ -1,4 +1,4 @@
-//! A client's JSON file with one server more: all else in it stays, and the file as it was is kept beside it.
+//! Adds a server to a client's JSON file: everything else stays, and a backup of the file is kept.
 
 use std::path::{Path, PathBuf};
 
@@ -6,24 +6,24 @@ use crate::files::{self, folder_of};
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
-/// A larger file is no client's list of servers.
+/// Largest file that is read.
 const BYTES_MAX: u64 = 1 << 20;
 
 /// A client's file, if it is there.
 pub(super) struct ConfigFile {
     path: PathBuf,
-    /// Its text; none where there is no file yet.
+    /// Its text; `None` if there is no file yet.
     text: Option<String>,
 }
 
-/// The change that one more server makes to a file.
+/// The change of a file by adding a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConfigChange {
-    /// Nothing: it is there as it should be.
+    /// None: the server is already there with the same entry.
     None,
-    /// There was none of that name.
+    /// There was no server of that name.
     Added,
-    /// There was another of that name.
+    /// A different server of that name was replaced.
     Replaced,
 }
 
@@ -34,10 +34,10 @@ impl ConfigFile {
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
-            Ok(found) if found.len() > BYTES_MAX => bail!(
+            Ok(metadata) if metadata.len() > BYTES_MAX => bail!(
                 "{} has {} bytes; at most {BYTES_MAX} are read",
                 path.display(),
-                found.len()
+                metadata.len()
             ),
             Ok(_) => Some(files::read(path)?),
         };
@@ -54,21 +54,21 @@ impl ConfigFile {
         name: &str,
         entry: Value,
     ) -> anyhow::Result<(String, ConfigChange)> {
-        let mut all = self.parsed()?;
-        let servers = all.entry(key).or_insert_with(|| json!({}));
+        let mut root = self.parsed()?;
+        let servers = root.entry(key).or_insert_with(|| json!({}));
         let Some(servers) = servers.as_object_mut() else {
             bail!(
-                "`{key}` in {} is no object; mend it first",
+                "`{key}` in {} is not an object; correct it first",
                 self.path.display()
             );
         };
         let change = match servers.get(name) {
-            Some(there) if *there == entry => ConfigChange::None,
+            Some(present) if *present == entry => ConfigChange::None,
             Some(_) => ConfigChange::Replaced,
             None => ConfigChange::Added,
         };
         servers.insert(name.to_owned(), entry);
-        Ok((format!("{:#}\n", Value::Object(all)), change))
+        Ok((format!("{:#}\n", Value::Object(root)), change))
     }
 
     fn parsed(&self) -> anyhow::Result<Map<String, Value>> {
@@ -78,7 +78,7 @@ impl ConfigFile {
         }
         match serde_json::from_str(text) {
             Ok(Value::Object(all)) => Ok(all),
-            Ok(_) => bail!("{} is no JSON object", self.path.display()),
+            Ok(_) => bail!("{} is not a JSON object", self.path.display()),
             Err(error) => bail!(
                 "{} is not plain JSON ({error}); comments would be lost, so leave --write out and add what is printed by hand",
                 self.path.display()
@@ -86,17 +86,17 @@ impl ConfigFile {
         }
     }
 
-    /// Writes the file; what was there is kept with `.bak` after its name.
+    /// Writes the file, and keeps the old one with `.bak` after its name.
     pub(super) fn write(&self, text: &str) -> anyhow::Result<()> {
-        let cannot = |what: &Path| format!("cannot write {}", what.display());
-        if let Some(before) = &self.text {
-            let mut kept = self.path.clone().into_os_string();
-            kept.push(".bak");
-            let kept = PathBuf::from(kept);
-            base::disk::put(&kept, before).with_context(|| cannot(&kept))?;
+        let error_text = |what: &Path| format!("cannot write {}", what.display());
+        if let Some(old_text) = &self.text {
+            let mut backup = self.path.clone().into_os_string();
+            backup.push(".bak");
+            let backup = PathBuf::from(backup);
+            base::disk::put(&backup, old_text).with_context(|| error_text(&backup))?;
         }
         let folder = folder_of(&self.path);
-        std::fs::create_dir_all(folder).with_context(|| cannot(folder))?;
-        base::disk::put(&self.path, text).with_context(|| cannot(&self.path))
+        std::fs::create_dir_all(folder).with_context(|| error_text(folder))?;
+        base::disk::put(&self.path, text).with_context(|| error_text(&self.path))
     }
 }

@@ -1,4 +1,4 @@
-//! A node as clients' files name it: a command that starts one, or the address of one that runs.
+//! The entry of a node in clients' files: a command that starts one, or the address of a running one.
 
 use std::path::PathBuf;
 
@@ -8,28 +8,28 @@ use serde_json::{Map, Value, json};
 use super::ClientKind;
 use crate::{NodeOptions, given_options};
 
-/// A client's way to its node.
+/// A client's connection to its node.
 pub(super) enum NodeConnection {
-    /// It starts one and speaks over standard input and output.
+    /// The client starts a node and uses its standard input and output.
     Started {
         command: PathBuf,
         arguments: Vec<String>,
     },
-    /// It connects to one that runs.
+    /// The client connects to a running node.
     Running { url: String, has_token: bool },
 }
 
-/// Variable of the environment in which clients that read one look for the token.
+/// Environment variable from which clients read the token, if they can.
 const TOKEN_VARIABLE: &str = "STEADYHAND_TOKEN";
 
 impl NodeConnection {
-    /// Returns this program, with its options made absolute: clients start it in a folder and with a `PATH` of their own.
+    /// Returns this program with absolute paths in its options: clients start it in their own folder with their own `PATH`.
     pub(super) fn started(node: &NodeOptions) -> anyhow::Result<Self> {
         let command = std::env::current_exe().context("where this program lies is not known")?;
-        let given = given_options::arguments(&with_absolute_paths(node)?).into_iter();
-        let given = given.map(|word| word.into_string());
-        let given = given.collect::<Result<Vec<String>, _>>();
-        let mut arguments = given.map_err(|word| {
+        let options = given_options::arguments(&with_absolute_paths(node)?).into_iter();
+        let options = options.map(|word| word.into_string());
+        let options = options.collect::<Result<Vec<String>, _>>();
+        let mut arguments = options.map_err(|word| {
             anyhow!(
                 "{} is not text: clients' files cannot name it",
                 word.display()
@@ -39,17 +39,17 @@ impl NodeConnection {
         Ok(Self::Started { command, arguments })
     }
 
-    /// Returns the address of a running node, `/mcp` added where it is missing.
+    /// Returns the address of a running node; a missing `/mcp` is added.
     pub(super) fn to_url(url: &str, has_token: bool) -> anyhow::Result<Self> {
-        let named = match url.contains("://") {
+        let address = match url.contains("://") {
             true => url.to_owned(),
             false => format!("http://{url}"),
         };
-        let wrong = || format!("{url:?} is no address, such as http://127.0.0.1:8700");
-        let uri: http::Uri = named.parse().with_context(wrong)?;
+        let error_text = || format!("{url:?} is not an address, such as http://127.0.0.1:8700");
+        let uri: http::Uri = address.parse().with_context(error_text)?;
         let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
-        ensure!(is_http && uri.authority().is_some(), wrong());
-        let base = named.trim_end_matches('/');
+        ensure!(is_http && uri.authority().is_some(), error_text());
+        let base = address.trim_end_matches('/');
         let url = match uri.path() {
             "" | "/" => format!("{base}/mcp"),
             _ => base.to_owned(),
@@ -83,14 +83,14 @@ impl NodeConnection {
             has_token: true, ..
         } = self
         {
-            let token = format!("Bearer {}", token_place(client));
+            let token = format!("Bearer {}", token_placeholder(client));
             set("headers", json!({ "Authorization": token }));
         }
         Value::Object(entry)
     }
 }
 
-/// Returns whether entries say which transport they are for.
+/// Returns whether entries name their transport.
 const fn has_types(client: ClientKind) -> bool {
     matches!(
         client,
@@ -105,8 +105,8 @@ const fn http_type(client: ClientKind) -> &'static str {
     }
 }
 
-/// The place where a client looks for the token; those that read no variables want it written there.
-fn token_place(client: ClientKind) -> String {
+/// Returns the token's placeholder for a client; clients that read no variables need the token itself in the file.
+fn token_placeholder(client: ClientKind) -> String {
     match client {
         ClientKind::ClaudeCode => format!("${{{TOKEN_VARIABLE}}}"),
         ClientKind::Vscode | ClientKind::Cursor => format!("${{env:{TOKEN_VARIABLE}}}"),
@@ -141,19 +141,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_gets_its_path_and_nothing_else_is_one() {
-        for (said, url) in [
+    fn an_address_gets_its_path_and_other_text_is_refused() {
+        for (text, url) in [
             ("127.0.0.1:8700", "http://127.0.0.1:8700/mcp"),
             ("http://arm:8700/", "http://arm:8700/mcp"),
             ("https://arm/mcp", "https://arm/mcp"),
             ("https://arm/lab/mcp/", "https://arm/lab/mcp"),
         ] {
-            let connection = NodeConnection::to_url(said, false).unwrap();
+            let connection = NodeConnection::to_url(text, false).unwrap();
             let entry = connection.entry(ClientKind::Cursor);
-            assert_eq!(entry, json!({ "url": url }), "{said}");
+            assert_eq!(entry, json!({ "url": url }), "{text}");
         }
-        for said in ["", "ftp://arm", "http://", "a b"] {
-            assert!(NodeConnection::to_url(said, false).is_err(), "{said:?}");
+        for text in ["", "ftp://arm", "http://", "a b"] {
+            assert!(NodeConnection::to_url(text, false).is_err(), "{text:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The terminal while the jog's view fills it; it is itself again when this goes.
+//! The terminal while the jog's view fills it; dropping the screen restores the terminal.
 
 use std::io::Write;
 
@@ -23,7 +23,7 @@ impl JogScreen {
         Ok(screen)
     }
 
-    /// Shows these lines in place of what was there; one that is too long goes on in the next row.
+    /// Replaces the screen's content with these lines; a long line continues in the next row.
     pub(super) fn show(&self, lines: &[ViewLine]) -> std::io::Result<()> {
         let (columns, rows) = size()?;
         let mut out = std::io::stdout().lock();
@@ -54,17 +54,17 @@ impl Drop for JogScreen {
     }
 }
 
-/// Breaks a text at its ends of lines, and where the terminal ends.
+/// Breaks a text at line ends and at the terminal's width.
 fn pieces(text: &str, columns: u16) -> Vec<String> {
     let columns = usize::from(columns.max(1));
     let text = harmless(text).replace('\t', " ");
-    let of_line = |line: &str| {
-        let shown: Vec<char> = line.chars().collect();
-        let starts = (0..shown.len().max(1)).step_by(columns);
-        let pieces = starts.map(|at| shown.iter().skip(at).take(columns).collect());
+    let split_line = |line: &str| {
+        let chars: Vec<char> = line.chars().collect();
+        let starts = (0..chars.len().max(1)).step_by(columns);
+        let pieces = starts.map(|start| chars.iter().skip(start).take(columns).collect());
         pieces.collect::<Vec<String>>()
     };
-    text.split('\n').flat_map(of_line).collect()
+    text.split('\n').flat_map(split_line).collect()
 }
 
 #[cfg(test)]
@@ -72,12 +72,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_goes_on_in_the_next_row_and_holds_nothing_that_a_terminal_obeys() {
-        let of = |text: &str| pieces(text, 4);
-        assert_eq!(of(""), [""]);
-        assert_eq!(of("abcd"), ["abcd"]);
-        assert_eq!(of("abcdef"), ["abcd", "ef"]);
-        assert_eq!(of("ab\ncd\te"), ["ab", "cd e"]);
-        assert_eq!(of("\u{1b}[2J"), ["\\u00", "1b[2", "J"]);
+    fn a_long_line_continues_in_the_next_row_and_holds_no_control_characters() {
+        let split = |text: &str| pieces(text, 4);
+        assert_eq!(split(""), [""]);
+        assert_eq!(split("abcd"), ["abcd"]);
+        assert_eq!(split("abcdef"), ["abcd", "ef"]);
+        assert_eq!(split("ab\ncd\te"), ["ab", "cd e"]);
+        assert_eq!(split("\u{1b}[2J"), ["\\u00", "1b[2", "J"]);
     }
 }

@@ -4,16 +4,16 @@ use crossterm::event::KeyCode;
 
 use node::jog::{JogAxis, JogJoint, JogRequest, JogState};
 
-/// Current selection, and the last message.
+/// Current state, selection and message.
 #[derive(Debug, Default)]
 pub(super) struct JogView {
     pub(super) stance: JogState,
     pub(super) message: String,
     joint: usize,
-    /// Into [`STEPS`].
+    /// Index into [`STEPS`].
     size: usize,
     /// True if the next `y` takes torque off.
-    asks_to_let_go: bool,
+    confirms_let_go: bool,
 }
 
 /// A line on the terminal.
@@ -32,7 +32,7 @@ impl ViewLine {
     }
 }
 
-/// In millimetres, or degrees of a joint.
+/// Step sizes in millimetres, or degrees of a joint.
 const STEPS: [f64; 3] = [0.1, 1.0, 10.0];
 
 /// Action that a key asks for.
@@ -44,12 +44,12 @@ pub(super) enum JogAction {
     Stop,
     /// Take torque off.
     LetGo,
-    /// Keep the pose.
+    /// Record the pose.
     Record,
     /// End the view.
     Quit,
-    /// Something that only the view is about.
-    Own,
+    /// A change of the view only.
+    ViewOnly,
 }
 
 impl JogView {
@@ -62,13 +62,13 @@ impl JogView {
 
     /// Handles a key. The space bar always stops, in any state.
     pub(super) fn press(&mut self, key: KeyCode) -> JogAction {
-        let asked = std::mem::take(&mut self.asks_to_let_go);
+        let is_confirming = std::mem::take(&mut self.confirms_let_go);
         let by = STEPS.get(self.size).copied().unwrap_or(0.1);
         let step = |axis, by| JogAction::Step(JogRequest { axis, by });
         match key {
             KeyCode::Char(' ') => JogAction::Stop,
             KeyCode::Char('q') | KeyCode::Esc => JogAction::Quit,
-            KeyCode::Char('y') if asked => JogAction::LetGo,
+            KeyCode::Char('y') if is_confirming => JogAction::LetGo,
             KeyCode::Char('x') => step(JogAxis::X, by),
             KeyCode::Char('X') => step(JogAxis::X, -by),
             KeyCode::Char('y') => step(JogAxis::Y, by),
@@ -89,24 +89,24 @@ impl JogView {
             KeyCode::Down => self.joint = (self.joint + 1).min(last),
             KeyCode::Char('s') => self.size = (self.size + 1) % STEPS.len(),
             KeyCode::Char('g') => {
-                self.asks_to_let_go = true;
+                self.confirms_let_go = true;
                 "torque goes off and the arm will drop: hold it, then press y"
                     .clone_into(&mut self.message);
             }
             _ => {}
         }
-        JogAction::Own
+        JogAction::ViewOnly
     }
 
-    /// The whole of it, from the top.
+    /// Returns all lines of the view, from the top.
     pub(super) fn lines(&self) -> Vec<ViewLine> {
         let joints = self.stance.joints.iter().enumerate();
         let joints = joints.map(|(index, joint)| self.joint_line(index, joint));
         let [keys, more_keys] = KEYS;
-        let below = ["", &self.tip(), "", self.status_line(), "", keys, more_keys];
-        let below = below.map(ViewLine::plain);
-        let above = [&self.title(), "", HEADER].map(ViewLine::plain);
-        above.into_iter().chain(joints).chain(below).collect()
+        let footer = ["", &self.tip(), "", self.status_line(), "", keys, more_keys];
+        let footer = footer.map(ViewLine::plain);
+        let header = [&self.title(), "", HEADER].map(ViewLine::plain);
+        header.into_iter().chain(joints).chain(footer).collect()
     }
 
     fn title(&self) -> String {
@@ -118,23 +118,23 @@ impl JogView {
     }
 
     fn joint_line(&self, index: usize, joint: &JogJoint) -> ViewLine {
-        let left = (joint.deg - joint.lower_deg).min(joint.upper_deg - joint.deg);
-        let none = || "-".to_owned();
+        let margin_deg = (joint.deg - joint.lower_deg).min(joint.upper_deg - joint.deg);
+        let no_value = || "-".to_owned();
         let load = joint
             .load
-            .map_or_else(none, |load| format!("{:.0} %", load * 1e2));
+            .map_or_else(no_value, |load| format!("{:.0} %", load * 1e2));
         let heat = joint
             .temperature_c
-            .map_or_else(none, |c| format!("{c:.0} C"));
+            .map_or_else(no_value, |c| format!("{c:.0} C"));
         let limits = format!("{:.0} to {:.0}", joint.lower_deg, joint.upper_deg);
         let mark = if index == self.joint { ">" } else { " " };
         ViewLine {
             text: format!(
-                "{mark} {:<16}{:>9.2}  {limits:<14}{left:>5.0}{load:>8}{heat:>7}",
+                "{mark} {:<16}{:>9.2}  {limits:<14}{margin_deg:>5.0}{load:>8}{heat:>7}",
                 joint.name, joint.deg
             ),
-            // Near a limit, where the next step may be refused.
-            is_bold: left < STEPS[2],
+            // Bold near a limit, where the next step may be refused.
+            is_bold: margin_deg < STEPS[2],
         }
     }
 
@@ -149,13 +149,13 @@ impl JogView {
 
     fn status_line(&self) -> &str {
         match &self.stance.denied {
-            Some(why) if self.message.is_empty() => why,
+            Some(reason) if self.message.is_empty() => reason,
             _ => &self.message,
         }
     }
 }
 
-/// Over what [`JogView::joint_line`] writes.
+/// Header of the lines of [`JogView::joint_line`].
 const HEADER: &str = "  joint             degrees  limits         left    load   heat";
 
 const KEYS: [&str; 2] = [
@@ -193,29 +193,29 @@ mod tests {
     fn keys_are_steps_of_three_sizes_and_space_stops() {
         let mut view = view();
         let step = |axis, by| JogAction::Step(JogRequest { axis, by });
-        for (key, is) in [
+        for (key, action) in [
             (KeyCode::Char('x'), step(JogAxis::X, 0.1)),
             (KeyCode::Char('Z'), step(JogAxis::Z, -0.1)),
-            (KeyCode::Char('s'), JogAction::Own),
+            (KeyCode::Char('s'), JogAction::ViewOnly),
             (KeyCode::Char('y'), step(JogAxis::Y, 1.0)),
-            (KeyCode::Down, JogAction::Own),
-            (KeyCode::Down, JogAction::Own),
+            (KeyCode::Down, JogAction::ViewOnly),
+            (KeyCode::Down, JogAction::ViewOnly),
             (KeyCode::Left, step(JogAxis::Joint(1), -1.0)),
-            (KeyCode::Char('s'), JogAction::Own),
+            (KeyCode::Char('s'), JogAction::ViewOnly),
             (KeyCode::Right, step(JogAxis::Joint(1), 10.0)),
-            (KeyCode::Char('s'), JogAction::Own),
+            (KeyCode::Char('s'), JogAction::ViewOnly),
             (KeyCode::Char('X'), step(JogAxis::X, -0.1)),
             (KeyCode::Char(' '), JogAction::Stop),
             (KeyCode::Char('q'), JogAction::Quit),
         ] {
-            assert_eq!(view.press(key), is, "{key:?}");
+            assert_eq!(view.press(key), action, "{key:?}");
         }
     }
 
     #[test]
-    fn the_arm_is_let_go_of_only_after_a_second_key() {
+    fn torque_goes_off_only_after_a_second_key() {
         let mut view = view();
-        assert_eq!(view.press(KeyCode::Char('g')), JogAction::Own);
+        assert_eq!(view.press(KeyCode::Char('g')), JogAction::ViewOnly);
         assert!(view.message.contains("hold it"));
         assert_eq!(view.press(KeyCode::Char(' ')), JogAction::Stop);
         assert!(matches!(view.press(KeyCode::Char('y')), JogAction::Step(_)));
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn the_view_shows_joints_limits_tip_and_what_forbids_motion() {
         let lines = view().lines();
-        let shown: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
-        let shown = shown.join("\n");
-        for part in [
+        let text: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        let text = text.join("\n");
+        for expected in [
             "jog: holding",
             "shoulder_pan",
             "10.00",
@@ -239,7 +239,7 @@ mod tests {
             "motion is not enabled",
             "space stops",
         ] {
-            assert!(shown.contains(part), "{part}: {shown}");
+            assert!(text.contains(expected), "{expected}: {text}");
         }
         // Only the joint near its limit stands out.
         let bold: Vec<&ViewLine> = lines.iter().filter(|line| line.is_bold).collect();

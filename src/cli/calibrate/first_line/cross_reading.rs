@@ -1,17 +1,17 @@
-//! The cross that `align` drew, read by a person with a ruler.
+//! Has a person read the cross that `align` drew, with a ruler.
 
-use super::{AGAIN, Guide, StepEnd, not_needed};
+use super::{Guide, RETRY_PROMPT, StepEnd, not_needed};
 use crate::{operator_client, terminal_output};
 
 use super::super::operator_input::OperatorAnswer;
 
-/// A cross nearer to its place than a ruler tells is left where it is.
+/// Deviation of a cross below which a ruler cannot tell, so that nothing is moved.
 const READ_MM_MIN: f64 = 0.2;
 
-/// Reads two distances in millimetres, such as `50.4 49.8`.
-fn distances_mm(said: &str) -> Option<[f64; 2]> {
-    let said = said.replace("mm", " ").replace(',', ".");
-    let mut numbers = said.split_whitespace().map(str::parse::<f64>);
+/// Parses two distances in millimetres, such as `50.4 49.8`.
+fn distances_mm(text: &str) -> Option<[f64; 2]> {
+    let text = text.replace("mm", " ").replace(',', ".");
+    let mut numbers = text.split_whitespace().map(str::parse::<f64>);
     match (numbers.next(), numbers.next(), numbers.next()) {
         (Some(Ok(x)), Some(Ok(y)), None) if x.is_finite() && y.is_finite() => Some([x, y]),
         _ => None,
@@ -19,7 +19,7 @@ fn distances_mm(said: &str) -> Option<[f64; 2]> {
 }
 
 impl Guide<'_> {
-    /// Asks where the cross stands, and has the sheet moved to where the ink says that it is.
+    /// Asks where the cross stands, and proposes the place of the sheet that the ink shows.
     pub(super) async fn cross(&mut self) -> anyhow::Result<StepEnd> {
         if self.is_simulated {
             return not_needed(
@@ -37,15 +37,15 @@ impl Guide<'_> {
             return Ok(StepEnd::Done);
         }
         let verb = self.align_verb(false, Some(off_mm));
-        let told = operator_client::ask(&self.at, &verb).await?;
-        terminal_output::line(&told.text);
-        match told.done {
+        let reply = operator_client::ask(&self.at, &verb).await?;
+        terminal_output::line(&reply.text);
+        match reply.done {
             true => self.accept().await,
-            false => Ok(self.again_or_leave(AGAIN).await),
+            false => Ok(self.again_or_leave(RETRY_PROMPT).await),
         }
     }
 
-    /// Asks until two distances are said. Returns `None` where the person leaves.
+    /// Asks until two distances are given. Returns `None` if the person leaves.
     async fn read_cross(&mut self, planned_mm: [f64; 2]) -> Option<[f64; 2]> {
         let [x, y] = planned_mm;
         loop {
@@ -60,7 +60,7 @@ impl Guide<'_> {
             match line.trim() {
                 "" => return Some(planned_mm),
                 "q" | "Q" => return None,
-                said => match distances_mm(said) {
+                text => match distances_mm(text) {
                     Some(read_mm) => return Some(read_mm),
                     None => terminal_output::note("that is not two distances"),
                 },
@@ -75,11 +75,11 @@ mod tests {
 
     #[test]
     fn two_distances_are_read_as_people_write_them() {
-        for said in ["50.4 49.8", "50,4 49,8", "50.4mm 49.8 mm", " 50.4\t49.8 "] {
-            assert_eq!(distances_mm(said), Some([50.4, 49.8]), "{said}");
+        for text in ["50.4 49.8", "50,4 49,8", "50.4mm 49.8 mm", " 50.4\t49.8 "] {
+            assert_eq!(distances_mm(text), Some([50.4, 49.8]), "{text}");
         }
-        for said in ["50.4", "1 2 3", "left a bit", "NaN 1", "inf 1"] {
-            assert_eq!(distances_mm(said), None, "{said}");
+        for text in ["50.4", "1 2 3", "left a bit", "NaN 1", "inf 1"] {
+            assert_eq!(distances_mm(text), None, "{text}");
         }
     }
 }

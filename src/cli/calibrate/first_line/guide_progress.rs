@@ -1,4 +1,4 @@
-//! The steps that were done, kept with the node's state: the guide is taken up where it was left.
+//! The completed steps, kept with the node's state so that the guide can be resumed.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ struct ProgressFile {
     done: Vec<GuideStep>,
 }
 
-/// Steps done for a scene.
+/// Completed steps of a scene.
 #[derive(Debug)]
 pub(super) struct GuideProgress {
     path: PathBuf,
@@ -23,10 +23,10 @@ pub(super) struct GuideProgress {
 }
 
 impl GuideProgress {
-    /// Reads what was done for this scene; of another scene's steps those of the arm count.
+    /// Reads the completed steps of this scene; of another scene's steps, those of the arm count too.
     pub(super) fn open(state: &Path, scene: &str) -> anyhow::Result<Self> {
         let path = state.join("first_line.toml");
-        let changed = || {
+        let hint = || {
             format!(
                 "{} was changed by something else: move it away",
                 path.display()
@@ -35,7 +35,7 @@ impl GuideProgress {
         let mut file: ProgressFile = match files::read_if_there(&path)? {
             Some(text) => toml::from_str::<toml::Table>(&text)
                 .and_then(toml::Table::try_into)
-                .with_context(changed)?,
+                .with_context(hint)?,
             None => ProgressFile::default(),
         };
         if file.scene != scene {
@@ -50,7 +50,7 @@ impl GuideProgress {
         self.file.done.contains(&step)
     }
 
-    /// Keeps that a step was done, on the disk, and that those which rest on it are to be done again.
+    /// Records on the disk that a step was done, and that the steps it outdates must be repeated.
     pub(super) fn keep(&mut self, step: GuideStep) -> anyhow::Result<()> {
         self.file.done.retain(|done| !step.outdates(*done));
         if !self.is_done(step) {

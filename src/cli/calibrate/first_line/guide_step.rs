@@ -1,8 +1,8 @@
-//! The steps from the box to the first line, with the words for each.
+//! The steps from the box to the first line, with their texts.
 
 use serde::{Deserialize, Serialize};
 
-/// A step of the guide, in the order in which they are done.
+/// A step of the guide, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum GuideStep {
@@ -20,123 +20,123 @@ pub(super) enum GuideStep {
     Line,
 }
 
-/// A step with the words for it.
+/// A step with its texts.
 pub(super) struct GuideStepWords {
     pub(super) step: GuideStep,
     pub(super) title: &'static str,
-    why: &'static str,
-    takes: &'static str,
+    reason: &'static str,
+    duration: &'static str,
     /// Accuracy that the step leaves behind.
-    known: &'static str,
+    result: &'static str,
 }
 
-/// The steps with their words, in order.
+/// The steps with their texts, in order.
 pub(super) const STEPS: [GuideStepWords; 12] = [
     GuideStepWords {
         step: GuideStep::Port,
         title: "the port",
-        why: "everything else goes through it",
-        takes: "a second",
-        known: "which device the arm hangs on",
+        reason: "everything else goes through it",
+        duration: "a second",
+        result: "which device the arm hangs on",
     },
     GuideStepWords {
         step: GuideStep::Doctor,
         title: "the doctor",
-        why: "a loose cable or a wrong id is found now, and not with the pen on the paper",
-        takes: "up to a minute",
-        known: "who answers on the bus; nothing is written",
+        reason: "a loose cable or a wrong id is found now, and not with the pen on the paper",
+        duration: "up to a minute",
+        result: "who answers on the bus; nothing is written",
     },
     GuideStepWords {
         step: GuideStep::Serve,
         title: "the node",
-        why: "one program owns the port, judges every motion and stops the arm",
-        takes: "a few seconds",
-        known: "where the arm believes it is; nothing moves",
+        reason: "one program owns the port, judges every motion and stops the arm",
+        duration: "a few seconds",
+        result: "where the arm believes it is; nothing moves",
     },
     GuideStepWords {
         step: GuideStep::Joints,
         title: "the joints, by hand",
-        why: "where each joint's zero is, which way it counts and how far it may go",
-        takes: "five minutes",
-        known: "zeros as well as an eye sees the middle pose: about 2 degrees, 10 mm at the tip",
+        reason: "where each joint's zero is, which way it counts and how far it may go",
+        duration: "five minutes",
+        result: "zeros as well as an eye sees the middle pose: about 2 degrees, 10 mm at the tip",
     },
     GuideStepWords {
         step: GuideStep::Zeros,
         title: "the zeros, by touches",
-        why: "the eye's 2 degrees are too coarse for a line: a point whose place is known, and points that are not, touched in many poses, say it to a tenth",
-        takes: "fifteen minutes",
-        known: "zeros to about 0.1 degree; the figures come with the touches",
+        reason: "the eye's 2 degrees are too coarse for a line: a point whose place is known, and points that are not, touched in many poses, say it to a tenth",
+        duration: "fifteen minutes",
+        result: "zeros to about 0.1 degree; the figures come with the touches",
     },
     GuideStepWords {
         step: GuideStep::Tool,
         title: "the pen's tip",
-        why: "one fixed point, touched with the pen turned and tilted, says where the tip is in the holder",
-        takes: "five minutes",
-        known: "the tip to a few tenths of a millimetre; the figures come with the touches",
+        reason: "one fixed point, touched with the pen turned and tilted, says where the tip is in the holder",
+        duration: "five minutes",
+        result: "the tip to a few tenths of a millimetre; the figures come with the touches",
     },
     GuideStepWords {
         step: GuideStep::Sheet,
         title: "the sheet, by hand",
-        why: "where the paper lies and how it is turned",
-        takes: "five minutes",
-        known: "the sheet as an arm reaches it that a hand holds: one that holds itself hangs in its gears, up to 2 mm lower",
+        reason: "where the paper lies and how it is turned",
+        duration: "five minutes",
+        result: "the sheet as an arm reaches it that a hand holds: one that holds itself hangs in its gears, up to 2 mm lower",
     },
     GuideStepWords {
         step: GuideStep::Enable,
         title: "your leave",
-        why: "nothing moves before a person allows it; it ends by itself after 30 minutes",
-        takes: "a moment, and a hand that stays at the supply's switch",
-        known: "nothing new",
+        reason: "nothing moves before a person allows it; it ends by itself after 30 minutes",
+        duration: "a moment, and a hand that stays at the supply's switch",
+        result: "nothing new",
     },
     GuideStepWords {
         step: GuideStep::Feel,
         title: "the sheet, felt by the arm",
-        why: "how high the paper is for an arm that hangs in its gears as it will when it draws: a millimetre too high presses the pen in, one too low draws nothing",
-        takes: "five minutes; the tip goes down at 2 mm/s, and up as soon as it touches",
-        known: "the sheet's height to a few tenths of a millimetre; the figures come with it",
+        reason: "how high the paper is for an arm that hangs in its gears as it will when it draws: a millimetre too high presses the pen in, one too low draws nothing",
+        duration: "five minutes; the tip goes down at 2 mm/s, and up as soon as it touches",
+        result: "the sheet's height to a few tenths of a millimetre; the figures come with it",
     },
     GuideStepWords {
         step: GuideStep::Align,
         title: "align",
-        why: "the arm visits the sheet's corners and draws a cross in its middle: the first ink, small, and pressed up to 0.3 mm less than the scene says",
-        takes: "a minute",
-        known: "how well the servos come to their goals",
+        reason: "the arm visits the sheet's corners and draws a cross in its middle: the first ink, small, and pressed up to 0.3 mm less than the scene says",
+        duration: "a minute",
+        result: "how well the servos come to their goals",
     },
     GuideStepWords {
         step: GuideStep::Cross,
         title: "the cross, by a ruler",
-        why: "ink says what no servo knows: where the gears' play and the arm's own weight bring the pen",
-        takes: "a minute",
-        known: "the ink's place as well as a ruler says it",
+        reason: "ink says what no servo knows: where the gears' play and the arm's own weight bring the pen",
+        duration: "a minute",
+        result: "the ink's place as well as a ruler says it",
     },
     GuideStepWords {
         step: GuideStep::Line,
         title: "the first line",
-        why: "it is what all of this was for; the pen is pressed up to 0.3 mm less than the scene says",
-        takes: "a minute or two",
-        known: "how far the ink is from the design, where something can see it",
+        reason: "it is what all of this was for; the pen is pressed up to 0.3 mm less than the scene says",
+        duration: "a minute or two",
+        result: "how far the ink is from the design, where something can see it",
     },
 ];
 
 impl GuideStep {
-    /// Returns whether the arm is moved by hand in it, which no simulated arm of the node's own is.
+    /// Returns whether the step moves the arm by hand, which is impossible with a simulated arm.
     pub(super) const fn is_by_hand(self) -> bool {
         matches!(self, Self::Joints | Self::Zeros | Self::Tool | Self::Sheet)
     }
 
-    /// Returns whether a person may do without it: not every arm can feel.
-    pub(super) const fn may_be_left_out(self) -> bool {
+    /// Returns whether the step is optional: not every arm can feel.
+    pub(super) const fn is_optional(self) -> bool {
         matches!(self, Self::Feel)
     }
 
-    /// Returns whether a step that was done before this one is of no worth any more: it rests on what this one measured.
+    /// Returns whether an earlier result of `done` is outdated by this step, because it depends on what this one measures.
     pub(super) fn outdates(self, done: Self) -> bool {
         let measures = self.is_by_hand() || matches!(self, Self::Feel);
         let is_ink = matches!(done, Self::Align | Self::Cross | Self::Line);
         measures && (is_ink || done == Self::Feel) && self < done
     }
 
-    /// Returns whether it is done once, and not anew each time that the guide is taken up.
+    /// Returns whether it is done only once, rather than each time that the guide is resumed.
     pub(super) const fn is_kept(self) -> bool {
         !matches!(self, Self::Port | Self::Doctor | Self::Serve | Self::Enable)
     }
@@ -154,9 +154,9 @@ impl GuideStepWords {
             "\nstep {number} of {}: {}\n  why: {}\n  takes: {}\n  known afterwards: {}\n  next: {next}",
             STEPS.len(),
             self.title,
-            self.why,
-            self.takes,
-            self.known
+            self.reason,
+            self.duration,
+            self.result
         )
     }
 }

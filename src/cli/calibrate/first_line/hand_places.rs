@@ -1,21 +1,21 @@
-//! The places that the guide asks a hand to touch.
+//! The places that the guide asks a person to touch by hand.
 
-use super::super::guided_touches::AskedPlace;
+use super::super::guided_touches::TouchPlace;
 use super::super::teach;
 use calib::TouchRole;
 
-/// Words between two touches of one point in poses of their own.
+/// Instruction between two touches of one point in different poses.
 const TURNED: &str = "turn and tilt the pen another way, bring its tip to the same point";
 
-/// Touches of the one point that says where the tip is.
+/// Touches of the fixed point that determines the tip.
 const TOOL_TOUCHES: usize = 14;
 
-/// Touches of the calibrator, and of each point that nobody has measured.
+/// Touches of the calibrator, and of each unmeasured point.
 const CALIBRATOR_TOUCHES: usize = 8;
 const POINT_TOUCHES: usize = 6;
 
-fn place(of: TouchRole, name: &str, times: usize) -> AskedPlace {
-    AskedPlace {
+fn place(of: TouchRole, name: &str, times: usize) -> TouchPlace {
+    TouchPlace {
         of,
         number: 0,
         name: name.to_owned(),
@@ -24,8 +24,8 @@ fn place(of: TouchRole, name: &str, times: usize) -> AskedPlace {
     }
 }
 
-/// Returns the touches of a pen's tip.
-pub(super) fn tool() -> Vec<AskedPlace> {
+/// Returns the touches that determine a pen's tip.
+pub(super) fn tool() -> Vec<TouchPlace> {
     vec![
         place(
             TouchRole::Point,
@@ -40,15 +40,15 @@ pub(super) fn tool() -> Vec<AskedPlace> {
     ]
 }
 
-/// Returns the touches of joints' zeros.
-pub(super) fn zeros() -> Vec<AskedPlace> {
+/// Returns the touches that determine the joints' zeros.
+pub(super) fn zeros() -> Vec<TouchPlace> {
     let mut places = vec![place(
         TouchRole::Calibrator,
         "the calibrator, the point at `calibrator_m`",
         CALIBRATOR_TOUCHES,
     )];
     for (number, name) in ["left", "near", "right"].into_iter().enumerate() {
-        places.push(AskedPlace {
+        places.push(TouchPlace {
             number: number + 1,
             ..place(
                 TouchRole::Point,
@@ -69,7 +69,7 @@ pub(super) fn zeros() -> Vec<AskedPlace> {
     places
 }
 
-/// Returns the touches of a sheet, flat or on a cylinder.
-pub(super) fn sheet(is_rolled: bool) -> Vec<AskedPlace> {
+/// Returns the touches that determine a sheet, flat or on a cylinder.
+pub(super) fn sheet(is_rolled: bool) -> Vec<TouchPlace> {
     teach::places(is_rolled)
 }

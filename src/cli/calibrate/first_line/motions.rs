@@ -1,4 +1,4 @@
-//! The steps of the guide in which the arm moves, with a person's leave.
+//! The steps of the guide in which the arm moves, with a person's permission.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use serde::Deserialize as _;
 use tools::JobProgress;
 
 use super::super::operator_input::OperatorAnswer;
-use super::{AGAIN, Guide, StepEnd, not_needed};
+use super::{Guide, RETRY_PROMPT, StepEnd, not_needed};
 use crate::{AtArgs, ExitStatus, operator_client, terminal_output, watch};
 
-/// Leave that the guide asks for; it ends by itself.
-const LEAVE: Duration = Duration::from_secs(1800);
+/// Duration of the permission that the guide asks for.
+const PERMISSION: Duration = Duration::from_secs(1800);
 
-/// Interval between questions about a motion under way.
-const EVERY: Duration = Duration::from_millis(200);
+/// Interval at which a motion under way is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Interval between lines that say how far a motion is.
-const NEWS_EVERY: Duration = Duration::from_secs(5);
+/// Interval between progress reports of a motion.
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 impl Guide<'_> {
     pub(super) async fn enable(&mut self) -> anyhow::Result<StepEnd> {
@@ -35,19 +35,19 @@ impl Guide<'_> {
         let verb = OperatorVerb::Enable {
             scene: self.scene.clone(),
             meta: None,
-            for_s: Some(LEAVE.as_secs()),
+            for_s: Some(PERMISSION.as_secs()),
             arm: None,
         };
-        let told = operator_client::ask(&self.at, &verb).await?;
-        if terminal_output::reply(&told) != ExitStatus::Done {
-            return Ok(self.again_or_leave(AGAIN).await);
+        let reply = operator_client::ask(&self.at, &verb).await?;
+        if terminal_output::reply(&reply) != ExitStatus::Done {
+            return Ok(self.again_or_leave(RETRY_PROMPT).await);
         }
         self.enabled = Some(scene.revision);
         Ok(StepEnd::Done)
     }
 
-    /// Asks for leave anew where the scene is another one than that which was enabled, or a motion was refused since.
-    async fn may_move(&mut self) -> anyhow::Result<StepEnd> {
+    /// Asks for permission again if the scene has changed since it was enabled, or a motion was refused since.
+    async fn ensure_enabled(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         if self.enabled == Some(scene.revision) {
             return Ok(StepEnd::Done);
@@ -59,9 +59,9 @@ impl Guide<'_> {
     }
 
     pub(super) async fn align(&mut self) -> anyhow::Result<StepEnd> {
-        let end = self.moves(self.align_verb(false, None)).await?;
+        let end = self.move_and_follow(self.align_verb(false, None)).await?;
         let (folders, _) = self.folders().await?;
-        // A camera that sees the sheet elsewhere has it proposed, and no cross is drawn.
+        // If a camera sees the sheet elsewhere, its place is proposed and no cross is drawn.
         let is_seen = folders
             .store
             .proposal()?
@@ -75,7 +75,7 @@ impl Guide<'_> {
         }
     }
 
-    /// Returns the verb that aligns in the scene of the guide: with the arm, or by what a person read of the cross.
+    /// Returns the verb that aligns in the guide's scene: with the arm, or by a person's reading of the cross.
     pub(super) fn align_verb(&self, touch: bool, measured_mm: Option<[f64; 2]>) -> OperatorVerb {
         OperatorVerb::Align {
             scene: self.scene.clone(),
@@ -85,7 +85,7 @@ impl Guide<'_> {
         }
     }
 
-    /// Has the arm feel for the sheet, where it can: first how it sags, where its file does not know of that.
+    /// Has the arm feel for the sheet, if it can. If its file lacks its sag, it measures that first.
     pub(super) async fn feel(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         let is_needle = scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle);
@@ -95,7 +95,7 @@ impl Guide<'_> {
             );
         }
         loop {
-            let end = self.moves(self.align_verb(true, None)).await?;
+            let end = self.move_and_follow(self.align_verb(true, None)).await?;
             if end != StepEnd::Done {
                 return Ok(end);
             }
@@ -110,69 +110,72 @@ impl Guide<'_> {
 
     pub(super) async fn line(&mut self) -> anyhow::Result<StepEnd> {
         let scene = self.scene.clone();
-        self.moves(OperatorVerb::FirstInk { scene }).await
+        self.move_and_follow(OperatorVerb::FirstInk { scene }).await
     }
 
-    /// Has the node move with a person's leave, and follows it to its end; Enter and Ctrl-C stop the arm.
-    async fn moves(&mut self, verb: OperatorVerb) -> anyhow::Result<StepEnd> {
-        match self.may_move().await? {
+    /// Has the node move with a person's permission, and follows the motion to its end; Enter and Ctrl-C stop the arm.
+    async fn move_and_follow(&mut self, verb: OperatorVerb) -> anyhow::Result<StepEnd> {
+        match self.ensure_enabled().await? {
             StepEnd::Done => {}
             other => return Ok(other),
         }
         terminal_output::note("it moves; Enter or Ctrl-C stops it");
         let at = self.at.clone();
-        let mut asked = std::pin::pin!(moved(&at, &verb));
-        let told = loop {
+        let mut motion = std::pin::pin!(move_to_end(&at, &verb));
+        let reply = loop {
             tokio::select! {
-                told = &mut asked => break told?,
-                () = pause(NEWS_EVERY) => {
-                    let seen = operator_client::ask(&at, &OperatorVerb::Progress { job: None });
-                    terminal_output::note(&seen.await?.text);
+                reply = &mut motion => break reply?,
+                () = pause(REPORT_INTERVAL) => {
+                    let progress = operator_client::ask(&at, &OperatorVerb::Progress { job: None });
+                    terminal_output::note(&progress.await?.text);
                 }
-                said = self.person.next_input() => {
-                    let stopped = operator_client::ask(&at, &OperatorVerb::Stop).await?;
-                    terminal_output::line(&stopped.text);
-                    if said == OperatorAnswer::End {
-                        // Nobody is there to say anything more.
-                        break asked.await?;
+                input = self.person.next_input() => {
+                    let stop_reply = operator_client::ask(&at, &OperatorVerb::Stop).await?;
+                    terminal_output::line(&stop_reply.text);
+                    if input == OperatorAnswer::End {
+                        // Nobody is there any more.
+                        break motion.await?;
                     }
                 }
             }
         };
-        if terminal_output::reply(&told) == ExitStatus::Done {
+        if terminal_output::reply(&reply) == ExitStatus::Done {
             return Ok(StepEnd::Done);
         }
         self.enabled = None;
-        let words = "see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave";
-        Ok(self.again_or_leave(words).await)
+        let prompt = "see to that (after a stop: `steadyhand reset`), and press Enter to try again, or write q to leave";
+        Ok(self.again_or_leave(prompt).await)
     }
 }
 
-/// Waits for the end of a motion, beyond the first answer where that says that it goes on.
-pub(in super::super) async fn moved(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
-    let told = operator_client::ask(at, verb).await?;
-    let job = told.data.as_ref().and_then(|data| data.pointer("/job/id"));
+/// Moves and waits for the end of the motion, even if the first answer says that it continues.
+pub(in super::super) async fn move_to_end(
+    at: &AtArgs,
+    verb: &OperatorVerb,
+) -> anyhow::Result<VerbReply> {
+    let reply = operator_client::ask(at, verb).await?;
+    let job = reply.data.as_ref().and_then(|data| data.pointer("/job/id"));
     let Some(job) = job.and_then(|id| id.as_str()) else {
-        return Ok(told);
+        return Ok(reply);
     };
     let progress = OperatorVerb::Progress {
         job: Some(job.to_owned()),
     };
-    let mut has_gone_on = false;
+    let mut has_continued = false;
     loop {
-        let seen = operator_client::ask(at, &progress).await?;
-        let data = seen.data.with_context(|| seen.text.clone())?;
-        let seen = JobProgress::deserialize(data).context("the node is of another version")?;
-        if seen.is_over {
-            return Ok(match has_gone_on {
-                false => told,
+        let progress = operator_client::ask(at, &progress).await?;
+        let data = progress.data.with_context(|| progress.text.clone())?;
+        let progress = JobProgress::deserialize(data).context("the node is of another version")?;
+        if progress.is_over {
+            return Ok(match has_continued {
+                false => reply,
                 true => VerbReply {
-                    done: watch::exit_of(&seen) == ExitStatus::Done,
-                    ..VerbReply::done(seen.words)
+                    done: watch::exit_of(&progress) == ExitStatus::Done,
+                    ..VerbReply::done(progress.words)
                 },
             });
         }
-        has_gone_on = true;
-        pause(EVERY).await;
+        has_continued = true;
+        pause(POLL_INTERVAL).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The node that the guide starts where none runs of the node file: a process of its own, ended with the guide.
+//! The node that the guide starts if none of the node file runs: a separate process, ended with the guide.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -10,11 +10,11 @@ use tokio::process::{Child, Command};
 use crate::{AtArgs, NodeOptions, given_options};
 use node::{open, running_nodes, state_folder};
 
-/// A node that has not opened its control socket by then has not started.
+/// Time limit for a node to open its control socket.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-const EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Lines of a node's log that say why it ended.
+/// Number of last log lines that are shown when a node ended.
 const LAST_LINES: usize = 6;
 
 /// A node that serves while the guide lives.
@@ -28,42 +28,45 @@ impl ServedNode {
     pub(super) async fn start(options: &NodeOptions) -> anyhow::Result<(Self, AtArgs)> {
         let state = state_folder::folder(options, &open::file(options)?)?;
         let log = state.join("first-line-node.log");
-        let said = std::fs::File::create(&log)
+        let log_file = std::fs::File::create(&log)
             .with_context(|| format!("cannot write {}", log.display()))?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(given_options::arguments(options));
         // It ends with this pipe, however the guide ends.
         command.args(["serve", "--http", "127.0.0.1:0", "--end-with-input"]);
         command.stdin(Stdio::piped()).stdout(Stdio::null());
-        // Ctrl-C at the terminal is the guide's to hear.
+        // Only the guide handles Ctrl-C at the terminal.
         #[cfg(unix)]
         command.process_group(0);
         let child = command
-            .stderr(said)
+            .stderr(log_file)
             .spawn()
             .context("no node was started")?;
         let mut served = Self { child, log };
-        match tokio::time::timeout(STARTS_WITHIN, served.answers(options)).await {
+        match tokio::time::timeout(STARTS_WITHIN, served.wait_until_ready(options)).await {
             Ok(at) => at.map(|at| (served, at)),
-            Err(_) => bail!("the node did not start in time: {}", served.last_words()),
+            Err(_) => bail!(
+                "the node did not start in time: {}",
+                served.last_log_lines()
+            ),
         }
     }
 
-    async fn answers(&mut self, options: &NodeOptions) -> anyhow::Result<AtArgs> {
+    async fn wait_until_ready(&mut self, options: &NodeOptions) -> anyhow::Result<AtArgs> {
         loop {
             if self.child.try_wait()?.is_some() {
-                bail!("the node ended at once: {}", self.last_words());
+                bail!("the node ended at once: {}", self.last_log_lines());
             }
             let config = options.config.as_deref();
             let found = running_nodes::nodes_of(config, options.state.as_deref()).await?;
             if let [one] = found.as_slice() {
                 return Ok(AtArgs::at_socket(one.socket.clone()));
             }
-            base::task::pause(EVERY).await;
+            base::task::pause(POLL_INTERVAL).await;
         }
     }
 
-    fn last_words(&self) -> String {
+    fn last_log_lines(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let from = lines.len().saturating_sub(LAST_LINES);
@@ -76,20 +79,20 @@ impl ServedNode {
         use rustix::process::{Pid, Signal};
         let id = self.child.id();
         if let Some(id) = id.and_then(|id| Pid::from_raw(id.cast_signed())) {
-            // One that ended just now needs no signal.
+            // A process that has just ended needs no signal.
             let _ = rustix::process::kill_process(id, Signal::TERM);
         }
         Ok(())
     }
 
-    /// Elsewhere a node has simulated arms alone: none has to be parked.
+    /// On other systems a node has only simulated arms, so none must be parked.
     #[cfg(not(unix))]
     fn ask_to_end(&mut self) -> std::io::Result<()> {
         self.child.start_kill()
     }
 
-    /// Ends it, as systemd would: an arm that may be parked is. Returns the file of its log, and its exit code unless a signal
-    /// ended it.
+    /// Ends the node as systemd would: an arm that may be parked is parked. Returns the path of its log, and its exit code
+    /// unless a signal ended it.
     pub(super) async fn end(mut self) -> anyhow::Result<(PathBuf, Option<i32>)> {
         self.ask_to_end()?;
         let ended = self.child.wait().await?;
