@@ -1,8 +1,8 @@
-//! Measures how accurately simulated arms draw before and after they are calibrated, by the commands that a person gives, and
-//! prints the tables of docs/accuracy.md.
+//! Measures how accurately simulated arms draw before and after calibration, using the commands of a person, and prints the
+//! tables of docs/accuracy.md.
 //!
 //! `cargo build --release && cargo run --release --example accuracy [-- SEED…]`
-#![expect(clippy::print_stdout, reason = "the tables are what it is for")]
+#![expect(clippy::print_stdout, reason = "the tables are its output")]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::sim::ArmSimulator;
 use toml::Table;
 
-/// The five designs, each on the sheet that was calibrated: name, and the scene file's `[design]`.
+/// The five designs on the calibrated sheet: name, and `[design]` of the scene file.
 const DESIGNS: [(&str, &str); 5] = [
     ("practice", "file = \"practice.svg\"\nsize_mm = 50.0"),
     ("fish", "file = \"fish.svg\"\nsize_mm = 44.0"),
@@ -24,12 +24,12 @@ const DESIGNS: [(&str, &str); 5] = [
     ("crosses", "file = \"crosses.gcode\"\nsize_mm = 44.0"),
 ];
 
-/// Scene with the tags by which the camera finds the sheet.
+/// Scene with the tags that the camera uses to find the sheet.
 const TAGGED: &str = include_str!("../scenes/tagged.toml");
 
 const WORN: &str = include_str!("../scenes/arms/so101-worn.toml");
 
-/// Camera over the sheet of [`TAGGED`].
+/// Camera above the sheet of [`TAGGED`].
 const CAMERA: &str = include_str!("../tests/support/top_camera.toml");
 
 macro_rules! shipped {
@@ -40,7 +40,7 @@ macro_rules! shipped {
             scene: include_str!(concat!("../scenes/", $scene, ".toml")),
             wear: &[],
             press_mm: None,
-            nearer_mm: 0.0,
+            closer_mm: 0.0,
         }
     };
 }
@@ -50,27 +50,27 @@ struct ShippedArm {
     name: &'static str,
     file: &'static str,
     scene: &'static str,
-    /// Quantities of wear that are other than those of the worn arm.
+    /// Wear quantities that differ from those of the worn arm.
     wear: &'static [(&'static str, f64)],
-    /// Depth to which the pen is sent, where it is not the scene's.
+    /// Depth to which the pen is pressed, if it is not the scene's.
     press_mm: Option<f64>,
-    /// Way by which the sheet lies nearer to the arm's base than in the scene, once it is made larger.
-    nearer_mm: f64,
+    /// Distance by which the enlarged sheet lies closer to the arm's base than in the scene.
+    closer_mm: f64,
 }
 
-/// Wear of DYNAMIXEL servos with metal gears, whose maker states 0.25° of play (15 arc minutes) and 4.1 N m or more at a stall:
-/// twice the play of new ones, and a sag that is to the so101's as their torques at a stall are.
+/// Wear of DYNAMIXEL servos with metal gears, whose maker states 0.25° of play (15 arc minutes) and at least 4.1 N m of stall
+/// torque: twice the play of new ones, and the so101's sag scaled by the ratio of stall torques.
 const METAL_WEAR: &[(&str, f64)] = &[("play_deg", 0.5), ("sag_deg_per_n_m", 0.15)];
 
-/// Depth for arms whose servos move the tip by 0.6 mm and more a count: all the way that a pen gives.
+/// Depth for arms whose servos move the tip by 0.6 mm or more per count: the full compliance of a pen.
 const COARSE_PRESS_MM: Option<f64> = Some(2.0);
 
 const SHIPPED: [ShippedArm; 6] = [
     shipped!("so101", "tagged"),
     shipped!("so100", "so100"),
     ShippedArm {
-        // Farther out its hand cannot be upright.
-        nearer_mm: 25.0,
+        // Farther out, its wrist cannot hold the pen upright.
+        closer_mm: 25.0,
         ..shipped!("koch", "koch")
     },
     ShippedArm {
@@ -89,19 +89,19 @@ const SHIPPED: [ShippedArm; 6] = [
     },
 ];
 
-/// Least width and height of a sheet that has room for the pattern beside four tags.
+/// Minimum width and height of a sheet with room for the pattern and four tags.
 const SHEET_MM_MIN: f64 = 100.0;
 
-/// Side of a tag, and its middle from the sheet's edge.
+/// Side of a tag, and the distance of its centre from the sheet's edge.
 const TAG_MM: [f64; 2] = [14.0, 11.0];
 
-/// Place of the camera, from the middle of the sheet: up the sheet, and over it.
-const CAMERA_STANDS_MM: [f64; 2] = [177.0, 380.0];
+/// Offset of the camera from the sheet's centre: along the sheet's y axis, and above it.
+const CAMERA_OFFSET_MM: [f64; 2] = [177.0, 380.0];
 
 /// Most rounds of `align` with ink.
 const ROUNDS_MAX: usize = 4;
 
-/// Turn of a joint to either side over a sheet, over which its play is averaged.
+/// Rotation of a joint to either side over which its play is averaged.
 const OVER_SHEET_DEG: i32 = 10;
 
 fn main() -> anyhow::Result<()> {
@@ -110,12 +110,12 @@ fn main() -> anyhow::Result<()> {
     if seeds.is_empty() {
         seeds = (1..=6).collect();
     }
-    arms()?;
-    designs(&seeds)
+    print_arms()?;
+    print_designs(&seeds)
 }
 
 /// Prints the table of the shipped arms.
-fn arms() -> anyhow::Result<()> {
+fn print_arms() -> anyhow::Result<()> {
     println!(
         "| arm | as shipped | worn, not calibrated | calibrated | play found | truly, over the sheet |"
     );
@@ -123,56 +123,57 @@ fn arms() -> anyhow::Result<()> {
     for shipped in &SHIPPED {
         let ShippedArm { name, file, .. } = *shipped;
         let scene = with_tags(shipped)?;
-        let new = drawn(&SimulatedArm::new(name, file, &scene, &[])?)?;
+        let new = first_deviation(&SimulatedArm::new(name, file, &scene, &[])?)?;
         let worn = with_wear(&worn(file, 1)?, shipped.wear);
-        let before = drawn(&SimulatedArm::new(name, &worn, &scene, &[])?)?;
+        let before = first_deviation(&SimulatedArm::new(name, &worn, &scene, &[])?)?;
         let arm = SimulatedArm::new(name, &worn, &scene, &[])?;
-        let truly = arm.true_play()?;
-        let after = match calibrated(&arm) {
+        let true_play = arm.true_play()?;
+        let after = match calibrate_and_draw(&arm) {
             Ok(after) => after,
-            Err(why) => format!("{} | –", first_line(&why)),
+            Err(error) => format!("{} | –", first_line(&error)),
         };
-        println!("| `{name}` | {new} | {before} | {after} | {truly} |");
+        println!("| `{name}` | {new} | {before} | {after} | {true_play} |");
     }
     println!();
     Ok(())
 }
 
-/// Draws the scene's own design and says its deviation, or why there is none.
-fn drawn(arm: &SimulatedArm) -> anyhow::Result<String> {
+/// Draws the scene's own design and returns its deviation, or the reason for having none.
+fn first_deviation(arm: &SimulatedArm) -> anyhow::Result<String> {
     match arm.draw_all() {
-        Ok(drawn) => drawn.first().cloned().context("nothing was drawn"),
-        Err(why) => Ok(first_line(&why)),
+        Ok(deviations) => deviations.first().cloned().context("nothing was drawn"),
+        Err(error) => Ok(first_line(&error)),
     }
 }
 
-/// Returns two columns of the table of arms: deviation after the calibration, and the play that was found.
-fn calibrated(arm: &SimulatedArm) -> anyhow::Result<String> {
-    let done = arm.calibrate()?;
+/// Returns two columns of the table of arms: the deviation after calibration, and the play found.
+fn calibrate_and_draw(arm: &SimulatedArm) -> anyhow::Result<String> {
+    let rounds = arm.calibrate()?;
     let after = arm.draw_all()?;
     Ok(format!(
-        "{} ({done}) | {}",
+        "{} ({rounds}) | {}",
         after.concat(),
         arm.found_play()?
     ))
 }
 
-/// Returns what is wrong, without the advice that follows it.
-fn first_line(why: &anyhow::Error) -> String {
-    let text = why.to_string();
+/// Returns an error without the advice that follows it.
+fn first_line(error: &anyhow::Error) -> String {
+    let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
     let reason = line.split("; ").next().unwrap_or_default();
     reason.replace('|', "/")
 }
 
-/// Prints the table of designs: arms of these seeds, beside one whose wear is all that the model knows, and one without wear.
-fn designs(seeds: &[u32]) -> anyhow::Result<()> {
+/// Prints the table of designs: for arms of these seeds, for one whose wear the model describes fully, and for one without wear.
+fn print_designs(seeds: &[u32]) -> anyhow::Result<()> {
     let modelled = SimulatedArm::new("so101-worn", &as_modelled()?, TAGGED, &DESIGNS)?;
     modelled.calibrate()?;
     let floor = modelled.draw_all()?;
-    let unworn = WORN.split_once("[simulation.wear]");
-    let (unworn, _) = unworn.context("no [simulation.wear]")?;
-    let unworn = SimulatedArm::new("so101-worn", unworn, TAGGED, &DESIGNS)?.draw_all()?;
+    let without_wear = WORN.split_once("[simulation.wear]");
+    let (without_wear, _) = without_wear.context("no [simulation.wear]")?;
+    let without_wear =
+        SimulatedArm::new("so101-worn", without_wear, TAGGED, &DESIGNS)?.draw_all()?;
     println!("| seed | design | not calibrated | calibrated | model's floor | without wear |");
     println!("|---|---|---|---|---|---|");
     for seed in seeds {
@@ -180,15 +181,20 @@ fn designs(seeds: &[u32]) -> anyhow::Result<()> {
         let before = arm.draw_all()?;
         let rounds = arm.calibrate()?;
         let after = arm.draw_all()?;
-        let columns = before.iter().zip(&after).zip(floor.iter().zip(&unworn));
-        for ((design, _), ((before, after), (floor, unworn))) in DESIGNS.iter().zip(columns) {
-            println!("| {seed} | {design} | {before} | {after} ({rounds}) | {floor} | {unworn} |");
+        let columns = before
+            .iter()
+            .zip(&after)
+            .zip(floor.iter().zip(&without_wear));
+        for ((design, _), ((before, after), (floor, without_wear))) in DESIGNS.iter().zip(columns) {
+            println!(
+                "| {seed} | {design} | {before} | {after} ({rounds}) | {floor} | {without_wear} |"
+            );
         }
     }
     Ok(())
 }
 
-/// Returns an arm's file with the wear of the shipped worn arm, of this seed.
+/// Returns an arm's file with the wear of the shipped worn arm, for this seed.
 fn worn(arm: &str, seed: u32) -> anyhow::Result<String> {
     let (_, wear) = WORN
         .split_once("[simulation.wear]")
@@ -196,42 +202,46 @@ fn worn(arm: &str, seed: u32) -> anyhow::Result<String> {
     let (arm, _) = arm.split_once("[simulation.wear]").unwrap_or((arm, ""));
     let table: Table = arm.parse()?;
     let capsules = table.get("capsules").and_then(toml::Value::as_array);
-    let names = capsules.into_iter().flatten();
-    let names = names.filter_map(|capsule| capsule.get("name")?.as_str());
-    let known: Table = format!("[wear]{wear}").parse()?;
-    let masses = known.get("wear").and_then(|wear| wear.get("masses_g"));
-    let mut parts = Vec::new();
+    let names = capsules
+        .into_iter()
+        .flatten()
+        .filter_map(|capsule| capsule.get("name")?.as_str());
+    let worn_arm: Table = format!("[wear]{wear}").parse()?;
+    let masses = worn_arm.get("wear").and_then(|wear| wear.get("masses_g"));
+    let mut mass_entries = Vec::new();
     for name in names.filter(|name| *name != "base") {
         let mass = masses.and_then(|all| all.get(name)?.as_integer());
-        parts.push(format!("{name:?} = {}", mass.unwrap_or(100)));
+        mass_entries.push(format!("{name:?} = {}", mass.unwrap_or(100)));
     }
     let lines = wear.lines().map(|line| match line.split_once(" = ") {
         Some(("seed", _)) => format!("seed = {seed}"),
-        Some(("masses_g", _)) => format!("masses_g = {{ {} }}", parts.join(", ")),
+        Some(("masses_g", _)) => format!("masses_g = {{ {} }}", mass_entries.join(", ")),
         _ => line.to_owned(),
     });
     let lines: Vec<String> = lines.collect();
     Ok(format!("{arm}\n[simulation.wear]{}\n", lines.join("\n")))
 }
 
-/// Returns the worn arm's file with play that is the same all along each turn, and neither friction in the servos nor drift.
+/// Returns the worn arm's file with constant play along each rotation, and without servo friction and drift.
 fn as_modelled() -> anyhow::Result<String> {
-    const LEFT_OUT: [&str; 4] = [
+    const UNMODELLED: [&str; 4] = [
         "play_spread",
         "servo_friction_n_m",
         "servo_friction_per_load",
         "zero_drift_deg_per_k",
     ];
     let text = worn(WORN, 1)?;
-    Ok(with_wear(&text, &LEFT_OUT.map(|key| (key, 0.0))))
+    Ok(with_wear(&text, &UNMODELLED.map(|key| (key, 0.0))))
 }
 
-/// Returns a worn arm's file with these of its quantities.
+/// Returns a worn arm's file with these quantities replaced.
 fn with_wear(arm: &str, wear: &[(&str, f64)]) -> String {
     let lines = arm.lines().map(|line| {
         let key = line.split_once(" = ").map(|(key, _)| key);
-        let other = wear.iter().find(|(other, _)| key == Some(*other));
-        other.map_or_else(
+        let replacement = wear
+            .iter()
+            .find(|(replacement, _)| key == Some(*replacement));
+        replacement.map_or_else(
             || line.to_owned(),
             |(key, value)| format!("{key} = {value:?}"),
         )
@@ -239,27 +249,29 @@ fn with_wear(arm: &str, wear: &[(&str, f64)]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn joints(arm: &Table) -> Vec<String> {
+fn joint_names(arm: &Table) -> Vec<String> {
     let joints = arm.get("joints").and_then(toml::Value::as_array);
-    let names = joints.into_iter().flatten();
-    let names = names.filter_map(|joint| joint.get("name")?.as_str().map(str::to_owned));
-    names.collect()
+    joints
+        .into_iter()
+        .flatten()
+        .filter_map(|joint| joint.get("name")?.as_str().map(str::to_owned))
+        .collect()
 }
 
-/// Returns a scene's file as scene `tagged`: with a tag in each corner of its sheet, which has room for the pattern.
+/// Returns a scene's file as scene `tagged`: with a sheet large enough for the pattern, and a tag in each corner.
 fn with_tags(shipped: &ShippedArm) -> anyhow::Result<String> {
     let mut table: Table = shipped.scene.parse()?;
     table.insert("name".to_owned(), "tagged".into());
     if table.contains_key("fiducials") {
         return Ok(toml::to_string(&table)?);
     }
-    let surface = &read(shipped.scene)?.surface;
+    let surface = &load_scene(shipped.scene)?.surface;
     let [width_mm, height_mm] = surface.size_mm();
     let size_mm = [width_mm, height_mm].map(|mm| mm.max(SHEET_MM_MIN));
     let [right, top] = size_mm;
     let corner = surface.at([
         (width_mm - right) / 2.0,
-        (height_mm - top) / 2.0 - shipped.nearer_mm,
+        (height_mm - top) / 2.0 - shipped.closer_mm,
     ]);
     let origin = <[f64; 3]>::from(corner.point_m.coords);
     let sheet = table.get_mut("sheet").and_then(toml::Value::as_table_mut);
@@ -284,16 +296,17 @@ fn with_tags(shipped: &ShippedArm) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn numbers(of: &[f64]) -> toml::Value {
-    of.iter()
+fn numbers(values: &[f64]) -> toml::Value {
+    values
+        .iter()
         .copied()
         .map(toml::Value::from)
         .collect::<Vec<_>>()
         .into()
 }
 
-/// Reads a scene's file beside the shipped arms.
-fn read(scene: &str) -> anyhow::Result<Arc<Scene>> {
+/// Loads a scene's file together with the shipped arms.
+fn load_scene(scene: &str) -> anyhow::Result<Arc<Scene>> {
     let table: Table = scene.parse()?;
     let name = table.get("name").and_then(toml::Value::as_str);
     let name = name.context("no name")?;
@@ -303,23 +316,23 @@ fn read(scene: &str) -> anyhow::Result<Arc<Scene>> {
     Ok(library.scene(name, None)?)
 }
 
-/// Returns the node file's camera over the sheet of a scene.
+/// Returns the node file's camera above the sheet of a scene.
 fn camera(scene: &Scene) -> String {
     let [x, y] = scene.surface.size_mm().map(|mm| mm / 2.0);
-    let [behind_mm, over_mm] = CAMERA_STANDS_MM;
-    let at = |at_mm: [f64; 2], up_mm: f64| {
+    let [along_mm, above_mm] = CAMERA_OFFSET_MM;
+    let point_m = |at_mm: [f64; 2], height_mm: f64| {
         let place = scene.surface.at(at_mm);
-        <[f64; 3]>::from(place.point_m.coords + place.normal.scale(up_mm / 1e3))
+        <[f64; 3]>::from(place.point_m.coords + place.normal.scale(height_mm / 1e3))
     };
     let lines = CAMERA.lines().map(|line| match line.split_once(" = ") {
-        Some(("stands_m", _)) => format!("stands_m = {:?}", at([x, y + behind_mm], over_mm)),
-        Some(("looks_at_m", _)) => format!("looks_at_m = {:?}", at([x, y], 0.0)),
+        Some(("stands_m", _)) => format!("stands_m = {:?}", point_m([x, y + along_mm], above_mm)),
+        Some(("looks_at_m", _)) => format!("looks_at_m = {:?}", point_m([x, y], 0.0)),
         _ => line.to_owned(),
     });
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// A simulated arm over a sheet that a camera sees, with its files in a folder of their own.
+/// A simulated arm over a sheet that a camera sees, with its files in a temporary folder.
 struct SimulatedArm {
     model: String,
     designs: Vec<(String, String)>,
@@ -327,7 +340,7 @@ struct SimulatedArm {
 }
 
 impl SimulatedArm {
-    /// Lays the files of an arm, of its scene, and of these designs; without any the scene's own is drawn.
+    /// Writes the files of an arm, its scene and these designs; without designs, the scene's own is drawn.
     fn new(model: &str, file: &str, scene: &str, designs: &[(&str, &str)]) -> anyhow::Result<Self> {
         let designs = designs
             .iter()
@@ -341,12 +354,12 @@ impl SimulatedArm {
             std::fs::create_dir_all(arm.path(scenes).join("arms"))?;
             std::fs::write(arm.path(scenes).join(format!("arms/{model}.toml")), file)?;
             std::fs::write(arm.path(scenes).join("tagged.toml"), scene)?;
-            arm.lay_designs(scenes, scene)?;
+            arm.write_designs(scenes, scene)?;
         }
         let node = format!(
             "name = \"worn\"\n[[arms]]\nname = \"arm\"\nmodel = {model:?}\nport = \"simulator\"\ntruth = {:?}\n{}",
             arm.path("truth"),
-            camera(&*read(scene)?)
+            camera(&*load_scene(scene)?)
         );
         std::fs::write(arm.path("node.toml"), node)?;
         Ok(arm)
@@ -356,8 +369,8 @@ impl SimulatedArm {
         self.folder.path().join(name)
     }
 
-    /// Writes the scene of each design, with all else as `scene` has it.
-    fn lay_designs(&self, scenes: &str, scene: &str) -> anyhow::Result<()> {
+    /// Writes a scene for each design, otherwise equal to `scene`.
+    fn write_designs(&self, scenes: &str, scene: &str) -> anyhow::Result<()> {
         for (name, design) in &self.designs {
             let mut table: Table = scene.parse()?;
             table.insert("name".to_owned(), name.as_str().into());
@@ -368,7 +381,7 @@ impl SimulatedArm {
         Ok(())
     }
 
-    /// Calibrates as a person does, by touch where the arm can, and by ink, and returns what was done.
+    /// Calibrates like a person, by touch if the arm can and by ink, and describes what was done.
     fn calibrate(&self) -> anyhow::Result<String> {
         let mut touch = self.touch();
         let mut rounds = 0;
@@ -376,59 +389,59 @@ impl SimulatedArm {
             self.accept()?;
             rounds += 1;
             if touch.is_err() {
-                // Once it is known how the arm sags it may come to where it feels.
+                // Once its sag is known, the arm may reach the sheet.
                 touch = self.touch();
             }
         }
         let accepted = std::fs::read_to_string(self.path("scenes/tagged.toml"))?;
-        self.lay_designs("scenes", &accepted)?;
+        self.write_designs("scenes", &accepted)?;
         ensure!(rounds > 0, "ink: nothing was proposed");
         Ok(match touch {
             Ok(()) => format!("{rounds} rounds"),
-            Err(why) => format!("{rounds} rounds, no touch: {}", first_line(&why)),
+            Err(error) => format!("{rounds} rounds, no touch: {}", first_line(&error)),
         })
     }
 
-    /// Has the arm feel the sheet, once it has said how it sags.
+    /// Has the arm feel the sheet, after it has measured its sag.
     fn touch(&self) -> anyhow::Result<()> {
         loop {
-            let felt = match self.call("align", r#"{"scene":"tagged","touch":true}"#) {
-                Ok(felt) => felt,
-                Err(why) => {
+            let touched = match self.call("align", r#"{"scene":"tagged","touch":true}"#) {
+                Ok(touched) => touched,
+                Err(error) => {
                     self.call("reset", "{}")?;
-                    return Err(why);
+                    return Err(error);
                 }
             };
             self.accept()?;
-            let points = felt.get("points").and_then(Value::as_array);
+            let points = touched.get("points").and_then(Value::as_array);
             if points.is_some_and(|points| !points.is_empty()) {
                 return Ok(());
             }
         }
     }
 
-    /// Returns the mean play of each joint where it turns over the sheet, in words.
+    /// Returns the mean play of each joint over the sheet, as text.
     fn true_play(&self) -> anyhow::Result<String> {
         let library = SceneLibrary::new(Some(self.path("truth")));
         let scene = library.scene("tagged", None)?;
         let gears = ArmSimulator::new(&scene.arm, &scene.ready_rad);
-        let over = -OVER_SHEET_DEG..=OVER_SHEET_DEG;
-        let said = scene
+        let range_deg = -OVER_SHEET_DEG..=OVER_SHEET_DEG;
+        let plays = scene
             .ready_rad
             .iter()
             .enumerate()
             .map(|(joint, ready_rad)| {
-                let angles = over
+                let angles = range_deg
                     .clone()
                     .map(|deg| ready_rad + f64::from(deg).to_radians());
                 let sum_rad: f64 = angles.map(|at_rad| gears.play_rad(joint, at_rad)).sum();
                 let mean_deg = sum_rad.to_degrees() / f64::from(2 * OVER_SHEET_DEG + 1);
                 format!("{} {mean_deg:.2}°", scene.arm.joint_name(joint))
             });
-        Ok(said.collect::<Vec<_>>().join(", "))
+        Ok(plays.collect::<Vec<_>>().join(", "))
     }
 
-    /// Draws every design and returns its deviation, 95 % and largest, in words.
+    /// Draws every design and returns its 95 % and largest deviation, as text.
     fn draw_all(&self) -> anyhow::Result<Vec<String>> {
         if self.designs.is_empty() {
             return Ok(vec![self.draw("tagged")?]);
@@ -440,11 +453,11 @@ impl SimulatedArm {
     }
 
     fn draw(&self, scene: &str) -> anyhow::Result<String> {
-        let drawn = self.call(
+        let result = self.call(
             "stroke",
             &format!("{{\"scene\":\"{scene}\",\"again\":true}}"),
         )?;
-        let figure = |key: &str| drawn.get(key).and_then(Value::as_f64).context("no figure");
+        let figure = |key: &str| result.get(key).and_then(Value::as_f64).context("no figure");
         Ok(format!(
             "{:.2}, {:.2} mm",
             figure("deviation_mm_p95")?,
@@ -452,31 +465,37 @@ impl SimulatedArm {
         ))
     }
 
-    /// Returns the play that the arm's file has by now, of the joints that have any.
+    /// Returns the play in the arm's file, for the joints that have any.
     fn found_play(&self) -> anyhow::Result<String> {
         let file = self
             .path("scenes/arms")
             .join(format!("{}.toml", self.model));
         let file: Table = std::fs::read_to_string(file)?.parse()?;
-        let known = file.get("compensation").and_then(|of| of.get("play_deg"));
-        let plays = known.and_then(toml::Value::as_array).into_iter().flatten();
+        let plays_deg = file.get("compensation").and_then(|of| of.get("play_deg"));
+        let plays = plays_deg
+            .and_then(toml::Value::as_array)
+            .into_iter()
+            .flatten();
         let plays = plays.filter_map(toml::Value::as_float);
-        let names = joints(&file);
-        let found = names.iter().zip(plays).filter(|(_, deg)| *deg > 0.0);
-        let said: Vec<String> = found
+        let names = joint_names(&file);
+        let with_play = names.iter().zip(plays).filter(|(_, deg)| *deg > 0.0);
+        let texts: Vec<String> = with_play
             .map(|(name, deg)| format!("{name} {deg:.2}°"))
             .collect();
-        Ok(if said.is_empty() {
+        Ok(if texts.is_empty() {
             "none".to_owned()
         } else {
-            said.join(", ")
+            texts.join(", ")
         })
     }
 
-    /// Draws the pattern and reads it, and returns whether something is proposed.
+    /// Draws and reads the pattern, and returns whether something is proposed.
     fn ink(&self) -> anyhow::Result<bool> {
-        let told = self.call("align", r#"{"scene":"tagged","ink":true}"#)?;
-        let next = told.get("next").and_then(Value::as_str).unwrap_or_default();
+        let result = self.call("align", r#"{"scene":"tagged","ink":true}"#)?;
+        let next = result
+            .get("next")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         Ok(next.contains("calibrate accept"))
     }
 
@@ -488,18 +507,19 @@ impl SimulatedArm {
     fn call(&self, tool: &str, arguments: &str) -> anyhow::Result<Value> {
         let text = self.run(&["call", "--json", tool, arguments])?;
         let end = text.rfind('}').map_or(0, |end| end + 1);
-        let told: Value = serde_json::from_str(text.get(..end).unwrap_or_default())?;
+        let result: Value = serde_json::from_str(text.get(..end).unwrap_or_default())?;
         ensure!(
-            told.get("success") == Some(&Value::Bool(true)),
+            result.get("success") == Some(&Value::Bool(true)),
             "{tool}: {}",
-            told.get("message")
+            result
+                .get("message")
                 .and_then(Value::as_str)
                 .unwrap_or_default()
         );
-        Ok(told)
+        Ok(result)
     }
 
-    /// Runs the program, and returns what it says; a call that is refused says why, as one that is answered.
+    /// Runs the program, and returns its output; a refused call prints its reason as JSON, like an answered one.
     fn run(&self, args: &[&str]) -> anyhow::Result<String> {
         let output = Command::new(program()?)
             .arg("--config")
@@ -520,7 +540,7 @@ impl SimulatedArm {
     }
 }
 
-/// The program beside this one.
+/// Returns the path of the program next to this one.
 fn program() -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     let folder = own.parent().and_then(Path::parent).context("no folder")?;

@@ -1,9 +1,9 @@
-//! Measures how often a second our driver writes and reads every servo of an arm on a port: for comparison
-//! with other programs on the same port. With `--line`, how often the same bytes go to and fro when
-//! nobody makes or reads them: what the line itself takes.
+//! Measures how often per second our driver writes and reads every servo of an arm on a port, for comparison
+//! with other programs on the same port. With `--line`, it measures how often the same bytes go back and forth
+//! without being encoded or decoded: the cost of the line itself.
 //!
 //! `cargo run --release --example loop_rate -- [--line] scenes/arms/so101.toml /dev/pts/3 1000`
-#![expect(clippy::print_stdout, reason = "the figure is what it is for")]
+#![expect(clippy::print_stdout, reason = "the figure is its output")]
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,8 +17,8 @@ use steadyhand::link::serial::SerialLink;
 use steadyhand::link::{ByteLink, LinkError, LinkFuture};
 use steadyhand::units::ClockInstant;
 
-/// For one cycle.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Time limit for one cycle.
+const CYCLE_TIME_LIMIT: Duration = Duration::from_millis(100);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -26,57 +26,57 @@ async fn main() -> anyhow::Result<()> {
     let is_line = args.first().is_some_and(|first| first == "--line");
     args.drain(..usize::from(is_line));
     let [file, port, cycles] = args.as_slice() else {
-        anyhow::bail!("say which arm file, which port and how many cycles");
+        anyhow::bail!("name an arm file, a port and the number of cycles");
     };
     let cycles: u32 = cycles.parse()?;
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?;
     let arm = ArmModel::new(toml::from_str(&text)?)?;
     let clock = NodeClock::real();
-    let mut link = Noting {
+    let mut link = RecordingLink {
         inner: SerialLink::open(port, arm.file.baud, &clock)?,
         sent: Vec::new(),
-        heard: 0,
+        received: 0,
     };
     let mut driver = ArmDriver::new(&arm, &clock);
     driver.attach(&mut link).await?;
     driver.energise(&mut link).await?;
-    let drives = if is_line { NOTED } else { cycles };
-    let mut driven = drive(&mut link, &mut driver, drives, &clock).await?;
+    let driver_cycles = if is_line { SAMPLE_CYCLES } else { cycles };
+    let mut timing = drive(&mut link, &mut driver, driver_cycles, &clock).await?;
     if is_line {
-        // The driver's port is its own alone.
+        // The driver holds its port exclusively.
         drop(link);
-        let mut plain = File::options().read(true).write(true).open(port)?;
-        driven = driven.pass(&mut plain, cycles, &clock)?;
+        let mut raw_port = File::options().read(true).write(true).open(port)?;
+        timing = timing.time_raw(&mut raw_port, cycles, &clock)?;
     }
-    println!("{} {:.1}", driven.good, driven.rate_hz());
+    println!("{} {:.1}", timing.good, timing.rate_hz());
     Ok(())
 }
 
-/// Cycles of which the plain one is known.
-const NOTED: u32 = 50;
+/// Driver cycles that are run to find the plainest one.
+const SAMPLE_CYCLES: u32 = 50;
 
-/// Figures of a number of cycles. Ours asks for temperatures and complaints too, ten times a second, which the others never
-/// do: cycles that sent more than the plainest are not timed.
+/// Figures of a number of cycles. Ten times a second, ours also asks for temperatures and errors, which the others never do:
+/// cycles that sent more than the plainest are not timed.
 #[derive(Default)]
-struct Driven {
+struct CycleTiming {
     good: u32,
     request: Vec<u8>,
-    heard: usize,
+    received: usize,
     timed: u32,
     took_s: f64,
 }
 
-impl Driven {
+impl CycleTiming {
     fn rate_hz(&self) -> f64 {
         f64::from(self.timed) / self.took_s
     }
 
-    fn note(&mut self, sent: &[u8], heard: usize, took_s: f64) {
+    fn record(&mut self, sent: &[u8], received: usize, took_s: f64) {
         if self.timed == 0 || sent.len() < self.request.len() {
             *self = Self {
                 good: self.good,
                 request: sent.to_vec(),
-                heard,
+                received,
                 ..Self::default()
             };
         }
@@ -86,9 +86,9 @@ impl Driven {
         }
     }
 
-    /// The plain cycle's bytes to and fro, without anybody who makes or reads them.
-    fn pass(self, port: &mut File, cycles: u32, clock: &NodeClock) -> std::io::Result<Self> {
-        let mut answer = vec![0; self.heard];
+    /// Sends the plain cycle's bytes and reads the answers, without encoding or decoding them.
+    fn time_raw(self, port: &mut File, cycles: u32, clock: &NodeClock) -> std::io::Result<Self> {
+        let mut answer = vec![0; self.received];
         let began = clock.now();
         for _ in 0..cycles {
             port.write_all(&self.request)?;
@@ -104,33 +104,37 @@ impl Driven {
 }
 
 async fn drive(
-    link: &mut Noting,
+    link: &mut RecordingLink,
     driver: &mut ArmDriver,
     cycles: u32,
     clock: &NodeClock,
-) -> anyhow::Result<Driven> {
-    let mut driven = Driven::default();
+) -> anyhow::Result<CycleTiming> {
+    let mut timing = CycleTiming::default();
     for _ in 0..cycles {
         link.sent.clear();
-        link.heard = 0;
+        link.received = 0;
         let began = clock.now();
-        if driver.hold(link, began.after(PATIENCE)).await.is_ok() {
-            driven.good += 1;
-            driven.note(&link.sent, link.heard, clock.now().seconds_since(began));
+        if driver
+            .hold(link, began.after(CYCLE_TIME_LIMIT))
+            .await
+            .is_ok()
+        {
+            timing.good += 1;
+            timing.record(&link.sent, link.received, clock.now().seconds_since(began));
         }
     }
-    anyhow::ensure!(driven.timed > 0, "no cycle succeeded");
-    Ok(driven)
+    anyhow::ensure!(timing.timed > 0, "no cycle succeeded");
+    Ok(timing)
 }
 
-/// A port that notes what a cycle says and how much it hears.
-struct Noting {
+/// A port that records what a cycle sends and how much it receives.
+struct RecordingLink {
     inner: SerialLink,
     sent: Vec<u8>,
-    heard: usize,
+    received: usize,
 }
 
-impl ByteLink for Noting {
+impl ByteLink for RecordingLink {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         self.sent.extend_from_slice(bytes);
         self.inner.send(bytes)
@@ -139,7 +143,7 @@ impl ByteLink for Noting {
     fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize> {
         Box::pin(async move {
             let count = self.inner.receive(into, until).await?;
-            self.heard += count;
+            self.received += count;
             Ok(count)
         })
     }

@@ -1,6 +1,6 @@
 //! Steadyhand: a robot-arm MCP server that forgives how a caller writes and never forgives physics.
 //!
-//! Each module is a crate of `src/`, described in `ARCHITECTURE.md`; cargo holds which of them depends on which.
+//! Each module is a crate of `src/`, described in `ARCHITECTURE.md`; their manifests state which depends on which.
 
 pub use args;
 pub use arm;
