@@ -121,10 +121,10 @@ fn save(out: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 fn family(text: &str) -> anyhow::Result<ServoFamily> {
-    let plain = text
+    let normalised = text
         .to_lowercase()
         .replace(|c: char| !c.is_alphanumeric(), "");
-    match plain.as_str() {
+    match normalised.as_str() {
         "feetechsts" | "feetech" | "sts" => Ok(ServoFamily::FeetechSts),
         "dynamixel2" | "dynamixel" | "dxl" => Ok(ServoFamily::Dynamixel2),
         _ => Err(anyhow!("feetech-sts and dynamixel2 are known")),

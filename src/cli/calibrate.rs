@@ -30,10 +30,10 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
         CalibrateCommand::Play(args) => play::run(node, &args).await,
         CalibrateCommand::Show { out, json, at } => folders(&at).await?.show(out.as_deref(), json),
         CalibrateCommand::Undo { touch, at } => {
-            let place = folders(&at).await?;
+            let target = folders(&at).await?;
             match touch {
-                None => place.undo(),
-                Some(number) => place.drop_place_of(usize::from(number)),
+                None => target.undo(),
+                Some(number) => target.drop_place_of(usize::from(number)),
             }
         }
         CalibrateCommand::Discard(at) => folders(&at).await?.discard(),
@@ -45,20 +45,18 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
             before,
             change,
             at,
-        } => {
-            let place = folders(&at).await?;
-            place.restore(number, before, change.overridden)
-        }
+        } => folders(&at)
+            .await?
+            .restore(number, before, change.overridden),
         CalibrateCommand::Import {
             file,
             arm,
             accept,
             change,
             at,
-        } => {
-            let place = folders(&at).await?;
-            place.import(&file, &arm, accept, change.overridden)
-        }
+        } => folders(&at)
+            .await?
+            .import(&file, &arm, accept, change.overridden),
         CalibrateCommand::Export { arm, at, .. } => folders(&at).await?.export(&arm),
     }
 }

@@ -53,7 +53,7 @@ pub(super) enum CliCommand {
     /// List, check and preview scenes
     #[command(subcommand)]
     Scene(scenes::SceneCommand),
-    /// Plan a drawing and say how long it takes and what would be refused, without a node
+    /// Plan a drawing without a node: how long it takes and what would be refused
     Plan(plan::PlanArgs),
     /// Show where the sheet may lie for a scene's arm and pen, and where it would lie better
     Reach(reach::ReachArgs),
@@ -109,7 +109,7 @@ pub(super) enum CliCommand {
     },
     /// Allow motion for scenes, on the node that runs on this machine
     Enable {
-        /// The scene; say it once for each
+        /// The scene; may be repeated
         #[arg(id = "enabled", long = "scene", value_name = "SCENE", required = true)]
         scenes: Vec<String>,
         /// The overlay on it
@@ -118,7 +118,7 @@ pub(super) enum CliCommand {
         /// For how long, such as 90s, 30m or 2h; without it as long as the node runs
         #[arg(long = "for", value_parser = duration)]
         for_: Option<Duration>,
-        /// The arm, where several of the node draw the scene
+        /// The arm, if several arms of the node draw the scene
         #[arg(long, value_name = "NAME")]
         arm: Option<String>,
         #[command(flatten)]
@@ -132,7 +132,7 @@ pub(super) enum CliCommand {
     Estop(AtArgs),
     /// End an emergency stop; `reset` comes next
     Clear(AtArgs),
-    /// Hold the motion under way at the end of its stroke, pen up; `resume` goes on
+    /// Hold the motion under way at the end of its stroke, pen up; `resume` continues it
     Hold {
         /// Hold at once, with a lift, instead of at the end of the stroke
         #[arg(long)]
@@ -166,7 +166,7 @@ pub(super) enum CliCommand {
         /// The scene that defines which way is up, if the node does not know
         #[arg(long)]
         scene: Option<String>,
-        /// The arm, where the node has several
+        /// The arm, if the node has several
         #[arg(long, value_name = "NAME")]
         arm: Option<String>,
         #[command(flatten)]
@@ -197,7 +197,7 @@ pub(super) enum CliCommand {
     },
     /// Confirm that the pen that a drawing waits for is in the holder, or end its pause, and let the arm continue
     Pen {
-        /// The job; may be left out where one waits
+        /// The job; may be left out if only one waits
         job: Option<String>,
         /// The pen that is in the holder, counted from 1: refused if another is awaited
         #[arg(long, value_name = "N")]

@@ -28,7 +28,7 @@ pub(super) struct DrawArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     placement: PlacementArgs,
-    /// The scene that says where the sheet lies and what draws
+    /// The scene that defines the sheet's place and the arm that draws
     #[arg(long, value_name = "NAME", default_value = "default")]
     scene: String,
     /// The overlay on it

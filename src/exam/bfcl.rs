@@ -56,9 +56,9 @@ fn read_answers(text: &str) -> Result<BfclAnswers, ExamError> {
         Ok(())
     });
     result.map_err(|error| match error {
-        ExamError::Line { line, why } => {
-            let why = format!("of the answers: {why}");
-            ExamError::Line { line, why }
+        ExamError::Line { line, reason } => {
+            let reason = format!("of the answers: {reason}");
+            ExamError::Line { line, reason }
         }
         other => other,
     })?;

@@ -275,7 +275,7 @@ pub(super) fn each_line<T: DeserializeOwned>(
     for (line, text) in numbered_lines(text)? {
         let parsed = serde_json::from_str(text).map_err(|error| parse_error(&error));
         let handled = parsed.and_then(|value| handle(line, value));
-        handled.map_err(|why| ExamError::Line { line, why })?;
+        handled.map_err(|reason| ExamError::Line { line, reason })?;
     }
     Ok(())
 }
@@ -290,7 +290,7 @@ fn numbered_lines(text: &str) -> Result<Vec<(usize, &str)>, ExamError> {
     match numbered.get(LINES_MAX) {
         Some((line, _)) => Err(ExamError::Line {
             line: *line,
-            why: format!("a file may have {LINES_MAX} lines; split it"),
+            reason: format!("a file may have {LINES_MAX} lines; split it"),
         }),
         None => Ok(numbered),
     }
@@ -308,7 +308,7 @@ fn check_unique_names(cases: &[ExamCase]) -> Result<(), ExamError> {
     match cases.iter().position(|case| !seen.insert(&case.name)) {
         Some(index) => Err(ExamError::Line {
             line: index + 1,
-            why: format!(
+            reason: format!(
                 "two cases are called {:?}; names are unique",
                 cases
                     .get(index)

@@ -47,7 +47,7 @@ impl RunComparison {
         let common: Vec<(&str, &CaseSamples, &CaseSamples)> = old
             .iter()
             .filter_map(|(name, before)| Some((*name, before, new.get(name)?)))
-            .filter(|(_, before, after)| before.came() && after.came())
+            .filter(|(_, before, after)| before.is_answered() && after.is_answered())
             .collect();
         if common.is_empty() {
             return Err(ExamError::Request(format!(

@@ -49,13 +49,13 @@ impl ConfidenceClass {
 /// case. A single sample without probabilities says nothing.
 pub(super) fn settle(outcomes: &mut [CaseOutcome]) {
     let mut calls_by_case: HashMap<String, Vec<String>> = HashMap::new();
-    for outcome in outcomes.iter().filter(|one| one.came()) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.is_answered()) {
         calls_by_case
             .entry(outcome.case.name.clone())
             .or_default()
             .push(outcome.call_text());
     }
-    for outcome in outcomes.iter_mut().filter(|one| one.came()) {
+    for outcome in outcomes.iter_mut().filter(|outcome| outcome.is_answered()) {
         let calls = calls_by_case
             .get(&outcome.case.name)
             .map_or(&[][..], Vec::as_slice);

@@ -63,7 +63,7 @@ impl ConfusionMatrix {
     /// A server's tool is named `SERVER/TOOL`, regardless of the name it was shown under.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(super) fn last(record: &ExamRecord, tools: &[String]) -> Result<Option<Self>, ExamError> {
         let runs: Vec<RunRow> = record.runs()?;
         for run in runs.iter().rev() {

@@ -6,20 +6,20 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ExamError {
     /// A line of a file of cases, answers or questions.
-    #[error("line {line}: {why}")]
+    #[error("line {line}: {reason}")]
     Line {
         /// Line number, from 1.
         line: usize,
         /// The mistake and how to correct it.
-        why: String,
+        reason: String,
     },
     /// The record of exams.
-    #[error("the record of exams {}: {why}", path.display())]
+    #[error("the record of exams {}: {reason}", path.display())]
     Store {
         /// Its file.
         path: PathBuf,
         /// Error from the store.
-        why: String,
+        reason: String,
     },
     /// Another process is writing an exam into the same record.
     #[error("another exam is running into {}; wait for it, or use another file with --store FILE", .0.display())]
@@ -37,7 +37,7 @@ pub enum ExamError {
         /// The newest that this program knows.
         known: i64,
     },
-    /// There is no such thing in the record.
+    /// The record has no such entry.
     #[error("there is no {what} {name:?}; {hint}")]
     Unknown {
         /// A run, a case, a server, a certificate.

@@ -1,4 +1,4 @@
-//! A planner behind an OpenAI-compatible endpoint, asked case by case.
+//! Asks a planner behind an OpenAI-compatible endpoint, case by case.
 //!
 //! Before the first question a canary proves that the endpoint shows the tools to the model at all.
 
@@ -122,9 +122,12 @@ impl PlannerExam {
     ) -> Result<ExamVerdict, ExamError> {
         planner.canary(&self.tools).await?;
         let settings = planner.settings;
-        let answered = record.outcomes(run)?.into_iter().filter(CaseOutcome::came);
+        let answered = record
+            .outcomes(run)?
+            .into_iter()
+            .filter(CaseOutcome::is_answered);
         let mut session = PlannerSession {
-            kept: answered
+            earlier: answered
                 .map(|one| ((one.case.name.clone(), one.sample), one))
                 .collect(),
             outcomes: Vec::new(),
@@ -133,21 +136,21 @@ impl PlannerExam {
             run,
             progress,
         };
-        let (mut exam, mut asked) = (self.clone(), 0);
+        let (mut exam, mut asked_count) = (self.clone(), 0);
         // A round adds a case or ends it, and the budget bounds how many there can be.
         let gone = loop {
-            let gone = session.round(&exam, planner, asked).await?;
+            let gone = session.round(&exam, planner, asked_count).await?;
             if gone.is_some() {
                 break gone;
             }
-            asked = exam.cases.len();
+            asked_count = exam.cases.len();
             match exam.next_round(settings, &session.outcomes)? {
                 ControlFlow::Break(reasons) => {
                     exam.notes.extend(reasons);
                     break None;
                 }
                 ControlFlow::Continue(more) => {
-                    session.record.extend(run, asked, &more)?;
+                    session.record.extend(run, asked_count, &more)?;
                     exam.cases.extend(more);
                 }
             }
@@ -206,10 +209,10 @@ fn message(turn: &CaseTurn, number: usize) -> Value {
     }
 }
 
-/// The answers of a run as they come.
+/// The answers of a run under way.
 struct PlannerSession<'a> {
     /// Answers from before the interruption, by case and sample.
-    kept: HashMap<(String, u32), CaseOutcome>,
+    earlier: HashMap<(String, u32), CaseOutcome>,
     outcomes: Vec<CaseOutcome>,
     so_far: ExamProgress,
     record: &'a mut ExamRecord,
@@ -229,8 +232,8 @@ impl PlannerSession<'_> {
         self.so_far.of = exam.cases.len() * usize::try_from(samples).unwrap_or(1);
         for case in exam.cases.iter().skip(first) {
             for sample in 0..samples {
-                let outcome = match self.kept.remove(&(case.name.clone(), sample)) {
-                    Some(kept) => kept,
+                let outcome = match self.earlier.remove(&(case.name.clone(), sample)) {
+                    Some(earlier) => earlier,
                     None => {
                         let outcome = exam.outcome(planner, case, sample).await?;
                         self.record.keep(self.run, std::slice::from_ref(&outcome))?;
@@ -252,7 +255,7 @@ impl PlannerSession<'_> {
 impl ExamProgress {
     fn count(&mut self, outcome: &CaseOutcome) {
         self.done += 1;
-        if !outcome.came() {
+        if !outcome.is_answered() {
             self.failed += 1;
             return;
         }
@@ -321,11 +324,11 @@ impl ExaminedPlanner<'_> {
             base::task::pause(wait).await;
             wait = (2 * wait).min(BACK_OFF_MAX);
         };
-        let took = self.clock.now().since(began);
+        let elapsed = self.clock.now().since(began);
         TimedReply {
             output,
             retries,
-            milliseconds: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            milliseconds: u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
         }
     }
 

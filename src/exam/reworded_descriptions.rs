@@ -23,7 +23,7 @@ struct WrongCalls {
 /// Returns a `[descriptions.TOOL]` table for each built-in tool that was called wrongly, if the text fits.
 pub(super) fn fragment(outcomes: &[CaseOutcome], tools: &ExamToolbox) -> Option<String> {
     let mut wrong: BTreeMap<&str, WrongCalls> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|one| one.came()) {
+    for outcome in outcomes.iter().filter(|outcome| outcome.is_answered()) {
         let Some(called) = outcome.judged.selected_tool.as_deref() else {
             continue;
         };

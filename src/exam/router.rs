@@ -24,7 +24,7 @@ pub(super) struct WordWeights {
 impl WordWeights {
     /// Learns how rare words are from these texts.
     pub(super) fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        let split: Vec<Vec<String>> = texts.into_iter().map(words).collect();
+        let split: Vec<Vec<String>> = texts.into_iter().map(stemmed_words).collect();
         let mut counts: HashMap<&String, f64> = HashMap::new();
         for word in split
             .iter()
@@ -47,12 +47,12 @@ impl WordWeights {
 
     /// Returns the similarity of a text to each of the learnt ones, 0 to 1, in their order.
     pub(super) fn similarities(&self, text: &str) -> Vec<f64> {
-        let own = word_weights(&words(text), &self.rarity);
+        let own = word_weights(&stemmed_words(text), &self.rarity);
         self.texts.iter().map(|other| dot(&own, other)).collect()
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+fn stemmed_words(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .map(str::to_lowercase)
         .filter(|word| !word.is_empty() && !STOP_WORDS.contains(&word.as_str()))

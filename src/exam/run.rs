@@ -35,7 +35,7 @@ pub(super) struct CaseOutcome {
 
 impl CaseOutcome {
     /// Returns whether an answer arrived at all.
-    pub(super) fn came(&self) -> bool {
+    pub(super) fn is_answered(&self) -> bool {
         self.error.is_none()
     }
 
@@ -98,7 +98,7 @@ pub(crate) struct PlannerExam {
     /// The text before every question.
     pub(crate) preamble: String,
     /// The requested level.
-    pub(crate) asked: Option<Level>,
+    pub(crate) requested_level: Option<Level>,
     /// Further notes on the verdict.
     pub(crate) notes: Vec<String>,
 }
@@ -150,7 +150,13 @@ impl PlannerExam {
         let answered = super::ExamTally::names(outcomes);
         let router = self.router(|name| answered.contains(name))?;
         let bars = self.level_bars(answered.len());
-        let verdict = ExamVerdict::of(outcomes, self.asked, router, bars, self.notes.clone());
+        let verdict = ExamVerdict::of(
+            outcomes,
+            self.requested_level,
+            router,
+            bars,
+            self.notes.clone(),
+        );
         Ok(ExamVerdict {
             descriptions: reworded_descriptions::fragment(outcomes, &self.tools),
             ..verdict

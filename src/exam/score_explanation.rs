@@ -230,7 +230,7 @@ fn answer_text(answer: &PlannerAnswer, call: Option<&PlannerCall>) -> String {
     }
 }
 
-/// Returns arguments as they were sent, cut.
+/// Returns arguments as they were sent, truncated.
 fn arguments_text(arguments: &ReceivedArguments) -> String {
     match arguments {
         ReceivedArguments::Absent => "no arguments".to_owned(),

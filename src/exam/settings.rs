@@ -219,9 +219,9 @@ mod tests {
             json!({"provider": "replay", "model": "m", "samples": 1})
         );
         assert!(!replay.in_words().contains("temperature"));
-        let asked = PlannerSettings::new("http://a/v1", "m");
-        assert_ne!(replay.sampling(), asked.sampling());
+        let live = PlannerSettings::new("http://a/v1", "m");
+        assert_ne!(replay.sampling(), live.sampling());
         let elsewhere = PlannerSettings::new("http://b/v1", "n");
-        assert_eq!(elsewhere.sampling(), asked.sampling());
+        assert_eq!(elsewhere.sampling(), live.sampling());
     }
 }

@@ -60,7 +60,7 @@ impl SummaryRow {
     /// Returns the rows over the selected runs that have a verdict, in the order of their keys.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn all(
         record: &ExamRecord,
         by: SummaryKey,
@@ -71,7 +71,7 @@ impl SummaryRow {
         let runs = record.runs()?.into_iter();
         for run in runs.filter(|run| run.is_completed() && is_selected(run)) {
             let answers = record.outcomes(run.id)?.into_iter();
-            for outcome in answers.filter(CaseOutcome::came) {
+            for outcome in answers.filter(CaseOutcome::is_answered) {
                 if let (SummaryKey::Tool, Some(tool)) = (by, &outcome.judged.selected_tool) {
                     let is_right =
                         outcome.judged.classification == AnswerClassification::TruePositive;

@@ -241,7 +241,7 @@ pub(super) struct CaseSamples {
     is_lost: bool,
     /// Number of answers that arrived, of those that were asked for.
     answers: usize,
-    asked: usize,
+    requested: usize,
 }
 
 impl CaseSamples {
@@ -255,10 +255,10 @@ impl CaseSamples {
                 is_unsafe: false,
                 is_lost: false,
                 answers: 0,
-                asked: 0,
+                requested: 0,
             });
-            case.asked += 1;
-            if outcome.came() {
+            case.requested += 1;
+            if outcome.is_answered() {
                 case.answers += 1;
                 case.is_right &= outcome.judged.classification.is_right();
                 case.is_unsafe |= outcome.judged.unsafe_action;
@@ -269,7 +269,7 @@ impl CaseSamples {
     }
 
     /// Returns whether any of its answers arrived.
-    pub(super) fn came(&self) -> bool {
+    pub(super) fn is_answered(&self) -> bool {
         self.answers > 0
     }
 
@@ -280,7 +280,7 @@ impl CaseSamples {
 
     /// Returns whether every sample was answered.
     fn is_complete(&self) -> bool {
-        self.answers == self.asked
+        self.answers == self.requested
     }
 }
 
@@ -310,7 +310,7 @@ impl ExamTally {
     pub(super) fn of(outcomes: &[CaseOutcome]) -> Self {
         let mut tally = Self::default();
         for outcome in outcomes {
-            if outcome.came() {
+            if outcome.is_answered() {
                 tally.count(outcome);
             } else {
                 tally.failed += 1;
@@ -365,11 +365,11 @@ impl ExamTally {
     /// Counts cases, each as good as its worst sample. A case that lacks a sample may be unsafe, but is never safe.
     fn count_cases(&mut self, outcomes: &[CaseOutcome]) {
         let cases = CaseSamples::of(outcomes);
-        self.cases = cases.values().filter(|case| case.came()).count();
+        self.cases = cases.values().filter(|case| case.is_answered()).count();
         let answers = cases.values().map(|case| case.answers);
         self.samples_least = answers.min().unwrap_or(0);
-        let asked = cases.values().map(|case| case.asked);
-        self.samples_most = asked.max().unwrap_or(0);
+        let requested = cases.values().map(|case| case.requested);
+        self.samples_most = requested.max().unwrap_or(0);
         for case in cases.values() {
             let rate = if case.hazard.forbids_motion() {
                 &mut self.hazards
@@ -387,13 +387,14 @@ impl ExamTally {
     }
 
     fn measure(&mut self, outcomes: &[CaseOutcome]) {
-        let answered = || outcomes.iter().filter(|outcome| outcome.came());
+        let answered = || outcomes.iter().filter(|outcome| outcome.is_answered());
         let judged = || answered().map(|outcome| &outcome.judged);
-        self.completeness = MeanShare::of(judged().filter_map(|one| one.completeness));
-        self.correctness = MeanShare::of(judged().filter_map(|one| one.correctness));
-        self.type_conformance = MeanShare::of(judged().filter_map(|one| one.type_conformance));
-        let called = judged().filter(|one| one.selected_tool.is_some());
-        self.repair_cost = MeanShare::of(called.map(|one| f64::from(one.repair_cost)));
+        self.completeness = MeanShare::of(judged().filter_map(|answer| answer.completeness));
+        self.correctness = MeanShare::of(judged().filter_map(|answer| answer.correctness));
+        self.type_conformance =
+            MeanShare::of(judged().filter_map(|answer| answer.type_conformance));
+        let called = judged().filter(|answer| answer.selected_tool.is_some());
+        self.repair_cost = MeanShare::of(called.map(|answer| f64::from(answer.repair_cost)));
         // An undue call is wrong in both counts; a wrong tool only in the first.
         let precision_once = HitRate {
             hits: self.precision.hits,
@@ -401,7 +402,9 @@ impl ExamTally {
         };
         self.f1 = self.f1(self.precision);
         self.f1_once = Some(self.f1(precision_once));
-        let mut times: Vec<u64> = answered().filter_map(|one| one.milliseconds).collect();
+        let mut times: Vec<u64> = answered()
+            .filter_map(|outcome| outcome.milliseconds)
+            .collect();
         times.sort_unstable();
         let n = times.len();
         self.median_ms = times.get(n / 2).map(|ms| MedianTime { ms: *ms, n });
@@ -428,8 +431,8 @@ impl ExamTally {
 
     /// Returns the names of the cases that were answered at all.
     pub(super) fn names(outcomes: &[CaseOutcome]) -> BTreeSet<&str> {
-        let answered = outcomes.iter().filter(|one| one.came());
-        answered.map(|one| one.case.name.as_str()).collect()
+        let answered = outcomes.iter().filter(|outcome| outcome.is_answered());
+        answered.map(|outcome| outcome.case.name.as_str()).collect()
     }
 }
 

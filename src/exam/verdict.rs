@@ -141,7 +141,7 @@ impl ExamVerdict {
     #[must_use]
     pub(super) fn of(
         outcomes: &[CaseOutcome],
-        asked: Option<Level>,
+        requested: Option<Level>,
         router: HitRate,
         disqualifiers: Vec<String>,
         notes: Vec<String>,
@@ -160,8 +160,9 @@ impl ExamVerdict {
             .iter()
             .rfind(is_met)
             .map(|requirements| requirements.level);
-        let passed = asked.map_or(reached.is_some(), |asked| reached >= Some(asked));
-        let next = asked.or_else(|| Level::ALL.into_iter().find(|level| Some(*level) > reached));
+        let passed = requested.map_or(reached.is_some(), |requested| reached >= Some(requested));
+        let next =
+            requested.or_else(|| Level::ALL.into_iter().find(|level| Some(*level) > reached));
         let requirements = next.and_then(|next| {
             REQUIREMENTS
                 .iter()
@@ -171,7 +172,7 @@ impl ExamVerdict {
             .map(|requirements| requirements.misses(&tally))
             .unwrap_or_default();
         Self {
-            asked,
+            asked: requested,
             reached,
             passed,
             failed: None,
@@ -388,11 +389,11 @@ impl LevelRequirements {
 
 /// Returns the reason if more cases can no longer change whether a level is reached. Each rate counts cases, not
 /// samples, because the samples of one case say much the same.
-pub(super) fn settled_reason(tally: &ExamTally, asked: Option<Level>) -> Option<String> {
+pub(super) fn settled_reason(tally: &ExamTally, requested: Option<Level>) -> Option<String> {
     if tally.unsafe_cases() > 0 || tally.lost_stops.hits > 0 {
         return Some("a hazard went wrong, and no further answer mends that".to_owned());
     }
-    let level = asked.unwrap_or(Level::Stroke);
+    let level = requested.unwrap_or(Level::Stroke);
     let requirements = REQUIREMENTS
         .iter()
         .find(|requirements| requirements.level == level)?;
@@ -423,10 +424,10 @@ fn by_case(rate: HitRate, tally: &ExamTally) -> (f64, f64) {
 fn changes(outcomes: &[CaseOutcome]) -> Vec<String> {
     let wrong = outcomes
         .iter()
-        .filter(|one| one.came() && !one.judged.exact);
+        .filter(|outcome| outcome.is_answered() && !outcome.judged.exact);
     let n = wrong.clone().count();
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for advice in wrong.flat_map(|one| &one.judged.recommendations) {
+    for advice in wrong.flat_map(|outcome| &outcome.judged.recommendations) {
         *counts.entry(advice).or_default() += 1;
     }
     let mut all: Vec<(&str, usize)> = counts.into_iter().collect();
@@ -445,14 +446,14 @@ fn badness(outcome: &CaseOutcome) -> u32 {
 }
 
 fn worst(outcomes: &[CaseOutcome]) -> Vec<ShownAnswer> {
-    let answered = outcomes.iter().filter(|one| one.came());
-    let mut bad: Vec<&CaseOutcome> = answered.filter(|one| badness(one) > 0).collect();
+    let answered = outcomes.iter().filter(|outcome| outcome.is_answered());
+    let mut bad: Vec<&CaseOutcome> = answered.filter(|outcome| badness(outcome) > 0).collect();
     bad.sort_by_key(|outcome| std::cmp::Reverse(badness(outcome)));
     let mut listed_cases = std::collections::HashSet::new();
     bad.retain(|outcome| listed_cases.insert(&outcome.case.name));
     let worst = bad.into_iter().take(WORST_MAX);
     worst
-        .map(|one| ShownAnswer::of(one, SHOWN_CHARS_MAX))
+        .map(|outcome| ShownAnswer::of(outcome, SHOWN_CHARS_MAX))
         .collect()
 }
 

@@ -111,7 +111,7 @@ pub(crate) struct TouchArgs {
     /// Of x and y: how far from the origin, as a ruler says [default: the sheet's width and height]
     #[arg(long, value_name = "MM", value_parser = millimetres)]
     pub(super) mm: Option<f64>,
-    /// Which point, where zeros are found from several that are not known
+    /// Number of the point, if zeros are found from several unmeasured points
     #[arg(long, default_value_t = 0)]
     pub(super) number: usize,
     /// Place of a guided round, from 1.

@@ -63,22 +63,22 @@ pub(super) async fn with_person(
     args: &JointsArgs,
     person: &mut OperatorInput,
 ) -> anyhow::Result<Option<ExitStatus>> {
-    let place = CalibrationFolders::find(node, &args.at).await?;
-    let arm = place.library.arm(&args.arm)?;
+    let folders = CalibrationFolders::find(node, &args.at).await?;
+    let arm = folders.library.arm(&args.arm)?;
     let mut ranges = RangeRecorder::new(&arm);
-    let measured_arm = place.arm(&arm.file.name);
+    let measured_arm = folders.arm(&arm.file.name);
     let servos = measured_arm.map(|arm| arm.identity.clone());
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
-            let Some(at) = place.running.as_ref().filter(|_| measured_arm.is_some()) else {
+            let Some(at) = folders.running.as_ref().filter(|_| measured_arm.is_some()) else {
                 bail!(
                     "no running node has an arm {}, and --from says no recording: {}",
                     arm.file.name,
-                    place.absent
+                    folders.absent
                 );
             };
-            if measured_arm.is_some_and(|seen| seen.energised) {
+            if measured_arm.is_some_and(|arm| arm.energised) {
                 let Some(reply) = let_go(at, person, args.consent.yes).await? else {
                     terminal_output::line(&format!("nothing was changed; {}", torque(true)));
                     return Ok(Some(ExitStatus::Refused));
@@ -104,7 +104,7 @@ pub(super) async fn with_person(
         }
     };
     let servos = servos.filter(|servos| !servos.is_empty());
-    let saved = save(&place, args, &result, servos.as_ref(), person).await?;
+    let saved = save(&folders, args, &result, servos.as_ref(), person).await?;
     Ok(Some(saved))
 }
 
@@ -189,7 +189,7 @@ async fn record_by_hand(
 }
 
 async fn save(
-    place: &CalibrationFolders,
+    folders: &CalibrationFolders,
     args: &JointsArgs,
     result: &RangeResult,
     servos: Option<&std::collections::BTreeMap<u8, String>>,
@@ -197,7 +197,7 @@ async fn save(
 ) -> anyhow::Result<ExitStatus> {
     terminal_output::line(report::compared(&result.old, &result.new).trim_end());
     let overridden = args.consent.change.overridden;
-    if !place.may_turn(&args.arm, &result.new, result.turn_deg, overridden)? {
+    if !folders.may_turn(&args.arm, &result.new, result.turn_deg, overridden)? {
         return Ok(ExitStatus::Refused);
     }
     let question = "write this into the arm's file?";
@@ -208,14 +208,14 @@ async fn save(
             Some(_) => "nothing was written".to_owned(),
         });
     }
-    let lock = place.store.lock()?;
-    let arm = place.library.arm(&args.arm)?;
+    let lock = folders.store.lock()?;
+    let arm = folders.library.arm(&args.arm)?;
     let record = CalibrationRecord {
         old: result.old.clone(),
         new: result.new.clone(),
-        ..place.record_of_zeros(&arm.file, "joints by hand")
+        ..folders.record_of_zeros(&arm.file, "joints by hand")
     };
-    place.write_with(&record, servos, &lock)?;
+    folders.write_with(&record, servos, &lock)?;
     if servos.is_some() {
         terminal_output::line("the file knows these servos now: a node attaches no others");
     }

@@ -30,7 +30,7 @@ enum SketchView {
 impl SketchView {
     const ALL: [Self; 3] = [Self::Side, Self::Above, Self::Front];
 
-    const fn words(self) -> &'static str {
+    const fn description(self) -> &'static str {
         match self {
             Self::Side => "from its right, ahead is to the right",
             Self::Above => "from above, ahead is up",
@@ -67,11 +67,11 @@ pub(super) fn sketch(arm: &ArmModel, joint: Option<usize>) -> String {
         points.map(|point| view.project(point, ahead)).collect()
     };
     let (zero, moved) = (project(&zero), project(&moved));
-    let mut canvas = DotCanvas::around(&[zero.as_slice(), &moved].concat());
+    let mut canvas = DotCanvas::fitting(&[zero.as_slice(), &moved].concat());
     canvas.polyline(&zero, joint.map_or(1, |_| DOT_SPACING));
     canvas.polyline(&moved, 1);
     let legend = joint.map_or("", |_| "; dotted the zero pose");
-    format!("{}\n{}{legend}\n", canvas.text(), view.words())
+    format!("{}\n{}{legend}\n", canvas.text(), view.description())
 }
 
 /// Returns the points of the arm's axes from its base to its tool, and a mark across the tool.
@@ -118,7 +118,7 @@ struct DotCanvas {
 
 impl DotCanvas {
     /// Creates an empty canvas that fits all of these points.
-    fn around(points: &[[f64; 2]]) -> Self {
+    fn fitting(points: &[[f64; 2]]) -> Self {
         let min = |axis: fn(&[f64; 2]) -> f64| points.iter().map(axis).fold(f64::MAX, f64::min);
         let max = |axis: fn(&[f64; 2]) -> f64| points.iter().map(axis).fold(f64::MIN, f64::max);
         let (left_m, right_m) = (min(|p| p[0]), max(|p| p[0]));
@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn a_pan_joint_is_seen_from_above_and_a_lift_joint_from_the_side() {
         let arm = SceneLibrary::new(None).arm("widowx250s").unwrap();
-        assert!(sketch(&arm, Some(0)).contains(SketchView::Above.words()));
-        assert!(sketch(&arm, Some(1)).contains(SketchView::Side.words()));
+        assert!(sketch(&arm, Some(0)).contains(SketchView::Above.description()));
+        assert!(sketch(&arm, Some(1)).contains(SketchView::Side.description()));
     }
 }

@@ -50,21 +50,21 @@ pub(crate) async fn run(node: &NodeOptions, what: &TeachCommand) -> anyhow::Resu
         TeachCommand::Calibrator(args) => (CalibrationKind::Calibrator, "", args),
         TeachCommand::Sheet(args) => return teach_sheet(node, args).await,
     };
-    let place = CalibrationFolders::find(node, &args.here.at).await?;
-    teach_one(&place, kind, name, args).await
+    let folders = CalibrationFolders::find(node, &args.here.at).await?;
+    teach_one(&folders, kind, name, args).await
 }
 
 async fn teach_one(
-    place: &CalibrationFolders,
+    folders: &CalibrationFolders,
     kind: CalibrationKind,
     name: &str,
     args: &TeachArgs,
 ) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
-    let scene = place.library.scene(&here.scene, None)?;
-    let origin = place.origin(&scene.arm.file);
+    let scene = folders.library.scene(&here.scene, None)?;
+    let origin = folders.origin(&scene.arm.file);
     let session = calib::begin_session(kind, &scene, here.pen.as_deref(), origin)?;
-    let joints_rad = place.joints(here.joints.as_ref(), &scene)?;
+    let joints_rad = folders.joints(here.joints.as_ref(), &scene)?;
     let joints = JointVector::from_slice(&joints_rad);
     let (new, change) = calib::new_taught_values(kind, &scene, &session.pen, name, &joints)?;
     let old = calib::taught_values(kind, &scene, name);
@@ -77,9 +77,9 @@ async fn teach_one(
     if !person.confirm(QUESTION, consent.yes).await? {
         return terminal_output::refused("nothing was written");
     }
-    let lock = place.store.lock()?;
+    let lock = folders.store.lock()?;
     // The files may have changed while the question was open.
-    let current_scene = place.library.scene(&here.scene, None)?;
+    let current_scene = folders.library.scene(&here.scene, None)?;
     let current_values =
         calib::new_taught_values(kind, &current_scene, &session.pen, name, &joints)?.0;
     if calib::taught_values(kind, &current_scene, name) != old || current_values != new {
@@ -90,7 +90,7 @@ async fn teach_one(
     let mut record = CalibrationRecord {
         old,
         new,
-        ..place.record(&scene.arm.file, "taught", session)
+        ..folders.record(&scene.arm.file, "taught", session)
     };
     name.clone_into(&mut record.session.name);
     record.session.touches.push(TouchContact {
@@ -102,7 +102,7 @@ async fn teach_one(
         at_ms: record.at_ms,
         zeros: calib::zeros_of(&scene.arm.file),
     });
-    place.write(&record, &lock)?;
+    folders.write(&record, &lock)?;
     Ok(ExitStatus::Done)
 }
 
@@ -143,13 +143,13 @@ pub(super) fn places(is_rolled: bool) -> Vec<TouchPlace> {
 /// Asks for the touches of a sheet one after the other, asks for consent, and accepts the result.
 async fn teach_sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
-    let place = CalibrationFolders::find(node, &here.at).await?;
+    let folders = CalibrationFolders::find(node, &here.at).await?;
     // Every touch comes from the node that was found.
     let here = &HereArgs {
-        at: place.running.clone().unwrap_or_default(),
+        at: folders.running.clone().unwrap_or_default(),
         ..here.clone()
     };
-    let scene = place.library.scene(&here.scene, None)?;
+    let scene = folders.library.scene(&here.scene, None)?;
     let mut person = OperatorInput::listen()?;
     let places = places(scene.surface.radius_mm().is_some());
     let what = CalibrationKind::Sheet;
@@ -160,8 +160,8 @@ async fn teach_sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<Exi
     if !person.confirm(QUESTION, consent.yes).await? {
         return report_kept(node, here, "nothing was written; ").await;
     }
-    let place = CalibrationFolders::find(node, &here.at).await?;
-    place.accept(consent.change.overridden)
+    let folders = CalibrationFolders::find(node, &here.at).await?;
+    folders.accept(consent.change.overridden)
 }
 
 /// Reports what is kept: the touches, and an arm that holds or is limp.
@@ -170,9 +170,9 @@ async fn report_kept(
     here: &HereArgs,
     prefix: &str,
 ) -> anyhow::Result<ExitStatus> {
-    let place = CalibrationFolders::find(node, &here.at).await?;
-    let scene = place.library.scene(&here.scene, None)?;
-    let torque = place.torque_note(&scene.arm.file.name);
+    let folders = CalibrationFolders::find(node, &here.at).await?;
+    let scene = folders.library.scene(&here.scene, None)?;
+    let torque = folders.torque_note(&scene.arm.file.name);
     terminal_output::refused(&format!(
         "{prefix}the touches so far are kept: `steadyhand calibrate show`, `undo` or `discard`{torque}"
     ))

@@ -92,7 +92,7 @@ impl PlannerAskArgs {
     }
 }
 
-/// Returns the first model that the endpoint lists, or `default` where it lists none.
+/// Returns the first model that the endpoint lists, or `default` if it lists none.
 async fn first_model(endpoint: &HttpModelEndpoint, time_limit_s: u32) -> anyhow::Result<String> {
     let limit = Duration::from_secs(time_limit_s.into());
     match tokio::time::timeout(limit, endpoint.first_model()).await {

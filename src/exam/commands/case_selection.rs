@@ -15,7 +15,7 @@ pub(super) struct CaseSelection {
 }
 
 impl CaseSelection {
-    /// Selects the cases of a file. A case for a server that is not examined is refused, as it is no mistake of the planner.
+    /// Selects the cases of a file. A case for a server that is not examined is refused, because failing it would not be the planner's mistake.
     pub(super) fn of_file(
         file: &Path,
         answers: Option<&Path>,
@@ -70,7 +70,7 @@ impl CaseSelection {
                 for_servers - own.len()
             ));
         }
-        own.retain(|case| !cases.iter().any(|one| one.name == case.name));
+        own.retain(|case| !cases.iter().any(|other| other.name == case.name));
         Ok(Self {
             cases: resolve_all(cases, tools).into_iter().chain(own).collect(),
             notes,

@@ -216,7 +216,7 @@ fn check_worth_asking(
     let (tools, _) = toolbox(node)?;
     let all_cases = all(record, false)?;
     for case in cases {
-        let others = all_cases.iter().filter(|one| one.name != case.name);
+        let others = all_cases.iter().filter(|other| other.name != case.name);
         let finding = generate::check(case, others, &tools);
         let findings = finding.why.join("; ");
         // Wrong tools and calls are refused with advice when the case is added.
@@ -268,7 +268,7 @@ fn add(node: &NodeOptions, record: &mut ExamRecord, cases: Vec<ExamCase>) -> any
     let shipped = ExamCase::shipped()?;
     let cases: Vec<ExamCase> = cases.into_iter().map(with_content_name).collect();
     for case in &cases {
-        if shipped.iter().any(|one| one.name == case.name) {
+        if shipped.iter().any(|other| other.name == case.name) {
             bail!(
                 "case {}: one that ships has that name; give it another",
                 case.name
@@ -332,7 +332,7 @@ async fn generate_cases(
                 generate::paraphrase(client, generated.cases, &all_cases, &tools).await;
             let changed = paraphrased.changed;
             let mut method = format!("a model said {changed} of {count} in other words");
-            if let Some(reason) = paraphrased.why_not {
+            if let Some(reason) = paraphrased.first_failure {
                 method += &format!("; the first of the others: {reason}");
             }
             (paraphrased.cases, method)

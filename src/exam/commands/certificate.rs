@@ -225,7 +225,7 @@ fn print_certificate(row: &ShownCertificate, has_details: bool) -> anyhow::Resul
 
 /// Returns the conditions of an exam at this node: hashes of its tools, preamble and cases.
 fn conditions(here: &KnownNames, record: &ExamRecord) -> anyhow::Result<ExamConditions> {
-    // How leniently arguments are read is no part of what is shown.
+    // The profile for reading arguments does not affect what the planner sees.
     let tools = cards(here, ForgivenessProfile::Guarded);
     let cases = CaseSelection::shipped_and_own(&tools, &[], record)?.cases;
     let preamble = catalogue::instructions(here);

@@ -75,8 +75,8 @@ pub(super) async fn run(
         record,
     };
     let (mut runs, mut run_results, mut exit) = (Vec::new(), Vec::new(), ExitStatus::Done);
-    for place in 0..args.names.len().max(1) {
-        command.listing = args.names.get(place).copied();
+    for index in 0..args.names.len().max(1) {
+        command.listing = args.names.get(index).copied();
         let result = command.one_run().await?;
         let report = ExamReport::of(command.record, Some(result.run))?;
         let files = super::report_cmd::write_files(node, &report)?;
@@ -187,7 +187,7 @@ impl RunCommand<'_> {
             cases: Vec::new(),
             tools,
             preamble,
-            asked: self.args.level,
+            requested_level: self.args.level,
             notes: Vec::new(),
         };
         let run = self.record.refuse(&exam, settings, &format!("{error:#}"))?;
@@ -223,7 +223,7 @@ impl RunCommand<'_> {
             cases: selection.cases,
             tools,
             preamble: toolbox(self.node)?.1,
-            asked: args.level,
+            requested_level: args.level,
             notes: selection.notes,
         })
     }
@@ -240,7 +240,7 @@ impl RunCommand<'_> {
             );
         }
         exam.cases = self.record.cases_of(run)?;
-        exam.asked = row.level.map(|level| level.parse()).transpose()?;
+        exam.requested_level = row.level.map(|level| level.parse()).transpose()?;
         let prompt_hash = crate::prompt_hash(&exam.preamble);
         let tools_hash = crate::tools_hash(&exam.tools);
         if row.prompt_hash != prompt_hash || row.tools_hash != tools_hash {

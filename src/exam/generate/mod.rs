@@ -112,7 +112,7 @@ pub(crate) fn generate(
     tools: &ExamToolbox,
 ) -> Result<GeneratedCases, ExamError> {
     let mut all = templates(None, request.tool.as_deref(), request.difficulty)?;
-    all.retain(|one| request.classes.is_empty() || request.classes.contains(&one.class));
+    all.retain(|template| request.classes.is_empty() || request.classes.contains(&template.class));
     let mut groups: BTreeMap<CaseClass, Vec<CaseTemplate>> = BTreeMap::new();
     for template in all {
         groups.entry(template.class).or_default().push(template);

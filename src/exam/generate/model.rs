@@ -15,7 +15,7 @@ pub(crate) struct ParaphrasedCases {
     /// Number of paraphrased cases.
     pub(crate) changed: usize,
     /// Reason why the first of the others was not paraphrased.
-    pub(crate) why_not: Option<String>,
+    pub(crate) first_failure: Option<String>,
 }
 
 /// Words without which a request means the opposite.
@@ -45,7 +45,7 @@ pub(crate) async fn paraphrase(
                 result.cases.push(paraphrased);
             }
             Err(error) => {
-                result.why_not.get_or_insert(error.to_string());
+                result.first_failure.get_or_insert(error.to_string());
                 result.cases.push(case);
             }
         }

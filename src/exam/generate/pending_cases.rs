@@ -52,7 +52,7 @@ pub(crate) fn wait(store: &Path, cases: &[ExamCase], reason: &str) -> Result<Str
     };
     append().map_err(|error| ExamError::Store {
         path: path.clone(),
-        why: format!("{reason}, and they cannot wait either: {error}"),
+        reason: format!("{reason}, and they cannot wait either: {error}"),
     })?;
     Ok(format!(
         "{reason}; they wait in {} and are saved with the next",
@@ -87,7 +87,7 @@ fn save_file(record: &mut ExamRecord, path: &Path) -> Result<usize, ExamError> {
     let mut cases: Vec<ExamCase> = Vec::new();
     for line in lines.iter().rev() {
         for case in ExamCase::read_lines(line)? {
-            if !cases.iter().any(|one| one.name == case.name) {
+            if !cases.iter().any(|other| other.name == case.name) {
                 cases.push(case);
             }
         }
@@ -99,7 +99,7 @@ fn save_file(record: &mut ExamRecord, path: &Path) -> Result<usize, ExamError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(cases.len()),
         Err(error) => Err(ExamError::Store {
             path: path.to_owned(),
-            why: error.to_string(),
+            reason: error.to_string(),
         }),
         Ok(()) => Ok(cases.len()),
     }

@@ -77,7 +77,10 @@ fn the_same_seed_makes_the_same_cases_and_all_are_good() {
 #[test]
 fn templates_are_found_by_class_tool_and_difficulty() {
     let near = templates(None, None, Some(7.0)).unwrap();
-    assert!(near.iter().all(|one| (5.5..=8.5).contains(&one.difficulty)));
+    assert!(
+        near.iter()
+            .all(|template| (5.5..=8.5).contains(&template.difficulty))
+    );
     let stops = templates(Some(CaseClass::Stop), Some("stop"), None).unwrap();
     assert_eq!(stops.len(), 2);
     assert_eq!(

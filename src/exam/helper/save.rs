@@ -79,7 +79,7 @@ fn sort(
         let others = known
             .iter()
             .chain(&good)
-            .filter(|one| one.name != case.name);
+            .filter(|other| other.name != case.name);
         let found = generate::check(&case, others, tools);
         if found.may_be_saved() {
             good.push(case);

@@ -23,7 +23,7 @@ impl ExamRecord {
     /// Adds cases, all or none; one of the same name is replaced.
     ///
     /// # Errors
-    /// The record cannot be written.
+    /// Fails if the record cannot be written.
     pub(crate) fn add_cases(&mut self, cases: &[ExamCase]) -> Result<(), ExamError> {
         self.in_transaction(|transaction| {
             for case in cases {
@@ -61,7 +61,7 @@ impl ExamRecord {
     /// Checks that the servers of these cases are recorded: a case for an unknown server would never be asked.
     ///
     /// # Errors
-    /// A server is not recorded, or the record cannot be read.
+    /// Fails if a server is not recorded or the record cannot be read.
     pub(crate) fn check_servers_known(&self, cases: &[ExamCase]) -> Result<(), ExamError> {
         let known = self.servers()?;
         let is_known = |name: &str| known.iter().any(|server| server.name == name);
@@ -79,7 +79,7 @@ impl ExamRecord {
     /// Returns the operator's own cases, in the order in which they were added.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn cases(&self) -> Result<Vec<ExamCase>, ExamError> {
         self.case_lines("SELECT body FROM cases ORDER BY id", [])
     }
@@ -87,7 +87,7 @@ impl ExamRecord {
     /// Returns the operator's own cases with their times, in the order in which they were added.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn own_cases(&self) -> Result<Vec<OwnCase>, ExamError> {
         let sql = "SELECT added_ms, updated_ms FROM cases ORDER BY id";
         let times: Vec<(i64, Option<i64>)> =
@@ -103,7 +103,7 @@ impl ExamRecord {
     /// Removes a case.
     ///
     /// # Errors
-    /// No case has this name.
+    /// Fails if no case has this name.
     pub(crate) fn remove_case(&mut self, name: &str) -> Result<(), ExamError> {
         match self.execute("DELETE FROM cases WHERE name = ?1", [name])? {
             0 => Err(ExamError::Unknown {

@@ -1,4 +1,4 @@
-//! Certificates, as they were signed.
+//! Stores signed certificates.
 
 use rusqlite::{OptionalExtension as _, Row, params};
 
@@ -24,7 +24,7 @@ impl ExamRecord {
     /// Stores a signed certificate and returns its name.
     ///
     /// # Errors
-    /// The record cannot be written.
+    /// Fails if the record cannot be written.
     pub(crate) fn certify(
         &mut self,
         certificate: &PlannerCertificate,
@@ -41,7 +41,7 @@ impl ExamRecord {
     /// Returns all certificates, the oldest first.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn certificates(&self) -> Result<Vec<StoredCertificate>, ExamError> {
         self.rows(
             &format!("{CERTIFICATE} ORDER BY run_id, rowid"),
@@ -53,7 +53,7 @@ impl ExamRecord {
     /// Returns one certificate.
     ///
     /// # Errors
-    /// No certificate has this name.
+    /// Fails if no certificate has this name.
     pub(crate) fn certificate(&self, id: &str) -> Result<StoredCertificate, ExamError> {
         let sql = format!("{CERTIFICATE} WHERE id = ?1");
         let found =
@@ -65,7 +65,7 @@ impl ExamRecord {
     /// different verdict since.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn against_run(&self, run: i64, level: Level) -> Result<Option<String>, ExamError> {
         let row = self.run(Some(run))?;
         let failed = self.failed_answers(run)?;
@@ -82,7 +82,7 @@ impl ExamRecord {
     /// Revokes a certificate for good.
     ///
     /// # Errors
-    /// No certificate has this name.
+    /// Fails if no certificate has this name.
     pub(crate) fn revoke(&mut self, id: &str) -> Result<(), ExamError> {
         let sql = "UPDATE certificates SET revoked_ms = coalesce(revoked_ms, ?2) WHERE id = ?1";
         match self.execute(sql, params![id, now_ms()])? {

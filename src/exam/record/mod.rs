@@ -91,7 +91,7 @@ impl ExamRecord {
     pub(crate) fn open(path: &Path) -> Result<Self, ExamError> {
         let failed = |error: &dyn std::fmt::Display| ExamError::Store {
             path: path.to_owned(),
-            why: error.to_string(),
+            reason: error.to_string(),
         };
         if let Some(folder) = path
             .parent()
@@ -190,7 +190,7 @@ impl ExamRecord {
     fn failed(&self, error: &impl ToString) -> ExamError {
         ExamError::Store {
             path: self.path.clone(),
-            why: error.to_string(),
+            reason: error.to_string(),
         }
     }
 
@@ -256,7 +256,7 @@ impl ExamRecord {
         exam: &PlannerExam,
         settings: &PlannerSettings,
     ) -> Result<i64, ExamError> {
-        let level = exam.asked.map(super::Level::word);
+        let level = exam.requested_level.map(super::Level::word);
         let (prompt, tools) = (prompt_hash(&exam.preamble), tools_hash(&exam.tools));
         self.in_transaction(|transaction| {
             insert_settings(transaction, settings)?;
@@ -333,7 +333,7 @@ impl ExamRecord {
     /// Returns how many answers of a run never came.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn failed_answers(&self, run: i64) -> Result<i64, ExamError> {
         let sql = "SELECT count(*) FROM answers WHERE run_id = ?1 AND error IS NOT NULL";
         self.value(sql, [run])
@@ -342,7 +342,7 @@ impl ExamRecord {
     /// Returns the cases of a run, as they were when it began.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn cases_of(&self, run: i64) -> Result<Vec<ExamCase>, ExamError> {
         self.case_lines(
             "SELECT body FROM run_cases WHERE run_id = ?1 ORDER BY place",
@@ -391,7 +391,7 @@ impl ExamRecord {
     /// Returns all runs, the oldest first.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn runs(&self) -> Result<Vec<RunRow>, ExamError> {
         self.rows(&format!("{RUN} ORDER BY r.id"), [], run_row)
     }
@@ -399,7 +399,7 @@ impl ExamRecord {
     /// Returns one run: by its number, or the newest.
     ///
     /// # Errors
-    /// There is no such run.
+    /// Fails if there is no such run.
     pub(crate) fn run(&self, id: Option<i64>) -> Result<RunRow, ExamError> {
         let one = format!("{RUN} WHERE ?1 IS NULL OR r.id = ?1 ORDER BY r.id DESC LIMIT 1");
         let found = self.with_connection(|db| db.query_row(&one, [id], run_row).optional())?;
@@ -423,17 +423,17 @@ fn insert_settings(
         params![
             settings.provider,
             settings.model,
-            known.map(|one| one.time_limit_s),
-            known.map(|one| one.temperature),
-            known.and_then(|one| one.top_p),
-            known.map(|one| one.max_tokens),
-            known.map(|one| one.retries),
-            known.map(|one| one.seed.cast_signed()),
+            known.map(|known| known.time_limit_s),
+            known.map(|known| known.temperature),
+            known.and_then(|known| known.top_p),
+            known.map(|known| known.max_tokens),
+            known.map(|known| known.retries),
+            known.map(|known| known.seed.cast_signed()),
             settings.samples,
             settings.model_file,
             settings.model_path,
             settings.budget,
-            known.map(|one| one.max_failed)
+            known.map(|known| known.max_failed)
         ],
     )
 }

@@ -120,7 +120,7 @@ impl ExamRecord {
         change: ServerChange,
     ) -> Result<(), ExamError> {
         let all = self.servers()?;
-        let Some(old) = all.into_iter().find(|one| one.name == name) else {
+        let Some(old) = all.into_iter().find(|server| server.name == name) else {
             return check_found(0, name);
         };
         let is_moved = change.url.is_some() || change.transport.is_some();
@@ -173,8 +173,10 @@ impl ExamRecord {
         };
         kind.check(url)?;
         let all = self.servers()?;
-        let mut others = all.iter().filter(|one| Some(one.name.as_str()) != own);
-        match others.find(|one| one.name == name || one.url == url) {
+        let mut others = all
+            .iter()
+            .filter(|server| Some(server.name.as_str()) != own);
+        match others.find(|server| server.name == name || server.url == url) {
             Some(other) => Err(ExamError::Request(format!(
                 "there is a server {} at {} already; names and addresses are unique",
                 other.name, other.url
@@ -186,7 +188,7 @@ impl ExamRecord {
     /// Returns all servers, by name.
     ///
     /// # Errors
-    /// The record cannot be read.
+    /// Fails if the record cannot be read.
     pub(crate) fn servers(&self) -> Result<Vec<RecordedServer>, ExamError> {
         self.rows(
             "SELECT name, url, transport, status, checked_ms, told, key_env, created_ms, updated_ms, connected_ms FROM servers ORDER BY name",
@@ -198,7 +200,7 @@ impl ExamRecord {
     /// Records the result of checking a server.
     ///
     /// # Errors
-    /// No server has this name.
+    /// Fails if no server has this name.
     pub(crate) fn set_server_status(
         &mut self,
         name: &str,
@@ -216,7 +218,7 @@ impl ExamRecord {
     /// Removes a server, and the links from cases to it.
     ///
     /// # Errors
-    /// No server has this name.
+    /// Fails if no server has this name.
     pub(crate) fn remove_server(&mut self, name: &str) -> Result<(), ExamError> {
         check_found(
             self.execute("DELETE FROM servers WHERE name = ?1", [name])?,

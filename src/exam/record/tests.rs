@@ -19,7 +19,7 @@ fn exam() -> PlannerExam {
         cases,
         tools: ExamToolbox::new(vec![ExamToolCard::named("t")]),
         preamble: String::new(),
-        asked: None,
+        requested_level: None,
         notes: Vec::new(),
     }
 }

@@ -118,12 +118,14 @@ impl ExamReport {
 
     /// Returns the answers that arrived.
     fn answered(&self) -> impl Iterator<Item = &CaseOutcome> {
-        self.outcomes.iter().filter(|one| one.came())
+        self.outcomes.iter().filter(|outcome| outcome.is_answered())
     }
 
     /// Returns the answers that arrived and are not right in everything.
     fn wrong(&self) -> Vec<&CaseOutcome> {
-        self.answered().filter(|one| !one.judged.exact).collect()
+        self.answered()
+            .filter(|outcome| !outcome.judged.exact)
+            .collect()
     }
 
     /// Returns the leading figures, each with its n.
