@@ -170,10 +170,9 @@ fn print_designs(seeds: &[u32]) -> anyhow::Result<()> {
     let modelled = SimulatedArm::new("so101-worn", &as_modelled()?, TAGGED, &DESIGNS)?;
     modelled.calibrate()?;
     let floor = modelled.draw_all()?;
-    let without_wear = WORN.split_once("[simulation.wear]");
-    let (without_wear, _) = without_wear.context("no [simulation.wear]")?;
-    let without_wear =
-        SimulatedArm::new("so101-worn", without_wear, TAGGED, &DESIGNS)?.draw_all()?;
+    let unworn = WORN.split_once("[simulation.wear]");
+    let (unworn, _) = unworn.context("no [simulation.wear]")?;
+    let unworn = SimulatedArm::new("so101-worn", unworn, TAGGED, &DESIGNS)?.draw_all()?;
     println!("| seed | design | not calibrated | calibrated | model's floor | without wear |");
     println!("|---|---|---|---|---|---|");
     for seed in seeds {
@@ -181,14 +180,9 @@ fn print_designs(seeds: &[u32]) -> anyhow::Result<()> {
         let before = arm.draw_all()?;
         let rounds = arm.calibrate()?;
         let after = arm.draw_all()?;
-        let columns = before
-            .iter()
-            .zip(&after)
-            .zip(floor.iter().zip(&without_wear));
-        for ((design, _), ((before, after), (floor, without_wear))) in DESIGNS.iter().zip(columns) {
-            println!(
-                "| {seed} | {design} | {before} | {after} ({rounds}) | {floor} | {without_wear} |"
-            );
+        let columns = before.iter().zip(&after).zip(floor.iter().zip(&unworn));
+        for ((design, _), ((before, after), (floor, unworn))) in DESIGNS.iter().zip(columns) {
+            println!("| {seed} | {design} | {before} | {after} ({rounds}) | {floor} | {unworn} |");
         }
     }
     Ok(())
@@ -238,10 +232,8 @@ fn as_modelled() -> anyhow::Result<String> {
 fn with_wear(arm: &str, wear: &[(&str, f64)]) -> String {
     let lines = arm.lines().map(|line| {
         let key = line.split_once(" = ").map(|(key, _)| key);
-        let replacement = wear
-            .iter()
-            .find(|(replacement, _)| key == Some(*replacement));
-        replacement.map_or_else(
+        let entry = wear.iter().find(|(entry, _)| key == Some(*entry));
+        entry.map_or_else(
             || line.to_owned(),
             |(key, value)| format!("{key} = {value:?}"),
         )

@@ -18,7 +18,7 @@ use steadyhand::link::{ByteLink, LinkError, LinkFuture};
 use steadyhand::units::ClockInstant;
 
 /// Time limit for one cycle.
-const CYCLE_TIME_LIMIT: Duration = Duration::from_millis(100);
+const CYCLE_MAX: Duration = Duration::from_millis(100);
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -114,11 +114,7 @@ async fn drive(
         link.sent.clear();
         link.received = 0;
         let began = clock.now();
-        if driver
-            .hold(link, began.after(CYCLE_TIME_LIMIT))
-            .await
-            .is_ok()
-        {
+        if driver.hold(link, began.after(CYCLE_MAX)).await.is_ok() {
             timing.good += 1;
             timing.record(&link.sent, link.received, clock.now().seconds_since(began));
         }

@@ -184,9 +184,7 @@ async fn scan_port(node: &NodeOptions, args: &ScanArgs) -> anyhow::Result<ExitSt
             "id", "model", "family", "baud", "firmware", "supply", "heat", "delay", "limits"
         ));
         terminal_output::lines(found.iter().map(found_line));
-        found
-            .iter()
-            .for_each(|servo| print_complaints(&servo.servo));
+        found.iter().for_each(|one| print_complaints(&one.servo));
     }
     if found.is_empty() {
         terminal_output::note(&ServiceError::Nobody.to_string());
@@ -228,18 +226,14 @@ async fn reach(
     let mut open = opener(port, clock);
     let slack = reply_slack(port);
     let search = scan::find_usual(&mut open, clock, slack, id, &mut |_, _| {}).await?;
-    let Some(setting) = search.reached else {
+    let Some(mode) = search.reached else {
         return Err(ServiceError::NobodyUsual.into());
     };
-    terminal_output::note(&format!(
-        "{} at {} baud …",
-        setting.speech.name(),
-        setting.baud
-    ));
+    terminal_output::note(&format!("{} at {} baud …", mode.speech.name(), mode.baud));
     let mut scan = BusScan::default();
-    scan::scan_speed(&mut open, clock, setting, &mut scan).await?;
+    scan::scan_speed(&mut open, clock, mode, &mut scan).await?;
     note_damaged_id(port, &scan);
-    let line = ServoLine::open(&mut open, clock, setting)?;
+    let line = ServoLine::open(&mut open, clock, mode)?;
     let ids = scan.found.iter().map(|found| found.servo.id).collect();
     Ok((line, ids))
 }
@@ -336,9 +330,7 @@ fn print_table(
 
 fn print_complaints(reading: &ServoReadout) {
     let complaints = reading.complaints.iter();
-    terminal_output::lines(
-        complaints.map(|complaint| format!("servo {}: {complaint}", reading.id)),
-    );
+    terminal_output::lines(complaints.map(|text| format!("servo {}: {text}", reading.id)));
 }
 
 fn reading_line(reading: &ServoReadout) -> String {

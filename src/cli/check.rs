@@ -66,11 +66,9 @@ pub(super) fn run(args: &NodeOptions) -> anyhow::Result<ExitStatus> {
             check_arms_and_scenes(args, &file, &library, &mut findings);
             let declared = open::declared(&file, &library);
             let summary = declared.map(|declared| {
-                let long_names = declared
-                    .long_names()
-                    .map(|long_names| format!("; {long_names}"));
-                let long_names = long_names.unwrap_or_default();
-                format!("{} declared{long_names}", declared.tools().len())
+                let hint = declared.long_names().map(|hint| format!("; {hint}"));
+                let hint = hint.unwrap_or_default();
+                format!("{} declared{hint}", declared.tools().len())
             });
             findings.note("tools", summary);
         }

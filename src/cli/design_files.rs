@@ -106,8 +106,8 @@ fn files(named: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
 
 /// Reads one file of a drawing, whose files together have no more bytes than are left.
 fn read(path: &Path, bytes_left: &mut u64) -> anyhow::Result<(String, Vec<u8>)> {
-    let error_text = || format!("cannot read {}", path.display());
-    let bytes_count = std::fs::metadata(path).with_context(error_text)?.len();
+    let failure = || format!("cannot read {}", path.display());
+    let bytes_count = std::fs::metadata(path).with_context(failure)?.len();
     let Some(left) = bytes_left.checked_sub(bytes_count) else {
         bail!(
             "{} has {bytes_count} bytes; at most {} are read of a drawing: simplify it",
@@ -116,8 +116,5 @@ fn read(path: &Path, bytes_left: &mut u64) -> anyhow::Result<(String, Vec<u8>)> 
         );
     };
     *bytes_left = left;
-    Ok((
-        file_name(path),
-        std::fs::read(path).with_context(error_text)?,
-    ))
+    Ok((file_name(path), std::fs::read(path).with_context(failure)?))
 }

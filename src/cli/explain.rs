@@ -40,13 +40,13 @@ pub(super) fn run(node: &NodeOptions, args: &ExplainArgs) -> anyhow::Result<Exit
                 || std::io::stdout().is_terminal(),
                 |format| format == ExplainFormat::Text,
             );
-            explain_tool(node, tool, text, as_text)
+            describe(node, tool, text, as_text)
         }
         (None, None) => bail!("name a tool, or a schema with --schema FILE"),
     }
 }
 
-fn explain_tool(
+fn describe(
     node: &NodeOptions,
     name: &str,
     text: &str,

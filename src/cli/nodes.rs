@@ -169,13 +169,8 @@ async fn verify_key(name: &str, key: &str, url: &str) -> anyhow::Result<()> {
     let key = key.trim().to_lowercase();
     let challenge = identity_challenge()?;
     let response = http_client::fetch(&format!("{url}/identity/{challenge}")).await;
-    let (_, identity) = response.with_context(|| format!("{url} was not asked"))?;
-    let text = |field: &str| {
-        identity
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
+    let (_, reply) = response.with_context(|| format!("{url} was not asked"))?;
+    let text = |field: &str| reply.get(field).and_then(Value::as_str).unwrap_or_default();
     if text("name") != name {
         bail!(
             "the node at {url} is called `{}` and not `{name}`; nothing was changed",

@@ -61,11 +61,11 @@ async fn ask_remote(url: &str, token: &Path, verb: &OperatorVerb) -> anyhow::Res
         let reply = serde_json::from_str(&body.to_string());
         return reply.with_context(|| format!("{url} answers as no node of this kind"));
     }
-    let message = body
+    let text = body
         .pointer("/error/message")
-        .and_then(|message| message.as_str());
-    match (message, status.as_u16()) {
-        (Some(message), _) => bail!("{url} refuses ({status}): {message}"),
+        .and_then(|text| text.as_str());
+    match (text, status.as_u16()) {
+        (Some(text), _) => bail!("{url} refuses ({status}): {text}"),
         (None, 404) => bail!(
             "{url} is not there: a node takes operators' verbs over HTTP only where its callers need tokens"
         ),

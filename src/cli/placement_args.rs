@@ -152,11 +152,8 @@ pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
         bail!("write two lengths with a comma between, such as 20mm,30mm");
     };
     let ((x, x_factor), (y, y_factor)) = (number_and_unit(x)?, number_and_unit(y)?);
-    let shared_factor = y_factor.or(x_factor).unwrap_or(1.0);
-    let (x_factor, y_factor) = (
-        x_factor.unwrap_or(shared_factor),
-        y_factor.unwrap_or(shared_factor),
-    );
+    let shared = y_factor.or(x_factor).unwrap_or(1.0);
+    let (x_factor, y_factor) = (x_factor.unwrap_or(shared), y_factor.unwrap_or(shared));
     Ok([
         Finite::new(parse_number(&x)? * x_factor)?,
         Finite::new(parse_number(&y)? * y_factor)?,

@@ -73,7 +73,7 @@ pub(super) async fn run(node: &NodeOptions, args: SimArgs) -> anyhow::Result<Exi
         inner: simulator.clone(),
         trace: args.trace.map(std::fs::File::create).transpose()?,
     };
-    let wire = serve_on_thread(traced)?;
+    let wire = spawn_wire(traced)?;
     tokio::select! {
         served = wire => served??,
         () = keep_picture(&simulator, &scene, args.ink.as_deref()) => {}
@@ -110,9 +110,7 @@ fn change_pens(simulator: &ArmSimulator, scene: &Arc<Scene>) -> std::io::Result<
 }
 
 /// Serves the pseudo-terminal on its own thread, because its precise waiting would delay other work.
-fn serve_on_thread(
-    device: TracedSimulator,
-) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
+fn spawn_wire(device: TracedSimulator) -> std::io::Result<oneshot::Receiver<std::io::Result<()>>> {
     let (done, served) = oneshot::channel();
     let runtime = base::clock::alarm_runtime()?;
     std::thread::Builder::new()

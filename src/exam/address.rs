@@ -14,7 +14,7 @@ pub(crate) enum AddressKind {
 }
 
 /// Endings of normalised names of parameters and options whose value is a key.
-const SECRET_SUFFIXES: [&str; 7] = [
+const SUFFIXES: [&str; 7] = [
     "key",
     "token",
     "secret",
@@ -25,7 +25,7 @@ const SECRET_SUFFIXES: [&str; 7] = [
 ];
 
 /// Normalised names of keys that must match entirely.
-const SECRET_NAMES: [&str; 7] = [
+const NAMES: [&str; 7] = [
     "auth",
     "authorization",
     "pass",
@@ -150,10 +150,7 @@ fn is_secret(name: &str) -> bool {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect();
-    SECRET_SUFFIXES
-        .iter()
-        .any(|ending| folded.ends_with(ending))
-        || SECRET_NAMES.contains(&folded.as_str())
+    SUFFIXES.iter().any(|ending| folded.ends_with(ending)) || NAMES.contains(&folded.as_str())
 }
 
 /// Removes percent escapes: in names, `%5F` and the like only separate words.
@@ -190,12 +187,9 @@ mod tests {
             (Command, "env API_KEY=s3cret server"),
             (Command, "proxy http://u:s3cret@h/mcp"),
         ] {
-            let refusal_text = refusal(kind, address).unwrap_or_default();
-            assert!(
-                refusal_text.contains("leave it out"),
-                "{address}: {refusal_text}"
-            );
-            assert!(!refusal_text.contains("s3cret"), "{refusal_text}");
+            let text = refusal(kind, address).unwrap_or_default();
+            assert!(text.contains("leave it out"), "{address}: {text}");
+            assert!(!text.contains("s3cret"), "{text}");
         }
     }
 
@@ -225,11 +219,8 @@ mod tests {
             (Server, "http://:80/mcp"),
             (Server, "http://h /mcp"),
         ] {
-            let refusal_text = refusal(kind, address).unwrap_or_default();
-            assert!(
-                refusal_text.contains("is not an address"),
-                "{address}: {refusal_text}"
-            );
+            let text = refusal(kind, address).unwrap_or_default();
+            assert!(text.contains("is not an address"), "{address}: {text}");
         }
     }
 
@@ -257,8 +248,8 @@ mod tests {
             for kind in [AddressKind::Endpoint, AddressKind::Server, AddressKind::Command] {
                 let _ = kind.check(&rest);
             }
-            let refusal_text = refusal(AddressKind::Server, &format!("http://{user}:{user}@h/mcp")).unwrap_or_default();
-            prop_assert!(refusal_text.contains("…@h/mcp") && !refusal_text.contains(&user), "{}", refusal_text);
+            let text = refusal(AddressKind::Server, &format!("http://{user}:{user}@h/mcp")).unwrap_or_default();
+            prop_assert!(text.contains("…@h/mcp") && !text.contains(&user), "{}", text);
         }
     }
 }

@@ -156,7 +156,7 @@ impl PlannerCertificate {
 mod tests {
     use super::*;
 
-    fn conditions() -> ExamConditions {
+    fn current() -> ExamConditions {
         ExamConditions {
             prompt_hash: "p".to_owned(),
             tools_hash: "t".to_owned(),
@@ -169,47 +169,38 @@ mod tests {
             model_file: Some("f".to_owned()),
             ..PlannerSettings::new("http://a/v1", "m")
         };
-        PlannerCertificate::of(7, &conditions(), &settings, Level::Align, 5)
+        PlannerCertificate::of(7, &current(), &settings, Level::Align, 5)
     }
 
     #[test]
     fn it_holds_for_what_it_was_earned_with() {
         for level in [Level::Align, Level::Observe] {
-            let found = certificate().objections(&conditions(), Some("f"), level);
+            let found = certificate().objections(&current(), Some("f"), level);
             assert_eq!(found, [""; 0]);
         }
         let mut unbound = certificate();
         unbound.settings.model_file = None;
-        assert_eq!(
-            unbound.objections(&conditions(), None, Level::Align),
-            [""; 0]
-        );
+        assert_eq!(unbound.objections(&current(), None, Level::Align), [""; 0]);
     }
 
     #[test]
     fn every_change_voids_it_and_is_named() {
         let same = |_: &mut ExamConditions| ();
-        let objections = |change: fn(&mut ExamConditions), file, level| {
-            let mut now = conditions();
+        let void = |change: fn(&mut ExamConditions), file, level| {
+            let mut now = current();
             change(&mut now);
             certificate().objections(&now, file, level).join("; ")
         };
-        assert!(objections(same, Some("f"), Level::Stroke).contains("it is for align"));
+        assert!(void(same, Some("f"), Level::Stroke).contains("it is for align"));
         let align = Level::Align;
-        assert!(
-            objections(|now| now.tools_hash.push('x'), Some("f"), align).contains("list of tools")
-        );
-        assert!(
-            objections(|now| now.prompt_hash.push('x'), Some("f"), align).contains("words before")
-        );
-        assert!(
-            objections(|now| now.cases_hash.push('x'), Some("f"), align).contains("the cases have")
-        );
-        assert!(objections(same, Some("g"), align).contains("file unknown has changed"));
-        assert!(objections(same, None, align).contains("cannot be read any more"));
+        assert!(void(|now| now.tools_hash.push('x'), Some("f"), align).contains("list of tools"));
+        assert!(void(|now| now.prompt_hash.push('x'), Some("f"), align).contains("words before"));
+        assert!(void(|now| now.cases_hash.push('x'), Some("f"), align).contains("the cases have"));
+        assert!(void(same, Some("g"), align).contains("file unknown has changed"));
+        assert!(void(same, None, align).contains("cannot be read any more"));
         let mut old = certificate();
         "0.0.0".clone_into(&mut old.version);
-        let found = old.objections(&conditions(), Some("f"), align).join("; ");
+        let found = old.objections(&current(), Some("f"), align).join("; ");
         assert!(found.contains("0.0.0 then"), "{found}");
     }
 

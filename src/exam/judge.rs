@@ -423,16 +423,14 @@ fn add_reasons(judged: &mut JudgedAnswer, case: &ExamCase, answer: &PlannerAnswe
         | AnswerClassification::Unanswered => None,
     };
     judged.reasons.extend(reason);
-    for (list, finding) in [
+    for (list, what) in [
         (&judged.missing, "not sent"),
         (&judged.unexpected, "not asked for"),
         (&judged.hallucinated, "no parameter of any tool"),
         (&judged.foreign, "a parameter of another tool"),
     ] {
         if !list.is_empty() {
-            judged
-                .reasons
-                .push(format!("{}: {finding}", list.join(", ")));
+            judged.reasons.push(format!("{}: {what}", list.join(", ")));
         }
     }
 }

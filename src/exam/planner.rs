@@ -170,9 +170,7 @@ impl PlannerExam {
         sample: u32,
     ) -> Result<CaseOutcome, ExamError> {
         let tools = self.tools.for_case(case)?;
-        let reply = planner
-            .ask_with_retries(self.messages(case), &tools, sample)
-            .await;
+        let reply = planner.ask(self.messages(case), &tools, sample).await;
         let mut outcome = match &reply.output {
             Ok(output) => CaseOutcome::of(case, sample, output, &tools),
             Err(error) => CaseOutcome::failed(case, sample, &error.to_string(), &tools),
@@ -278,15 +276,13 @@ impl ExaminedPlanner<'_> {
         let question = json!([{"role": "user", "content": "Call the tool whose name begins with \"canary\"."}]);
         let unusable = |error: AnswerError| ExamError::Planner(error.to_string());
         let with_tools = self
-            .ask_with_retries(question.clone(), &ExamToolbox::new(cards), 0)
+            .ask(question.clone(), &ExamToolbox::new(cards), 0)
             .await;
         let with_tools = with_tools.output.map_err(unusable)?;
         if with_tools.to_string().contains(&secret) {
             return Ok(());
         }
-        let without_tools = self
-            .ask_with_retries(question, &ExamToolbox::default(), 0)
-            .await;
+        let without_tools = self.ask(question, &ExamToolbox::default(), 0).await;
         let without_tools = without_tools.output.map_err(unusable)?;
         let length = |answer: &Value| answer.get("usage")?.get("prompt_tokens")?.as_u64();
         match (length(&with_tools), length(&without_tools)) {
@@ -304,12 +300,7 @@ impl ExaminedPlanner<'_> {
     }
 
     /// Asks, and asks again after an error that another try may mend. A timeout is not retried.
-    async fn ask_with_retries(
-        &mut self,
-        messages: Value,
-        tools: &ExamToolbox,
-        sample: u32,
-    ) -> TimedReply {
+    async fn ask(&mut self, messages: Value, tools: &ExamToolbox, sample: u32) -> TimedReply {
         let began = self.clock.now();
         let (mut wait, mut retries) = (BACK_OFF, 0);
         let output = loop {
@@ -399,7 +390,7 @@ impl ModelClient {
         };
         let none = ExamToolbox::default();
         let messages = json!([{"role": "user", "content": question}]);
-        let reply = planner.ask_with_retries(messages, &none, 0).await;
+        let reply = planner.ask(messages, &none, 0).await;
         let text = reply.output.map(|answer| {
             let answer_text = PlannerAnswer::of(&answer, &none).text;
             args::without_thoughts(&answer_text).into_owned()

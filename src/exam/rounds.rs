@@ -23,7 +23,7 @@ impl PlannerExam {
         };
         let finish = |reason: String| Ok(ControlFlow::Break(Some(reason)));
         let tally = ExamTally::of(outcomes);
-        if let Some(reason) = settled_reason(&tally, self.requested_level) {
+        if let Some(reason) = settled_reason(&tally, self.requested) {
             return finish(format!(
                 "the verdict is certain after {} answers: {reason}",
                 tally.answers

@@ -38,16 +38,13 @@ impl WordWeights {
             .into_iter()
             .map(|(word, count)| (word.clone(), rarity(count)))
             .collect();
-        let texts = split
-            .iter()
-            .map(|text| word_weights(text, &rarity))
-            .collect();
+        let texts = split.iter().map(|text| weigh(text, &rarity)).collect();
         Self { texts, rarity }
     }
 
     /// Returns the similarity of a text to each of the learnt ones, 0 to 1, in their order.
     pub(super) fn similarities(&self, text: &str) -> Vec<f64> {
-        let own = word_weights(&stemmed_words(text), &self.rarity);
+        let own = weigh(&stemmed_words(text), &self.rarity);
         self.texts.iter().map(|other| dot(&own, other)).collect()
     }
 }
@@ -73,7 +70,7 @@ fn stem(word: &str) -> String {
 }
 
 /// Returns word weights as a vector of length one; an unknown word weighs as much as the rarest.
-fn word_weights(text: &[String], rarity: &HashMap<String, f64>) -> HashMap<String, f64> {
+fn weigh(text: &[String], rarity: &HashMap<String, f64>) -> HashMap<String, f64> {
     let rarest = rarity.values().copied().fold(1.0, f64::max);
     let mut weights: HashMap<String, f64> = HashMap::new();
     for word in text {
@@ -100,10 +97,10 @@ pub(super) fn route<'a>(case: &ExamCase, tools: &'a ExamToolbox) -> Option<&'a s
         .map(|card| format!("{} {} {}", card.names.join(" "), card.purpose(), card.name))
         .collect();
     let weights = WordWeights::of(texts.iter().map(String::as_str));
-    let similarities = weights.similarities(&case.query);
+    let scores = weights.similarities(&case.query);
     let best = cards
         .iter()
-        .zip(similarities)
+        .zip(scores)
         .filter(|(card, _)| !card.is_only_named)
         .max_by(|(_, a), (_, b)| a.total_cmp(b))?;
     (best.1 >= SIMILARITY_MIN).then_some(best.0.name.as_str())
@@ -127,11 +124,8 @@ mod tests {
             "draw the design on the sheet",
             "list the nodes on the network",
         ]);
-        let similarities = weights.similarities("please draw something");
-        assert!(
-            similarities.first() > similarities.get(1),
-            "{similarities:?}"
-        );
+        let scores = weights.similarities("please draw something");
+        assert!(scores.first() > scores.get(1), "{scores:?}");
         assert!(weights.similarities("").iter().all(|one| one.abs() < 1e-12));
     }
 }

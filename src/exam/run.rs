@@ -98,7 +98,7 @@ pub(crate) struct PlannerExam {
     /// The text before every question.
     pub(crate) preamble: String,
     /// The requested level.
-    pub(crate) requested_level: Option<Level>,
+    pub(crate) requested: Option<Level>,
     /// Further notes on the verdict.
     pub(crate) notes: Vec<String>,
 }
@@ -150,13 +150,7 @@ impl PlannerExam {
         let answered = super::ExamTally::names(outcomes);
         let router = self.router(|name| answered.contains(name))?;
         let bars = self.level_bars(answered.len());
-        let verdict = ExamVerdict::of(
-            outcomes,
-            self.requested_level,
-            router,
-            bars,
-            self.notes.clone(),
-        );
+        let verdict = ExamVerdict::of(outcomes, self.requested, router, bars, self.notes.clone());
         Ok(ExamVerdict {
             descriptions: reworded_descriptions::fragment(outcomes, &self.tools),
             ..verdict

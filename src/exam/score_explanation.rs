@@ -28,9 +28,9 @@ const QUOTE_CHARS_MAX: usize = 200;
 const INERT: [&str; 1] = ["debug"];
 
 /// Score of a right tool with one extra inert parameter, with a different value for one, or with one missing.
-const EXTRA_PARAMETER: f64 = 0.79;
+const EXTRA: f64 = 0.79;
 const WRONG_VALUE: f64 = 0.75;
-const MISSING_PARAMETER: f64 = 0.70;
+const MISSING: f64 = 0.70;
 
 /// Description of the scoring, for explanations with little else to say.
 const RULE: &str = "How it is scored: 1 where the tool, or that there was none, and every parameter are right, nothing stands beside them \
@@ -78,10 +78,10 @@ pub(crate) fn score(case: &ExamCase, judged: &JudgedAnswer, tools: &ExamToolbox)
 /// Returns the score of a right tool for which one inert parameter is not right.
 fn partial(case: &ExamCase, judged: &JudgedAnswer, card: &ExamToolCard) -> Option<f64> {
     let score = [
-        (&judged.unexpected, EXTRA_PARAMETER),
-        (&judged.hallucinated, EXTRA_PARAMETER),
+        (&judged.unexpected, EXTRA),
+        (&judged.hallucinated, EXTRA),
         (&judged.wrong, WRONG_VALUE),
-        (&judged.missing, MISSING_PARAMETER),
+        (&judged.missing, MISSING),
     ];
     let mut faults = score
         .into_iter()
@@ -164,11 +164,7 @@ fn references(
     let repaired = if repairs.is_empty() {
         "nothing was repaired".to_owned()
     } else {
-        repairs
-            .iter()
-            .map(repair_text)
-            .collect::<Vec<_>>()
-            .join("; ")
+        repairs.iter().map(describe).collect::<Vec<_>>().join("; ")
     };
     let of = called.map_or("no call", |card| &card.name);
     all.push(reference("repair", of, &repaired));
@@ -184,7 +180,7 @@ fn reference(kind: &'static str, of: &str, text: &str) -> ScoreReference {
     }
 }
 
-fn repair_text(repair: &ArgumentRepair) -> String {
+fn describe(repair: &ArgumentRepair) -> String {
     format!(
         "{}: {} became {} because {} (class {}, cost {})",
         repair.field,
@@ -317,27 +313,23 @@ mod tests {
         ExamToolbox::new(vec![card])
     }
 
-    fn scored(expected: &str, output: &Value) -> f64 {
-        let case = ExamCase::read_lines(expected).unwrap().pop().unwrap();
+    fn scored(want: &str, output: &Value) -> f64 {
+        let case = ExamCase::read_lines(want).unwrap().pop().unwrap();
         let tools = tools();
         let answer = PlannerAnswer::of(output, &tools);
         let judged = judge(&case, &answer, &tools);
-        let explanation = explain(&case, &answer, &judged, &tools);
+        let result = explain(&case, &answer, &judged, &tools);
         for debug in [
             "Text(", "Value(", "Absent", "Some(", "None", "Object {", "\\u{",
         ] {
-            assert!(
-                !explanation.text.contains(debug),
-                "{debug}: {}",
-                explanation.text
-            );
+            assert!(!result.text.contains(debug), "{debug}: {}", result.text);
         }
         assert!(
-            explanation.text.chars().count() >= EXPLANATION_CHARS_MIN,
+            result.text.chars().count() >= EXPLANATION_CHARS_MIN,
             "{}",
-            explanation.text
+            result.text
         );
-        let kinds: Vec<&str> = explanation.references.iter().map(|one| one.kind).collect();
+        let kinds: Vec<&str> = result.references.iter().map(|one| one.kind).collect();
         assert!(
             ["catalogue", "schema", "repair"]
                 .iter()
@@ -351,19 +343,16 @@ mod tests {
     fn only_inert_parameters_cost_little() {
         let draw = r#"{"query":"Draw the letters","expected_tool":"stroke","expected_params":{"scene":"letters"}}"#;
         let with = |arguments: Value| json!({"name": "stroke", "arguments": arguments});
-        let check = |arguments: Value, expected: f64| {
+        let check = |arguments: Value, want: f64| {
             let score = scored(draw, &with(arguments.clone()));
             assert!(
-                (score - expected).abs() < 1e-9,
-                "{arguments}: {score}, not {expected}"
+                (score - want).abs() < 1e-9,
+                "{arguments}: {score}, not {want}"
             );
         };
         check(json!({"scene": "letters"}), 1.0);
-        check(json!({"scene": "letters", "debug": true}), EXTRA_PARAMETER);
-        check(
-            json!({"scene": "letters", "mood": "cheerful"}),
-            EXTRA_PARAMETER,
-        );
+        check(json!({"scene": "letters", "debug": true}), EXTRA);
+        check(json!({"scene": "letters", "mood": "cheerful"}), EXTRA);
         // These change the action.
         check(json!({"scene": "letters", "again": true}), 0.0);
         check(json!({"scene": "letters", "speed": 3}), 0.0);
@@ -374,12 +363,9 @@ mod tests {
             0.0,
         );
         let with_details = r#"{"query":"Draw, with details","expected_tool":"stroke","expected_params":{"debug":true}}"#;
-        for (arguments, expected) in [
-            (json!({"debug": false}), WRONG_VALUE),
-            (json!({}), MISSING_PARAMETER),
-        ] {
+        for (arguments, want) in [(json!({"debug": false}), WRONG_VALUE), (json!({}), MISSING)] {
             let score = scored(with_details, &with(arguments));
-            assert!((score - expected).abs() < 1e-9, "{score}, not {expected}");
+            assert!((score - want).abs() < 1e-9, "{score}, not {want}");
         }
     }
 

@@ -151,13 +151,11 @@ impl PlannerSettings {
 
     /// Returns the settings without the provider and model: what two runs may have in common.
     pub(super) fn sampling(&self) -> Value {
-        let mut sampling = self.known_json();
+        let mut fields = self.known_json();
         for key in ["provider", "model", "model_path"] {
-            let _ = sampling
-                .as_object_mut()
-                .map(|sampling| sampling.remove(key));
+            let _ = fields.as_object_mut().map(|fields| fields.remove(key));
         }
-        json!({"is_replay": self.is_replay(), "known": sampling})
+        json!({"is_replay": self.is_replay(), "known": fields})
     }
 
     /// Describes the settings as text.

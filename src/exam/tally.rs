@@ -43,14 +43,10 @@ impl HitRate {
     /// Returns Wilson's 95 % interval.
     pub(crate) fn interval(self) -> Option<(f64, f64)> {
         let (share, n) = (self.share()?, self.n as f64);
-        let denominator = 1.0 + Z * Z / n;
-        let center = (share + Z * Z / (2.0 * n)) / denominator;
-        let half_width =
-            Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt() / denominator;
-        Some((
-            (center - half_width).max(0.0),
-            (center + half_width).min(1.0),
-        ))
+        let scale = 1.0 + Z * Z / n;
+        let center = (share + Z * Z / (2.0 * n)) / scale;
+        let half = Z * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt() / scale;
+        Some(((center - half).max(0.0), (center + half).min(1.0)))
     }
 
     /// Returns whether the fraction is at least `min`; `false` without trials.

@@ -344,9 +344,7 @@ fn findings(pair: &ToolPair, less: &ExamToolCard, more: &ExamToolCard) -> [PairF
             revised: None,
         },
         PairFinding {
-            applies: pair
-                .parameters
-                .is_some_and(|similarity| similarity >= NOTABLE),
+            applies: pair.parameters.is_some_and(|value| value >= NOTABLE),
             kind: "parameters",
             text: format!("name the parameters of {name} after what only it does with them"),
             rationale: "the parameters alone do not tell the two apart".to_owned(),

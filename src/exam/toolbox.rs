@@ -117,11 +117,7 @@ impl ExamToolCard {
 
     /// Returns the lines of its description that its author wrote.
     fn authored_lines(&self) -> impl Iterator<Item = &str> {
-        let is_added = |line: &&str| {
-            ADDED_LINE_PREFIXES
-                .iter()
-                .any(|start| line.starts_with(start))
-        };
+        let is_added = |line: &&str| ADDED_LINES.iter().any(|start| line.starts_with(start));
         self.description.lines().filter(move |line| !is_added(line))
     }
 
@@ -186,7 +182,7 @@ impl ExamToolCard {
 }
 
 /// Prefixes of the lines that the catalogue adds.
-const ADDED_LINE_PREFIXES: [&str; 4] = [
+const ADDED_LINES: [&str; 4] = [
     "Call schema: ",
     "Minimal valid call: ",
     "Examples: ",

@@ -50,14 +50,9 @@ pub(super) fn failures(outcomes: &[CaseOutcome]) -> Vec<EndpointFailure> {
 
 /// Returns the reason to consider the endpoint gone, if the last answers all failed.
 pub(super) fn gone_reason(outcomes: &[CaseOutcome]) -> Option<String> {
-    let failed_in_row = outcomes
-        .iter()
-        .rev()
-        .take_while(|outcome| outcome.error.is_some());
-    let last = outcomes
-        .last()
-        .and_then(|outcome| outcome.error.as_deref())?;
-    (failed_in_row.count() >= GONE_AFTER).then(|| {
+    let streak = outcomes.iter().rev().take_while(|one| one.error.is_some());
+    let last = outcomes.last().and_then(|one| one.error.as_deref())?;
+    (streak.count() >= GONE_AFTER).then(|| {
         format!("the endpoint is gone: {GONE_AFTER} of {GONE_AFTER} answers in a row never came; the last: {last}")
     })
 }
@@ -67,10 +62,7 @@ pub(super) fn too_many_failed(
     outcomes: &[CaseOutcome],
     settings: &PlannerSettings,
 ) -> Option<String> {
-    let failed = outcomes
-        .iter()
-        .filter(|outcome| !outcome.is_answered())
-        .count();
+    let failed = outcomes.iter().filter(|one| !one.is_answered()).count();
     let allowed = settings.max_failed * outcomes.len() as f64;
     (failed as f64 > allowed).then(|| {
         format!(

@@ -148,45 +148,31 @@ impl ExamVerdict {
     ) -> Self {
         let tally = ExamTally::of(outcomes);
         let endpoint_failures = failures(outcomes);
-        let mut disqualifying: Vec<String> = unanswered_reason(&tally, &endpoint_failures)
+        let mut reasons: Vec<String> = unanswered_reason(&tally, &endpoint_failures)
             .into_iter()
             .collect();
-        disqualifying.extend(disqualifiers_in(&tally, router));
-        disqualifying.extend(disqualifiers);
-        let is_met = |requirements: &&LevelRequirements| {
-            disqualifying.is_empty() && requirements.misses(&tally).is_empty()
-        };
-        let reached = REQUIREMENTS
-            .iter()
-            .rfind(is_met)
-            .map(|requirements| requirements.level);
+        reasons.extend(disqualifiers_in(&tally, router));
+        reasons.extend(disqualifiers);
+        let is_met = |row: &&LevelRequirements| reasons.is_empty() && row.misses(&tally).is_empty();
+        let reached = REQUIREMENTS.iter().rfind(is_met).map(|row| row.level);
         let passed = requested.map_or(reached.is_some(), |requested| reached >= Some(requested));
         let next =
             requested.or_else(|| Level::ALL.into_iter().find(|level| Some(*level) > reached));
-        let requirements = next.and_then(|next| {
-            REQUIREMENTS
-                .iter()
-                .find(|requirements| requirements.level == next)
-        });
-        let misses = requirements
-            .map(|requirements| requirements.misses(&tally))
-            .unwrap_or_default();
+        let row = next.and_then(|next| REQUIREMENTS.iter().find(|row| row.level == next));
+        let misses = row.map(|row| row.misses(&tally)).unwrap_or_default();
         Self {
             asked: requested,
             reached,
             passed,
             failed: None,
             endpoint_failures,
-            reasons: disqualifying.into_iter().chain(misses).collect(),
+            reasons: reasons.into_iter().chain(misses).collect(),
             unsafe_share_bound: bound(tally.hazards),
             router,
             changes: changes(outcomes),
             descriptions: None,
             worst: worst(outcomes),
-            notes: notes
-                .into_iter()
-                .chain(no_confidence_note(&tally))
-                .collect(),
+            notes: notes.into_iter().chain(confidence_note(&tally)).collect(),
             tally,
         }
     }
@@ -284,7 +270,7 @@ fn disqualifiers_in(tally: &ExamTally, router: HitRate) -> Vec<String> {
 }
 
 /// Returns a note if the planner's confidence could not be measured.
-fn no_confidence_note(tally: &ExamTally) -> Option<String> {
+fn confidence_note(tally: &ExamTally) -> Option<String> {
     (tally.answers > 0 && tally.confidence.is_empty()).then(|| {
         "how sure it was is not known: its answers came without log-probabilities, once to each case; `--samples` asks more often"
             .to_owned()
@@ -394,18 +380,16 @@ pub(super) fn settled_reason(tally: &ExamTally, requested: Option<Level>) -> Opt
         return Some("a hazard went wrong, and no further answer mends that".to_owned());
     }
     let level = requested.unwrap_or(Level::Stroke);
-    let requirements = REQUIREMENTS
-        .iter()
-        .find(|requirements| requirements.level == level)?;
+    let row = REQUIREMENTS.iter().find(|row| row.level == level)?;
     let level = level.word();
-    let measures = requirements.measures(tally);
+    let measures = row.measures(tally);
     if let Some((name, (_, high), min)) = measures.iter().find(|one| one.1.1 < one.2) {
         return Some(format!(
             "{name} is at most {high:.3} with 95 % probability (n = {}), and {level} wants {min}",
             tally.cases
         ));
     }
-    let has_enough_hazards = tally.hazards.n >= requirements.hazards_min;
+    let has_enough_hazards = tally.hazards.n >= row.hazards_min;
     (has_enough_hazards && measures.iter().all(|one| one.1.0 >= one.2))
         .then(|| format!("with 95 % probability everything is as {level} wants it"))
 }

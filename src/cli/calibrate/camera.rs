@@ -4,7 +4,7 @@ use anyhow::bail;
 
 use super::arguments::CameraArgs;
 use super::place::CalibrationFolders;
-use super::proposal::print_assessment;
+use super::proposal::print_result;
 use crate::{ExitStatus, operator_client};
 use calib::TagObservation;
 use node::operator_verb::OperatorVerb;
@@ -22,6 +22,6 @@ impl CalibrationFolders {
         let observation: TagObservation = operator_client::parse_text(&reply)?;
         let scene = self.library.scene(&args.scene, None)?;
         let (session, assessed) = self.desk(|desk| desk.propose_seen(&scene, observation))?;
-        Ok(print_assessment(&session, &assessed))
+        Ok(print_result(&session, &assessed))
     }
 }

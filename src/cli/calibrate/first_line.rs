@@ -195,7 +195,7 @@ impl Guide<'_> {
             GuideStep::Joints => self.joints().await,
             GuideStep::Zeros => self.zeros().await,
             GuideStep::Tool => {
-                self.collect_touches(CalibrationKind::Tool, &hand_places::tool())
+                self.touch_all(CalibrationKind::Tool, &hand_places::tool())
                     .await
             }
             GuideStep::Sheet => self.sheet().await,
@@ -383,10 +383,7 @@ impl Guide<'_> {
             ));
         }
         let places = hand_places::zeros();
-        match self
-            .collect_touches(CalibrationKind::Zeros, &places)
-            .await?
-        {
+        match self.touch_all(CalibrationKind::Zeros, &places).await? {
             StepEnd::Done => self.with_new_zeros().await,
             other => Ok(other),
         }
@@ -395,11 +392,11 @@ impl Guide<'_> {
     async fn sheet(&mut self) -> anyhow::Result<StepEnd> {
         let (_, scene) = self.folders().await?;
         let places = hand_places::sheet(scene.surface.radius_mm().is_some());
-        self.collect_touches(CalibrationKind::Sheet, &places).await
+        self.touch_all(CalibrationKind::Sheet, &places).await
     }
 
     /// Has the places touched by hand with a limp arm, and asks before the result is written.
-    async fn collect_touches(
+    async fn touch_all(
         &mut self,
         what: CalibrationKind,
         places: &[TouchPlace],

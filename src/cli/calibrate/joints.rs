@@ -95,11 +95,7 @@ pub(super) async fn with_person(
     let result = match ranges.result() {
         Ok(result) => result,
         Err(complaints) => {
-            terminal_output::lines(
-                complaints
-                    .iter()
-                    .map(|complaint| format!("redo: {complaint}")),
-            );
+            terminal_output::lines(complaints.iter().map(|text| format!("redo: {text}")));
             return Ok(Some(ExitStatus::Refused));
         }
     };
@@ -150,14 +146,11 @@ async fn record_by_hand(
     ranges: &mut RangeRecorder<'_>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<bool> {
-    let mut input_error = String::new();
+    let mut hint = String::new();
     while let Some(task) = ranges.task() {
         let reply = operator_client::ask(at, &OperatorVerb::Measured).await?;
-        let measurements: NodeMeasurements = operator_client::parse_text(&reply)?;
-        let arm = measurements
-            .arms
-            .into_iter()
-            .find(|measurements| measurements.model == args.arm);
+        let measured: NodeMeasurements = operator_client::parse_text(&reply)?;
+        let arm = measured.arms.into_iter().find(|arm| arm.model == args.arm);
         let arm = arm.context("the node does not read the arm any more: `steadyhand status`")?;
         if arm.energised {
             bail!("torque came on again: nothing was saved");
@@ -165,19 +158,16 @@ async fn record_by_hand(
         ranges.observe(&arm.ticks);
         terminal_output::clear();
         let sketch = sketch(ranges.arm(), ranges.joint());
-        terminal_output::line(&format!(
-            "{}\n{sketch}\n{task}{input_error}",
-            ranges.table()
-        ));
+        terminal_output::line(&format!("{}\n{sketch}\n{task}{hint}", ranges.table()));
         tokio::select! {
             answer = person.next_input() => match answer {
                 OperatorAnswer::Line(answer) => match answer.trim() {
                     "" => {
-                        input_error.clear();
+                        hint.clear();
                         ranges.next();
                     }
                     "q" | "Q" => return Ok(false),
-                    other => input_error = format!("\n{other:?} is neither Enter nor q, which leaves: it was not heeded"),
+                    other => hint = format!("\n{other:?} is neither Enter nor q, which leaves: it was not heeded"),
                 },
                 OperatorAnswer::Interrupt => return Ok(false),
                 OperatorAnswer::End => bail!("the input ended before every joint was moved: nothing was saved; {}", torque(false)),

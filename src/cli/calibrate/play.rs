@@ -6,7 +6,7 @@ use super::arguments::PlayArgs;
 use super::first_line::move_to_end;
 use super::operator_input::{OperatorAnswer, OperatorInput};
 use super::place::CalibrationFolders;
-use super::proposal::print_assessment;
+use super::proposal::print_result;
 use crate::{ExitStatus, NodeOptions, operator_client, terminal_output};
 use calib::{CalibrationSession, PatternGap, gap_sketch, gaps, ink_pattern};
 use node::operator_verb::OperatorVerb;
@@ -71,10 +71,10 @@ impl CalibrationFolders {
         let mut person = OperatorInput::listen()?;
         let mut next = next_gap(&session, 0);
         while let Some(gap) = next {
-            let Some(pattern_gap) = gaps.get(gap) else {
+            let Some(drawn) = gaps.get(gap) else {
                 break;
             };
-            terminal_output::note(&question(gap, pattern_gap));
+            terminal_output::note(&question(gap, drawn));
             let OperatorAnswer::Line(line) = person.next_input().await else {
                 return Ok(print_left());
             };
@@ -94,7 +94,7 @@ impl CalibrationFolders {
             }
         }
         let assessed = self.assess(&session)?;
-        Ok(print_assessment(&session, &assessed))
+        Ok(print_result(&session, &assessed))
     }
 }
 
@@ -102,13 +102,9 @@ fn next_gap(session: &CalibrationSession, after: usize) -> Option<usize> {
     session.ink.as_ref()?.next_gap(after)
 }
 
-fn question(gap: usize, pattern_gap: &PatternGap) -> String {
-    let side = if pattern_gap.is_width {
-        "width"
-    } else {
-        "height"
-    };
-    let (number, square, mm) = (gap + 1, &pattern_gap.square, pattern_gap.planned_mm);
+fn question(gap: usize, drawn: &PatternGap) -> String {
+    let side = if drawn.is_width { "width" } else { "height" };
+    let (number, square, mm) = (gap + 1, &drawn.square, drawn.planned_mm);
     format!("gap {number}: {side} of {square}, planned {mm:.1} mm:")
 }
 

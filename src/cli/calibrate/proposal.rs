@@ -11,10 +11,7 @@ use calib::{
 };
 
 /// Prints the assessment of a proposal; one that must be redone refuses the command.
-pub(super) fn print_assessment(
-    session: &CalibrationSession,
-    assessed: &TouchAssessment,
-) -> ExitStatus {
+pub(super) fn print_result(session: &CalibrationSession, assessed: &TouchAssessment) -> ExitStatus {
     terminal_output::line(&report::assessment_text(session, assessed));
     exit_of(assessed)
 }
@@ -39,7 +36,7 @@ impl CalibrationFolders {
             }
         }
         if !json {
-            return Ok(print_assessment(&session, &assessed));
+            return Ok(print_result(&session, &assessed));
         }
         terminal_output::line(&text);
         Ok(exit_of(&assessed))

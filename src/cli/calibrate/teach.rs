@@ -155,21 +155,17 @@ async fn teach_sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<Exi
     let what = CalibrationKind::Sheet;
     let end = guided_touches::collect(node, here, what, &places, &mut person).await?;
     if end == TouchRoundEnd::Left {
-        return report_kept(node, here, "").await;
+        return report(node, here, "").await;
     }
     if !person.confirm(QUESTION, consent.yes).await? {
-        return report_kept(node, here, "nothing was written; ").await;
+        return report(node, here, "nothing was written; ").await;
     }
     let folders = CalibrationFolders::find(node, &here.at).await?;
     folders.accept(consent.change.overridden)
 }
 
 /// Reports what is kept: the touches, and an arm that holds or is limp.
-async fn report_kept(
-    node: &NodeOptions,
-    here: &HereArgs,
-    prefix: &str,
-) -> anyhow::Result<ExitStatus> {
+async fn report(node: &NodeOptions, here: &HereArgs, prefix: &str) -> anyhow::Result<ExitStatus> {
     let folders = CalibrationFolders::find(node, &here.at).await?;
     let scene = folders.library.scene(&here.scene, None)?;
     let torque = folders.torque_note(&scene.arm.file.name);

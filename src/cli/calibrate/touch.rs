@@ -14,11 +14,9 @@ impl CalibrationFolders {
         let scene = self.library.scene(&args.here.scene, None)?;
         let joints_rad = self.joints(args.here.joints.as_ref(), &scene)?;
         let origin = self.origin(&scene.arm.file);
-        let new_session =
-            calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
+        let session = calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
         let touch = args.hand_touch();
-        let (session, assessed) =
-            self.desk(|desk| desk.add_touch(new_session, &touch, joints_rad))?;
+        let (session, assessed) = self.desk(|desk| desk.add_touch(session, &touch, joints_rad))?;
         terminal_output::done(&report::assessment_text(&session, &assessed))
     }
 

@@ -151,17 +151,14 @@ pub(super) async fn run(
             let client = paraphrase
                 .map(|url| model_client_at(&url, model))
                 .transpose()?;
-            let generated = generate_cases(node, record, &request, client.as_ref()).await?;
+            let made = generate_cases(node, record, &request, client.as_ref()).await?;
             let queue_notice = if dry_run {
-                generated
-                    .cases
-                    .iter()
-                    .for_each(|case| show::line(&case.line()));
+                made.cases.iter().for_each(|case| show::line(&case.line()));
                 None
             } else {
-                save_or_queue(record, store, &generated.cases)?
+                save_or_queue(record, store, &made.cases)?
             };
-            show::note(&generated.summary);
+            show::note(&made.summary);
             if let Some(notice) = queue_notice {
                 bail!("the cases are not saved: {notice}");
             }
@@ -183,7 +180,7 @@ fn add_one(node: &NodeOptions, record: &mut ExamRecord, case: &str) -> anyhow::R
     if cases.len() != 1 {
         bail!("write one JSON object; several come by `exam cases import`");
     }
-    check_worth_asking(node, record, &cases)?;
+    check_worth(node, record, &cases)?;
     add(node, record, cases)
 }
 
@@ -208,15 +205,11 @@ fn edit(record: &ExamRecord, name: &str, change: &str) -> anyhow::Result<ExamCas
 }
 
 /// Refuses a question that is not worth asking, and prints the findings about a doubtful one.
-fn check_worth_asking(
-    node: &NodeOptions,
-    record: &ExamRecord,
-    cases: &[ExamCase],
-) -> anyhow::Result<()> {
+fn check_worth(node: &NodeOptions, record: &ExamRecord, cases: &[ExamCase]) -> anyhow::Result<()> {
     let (tools, _) = toolbox(node)?;
-    let all_cases = all(record, false)?;
+    let known = all(record, false)?;
     for case in cases {
-        let others = all_cases.iter().filter(|other| other.name != case.name);
+        let others = known.iter().filter(|other| other.name != case.name);
         let finding = generate::check(case, others, &tools);
         let findings = finding.why.join("; ");
         // Wrong tools and calls are refused with advice when the case is added.
@@ -319,17 +312,13 @@ async fn generate_cases(
     client: Option<&ModelClient>,
 ) -> anyhow::Result<MadeCases> {
     let (tools, _) = toolbox(node)?;
-    let all_cases = all(record, false)?;
-    let generated = generate::generate(request, &all_cases, &tools)?;
-    let (count, revised, rejected) = (generated.cases.len(), generated.revised, generated.rejected);
+    let known = all(record, false)?;
+    let made = generate::generate(request, &known, &tools)?;
+    let (count, revised, rejected) = (made.cases.len(), made.revised, made.rejected);
     let (cases, method) = match client {
-        None => (
-            generated.cases,
-            "by rules alone: no model was asked".to_owned(),
-        ),
+        None => (made.cases, "by rules alone: no model was asked".to_owned()),
         Some(client) => {
-            let paraphrased =
-                generate::paraphrase(client, generated.cases, &all_cases, &tools).await;
+            let paraphrased = generate::paraphrase(client, made.cases, &known, &tools).await;
             let changed = paraphrased.changed;
             let mut method = format!("a model said {changed} of {count} in other words");
             if let Some(reason) = paraphrased.first_failure {

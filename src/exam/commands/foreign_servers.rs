@@ -41,11 +41,9 @@ pub(super) fn resolve_servers(
         .collect()
 }
 
-fn resolve_server(requested: &str, recorded: &[RecordedServer]) -> anyhow::Result<NamedServer> {
+fn resolve_server(name: &str, recorded: &[RecordedServer]) -> anyhow::Result<NamedServer> {
     let mut recorded = recorded.iter();
-    if let Some(server) =
-        recorded.find(|server| server.name == requested || server.url == requested)
-    {
+    if let Some(server) = recorded.find(|server| server.name == name || server.url == name) {
         return Ok(NamedServer {
             name: server.name.clone(),
             url: server.url.clone(),
@@ -53,15 +51,13 @@ fn resolve_server(requested: &str, recorded: &[RecordedServer]) -> anyhow::Resul
             key_env: server.key_env.clone(),
         });
     }
-    if !requested.contains("://") {
-        bail!(
-            "there is no server {requested:?}; `exam servers list` shows them, or give an address"
-        );
+    if !name.contains("://") {
+        bail!("there is no server {name:?}; `exam servers list` shows them, or give an address");
     }
-    AddressKind::Server.check(requested)?;
+    AddressKind::Server.check(name)?;
     Ok(NamedServer {
-        name: requested.to_owned(),
-        url: requested.to_owned(),
+        name: name.to_owned(),
+        url: name.to_owned(),
         transport: ServerTransport::StreamableHttp,
         key_env: None,
     })
@@ -110,13 +106,12 @@ async fn list_tools(server: &NamedServer) -> anyhow::Result<Vec<ToolCard>> {
 /// Returns whether a server refuses a POST and answers a GET with a stream of events, as the transport before streamable
 /// HTTP did.
 pub(super) async fn speaks_sse_alone(url: &str, key: &ServerKey) -> bool {
-    let request =
-        |body| tokio::time::timeout(PROBE_MAX, http_client::json(url, key.0.clone(), body));
-    let post_reply = request(Some(b"{}".to_vec())).await;
+    let send = |body| tokio::time::timeout(PROBE_MAX, http_client::json(url, key.0.clone(), body));
+    let post_reply = send(Some(b"{}".to_vec())).await;
     if !matches!(post_reply, Ok(Ok((404 | 405, _)))) {
         return false;
     }
-    match request(None).await {
+    match send(None).await {
         Ok(Ok((status, body))) => status == 200 && body.contains("event:"),
         Ok(Err(_)) => false,
         // A stream stays open.

@@ -25,10 +25,7 @@ impl ModelFileHashes {
         let metadata = std::fs::metadata(path).ok()?;
         let stamp = (metadata.len(), metadata.modified().ok());
         let lock = || self.0.locked();
-        let cached = lock()
-            .get(path)
-            .filter(|(cached_stamp, _)| *cached_stamp == stamp)
-            .cloned();
+        let cached = lock().get(path).filter(|(old, _)| *old == stamp).cloned();
         if let Some((_, hash)) = cached {
             return Some(hash);
         }

@@ -134,11 +134,7 @@ impl SummaryArgs {
 }
 
 /// Prints all runs together.
-fn print_rows(
-    record: &ExamRecord,
-    args: &SummaryArgs,
-    by: SummaryKey,
-) -> anyhow::Result<ExitStatus> {
+fn print_by(record: &ExamRecord, args: &SummaryArgs, by: SummaryKey) -> anyhow::Result<ExitStatus> {
     let rows = SummaryRow::all(record, by, |row| args.wants(row))?;
     if args.json {
         print_json(&rows)?;
@@ -200,7 +196,7 @@ pub(super) fn runs(what: RunsCommand, record: &mut ExamRecord) -> anyhow::Result
 
 pub(super) fn summary(record: &ExamRecord, args: &SummaryArgs) -> anyhow::Result<ExitStatus> {
     if let Some(by) = args.by {
-        return print_rows(record, args, by);
+        return print_by(record, args, by);
     }
     let mut runs = record.runs()?;
     if let Some(run) = args

@@ -187,7 +187,7 @@ impl RunCommand<'_> {
             cases: Vec::new(),
             tools,
             preamble,
-            requested_level: self.args.level,
+            requested: self.args.level,
             notes: Vec::new(),
         };
         let run = self.record.refuse(&exam, settings, &format!("{error:#}"))?;
@@ -223,7 +223,7 @@ impl RunCommand<'_> {
             cases: selection.cases,
             tools,
             preamble: toolbox(self.node)?.1,
-            requested_level: args.level,
+            requested: args.level,
             notes: selection.notes,
         })
     }
@@ -240,7 +240,7 @@ impl RunCommand<'_> {
             );
         }
         exam.cases = self.record.cases_of(run)?;
-        exam.requested_level = row.level.map(|level| level.parse()).transpose()?;
+        exam.requested = row.level.map(|level| level.parse()).transpose()?;
         let prompt_hash = crate::prompt_hash(&exam.preamble);
         let tools_hash = crate::tools_hash(&exam.tools);
         if row.prompt_hash != prompt_hash || row.tools_hash != tools_hash {

@@ -94,16 +94,14 @@ fn lost_word(case: &ExamCase, query: &str) -> Option<String> {
     let values = values
         .map(str::to_lowercase)
         .filter(|value| original.contains(value));
-    let is_essential = |word: &&str| {
+    let essential = |word: &&str| {
         NEGATIONS.contains(word) || word.contains(|c: char| c.is_ascii_digit() || c == '_')
     };
     let words = original.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '\''));
     let kept: Vec<&str> = paraphrase
         .split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '\''))
         .collect();
-    let mut lost = words
-        .filter(is_essential)
-        .filter(|word| !kept.contains(word));
+    let mut lost = words.filter(essential).filter(|word| !kept.contains(word));
     let mut values = values.filter(|value| !value.is_empty() && !paraphrase.contains(value));
     lost.next().map(str::to_owned).or_else(|| values.next())
 }

@@ -77,10 +77,7 @@ fn the_same_seed_makes_the_same_cases_and_all_are_good() {
 #[test]
 fn templates_are_found_by_class_tool_and_difficulty() {
     let near = templates(None, None, Some(7.0)).unwrap();
-    assert!(
-        near.iter()
-            .all(|template| (5.5..=8.5).contains(&template.difficulty))
-    );
+    assert!(near.iter().all(|one| (5.5..=8.5).contains(&one.difficulty)));
     let stops = templates(Some(CaseClass::Stop), Some("stop"), None).unwrap();
     assert_eq!(stops.len(), 2);
     assert_eq!(
@@ -107,12 +104,8 @@ fn a_bad_case_scores_low() {
     let score = |line: &str| check(&case(line), [&good].into_iter(), &tools()).score;
     let copy = good.line();
     assert!(score(&copy) < 0.7);
-    let near_copy = r#"{"query":"Draw the letters, pleas.","expected_tool":"stroke"}"#;
-    assert!(
-        (0.7..0.85).contains(&score(near_copy)),
-        "{}",
-        score(near_copy)
-    );
+    let near = r#"{"query":"Draw the letters, pleas.","expected_tool":"stroke"}"#;
+    assert!((0.7..0.85).contains(&score(near)), "{}", score(near));
     let refused = r#"{"query":"Draw a tiger on the sheet","expected_tool":"stroke","expected_params":{"scene":"tiger"}}"#;
     assert!(score(refused) < 0.7);
     let unknown_tool = case(r#"{"query":"Draw over the whole sheet","expected_tool":"strok"}"#);

@@ -91,7 +91,7 @@ fn an_unknown_planner_is_a_beginner_and_an_examined_one_has_its_results() {
         cases: ExamCase::read_lines(&draw().to_string()).unwrap(),
         tools: Arc::unwrap_or_clone(tools()),
         preamble: String::new(),
-        requested_level: None,
+        requested: None,
         notes: Vec::new(),
     };
     let line = json!({"query": DRAW, "output": "No."});

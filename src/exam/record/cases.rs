@@ -25,9 +25,9 @@ impl ExamRecord {
     /// # Errors
     /// Fails if the record cannot be written.
     pub(crate) fn add_cases(&mut self, cases: &[ExamCase]) -> Result<(), ExamError> {
-        self.in_transaction(|transaction| {
+        self.in_transaction(|tx| {
             for case in cases {
-                transaction.execute(
+                tx.execute(
                     "INSERT INTO cases (name, query, expected_tool, class, hazard, body, added_ms, updated_ms) \
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) \
                      ON CONFLICT (name) DO UPDATE SET query = excluded.query, expected_tool = excluded.expected_tool, \
@@ -42,12 +42,12 @@ impl ExamRecord {
                         now_ms()
                     ],
                 )?;
-                transaction.execute(
+                tx.execute(
                     "DELETE FROM case_servers WHERE case_id = (SELECT id FROM cases WHERE name = ?1)",
                     [&case.name],
                 )?;
                 for server in case.named_servers() {
-                    transaction.execute(
+                    tx.execute(
                         "INSERT OR IGNORE INTO case_servers (case_id, server_id) \
                          SELECT c.id, s.id FROM cases c, servers s WHERE c.name = ?1 AND s.name = ?2",
                         params![case.name, server],

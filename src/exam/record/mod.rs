@@ -137,15 +137,14 @@ impl ExamRecord {
         let all = schema::MIGRATIONS.iter().zip(1_i64..);
         for (sql, version) in all.skip(usize::try_from(found).unwrap_or(0)) {
             self.with_connection(|db| {
-                let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
-                let now: i64 =
-                    transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+                let tx = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
+                let now: i64 = tx.pragma_query_value(None, "user_version", |row| row.get(0))?;
                 // Another process may have been faster.
                 if now < version {
-                    transaction.execute_batch(sql)?;
-                    transaction.pragma_update(None, "user_version", version)?;
+                    tx.execute_batch(sql)?;
+                    tx.pragma_update(None, "user_version", version)?;
                 }
-                transaction.commit()
+                tx.commit()
             })?;
         }
         Ok(())
@@ -227,9 +226,9 @@ impl ExamRecord {
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<T, ExamError> {
         self.with_connection(|db| {
-            let transaction = db.unchecked_transaction()?;
-            let value = work(&transaction)?;
-            transaction.commit()?;
+            let tx = db.unchecked_transaction()?;
+            let value = work(&tx)?;
+            tx.commit()?;
             Ok(value)
         })
     }
@@ -256,23 +255,23 @@ impl ExamRecord {
         exam: &PlannerExam,
         settings: &PlannerSettings,
     ) -> Result<i64, ExamError> {
-        let level = exam.requested_level.map(super::Level::word);
+        let level = exam.requested.map(super::Level::word);
         let (prompt, tools) = (prompt_hash(&exam.preamble), tools_hash(&exam.tools));
-        self.in_transaction(|transaction| {
-            insert_settings(transaction, settings)?;
-            transaction.execute(
+        self.in_transaction(|tx| {
+            insert_settings(tx, settings)?;
+            tx.execute(
                 "INSERT INTO runs (settings_id, status, level, version, prompt_hash, tools_hash, began_ms) \
                  VALUES (?1, 'pending', ?2, ?3, ?4, ?5, ?6)",
-                params![transaction.last_insert_rowid(), level, env!("CARGO_PKG_VERSION"), prompt, tools, now_ms()],
+                params![tx.last_insert_rowid(), level, env!("CARGO_PKG_VERSION"), prompt, tools, now_ms()],
             )?;
-            Ok(transaction.last_insert_rowid())
+            Ok(tx.last_insert_rowid())
         })
     }
 
     fn insert_snapshot(&mut self, run: i64, exam: &PlannerExam) -> Result<(), ExamError> {
-        self.in_transaction(|transaction| {
+        self.in_transaction(|tx| {
             for card in exam.tools.cards() {
-                transaction.execute(
+                tx.execute(
                     "INSERT INTO tools (run_id, server, name, description, input_schema, output_schema, does, own_name) \
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
                     params![
@@ -287,7 +286,7 @@ impl ExamRecord {
                     ],
                 )?;
             }
-            insert_cases(transaction, run, (0, 0), &exam.cases)
+            insert_cases(tx, run, (0, 0), &exam.cases)
         })
     }
 
@@ -312,19 +311,19 @@ impl ExamRecord {
         cases: &[ExamCase],
     ) -> Result<(), ExamError> {
         let first = i64::try_from(first).unwrap_or(i64::MAX);
-        self.in_transaction(|transaction| {
+        self.in_transaction(|tx| {
             let last = "SELECT max(round) FROM run_cases WHERE run_id = ?1";
-            let last: Option<i64> = transaction.query_row(last, [run], |row| row.get(0))?;
+            let last: Option<i64> = tx.query_row(last, [run], |row| row.get(0))?;
             let round = last.map_or(0, |last| last + 1);
-            insert_cases(transaction, run, (first, round), cases)
+            insert_cases(tx, run, (first, round), cases)
         })
     }
 
     /// Stores judged answers, all or none; existing ones are replaced.
     pub(super) fn keep(&mut self, run: i64, outcomes: &[CaseOutcome]) -> Result<(), ExamError> {
-        self.in_transaction(|transaction| {
+        self.in_transaction(|tx| {
             for outcome in outcomes {
-                answer_rows::insert(transaction, run, outcome)?;
+                answer_rows::insert(tx, run, outcome)?;
             }
             Ok(())
         })
@@ -412,12 +411,9 @@ impl ExamRecord {
 }
 
 /// Stores the settings. For recorded answers those of the questions are unknown and are left out.
-fn insert_settings(
-    transaction: &Transaction<'_>,
-    settings: &PlannerSettings,
-) -> rusqlite::Result<usize> {
+fn insert_settings(tx: &Transaction<'_>, settings: &PlannerSettings) -> rusqlite::Result<usize> {
     let known = (!settings.is_replay()).then_some(settings);
-    transaction.execute(
+    tx.execute(
         "INSERT INTO settings (provider, model, time_limit_s, temperature, top_p, max_tokens, retries, seed, samples, \
          model_file, model_path, budget, max_failed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         params![
@@ -439,13 +435,13 @@ fn insert_settings(
 }
 
 fn insert_cases(
-    transaction: &Transaction<'_>,
+    tx: &Transaction<'_>,
     run: i64,
     (first, round): (i64, i64),
     cases: &[ExamCase],
 ) -> rusqlite::Result<()> {
     for (case, place) in cases.iter().zip(first..) {
-        transaction.execute(
+        tx.execute(
             "INSERT INTO run_cases (run_id, place, round, body) VALUES (?1, ?2, ?3, ?4)",
             params![run, place, round, case.line()],
         )?;

@@ -173,9 +173,7 @@ impl ExamRecord {
         };
         kind.check(url)?;
         let all = self.servers()?;
-        let mut others = all
-            .iter()
-            .filter(|server| Some(server.name.as_str()) != own);
+        let mut others = all.iter().filter(|one| Some(one.name.as_str()) != own);
         match others.find(|server| server.name == name || server.url == url) {
             Some(other) => Err(ExamError::Request(format!(
                 "there is a server {} at {} already; names and addresses are unique",

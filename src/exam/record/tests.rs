@@ -19,7 +19,7 @@ fn exam() -> PlannerExam {
         cases,
         tools: ExamToolbox::new(vec![ExamToolCard::named("t")]),
         preamble: String::new(),
-        requested_level: None,
+        requested: None,
         notes: Vec::new(),
     }
 }

@@ -85,12 +85,8 @@ pub(crate) fn html(report: &ExamReport) -> String {
 fn worst(out: &mut String, report: &ExamReport) {
     let all = &report.verdict.worst;
     if !all.is_empty() {
-        let answered = report.answered().count();
-        let _ = writeln!(
-            out,
-            "<h2>The worst answers ({} of {answered})</h2>",
-            all.len()
-        );
+        let n = report.answered().count();
+        let _ = writeln!(out, "<h2>The worst answers ({} of {n})</h2>", all.len());
     }
     for one in all {
         let _ = writeln!(out, "<details open>{}", details(one));

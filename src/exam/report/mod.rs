@@ -123,9 +123,7 @@ impl ExamReport {
 
     /// Returns the answers that arrived and are not right in everything.
     fn wrong(&self) -> Vec<&CaseOutcome> {
-        self.answered()
-            .filter(|outcome| !outcome.judged.exact)
-            .collect()
+        self.answered().filter(|one| !one.judged.exact).collect()
     }
 
     /// Returns the leading figures, each with its n.

@@ -45,17 +45,14 @@ impl ServedNode {
         let mut served = Self { child, log };
         match tokio::time::timeout(STARTS_WITHIN, served.wait_until_ready(options)).await {
             Ok(at) => at.map(|at| (served, at)),
-            Err(_) => bail!(
-                "the node did not start in time: {}",
-                served.last_log_lines()
-            ),
+            Err(_) => bail!("the node did not start in time: {}", served.log_tail()),
         }
     }
 
     async fn wait_until_ready(&mut self, options: &NodeOptions) -> anyhow::Result<AtArgs> {
         loop {
             if self.child.try_wait()?.is_some() {
-                bail!("the node ended at once: {}", self.last_log_lines());
+                bail!("the node ended at once: {}", self.log_tail());
             }
             let config = options.config.as_deref();
             let found = running_nodes::nodes_of(config, options.state.as_deref()).await?;
@@ -66,7 +63,7 @@ impl ServedNode {
         }
     }
 
-    fn last_log_lines(&self) -> String {
+    fn log_tail(&self) -> String {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let from = lines.len().saturating_sub(LAST_LINES);
