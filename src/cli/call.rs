@@ -194,7 +194,7 @@ async fn call(
             },
             _ = terminate.recv() => {
                 // Taken before the arms are stopped.
-                shutdown = shutdown.or_else(|| own.map(|node| serve::leaves(node)));
+                shutdown = shutdown.or_else(|| own.map(|node| serve::shutdown_requests(node)));
                 cancelled.cancel();
             }
             _ = hang_up.recv() => cancelled.cancel(),

@@ -220,7 +220,7 @@ impl BatchRun<'_> {
             self.fleet.ask_queue(peer, tag)
         });
         let reports = join_all(requests).await;
-        self.queue.hear(reports);
+        self.queue.apply_reports(reports);
     }
 
     fn hand_out(&self, handout: Handout) -> PendingHandout {

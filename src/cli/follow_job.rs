@@ -69,7 +69,7 @@ pub(super) async fn own_job(
             _ = terminate.recv() => match door.own() {
                 Some(node) => {
                     // Taken before the arms are stopped.
-                    shutdown = shutdown.or_else(|| Some(serve::leaves(node)));
+                    shutdown = shutdown.or_else(|| Some(serve::shutdown_requests(node)));
                     node.stop_all(ActorRank::Node, false);
                 }
                 None => stop(door, false),
