@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::operator_door::OperatorDoor;
 use super::pen_prompt::PenPrompt;
 use super::stop_keys::StopKeyListener;
-use super::{ExitStatus, NodeOptions, own_node, progress_bar, terminal_output};
+use super::{ExitStatus, NodeOptions, given_options, own_node, progress_bar, terminal_output};
 use mcp::client::{self, ClientError, McpClient};
 use mcp::http_client;
 use mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
@@ -93,6 +93,9 @@ pub(super) async fn run(node: &NodeOptions, args: CallArgs) -> anyhow::Result<Ex
     let answer = outcome?.answer;
     let answer = answer.unwrap_or_else(|| interrupted_answer(ended));
     print_answer(&answer, args.json)?;
+    if !args.json && own.is_some() {
+        terminal_output::lines(given_options::resume_line(&answer.text, options));
+    }
     Ok(match ended {
         ExitStatus::Done if answer.is_error => ExitStatus::Refused,
         ended => ended,

@@ -19,7 +19,7 @@ use super::{
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
 use node::serve::ShutdownRequests;
-use tools::{AFTER_EMERGENCY, ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
+use tools::{ALL_DRAWN, DrawingAssent, DrawingOffer, DrawingOrder};
 
 #[derive(Debug, Args)]
 pub(super) struct DrawArgs {
@@ -28,9 +28,9 @@ pub(super) struct DrawArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     placement: PlacementArgs,
-    /// The scene that defines the sheet's place and the arm that draws
-    #[arg(long, value_name = "NAME", default_value = "default")]
-    scene: String,
+    /// The scene that defines the sheet's place and the arm that draws [default: default; with --resume that of the drawing]
+    #[arg(long, value_name = "NAME")]
+    scene: Option<String>,
     /// The overlay on it
     #[arg(long, value_name = "OVERLAY")]
     meta: Option<String>,
@@ -94,8 +94,10 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         true => None,
         false => Some(args.placement.drawing(only_design(&args.files)?.as_ref())?),
     };
+    // What is gone on with has its scene already.
+    let default = (!args.resume).then(|| "default".to_owned());
     Ok(DrawingOrder {
-        scene: args.scene.clone(),
+        scene: args.scene.clone().or(default),
         overlay: args.meta.clone(),
         arm: args.arm.clone(),
         design,
@@ -143,7 +145,7 @@ impl DrawCommand<'_> {
             drawing.insert("picture".to_owned(), picture.as_deref().into());
         }
         if !self.args.json {
-            terminal_output::lines(describe(&offer, picture.as_deref()));
+            self.print_lines(&describe(&offer, picture.as_deref()));
         }
         if !offer.refusals.is_empty() {
             return self.end_early(&drawing, ExitStatus::Refused, &refusals(&offer));
@@ -225,12 +227,19 @@ impl DrawCommand<'_> {
             let result = json!({ "success": success, "message": message, "drawing": drawing });
             terminal_output::json(&result)?;
         } else {
-            terminal_output::lines(messages);
+            self.print_lines(messages);
         }
         Ok(DrawOutcome {
             exit,
             shutdown: None,
         })
+    }
+
+    /// Writes what the node says, and how the command that resumes reads here, where it is named.
+    fn print_lines(&self, words: &[String]) {
+        terminal_output::lines(words);
+        let resumes = given_options::resume_line(&words.concat(), self.options);
+        terminal_output::lines(resumes);
     }
 
     fn print_outcome(&self, drawing: Value, followed: FollowedJob) -> anyhow::Result<DrawOutcome> {
@@ -255,26 +264,25 @@ impl DrawCommand<'_> {
 
     /// Returns how to continue a drawing that did not finish.
     fn resume_advice(&self, result: &serde_json::Map<String, Value>) -> Option<String> {
-        let hints = result.get("usage_hints").and_then(Value::as_array)?;
-        let mut hints = hints.iter().filter_map(Value::as_str);
-        let next = hints.find(|hint| hint.contains("draw --resume") || *hint == ALL_DRAWN)?;
-        if next == ALL_DRAWN {
-            return Some(next.to_owned());
-        }
-        let resume = format!(
-            "steadyhand {}draw --resume",
-            given_options::text(self.options)
-        );
-        let at = self.at_words();
-        let clear = match next.starts_with(AFTER_EMERGENCY) {
-            true => format!("`steadyhand clear{at}`, then "),
-            false => String::new(),
+        let strings = |field: &str| {
+            let all = result.get(field).and_then(Value::as_array);
+            all.into_iter().flatten().filter_map(Value::as_str)
         };
+        if strings("usage_hints").any(|hint| hint == ALL_DRAWN) {
+            return Some(ALL_DRAWN.to_owned());
+        }
+        let next: Vec<&str> = strings("next_commands").collect();
+        let (last, before) = next.split_last()?;
+        let last = format!("steadyhand {}{last}", given_options::text(self.options));
+        let at = self.at_words();
         Some(match (self.door.own(), self.keeps_jobs()) {
             (None, _) => {
-                format!("what is left: {clear}`steadyhand reset{at}`, then `{resume}{at}`")
+                let before = before
+                    .iter()
+                    .map(|command| format!("`steadyhand {command}{at}`, then "));
+                format!("what is left: {}`{last}{at}`", before.collect::<String>())
             }
-            (Some(_), true) => format!("what is left: `{resume}`"),
+            (Some(_), true) => format!("what is left: `{last}`"),
             (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
         })
     }

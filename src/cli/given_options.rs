@@ -53,6 +53,16 @@ pub(super) fn text(options: &NodeOptions) -> String {
         .collect()
 }
 
+/// The command by which a node says that a drawing is resumed. It does not know the options that it was opened with.
+const RESUME: &str = "`steadyhand draw --resume`";
+
+/// Returns how that command reads with the given options, where a text names it.
+pub(super) fn resume_line(answer: &str, options: &NodeOptions) -> Option<String> {
+    let given = text(options);
+    let differs = answer.contains(RESUME) && !given.is_empty();
+    differs.then(|| format!("with the options of this command: `steadyhand {given}draw --resume`"))
+}
+
 /// Quotes a word for a shell, if needed.
 pub(super) fn quoted_for_shell(word: &str) -> String {
     let needs_no_quotes = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
@@ -60,4 +70,26 @@ pub(super) fn quoted_for_shell(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_that_resumes_is_repeated_with_the_options_that_were_given() {
+        let options = NodeOptions {
+            config: Some("my node.toml".into()),
+            ..NodeOptions::default()
+        };
+        let told = "job-1 was interrupted; `steadyhand draw --resume` goes on with it";
+        assert_eq!(
+            resume_line(told, &options).as_deref(),
+            Some(
+                "with the options of this command: `steadyhand --config 'my node.toml' draw --resume`"
+            )
+        );
+        assert_eq!(resume_line("nothing is left", &options), None);
+        assert_eq!(resume_line(told, &NodeOptions::default()), None);
+    }
 }

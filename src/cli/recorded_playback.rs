@@ -118,7 +118,7 @@ fn print_comparison(
         playback.answered,
         playback.recorded,
         millimetres(inked_mm, 1),
-        past.state,
+        past.state_text(),
         millimetres(past.drawn.mm, 1)
     ));
     let is_ink_near = if past.state == "reached" {

@@ -24,6 +24,8 @@ pub struct AcceptedJob {
     pub tool: String,
     /// The arm.
     pub arm: String,
+    /// `true` if the arm is behind a port, and not simulated in the node.
+    pub is_on_port: bool,
     /// The scene.
     pub scene: String,
     /// The overlay; empty for none.
@@ -68,6 +70,33 @@ pub enum DrawingOrigin {
     Caller,
 }
 
+/// Place of the tip at a job's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TipPlace {
+    /// It was read to be off the sheet.
+    Off,
+    /// It was read to be at the sheet.
+    AtSheet,
+    /// Nobody knows: the arm was not read.
+    Unread,
+}
+
+impl TipPlace {
+    const ALL: [Self; 3] = [Self::Off, Self::AtSheet, Self::Unread];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::AtSheet => "at sheet",
+            Self::Unread => "unread",
+        }
+    }
+
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|place| place.word() == word)
+    }
+}
+
 impl DrawingOrigin {
     pub(super) const fn word(self) -> &'static str {
         match self {
@@ -84,6 +113,9 @@ impl JournalDrawing {
         blake3::hash(self.design.as_bytes()).to_hex().to_string()
     }
 }
+
+/// Said of an arm that is behind a port.
+pub(super) const AT_PORT: &str = "port";
 
 /// Arguments longer than this are cut before they are kept.
 const RECEIVED_BYTES_MAX: usize = 16 << 10;
@@ -294,18 +326,25 @@ impl JobJournal {
         self.write(&drawn_record(RecordKind::Passed, whole))
     }
 
-    /// It ended: `state` is `reached`, `stopped`, `refused` or `faulted`; `figures` are JSON.
+    /// It ended: `state` is `reached`, `stopped`, `refused` or `faulted`; `figures` are JSON; `tip` is said of one that moved.
     ///
     /// # Errors
     /// When this is not on the disk: the next start will call the job interrupted.
-    pub fn ended(&self, state: &str, message: &str, figures: &str) -> Result<(), JournalError> {
+    pub fn ended(
+        &self,
+        state: &str,
+        message: &str,
+        figures: &str,
+        tip: Option<TipPlace>,
+    ) -> Result<(), JournalError> {
         let drawn = self.state().past.drawn;
         self.write(
             &drawn_record(RecordKind::Ended, drawn)
                 .with("at_ms", calendar_ms())
                 .with("state", state)
                 .with("message", message)
-                .with("figures", figures),
+                .with("figures", figures)
+                .with("tip", tip.map_or("", TipPlace::word)),
         )
     }
 
@@ -342,6 +381,7 @@ impl AcceptedJob {
             .with("id", &self.id)
             .with("tool", &self.tool)
             .with("arm", &self.arm)
+            .with("at", if self.is_on_port { AT_PORT } else { "" })
             .with("scene", &self.scene)
             .with("overlay", &self.overlay)
             .with("revision", &self.revision)

@@ -198,6 +198,13 @@ impl JobStore {
         self.newest(|past| past.arm == arm && past.is_unfinished())
     }
 
+    /// The job that may have left an arm's pen on the paper: the last one that moved it, if it may.
+    #[must_use]
+    pub fn pen_left_down(&self, arm: &str) -> Option<PastJob> {
+        let last = self.newest(|past| past.arm == arm && past.tells_of_pen());
+        last.filter(PastJob::may_leave_pen_down)
+    }
+
     /// The job of an arm that was moving when its process ended, until a later one settles it. A drawing that is left half done
     /// comes before a later job that leaves nothing.
     #[must_use]
@@ -493,6 +500,16 @@ pub fn past_jobs(state: &Path) -> std::io::Result<Vec<Result<PastJob, JournalErr
         }
     }
     Ok(all)
+}
+
+/// Returns the jobs among these, oldest first, after which the pen of an arm on a port may still stand on the paper.
+#[must_use]
+pub fn pens_left_down(pasts: &[Result<PastJob, JournalError>]) -> Vec<&str> {
+    let mut arms_of_later = HashSet::new();
+    let newest_first = pasts.iter().rev().flatten();
+    let last = newest_first.filter(|past| past.tells_of_pen() && arms_of_later.insert(&past.arm));
+    let left = last.filter(|past| past.is_on_port && past.may_leave_pen_down());
+    left.map(|past| past.id.as_str()).collect()
 }
 
 fn id(number: u64) -> String {

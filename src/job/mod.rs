@@ -25,9 +25,11 @@ mod tests;
 
 pub use audit_log::{AuditError, AuditLog, UnrecordedError, VerifiedAudit, verify};
 pub use ink_table::{InkProgress, InkTable, length_mm, remaining_strokes};
-pub use job_journal::{AcceptedJob, DrawingOrigin, DrawingPart, JobJournal, JournalDrawing};
+pub use job_journal::{
+    AcceptedJob, DrawingOrigin, DrawingPart, JobJournal, JournalDrawing, TipPlace,
+};
 pub use job_store::{
-    JobStore, JobStoreError, RetentionPolicy, folder, kept_design, past, past_jobs,
+    JobStore, JobStoreError, RetentionPolicy, folder, kept_design, past, past_jobs, pens_left_down,
 };
 pub use journal_file::JournalError;
 pub use journal_writer::{JournalOutcome, JournalWriter, OnFailure};

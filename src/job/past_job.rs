@@ -1,7 +1,7 @@
 //! A job as its journal tells it.
 
 use super::ink_table::{InkProgress, inked, length_mm, remaining_strokes};
-use super::job_journal::DrawingOrigin;
+use super::job_journal::{AT_PORT, DrawingOrigin, TipPlace};
 use super::journal_record::{JournalRecord, RecordKind, decode_strokes, with_pauses};
 use base::clock::calendar_ms;
 use base::wording::{count, millimetres};
@@ -16,6 +16,8 @@ pub struct PastJob {
     pub tool: String,
     /// The arm of the node.
     pub arm: String,
+    /// `true` if that is behind a port; `false` also where the journal is of an older node.
+    pub is_on_port: bool,
     /// The scene that it moved in, and the overlay on it.
     pub scene: String,
     /// The overlay; empty for none.
@@ -64,6 +66,8 @@ pub struct PastJob {
     pub ended_ms: u64,
     /// Its figures, as JSON.
     pub figures: String,
+    /// Place of the tip at its end; `None` where it did not move, and where the journal is of an older node.
+    pub tip: Option<TipPlace>,
     /// `true` if the pen was ever about to draw.
     pub was_at_ink: bool,
     /// `true` if the process ended before the job did.
@@ -130,7 +134,11 @@ impl PastJob {
             Some(RecordKind::Approved) => self.approved.push(record.text("plan")),
             Some(RecordKind::Ended) => {
                 self.drawn_is(record);
-                self.released_mm = self.drawn.mm;
+                self.tip = TipPlace::of_word(&record.text("tip"));
+                // An arm that was not read may have drawn on.
+                if self.tip != Some(TipPlace::Unread) {
+                    self.released_mm = self.drawn.mm;
+                }
                 self.state = record.text("state");
                 self.message = record.text("message");
                 self.figures = record.text("figures");
@@ -152,6 +160,7 @@ impl PastJob {
         self.id = record.text("id");
         self.tool = record.text("tool");
         self.arm = record.text("arm");
+        self.is_on_port = record.text("at") == AT_PORT;
         self.scene = record.text("scene");
         self.overlay = record.text("overlay");
         self.drawing = record.text("drawing");
@@ -199,7 +208,39 @@ impl PastJob {
 
     fn moves(&mut self) {
         "moving".clone_into(&mut self.state);
+        // Whatever it waited for is over.
+        self.message.clear();
         self.moved = true;
+    }
+
+    /// Says its state as the rest of a sentence that begins with it.
+    #[must_use]
+    pub fn state_text(&self) -> String {
+        match self.state.as_str() {
+            "reached" => "reached its end".to_owned(),
+            "faulted" => "ended in a fault".to_owned(),
+            ended @ ("stopped" | "refused") => format!("was {ended}"),
+            "waiting_for_pen" => "waits for a pen".to_owned(),
+            state => format!("is {}", state.replace('_', " ")),
+        }
+    }
+
+    /// Returns whether it says where its arm's pen is: it is the last word on that until another job of the arm moves.
+    pub(super) fn tells_of_pen(&self) -> bool {
+        // Older nodes do not say whether a refused job moved.
+        self.tip.is_some() || (self.moved && self.state != "refused")
+    }
+
+    /// Returns whether it may have left the pen on the paper: it was cut short on its way, or its tip was not read to be off the
+    /// sheet at its end. Journals of older nodes do not say that: there it may where the job drew and ended in a fault.
+    #[must_use]
+    pub fn may_leave_pen_down(&self) -> bool {
+        self.tells_of_pen()
+            && match self.tip {
+                _ if self.interrupted => true,
+                Some(place) => place != TipPlace::Off,
+                None => self.state == "faulted" && self.was_at_ink,
+            }
     }
 
     /// Returns whether it has ended, with any outcome. The calendar is not used: it may stand at zero.

@@ -286,7 +286,11 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
     entry.disk_fills_at(20);
     let (_, kept) = bench.drawn(&entry).await;
-    assert!(entry.ended("faulted", "the disk is full", "{}").is_err());
+    assert!(
+        entry
+            .ended("faulted", "the disk is full", "{}", None)
+            .is_err()
+    );
     book.ended_with(&entry);
     let is_offered = |book: &JobStore| {
         let past = book.unfinished("arm").unwrap();
@@ -306,7 +310,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
             ..accepted(&book)
         };
         let other = book.begin(&accepted).unwrap();
-        other.ended("refused", "no", "{}").unwrap();
+        other.ended("refused", "no", "{}", None).unwrap();
         book.ended_with(&other);
         is_offered(&book);
     }
@@ -325,7 +329,7 @@ async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     // The next drawing takes it over, and then it is history like any other.
     let next = book.begin(&accepted(&book)).unwrap();
     next.moving().unwrap();
-    next.ended("reached", "done", "{}").unwrap();
+    next.ended("reached", "done", "{}", None).unwrap();
     book.ended_with(&next);
     assert!(book.unfinished("arm").is_none() && book.interrupted("arm").is_none());
 }
@@ -459,7 +463,7 @@ fn old_jobs_go_and_what_was_left_half_done_stays() {
         let entry = book.begin(&accepted(book)).unwrap();
         entry.moving().unwrap();
         if ends {
-            entry.ended("reached", "done", "{}").unwrap();
+            entry.ended("reached", "done", "{}", None).unwrap();
             book.ended_with(&entry);
         }
     };
@@ -475,7 +479,7 @@ fn old_jobs_go_and_what_was_left_half_done_stays() {
                 ..accepted(&book)
             })
             .unwrap();
-        entry.ended("refused", "no", "{}").unwrap();
+        entry.ended("refused", "no", "{}", None).unwrap();
         book.ended_with(&entry);
     }
     assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
@@ -498,7 +502,7 @@ fn jobs_are_kept_to_a_size() {
     for _ in 0..8 {
         let entry = book.begin(&accepted(&book)).unwrap();
         std::fs::write(entry.folder().join("plan.png"), [7; PICTURE_BYTES]).unwrap();
-        entry.ended("reached", "done", "{}").unwrap();
+        entry.ended("reached", "done", "{}", None).unwrap();
         book.ended_with(&entry);
     }
     let left: Vec<String> = past_jobs(state.path())
@@ -527,7 +531,7 @@ fn a_drawing_of_a_queue_is_remembered_longer_than_its_job() {
             entry.moving().unwrap();
             entry.ink(InkProgress { mm, strokes: 0 }, 9.0).unwrap();
         }
-        entry.ended(end, "told", "{}").unwrap();
+        entry.ended(end, "told", "{}", None).unwrap();
         book.ended_with(&entry);
     }
     drop(book);
@@ -598,7 +602,7 @@ fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
             .is_empty()
     );
     assert!(book.inked_lines("arm", Some("job-1"), |_| false).is_empty());
-    first.ended("stopped", "", "").unwrap();
+    first.ended("stopped", "", "", None).unwrap();
     book.ended_with(&first);
     assert!((on_paper_mm(None) - 7.0).abs() < 1e-6);
     let second = begin("job-1", 4.0);
@@ -671,4 +675,93 @@ fn a_drawing_in_parts_is_left_with_all_that_the_later_pens_draw() {
 fn records(entry: &JobJournal) -> Vec<JournalRecord> {
     let path = entry.folder().join(JOURNAL);
     journal_file::read(&path).unwrap().records
+}
+
+#[test]
+fn a_job_that_goes_on_is_no_longer_told_as_held() {
+    let state = tempfile::tempdir().unwrap();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
+    let entry = book.begin(&accepted(&book)).unwrap();
+    entry.moving().unwrap();
+    entry.held("the motion is held with the pen up").unwrap();
+    assert_eq!(entry.past().state_text(), "is held");
+    entry.moving().unwrap();
+    let past = entry.past();
+    assert_eq!(
+        (past.state_text().as_str(), past.message.as_str()),
+        ("is moving", "")
+    );
+    entry
+        .waits("waiting_for_pen", "it waits for pen 1")
+        .unwrap();
+    assert_eq!(entry.past().state_text(), "waits for a pen");
+    entry.moving().unwrap();
+    assert_eq!(entry.past().message, "");
+}
+
+#[test]
+fn a_pen_that_was_not_read_to_be_up_is_remembered_until_the_arm_has_moved_again() {
+    let state = tempfile::tempdir().unwrap();
+    let bench = Bench::new();
+    let book = JobStore::open(state.path(), KEEP).unwrap();
+    let begun = |arm: &str| {
+        let (arm, is_on_port) = (arm.to_owned(), true);
+        let accepted = AcceptedJob {
+            arm,
+            is_on_port,
+            ..accepted(&book)
+        };
+        book.begin(&accepted).unwrap()
+    };
+    let ended = |state: &str, tip: Option<TipPlace>, moves: bool| {
+        let entry = begun("arm");
+        if moves {
+            entry.planned(&bench.plan, &bench.scene.rest_rad).unwrap();
+            entry.moving().unwrap();
+            entry
+                .ink(
+                    InkProgress {
+                        mm: 1.0,
+                        strokes: 0,
+                    },
+                    6.0,
+                )
+                .unwrap();
+        }
+        entry.ended(state, "told", "{}", tip).unwrap();
+        book.ended_with(&entry);
+        entry.past()
+    };
+    let left = || book.pen_left_down("arm").map(|past| past.id);
+    let listed = || {
+        let pasts = past_jobs(state.path()).unwrap();
+        pens_left_down(&pasts).first().map(ToString::to_string)
+    };
+    for (state, tip, may) in [
+        ("faulted", Some(TipPlace::AtSheet), true),
+        ("reached", Some(TipPlace::Off), false),
+        ("stopped", Some(TipPlace::Unread), true),
+        ("stopped", Some(TipPlace::Off), false),
+        // As older nodes wrote.
+        ("faulted", None, true),
+        ("stopped", None, false),
+        ("faulted", Some(TipPlace::Unread), true),
+    ] {
+        let past = ended(state, tip, true);
+        assert_eq!(left().is_some(), may, "{state} {tip:?}");
+        assert_eq!(left(), listed());
+        // Line that nobody read may be there.
+        let is_unsure = past.released_mm > past.drawn.mm;
+        assert_eq!(is_unsure, tip == Some(TipPlace::Unread), "{state} {tip:?}");
+    }
+    // What moves nothing, or another arm, does not lift it.
+    let last = left();
+    ended("refused", None, false);
+    let other = begun("other");
+    other.moving().unwrap();
+    other
+        .ended("reached", "told", "{}", Some(TipPlace::Off))
+        .unwrap();
+    book.ended_with(&other);
+    assert_eq!((left(), listed()), (last.clone(), last));
 }

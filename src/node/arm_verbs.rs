@@ -216,7 +216,9 @@ async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
     let scene = scene.ok_or_else(|| refusal!("nothing is held"))?;
     tools::check_zeros_after_wait(node, seat)?;
     // A permit for the scene as it was planned: a design that has changed meanwhile needs another.
-    let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
+    let permit = seat
+        .permits()
+        .ask_resume(&scene, seat.motion.clock().now())?;
     let resumed = seat.motion.resume(permit).await;
     Ok(resumed.map_err(|_| refusal!("its thread has ended"))??)
 }

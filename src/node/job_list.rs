@@ -58,7 +58,11 @@ pub fn jobs_reply(state: &Path, id: Option<&str>, json: bool) -> VerbReply {
     };
     match job::past(state, id) {
         Ok(past) if json => VerbReply::done(pretty_json(&job_record(&past))),
-        Ok(past) => VerbReply::done(job_card(state, &past)),
+        Ok(past) => {
+            let past_jobs = job::past_jobs(state).unwrap_or_default();
+            let is_pen_down = job::pens_left_down(&past_jobs).contains(&id);
+            VerbReply::done(job_card(state, &past, is_pen_down))
+        }
         Err(error) => VerbReply::failed(describe_unread(state, id, &error)),
     }
 }
@@ -94,10 +98,12 @@ fn list_reply(state: &Path, json: bool) -> VerbReply {
         Err(error) => return VerbReply::failed(format!("no jobs in {folder}: {error}")),
     };
     let newest = past_jobs.iter().rev().take(LISTED_MAX);
+    let pens_down = job::pens_left_down(&past_jobs);
     let text = if json {
         pretty_json(&newest.flatten().map(job_record).collect::<Vec<_>>())
     } else {
-        newest.map(job_line).collect::<Vec<_>>().join("\n")
+        let lines = newest.map(|past| job_line(past, &pens_down));
+        lines.collect::<Vec<_>>().join("\n")
     };
     VerbReply::done(if text.is_empty() {
         "no jobs yet".to_owned()
@@ -106,22 +112,30 @@ fn list_reply(state: &Path, json: bool) -> VerbReply {
     })
 }
 
-fn job_line(past: &Result<PastJob, JournalError>) -> String {
+/// Said of the job after which the pen of its arm may be in the paper.
+const PEN_DOWN: &str =
+    "its pen may still stand on the paper: `steadyhand status` says how to lift it";
+
+fn job_line(past: &Result<PastJob, JournalError>, pens_down: &[&str]) -> String {
     match past {
         Err(error) => format!("unreadable: {error}"),
         Ok(past) => format!(
-            "{:<9} {}  {:<7} {:<16} {:<8} {}",
+            "{:<9} {}  {:<7} {:<16} {:<8} {}{}",
             past.id,
             calendar::second(past.accepted_ms),
             past.tool,
             past.scene_title(),
             past.state,
-            past.message
+            past.message,
+            match pens_down.contains(&past.id.as_str()) {
+                true => format!("; {PEN_DOWN}"),
+                false => String::new(),
+            }
         ),
     }
 }
 
-fn job_card(state: &Path, past: &PastJob) -> String {
+fn job_card(state: &Path, past: &PastJob, is_pen_down: bool) -> String {
     let folder = state.join("jobs").join(&past.id);
     let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
     let mut pictures: Vec<String> = files
@@ -140,6 +154,7 @@ fn job_card(state: &Path, past: &PastJob) -> String {
         true => String::new(),
         false => past.summary(),
     };
+    let pen = if is_pen_down { PEN_DOWN } else { "" };
     let approved = past.approved.iter();
     let approved = approved.map(|plan| format!("plan {plan} by a person"));
     let rows = [
@@ -157,6 +172,7 @@ fn job_card(state: &Path, past: &PastJob) -> String {
         ("ended", ended),
         ("plan", past.plan_hash.clone()),
         ("drawn", drawn),
+        ("pen", pen.to_owned()),
         ("goes on with", past.resumes.clone()),
         (takeover_text(state, past), past.settled.clone()),
         ("approved", approved.collect::<Vec<_>>().join(", ")),

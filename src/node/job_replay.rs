@@ -82,7 +82,7 @@ impl ReplayedJob {
             self.past.id,
             self.plan.hash,
             self.deviation.describe(),
-            self.past.state,
+            self.past.state_text(),
         )
     }
 

@@ -61,6 +61,8 @@ pub struct SceneGrant {
     pub drawing: Option<String>,
     /// Its revision when it was enabled.
     pub revision: Revision,
+    /// What it was made from then, without its design.
+    pub setting: Revision,
     /// End of the permission; `None` lasts as long as the node runs.
     pub until: Option<ClockInstant>,
 }
@@ -107,13 +109,15 @@ pub struct MotionPermit {
 pub enum PermitError {
     /// No operator has enabled this scene as it is now.
     #[error(
-        "motion is not enabled for scene `{scene}` (revision {revision}); an operator enables it with `steadyhand enable --scene {scene} --for 30m`; enabled now: {enabled}"
+        "motion is not enabled for scene `{scene}` (revision {revision}); an operator enables it with `steadyhand {command}`; enabled now: {enabled}"
     )]
     NeedsEnabling {
         /// The scene, with its overlay.
         scene: String,
         /// Its revision.
         revision: String,
+        /// The command of [`enabling_command`].
+        command: String,
         /// The scenes that are enabled.
         enabled: String,
     },
@@ -149,6 +153,16 @@ pub enum PermitError {
     /// Another arm of the node can be touched, and is in the way; the text names it.
     #[error("{0}")]
     OtherArm(String),
+}
+
+/// Returns the command that enables a scene by its name, without the program's.
+#[must_use]
+pub fn enabling_command(scene: &str, overlay: Option<&str>) -> String {
+    let overlay = overlay.map(|overlay| format!(" --meta {overlay}"));
+    format!(
+        "enable --scene {scene}{} --for 30m",
+        overlay.unwrap_or_default()
+    )
 }
 
 fn actor_text(actor: ActorRank) -> &'static str {
@@ -236,6 +250,7 @@ impl PermitRegistry {
             overlay: scene.overlay.clone(),
             drawing: scene.drawing.clone(),
             revision: scene.revision,
+            setting: scene.setting,
             until: duration.map(|duration| now.after(duration)),
         };
         let mut state = self.state();
@@ -285,6 +300,38 @@ impl PermitRegistry {
         state.permit(scene, now)
     }
 
+    /// Gives an operator permission to resume what is held. A drawing in place of a scene's own design is resumed if that scene
+    /// is enabled and unchanged: both are the operator's word, and what goes on is what was held.
+    ///
+    /// # Errors
+    /// As [`PermitRegistry::ask`].
+    pub fn ask_resume(
+        &self,
+        scene: &Scene,
+        now: ClockInstant,
+    ) -> Result<MotionPermit, PermitError> {
+        self.check_reach(scene)?;
+        let state = self.state();
+        state.check_no_pen_change()?;
+        state.check_no_latch()?;
+        state.grant_in_scene(scene, now)
+    }
+
+    /// Returns whether a scene of this name, or a drawing in it, is enabled: an operator's reset then needs nothing more.
+    #[must_use]
+    pub fn is_enabled_by_name(
+        &self,
+        scene: &str,
+        overlay: Option<&str>,
+        now: ClockInstant,
+    ) -> bool {
+        let state = self.state();
+        state.everything
+            || state
+                .current_grants(now)
+                .any(|grant| grant.is_named(scene, overlay))
+    }
+
     /// Refuses a scene whose pens reach farther than the interlock with other arms allows.
     fn check_reach(&self, scene: &Scene) -> Result<(), PermitError> {
         let interlock = self.interlock.get();
@@ -292,7 +339,8 @@ impl PermitRegistry {
     }
 
     /// Gives permission to move after an ordinary stop or a fault, in the scene last moved in. The node
-    /// itself gets none after an operator's stop, nor after a fault other than heat. If the scene has
+    /// itself gets none after an operator's stop, nor after a fault other than heat. After a drawing in
+    /// place of a scene's own design it is enough that this scene is enabled and unchanged. If the scene has
     /// changed since, an operator gets permission by its name: only the old scene says which way is up,
     /// and it can no longer be enabled.
     ///
@@ -408,8 +456,13 @@ impl PermitRegistry {
 impl PermitState {
     /// Returns permission if nothing is latched.
     fn permit(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
+        self.check_no_latch()?;
+        self.grant(scene, now)
+    }
+
+    fn check_no_latch(&self) -> Result<(), PermitError> {
         match &self.latch {
-            None => self.grant(scene, now),
+            None => Ok(()),
             Some(StopLatch::Stopped(by)) => Err(PermitError::Stopped(*by)),
             Some(StopLatch::Emergency(_)) => Err(PermitError::Emergency),
             Some(StopLatch::Fault(reason) | StopLatch::Hot(reason)) => {
@@ -419,7 +472,20 @@ impl PermitState {
     }
 
     fn grant(&self, scene: &Scene, now: ClockInstant) -> Result<MotionPermit, PermitError> {
-        self.grant_where(scene, now, |grant| grant.revision == scene.revision)
+        let given = self.grant_where(scene, now, |grant| grant.revision == scene.revision);
+        given.ok_or_else(|| self.not_enabled(scene, now))
+    }
+
+    /// Gives leave that is not for the drawing itself, but for the scene that it is in.
+    fn grant_in_scene(
+        &self,
+        scene: &Scene,
+        now: ClockInstant,
+    ) -> Result<MotionPermit, PermitError> {
+        let exact = self.grant_where(scene, now, |grant| grant.revision == scene.revision);
+        let given =
+            exact.or_else(|| self.grant_where(scene, now, |grant| grant.is_for_scene_of(scene)));
+        given.ok_or_else(|| self.scene_not_enabled(scene, scene.title(), now))
     }
 
     fn reset_permit(
@@ -428,12 +494,14 @@ impl PermitState {
         by: ActorRank,
         now: ClockInstant,
     ) -> Result<MotionPermit, PermitError> {
-        let is_named =
-            |grant: &SceneGrant| (&grant.scene, &grant.overlay) == (&scene.name, &scene.overlay);
-        match self.grant(scene, now) {
-            Err(_) if by == ActorRank::Operator => self.grant_where(scene, now, is_named),
-            granted => granted,
-        }
+        let is_named = |grant: &SceneGrant| grant.is_named(&scene.name, scene.overlay.as_deref());
+        self.grant_in_scene(scene, now).or_else(|denied| {
+            let by_name = match by {
+                ActorRank::Operator => self.grant_where(scene, now, is_named),
+                ActorRank::Planner | ActorRank::Node => None,
+            };
+            by_name.ok_or(denied)
+        })
     }
 
     fn grant_where(
@@ -441,13 +509,16 @@ impl PermitState {
         scene: &Scene,
         now: ClockInstant,
         is_match: impl Fn(&SceneGrant) -> bool,
-    ) -> Result<MotionPermit, PermitError> {
-        let until = match self.current_grants(now).find(|grant| is_match(grant)) {
-            _ if self.everything => None,
-            Some(grant) => grant.until,
-            None => return Err(self.not_enabled(scene, now)),
+    ) -> Option<MotionPermit> {
+        let until = match self.everything {
+            true => None,
+            false => {
+                self.current_grants(now)
+                    .find(|grant| is_match(grant))?
+                    .until
+            }
         };
-        Ok(MotionPermit {
+        Some(MotionPermit {
             revision: scene.revision,
             until,
             withdrawals: self.withdrawals,
@@ -456,25 +527,26 @@ impl PermitState {
     }
 
     fn not_enabled(&self, scene: &Scene, now: ClockInstant) -> PermitError {
-        let (revision, enabled) = (scene.revision.to_string(), self.enabled(now));
         // Enabling a canvas enables everything that is drawn on it, by the scene's name.
-        let is_canvas = scene.canvas.is_some();
-        let title = if is_canvas {
-            scene.name.clone()
-        } else {
-            scene.title()
-        };
-        match scene.drawing.is_some() && !is_canvas {
+        if scene.canvas.is_some() {
+            return self.scene_not_enabled(scene, scene.name.clone(), now);
+        }
+        match scene.drawing.is_some() {
             true => PermitError::DrawingNeedsEnabling {
-                scene: title,
-                revision,
-                enabled,
+                scene: scene.title(),
+                revision: scene.revision.to_string(),
+                enabled: self.enabled(now),
             },
-            false => PermitError::NeedsEnabling {
-                scene: title,
-                revision,
-                enabled,
-            },
+            false => self.scene_not_enabled(scene, scene.title(), now),
+        }
+    }
+
+    fn scene_not_enabled(&self, scene: &Scene, title: String, now: ClockInstant) -> PermitError {
+        PermitError::NeedsEnabling {
+            scene: title,
+            revision: scene.revision.to_string(),
+            command: enabling_command(&scene.name, scene.overlay.as_deref()),
+            enabled: self.enabled(now),
         }
     }
 
@@ -500,6 +572,15 @@ impl SceneGrant {
     fn title(&self) -> String {
         let (overlay, drawing) = (self.overlay.as_deref(), self.drawing.as_deref());
         scene::scene_title(&self.scene, overlay, drawing)
+    }
+
+    fn is_named(&self, scene: &str, overlay: Option<&str>) -> bool {
+        self.scene == scene && self.overlay.as_deref() == overlay
+    }
+
+    /// Returns whether it is for the scene, as it was, in which another drawing comes in place of the scene's own design.
+    fn is_for_scene_of(&self, drawn: &Scene) -> bool {
+        drawn.drawing.is_some() && self.drawing.is_none() && self.setting == drawn.setting
     }
 
     /// Returns whether both are for the same scene, overlay and drawing, by name.

@@ -274,3 +274,39 @@ fn while_a_person_changes_the_pen_nothing_may_move_and_only_the_word_ends_it() {
         Err(PermitError::NeedsEnabling { .. })
     ));
 }
+
+#[test]
+fn a_scene_that_is_enabled_as_it_was_lets_an_arm_out_of_a_drawing_in_it_and_go_on() {
+    use scene::DesignReplacement;
+    let file = ("cat.json".to_owned(), b"[[[0, 0], [9, 9]]]".to_vec());
+    let library = SceneLibrary::new(None).with_drawing(DesignReplacement::from_files(vec![file]));
+    let drawn = library.scene("default", None).unwrap();
+    let (permits, own, now) = (PermitRegistry::none(), scene(), ClockInstant::ZERO);
+    assert_eq!(own.setting, drawn.setting);
+    let denied = permits.ask_resume(&drawn, now).unwrap_err().to_string();
+    let command = "`steadyhand enable --scene default --for 30m`";
+    assert!(denied.contains(command), "{denied}");
+    permits.enable(&own, now, None).unwrap();
+    for by in [ActorRank::Planner, ActorRank::Operator] {
+        assert!(permits.ask_reset(&drawn, by, now).is_ok());
+    }
+    assert!(permits.ask_resume(&drawn, now).is_ok());
+    // It is no leave to begin the drawing, nor is that of a drawing leave for another.
+    assert!(permits.ask(&drawn, now).is_err());
+    let mut moved = drawn.as_ref().clone();
+    moved.setting = scene::Revision::from_bytes([9; 32]);
+    let denied = permits.ask_reset(&moved, ActorRank::Planner, now);
+    assert!(matches!(denied, Err(PermitError::NeedsEnabling { .. })));
+    permits.latch(StopLatch::Stopped(ActorRank::Operator));
+    assert!(permits.ask_resume(&drawn, now).is_err());
+}
+
+#[test]
+fn the_command_that_enables_a_scene_names_its_overlay() {
+    let mut over = scene().as_ref().clone();
+    over.overlay = Some("leaf".to_owned());
+    let denied = PermitRegistry::none().ask(&over, ClockInstant::ZERO);
+    let denied = denied.unwrap_err().to_string();
+    let command = "`steadyhand enable --scene default --meta leaf --for 30m`";
+    assert!(denied.contains(command), "{denied}");
+}

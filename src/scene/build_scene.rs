@@ -53,6 +53,7 @@ pub(super) struct SceneParts {
     pub(super) instead: Option<Arc<DesignReplacement>>,
     pub(super) size_from: SizeSource,
     pub(super) revision: Revision,
+    pub(super) setting: Revision,
 }
 
 impl SceneParts {
@@ -80,13 +81,7 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     let inks = keep_each(&file.inks, ink_of, &mut wrong);
     let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
     let heights = keep(heights(&file.heights), &mut wrong);
-    let poses = &file.poses;
-    let [rest_rad, ready_rad, change_rad] = [
-        ("rest_rad", Some(&poses.rest_rad)),
-        ("ready_rad", Some(&poses.ready_rad)),
-        ("change_rad", poses.change_rad.as_ref()),
-    ]
-    .map(|(name, said)| said.and_then(|said| keep(pose(name, said, &parts.arm), &mut wrong)));
+    let [rest_rad, ready_rad, change_rad] = poses(file, &parts.arm, &mut wrong);
     let keep_outs = keep_each(&file.keep_outs, keep_out, &mut wrong);
     if let Some(rest_rad) = &rest_rad {
         wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
@@ -139,7 +134,19 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         keep_outs,
         attended: file.attended,
         revision: parts.revision,
+        setting: parts.setting,
     })
+}
+
+/// Reads the rest pose, the ready pose and the one in which a pen is changed.
+fn poses(file: &SceneFile, arm: &ArmModel, wrong: &mut Vec<String>) -> [Option<JointVector>; 3] {
+    let poses = &file.poses;
+    [
+        ("rest_rad", Some(&poses.rest_rad)),
+        ("ready_rad", Some(&poses.ready_rad)),
+        ("change_rad", poses.change_rad.as_ref()),
+    ]
+    .map(|(name, said)| said.and_then(|said| keep(pose(name, said, arm), wrong)))
 }
 
 fn holder(file: &SceneFile, change_rad: JointVector) -> PenHolder {

@@ -338,6 +338,7 @@ impl SceneLibrary {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
         let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
+        let mut setting = hash.clone();
         let canvas = self.canvas(file, &scene, name.zip(overlay))?;
         if let Some(drawing) = &self.instead {
             drawing.apply_to(&mut scene.design);
@@ -356,6 +357,7 @@ impl SceneLibrary {
         let arm = self.arm(self.acting(&scene.arm))?;
         let arm_said = serde_json::to_vec(&arm.file).unwrap_or_default();
         hash_part(&mut hash, &arm_said);
+        hash_part(&mut setting, &arm_said);
         let mut of_caller = blake3::Hasher::new();
         let into = match canvas {
             Some(_) => &mut of_caller,
@@ -374,6 +376,7 @@ impl SceneLibrary {
             instead: self.instead.clone(),
             size_from: self.size_from(&scene.design),
             revision,
+            setting: Revision(*setting.finalize().as_bytes()),
         };
         let built = build_scene::scene(&scene, parts);
         let built = built.map_err(|wrong| wrong_file(file, wrong))?;

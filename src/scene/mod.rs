@@ -107,6 +107,8 @@ pub struct Scene {
     pub attended: bool,
     /// Hash of everything that the scene was made from.
     pub revision: Revision,
+    /// Hash of what it was made from without its design: the same for every drawing in place of that.
+    pub setting: Revision,
 }
 
 /// A design's page as it lies on the sheet.

@@ -11,6 +11,7 @@ use super::operator_drawing::{DrawingOrder, ResolvedDrawing, hindrance};
 use super::preview::DrawingPreview;
 use super::preview_text::{DrawnExtent, used_pens};
 use super::refusal_groups::{RefusalGroup, refusal_groups};
+use super::reset::pen_text;
 use super::resume::DisplacedDrawing;
 use super::stroke::rounded;
 use super::stroke_joining::StrokeJoining;
@@ -120,6 +121,7 @@ impl DrawingOffer {
         };
         let offer = offer.with_scene(&scene, &strokes);
         let mut offer = offer.with_preview(&scene, &preview);
+        offer.notes.extend(pen_text(node, &arm));
         if past.is_none() {
             let displaced = DisplacedDrawing::of(node, &arm);
             offer.notes.extend(displaced.map(|left| left.warning()));
@@ -217,7 +219,8 @@ fn largest_accepted_mm(
         design.placement.size_mm = base::units::Finite::new(size_mm).ok();
         design.placement.fits = false;
         let library = node.scenes.with_drawing(design);
-        let scene = library.scene(&order.scene, order.overlay.as_deref()).ok();
+        let scene = order.scene.as_deref();
+        let scene = scene.and_then(|name| library.scene(name, order.overlay.as_deref()).ok());
         let preview =
             scene.and_then(|scene| DrawingPreview::new(&scene, &scene.rest_rad, watch).ok());
         preview.is_some_and(|preview| preview.refusals.is_empty())

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::reply::Reply;
-use super::{Node, job_scene};
+use super::{AttachedArm, Node, job_scene};
 use args::ReceivedArguments;
-use job::{AcceptedJob, JobJournal, JournalDrawing, UnrecordedError};
+use job::{AcceptedJob, JobJournal, JournalDrawing, TipPlace, UnrecordedError};
 
 /// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +81,8 @@ pub(super) async fn end(
         }
         let figures = serde_json::to_string(&reply.structured).unwrap_or_default();
         let message = reply.text.lines().next().unwrap_or_default();
-        if let Err(error) = entry.ended(state, message, &figures) {
+        let tip = tip_at_end(&node, &entry, state, &reply);
+        if let Err(error) = entry.ended(state, message, &figures, tip) {
             tracing::error!("the end of {} is not in its journal: {error}", entry.id());
         }
         if let Some(recorder) = &node.job_recorder {
@@ -93,6 +94,46 @@ pub(super) async fn end(
     if ended.await.is_err() {
         tracing::error!("the journal's thread failed");
     }
+}
+
+/// A reading of an arm that stands is no older; after one that is, nobody knows where it is.
+const READ_WITHIN_S: f64 = 0.1;
+
+/// Returns where the tip of a job's arm is at its end; `None` for a job that did not move it.
+fn tip_at_end(node: &Node, entry: &JobJournal, state: &str, reply: &Reply) -> Option<TipPlace> {
+    let past = entry.past();
+    let arm = node.arm(Some(&past.arm))?;
+    let has_moved = past.moved || arm.board.job().is_some_and(|job| job.has_moved());
+    match state {
+        _ if !has_moved => None,
+        // Its end, over the sheet or beside it, was read back.
+        "reached" => Some(TipPlace::Off),
+        _ => Some(read_tip(arm, reply).unwrap_or(TipPlace::Unread)),
+    }
+}
+
+fn read_tip(arm: &AttachedArm, reply: &Reply) -> Option<TipPlace> {
+    let measured = arm.motion.snapshot().measured?;
+    let age_s = arm.motion.clock().now().seconds_since(measured.at);
+    // A stop is called verified only where its standstill was read back.
+    let stop = reply.structured.get("stop");
+    let is_verified = stop.and_then(|stop| stop.get("verified")) == Some(&Value::Bool(true));
+    if !is_verified && age_s > READ_WITHIN_S {
+        return None;
+    }
+    let scene = arm.last_scene()?;
+    let [width, height] = scene.surface.size_mm();
+    let hand = scene.arm.chain.forward(&measured.position_rad);
+    let is_at_sheet = scene.pens.iter().any(|pen| {
+        let projection = scene.surface.project(&(hand * pen.tip_m));
+        let [x, y] = projection.at_mm;
+        let is_over = (0.0..=width).contains(&x) && (0.0..=height).contains(&y);
+        is_over && projection.height_mm < scene.heights.lift_least_mm
+    });
+    Some(match is_at_sheet {
+        true => TipPlace::AtSheet,
+        false => TipPlace::Off,
+    })
 }
 
 /// Returns received arguments as text.

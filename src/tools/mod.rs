@@ -76,7 +76,7 @@ pub use job_recording::{JobRecorder, RecordedCamera, RecordedMotion, RecordedPic
 pub use job_scene::of_job as scene_of_job;
 pub use live_arm::LiveJob;
 pub use metrics::metrics;
-pub use motion_job::{AFTER_EMERGENCY, ALL_DRAWN};
+pub use motion_job::ALL_DRAWN;
 pub use node::{
     AT_REST_RAD, AttachedArm, Node, NodeStorage, SimulatedWorkcell, TrafficRecorder, forgiveness,
 };

@@ -16,9 +16,9 @@ use super::job_board::{ArmJob, JobCard, JobClaim};
 use super::journal_entries::{self, UnrecordedJobError};
 use super::panic_guard::{InternalError, catch_panic};
 use super::reply::{MOVED_BEFORE, Reply, instead_of_nothing_moved, refused};
-use super::resume;
 use super::sheet_check;
 use super::{AttachedArm, Node, RemoteCallWatch};
+use super::{reset, resume};
 use tracing::Instrument as _;
 
 use base::lock::MutexExt as _;
@@ -129,6 +129,7 @@ pub(super) fn accepted_job(
     AcceptedJob {
         tool: tool.to_owned(),
         arm: arm.name.clone(),
+        is_on_port: arm.workcell.is_none(),
         scene: scene.name.clone(),
         overlay: scene.overlay.clone().unwrap_or_default(),
         revision: scene.revision.hex(),
@@ -553,9 +554,16 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     reply.set_some("apart", node.kept_apart(&arm));
     reply.set("arm", arm.title());
     reply.set("job", card);
-    let is_emergency = matches!(arm.permits().latched(), Some(StopLatch::Emergency(_)));
-    let reply = match resume_hint(&entry.past(), is_emergency) {
-        Some(words) if reply.is_error && state != "reached" => reply.hint(&words),
+    let past = entry.past();
+    let mut next = reset::commands(&arm, &past.scene, past.overlay());
+    let reply = match resume_hint(&past, &next) {
+        Some(hint) if reply.is_error && state != "reached" => {
+            let mut reply = reply.hint(&hint);
+            next.push("draw --resume".to_owned());
+            let is_theirs = past.has_remainder() && resume::is_of_operator(&past);
+            reply.set_some("next_commands", is_theirs.then_some(next));
+            reply
+        }
         _ => reply,
     };
     // The journal comes first, so that a caller with the answer finds it there.
@@ -566,17 +574,20 @@ async fn run_job(ctx: JobContext, work: JobWork) {
 /// Hint for a drawing that broke off after its last line.
 pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
 
-/// Hint for a drawing that an emergency stop broke off.
-pub const AFTER_EMERGENCY: &str = "after an operator's `steadyhand clear` and a reset";
-
-/// Describes how to draw the rest of a drawing that broke off, or says that nothing is left.
-fn resume_hint(past: &PastJob, is_emergency: bool) -> Option<String> {
+/// Describes how to draw the rest of a drawing that broke off, or says that nothing is left. The arm is reset by `resets`; only
+/// an operator can do more of them than the last.
+fn resume_hint(past: &PastJob, resets: &[String]) -> Option<String> {
     if past.is_all_drawn() {
         return Some(ALL_DRAWN.to_owned());
     }
-    let after = match is_emergency {
-        false => "after reset",
-        true => AFTER_EMERGENCY,
+    let before = resets.split_last().map_or(&[][..], |(_, before)| before);
+    let before: Vec<String> = before
+        .iter()
+        .map(|command| format!("`steadyhand {command}`"))
+        .collect();
+    let after = match before.is_empty() {
+        true => "after reset".to_owned(),
+        false => format!("after an operator's {} and a reset", before.join(", ")),
     };
     past.has_remainder().then(|| match resume::is_of_operator(past) {
         false => format!("{after}, stroke {{\"resume\":true}} draws what is left; without it the drawing begins anew"),
@@ -893,15 +904,22 @@ mod tests {
             strokes: vec![stroke(), stroke()],
             ..PastJob::default()
         };
-        let says = |past: &PastJob, words: &str| {
-            resume_hint(past, false).is_some_and(|hint| hint.contains(words))
+        let hint = |past: &PastJob, resets: &[&str]| {
+            let resets: Vec<String> = resets.iter().map(ToString::to_string).collect();
+            resume_hint(past, &resets)
         };
-        assert_eq!(resume_hint(&past, false), None);
+        let says = |past: &PastJob, part: &str| {
+            hint(past, &["reset"]).is_some_and(|hint| hint.contains(part))
+        };
+        assert_eq!(hint(&past, &["reset"]), None);
         (past.drawn.mm, past.drawn.strokes) = (12.0, 1);
-        assert!(says(&past, "draws what is left"));
-        // A reset alone does not end what an emergency stop has latched.
-        let after_emergency = resume_hint(&past, true).unwrap();
-        assert!(after_emergency.starts_with(AFTER_EMERGENCY));
+        assert!(says(&past, "after reset, ") && says(&past, "draws what is left"));
+        // A reset alone does not end what an emergency stop has latched, nor does it move what is not enabled.
+        let all = hint(&past, &["clear", "enable --scene a --for 30m", "reset"]).unwrap();
+        assert!(
+            all.starts_with("after an operator's `steadyhand clear`, `steadyhand enable --scene a --for 30m` and a reset, "),
+            "{all}"
+        );
         (past.drawn.mm, past.drawn.strokes) = (20.0, 2);
         assert!(says(&past, "nothing is left to do"));
     }

@@ -11,6 +11,7 @@ use super::job_board::JobCard;
 use super::motion_job::{MotionJobRequest, StartedJob};
 use super::node::check_is_for;
 use super::pen_change::CHANGE_WITHIN;
+use super::reset::pen_clause;
 use super::stroke::{self, DrawingScope};
 use super::{
     AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, job_scene, motion_job, resume,
@@ -18,6 +19,7 @@ use super::{
 };
 use call::{Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
+use motion::MotionState;
 use permit::{ActorRank, PermitError};
 use scene::{DesignReplacement, DrawingTrim, Scene, SceneError};
 
@@ -33,8 +35,10 @@ const ENABLED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// A drawing that an operator asks for.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct DrawingOrder {
-    /// The scene that says where the sheet lies and what draws.
-    pub scene: String,
+    /// The scene that says where the sheet lies and what draws. Where a drawing is gone on with, a scene or overlay that is named
+    /// must be that drawing's.
+    #[serde(default)]
+    pub scene: Option<String>,
     /// The overlay on it.
     #[serde(default)]
     pub overlay: Option<String>,
@@ -67,6 +71,30 @@ pub struct DrawingAssent {
 }
 
 impl DrawingOrder {
+    /// Refuses to go on with a drawing of another scene or overlay than the one that is named.
+    fn check_means(&self, past: &PastJob) -> Result<(), Refusal> {
+        let named = [
+            ("--scene", self.scene.as_deref(), Some(past.scene.as_str())),
+            ("--meta", self.overlay.as_deref(), past.overlay()),
+        ];
+        let others = named
+            .iter()
+            .filter(|(_, named, own)| named.is_some() && named != own);
+        let others =
+            others.filter_map(|(option, named, _)| Some(format!("{option} {}", (*named)?)));
+        let others: Vec<String> = others.collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        Err(refusal!(
+            "{} was left half done, which draws {} ({}): leave {} out to go on with it; nothing moved",
+            past.id,
+            past.scene_title(),
+            past.summary(),
+            others.join(" and ")
+        ))
+    }
+
     /// Returns the order without the design's bytes, as JSON for the journal.
     fn to_journal(&self) -> String {
         let design = self.design.as_ref();
@@ -202,7 +230,7 @@ impl Node {
             return Err(Refusal::new(reason));
         }
         let order = DrawingOrder {
-            scene: scene.to_owned(),
+            scene: Some(scene.to_owned()),
             trim: Some(trim),
             ..DrawingOrder::default()
         };
@@ -235,7 +263,7 @@ impl Node {
         let drawing = match (&order.repeats, &order.design) {
             (Some(job), _) => self.repeated_drawing(job)?,
             (None, Some(design)) => self.new_drawing(order, design)?,
-            (None, None) => self.unfinished_drawing(order.arm.as_deref())?,
+            (None, None) => self.unfinished_drawing(order)?,
         };
         let Some(trim) = &order.trim else {
             return Ok(drawing);
@@ -254,7 +282,9 @@ impl Node {
         design: &DesignReplacement,
     ) -> Result<ResolvedDrawing, UnresolvedDrawing> {
         let library = self.scenes.with_drawing(design.clone());
-        let scene = library.scene(&order.scene, order.overlay.as_deref());
+        let name = order.scene.as_deref();
+        let name = name.ok_or_else(|| refusal!("a drawing needs a scene; nothing moved"))?;
+        let scene = library.scene(name, order.overlay.as_deref());
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
         let arm = self.arm_for(&scene, order.arm.as_deref())?;
         Ok(ResolvedDrawing::new(arm, scene))
@@ -287,19 +317,23 @@ impl Node {
         })
     }
 
-    fn unfinished_drawing(&self, name: Option<&str>) -> Result<ResolvedDrawing, Refusal> {
+    fn unfinished_drawing(&self, order: &DrawingOrder) -> Result<ResolvedDrawing, Refusal> {
+        let name = order.arm.as_deref();
         let is_named = |arm: &&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
         let mut arms = self.arms.iter().filter(is_named);
         let mut remaining = arms.clone();
         let found = arms.find_map(|arm| Some((arm, self.job_store.unfinished(&arm.name)?)));
         let (arm, past) = found.ok_or_else(|| {
-            let complete = remaining.find_map(|arm| resume::complete_text(self, arm));
-            let reason = complete.unwrap_or_else(|| match name {
+            // What is under way is not left yet.
+            let busy = remaining.clone().find_map(|arm| busy_text(arm));
+            let complete = || remaining.find_map(|arm| resume::complete_text(self, arm));
+            let reason = busy.or_else(complete).unwrap_or_else(|| match name {
                 Some(name) => format!("no drawing of arm `{name}` was left half done"),
                 None => "no drawing was left half done".to_owned(),
             });
             refusal!("{reason}; nothing moved")
         })?;
+        order.check_means(&past)?;
         if past.is_drawing_of_caller {
             return Err(refusal!(
                 "{} draws {} for {}, who goes on with it by stroke {{\"resume\":true}}; nothing moved",
@@ -308,7 +342,9 @@ impl Node {
                 past.caller
             ));
         }
-        let scene = resume::same_scene(self, arm, &past)?;
+        let scene = resume::same_scene(self, arm, &past).map_err(|reason| {
+            refusal!("{reason}, or draw it from its beginning: `--again` says so; nothing moved")
+        })?;
         let scope = DrawingScope {
             rest: Some(resume::rest_of(self, &past)),
             plan: None,
@@ -402,6 +438,20 @@ impl Node {
     }
 }
 
+/// Says what an arm is busy with, and which commands follow it, end it and, where it is held, let it go on.
+fn busy_text(seat: &AttachedArm) -> Option<String> {
+    let job = seat.board.under_way()?;
+    let JobCard { id, scene, .. } = job.card();
+    let goes_on = match seat.motion.snapshot().state {
+        MotionState::Held => "`steadyhand resume` goes on with it".to_owned(),
+        _ => format!("`steadyhand watch {id}` follows it"),
+    };
+    Some(format!(
+        "arm {} is busy with {id} ({scene}): {goes_on}, `steadyhand stop` ends it",
+        seat.name
+    ))
+}
+
 /// Returns why a drawing could not begin now, other than that nobody has enabled it.
 pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Option<String> {
     let ResolvedDrawing {
@@ -413,11 +463,8 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
     if let Err(refused) = calibration_check::check(node, arm, scene) {
         return Some(refused.text);
     }
-    if let Some(JobCard { id, scene, .. }) = arm.board.under_way().map(|job| job.card()) {
-        return Some(format!(
-            "arm {} is busy with {id} ({scene}): `steadyhand watch {id}` follows it, `steadyhand stop` ends it; nothing moved",
-            arm.name
-        ));
+    if let Some(busy) = busy_text(arm) {
+        return Some(format!("{busy}; nothing moved"));
     }
     let denied = arm.permits().ask(scene, arm.motion.clock().now()).err();
     match denied {
@@ -433,9 +480,10 @@ pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> 
     let cut_short = node.job_store.interrupted(&arm.name);
     let cut_short = cut_short.filter(|cut| cut.is_unfinished() && past.is_none() && !again)?;
     Some(format!(
-        "{} was interrupted, which draws {}: {}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",
+        "{} was interrupted, which draws {}: {}{}; `steadyhand draw --resume` goes on with it, and this command with --again draws its own design from the beginning; nothing moved",
         cut_short.id,
         cut_short.scene_title(),
-        cut_short.summary()
+        cut_short.summary(),
+        pen_clause(node, arm)
     ))
 }

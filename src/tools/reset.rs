@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::dispatch::ToolContext;
 use super::motion_job::{self, JobContext, JobError, MotionJobRequest};
 use super::reply::{Reply, refused};
+use super::{AttachedArm, Node};
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
 
@@ -38,6 +39,44 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let mut understood = ctx.reading.understood.clone();
     understood.insert("scene".to_owned(), scene.name.as_str().into());
     Ok(reply.with("understood", understood))
+}
+
+/// Returns the commands, without the program's name, by which an operator brings an arm to rest that last moved in a scene.
+pub(super) fn commands(arm: &AttachedArm, scene: &str, overlay: Option<&str>) -> Vec<String> {
+    let (permits, now) = (arm.permits(), arm.motion.clock().now());
+    let clear = matches!(permits.latched(), Some(StopLatch::Emergency(_)));
+    let clear = clear.then(|| "clear".to_owned());
+    let is_enabled = permits.is_enabled_by_name(scene, overlay, now);
+    let enable = (!is_enabled).then(|| permit::enabling_command(scene, overlay));
+    // A node that no longer knows the scene needs its name.
+    let reset = match arm.last_scene() {
+        Some(_) => "reset".to_owned(),
+        None => format!("reset --scene {scene}"),
+    };
+    clear.into_iter().chain(enable).chain([reset]).collect()
+}
+
+/// Warns that the last motion of an arm on a port may have left its pen in the paper, and says how to lift it. A simulated arm
+/// is back at rest after a restart.
+pub(super) fn pen_text(node: &Node, arm: &AttachedArm) -> Option<String> {
+    if arm.workcell.is_some() {
+        return None;
+    }
+    let past = node.job_store.pen_left_down(&arm.name)?;
+    let commands = commands(arm, &past.scene, past.overlay());
+    let commands: Vec<String> = commands
+        .iter()
+        .map(|command| format!("`steadyhand {command}`"))
+        .collect();
+    Some(format!(
+        "its pen may still stand on the paper: {} lifts it",
+        commands.join(", then ")
+    ))
+}
+
+/// Returns [`pen_text`] as the rest of a sentence.
+pub(super) fn pen_clause(node: &Node, arm: &AttachedArm) -> String {
+    pen_text(node, arm).map_or_else(String::new, |text| format!("; {text}"))
 }
 
 /// Returns the scene last moved in: the tip is at its sheet, regardless of the caller's arguments.

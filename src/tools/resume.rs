@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::dispatch::ToolContext;
 use super::node::check_is_for;
 use super::reply::{Reply, refused};
-use super::sense::pen_text;
+use super::reset::pen_clause;
 use super::stroke::{self, DrawingScope, UnfinishedRest, rounded};
 use super::{AttachedArm, Node, calibration_check, job_scene, motion_job, sheet_check};
 use args::ArgumentReading;
-use call::Refusal;
+use call::{Refusal, refusal};
 use job::PastJob;
-use permit::ActorRank;
+use permit::{ActorRank, StopLatch};
 use scene::Scene;
 
 /// Length at the end of the drawn line that is drawn again: servos lag behind their setpoints, and after a power failure the
@@ -41,7 +41,12 @@ async fn resume_drawing(
 ) -> Result<Reply, Box<Reply>> {
     check_is_callers(ctx, past)?;
     check_same_target(ctx, past)?;
-    let scene = same_scene(ctx.node, arm, past)?;
+    let scene = same_scene(ctx.node, arm, past).map_err(|reason| {
+        refused(
+            "scene_changed",
+            format!("{reason}, or start over with `again` true"),
+        )
+    })?;
     ctx.check_canvas_previewed(arm, &scene)?;
     calibration_check::check(ctx.node, arm, &scene)?;
     let drawing = DrawingScope {
@@ -278,16 +283,8 @@ pub(super) fn same_scene(
     node: &Node,
     arm: &AttachedArm,
     past: &PastJob,
-) -> Result<Arc<Scene>, Box<Reply>> {
-    let changed = |reason: Refusal| {
-        refused(
-            "scene_changed",
-            format!(
-                "{} cannot be resumed: {reason}; restore it, or start over with `again` true",
-                past.id
-            ),
-        )
-    };
+) -> Result<Arc<Scene>, Refusal> {
+    let changed = |reason: Refusal| refusal!("{} cannot be resumed: {reason}; restore it", past.id);
     let scene = job_scene::of_job(&node.scenes, &node.state, past).map_err(changed)?;
     check_is_for(arm, &scene).map_err(changed)?;
     Ok(scene)
@@ -327,7 +324,7 @@ pub(super) fn check_none_cut_short(
             past.id,
             title(&past),
             past.summary(),
-            pen_text(arm, &past),
+            pen_clause(ctx.node, arm),
             match past.drawing.as_str() {
                 "" => "stroke with `resume` true resumes it",
                 _ => "an operator resumes it by `steadyhand draw --resume`",
@@ -378,11 +375,19 @@ impl Node {
         Some(record(&past))
     }
 
-    /// Restores the state after the last process. Disables motion of each arm, real or simulated, that was moving when
-    /// the process ended, and restores the last scene of every real arm. Returns messages for people.
+    /// Restores the state after the last process. Restores the last scene of every real arm, disables motion of each arm, real or
+    /// simulated, that was moving when the process ended, and asks for a reset of one whose pen may stand on the paper after a
+    /// motion that broke. Returns messages for people.
     pub fn recover(&self) -> Vec<String> {
         let mut messages: Vec<String> = self.job_store.damaged().to_vec();
         for arm in &self.arms {
+            if arm.workcell.is_none()
+                && let Some(past) = self.job_store.last_moved(&arm.name)
+                && let Ok(scene) = same_scene(self, arm, &past)
+            {
+                arm.moved_in(&scene);
+            }
+            messages.extend(self.fault_of_last_motion(arm));
             if let Some(past) = self.job_store.interrupted(&arm.name) {
                 arm.permits().disable();
                 let next = match is_of_operator(&past) {
@@ -396,18 +401,24 @@ impl Node {
                     past.id,
                     arm.name,
                     past.summary(),
-                    pen_text(arm, &past),
+                    pen_clause(self, arm),
                     self.next_pen_text(arm, &past)
                 ));
             }
-            if arm.workcell.is_none()
-                && let Some(past) = self.job_store.last_moved(&arm.name)
-                && let Ok(scene) = same_scene(self, arm, &past)
-            {
-                arm.moved_in(&scene);
-            }
         }
         messages
+    }
+
+    /// Latches a fault if the pen of an arm on a port may be on the paper after a motion that broke or was stopped: the latch
+    /// itself ended with the last process. Returns a message about it. What a crash left is resumed without a reset.
+    fn fault_of_last_motion(&self, arm: &AttachedArm) -> Option<String> {
+        let past = self.job_store.pen_left_down(&arm.name);
+        let past = past.filter(|past| arm.workcell.is_none() && !past.interrupted)?;
+        let (id, how) = (&past.id, past.state_text());
+        let reason = format!("{id} {how}, and the pen may still stand on the paper");
+        arm.permits().latch(StopLatch::Fault(reason));
+        let paper = pen_clause(self, arm);
+        Some(format!("{id} of arm {} {how}{paper}", arm.name))
     }
 
     /// Names the pen or the pause for which a resumed drawing waits for a person; empty if there is neither.

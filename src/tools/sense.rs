@@ -10,10 +10,10 @@ use super::dispatch::ToolContext;
 use super::job_board::JobCard;
 use super::motion_job::{refresh_card, tip_m};
 use super::reply::Reply;
+use super::reset::pen_clause;
 use super::sim_photo_cache;
 use super::stroke::rounded;
 use base::units::{ArmMeasurement, ServoState};
-use job::PastJob;
 use motion::{DurationHistogram, Snapshot};
 use permit::StopLatch;
 use scene::Scene;
@@ -28,9 +28,10 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
         message = format!("{message}; {}", call.describe_for_others());
     }
     if let Some(past) = ctx.node.job_store.interrupted(&arm.name) {
-        let (how_far, paper) = (past.summary(), pen_text(arm, &past));
-        message = format!("{message}; {} was interrupted: {how_far}{paper}", past.id);
+        let how_far = past.summary();
+        message = format!("{message}; {} was interrupted: {how_far}", past.id);
     }
+    message += &pen_clause(ctx.node, arm);
     let mut reply = Reply::done(message)
         .with("arm", arm.title())
         .with("state", snapshot.state)
@@ -108,19 +109,6 @@ fn joints_text(joints: &Value) -> Option<String> {
     };
     let each: Vec<String> = joints.as_array()?.iter().filter_map(one).collect();
     Some(format!("joints: {}", each.join(", ")))
-}
-
-/// Warns that the pen of an arm may still be on the paper after a crash. A simulated arm is back at rest.
-pub(super) fn pen_text(arm: &AttachedArm, past: &PastJob) -> String {
-    if arm.workcell.is_some() || !past.moved {
-        return String::new();
-    }
-    let overlay = past.overlay().map(|overlay| format!(" --meta {overlay}"));
-    format!(
-        "; its pen may still stand on the paper: `steadyhand enable --scene {}{}`, then `steadyhand reset` lifts it",
-        past.scene,
-        overlay.unwrap_or_default()
-    )
 }
 
 fn message(arm: &AttachedArm, snapshot: &Snapshot) -> String {

@@ -729,7 +729,7 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
                 assert_eq!(refused["code"], "interrupted", "{refused:#}");
                 for told in [&sensed, &refused] {
                     let told = told["message"].as_str().unwrap();
-                    let lifts = "its pen may still stand on the paper: `steadyhand enable --scene short`, then `steadyhand reset` lifts it";
+                    let lifts = "its pen may still stand on the paper: `steadyhand enable --scene short --for 30m`, then `steadyhand reset` lifts it";
                     assert!(told.contains(lifts), "{told}");
                 }
                 let (_, refused) = call(&bench, &served, "stroke", r#"{"resume":true}"#);

@@ -33,6 +33,7 @@ mod inked;
 mod interrupted;
 mod jobs;
 mod leave;
+mod left_drawings;
 mod mcp_conformance;
 mod messages;
 mod notices;

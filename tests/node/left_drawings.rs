@@ -1,0 +1,428 @@
+//! What becomes of a drawing that an operator began and that did not come to its end: how it is gone on with, by which commands, and
+//! what is said of its pen after a restart.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Map, Value, json};
+use steadyhand::args::ReceivedArguments;
+use steadyhand::clock::NodeClock;
+use steadyhand::config::NodeFile;
+use steadyhand::link::memory::MemoryLink;
+use steadyhand::link::{ByteLink, LinkError};
+use steadyhand::motion::{MotionHandle, MotionState, PortOpener};
+use steadyhand::node::job_list::jobs_reply;
+use steadyhand::node::operator_verb::{OperatorVerb, VerbReply};
+use steadyhand::node::verb_dispatch::run_for_operator;
+use steadyhand::permit::{ActorRank, PermitRegistry};
+use steadyhand::plan::SpanKind;
+use steadyhand::scene::{DesignReplacement, SceneLibrary};
+use steadyhand::sim::{ArmSimulator, SimulatedFault};
+use steadyhand::tools::{
+    AttachedArm, DrawingAssent, DrawingOrder, Node, NodeStorage, RemoteCallWatch, ToolRequest,
+};
+use steadyhand::units::JointVector;
+use support::{Bench, PATIENCE};
+
+/// Three lines: about ten seconds of arm time.
+const LINES: &str = "[[[0, 0], [60, 0]], [[60, 12], [0, 12]], [[0, 24], [60, 24]]]";
+
+/// A node with an arm on a port of this process, in the scene `short`.
+struct House {
+    bench: Arc<Bench>,
+    node: Arc<Node>,
+    sim: ArmSimulator,
+    state: String,
+}
+
+impl House {
+    fn new() -> Self {
+        let bench = Arc::new(Bench::new());
+        let rest = library(&bench).scene("short", None).unwrap().rest_rad;
+        Self::open(bench, "state", &rest)
+    }
+
+    /// Opens a node on a state folder; its arm stands at these angles.
+    fn open(bench: Arc<Bench>, state: &str, stands: &JointVector) -> Self {
+        let scene = library(&bench).scene("short", None).unwrap();
+        let sim = ArmSimulator::new(&scene.arm, stands);
+        let device = sim.clone();
+        let open: PortOpener = Box::new(move |clock| {
+            let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn ByteLink>)
+        });
+        let permits = Arc::new(PermitRegistry::none());
+        let clock = NodeClock::simulated_at(20);
+        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
+        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let folder = bench.path(state);
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = NodeFile::default();
+        let storage = NodeStorage::open(folder, &file).unwrap();
+        let node = Node::new(file, library(&bench), seats, bench.path("out"), storage);
+        Self {
+            node: Arc::new(node),
+            state: state.to_owned(),
+            bench,
+            sim,
+        }
+    }
+
+    /// Opens a node on what this one has written so far, as after a restart or a crash at this moment.
+    fn restarted(&self) -> Self {
+        let state = format!("{}-later", self.state);
+        let copied = std::process::Command::new("cp")
+            .args([Path::new("-r"), &self.bench.path(&self.state)])
+            .arg(self.bench.path(&state))
+            .status();
+        assert!(copied.unwrap().success());
+        let stands = self.sim.true_joints();
+        let house = Self::open(Arc::clone(&self.bench), &state, &stands);
+        house.node.recover();
+        house
+    }
+
+    fn seat(&self) -> &Arc<AttachedArm> {
+        &self.node.arms[0]
+    }
+
+    fn motion(&self) -> &MotionHandle {
+        &self.seat().motion
+    }
+
+    /// Runs an operator's verb.
+    async fn verb(&self, verb: OperatorVerb) -> VerbReply {
+        run_for_operator(&self.node, "operator", verb).await
+    }
+
+    async fn enable(&self) {
+        let verb = OperatorVerb::Enable {
+            scene: "short".to_owned(),
+            meta: None,
+            for_s: None,
+            arm: None,
+        };
+        let told = self.verb(verb).await;
+        assert!(told.done, "{}", told.text);
+    }
+
+    async fn reset(&self) -> VerbReply {
+        let (scene, arm) = (None, None);
+        self.verb(OperatorVerb::Reset { scene, arm }).await
+    }
+
+    /// A model's call.
+    async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
+        let request = ToolRequest {
+            tool: tool.to_owned(),
+            arguments: ReceivedArguments::Value(arguments),
+            caller: "a planner".to_owned(),
+            who: ActorRank::Planner,
+            principal: None,
+            hop: None,
+            is_step: false,
+        };
+        let node = Arc::clone(&self.node);
+        node.call(request, RemoteCallWatch::unobserved())
+            .await
+            .structured
+    }
+
+    /// Begins what an operator asks for, with their yes.
+    async fn begin(&self, order: &DrawingOrder) -> Result<String, String> {
+        let offer = self.node.offer_drawing(order).await;
+        let offer = offer.map_err(|why| why.to_string())?;
+        let assent = DrawingAssent {
+            revision: offer.revision,
+            plan: offer.plan.unwrap(),
+            duration_s: offer.duration_s,
+        };
+        let begun = self.node.begin_drawing(order, &assent).await;
+        begun.map_err(|why| why.to_string())
+    }
+
+    /// Begins to draw three lines and waits until the arm is in the middle of the second.
+    async fn draws(&self) -> String {
+        let job = self.begin(&drawing("house.json")).await.unwrap();
+        self.inks(Some(1)).await;
+        job
+    }
+
+    /// Waits until the arm draws a line of its motion.
+    async fn inks(&self, item: Option<usize>) {
+        let mut snapshots = self.motion().watch();
+        let draws = snapshots.wait_for(|seen| {
+            let at = seen.progress.as_ref();
+            at.is_some_and(|at| at.doing == SpanKind::Draw && (item.is_none() || at.item == item))
+        });
+        drop(draws.await.unwrap());
+    }
+
+    async fn is_held(&self) {
+        let mut snapshots = self.motion().watch();
+        let held = snapshots.wait_for(|seen| seen.state == MotionState::Held);
+        drop(held.await.unwrap());
+    }
+
+    /// Waits for the end of a job; returns its record.
+    async fn ended(&self, job: &str) -> Value {
+        let began = Instant::now();
+        loop {
+            let told = self.node.job(job).unwrap_or_default();
+            if !told["result"].is_null() {
+                return told["record"].clone();
+            }
+            assert!(began.elapsed() < PATIENCE, "{told:#}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+fn library(bench: &Bench) -> SceneLibrary {
+    SceneLibrary::new(Some(bench.path("scenes")))
+}
+
+/// Three lines in the scene `short`, in place of its own design.
+fn drawing(name: &str) -> DrawingOrder {
+    let file = (name.to_owned(), LINES.as_bytes().to_vec());
+    DrawingOrder {
+        scene: Some("short".to_owned()),
+        design: Some(DesignReplacement::from_files(vec![file])),
+        ..DrawingOrder::default()
+    }
+}
+
+/// What is left of the last drawing, whichever that is.
+fn rest() -> DrawingOrder {
+    DrawingOrder::default()
+}
+
+/// Returns the commands that a message names.
+fn commands(said: &str) -> Vec<&str> {
+    let quoted = said.split('`').skip(1).step_by(2);
+    quoted
+        .filter(|words| words.starts_with("steadyhand "))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_is_drawn_only_where_no_other_scene_is_named() {
+    let house = House::new();
+    let job = house.draws().await;
+    assert!(house.verb(OperatorVerb::Stop).await.done);
+    house.ended(&job).await;
+    assert!(house.reset().await.done);
+    let named = |scene: Option<&str>, overlay: Option<&str>| DrawingOrder {
+        scene: scene.map(str::to_owned),
+        overlay: overlay.map(str::to_owned),
+        ..rest()
+    };
+    for (order, option) in [
+        (named(Some("letters"), None), "leave --scene letters out"),
+        (named(Some("nope"), None), "leave --scene nope out"),
+        (named(None, Some("leaf")), "leave --meta leaf out"),
+    ] {
+        let why = house.begin(&order).await.unwrap_err();
+        assert!(
+            why.contains("house.json in short") && why.contains(option),
+            "{why}"
+        );
+        assert!(why.contains("nothing moved"), "{why}");
+    }
+    let job = house.begin(&named(Some("short"), None)).await.unwrap();
+    assert_eq!(house.ended(&job).await["state"], "reached");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_commands_after_a_stop_of_what_is_not_enabled_any_more_do_what_they_say() {
+    let house = House::new();
+    let job = house.draws().await;
+    assert!(house.verb(OperatorVerb::Disable).await.done);
+    assert!(house.verb(OperatorVerb::Stop).await.done);
+    house.ended(&job).await;
+    let told = house.node.job(&job).unwrap()["result"].clone();
+    let next = ["enable --scene short --for 30m", "reset", "draw --resume"];
+    assert_eq!(told["next_commands"], json!(next), "{told:#}");
+    // Whoever begins with the second is told the first.
+    let refused = house.begin(&rest()).await.unwrap_err();
+    assert_eq!(commands(&refused), ["steadyhand reset"], "{refused}");
+    let refused = house.reset().await;
+    assert!(!refused.done, "{}", refused.text);
+    let enable = "steadyhand enable --scene short --for 30m";
+    assert_eq!(commands(&refused.text), [enable], "{}", refused.text);
+    house.enable().await;
+    let reset = house.reset().await;
+    assert!(reset.done, "{}", reset.text);
+    let job = house.begin(&rest()).await.unwrap();
+    assert_eq!(house.ended(&job).await["state"], "reached");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_planner_resets_after_an_operators_drawing_in_a_scene_that_is_enabled() {
+    let house = House::new();
+    let job = house.begin(&drawing("house.json")).await.unwrap();
+    assert_eq!(house.ended(&job).await["state"], "reached");
+    assert!(house.verb(OperatorVerb::Disable).await.done);
+    let refused = house.call("reset", json!({"scene": "short"})).await;
+    assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
+    let said = refused["message"].as_str().unwrap();
+    assert!(
+        said.contains("`steadyhand enable --scene short --for 30m`"),
+        "{said}"
+    );
+    house.enable().await;
+    let reset = house.call("reset", json!({"scene": "short"})).await;
+    assert_eq!(reset["success"], true, "{reset:#?}");
+    // That scene is no leave to draw what an operator brought.
+    let other = house.begin(&drawing("dog.json")).await.unwrap();
+    house.ended(&other).await;
+    // Another sheet than the one that it was drawn on.
+    assert!(house.verb(OperatorVerb::Disable).await.done);
+    let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
+    house.bench.scene("short", &moved);
+    house.enable().await;
+    let refused = house.call("reset", json!({})).await;
+    assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
+    let reset = house.reset().await;
+    assert!(reset.done, "{}", reset.text);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drawing_that_is_held_because_leave_ended_goes_on_once_its_scene_is_enabled() {
+    let house = House::new();
+    let job = house.draws().await;
+    assert!(house.verb(OperatorVerb::Disable).await.done);
+    house.is_held().await;
+    let busy = house.begin(&rest()).await.unwrap_err();
+    let wanted = ["steadyhand resume", "steadyhand stop"];
+    assert_eq!(commands(&busy), wanted, "{busy}");
+    let refused = house.verb(OperatorVerb::Resume).await;
+    assert!(!refused.done);
+    let enable = "steadyhand enable --scene short --for 30m";
+    assert_eq!(commands(&refused.text), [enable], "{}", refused.text);
+    house.enable().await;
+    let resumed = house.verb(OperatorVerb::Resume).await;
+    assert!(resumed.done, "{}", resumed.text);
+    assert_eq!(house.ended(&job).await["state"], "reached");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drawing_that_is_held_does_not_go_on_in_a_scene_that_was_changed() {
+    let house = House::new();
+    house.draws().await;
+    assert!(house.verb(OperatorVerb::Disable).await.done);
+    house.is_held().await;
+    let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
+    house.bench.scene("short", &moved);
+    house.enable().await;
+    let refused = house.verb(OperatorVerb::Resume).await;
+    assert!(!refused.done, "{}", refused.text);
+    assert_eq!(house.motion().snapshot().state, MotionState::Held);
+}
+
+const PEN: &str = "its pen may still stand on the paper";
+
+impl House {
+    async fn sensed(&self) -> String {
+        let told = self.call("sense", json!({})).await;
+        told["message"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns all that tells of the pen: `sense`, the list of jobs, a job's card and the note of a drawing that is shown.
+    async fn tell_of_pen(&self, job: &str) -> [bool; 4] {
+        let state = self.bench.path(&self.state);
+        let offer = self.node.offer_drawing(&drawing("dog.json")).await.unwrap();
+        let notes = offer.notes.concat();
+        let jobs = |job: Option<&str>| jobs_reply(&state, job, false).text;
+        let said = [self.sensed().await, jobs(None), jobs(Some(job)), notes];
+        said.map(|said| said.contains(PEN))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_fault_with_the_pen_down_a_restarted_node_says_so_and_asks_for_a_reset() {
+    let house = House::new();
+    let job = house.draws().await;
+    house.sim.break_it(SimulatedFault::Unplug);
+    assert_eq!(house.ended(&job).await["state"], "faulted");
+    let later = house.restarted();
+    later.enable().await;
+    assert_eq!(later.tell_of_pen(&job).await, [true; 4]);
+    let said = later.sensed().await;
+    assert_eq!(commands(&said), ["steadyhand reset"], "{said}");
+    let stroke = json!({"scene": "short"});
+    let refused = later.call("stroke", stroke).await;
+    assert_eq!(refused["code"], "fault", "{refused:#?}");
+    let why = later.begin(&rest()).await.unwrap_err();
+    assert!(why.contains(&job) && why.contains("call `reset`"), "{why}");
+    let reset = later.reset().await;
+    assert!(reset.done, "{}", reset.text);
+    assert_eq!(later.tell_of_pen(&job).await, [false; 4]);
+    // Nor after one more start; and the drawing is still there to be gone on with.
+    let last = later.restarted();
+    assert_eq!(last.tell_of_pen(&job).await, [false; 4]);
+    let job = last.begin(&rest()).await.unwrap();
+    assert_eq!(last.ended(&job).await["state"], "reached");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_crash_the_pen_is_told_of_until_it_is_lifted() {
+    let house = House::new();
+    let job = house.draws().await;
+    let later = house.restarted();
+    assert_eq!(later.tell_of_pen(&job).await, [true; 4]);
+    let said = later.sensed().await;
+    let lifts = [
+        "steadyhand enable --scene short --for 30m",
+        "steadyhand reset",
+    ];
+    assert_eq!(commands(&said), lifts, "{said}");
+    let refused = later.begin(&drawing("dog.json")).await.unwrap_err();
+    assert!(
+        refused.contains(PEN) && refused.contains("was interrupted"),
+        "{refused}"
+    );
+    later.enable().await;
+    let reset = later.reset().await;
+    assert!(reset.done, "{}", reset.text);
+    assert_eq!(later.tell_of_pen(&job).await, [false; 4]);
+    let said = later.sensed().await;
+    assert!(said.contains(&format!("{job} was interrupted")), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pen_that_a_stop_has_lifted_is_not_told_of() {
+    let house = House::new();
+    let job = house.draws().await;
+    assert!(house.verb(OperatorVerb::Stop).await.done);
+    assert_eq!(house.ended(&job).await["state"], "stopped");
+    assert_eq!(house.tell_of_pen(&job).await, [false; 4]);
+    let later = house.restarted();
+    assert_eq!(later.tell_of_pen(&job).await, [false; 4]);
+    assert_eq!(later.seat().permits().latched(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_whose_scene_was_changed_is_told_the_commands_own_option() {
+    let house = House::new();
+    let job = house.draws().await;
+    assert!(house.verb(OperatorVerb::Stop).await.done);
+    house.ended(&job).await;
+    let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
+    house.bench.scene("short", &moved);
+    let why = house.begin(&rest()).await.unwrap_err();
+    assert!(
+        why.contains("cannot be resumed") && why.contains("--again"),
+        "{why}"
+    );
+    assert!(!why.contains("`again` true"), "{why}");
+}
