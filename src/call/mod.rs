@@ -3,6 +3,7 @@
 //! It is shared by the side that speaks the protocol and the side that knows the tools, so that neither translates.
 
 mod answer;
+mod arrival_stamp;
 mod called_names;
 mod plain_letter;
 mod queue_tag;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use answer::ToolAnswer;
+pub use arrival_stamp::{ArrivalStamp, StopCounts};
 pub use called_names::{
     announced_names, called_names, called_names_in_unreadable, names_in_arguments,
 };
@@ -28,6 +30,8 @@ pub struct ToolCall {
     pub arguments: ReceivedArguments,
     /// The sender and the way in.
     pub caller: ToolCaller,
+    /// The stops heard before it.
+    pub arrived: ArrivalStamp,
 }
 
 /// A call's arguments before they are read.

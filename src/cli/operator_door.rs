@@ -68,7 +68,7 @@ impl OperatorDoor {
         match self {
             Self::Own(node) => {
                 let user = format!("user {}", base::file_access::user());
-                Ok(verb_dispatch::run_for_operator(node, &user, verb).await)
+                Ok(verb_dispatch::run_for_operator(node, &user, verb, node.stamp_arrival()).await)
             }
             Self::Running(at) => operator_client::ask(at, &verb).await,
         }

@@ -1,8 +1,11 @@
 //! Cancellations in the wrong form: finds the intended request; otherwise every motion ends.
 
 use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;
+use tokio_util::sync::CancellationToken;
 
 use super::message_intake;
 use super::wide_ids::{self, compared};
@@ -20,13 +23,32 @@ pub(super) fn is_cancellation(method: &str) -> bool {
         .any(|known| known.eq_ignore_ascii_case(method))
 }
 
-/// Repairs a cancellation, received as `raw`: its method, and a request named under another key. Returns `false` if it names
-/// no request.
+/// Returns whether a message, or one of a batch, is a cancellation.
+pub(super) fn holds_cancellation(message: &Value) -> bool {
+    match message {
+        Value::Array(batch) => batch.iter().any(holds_cancellation),
+        other => {
+            let method = other.get("method").and_then(Value::as_str);
+            method.is_some_and(is_cancellation)
+        }
+    }
+}
+
+/// Returns whether a message that cannot be read names a cancellation.
+pub(super) fn names_cancellation(raw: &[u8]) -> bool {
+    const NAME: &[u8] = b"notifications/cancel";
+    raw.windows(NAME.len())
+        .any(|part| part.eq_ignore_ascii_case(NAME))
+}
+
+/// Repairs a cancellation, received as `raw`: its method, a request named under another key, and an id of its own, which only
+/// requests have. Returns `false` if it names no request.
 pub(super) fn repair(message: &mut Value, raw: &[u8]) -> bool {
     let Some(message) = message.as_object_mut() else {
         return false;
     };
     message.insert("method".to_owned(), CANCELLED.into());
+    message.remove("id");
     let Some(params) = message.get_mut("params").and_then(Value::as_object_mut) else {
         return false;
     };
@@ -41,31 +63,118 @@ pub(super) fn repair(message: &mut Value, raw: &[u8]) -> bool {
     })
 }
 
-/// The ids of a client's latest requests.
+/// The latest requests of a client, to which a cancellation can refer.
 #[derive(Debug, Default)]
-pub(super) struct RecentIds(VecDeque<Value>);
+pub(super) struct RequestIds(Mutex<VecDeque<KnownRequest>>);
 
-impl RecentIds {
-    pub(super) fn note(&mut self, id: &Value) {
-        if self.0.len() == RECENT_MAX {
-            self.0.pop_front();
+#[derive(Debug)]
+struct KnownRequest {
+    id: Value,
+    /// Set once it is answered or given up.
+    over: CancellationToken,
+}
+
+impl RequestIds {
+    /// Notes a request that is open until `over` is set. Returns `false`, and notes nothing, where one of this id is open: its
+    /// answer and its cancellation could not be told from the other's.
+    pub(super) fn begin(&self, id: &Value, over: CancellationToken) -> bool {
+        if self
+            .lock()
+            .iter()
+            .any(|known| known.id == *id && known.is_open())
+        {
+            return false;
         }
-        self.0.push_back(id.clone());
+        self.begin_any(id, over);
+        true
     }
 
-    /// Gives a cancellation the type that the id of its request had: `"117"` for 117, and 117 for `"117"`.
-    pub(super) fn match_id_type(&self, message: &mut Value) {
-        let Some(id) = message.pointer_mut("/params/requestId") else {
-            return;
+    /// Notes a request of whichever client, of which others may use the same ids.
+    pub(super) fn begin_any(&self, id: &Value, over: CancellationToken) {
+        let mut all = self.lock();
+        if all.len() >= RECENT_MAX {
+            let closed = all.iter().position(|known| !known.is_open());
+            all.remove(closed.unwrap_or_default());
+        }
+        all.push_back(KnownRequest {
+            id: id.clone(),
+            over,
+        });
+    }
+
+    /// Notes that a request was answered.
+    pub(super) fn end(&self, id: &Value) {
+        let all = self.lock();
+        let ended = all.iter().filter(|known| is_same(&known.id, id));
+        ended.for_each(|known| known.over.cancel());
+    }
+
+    /// As [`RequestIds::end`], by the answer.
+    pub(super) fn end_answered(&self, answer: &ServerJsonRpcMessage) {
+        let id = match answer {
+            ServerJsonRpcMessage::Response(answer) => Some(&answer.id),
+            ServerJsonRpcMessage::Error(answer) => answer.id.as_ref(),
+            ServerJsonRpcMessage::Request(_) | ServerJsonRpcMessage::Notification(_) => None,
         };
-        if self.0.contains(id) {
-            return;
-        }
-        let text = compared(id);
-        if let Some(twin) = self.0.iter().rev().find(|known| compared(known) == text) {
-            *id = twin.clone();
+        if let Some(Ok(id)) = id.map(serde_json::to_value) {
+            self.end(&id);
         }
     }
+
+    /// Gives up what a cancellation means, and gives its id the type that the request's had: `"117"` for 117, and 117 for `"117"`.
+    /// Returns whether there was such a request.
+    pub(super) fn cancel(&self, message: &mut Value) -> bool {
+        let Some(id) = message.pointer_mut("/params/requestId") else {
+            return false;
+        };
+        let all = self.lock();
+        let is_exact = all.iter().any(|known| known.id == *id);
+        let text = compared(id);
+        let is_intended = |known: &&KnownRequest| match is_exact {
+            true => known.id == *id,
+            false => compared(&known.id) == text,
+        };
+        let mut intended = None;
+        for known in all.iter().filter(is_intended) {
+            known.over.cancel();
+            intended = Some(&known.id);
+        }
+        let intended = intended.cloned();
+        let is_known = intended.is_some();
+        *id = intended.unwrap_or_else(|| id.clone());
+        is_known
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<KnownRequest>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownRequest {
+    fn is_open(&self) -> bool {
+        !self.over.is_cancelled()
+    }
+}
+
+/// Returns whether two ids are the same, however a whole number is written.
+fn is_same(one: &Value, other: &Value) -> bool {
+    let as_whole = |id: &Value| id.as_f64().filter(|_| id.as_i64().is_none());
+    let is_equal = |a: f64, b: f64| a.total_cmp(&b).is_eq();
+    one == other
+        || match (as_whole(one), as_whole(other)) {
+            (None, None) => false,
+            _ => one
+                .as_f64()
+                .zip(other.as_f64())
+                .is_some_and(|(a, b)| is_equal(a, b)),
+        }
+}
+
+/// Returns the refusal of a request whose id is another's that is still open.
+pub(super) fn id_in_use(id: &Value) -> Value {
+    let reason =
+        format!("the id {id} is that of a request that is still open; give every request its own");
+    message_intake::refusal(message_intake::INVALID_REQUEST, Some(id.clone()), &reason)
 }
 
 #[cfg(test)]
@@ -96,17 +205,46 @@ mod tests {
 
     #[test]
     fn an_id_of_another_type_is_that_of_its_request() {
-        let mut recent = RecentIds::default();
-        recent.note(&json!(117));
-        recent.note(&json!("8"));
-        for (sent, intended) in [
-            (json!("117"), json!(117)),
-            (json!(8), json!("8")),
-            (json!("9"), json!("9")),
+        let recent = RequestIds::default();
+        assert!(recent.begin(&json!(117), CancellationToken::new()));
+        assert!(recent.begin(&json!("8"), CancellationToken::new()));
+        for (sent, intended, is_known) in [
+            (json!("117"), json!(117), true),
+            (json!(8), json!("8"), true),
+            (json!("9"), json!("9"), false),
         ] {
             let mut message = json!({"params": {"requestId": sent}});
-            recent.match_id_type(&mut message);
+            assert_eq!(recent.cancel(&mut message), is_known);
             assert_eq!(message.pointer("/params/requestId"), Some(&intended));
         }
+    }
+
+    #[test]
+    fn an_id_is_free_again_once_its_request_is_over_and_an_open_one_is_not_forgotten() {
+        let ids = RequestIds::default();
+        let over = CancellationToken::new();
+        assert!(ids.begin(&json!(5), over.clone()));
+        for id in 0..2 * RECENT_MAX {
+            let id = json!(format!("look {id}"));
+            assert!(ids.begin(&id, CancellationToken::new()));
+            ids.end(&id);
+        }
+        assert!(!ids.begin(&json!(5), CancellationToken::new()));
+        assert!(ids.begin(&json!("5"), CancellationToken::new()));
+        over.cancel();
+        assert!(ids.begin(&json!(5), CancellationToken::new()));
+    }
+
+    #[test]
+    fn a_cancellation_without_a_session_gives_up_every_request_of_its_id() {
+        let ids = RequestIds::default();
+        let tokens = [5, 5, 6].map(|id| {
+            let over = CancellationToken::new();
+            ids.begin_any(&json!(id), over.clone());
+            over
+        });
+        assert!(ids.cancel(&mut json!({"params": {"requestId": "5"}})));
+        assert_eq!(tokens.map(|over| over.is_cancelled()), [true, true, false]);
+        assert!(!ids.cancel(&mut json!({"params": {"requestId": 7}})));
     }
 }

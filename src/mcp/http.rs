@@ -13,7 +13,7 @@ use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, get, post as posted};
-use call::{EntryPoint, Refusal, VerifiedIdentity};
+use call::{ArrivalStamp, EntryPoint, Refusal, VerifiedIdentity};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::{
@@ -32,13 +32,15 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::accept::{HttpConnections, SharedConnectionSetup};
 pub use super::auth_queue::AuthQueue;
 use super::auth_queue::bearer;
+use super::cancellation::{self, CANCELLED};
 use super::guarded_body::GuardedBody;
 use super::long_messages::{LongMessages, MemoryShare, MessageJudge, SHORT_BODY_BYTES_MAX};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::origin_guard::{OriginGuard, SESSION};
-use super::server::{McpHandler, RawArguments};
+use super::server::{ArrivedCall, McpHandler};
 use super::service_trait::McpService;
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
+use super::stdio::keep_ends;
 use super::stranded_clients::UnknownSession;
 use super::stray_stop;
 use super::tls::SharedTlsAcceptor;
@@ -104,14 +106,23 @@ pub type PageRenderer = Arc<dyn Fn() -> String + Send + Sync>;
 pub struct OperatorEndpoint {
     /// Longest body that is read from a caller.
     pub bytes_max: fn(&VerifiedIdentity) -> usize,
+    /// Records the stops heard before a request.
+    pub stamp_arrival: Arc<dyn Fn() -> ArrivalStamp + Send + Sync>,
+    /// Carries out the stop in a caller's body that did not become whole.
+    pub hear_stop: OperatorStopListener,
     /// Handler of the body.
     pub run: OperatorHandler,
 }
 
-/// Handler of operators' verbs: takes a caller and the request's body, returns the answer's body. Fails with the reason if
-/// the caller is not allowed to.
+/// Carries out the stop that a caller's text names, if it names one.
+pub type OperatorStopListener = Arc<dyn Fn(&VerifiedIdentity, &[u8]) + Send + Sync>;
+
+/// Handler of operators' verbs: takes a caller, the request's body and its stamp, returns the answer's body. Fails with the
+/// reason if the caller is not allowed to.
 pub type OperatorHandler = Arc<
-    dyn Fn(VerifiedIdentity, Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>> + Send + Sync,
+    dyn Fn(VerifiedIdentity, Vec<u8>, ArrivalStamp) -> BoxFuture<'static, Result<Value, Refusal>>
+        + Send
+        + Sync,
 >;
 
 /// Signs a challenge; `None` for a text that is not a challenge.
@@ -398,6 +409,16 @@ impl<H: ServerHandler + Clone> HttpRoutes<H> {
         response
     }
 
+    /// Returns the place for the body of this sender.
+    fn kept_body(&self, sender: Option<&VerifiedIdentity>) -> KeptBody {
+        let (service, sender) = (self.service.clone(), sender.cloned());
+        KeptBody::new(Box::new(move |text| {
+            if let Some(service) = &service {
+                stray_stop::stop_in_unreadable(text, service.as_ref(), sender.as_ref());
+            }
+        }))
+    }
+
     async fn answer(&self, mode: ResponseMode, request: Request) -> Response {
         match mode {
             ResponseMode::Session => self.answer_in_session(request).await,
@@ -503,6 +524,9 @@ async fn handle_request<H: ServerHandler + Clone>(
     State(routes): State<Arc<HttpRoutes<H>>>,
     mut request: Request,
 ) -> Response {
+    if let Some(service) = &routes.service {
+        request.extensions_mut().insert(service.stamp_arrival());
+    }
     if let Some(auth) = &routes.auth {
         match auth.admit(request.headers()).await {
             Ok(Some(identity)) => {
@@ -521,7 +545,15 @@ async fn handle_request<H: ServerHandler + Clone>(
         };
     }
     let (mut parts, body) = request.into_parts();
-    let read = read_body(&parts.headers, body, BODY_BYTES_MAX, &routes.long).await;
+    let mut kept = routes.kept_body(parts.extensions.get());
+    let read = read_body(
+        &parts.headers,
+        body,
+        BODY_BYTES_MAX,
+        &routes.long,
+        &mut kept,
+    )
+    .await;
     let (body, received) = match read {
         Ok(read) => read,
         Err(refused) => {
@@ -599,6 +631,7 @@ async fn run_operator_verb(
     long: Arc<LongMessages>,
     request: Request,
 ) -> Response {
+    let arrived = (operate.stamp_arrival)();
     let identity = match auth.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
         Ok(None) => return unauthorized("verbs are for operators' tokens: send one"),
@@ -609,11 +642,13 @@ async fn run_operator_verb(
     }
     let bytes_max = (operate.bytes_max)(&identity);
     let (parts, body) = request.into_parts();
-    let (body, _) = match read_body(&parts.headers, body, bytes_max, &long).await {
+    let (hear, sender) = (Arc::clone(&operate.hear_stop), identity.clone());
+    let mut kept = KeptBody::new(Box::new(move |text| hear(&sender, text)));
+    let (body, _) = match read_body(&parts.headers, body, bytes_max, &long, &mut kept).await {
         Ok(read) => read,
         Err(refused) => return refused,
     };
-    match (operate.run)(identity, body.to_vec()).await {
+    match (operate.run)(identity, body.to_vec(), arrived).await {
         Ok(reply) => json(StatusCode::OK, &reply),
         Err(reason) => refusal(StatusCode::FORBIDDEN, &reason.to_string()),
     }
@@ -657,18 +692,37 @@ fn refuse_session<H>(
     is_full.then(|| refusal(StatusCode::SERVICE_UNAVAILABLE, &reason))
 }
 
+/// Gives up what a message cancels, if it is a cancellation. A cancelled request that is unknown may be the one that moves.
+fn apply_cancellation<H>(
+    routes: &HttpRoutes<H>,
+    headers: &HeaderMap,
+    accepted: &mut AcceptedMessage,
+) {
+    if accepted.method.as_deref() == Some(CANCELLED)
+        && !routes.sessions.cancel(headers, &mut accepted.message)
+        && let Some(service) = &routes.service
+    {
+        service.abort_motion();
+    }
+}
+
 async fn post<H: ServerHandler + Clone>(
     routes: &HttpRoutes<H>,
     mut parts: http::request::Parts,
     mut accepted: AcceptedMessage,
     memory: MemoryShare,
 ) -> Response {
+    let mut is_stop = false;
     if let Some(service) = &routes.service
         && let Some(call) = accepted.take_call()
     {
         // This comes before its session, its revision or other calls are considered.
         let sender = parts.extensions.get::<VerifiedIdentity>();
-        service.preempt_stop(&call.tool, &call.arguments, sender);
+        is_stop = service.preempt_stop(&call.tool, &call.arguments, sender);
+        let stamp = match is_stop {
+            true => service.stamp_arrival().of_stop(),
+            false => parts.extensions.remove().unwrap_or_default(),
+        };
         // The library compares the header with the name, which `take_call` has put into the message as text.
         if !call.is_named
             && let Some(header) = parts.headers.get_mut(NAME)
@@ -676,7 +730,10 @@ async fn post<H: ServerHandler + Clone>(
         {
             *header = name;
         }
-        parts.extensions.insert(RawArguments(call.arguments));
+        parts.extensions.insert(ArrivedCall {
+            arguments: call.arguments,
+            stamp,
+        });
     }
     routes.detach_unknown_session(&mut parts.headers, &accepted);
     let mode = ResponseMode::of(&parts.headers, &accepted);
@@ -685,7 +742,18 @@ async fn post<H: ServerHandler + Clone>(
     {
         return refused;
     }
-    let open = routes.sessions.open_call(&parts.headers);
+    apply_cancellation(routes, &parts.headers, &mut accepted);
+    let request = accepted.id.as_ref().filter(|_| accepted.method.is_some());
+    let Some(open) = routes.sessions.open_call(&parts.headers, request) else {
+        let refusal = cancellation::id_in_use(request.unwrap_or(&Value::Null));
+        return match is_stop {
+            true => json(
+                StatusCode::BAD_REQUEST,
+                &stray_stop::add_stop_notice(refusal),
+            ),
+            false => json(StatusCode::BAD_REQUEST, &refusal),
+        };
+    };
     let watched = WatchedPost {
         _hung_up: open.hung_up.clone().drop_guard(),
         _counted: CountedRequest::new(&routes.calls),
@@ -713,6 +781,7 @@ async fn read_body(
     body: Body,
     bytes_max: usize,
     long: &LongMessages,
+    kept: &mut KeptBody,
 ) -> Result<(Bytes, MemoryShare), Response> {
     let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX);
     if body.size_hint().lower() > limit {
@@ -722,7 +791,7 @@ async fn read_body(
         }
         return Err(refuse_long_body(bytes_max));
     }
-    match tokio::time::timeout(BODY_MAX, collect(body, bytes_max, long)).await {
+    match tokio::time::timeout(BODY_MAX, collect(body, bytes_max, long, kept)).await {
         Ok(read) => read,
         Err(_) => Err(refuse_slow_body()),
     }
@@ -732,9 +801,10 @@ async fn collect(
     mut body: Body,
     bytes_max: usize,
     long: &LongMessages,
+    kept: &mut KeptBody,
 ) -> Result<(Bytes, MemoryShare), Response> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(bytes_max);
-    let (mut all, mut memory) = (Vec::new(), None);
+    let (all, mut memory) = (&mut kept.bytes, None);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
             let reason = format!("the body could not be read: {error}");
@@ -752,7 +822,33 @@ async fn collect(
         }
         all.extend_from_slice(&data);
     }
-    Ok((all.into(), memory))
+    Ok((std::mem::take(all).into(), memory))
+}
+
+/// The received part of a body. If the body does not become whole, because its time is over, its connection breaks or its
+/// request is dropped, a stop in it is carried out all the same.
+struct KeptBody {
+    bytes: Vec<u8>,
+    on_cut: StopListener,
+}
+
+/// Carries out the stop that a text names.
+type StopListener = Box<dyn Fn(&[u8]) + Send + Sync>;
+
+impl KeptBody {
+    fn new(on_cut: StopListener) -> Self {
+        let bytes = Vec::new();
+        Self { bytes, on_cut }
+    }
+}
+
+impl Drop for KeptBody {
+    fn drop(&mut self) {
+        if !self.bytes.is_empty() {
+            keep_ends(&mut self.bytes);
+            (self.on_cut)(&self.bytes);
+        }
+    }
 }
 
 /// Discards the rest of a refused body, so that a sender that writes before it reads gets the answer, not a broken

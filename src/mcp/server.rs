@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use call::{EntryPoint, ReceivedArguments, ToolAnswer, ToolCall, ToolCaller};
+use call::{ArrivalStamp, EntryPoint, ReceivedArguments, ToolAnswer, ToolCall, ToolCaller};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::model::{
@@ -63,10 +63,15 @@ pub(super) struct OpenRequest {
     pub(super) work: TaskTrackerToken,
 }
 
-/// A call's raw arguments on their way through the library, whose own type holds only objects: in the extensions of the request
-/// or of its HTTP request.
+/// What the library's type does not hold of a call on its way through the library: in the extensions of the request or of its
+/// HTTP request.
 #[derive(Debug, Clone)]
-pub(super) struct RawArguments(pub(super) ReceivedArguments);
+pub(super) struct ArrivedCall {
+    /// Its arguments as received; the library's type holds objects alone.
+    pub(super) arguments: ReceivedArguments,
+    /// The stops heard before it.
+    pub(super) stamp: ArrivalStamp,
+}
 
 /// A call's answer, or an error if its code panicked; the panic hook has logged the reason.
 type FinishedCall = Result<ToolAnswer, Box<dyn Any + Send>>;
@@ -94,7 +99,7 @@ impl McpHandler {
     async fn run(
         &self,
         tool: String,
-        arguments: ReceivedArguments,
+        arrived: ArrivedCall,
         context: &RequestContext<RoleServer>,
     ) -> ToolAnswer {
         let cancelled = CancellationToken::new();
@@ -111,8 +116,9 @@ impl McpHandler {
         };
         let call = ToolCall {
             tool,
-            arguments,
+            arguments: arrived.arguments,
             caller: self.caller(context),
+            arrived: arrived.stamp,
         };
         let watch = CallWatch {
             cancelled: cancelled.clone(),
@@ -225,6 +231,7 @@ pub fn unsupported_request(request: &CustomRequest) -> ErrorData {
 /// The library cannot hold its id.
 pub(super) fn call_request(
     call: TakenCall,
+    stamp: ArrivalStamp,
     mut message: Value,
 ) -> Result<ClientJsonRpcMessage, serde_json::Error> {
     let mut take = |key: &str| message.get_mut(key).map(Value::take).unwrap_or_default();
@@ -244,7 +251,10 @@ pub(super) fn call_request(
     if let Some(Value::Object(meta)) = params.remove("_meta") {
         request.extensions.insert(RequestMetaObject::from(meta));
     }
-    request.extensions.insert(RawArguments(call.arguments));
+    request.extensions.insert(ArrivedCall {
+        arguments: call.arguments,
+        stamp,
+    });
     let request = ClientRequest::CallToolRequest(request);
     Ok(ClientJsonRpcMessage::request(request, id))
 }
@@ -258,11 +268,11 @@ async fn until_given_up([cancel, hung_up, gone]: [CancellationToken; 3]) {
     }
 }
 
-fn raw_arguments(context: &mut RequestContext<RoleServer>) -> Option<RawArguments> {
+fn arrived_call(context: &mut RequestContext<RoleServer>) -> Option<ArrivedCall> {
     let extensions = &mut context.extensions;
-    extensions.remove::<RawArguments>().or_else(|| {
+    extensions.remove::<ArrivedCall>().or_else(|| {
         let parts = extensions.get_mut::<http::request::Parts>()?;
-        parts.extensions.remove::<RawArguments>()
+        parts.extensions.remove::<ArrivedCall>()
     })
 }
 
@@ -333,13 +343,12 @@ impl ServerHandler for McpHandler {
         request: CallToolRequestParams,
         mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = match raw_arguments(&mut context) {
-            Some(RawArguments(arguments)) => arguments,
-            None => request.arguments.map(Value::Object).into(),
-        };
-        let answer = self
-            .run(request.name.into_owned(), arguments, &context)
-            .await;
+        // A call that came by none of this room's readers arrives here.
+        let arrived = arrived_call(&mut context).unwrap_or_else(|| ArrivedCall {
+            arguments: request.arguments.map(Value::Object).into(),
+            stamp: self.service.stamp_arrival(),
+        });
+        let answer = self.run(request.name.into_owned(), arrived, &context).await;
         Ok(convert::result(answer).into())
     }
 

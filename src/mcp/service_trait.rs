@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use call::{ReceivedArguments, Refusal, ToolAnswer, ToolCall, ToolHints, VerifiedIdentity};
+use call::{
+    ArrivalStamp, ReceivedArguments, Refusal, ToolAnswer, ToolCall, ToolHints, VerifiedIdentity,
+};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
@@ -23,6 +25,12 @@ pub trait McpService: Send + Sync + 'static {
     /// The future is never dropped half way. A caller that gives up sets [`CallWatch::cancelled`]; the service then comes
     /// to rest and answers, even if no client listens any more.
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer>;
+
+    /// Records the stops that were heard before a message that arrives now. Must not wait for anything. A service that stops
+    /// nothing counts none.
+    fn stamp_arrival(&self) -> ArrivalStamp {
+        ArrivalStamp::default()
+    }
 
     /// Carries out the stop in a call that was read but may have to wait for its turn; the call itself still follows. Returns
     /// whether it was a stop. `sender` is the owner of the message's token, if any, and so of the stop. Must not wait for

@@ -14,9 +14,11 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{
     ServerSseMessage, SessionId, SessionManager,
 };
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::cancellation::RequestIds;
 use super::http::SessionEndCallback;
 use super::origin_guard::SESSION;
 use super::server::OpenRequest;
@@ -49,6 +51,8 @@ pub(super) struct McpSessions {
     all: Arc<SessionTable>,
     on_end: Option<SessionEndCallback>,
     stranded: StrandedClients,
+    /// Requests outside any session.
+    alone: Arc<RequestIds>,
 }
 
 /// All sessions, the one that has been idle longest first.
@@ -68,6 +72,8 @@ struct McpSession {
     ended: CancellationToken,
     /// Its requests, for as long as they are worked on.
     work: TaskTracker,
+    /// Its requests, as its client names them.
+    requests: Arc<RequestIds>,
 }
 
 impl McpSession {
@@ -148,6 +154,7 @@ impl McpSessions {
             all: Arc::default(),
             on_end,
             stranded: StrandedClients::default(),
+            alone: Arc::default(),
         }
     }
 
@@ -177,21 +184,43 @@ impl McpSessions {
         (!is_open).then(|| self.stranded.judge(id, owner))
     }
 
-    /// Begins a request, which belongs to the session that its headers name if that is open.
-    pub(super) fn open_call(&self, headers: &HeaderMap) -> OpenRequest {
+    /// Begins a request, which belongs to the session that its headers name, if that is open. Returns `None` if that session has
+    /// an open request of this id.
+    pub(super) fn open_call(
+        &self,
+        headers: &HeaderMap,
+        request: Option<&Value>,
+    ) -> Option<OpenRequest> {
         let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
         let all = self.all.lock();
         let session = id.and_then(|id| all.iter().find(|session| *session.id == *id));
-        match session {
-            Some(session) => OpenRequest {
-                hung_up: session.ended.child_token(),
-                work: session.work.token(),
-            },
-            None => OpenRequest {
-                hung_up: CancellationToken::new(),
-                work: TaskTracker::new().token(),
-            },
-        }
+        let (open, is_new) = match session {
+            Some(session) => {
+                let hung_up = session.ended.child_token();
+                let begun = request.map(|id| session.requests.begin(id, hung_up.clone()));
+                let work = session.work.token();
+                (OpenRequest { hung_up, work }, begun.unwrap_or(true))
+            }
+            None => {
+                let hung_up = CancellationToken::new();
+                if let Some(id) = request {
+                    self.alone.begin_any(id, hung_up.clone());
+                }
+                let work = TaskTracker::new().token();
+                (OpenRequest { hung_up, work }, true)
+            }
+        };
+        is_new.then_some(open)
+    }
+
+    /// Gives up what a cancellation means, of the session that its headers name or outside any. Returns whether there was such a
+    /// request.
+    pub(super) fn cancel(&self, headers: &HeaderMap, message: &mut Value) -> bool {
+        let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
+        let all = self.all.lock();
+        let session = id.and_then(|id| all.iter().find(|session| *session.id == *id));
+        let requests = session.map_or(&self.alone, |session| &session.requests);
+        requests.cancel(message)
     }
 
     /// Gives up the calls of a session that has ended, and calls `on_end` once none of them is running: until then the session
@@ -232,6 +261,7 @@ impl SessionManager for McpSessions {
             open: AtomicUsize::new(0),
             ended: CancellationToken::new(),
             work: TaskTracker::new(),
+            requests: Arc::default(),
         };
         self.all.lock().push_back(Arc::new(session));
         Ok((id, transport))

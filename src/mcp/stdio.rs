@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use call::EntryPoint;
+use call::{ArrivalStamp, EntryPoint};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use rmcp::RoleServer;
@@ -22,7 +22,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::cancellation::{CANCELLED, RecentIds};
+use super::cancellation::{self, CANCELLED, RequestIds};
 use super::long_messages::INLINE_BYTES_MAX;
 use super::message_intake::{
     self, AcceptedMessage, INVALID_REQUEST, MessageIntake, MessageRepair, TakenCall,
@@ -126,6 +126,7 @@ fn serve_streams(
         let writing = tokio::spawn(write_replies(answers, output.clone()).boxed());
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
         let has_wide_ids = Arc::new(AtomicBool::new(false));
+        let requests = Arc::new(RequestIds::default());
         let reader = StdioReader {
             repair,
             service: Arc::clone(&service),
@@ -133,7 +134,7 @@ fn serve_streams(
             forward,
             waiting_bytes: Arc::clone(&waiting_bytes),
             has_wide_ids: Arc::clone(&has_wide_ids),
-            recent: RecentIds::default(),
+            requests: Arc::clone(&requests),
             is_open: false,
         };
         let end = gone.clone();
@@ -148,6 +149,7 @@ fn serve_streams(
             inbound,
             waiting_bytes,
             has_wide_ids,
+            requests,
             output,
         };
         let served = run(handler, lines, stop).await;
@@ -183,7 +185,7 @@ struct StdioReader {
     /// Set at the first id that stands for a number: from then on output is searched for such ids.
     has_wide_ids: Arc<AtomicBool>,
     /// Requests that a cancellation can refer to.
-    recent: RecentIds,
+    requests: Arc<RequestIds>,
     /// True if the client has opened the protocol. Until then only requests may come; anything else would end the server.
     is_open: bool,
 }
@@ -211,10 +213,11 @@ impl StdioReader {
 
     /// Handles one line. Returns `false` when no client listens any more.
     async fn take(&mut self, line: &mut Vec<u8>) -> bool {
+        let arrived = self.service.stamp_arrival();
         match self.admit(line).await {
             MessageIntake::Nothing => true,
             MessageIntake::Reply(reply) => self.reply(&reply),
-            MessageIntake::Pass(accepted) => self.pass(accepted),
+            MessageIntake::Pass(accepted) => self.pass(accepted, arrived),
         }
     }
 
@@ -241,7 +244,7 @@ impl StdioReader {
         }
     }
 
-    fn pass(&mut self, mut accepted: AcceptedMessage) -> bool {
+    fn pass(&mut self, mut accepted: AcceptedMessage, mut arrived: ArrivalStamp) -> bool {
         if !self.is_open {
             match HandshakeStep::of(&accepted) {
                 HandshakeStep::Opens => self.is_open = true,
@@ -250,33 +253,51 @@ impl StdioReader {
                 HandshakeStep::TooEarly => return self.refuse_early(accepted),
             }
         }
-        match (&accepted.id, accepted.method.as_deref()) {
-            (Some(id), Some(_)) => {
-                if wide_ids::is_stand_in(id) {
-                    self.has_wide_ids.store(true, Ordering::Relaxed);
-                }
-                self.recent.note(id);
-            }
-            (None, Some(CANCELLED)) => self.recent.match_id_type(&mut accepted.message),
-            _ => {}
+        // The cancelled request is unknown: it may be the one that moves.
+        if accepted.method.as_deref() == Some(CANCELLED)
+            && !self.requests.cancel(&mut accepted.message)
+        {
+            self.service.abort_motion();
         }
         let call = accepted.take_call();
-        if let Some(call) = &call {
-            self.service.preempt_stop(&call.tool, &call.arguments, None);
+        if let Some(call) = &call
+            && self.service.preempt_stop(&call.tool, &call.arguments, None)
+        {
+            arrived = self.service.stamp_arrival().of_stop();
+        }
+        if let (Some(id), Some(_)) = (&accepted.id, &accepted.method) {
+            if wide_ids::is_stand_in(id) {
+                self.has_wide_ids.store(true, Ordering::Relaxed);
+            }
+            if !self.requests.begin(id, CancellationToken::new()) {
+                return self.refuse_used_id(id, arrived.is_stop());
+            }
         }
         let message = std::mem::take(&mut accepted.message);
         // The library would try its types one after another; a call's type is already known.
         let message = match call {
-            Some(call) => call_request(call, message),
+            Some(call) => call_request(call, arrived, message),
             None => ClientJsonRpcMessage::deserialize(message),
         };
         match message {
             Ok(message) => self.forward(accepted, message),
             Err(error) => {
+                if let Some(id) = &accepted.id {
+                    self.requests.end(id);
+                }
                 let reason = format!("the message is no request: {error}");
                 let refusal = message_intake::refusal(INVALID_REQUEST, accepted.id, &reason);
                 self.reply(&refusal)
             }
+        }
+    }
+
+    /// Refuses a request whose id is that of an open one; a stop was done by then.
+    fn refuse_used_id(&self, id: &Value, is_stop: bool) -> bool {
+        let refusal = cancellation::id_in_use(id);
+        match is_stop {
+            true => self.reply(&stray_stop::add_stop_notice(refusal)),
+            false => self.reply(&refusal),
         }
     }
 
@@ -306,6 +327,9 @@ impl StdioReader {
             }
         }
         self.waiting_bytes.fetch_sub(bytes, Ordering::SeqCst);
+        if let Some(id) = &accepted.id {
+            self.requests.end(id);
+        }
         if accepted.method.as_deref() == Some(CANCELLED) {
             self.service.abort_motion();
         }
@@ -413,7 +437,7 @@ async fn next_line(input: &mut BufReader<BoxedInput>, line: &mut Vec<u8>) -> Rea
 const KEPT_BYTES: usize = 64 * 1024;
 
 /// Keeps the beginning of a line and, once it has grown enough, only its end.
-fn keep_ends(line: &mut Vec<u8>) {
+pub(super) fn keep_ends(line: &mut Vec<u8>) {
     if line.len() > 3 * KEPT_BYTES {
         line.drain(KEPT_BYTES..line.len() - KEPT_BYTES);
     }
@@ -424,6 +448,7 @@ struct StdioTransport {
     inbound: mpsc::Receiver<(usize, ClientJsonRpcMessage)>,
     waiting_bytes: Arc<AtomicUsize>,
     has_wide_ids: Arc<AtomicBool>,
+    requests: Arc<RequestIds>,
     output: Arc<Mutex<BoxedOutput>>,
 }
 
@@ -435,6 +460,7 @@ impl Transport<RoleServer> for StdioTransport {
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let output = self.output.clone();
+        self.requests.end_answered(&message);
         let has_wide_ids = self.has_wide_ids.load(Ordering::Relaxed);
         async move {
             let mut line = serde_json::to_vec(&message)?;

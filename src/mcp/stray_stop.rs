@@ -14,6 +14,10 @@ use super::service_trait::McpService;
 /// Appended to the refusal of a message that contained a stop.
 const STOP_NOTICE: &str = "; it names a stop, so every arm of this node was told to stop";
 
+/// Appended to the refusal of a message that contained a cancellation.
+const CANCELLATION_NOTICE: &str =
+    "; it cancels what cannot be told, so every arm of this node was told to stop";
+
 /// Judges one message as [`message_intake::admit`] does, but never loses a stop because of the message's form. `sender` owns
 /// the stop.
 pub(super) fn admit(
@@ -31,9 +35,11 @@ pub(super) fn admit(
             service.abort_motion();
         }
         accepted.method = Some(CANCELLED.to_owned());
+        accepted.id = None;
         return admitted;
     }
     let reparsed;
+    let mut is_cancellation_lost = false;
     let (message, id) = match &admitted {
         MessageIntake::Pass(accepted) if accepted.tool().is_some_and(|tool| !tool.is_empty()) => {
             return admitted;
@@ -43,6 +49,10 @@ pub(super) fn admit(
         }
         MessageIntake::Reply(reply) => {
             reparsed = parse(raw, repair);
+            is_cancellation_lost = has_lost_cancellation(reparsed.as_ref(), raw);
+            if is_cancellation_lost {
+                service.abort_motion();
+            }
             (reparsed.as_ref(), usable_id(reply))
         }
         MessageIntake::Pass(_) | MessageIntake::Nothing => return admitted,
@@ -51,10 +61,10 @@ pub(super) fn admit(
     let Some(name) = names.into_iter().find(|name| service.is_stop(name)) else {
         let is_refused = matches!(admitted, MessageIntake::Reply(_));
         let stops = is_refused && message.is_some_and(|message| preempt(message, service, sender));
-        return if stops {
-            with_stop_notice(admitted)
-        } else {
-            admitted
+        return match (stops, is_cancellation_lost) {
+            (true, _) => with_notice(admitted, STOP_NOTICE),
+            (false, true) => with_notice(admitted, CANCELLATION_NOTICE),
+            (false, false) => admitted,
         };
     };
     match id {
@@ -63,8 +73,16 @@ pub(super) fn admit(
             MessageIntake::Reply(_) => message_intake::admit(&call(id, &name, None), repair),
             accepted => accepted,
         },
-        None if service.stray_stop(&name, sender) => with_stop_notice(admitted),
+        None if service.stray_stop(&name, sender) => with_notice(admitted, STOP_NOTICE),
         None => admitted,
+    }
+}
+
+/// Returns whether a refused message contains a cancellation. The cancelled request is unknown: it may be the one that moves.
+fn has_lost_cancellation(message: Option<&Value>, raw: &[u8]) -> bool {
+    match message {
+        Some(message) => cancellation::holds_cancellation(message),
+        None => cancellation::names_cancellation(raw),
     }
 }
 
@@ -85,22 +103,35 @@ pub(super) fn preempt(
     }
 }
 
-/// Carries out the stop that an unreadable message names; returns whether there was one.
+/// Carries out the stop, or the cancellation, in a message that is not whole or too long; returns whether there was a stop.
 pub(super) fn stop_in_unreadable(
     raw: &[u8],
     service: &dyn McpService,
     sender: Option<&VerifiedIdentity>,
 ) -> bool {
+    if cancellation::names_cancellation(raw) {
+        service.abort_motion();
+    }
+    if let Ok(whole) = lossy_json::parse(raw, usize::MAX) {
+        let mut names = called_names(&whole.value).into_iter();
+        let name = names.find(|name| service.is_stop(name));
+        return name.is_some_and(|name| service.stray_stop(&name, sender))
+            || preempt(&whole.value, service, sender);
+    }
     let mut names = called_names_in_unreadable(raw).into_iter();
     let name = names.find(|name| service.is_stop(name));
     name.is_some_and(|name| service.stray_stop(&name, sender))
 }
 
 /// Adds to the refusal of a message that its stop was carried out.
-pub(super) fn add_stop_notice(mut refusal: Value) -> Value {
+pub(super) fn add_stop_notice(refusal: Value) -> Value {
+    add_notice(refusal, STOP_NOTICE)
+}
+
+fn add_notice(mut refusal: Value, notice: &str) -> Value {
     if let Some(message) = refusal.pointer_mut("/error/message") {
         let reason = message.as_str().unwrap_or_default();
-        *message = format!("{reason}{STOP_NOTICE}").into();
+        *message = format!("{reason}{notice}").into();
     }
     refusal
 }
@@ -114,9 +145,9 @@ pub fn tool_names(raw: &[u8]) -> Vec<String> {
     }
 }
 
-fn with_stop_notice(admitted: MessageIntake) -> MessageIntake {
+fn with_notice(admitted: MessageIntake, notice: &str) -> MessageIntake {
     match admitted {
-        MessageIntake::Reply(reply) => MessageIntake::Reply(add_stop_notice(reply)),
+        MessageIntake::Reply(reply) => MessageIntake::Reply(add_notice(reply, notice)),
         accepted => accepted,
     }
 }
@@ -166,7 +197,7 @@ mod tests {
 
     /// A service with one tool.
     #[derive(Default)]
-    struct StopOnlyService(AtomicUsize);
+    struct StopOnlyService(AtomicUsize, AtomicUsize);
 
     impl McpService for StopOnlyService {
         fn list(&self) -> Vec<ToolCard> {
@@ -198,10 +229,54 @@ mod tests {
             stops
         }
 
+        fn abort_motion(&self) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+        }
+
         fn stray_stop(&self, tool: &str, _: Option<&VerifiedIdentity>) -> bool {
             self.0.fetch_add(1, Ordering::SeqCst);
             self.is_stop(tool)
         }
+    }
+
+    #[test]
+    fn a_cancellation_is_heard_in_whatever_form_it_comes() {
+        for (raw, is_refused) in [
+            (r#"{"method":"notifications/cancelled"}"#, false),
+            (r#"{"method":"notifications/cancelled","params":5}"#, true),
+            (
+                r#"{"method":"notifications/cancelled","params":[5,"x"]}"#,
+                true,
+            ),
+            (
+                r#"[{"method":"notifications/cancelled","params":{"requestId":5}},{"id":1,"method":"ping"}]"#,
+                true,
+            ),
+            (
+                r#"{"id":1,"method":"ping"}{"method":"notifications/cancelled","params":{"requestId":5}}"#,
+                true,
+            ),
+        ] {
+            let service = StopOnlyService::default();
+            let admitted = admit(raw.as_bytes(), never_repair, &service, None);
+            assert_eq!(service.1.load(Ordering::SeqCst), 1, "{raw}");
+            assert_eq!(
+                matches!(admitted, MessageIntake::Reply(_)),
+                is_refused,
+                "{raw}: {admitted:?}"
+            );
+        }
+        let raw = br#"{"id":9,"method":"notifications/cancelled","params":{"requestId":5}}"#;
+        let service = StopOnlyService::default();
+        let MessageIntake::Pass(accepted) = admit(raw, never_repair, &service, None) else {
+            panic!()
+        };
+        assert_eq!(
+            (accepted.id, accepted.method.as_deref()),
+            (None, Some(CANCELLED))
+        );
+        assert_eq!(accepted.message.get("id"), None);
+        assert_eq!(accepted.message["params"]["requestId"], 5);
     }
 
     fn judged(raw: &str) -> (usize, MessageIntake) {

@@ -8,7 +8,7 @@ use super::operator_verb::VerbReply;
 use super::verb_dispatch::call as call_tool;
 use args::ReceivedArguments;
 use base::wording::{count, duration};
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use catalogue::EVERYWHERE;
 use fleet::stop_fan_out::FleetStop;
 use gate::HoldAt;
@@ -57,7 +57,7 @@ fn with_name(seat: &AttachedArm, line: ArmLine) -> ArmLine {
     }
 }
 
-pub(crate) fn clear(node: &Node) -> VerbReply {
+pub(crate) fn clear(node: &Node, arrived: &ArrivalStamp) -> VerbReply {
     let is_latched = |seat: &Arc<AttachedArm>| {
         let latched = seat.permits().latched();
         matches!(latched, Some(StopLatch::Emergency(_)))
@@ -66,7 +66,8 @@ pub(crate) fn clear(node: &Node) -> VerbReply {
         return VerbReply::failed("no emergency stop is latched; nothing was done");
     }
     let failed = node.arms.iter().filter_map(|seat| {
-        let error = seat.permits().clear_emergency().err()?;
+        let seen = node.stops_before(arrived, seat).emergencies;
+        let error = seat.permits().clear_emergency(seen).err()?;
         Some(format!("{}: {error}", seat.name))
     });
     let failed: Vec<String> = failed.collect();
@@ -101,11 +102,16 @@ pub(crate) async fn estop(node: &Node) -> VerbReply {
 
 /// Stops the arms of this node and of every other. An emergency stop reaches the others through the fleet's engine. A node that
 /// it does not reach gets an ordinary stop.
-pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
+pub(crate) async fn stop_fleet(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    emergency: bool,
+) -> VerbReply {
     if !emergency {
         let arguments = serde_json::json!({ "node": EVERYWHERE });
-        return call_tool(node, "stop", ReceivedArguments::Value(arguments)).await;
+        return call_tool(node, arrived, "stop", ReceivedArguments::Value(arguments)).await;
     }
+    node.count_stop();
     let order = FleetStop {
         is_emergency: true,
         is_operators: true,
@@ -132,7 +138,7 @@ pub(crate) async fn stop_fleet(node: &Arc<Node>, emergency: bool) -> VerbReply {
     let unreached = unreached.filter(|peer| !reached.contains(&peer.name));
     let ordinary_stops = unreached.map(|peer| async move {
         let arguments = serde_json::json!({ "node": peer.name });
-        let reply = call_tool(node, "stop", ReceivedArguments::Value(arguments)).await;
+        let reply = call_tool(node, arrived, "stop", ReceivedArguments::Value(arguments)).await;
         let (name, text) = (&peer.name, reply.text);
         Err(refusal!(
             "{name}: no emergency stop reached it; an ordinary one: {text}"

@@ -198,18 +198,25 @@ async fn serve_connection(
     let mut line = Vec::new();
     let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
     let request = tokio::time::timeout(REQUEST_WAIT_MAX, reader.read_until(b'\n', &mut line));
-    tokio::select! {
+    let cut_reason = tokio::select! {
+        // What is here is read before the connection is given up.
+        biased;
         request = request => match request {
-            Ok(read) => drop(read?),
-            Err(_) => bail!("a connection was closed: its request was not here after {} s", REQUEST_WAIT_MAX.as_secs()),
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => Some(format!("it broke: {error}")),
+            Err(_) => Some(format!("its request was not here after {} s", REQUEST_WAIT_MAX.as_secs())),
         },
-        _ = evicted => bail!("a connection was closed: it had sent nothing, and others came"),
-    }
-    if line.is_empty() {
+        _ = evicted => Some("it had sent no request, and others came".to_owned()),
+    };
+    match cut_reason {
+        // What is not whole may still be a stop.
+        Some(reason) if !names_stop(&node, &line) => bail!("a connection was closed: {reason}"),
         // The client only checked whether a node answers.
-        return Ok(());
+        None if line.is_empty() => return Ok(()),
+        _ => {}
     }
     let caller_name = format!("user {caller}");
+    let arrived = node.stamp_arrival();
     let verb = OperatorVerb::read_async(&node, line).await;
     let slot = working.try_acquire();
     let is_full = slot.is_err() && !verb.as_ref().is_ok_and(OperatorVerb::stops);
@@ -220,7 +227,7 @@ async fn serve_connection(
         Ok(OperatorVerb::PageLogin) => page_login(&node, &caller_name),
         Ok(verb) => {
             let watch = ClientWatch::of(&node, Some(&verb));
-            let mut reply = std::pin::pin!(run_for_operator(&node, &caller_name, verb));
+            let mut reply = std::pin::pin!(run_for_operator(&node, &caller_name, verb, arrived));
             tokio::select! {
                 biased;
                 reply = &mut reply => {
@@ -240,6 +247,13 @@ async fn serve_connection(
     answer.push(b'\n');
     write.write_all(&answer).await?;
     Ok(())
+}
+
+/// Returns whether a line that is not whole is a stop.
+fn names_stop(node: &Node, line: &[u8]) -> bool {
+    // A stop is short.
+    line.len() <= mcp::INLINE_BYTES_MAX
+        && OperatorVerb::read(node, line).is_ok_and(|verb| verb.stops())
 }
 
 /// Makes a login code for the page. The audit log records that one was made, but not the code.

@@ -58,16 +58,17 @@ fn stop(
         (false, false) => (ActorRank::Planner, OperatorVerb::Stop),
     };
     node.stop_all(by, order.is_emergency);
-    let node = Arc::clone(node);
+    let (node, arrived) = (Arc::clone(node), node.stamp_arrival());
     async move {
         let (success, message) = match by {
             ActorRank::Operator => {
-                let reply = verb_dispatch::run_for_operator(&node, CALLER, verb).await;
+                let reply = verb_dispatch::run_for_operator(&node, CALLER, verb, arrived).await;
                 (reply.done, reply.text)
             }
             _ => {
                 let arguments = ReceivedArguments::Absent;
-                let reply = verb_dispatch::call_as(&node, CALLER, by, "stop", arguments).await;
+                let call = (by, "stop", arguments);
+                let reply = verb_dispatch::call_as(&node, CALLER, arrived, call).await;
                 (!reply.is_error, reply.text)
             }
         };

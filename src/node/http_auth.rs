@@ -11,7 +11,7 @@ use super::client_watch::ClientWatch;
 use super::operator_verb::{self, OperatorVerb, VerbReply};
 use super::verb_dispatch;
 use base::clock::calendar_ms;
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use caller::{AccessDenied, CallerRole, Principal, TokenStore};
 use mcp::http::{AuthQueue, OperatorEndpoint, OperatorHandler};
 use mcp::{Authenticator, CallHop, VerifiedIdentity};
@@ -97,6 +97,14 @@ fn identity(result: Result<Principal, AccessDenied>) -> Result<VerifiedIdentity,
 pub(crate) fn operate(node: &Arc<Node>) -> OperatorEndpoint {
     OperatorEndpoint {
         bytes_max: verb_bytes_max,
+        stamp_arrival: {
+            let node = Arc::clone(node);
+            Arc::new(move || node.stamp_arrival())
+        },
+        hear_stop: {
+            let node = Arc::clone(node);
+            Arc::new(move |identity, text| hear_stop(&node, identity, text))
+        },
         run: run_for_token(node),
     }
 }
@@ -113,13 +121,33 @@ fn verb_bytes_max(identity: &VerifiedIdentity) -> usize {
 
 fn run_for_token(node: &Arc<Node>) -> OperatorHandler {
     let node = Arc::clone(node);
-    Arc::new(move |identity, body| {
+    Arc::new(move |identity, body, arrived| {
         if !is_operator(&identity) {
             let node = Arc::clone(&node);
             return Box::pin(async move { Err(refuse_verb(&node, &identity, body).await) });
         }
-        run_verb(&node, format!("token {}", identity.name), body)
+        let caller = format!("token {}", identity.name);
+        run_verb(&node, caller, body, arrived)
     })
+}
+
+/// Carries out the stop that is named in a text that was to become a verb.
+fn hear_stop(node: &Node, identity: &VerifiedIdentity, text: &[u8]) {
+    let verb = OperatorVerb::read(node, text).ok();
+    let Some(verb) = verb.filter(OperatorVerb::stops) else {
+        return;
+    };
+    match is_operator(identity) {
+        true => node.stop_all(ActorRank::Operator, verb.is_emergency()),
+        false => node.stop_all(ActorRank::Planner, false),
+    }
+    node.audit.note(
+        "operator",
+        format!(
+            "token {}: {verb:?} in a request that did not become whole",
+            identity.name
+        ),
+    );
 }
 
 /// Refuses the verb of a caller who is not an operator. A stop is carried out all the same, as for any caller.
@@ -140,6 +168,7 @@ pub(crate) fn run_verb(
     node: &Arc<Node>,
     caller: String,
     body: Vec<u8>,
+    arrived: ArrivalStamp,
 ) -> BoxFuture<'static, Result<Value, Refusal>> {
     let node = Arc::clone(node);
     Box::pin(async move {
@@ -148,7 +177,7 @@ pub(crate) fn run_verb(
         // Even if the client disconnects, the verb is carried out and recorded.
         let task = base::task::spawn(async move {
             let reply = match verb {
-                Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb).await,
+                Ok(verb) => verb_dispatch::run_for_operator(&node, &caller, verb, arrived).await,
                 Err(error) => VerbReply::failed(error),
             };
             serde_json::to_value(reply).map_err(Refusal::from)

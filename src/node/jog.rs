@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::operator_verb::VerbReply;
 use base::units::ArmMeasurement;
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use motion::Snapshot;
 use permit::MotionPermit;
 use plan::{self, JogIncrement, Plan};
@@ -120,8 +120,13 @@ pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<Attached
 }
 
 /// Jogs one step to its end.
-pub async fn step(node: &Arc<Node>, scene: &str, request: JogRequest) -> VerbReply {
-    VerbReply::of(run_step(node, scene, request).await)
+pub async fn step(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    scene: &str,
+    request: JogRequest,
+) -> VerbReply {
+    VerbReply::of(run_step(node, arrived, scene, request).await)
 }
 
 /// A planned step with its job.
@@ -132,8 +137,13 @@ struct PlannedStep {
     plan: Plan,
 }
 
-async fn run_step(node: &Arc<Node>, scene: &str, request: JogRequest) -> Result<String, Refusal> {
-    let step = plan_step(node, scene, request).await;
+async fn run_step(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    scene: &str,
+    request: JogRequest,
+) -> Result<String, Refusal> {
+    let step = plan_step(node, arrived, scene, request).await;
     let PlannedStep {
         job,
         scene,
@@ -160,6 +170,7 @@ async fn run_step(node: &Arc<Node>, scene: &str, request: JogRequest) -> Result<
 
 async fn plan_step(
     node: &Arc<Node>,
+    arrived: &ArrivalStamp,
     scene: &str,
     request: JogRequest,
 ) -> Result<PlannedStep, Refusal> {
@@ -169,7 +180,7 @@ async fn plan_step(
     let named = node.scenes.scene(scene, None)?;
     let seat = seat(node, &named)?;
     let scene = node.scene(seat, scene, None)?;
-    let seen_stops = seat.motion.stops_requested();
+    let seen_stops = node.stops_before(arrived, seat).stops;
     let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
     let start = measured(&seat.motion.snapshot())?.position_rad;
     let planned = tools::catch_panic("planning", || {

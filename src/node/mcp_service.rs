@@ -10,7 +10,7 @@ use super::resources::{self, NodeResources};
 use super::{app_view, http_auth, list_changes, worker_pool};
 use args::{self, envelope};
 use base::wording::cut;
-use call::VerifiedIdentity;
+use call::{ArrivalStamp, VerifiedIdentity};
 use caller::CallerRole;
 use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
@@ -74,6 +74,10 @@ impl McpService for NodeMcpService {
 
     fn instructions(&self) -> String {
         catalogue::instructions(&self.node.all_names())
+    }
+
+    fn stamp_arrival(&self) -> ArrivalStamp {
+        self.node.stamp_arrival()
     }
 
     fn preempt_stop(
@@ -232,6 +236,7 @@ fn request(node: &Node, call: ToolCall) -> ToolRequest {
         principal,
         hop: call.caller.hop,
         is_step: false,
+        arrived: call.arrived,
     }
 }
 

@@ -212,6 +212,11 @@ impl OperatorVerb {
         matches!(self, Self::Stop | Self::Estop | Self::StopFleet { .. })
     }
 
+    /// Returns whether it is an emergency stop.
+    pub(super) const fn is_emergency(&self) -> bool {
+        matches!(self, Self::Estop | Self::StopFleet { emergency: true })
+    }
+
     /// Reads a verb. A long text is read on another thread, one at a time, so that no stop waits behind it.
     pub(super) async fn read_async(node: &Arc<Node>, text: Vec<u8>) -> Result<Self, Refusal> {
         static ONE_READER: Semaphore = Semaphore::const_new(1);
@@ -233,7 +238,7 @@ impl OperatorVerb {
     }
 
     /// Reads a verb. An invalid text that names a stop becomes one: an emergency stop if it says so.
-    fn read(node: &Node, text: &[u8]) -> Result<Self, Refusal> {
+    pub(super) fn read(node: &Node, text: &[u8]) -> Result<Self, Refusal> {
         serde_json::from_slice(text).or_else(|error| {
             let names = mcp::tool_names(text);
             let stop_name = names.iter().find(|name| node.stops(name));

@@ -11,7 +11,7 @@ use super::operator_verb::{self, OperatorVerb};
 use super::verb_dispatch;
 use super::{http_auth, worker_pool};
 use args::ReceivedArguments;
-use call::{Refusal, ToolAnswer};
+use call::{ArrivalStamp, Refusal, ToolAnswer};
 use mcp::VerifiedIdentity;
 use mcp::http::AuthQueue;
 use page::{PageDoor, PageServices, StopAnswer};
@@ -62,8 +62,13 @@ impl PageServices for NodePageServices {
         operator_verb::VERB_BYTES_MAX
     }
 
-    fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>> {
-        http_auth::run_verb(&self.node, caller, verb)
+    fn operate(
+        &self,
+        caller: String,
+        verb: Vec<u8>,
+        arrived: ArrivalStamp,
+    ) -> BoxFuture<'static, Result<Value, Refusal>> {
+        http_auth::run_verb(&self.node, caller, verb, arrived)
     }
 
     fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer> {
@@ -75,7 +80,9 @@ impl PageServices for NodePageServices {
         }
         let arguments = ReceivedArguments::Value(arguments);
         let planner = ActorRank::Planner;
-        let sensing = verb_dispatch::call_as(&self.node, &caller, planner, "sense", arguments);
+        let arrived = self.node.stamp_arrival();
+        let call = (planner, "sense", arguments);
+        let sensing = verb_dispatch::call_as(&self.node, &caller, arrived, call);
         let sensing = worker_pool::spawn(sensing);
         Box::pin(async move {
             let worker_panicked =
@@ -92,7 +99,7 @@ impl PageServices for NodePageServices {
         let node = Arc::clone(&self.node);
         // The stop and its outcome are recorded even if the page is closed at once.
         let stopping = base::task::spawn(async move {
-            verb_dispatch::run_for_operator(&node, &caller, verb).await
+            verb_dispatch::run_for_operator(&node, &caller, verb, node.stamp_arrival()).await
         });
         Box::pin(async move {
             match stopping.await {

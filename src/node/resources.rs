@@ -146,8 +146,9 @@ impl NodeResources {
 
     /// Returns the nodes as `list_nodes` reports them.
     async fn nodes(&self) -> ResourceText {
-        let (rank, arguments) = (ActorRank::Planner, ReceivedArguments::Absent);
-        let reply = call_as(&self.node, "resources", rank, "list_nodes", arguments).await;
+        let arrived = self.node.stamp_arrival();
+        let call = (ActorRank::Planner, "list_nodes", ReceivedArguments::Absent);
+        let reply = call_as(&self.node, "resources", arrived, call).await;
         let nodes = reply.structured.get("nodes").cloned().unwrap_or_default();
         text(JSON, nodes.to_string())
     }

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::operator_verb::VerbReply;
 use base::disk;
 use base::units::{ClockInstant, JointVector};
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use measured::{MeasuredStop, StopMeasurements};
 use performance::TipPerformance;
 use permit::{ActorRank, MotionPermit, StopLatch};
@@ -31,12 +31,18 @@ const OTHER_STOP: &str = "somebody else stopped it";
 const RESULT_FILE: &str = "selftest.json";
 
 /// Measures every arm of a node, and stores the result.
-pub(crate) async fn run(node: &Arc<Node>, scene: Option<&str>, rounds: u32) -> VerbReply {
+pub(crate) async fn run(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    scene: Option<&str>,
+    rounds: u32,
+) -> VerbReply {
     let mut lines = Vec::new();
     let mut arms = Vec::new();
     let mut is_good = true;
     for seat in &node.arms {
-        match measure_arm(node, seat, scene, rounds).await {
+        let seen_stops = node.stops_before(arrived, seat).stops;
+        match measure_arm(node, seat, seen_stops, scene, rounds).await {
             Ok(measured) => {
                 is_good &= measured.is_good();
                 lines.push(measured.table(&seat.title()));
@@ -77,6 +83,7 @@ fn result_file(node: &Node) -> PathBuf {
 async fn measure_arm(
     node: &Arc<Node>,
     seat: &Arc<AttachedArm>,
+    seen_stops: u64,
     scene: Option<&str>,
     rounds: u32,
 ) -> Result<StopMeasurements, Refusal> {
@@ -91,7 +98,6 @@ async fn measure_arm(
             "it moves; wait for its end, or `steadyhand stop` it"
         ));
     }
-    let seen_stops = seat.motion.stops_requested();
     seat.permits().ask(&scene, seat.motion.clock().now())?;
     let mut job = NodeJob::begin(node, seat, "selftest", &scene, seen_stops).await?;
     let measured = measure_stops(&mut job, seat, &scene, seen_stops, rounds).await;
@@ -272,7 +278,9 @@ mod tests {
     #[tokio::test]
     async fn a_self_test_ends_its_own_stop_and_goes_on() {
         let TestNode { node, seat, .. } = &test_node(NodeClock::simulated_at(4));
-        let measured = measure_arm(node, seat, None, 2).await.unwrap();
+        let measured = measure_arm(node, seat, seat.motion.stops_requested(), None, 2)
+            .await
+            .unwrap();
         let tip = measured.performance.as_ref().unwrap();
         assert_eq!((tip.visits, tip.joints.len()), (8, 5));
         assert!(tip.repeatability_mm < 0.5 && tip.path_mm < 3.0, "{tip:?}");

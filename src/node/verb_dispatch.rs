@@ -12,14 +12,20 @@ use super::{
 };
 use args::ReceivedArguments;
 use base::wording::duration;
+use call::ArrivalStamp;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use permit::ActorRank;
 use serde_json::{Value, json};
 use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, Reply, ToolRequest};
 
-/// Runs a verb of an authenticated operator and records it.
-pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb) -> VerbReply {
+/// Runs a verb of an authenticated operator, which a stop after `arrived` ends, and records it.
+pub async fn run_for_operator(
+    node: &Arc<Node>,
+    caller: &str,
+    verb: OperatorVerb,
+    arrived: ArrivalStamp,
+) -> VerbReply {
     if let OperatorVerb::Progress { job } = &verb {
         // Asked several times a second: nothing is done, and nothing is recorded.
         return progress_reply(node, job.as_deref()).await;
@@ -38,7 +44,7 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
     tracing::info!(caller, ?verb, "operator");
     let action = format!("{caller}: {verb:?}");
     let stops = verb.stops();
-    let running = carry_out_boxed(Arc::clone(node), verb);
+    let running = carry_out_boxed(Arc::clone(node), verb, arrived);
     let reply = if stops {
         // Not in the worker pool, where other verbs may be reading a scene or waiting for an arm.
         running.await
@@ -54,11 +60,15 @@ pub async fn run_for_operator(node: &Arc<Node>, caller: &str, verb: OperatorVerb
 }
 
 /// Boxes [`carry_out`], so that it is compiled once and not in every function that awaits it.
-fn carry_out_boxed(node: Arc<Node>, verb: OperatorVerb) -> BoxFuture<'static, VerbReply> {
-    async move { carry_out(&node, verb).await }.boxed()
+fn carry_out_boxed(
+    node: Arc<Node>,
+    verb: OperatorVerb,
+    arrived: ArrivalStamp,
+) -> BoxFuture<'static, VerbReply> {
+    async move { carry_out(&node, verb, &arrived).await }.boxed()
 }
 
-async fn carry_out(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
+async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp) -> VerbReply {
     let moves = verb.moves();
     // An arm that loses its torque drops, which is a motion too.
     let drops = matches!(verb, OperatorVerb::TorqueOff) && node.file.read_only;
@@ -73,17 +83,19 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             arm,
         } => enable(node, &scene, meta.as_deref(), for_s, arm.as_deref()),
         OperatorVerb::Disable => disable(node),
-        OperatorVerb::Stop => call(node, "stop", ReceivedArguments::Absent).await,
+        OperatorVerb::Stop => call(node, arrived, "stop", ReceivedArguments::Absent).await,
         OperatorVerb::Estop => arm_verbs::estop(node).await,
-        OperatorVerb::StopFleet { emergency } => arm_verbs::stop_fleet(node, emergency).await,
-        OperatorVerb::Clear => arm_verbs::clear(node),
+        OperatorVerb::StopFleet { emergency } => {
+            arm_verbs::stop_fleet(node, arrived, emergency).await
+        }
+        OperatorVerb::Clear => arm_verbs::clear(node, arrived),
         OperatorVerb::Hold { now } => arm_verbs::hold(node, now).await,
         OperatorVerb::Resume => arm_verbs::resume(node).await,
         OperatorVerb::TorqueOff => arm_verbs::torque_off(node).await,
         OperatorVerb::Selftest { scene, rounds } => {
-            selftest::run(node, scene.as_deref(), rounds).await
+            selftest::run(node, arrived, scene.as_deref(), rounds).await
         }
-        OperatorVerb::Reset { scene, arm } => reset(node, scene, arm).await,
+        OperatorVerb::Reset { scene, arm } => reset(node, arrived, scene, arm).await,
         OperatorVerb::Align {
             scene,
             touch,
@@ -91,13 +103,13 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
             measured_mm,
         } => {
             let arguments = json!({ "scene": scene, "touch": touch, "ink": ink });
-            align(node, arguments, measured_mm).await
+            align(node, arrived, arguments, measured_mm).await
         }
         OperatorVerb::FirstInk { scene } => {
-            let reply = node.draw_first_ink(&scene).await;
+            let reply = node.draw_first_ink(&scene, arrived).await;
             reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
         }
-        OperatorVerb::Status => status_reply(node).await,
+        OperatorVerb::Status => status_reply(node, arrived).await,
         OperatorVerb::Jobs { id, json } => job_list::jobs_reply(&node.state, id.as_deref(), json),
         OperatorVerb::Describe => describe(node),
         OperatorVerb::Replay { job } => job_replay::reply(node, &job).await,
@@ -108,10 +120,10 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
         OperatorVerb::Look { scene, camera } => {
             measurements::camera_pose_reply(node, &scene, camera.as_deref()).await
         }
-        OperatorVerb::Jog { scene, step } => jog::step(node, &scene, step).await,
+        OperatorVerb::Jog { scene, step } => jog::step(node, arrived, &scene, step).await,
         OperatorVerb::Jogged { scene } => jog::state_reply(node, &scene),
         OperatorVerb::Pending { job } => pending_reply(node, job.as_deref()),
-        OperatorVerb::Draw { order, assent } => draw(node, &order, assent.as_ref()).await,
+        OperatorVerb::Draw { order, assent } => draw(node, arrived, &order, assent.as_ref()).await,
         OperatorVerb::Progress { job } => progress_reply(node, job.as_deref()).await,
         OperatorVerb::Pen { job, confirmed } => pen_reply(node, job.as_deref(), confirmed),
         OperatorVerb::PageLogin => VerbReply::failed(
@@ -123,7 +135,12 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb) -> VerbReply {
 }
 
 /// Moves the named arm to rest in the named scene.
-async fn reset(node: &Arc<Node>, scene: Option<String>, arm: Option<String>) -> VerbReply {
+async fn reset(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    scene: Option<String>,
+    arm: Option<String>,
+) -> VerbReply {
     let named: serde_json::Map<String, Value> = [("scene", scene), ("arm", arm)]
         .into_iter()
         .filter_map(|(key, name)| Some((key.to_owned(), Value::from(name?))))
@@ -132,15 +149,20 @@ async fn reset(node: &Arc<Node>, scene: Option<String>, arm: Option<String>) -> 
         true => ReceivedArguments::Absent,
         false => ReceivedArguments::Value(named.into()),
     };
-    call(node, "reset", arguments).await
+    call(node, arrived, "reset", arguments).await
 }
 
 /// Aligns, by the offset of the cross that a person measured, if there is one.
-async fn align(node: &Arc<Node>, mut arguments: Value, measured_mm: Option<[f64; 2]>) -> VerbReply {
+async fn align(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    mut arguments: Value,
+    measured_mm: Option<[f64; 2]>,
+) -> VerbReply {
     if let (Some([dx, dy]), Some(arguments)) = (measured_mm, arguments.as_object_mut()) {
         arguments.insert("measured".to_owned(), json!({ "dx": dx, "dy": dy }));
     }
-    call(node, "align", ReceivedArguments::Value(arguments)).await
+    call(node, arrived, "align", ReceivedArguments::Value(arguments)).await
 }
 
 /// Returns the node's description, as text and as data.
@@ -150,13 +172,18 @@ fn describe(node: &Node) -> VerbReply {
 }
 
 /// Shows a drawing as data, or begins the one that a person agreed to.
-async fn draw(node: &Arc<Node>, order: &DrawingOrder, assent: Option<&DrawingAssent>) -> VerbReply {
+async fn draw(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    order: &DrawingOrder,
+    assent: Option<&DrawingAssent>,
+) -> VerbReply {
     let Some(assent) = assent else {
         let offer = node.offer_drawing(order).await;
         let reply = offer.map(|offer| VerbReply::with_data(&offer.title, &offer));
         return reply.unwrap_or_else(VerbReply::failed);
     };
-    let job = node.begin_drawing(order, assent).await;
+    let job = node.begin_drawing(order, assent, arrived).await;
     let reply = job.map(|job| VerbReply::with_data(format!("{job} has begun"), &job));
     reply.unwrap_or_else(VerbReply::failed)
 }
@@ -256,14 +283,14 @@ fn enable(
 }
 
 /// Senses each arm. If there are several, each line begins with the arm's name.
-async fn status_reply(node: &Arc<Node>) -> VerbReply {
+async fn status_reply(node: &Arc<Node>, arrived: &ArrivalStamp) -> VerbReply {
     if node.arms.len() < 2 {
-        return call(node, "sense", ReceivedArguments::Absent).await;
+        return call(node, arrived, "sense", ReceivedArguments::Absent).await;
     }
     let mut reply = VerbReply::done("");
     for seat in &node.arms {
         let arm = ReceivedArguments::Value(json!({"arm": seat.name}));
-        let sensed = call(node, "sense", arm).await;
+        let sensed = call(node, arrived, "sense", arm).await;
         reply.done &= sensed.done;
         reply.text += &format!("{}: {}\n", seat.name, sensed.text);
     }
@@ -271,8 +298,14 @@ async fn status_reply(node: &Arc<Node>) -> VerbReply {
     reply
 }
 
-pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArguments) -> VerbReply {
-    let reply = call_as(node, "operator", ActorRank::Operator, tool, arguments).await;
+pub(super) async fn call(
+    node: &Arc<Node>,
+    arrived: &ArrivalStamp,
+    tool: &str,
+    arguments: ReceivedArguments,
+) -> VerbReply {
+    let call = (ActorRank::Operator, tool, arguments);
+    let reply = call_as(node, "operator", arrived.clone(), call).await;
     VerbReply::of_tool(&reply)
 }
 
@@ -280,9 +313,8 @@ pub(super) async fn call(node: &Arc<Node>, tool: &str, arguments: ReceivedArgume
 pub(super) fn call_as(
     node: &Arc<Node>,
     caller: &str,
-    who: ActorRank,
-    tool: &str,
-    arguments: ReceivedArguments,
+    arrived: ArrivalStamp,
+    (who, tool, arguments): (ActorRank, &str, ReceivedArguments),
 ) -> BoxFuture<'static, Reply> {
     let request = ToolRequest {
         tool: tool.to_owned(),
@@ -292,6 +324,7 @@ pub(super) fn call_as(
         principal: None,
         hop: None,
         is_step: false,
+        arrived,
     };
     Arc::clone(node).call(request, RemoteCallWatch::unobserved())
 }

@@ -416,11 +416,14 @@ async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, Pa
 
 /// Carries out an operator's verb.
 async fn operate(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
+    let arrived = door.node.stamp_arrival();
     check_command(request.headers(), door.scheme)?;
     let identity = door.operator(request.headers())?;
     door.check_new(request.headers())?;
     let body = body_of(request, door.services.verb_bytes_max()).await?;
-    let reply = door.services.operate(audit_name(&identity), body.to_vec());
+    let reply = door
+        .services
+        .operate(audit_name(&identity), body.to_vec(), arrived);
     let reply = reply
         .await
         .map_err(|error| PageRefusal::Body(error.into()))?;

@@ -1,6 +1,6 @@
 //! Services that the page needs: it verifies tokens, senses arms and carries out verbs and stops through them.
 
-use call::{Refusal, ToolAnswer, VerifiedIdentity};
+use call::{ArrivalStamp, Refusal, ToolAnswer, VerifiedIdentity};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -16,7 +16,12 @@ pub trait PageServices: Send + Sync + 'static {
     fn verb_bytes_max(&self) -> usize;
 
     /// Carries out an operator's verb, in the format of the control socket, under a caller's name.
-    fn operate(&self, caller: String, verb: Vec<u8>) -> BoxFuture<'static, Result<Value, Refusal>>;
+    fn operate(
+        &self,
+        caller: String,
+        verb: Vec<u8>,
+        arrived: ArrivalStamp,
+    ) -> BoxFuture<'static, Result<Value, Refusal>>;
 
     /// Senses an arm with its cameras and its bus; if none is named, the only one. Moves nothing.
     fn sense(&self, caller: String, arm: Option<String>) -> BoxFuture<'static, ToolAnswer>;

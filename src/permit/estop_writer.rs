@@ -119,13 +119,16 @@ impl PermitRegistry {
         }
     }
 
-    /// Ends an emergency stop on an operator's word. An operator's `reset` comes next.
+    /// Ends an emergency stop on an operator's word. An operator's `reset` comes next. `seen` is the number of emergency stops
+    /// that had been latched when that word arrived: it ends no later one.
     ///
     /// # Errors
     /// The reason why it still stands: its file could not be removed, or another one came meanwhile.
-    pub fn clear_emergency(&self) -> Result<(), EstopKeepingError> {
+    pub fn clear_emergency(&self, seen: u64) -> Result<(), EstopKeepingError> {
         let file = self.estop_writer.get().map(|writer| writer.file.locked());
-        let count = self.state().emergencies;
+        if self.emergencies() != seen {
+            return Err(EstopKeepingError::StoppedMeanwhile);
+        }
         if let Some(file) = &file {
             let owed = file.owed_reset();
             owed.write("an emergency stop was cleared; `steadyhand reset` comes next")
@@ -133,7 +136,7 @@ impl PermitRegistry {
             file.remove().map_err(|error| file.failed(&error))?;
         }
         let mut state = self.state();
-        if state.emergencies != count {
+        if state.emergencies != seen {
             // The thread waits for the file's lock, and writes it again.
             return Err(EstopKeepingError::StoppedMeanwhile);
         }

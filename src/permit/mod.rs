@@ -31,6 +31,8 @@ pub struct PermitRegistry {
     state: Mutex<PermitState>,
     /// [`PermitState::withdrawals`], for readers that must not wait.
     withdrawn: AtomicU64,
+    /// [`PermitState::emergencies`], for readers that must not wait.
+    emergencies: AtomicU64,
     /// The writer that makes an emergency stop outlive this process.
     estop_writer: OnceLock<EstopWriter>,
     /// The interlock with the node's other arms.
@@ -134,7 +136,7 @@ pub enum PermitError {
         enabled: String,
     },
     /// The arm was stopped and has not been reset.
-    #[error("the arm was stopped by {by}; call `reset` first", by = actor_text(*.0))]
+    #[error("the arm was stopped by {by}; {next}", by = actor_text(*.0), next = reset_by(*.0))]
     Stopped(ActorRank),
     /// An ordinary stop that a planner may not end.
     #[error(
@@ -170,6 +172,14 @@ fn actor_text(actor: ActorRank) -> &'static str {
         ActorRank::Planner => "a tool call",
         ActorRank::Operator => "an operator",
         ActorRank::Node => "the node",
+    }
+}
+
+/// Says who has to reset an arm that was stopped by `by`.
+fn reset_by(by: ActorRank) -> &'static str {
+    match by {
+        ActorRank::Operator => "an operator must reset it first: `steadyhand reset`",
+        ActorRank::Planner | ActorRank::Node => "call `reset` first",
     }
 }
 
@@ -382,6 +392,12 @@ impl PermitRegistry {
         self.withdrawn.load(Ordering::SeqCst)
     }
 
+    /// Returns how many emergency stops were latched. Waits for no lock.
+    #[must_use]
+    pub fn emergencies(&self) -> u64 {
+        self.emergencies.load(Ordering::SeqCst)
+    }
+
     fn withdraw(&self, state: &mut PermitState) {
         state.withdrawals += 1;
         self.withdrawn.store(state.withdrawals, Ordering::SeqCst);
@@ -408,7 +424,10 @@ impl PermitRegistry {
     fn latch_in(&self, mut state: MutexGuard<'_, PermitState>, new: StopLatch) {
         let is_emergency = matches!(new, StopLatch::Emergency(_));
         self.withdraw(&mut state);
-        state.emergencies += u64::from(is_emergency);
+        if is_emergency {
+            state.emergencies += 1;
+            self.emergencies.store(state.emergencies, Ordering::SeqCst);
+        }
         let is_replaceable = |old: &StopLatch| old.severity() <= new.severity();
         if state.latch.as_ref().is_none_or(is_replaceable) {
             state.latch = Some(new);

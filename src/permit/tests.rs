@@ -130,7 +130,7 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
     let second = kept_in(&file);
     let denied = second.ask(&scene(), ClockInstant::ZERO).unwrap_err();
     assert_eq!(denied, PermitError::Emergency);
-    second.clear_emergency().unwrap();
+    second.clear_emergency(1).unwrap();
     assert_eq!(
         second.latched(),
         Some(StopLatch::Stopped(ActorRank::Operator))
@@ -183,9 +183,45 @@ async fn a_stop_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays
     permits.latch(StopLatch::Emergency(ActorRank::Operator));
     let reason = permits.emergency_is_kept().await.unwrap_err().to_string();
     assert!(reason.contains("emergency-stop-arm"), "{reason}");
-    permits.clear_emergency().unwrap_err();
+    permits.clear_emergency(permits.emergencies()).unwrap_err();
     assert!(matches!(permits.latched(), Some(StopLatch::Emergency(_))));
     drop(folder);
+}
+
+/// The word that ends an emergency stop may be carried out after another one came.
+#[tokio::test]
+async fn clearing_ends_no_stop_that_came_behind_it() {
+    let (_folder, file) = file();
+    let permits = kept_in(&file);
+    permits.latch(StopLatch::Emergency(ActorRank::Operator));
+    let seen = permits.emergencies();
+    permits.latch(StopLatch::Emergency(ActorRank::Operator));
+    let reason = permits.clear_emergency(seen).unwrap_err();
+    assert_eq!(reason, EstopKeepingError::StoppedMeanwhile);
+    assert!(matches!(permits.latched(), Some(StopLatch::Emergency(_))));
+    permits.emergency_is_kept().await.unwrap();
+    assert!(file.exists());
+    permits.clear_emergency(permits.emergencies()).unwrap();
+    assert!(!file.exists());
+}
+
+#[test]
+fn a_refusal_after_a_stop_says_who_has_to_reset() {
+    for (by, end) in [
+        (
+            ActorRank::Operator,
+            "stopped by an operator; an operator must reset it first: `steadyhand reset`",
+        ),
+        (
+            ActorRank::Planner,
+            "stopped by a tool call; call `reset` first",
+        ),
+    ] {
+        let permits = PermitRegistry::everything();
+        permits.latch(StopLatch::Stopped(by));
+        let denied = permits.ask(&scene(), ClockInstant::ZERO).unwrap_err();
+        assert!(denied.to_string().ends_with(end), "{denied}");
+    }
 }
 
 /// Stops and clearings from several threads: in the end file and memory say the same.
@@ -203,7 +239,7 @@ async fn clearing_never_loses_a_later_stop() {
     };
     while !stopping.is_finished() {
         // A stop may come during the clearing, which then fails.
-        let _ = permits.clear_emergency();
+        let _ = permits.clear_emergency(permits.emergencies());
     }
     stopping.join().unwrap();
     permits.emergency_is_kept().await.unwrap();

@@ -8,6 +8,7 @@ use tracing::Instrument as _;
 
 use super::declared_tools::DeclaredTools;
 use super::motion_job::{MotionJobRequest, accepted_job};
+use super::preempt::stopped_before_passing_on;
 use super::reply::{self, Reply, refused};
 use super::route::CallRoute;
 use super::tool_shape::shape;
@@ -20,6 +21,7 @@ use args::{
     self, ArgumentReading, ArgumentRefusal, ReaderPolicy, ReceivedArguments, RefusalAdvice,
 };
 use base::lock::MutexExt;
+use call::ArrivalStamp;
 use caller::Principal;
 use catalogue::{EVERYWHERE, KnownNames, ListedNames, TOOLS, ToolDefinition, ToolEffect};
 use config::{NamesEntry, NodeFile};
@@ -51,6 +53,8 @@ pub struct ToolRequest {
     pub hop: Option<CallHop>,
     /// True if a declared tool makes the call on its caller's behalf.
     pub is_step: bool,
+    /// The stops heard before it: a later one ends what it asks for.
+    pub arrived: ArrivalStamp,
 }
 
 /// Context of one tool call.
@@ -150,7 +154,7 @@ impl Node {
         };
         // A stop waits for nothing: not for its arguments to be read, nor for the folder of scenes.
         if request.hop.is_some() || !self.names_other_node(&request.arguments) {
-            self.stop_if_requested(tool, request.who);
+            self.stop_if_requested(tool, &request);
         }
         let admitted = self.check_access(tool, &request);
         if let Err(reply) = admitted.and_then(|()| self.check_offered(tool, &request)) {
@@ -158,6 +162,7 @@ impl Node {
         }
         let reply = match self.route(tool, &request) {
             CallRoute::Here => self.call_locally(tool, &request, &watch).await,
+            CallRoute::There(_) if self.is_overtaken(tool, &request) => stopped_before_passing_on(),
             CallRoute::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
             CallRoute::Nowhere(reply) => *reply,
             CallRoute::Everywhere(unknown) => {
@@ -370,7 +375,7 @@ impl ToolContext<'_> {
             who: self.request.who,
             key,
             again,
-            seen_stops: None,
+            seen_stops: self.node.stops_before(&self.request.arrived, arm).stops,
         }
     }
 }

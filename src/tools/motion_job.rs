@@ -100,8 +100,8 @@ pub(super) struct MotionJobRequest {
     pub(super) key: String,
     /// True to repeat a call that was done moments ago.
     pub(super) again: bool,
-    /// Number of stops requested before the call began to wait; a later stop ends it. `None` counts those before it begins.
-    pub(super) seen_stops: Option<u64>,
+    /// Number of stops requested before the call arrived; a later stop ends it.
+    pub(super) seen_stops: u64,
 }
 
 /// Context of a job that moves an arm.
@@ -113,7 +113,7 @@ pub(super) struct JobContext {
     pub(super) entry: Arc<JobJournal>,
     /// Source of the request.
     pub(super) who: ActorRank,
-    /// Number of stops requested before it was planned.
+    /// Number of stops requested before its call arrived.
     pub(super) seen_stops: u64,
     /// True once a camera has checked the sheet's place: one check serves any number of motions.
     pub(super) has_checked_sheet: AtomicBool,
@@ -480,7 +480,6 @@ fn start_boxed(
         again,
         seen_stops,
     } = call;
-    let seen_stops = seen_stops.unwrap_or_else(|| arm.motion.stops_requested());
     let card = || {
         accepted.id = node.job_store.next_id();
         JobCard::accepted(&accepted, scene)

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use args::ForgivenessProfile;
 use base::clock::NodeClock;
 use base::lock::MutexExt;
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, StopCounts, refusal};
 use caller::{ArmLease, LoginCodes, RateLimiter};
 use config::{ForgivenessSetting, NodeFile};
 use fleet::Fleet;
@@ -137,6 +137,8 @@ pub struct Node {
     /// The machine's clock, by which logins end. Arms may have clocks of their own, which may stand still.
     pub clock: NodeClock,
     next_number: AtomicU64,
+    /// Number of stops heard, of this node or of another.
+    stops_heard: AtomicU64,
 }
 
 /// Open files of the state that outlives the node's process.
@@ -317,7 +319,43 @@ impl Node {
             login_codes: LoginCodes::default(),
             clock: NodeClock::real(),
             next_number: AtomicU64::new(1),
+            stops_heard: AtomicU64::new(0),
         }
+    }
+
+    /// Records the stops so far for a message that arrives now: before it is read, checked or given to another thread. Waits for
+    /// no lock.
+    #[must_use]
+    pub fn stamp_arrival(&self) -> ArrivalStamp {
+        let counts = self.arms.iter().map(|arm| StopCounts {
+            stops: arm.motion.stops_requested(),
+            emergencies: arm.permits().emergencies(),
+        });
+        ArrivalStamp::new(counts.collect(), self.stops_heard.load(Ordering::SeqCst))
+    }
+
+    /// Returns the stops of an arm that had been heard when a message arrived.
+    #[must_use]
+    pub fn stops_before(&self, arrived: &ArrivalStamp, arm: &AttachedArm) -> StopCounts {
+        let mut arms = self.arms.iter();
+        let index = arms.position(|own| std::ptr::eq(Arc::as_ptr(own), arm));
+        index.map(|index| arrived.arm(index)).unwrap_or_default()
+    }
+
+    /// Counts a stop of this node or of another: no call that arrived before it is passed on any more.
+    pub fn count_stop(&self) {
+        self.stops_heard.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns whether a stop, of whichever node, was heard after a message arrived.
+    pub(super) fn has_heard_stop_since(&self, arrived: &ArrivalStamp) -> bool {
+        self.stops_heard.load(Ordering::SeqCst) > arrived.stops_heard()
+    }
+
+    /// Returns whether an arm was told to stop after a message arrived.
+    pub(super) fn is_stopped_since(&self, arrived: &ArrivalStamp) -> bool {
+        let mut arms = self.arms.iter().enumerate();
+        arms.any(|(index, arm)| arm.motion.stops_requested() > arrived.arm(index).stops)
     }
 
     /// Asks every arm to stop, without waiting.

@@ -17,7 +17,7 @@ use super::{
     AttachedArm, Node, RemoteCallWatch, Reply, calibration_check, job_scene, motion_job, resume,
     sheet_check,
 };
-use call::{Refusal, refusal};
+use call::{ArrivalStamp, Refusal, refusal};
 use job::{AcceptedJob, DrawingOrigin, JournalDrawing, PastJob};
 use motion::MotionState;
 use permit::{ActorRank, PermitError};
@@ -193,6 +193,7 @@ impl Node {
         self: &Arc<Self>,
         order: &DrawingOrder,
         assent: &DrawingAssent,
+        arrived: &ArrivalStamp,
     ) -> Result<String, Refusal> {
         let drawing = self.resolve(order)?;
         let (arm, scene) = (Arc::clone(&drawing.arm), Arc::clone(&drawing.scene));
@@ -211,7 +212,8 @@ impl Node {
             plan: Some(stroke::normalized_hash(&assent.plan)),
             ..drawing.scope
         };
-        match self.start_drawing(order, ResolvedDrawing { scope, ..drawing })? {
+        let drawing = ResolvedDrawing { scope, ..drawing };
+        match self.start_drawing(order, drawing, arrived)? {
             StartedJob::UnderWay(job) | StartedJob::DoneBefore(job) => Ok(job.card().id),
             StartedJob::Busy(reply) => Err(reply.into()),
         }
@@ -221,7 +223,11 @@ impl Node {
     ///
     /// # Errors
     /// The reason why nothing was begun.
-    pub async fn draw_first_ink(self: &Arc<Self>, scene: &str) -> Result<Reply, Refusal> {
+    pub async fn draw_first_ink(
+        self: &Arc<Self>,
+        scene: &str,
+        arrived: &ArrivalStamp,
+    ) -> Result<Reply, Refusal> {
         let full = self.scenes.scene(scene, None)?;
         let trim = DrawingTrim::of_first_ink(&full);
         let lighter = full.trimmed(&trim).map_err(|error| refusal!("{error}"))?;
@@ -236,18 +242,19 @@ impl Node {
         };
         let arm = Arc::clone(&drawing.arm);
         sheet_check::check(self, &arm, &drawing.scene).await?;
-        let started = self.start_drawing(&order, drawing)?;
+        let started = self.start_drawing(&order, drawing, arrived)?;
         let watch = RemoteCallWatch::unobserved();
         Ok(started.wait_for_end(self, &arm, &watch).await)
     }
 
-    /// Begins the job of a drawing that nothing hinders.
+    /// Begins the job of a drawing that nothing hinders, and that a stop after `arrived` ends.
     fn start_drawing(
         self: &Arc<Self>,
         order: &DrawingOrder,
         drawing: ResolvedDrawing,
+        arrived: &ArrivalStamp,
     ) -> Result<StartedJob, Refusal> {
-        let call = self.drawing_job(order, &drawing)?;
+        let call = self.drawing_job(order, &drawing, arrived)?;
         let ResolvedDrawing {
             arm, scene, scope, ..
         } = drawing;
@@ -406,6 +413,7 @@ impl Node {
         &self,
         order: &DrawingOrder,
         drawing: &ResolvedDrawing,
+        arrived: &ArrivalStamp,
     ) -> Result<MotionJobRequest, Refusal> {
         let scene = &drawing.scene;
         let earlier = drawing.past.as_ref().or(drawing.repeated.as_ref());
@@ -433,7 +441,7 @@ impl Node {
             accepted,
             who: ActorRank::Operator,
             again: true,
-            seen_stops: None,
+            seen_stops: self.stops_before(arrived, &drawing.arm).stops,
         })
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::dispatch::{ToolRequest, resolve};
-use super::reply::{NOTHING_FOR_THIS_CALL, Reply, instead_of_nothing_moved};
+use super::reply::{NOTHING_FOR_THIS_CALL, Reply, instead_of_nothing_moved, refused};
 use super::route::CallRoute;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use args::{self, ReceivedArguments};
@@ -16,12 +16,22 @@ impl Node {
     /// stop that clearly names another node leaves this one alone.
     pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) -> bool {
         let intended = self.intended_tool(tool, arguments);
-        let stops = intended.filter(|tool| tool.effect == ToolEffect::Stops);
-        let Some(stop) = stops.filter(|_| !self.names_other_node(arguments)) else {
+        if intended.is_none_or(|tool| tool.effect != ToolEffect::Stops) {
             return false;
-        };
-        self.stop_if_requested(stop, who);
+        }
+        if self.names_other_node(arguments) {
+            self.count_stop();
+            return false;
+        }
+        self.stop_here(who);
         true
+    }
+
+    /// Stops every arm and every sequence of this node, without waiting.
+    fn stop_here(&self, who: ActorRank) {
+        self.count_stop();
+        self.stop_all(who, false);
+        self.sequences.cancel();
     }
 
     /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows, because the
@@ -30,8 +40,7 @@ impl Node {
         if !self.stops(name) {
             return false;
         }
-        self.stop_all(who, false);
-        self.sequences.cancel();
+        self.stop_here(who);
         let name: String = name.chars().take(80).collect();
         let entry =
             json!({"by": who, "tool": name, "message": "a stop in a message that is not a call"});
@@ -94,11 +103,16 @@ impl Node {
         })
     }
 
-    pub(super) fn stop_if_requested(&self, tool: &ToolDefinition, who: ActorRank) {
-        if tool.effect == ToolEffect::Stops {
-            self.stop_all(who, false);
-            self.sequences.cancel();
+    /// Stops if the tool does, unless that was done when the call arrived: what came behind it is not to be stopped once more.
+    pub(super) fn stop_if_requested(&self, tool: &ToolDefinition, request: &ToolRequest) {
+        if tool.effect == ToolEffect::Stops && !request.arrived.is_stop() {
+            self.stop_here(request.who);
         }
+    }
+
+    /// Returns whether a stop came after a call that may move something on another node.
+    pub(super) fn is_overtaken(&self, tool: &ToolDefinition, request: &ToolRequest) -> bool {
+        tool.effect == ToolEffect::Moves && self.has_heard_stop_since(&request.arrived)
     }
 
     /// Answers a call of a tool that does not exist. If its name contains a word for stopping, the call is passed on to the
@@ -182,6 +196,14 @@ impl AttachedArm {
         let is_asked = || self.motion.stops_requested() > self.motion.snapshot().stops_done;
         self.is_moving() || is_asked() || is_stopped()
     }
+}
+
+/// Returns the answer to a call for another node that was overtaken by a stop.
+pub(super) fn stopped_before_passing_on() -> Reply {
+    *refused(
+        "stopped",
+        "a stop came before this call was passed on to the other node",
+    )
 }
 
 /// Returns `stop` if the last part of a name is one of its names, whatever comes before: `left_arm.stop`.

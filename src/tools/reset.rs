@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dispatch::ToolContext;
-use super::motion_job::{self, JobContext, JobError, MotionJobRequest};
+use super::motion_job::{self, JobContext, JobError};
 use super::reply::{Reply, refused};
 use super::{AttachedArm, Node};
 use permit::{ActorRank, StopLatch};
@@ -13,11 +13,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
     let scene = scene(ctx)?;
     let who = ctx.request.who;
-    let call = MotionJobRequest {
-        // A stop that comes during the wait ends this call.
-        seen_stops: Some(arm.motion.stops_requested()),
-        ..ctx.job("reset", arm, &scene, true)
-    };
+    let call = ctx.job("reset", arm, &scene, true);
     tokio::select! {
         () = arm.wait_for_stopped_job() => {}
         () = ctx.watch.cancelled.cancelled() => {

@@ -15,7 +15,7 @@ use super::sim_photo_cache;
 use super::stroke::rounded;
 use base::units::{ArmMeasurement, ServoState};
 use motion::{DurationHistogram, Snapshot};
-use permit::StopLatch;
+use permit::{ActorRank, StopLatch};
 use scene::Scene;
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
@@ -144,6 +144,7 @@ pub(super) fn state_text(state: &str, is_limp: bool) -> String {
 #[must_use]
 pub fn latch_text(latch: &StopLatch) -> &'static str {
     match latch {
+        StopLatch::Stopped(ActorRank::Operator) => "stopped: an operator must reset it",
         StopLatch::Stopped(_) => "stopped: call reset",
         StopLatch::Emergency(_) => "emergency stop: an operator must clear it",
         StopLatch::Fault(_) => "fault: remove its cause, then call reset",

@@ -31,12 +31,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
     match ctx.node.declared.action(&tool.name) {
         Some(DeclaredAction::Calls(step)) => {
             let calls = step.tool.name.as_str();
-            let request = request_for(
-                step,
-                &ctx.reading.understood,
-                &ctx.request.caller,
-                ctx.request.who,
-            );
+            let request = request_for(step, &ctx.reading.understood, ctx.request);
             let reply = Arc::clone(ctx.node).call(request, ctx.watch.clone()).await;
             reply.with("calls", calls)
         }
@@ -54,17 +49,17 @@ pub(super) async fn call(ctx: &ToolContext<'_>, tool: &ToolDefinition) -> Reply 
 fn request_for(
     step: &DeclaredStep,
     given: &Map<String, Value>,
-    caller: &str,
-    who: ActorRank,
+    request: &ToolRequest,
 ) -> ToolRequest {
     ToolRequest {
         tool: step.tool.name.clone(),
         arguments: ReceivedArguments::Value(Value::Object(step.arguments(given))),
-        caller: caller.to_owned(),
-        who,
+        caller: request.caller.clone(),
+        who: request.who,
         principal: None,
         hop: None,
         is_step: true,
+        arrived: request.arrived.clone(),
     }
 }
 
@@ -195,10 +190,12 @@ async fn sequence(ctx: &ToolContext<'_>, tool: &ToolDefinition, steps: &[Declare
                 node: Arc::clone(node),
                 steps: steps.to_vec(),
                 given: given.clone(),
-                caller: ctx.request.caller.clone(),
-                who: ctx.request.who,
+                request: ctx.request.clone(),
                 progress: Arc::clone(&progress),
             };
+            if node.is_stopped_since(&ctx.request.arrived) {
+                progress.cancelled.cancel();
+            }
             base::task::spawn(run.execute());
             progress
         }
@@ -264,8 +261,8 @@ struct SequenceRunner {
     node: Arc<Node>,
     steps: Vec<DeclaredStep>,
     given: Map<String, Value>,
-    caller: String,
-    who: ActorRank,
+    /// The call of the sequence.
+    request: ToolRequest,
     progress: Arc<SequenceProgress>,
 }
 
@@ -315,7 +312,7 @@ impl SequenceRunner {
 
     /// Carries out one step, to the end of its motion.
     async fn step(&self, step: &DeclaredStep) -> Reply {
-        let request = request_for(step, &self.given, &self.caller, self.who);
+        let request = request_for(step, &self.given, &self.request);
         let watch = RemoteCallWatch {
             cancelled: self.progress.cancelled.clone(),
             ..RemoteCallWatch::unobserved()

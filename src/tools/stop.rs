@@ -14,7 +14,15 @@ use permit::StopLatch;
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
     // All arms of the node are told to stop before any is waited for.
     let arms = ctx.node.arms.iter();
-    let requested = arms.map(|arm| (arm, arm.motion.stop(ctx.request.who, false)));
+    let (node, request) = (ctx.node, ctx.request);
+    let requested = arms.map(|arm| {
+        let ticket = match request.arrived.is_stop() {
+            // It was told to stop when the call arrived.
+            true => node.stops_before(&request.arrived, arm).stops,
+            false => arm.motion.stop(request.who, false),
+        };
+        (arm, ticket)
+    });
     let tickets: Vec<(&Arc<AttachedArm>, u64)> = requested.collect();
     let mut reports = Vec::with_capacity(tickets.len());
     for (arm, ticket) in tickets {
@@ -130,10 +138,11 @@ fn card(arm: &AttachedArm, report: Option<&StopReport>) -> serde_json::Value {
 )]
 mod tests {
     use super::super::motion_job::{MotionJobRequest, start_job};
-    use super::super::{AttachedArm, Node, NodeStorage, RemoteCallWatch};
+    use super::super::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
     use super::*;
     use args::ReceivedArguments;
     use base::clock::NodeClock;
+    use call::ArrivalStamp;
     use config::NodeFile;
     use job::AcceptedJob;
     use link::memory::MemoryLink;
@@ -174,7 +183,7 @@ mod tests {
             who: ActorRank::Planner,
             key: "once".to_owned(),
             again: false,
-            seen_stops: None,
+            seen_stops: arm.motion.stops_requested(),
         };
         let before = arm.motion.stops_requested();
         let watch = RemoteCallWatch::unobserved();
@@ -185,6 +194,50 @@ mod tests {
         arm.motion.stopped(before + 1).await.unwrap();
         let latched = arm.permits().latched();
         assert_eq!(latched, Some(StopLatch::Stopped(ActorRank::Node)));
+    }
+
+    fn called(tool: &str, arrived: ArrivalStamp) -> ToolRequest {
+        ToolRequest {
+            tool: tool.to_owned(),
+            arguments: ReceivedArguments::Absent,
+            caller: "test".to_owned(),
+            who: ActorRank::Operator,
+            principal: None,
+            hop: None,
+            is_step: false,
+            arrived,
+        }
+    }
+
+    /// Whatever the order in which they are carried out.
+    #[tokio::test]
+    async fn a_stop_that_arrives_behind_a_reset_is_the_last_word_and_one_before_it_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        let arm = Arc::clone(node.arms.first().unwrap());
+        let call = async |tool: &str, arrived: ArrivalStamp| {
+            let watch = RemoteCallWatch::unobserved();
+            Arc::clone(&node).call(called(tool, arrived), watch).await
+        };
+        let nothing = ReceivedArguments::Absent;
+        arm.moved_in(&node.scenes.scene("default", None).unwrap());
+        let reset = node.stamp_arrival();
+        assert!(node.preempt_stop("stop", &nothing, ActorRank::Operator));
+        let stop = node.stamp_arrival().of_stop();
+        let overtaken = call("reset", reset).await;
+        assert_eq!(overtaken.code(), Some("stopped"), "{}", overtaken.text);
+        let stopped = call("stop", stop.clone()).await;
+        assert!(!stopped.is_error, "{}", stopped.text);
+        let latched = Some(StopLatch::Stopped(ActorRank::Operator));
+        assert_eq!(arm.permits().latched(), latched);
+        let reset = node.stamp_arrival();
+        // The answer to a stop stops nothing that came behind it.
+        assert!(!call("stop", stop).await.is_error);
+        let done = call("reset", reset).await;
+        assert!(!done.is_error, "{}", done.text);
+        assert_eq!(arm.permits().latched(), None);
+        let unstamped = call("reset", ArrivalStamp::default()).await;
+        assert_eq!(unstamped.code(), Some("stopped"), "{}", unstamped.text);
     }
 
     /// A stop under a mistaken name is never refused, and no other tool stops the arm.

@@ -254,6 +254,20 @@ fn only_driver_claims_the_authority_to_move_servos() {
     assert_eq!(claims("driver"), 1, "one driver of servos");
 }
 
+/// Whoever waits for its turn must not take down the stops only then.
+#[test]
+fn one_function_stamps_what_arrives() {
+    let rooms = rooms();
+    let makes = |room: &String| {
+        let files = rooms[room].iter();
+        let stamps = files.map(|(_, code)| code.matches("ArrivalStamp::new(").count());
+        stamps.sum::<usize>()
+    };
+    let making: Vec<(&String, usize)> = rooms.keys().map(|room| (room, makes(room))).collect();
+    let making: Vec<_> = making.into_iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(making, [(&"tools".to_owned(), 1)]);
+}
+
 /// The rows of the table under "Rooms": room and imports.
 fn table() -> Vec<(String, BTreeSet<String>)> {
     let page = read(&root().join("ARCHITECTURE.md"));

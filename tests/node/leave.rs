@@ -109,6 +109,7 @@ impl House {
             principal: None,
             hop: None,
             is_step: false,
+            arrived: self.node.stamp_arrival(),
         };
         let node = Arc::clone(&self.node);
         node.call(request, RemoteCallWatch::unobserved())

@@ -101,7 +101,8 @@ impl House {
 
     /// Runs an operator's verb.
     async fn verb(&self, verb: OperatorVerb) -> VerbReply {
-        run_for_operator(&self.node, "operator", verb).await
+        let arrived = self.node.stamp_arrival();
+        run_for_operator(&self.node, "operator", verb, arrived).await
     }
 
     async fn enable(&self) {
@@ -130,6 +131,7 @@ impl House {
             principal: None,
             hop: None,
             is_step: false,
+            arrived: self.node.stamp_arrival(),
         };
         let node = Arc::clone(&self.node);
         node.call(request, RemoteCallWatch::unobserved())
@@ -146,7 +148,8 @@ impl House {
             plan: offer.plan.unwrap(),
             duration_s: offer.duration_s,
         };
-        let begun = self.node.begin_drawing(order, &assent).await;
+        let arrived = self.node.stamp_arrival();
+        let begun = self.node.begin_drawing(order, &assent, &arrived).await;
         begun.map_err(|why| why.to_string())
     }
 

@@ -790,14 +790,16 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 40] = [
+const SOURCES: [&str; 42] = [
     "Stop on the operator's page",
     "Emergency stop on the operator's page",
     "the `stop` tool",
     "under a name that no tool has",
     "a call of any tool whose arguments name a stop",
     "a message that is no call",
-    "a line on the control socket",
+    "a line on the control socket that is no verb",
+    "a cancellation of which nobody can tell what it cancels",
+    "a stop in what does not become whole",
     "cancelled",
     "hangs up",
     "the end of a session",

@@ -580,3 +580,126 @@ fn an_operator_who_writes_a_stop_otherwise_is_heard() {
     BufReader::new(stream).read_line(&mut told).unwrap();
     assert!(told.contains("latched until"), "{told}");
 }
+
+/// Both lines come in one write: the stop is heard before a worker begins the reset.
+#[test]
+fn a_stop_behind_a_reset_is_the_last_word() {
+    let (bench, config) = bench();
+    let declared = "answer_within_s = 1\nlease_idle_s = 1\n\
+        [[tools]]\nname = \"again\"\ndescription = \"Resets, then draws.\"\n\
+        sequence = [{ calls = \"reset\" }, { calls = \"stroke\", fixed = { scene = \"long\" } }]\n";
+    std::fs::write(&config, declared).unwrap();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
+    for tool in ["reset", "again"] {
+        pipe.draw();
+        assert_eq!(pipe.call("stop", &json!({}))["success"], true);
+        let line = |id: u32, tool: &str| {
+            let params = json!({"name": tool, "arguments": {}});
+            json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+        };
+        pipe.say(&format!("{}\n{}", line(1, tool), line(2, "stop")));
+        let [one, other] = [pipe.hear(), pipe.hear()];
+        let (moves, stop) = if one["id"] == 1 {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let told = |answer: &Value| answer["result"]["structuredContent"].clone();
+        assert_eq!(told(&stop)["success"], true, "{stop:#}");
+        assert_eq!(told(&moves)["success"], false, "{tool}: {moves:#}");
+        pipe.until("stopped");
+        // The other way about the reset is the last word.
+        pipe.say(&format!("{}\n{}", line(1, "stop"), line(2, "reset")));
+        let [one, other] = [pipe.hear(), pipe.hear()];
+        for answer in [one, other] {
+            assert_eq!(told(&answer)["success"], true, "{answer:#}");
+        }
+        pipe.until_it_says("/job/state", "reached");
+    }
+}
+
+/// The arm that a call moves stands, though the client's own words for that call are others, or another's.
+#[test]
+fn a_cancellation_whose_call_cannot_be_told_stops_the_arm() {
+    let (bench, config) = bench();
+    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
+    for cancelled in [
+        r#"{"jsonrpc":"2.0","id":9,"method":"notifications/cancelled","params":{"requestId":117}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":5}"#,
+        r#"[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":117}},{"id":1,"method":"ping"}]"#,
+        r#"{"id":1,"method":"ping"}{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":117}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":118}}"#,
+    ] {
+        let stroke = json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
+            "params": {"name": "stroke", "arguments": {"scene": "long", "again": true}}});
+        pipe.say(&stroke.to_string());
+        pipe.until("moving");
+        pipe.say(cancelled);
+        if cancelled.starts_with('[') || cancelled.contains("}{") || cancelled.ends_with("5}") {
+            let refused = pipe.hear();
+            let why = refused["error"]["message"].as_str().unwrap();
+            assert!(why.ends_with("told to stop"), "{cancelled}: {refused:#}");
+        }
+        pipe.until_it_says("/job/state", "stopped");
+        pipe.reset();
+    }
+}
+
+#[test]
+fn an_id_that_is_open_is_not_used_again_and_its_cancellation_stops_the_arm() {
+    let (bench, config) = bench();
+    std::fs::write(&config, "answer_within_s = 600\nlease_idle_s = 1\n").unwrap();
+    let mut pipe = Pipe::open(&bench, &config);
+    pipe.greet();
+    let call = |tool: &str, arguments: Value| {
+        json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}})
+    };
+    pipe.say(&call("stroke", json!({"scene": "long", "again": true})).to_string());
+    pipe.until("moving");
+    pipe.say(&call("list_nodes", json!({})).to_string());
+    let refused = pipe.hear_line_with("still open");
+    assert!(refused.contains("-32600"), "{refused}");
+    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":117}}"#);
+    pipe.until_it_says("/job/state", "stopped");
+}
+
+/// Its head announces more than comes, and then the connection ends.
+#[test]
+fn a_stop_in_a_body_that_does_not_become_whole_is_done() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    let stop = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"stop"}}"#;
+    web.draw();
+    let (mut stream, host) = support::connect(&served);
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{stop}"
+    )
+    .unwrap();
+    drop(stream);
+    web.until("stopped");
+    web.reset();
+}
+
+/// It has no line's end, and its place is another's before one comes.
+#[test]
+fn a_stop_on_the_control_socket_without_its_lines_end_is_done() {
+    let (bench, config) = bench();
+    let served = bench.serve(&["--config", &config]);
+    let web = Web(&served);
+    let mut sockets = std::fs::read_dir(bench.path("steadyhand")).unwrap();
+    let socket = sockets.next().unwrap().unwrap().path();
+    web.draw();
+    let mut stopping = UnixStream::connect(&socket).unwrap();
+    write!(stopping, r#"{{"verb":"stop"}}"#).unwrap();
+    let silent: Vec<UnixStream> = (0..80)
+        .map(|_| UnixStream::connect(&socket).unwrap())
+        .collect();
+    web.until("stopped");
+    drop((stopping, silent));
+}

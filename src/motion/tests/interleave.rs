@@ -210,7 +210,7 @@ impl Shared {
                 seen.allowed = None;
             }
             // Another emergency stop may have come meanwhile.
-            Op::Clear => drop(self.permits.clear_emergency()),
+            Op::Clear => drop(self.permits.clear_emergency(self.permits.emergencies())),
             Op::Hold(at) => drop(motion.hold(at)),
             Op::Resume => {
                 if let Ok(permit) = self.permits.ask(&self.scene, now) {

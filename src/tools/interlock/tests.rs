@@ -213,6 +213,7 @@ async fn a_person_s_word_keeps_two_arms_apart_and_is_quoted_in_results() {
         principal: None,
         hop: None,
         is_step: false,
+        arrived: table.node.stamp_arrival(),
     };
     let reply = Arc::clone(&table.node)
         .call(request, RemoteCallWatch::unobserved())

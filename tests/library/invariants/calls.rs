@@ -48,6 +48,7 @@ impl House {
             principal: None,
             hop: None,
             is_step: false,
+            arrived: self.node.stamp_arrival(),
         };
         let node = Arc::clone(&self.node);
         drop(node.call(request, RemoteCallWatch::unobserved()).await);

@@ -267,6 +267,7 @@ impl House {
             principal: None,
             hop: None,
             is_step: false,
+            arrived: self.node.stamp_arrival(),
         };
         let reply = Arc::clone(&self.node)
             .call(request, RemoteCallWatch::unobserved())
