@@ -6,6 +6,7 @@ use super::{
     limits::{COST_MAX, SHOWN_CHARS_MAX, UNWRAP_MAX},
     outcome::{ArgumentIssue, ArgumentReading, ArgumentRefusal, ArgumentRepair},
     parsed_value::{self, ParsedValue},
+    quote,
     rules::{ReaderPolicy, ReaderRule},
     shape::ArgumentShape,
     value_coercion::{ValueCoercer, dropped},
@@ -78,7 +79,8 @@ impl<'a> CallReader<'a> {
         }
         if let Some(flaw) = candidate.flaw {
             self.keep_complete_arguments(&candidate.node);
-            return self.refuse_unread(flaw_without_default(flaw, text), text, &candidate.node);
+            let issue = self.flaw_without_default(flaw, text);
+            return self.refuse_unread(issue, text, &candidate.node);
         }
         if let Some(tool) = candidate.tool {
             self.check_tool_name(&tool, &ParsedValue::Text(tool.clone()));
@@ -90,7 +92,7 @@ impl<'a> CallReader<'a> {
                 if !candidate.is_loose {
                     return self.read_pairs(&pairs, None);
                 }
-                let flaw = flaw_without_default(TextFlaw::NoArguments, text);
+                let flaw = self.flaw_without_default(TextFlaw::NoArguments, text);
                 self.read_pairs(&pairs, Some(flaw));
                 self.judge_loose_pairs(&pairs);
                 if self.given.is_empty() {
@@ -99,6 +101,34 @@ impl<'a> CallReader<'a> {
             }
             Err(issue) => self.refuse_unread(issue, text, &original.unwrap_or(ParsedValue::Null)),
         }
+    }
+
+    /// Returns the issue for a text that is flawed as a whole. Defaults never replace an object or a parameter that was
+    /// passed over.
+    fn flaw_without_default(&self, flaw: TextFlaw, text: &str) -> ArgumentIssue {
+        let is_passed_over = flaw == TextFlaw::NoArguments
+            && (text.contains(['{', '｛']) || self.assigns_parameter(text));
+        flaw_issue(if is_passed_over {
+            TextFlaw::Garbled
+        } else {
+            flaw
+        })
+    }
+
+    /// Returns whether a text gives a parameter a value anywhere: `scene=`, `"scene":`, `<scene>`, `name=\"scene\"`.
+    fn assigns_parameter(&self, text: &str) -> bool {
+        let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+        let mut words = text
+            .split(|c| !is_inside(c))
+            .filter(|word| !word.is_empty());
+        self.policy.guards_motion()
+            && words.any(|word| {
+                let end = word.as_ptr() as usize - text.as_ptr() as usize + word.len();
+                let after = text.get(end..).unwrap_or_default();
+                let after =
+                    after.trim_start_matches(|c: char| c.is_whitespace() || quote::is_quote(c));
+                after.starts_with(['=', ':', '：', '>']) && self.is_param(word)
+            })
     }
 
     /// Adds the issue with a text or value in which no arguments can be read, and searches it for requests not to move.
@@ -183,16 +213,6 @@ pub(super) fn whole_text(rule: ReaderRule, code: &'static str, reason: &str) -> 
     ArgumentIssue::new(rule, code, "", reason).expected("one JSON object")
 }
 
-/// Returns the issue for a text that is flawed as a whole. Defaults never replace an object that was passed over.
-fn flaw_without_default(flaw: TextFlaw, text: &str) -> ArgumentIssue {
-    let is_passed_over = flaw == TextFlaw::NoArguments && text.contains(['{', '｛']);
-    flaw_issue(if is_passed_over {
-        TextFlaw::Garbled
-    } else {
-        flaw
-    })
-}
-
 pub(super) fn flaw_issue(flaw: TextFlaw) -> ArgumentIssue {
     let rule = match flaw {
         TextFlaw::PayloadLost => ReaderRule::PayloadLost,
@@ -206,7 +226,10 @@ pub(super) fn flaw_issue(flaw: TextFlaw) -> ArgumentIssue {
             "two_objects",
             "there are several objects, and it is not clear which is meant",
         ),
-        TextFlaw::Garbled => ("garbled", "there are brackets in this that cannot be read"),
+        TextFlaw::Garbled => (
+            "garbled",
+            "there are brackets or arguments in this that cannot be read",
+        ),
         TextFlaw::Template => (
             "template",
             "this is a stand-in for arguments, not arguments",

@@ -11,6 +11,7 @@ use super::{
     skipped::SkippedPlace,
     strict, strip_wrappers, tagged_text, tolerant,
     unbracketed::{self, UnbracketedPairs},
+    vocabulary::vocabulary,
 };
 
 /// Flaw of a text as a whole, beyond form.
@@ -194,6 +195,7 @@ fn read_inside_wrapper(text: &str, depth: usize) -> Option<Vec<CandidateReading>
 /// Reads a text with nothing around it: a call, tags, options, pairs, or an object in prose.
 fn read_unwrapped(text: &str) -> Vec<CandidateReading> {
     let mut loose = without_brackets(text);
+    loose.retain(|candidate| !is_labelled(candidate));
     if !loose.is_empty() {
         if loose.iter().any(is_announced) {
             loose.extend(objects::find(text));
@@ -309,6 +311,18 @@ fn without_brackets(text: &str) -> Vec<CandidateReading> {
 /// Returns whether the word before the colon may be a key or an announcement, as in `Result: {"scene": "koi"}`.
 fn is_announced(candidate: &CandidateReading) -> bool {
     matches!(candidate.node.as_pairs(), Some([(_, ParsedValue::Map(_))]))
+}
+
+/// Returns whether the word before the colon announces a call and is not a key: `Assistant: {"scene": "koi"}`.
+fn is_labelled(candidate: &CandidateReading) -> bool {
+    let Some([(key, ParsedValue::Map(_))]) = candidate.node.as_pairs() else {
+        return false;
+    };
+    let is_label = |phrase: &Vec<String>| matches!(phrase.as_slice(), [word] if heuristics::same_key(word, key));
+    let is_key = heuristics::is_wrapper(key)
+        || heuristics::names_calls(key)
+        || heuristics::is_tool_name(key);
+    !is_key && vocabulary().lead_ins.iter().any(is_label)
 }
 
 fn options_or_url(text: &str) -> Option<UnbracketedPairs> {

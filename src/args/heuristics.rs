@@ -167,7 +167,9 @@ pub(super) fn holds_size(key: &str, node: &ParsedValue) -> bool {
             .iter()
             .any(|(key, inner)| !inner.is_empty() && (is_size(key) || holds_size(key, inner))),
         ParsedValue::List(items) => items.iter().any(|item| holds_size(key, item)),
-        ParsedValue::Text(text) | ParsedValue::Word(text) => is_written_quantity(key, text),
+        ParsedValue::Text(text) | ParsedValue::Word(text) => {
+            is_written_quantity(key, text) || mentions_quantity(text)
+        }
         ParsedValue::Number(number) => number.as_f64().is_none_or(|number| is_amount(key, number)),
         ParsedValue::Null | ParsedValue::Bool(_) | ParsedValue::Flag => false,
     }
@@ -191,6 +193,44 @@ fn is_written_quantity(key: &str, text: &str) -> bool {
         return number.is_none_or(|number| is_amount(key, number));
     };
     TIMES.contains(&unit) || DeclaredUnit::named(unit).is_some()
+}
+
+/// Most words of a text that are searched for a quantity.
+const QUANTITY_WORDS_MAX: usize = 200;
+
+/// Returns whether a text mentions a quantity: `max speed 10 mm/s`, `use 50% speed`, `scale 0.5`, `half size`.
+fn mentions_quantity(text: &str) -> bool {
+    const SIZES: [&str; 13] = [
+        "size", "scale", "speed", "velocity", "depth", "width", "height", "length", "force",
+        "pressure", "angle", "zoom", "factor",
+    ];
+    const SHARES: [&str; 6] = ["half", "third", "quarter", "double", "twice", "triple"];
+    let trimmed = |word: &'_ str| -> String {
+        let word = word.trim_matches(|c: char| ",;:.!?()\"'".contains(c));
+        word.to_lowercase()
+    };
+    let words = text
+        .split_whitespace()
+        .take(QUANTITY_WORDS_MAX)
+        .map(trimmed);
+    let words: Vec<String> = words.collect();
+    let is_number = |word: &str| numeral::parse(word).is_some();
+    let is_size = |word: &str| SIZES.contains(&word);
+    words.iter().any(|word| {
+        !is_number(word)
+            && word.starts_with(|c: char| c.is_ascii_digit())
+            && is_written_quantity("", word)
+    }) || words.windows(2).any(|pair| match pair {
+        [first, second] if is_number(first) => {
+            // `2 in` may be a place: an ordinary word is not a unit after a number.
+            second != "in" && is_written_quantity("", &format!("{first} {second}"))
+        }
+        [first, second] => {
+            (is_size(first) && is_number(second))
+                || (SHARES.contains(&first.as_str()) && is_size(second))
+        }
+        _ => false,
+    })
 }
 
 /// Longest key that is compared with words; a longer one matches none.
@@ -238,7 +278,12 @@ pub(super) fn is_call(key: &str, value: &ParsedValue) -> bool {
         }),
         _ => false,
     };
-    holds_object && is_one_of(key, &CALLS)
+    holds_object && names_calls(key)
+}
+
+/// Returns whether a key holds whole calls.
+pub(super) fn names_calls(key: &str) -> bool {
+    is_one_of(key, &CALLS)
 }
 
 pub(super) fn is_tool_name(key: &str) -> bool {

@@ -80,6 +80,8 @@ pub use thought::without_thoughts;
 pub use unit::DeclaredUnit;
 
 #[cfg(test)]
+mod guard_tests;
+#[cfg(test)]
 mod property_tests;
 #[cfg(test)]
 mod request_property_tests;

@@ -133,7 +133,13 @@ impl NumberSite<'_> {
         let numeral = from.and_then(|from| unit.convert(&quantity.numeral, from));
         let numeral = numeral.ok_or_else(|| {
             let (suffix, symbol) = (parsed_value::shown(suffix), unit.symbol());
-            let reason = format!("'{suffix}' is not a unit that converts to {symbol}");
+            let is_comma = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit());
+            let reason = match quantity.suffix.strip_prefix(',') {
+                Some(rest) if is_comma(rest) => {
+                    "a decimal comma; write a point, as in 0.5".to_owned()
+                }
+                _ => format!("'{suffix}' is not a unit that converts to {symbol}"),
+            };
             self.refuse("wrong_unit", &reason)
         })?;
         self.number(numeral, true)

@@ -70,10 +70,12 @@ impl CallReader<'_> {
         let lost = self.lost_arguments(pairs);
         let (issue, node) = match (flaw, lost) {
             (Some(flaw), _) if !pairs.is_empty() => (flaw, ParsedValue::Map(pairs.to_vec())),
-            (_, Some((key, node))) => (
-                self.nested_issue(&parsed_value::shown(key), node),
-                node.clone(),
-            ),
+            // Nothing else was sent, so defaults would replace the whole call.
+            (_, Some((key, node))) => {
+                let issue = self.nested_issue(&parsed_value::shown(key), node);
+                let rule = ReaderRule::Contradiction;
+                (ArgumentIssue { rule, ..issue }, node.clone())
+            }
             _ => return false,
         };
         self.search_unread("", &ParsedValue::Map(pairs.to_vec()));

@@ -56,7 +56,12 @@ impl CallReader<'_> {
         }
         match self.coercer.value(ValueSite::of_parameter(param, node)) {
             Ok(value) => Some(value),
-            Err(issue) => {
+            Err(mut issue) => {
+                let is_guard = param.guards || param.cautious.is_some();
+                if is_guard && issue.rule == ReaderRule::PayloadLost && self.policy.guards_motion()
+                {
+                    issue.rule = ReaderRule::Unplaceable;
+                }
                 self.add_issue(issue, node);
                 None
             }

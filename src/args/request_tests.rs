@@ -13,16 +13,18 @@ use super::{
 use serde_json::{Value, json};
 
 /// Returns a drawing tool that has a dry run, like `stroke`.
-fn stroke() -> ArgumentShape {
+pub(super) fn stroke() -> ArgumentShape {
     ArgumentShape::new(vec![
         ParameterShape::new("scene", ValueKind::name(["default", "letters", "short"]))
             .default("default"),
-        ParameterShape::new("meta", ValueKind::name(["crosses", "leaf"])),
+        ParameterShape::new("meta", ValueKind::name(["crosses", "leaf"])).guards(),
         ParameterShape::new("dry_run", ValueKind::Bool)
             .alias("preview")
             .default(false)
             .cautious(Value::from(true)),
-        ParameterShape::new("resume", ValueKind::Bool).default(false),
+        ParameterShape::new("resume", ValueKind::Bool)
+            .default(false)
+            .guards(),
         ParameterShape::new("debug", ValueKind::Bool).default(false),
         ParameterShape::new("note", ValueKind::Text),
     ])
@@ -41,19 +43,22 @@ fn reset() -> ArgumentShape {
     .with_tool_names(["reset"])
 }
 
-fn moves(profile: ForgivenessProfile, text: &str) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
+pub(super) fn moves(
+    profile: ForgivenessProfile,
+    text: &str,
+) -> Result<ArgumentReading, Box<ArgumentRefusal>> {
     let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
     read(&stroke(), &policy, ReceivedArguments::Text(text.into()))
 }
 
 /// Returns whether the call would draw.
-fn draws(profile: ForgivenessProfile, text: &str) -> bool {
+pub(super) fn draws(profile: ForgivenessProfile, text: &str) -> bool {
     moves(profile, text).is_ok_and(|reading| reading.understood["dry_run"] == false)
 }
 
 /// Asserts that no text draws in the guarded profile.
 #[track_caller]
-fn none_draws(texts: &[&str]) {
+pub(super) fn none_draws(texts: &[&str]) {
     for text in texts {
         assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
     }
@@ -61,14 +66,14 @@ fn none_draws(texts: &[&str]) {
 
 /// Asserts that every text draws in the guarded profile.
 #[track_caller]
-fn all_draw(texts: &[&str]) {
+pub(super) fn all_draw(texts: &[&str]) {
     for text in texts {
         assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
     }
 }
 
 /// Returns the codes of the complaints; empty if the call runs.
-fn codes(profile: ForgivenessProfile, text: &str) -> Vec<&'static str> {
+pub(super) fn codes(profile: ForgivenessProfile, text: &str) -> Vec<&'static str> {
     let complaints = moves(profile, text).err().map(|refusal| refusal.complaints);
     complaints.iter().flatten().map(|one| one.code).collect()
 }
@@ -442,12 +447,22 @@ fn a_dry_run_that_is_clearly_false_raises_no_doubt() {
         r#"{"scene":"letters","simulate":false}"#,
         r#"{"scene":"letters","plan":false}"#,
         r#"{"scene":"letters","draft":"n"}"#,
+        r#"{"scene":"letters","run_simulation":false}"#,
+        r#"{"scene":"letters","trial_run":false}"#,
+        "<scene>letters</scene><meta></meta>",
+        "<stroke scene=\"letters\" note=\"\"/>",
     ]);
     none_draws(&[
         r#"{"scene":"letters","ink":false}"#,
         r#"{"scene":"letters","preview_approved":false}"#,
         r#"{"scene":"letters","!dry_run":false}"#,
         r#"{"scene":"letters","bypass_preview":false}"#,
+        r#"{"scene":"letters","run_plan":false}"#,
+        r#"{"scene":"letters","run_plan":"no"}"#,
+        r#"{"scene":"letters","do_plan":false}"#,
+        r#"{"scene":"letters","use_plan":0}"#,
+        r#"{"scene":"letters","do_sim":false}"#,
+        r#"{"scene":"letters","run_demo":false}"#,
     ]);
     let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
     let shape = reset().with_foreign_flags(["dry_run", "resume"]);

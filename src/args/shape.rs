@@ -46,6 +46,9 @@ pub struct ParameterShape {
     /// True if it selects what is moved or drawn, as a scene does: a corrected call that keeps the caller's choice need not
     /// be a preview.
     pub selects_motion: bool,
+    /// True if it limits what is done, or says where: without its value more would happen than was requested, so a lost
+    /// value is refused in every profile.
+    pub guards: bool,
 }
 
 /// Kind of value that a parameter accepts.
@@ -227,6 +230,7 @@ impl ParameterShape {
             cautious: None,
             nullable: false,
             selects_motion: false,
+            guards: false,
         }
     }
 
@@ -255,6 +259,13 @@ impl ParameterShape {
     #[must_use]
     pub fn selects_motion(mut self) -> Self {
         self.selects_motion = true;
+        self
+    }
+
+    /// Marks the parameter as limiting what is done or where.
+    #[must_use]
+    pub fn guards(mut self) -> Self {
+        self.guards = true;
         self
     }
 

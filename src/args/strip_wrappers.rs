@@ -216,7 +216,12 @@ fn assignment(text: &str) -> Option<WrapperLayer<'_>> {
         };
         let written = text.get(..text.len() - value.len()).unwrap_or_default();
         let layer = WrapperLayer::new(value, FormRepair::Prose);
-        return Some(layer.skipping(written, SkippedPlace::Remark));
+        // The word alone belongs to the language: `await` waits for the answer of the call.
+        let is_word = WORDS.contains(&written);
+        return Some(match is_word {
+            true => layer,
+            false => layer.skipping(written, SkippedPlace::Remark),
+        });
     }
     let (target, rest) = text.split_once('=')?;
     let rest = rest.trim_start();

@@ -145,9 +145,13 @@ impl<'a> TagReader<'a> {
             return None;
         }
         if let Some(parent) = self.open.last_mut() {
+            if parent.parameter.is_some() {
+                // The value is markup of its own, and its tags are not part of the call.
+                return None;
+            }
             parent.has_children = true;
             let name = parent.name;
-            if !is_wrapper(name) && parent.parameter.is_none() {
+            if !is_wrapper(name) {
                 self.note_tool(name);
             }
         }
@@ -275,8 +279,8 @@ impl<'a> TagReader<'a> {
         let rest = text.get(pos..)?.trim();
         let is_value = self.open.last().is_some_and(|tag| !is_wrapper(tag.name));
         let is_open_value = is_value && !rest.contains('{') && text.starts_with('<');
-        let has_content =
-            !self.read.pairs.is_empty() || (self.read.cut && self.read.tool.is_some());
+        // `<stroke/>` is a call without arguments.
+        let has_content = !self.read.pairs.is_empty() || self.read.tool.is_some();
         (is_open_value || (rest.is_empty() && has_content)).then_some(self.read)
     }
 }

@@ -267,12 +267,12 @@ fn envelopes_are_opened_and_never_overlooked() {
         );
     }
     check(&[
-        (r#"{"options": {"scene": "koi"}}"#, "!!!r"),
+        (r#"{"options": {"scene": "koi"}}"#, "!!rr"),
         (r#"{"input": "koi"}"#, "!!!r"),
         (r#"{"input": "Remark: koi"}"#, "!!!r"),
-        (r#"{"input": "align(scene='koi')"}"#, "!!!r"),
-        (r#""note": "koi"}"#, "!!!r"),
-        ("note: koi}", "!!!r"),
+        (r#"{"input": "align(scene='koi')"}"#, "!!rr"),
+        (r#""note": "koi"}"#, "!!rr"),
+        ("note: koi}", "!!rr"),
         ("--note koi}", "!!!r"),
         (
             r#"{"args": {"scene": "koi"}, "params": {"scene": "star"}}"#,
@@ -353,7 +353,7 @@ fn wrappers_around_a_call_are_removed_and_its_tool_is_checked() {
             .replace("Stroke", "align")
             .replace("draw(", "align(");
         if other != text {
-            check(&[(&other, "!!!r")]);
+            check(&[(&other, "!!rr")]);
         }
     }
 }
@@ -369,7 +369,6 @@ fn a_value_that_would_be_lost_is_requested() {
         r#"{"lift (mm)": 0.5}"#,
         r#"{"scene": "koi", "config": {"needle_depth": 2}}"#,
         r#"{"scene": "koi", "options": {"fps": 5}}"#,
-        r#"{"command": "{\"scene\": \"koi\"}"}"#,
         r#"{"note": "[object Object]"}"#,
         "[object Object][object Object]",
         r#"{"arguments": "[object Object]"}"#,
@@ -377,8 +376,9 @@ fn a_value_that_would_be_lost_is_requested() {
         check(&[(text, "!!!r")]);
     }
     check(&[
+        (r#"{"command": "{\"scene\": \"koi\"}"}"#, "!!rr"),
         (r#"{"scene": "koi", "scene_style": "bold"}"#, "...."),
-        ("arm/stroke?scene=koi&debug=1", "!!!r"),
+        ("arm/stroke?scene=koi&debug=1", "!!rr"),
     ]);
     assert_eq!(guarded("/stroke?scene=koi&debug=1").unwrap().given.len(), 2);
 }
@@ -427,13 +427,19 @@ fn physical_keys_and_other_tools_parameters_count_as_lost() {
         (r#"{"x": 1, "y": 2}"#, "!!!r"),
         (r#"{"num_plys": 6}"#, "!!!r"),
         (r#"{"calibrateExtrinsics": true}"#, "!!!r"),
-        (r#"{"name": "align"}"#, "!!!r"),
+        (r#"{"name": "align"}"#, "!!rr"),
         (
             r#"{"name": "align", "arguments": {"scene": "koi"}}"#,
-            "!!!r",
+            "!!rr",
         ),
-        ("align(scene=\"koi\")", "!!!r"),
+        ("align(scene=\"koi\")", "!!rr"),
     ]);
+}
+
+#[test]
+fn a_decimal_comma_is_called_one() {
+    let refusal = guarded(r#"{"lift": "0,5"}"#).unwrap_err();
+    assert!(refusal.to_string().contains("decimal comma"), "{refusal}");
 }
 
 #[test]

@@ -66,8 +66,10 @@ fn call_in(text: &str, quotes: QuoteMatching) -> Option<UnbracketedPairs> {
     let name = head.trim_end_matches(is_name).len();
     let (before, name) = head.split_at_checked(name)?;
     let is_prose = |part: &str| !part.contains(['{', '}', '[', ']', '(', ')', '=', '"']);
-    // Only an announcement may stand before a call: a sentence mentions a call and does not make it.
-    let is_announced = before.trim().is_empty() || before.trim_end().ends_with(':');
+    // Only an announcement, a whole sentence or marks may stand before a call: inside a sentence, a call is mentioned and not made.
+    let ends_before = |c: char| matches!(c, ':' | '!' | '.' | '\n');
+    let is_announced = !before.contains(char::is_alphanumeric)
+        || before.trim_end_matches(' ').ends_with(ends_before);
     if !is_prose(before) || !is_announced || (name.is_empty() && !before.is_empty()) {
         return None;
     }
@@ -260,11 +262,6 @@ pub(super) fn url_pairs(text: &str) -> Option<UnbracketedPairs> {
             return None;
         }
         let key = percent_decoded(&key.replace('+', " "))?;
-        if value.is_empty() {
-            // `dry_run=` is an empty text, as `"dry_run": ""` is: it was sent.
-            loose.pairs.push((key, ParsedValue::Text(String::new())));
-            continue;
-        }
         loose.push(&key, &percent_decoded(&value.replace('+', " "))?)?;
     }
     Some(loose)
@@ -304,6 +301,10 @@ pub(super) fn value(text: &str) -> ParsedValue {
         if let Some(node) = read.filter(|_| is_whole) {
             return node;
         }
+    }
+    if value.is_empty() {
+        // `dry_run=` and `<dry_run></dry_run>` are an empty text, as `"dry_run": ""` is: it was sent.
+        return ParsedValue::Text(String::new());
     }
     tolerant::scalar(value.to_owned()).0
 }

@@ -14,7 +14,7 @@ use super::{
     shape::{ParameterShape, ValueKind},
     value_coercion::{ValueCoercer, ValueSite, dropped, truth_word},
     vocabulary::vocabulary,
-    withheld::{is_clear_no, is_dry_run_key, is_negation, is_unclear_assent},
+    withheld::{self, is_clear_no, is_dry_run_key, is_negation, is_unclear_assent},
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -33,6 +33,9 @@ impl CallReader<'_> {
                 &ParsedValue::Null,
             );
         }
+        if self.judges_unknown_keys() && self.given.is_empty() {
+            self.judge_no_call(pairs);
+        }
         let mut ignored = None;
         for (key, node) in pairs {
             let is_ignored = self.handle_unknown_key(key, node);
@@ -48,6 +51,27 @@ impl CallReader<'_> {
             let issue = self.issue(rule, "only_unknown", &shown, reason, node);
             self.add_issue(issue.in_doubt(true), node);
         }
+    }
+
+    /// Withholds the act if the only request is that nothing be called: `{"tool_calls": []}`, `{"name": "none"}`.
+    fn judge_no_call(&mut self, pairs: &[&Pair]) {
+        let is_none = |(key, node): &&&Pair| match node {
+            ParsedValue::List(items) => items.is_empty() && heuristics::names_calls(key),
+            node => {
+                (heuristics::names_calls(key) || heuristics::is_tool_name(key))
+                    && withheld::is_none(node)
+            }
+        };
+        if let Some((key, node)) = pairs.iter().find(is_none) {
+            self.add_no_call(&parsed_value::shown(key), node);
+        }
+    }
+
+    /// Adds the issue with a key that says that nothing is called.
+    pub(super) fn add_no_call(&mut self, key: &str, node: &ParsedValue) {
+        let reason = "this says that nothing is called";
+        let issue = self.issue(ReaderRule::Withheld, "no_call", key, reason, node);
+        self.add_issue(issue.in_doubt(true), node);
     }
 
     /// Adds an issue with a text that stands in the place of arguments.
@@ -181,7 +205,7 @@ impl CallReader<'_> {
     }
 
     /// Returns whether a key or its value is a known name that the arguments do not use.
-    fn names_other(&self, key: &str, node: &ParsedValue) -> bool {
+    pub(super) fn names_other(&self, key: &str, node: &ParsedValue) -> bool {
         let is_name = |text: &str| self.is_other_name(text);
         parts_of_name(key).any(is_name)
             || node

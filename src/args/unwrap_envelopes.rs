@@ -12,7 +12,8 @@ use super::{
     rules::ReaderRule,
     unbracketed,
     unknown_keys::is_doubt,
-    withheld::may_forbid,
+    vocabulary::vocabulary,
+    withheld::{is_none, may_forbid},
 };
 
 impl CallReader<'_> {
@@ -35,6 +36,9 @@ impl CallReader<'_> {
             }
             ParsedValue::List(items) if are_objects(&items) => {
                 Err(flaw_issue(TextFlaw::TwoObjects))
+            }
+            ParsedValue::List(items) if items.iter().any(holds_object) => {
+                Err(flaw_issue(TextFlaw::Garbled))
             }
             ParsedValue::Text(text) | ParsedValue::Word(text) => self.read_inner_text(&text, left),
             _ => Err(flaw_issue(TextFlaw::NoArguments)),
@@ -144,8 +148,18 @@ impl CallReader<'_> {
                     || heuristics::is_tool_name(key)
                     || heuristics::stands_beside_a_call(key))
         };
+        // Beside parameters, only a text under `arguments` itself certainly holds more of them.
+        let is_more = |key: &str, value: &ParsedValue| {
+            let is_text = value.as_text().is_some_and(|text| !text.trim().is_empty());
+            is_text && heuristics::same_key(key, "arguments")
+        };
         match pairs.iter().position(|(key, _)| is_envelope(key)) {
-            Some(at) if pairs.iter().all(is_call) => {
+            Some(at)
+                if pairs.iter().all(is_call)
+                    || pairs
+                        .get(at)
+                        .is_some_and(|(key, value)| is_more(key, value)) =>
+            {
                 self.note_form(FormRepair::Envelope);
                 self.unwrapped(pairs, at, left)
             }
@@ -169,7 +183,10 @@ impl CallReader<'_> {
                 && heuristics::is_tool_name(&key)
             {
                 self.check_tool_name(tool, &value);
-            } else if !heuristics::stands_beside_a_call(&key) || !is_plain_mark(&key, &value) {
+            } else if !heuristics::stands_beside_a_call(&key)
+                || !is_plain_mark(&key, &value)
+                || self.names_other(&key, &value)
+            {
                 out.push((key, value));
             } else if !self.withholds(&key, &value) {
                 let reason = "stands beside the arguments; ignored";
@@ -206,6 +223,9 @@ impl CallReader<'_> {
     /// Checks a tool name beside or instead of the arguments: the tool's own name is form, another name is another call.
     pub(super) fn check_tool_name(&mut self, tool: &str, node: &ParsedValue) {
         let ours = &self.shape.tool_names;
+        if self.judges_unknown_keys() && is_none(node) {
+            return self.add_no_call("name", node);
+        }
         let resolution = name::resolve(tool, ours);
         let is_exact = matches!(resolution, NameResolution::Resolved { exact: true, .. });
         // The namespace before the tool's own name counts too, as in `dry_run.stroke`.
@@ -222,7 +242,13 @@ impl CallReader<'_> {
             return self.note_ignored("name", node, "tool_name", reason);
         }
         let reason = "another tool is named among the arguments";
-        let issue = ArgumentIssue::new(ReaderRule::ForeignKey, "other_tool", "name", reason)
+        // A known tool is another call in every profile; a parameter's name shows that a value was meant for it.
+        let is_certain = vocabulary().is_other_tool(tool) || self.is_param(tool);
+        let rule = match is_certain {
+            true => ReaderRule::Contradiction,
+            false => ReaderRule::ForeignKey,
+        };
+        let issue = ArgumentIssue::new(rule, "other_tool", "name", reason)
             .received(parsed_value::shown(tool));
         self.add_issue(issue.expected("no tool's name"), node);
     }
@@ -240,6 +266,15 @@ fn as_pairs(items: Vec<ParsedValue>) -> Vec<Pair> {
         }
     };
     items.into_iter().filter_map(pair).collect()
+}
+
+/// Returns whether an item of a list is an object, also as text.
+fn holds_object(item: &ParsedValue) -> bool {
+    match item {
+        ParsedValue::Map(_) => true,
+        ParsedValue::List(items) => items.iter().any(holds_object),
+        item => item.as_text().is_some_and(|text| text.contains('{')),
+    }
 }
 
 fn are_objects(items: &[ParsedValue]) -> bool {

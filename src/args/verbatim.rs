@@ -84,7 +84,11 @@ impl CallReader<'_> {
     /// Returns the issue with a repair that is not allowed in a call with data.
     fn repair_beside_data(&self, verbatim: &[&ParameterShape]) -> Option<ArgumentIssue> {
         let log = &self.coercer.repairs.list;
-        let is_known = |field: &str| self.shape.params.iter().any(|param| param.name == field);
+        // An item or field of a parameter, such as `at_mm[0]`, belongs to the parameter.
+        let is_known = |field: &str| {
+            let name = field.split(['[', '.']).next().unwrap_or(field);
+            self.shape.params.iter().any(|param| param.name == name)
+        };
         let is_harmless = |repair: &&ArgumentRepair| match repair.field.as_str() {
             "arguments" => LOSSLESS_FORMS.contains(&repair.code),
             field if verbatim.iter().any(|param| param.name == field) => repair.code == "key_form",

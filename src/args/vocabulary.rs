@@ -16,6 +16,9 @@ pub(super) struct ReaderVocabulary {
     /// Words of keys that withhold the act together with one of `acts`: `do_not_draw`, `plan_only`.
     limits: Vec<String>,
     acts: Vec<String>,
+    /// Words of keys that together withhold the act until somebody agrees: `requires_confirmation`, `wait_for_approval`.
+    gates: Vec<String>,
+    consents: Vec<String>,
     /// Words of keys that say when or on what condition.
     when_keys: Vec<String>,
     /// Words of keys for something physical: how far, how fast, how often, with what.
@@ -35,6 +38,8 @@ pub(super) struct ReaderVocabulary {
     dry_run_fillers: Vec<String>,
     /// Words that make up names of a dry run.
     dry_run_flags: Vec<String>,
+    /// Words that turn a key about a dry run into its opposite, or into what comes after it: `no_dry_run`, `dry_run_done`.
+    reversals: Vec<String>,
     /// Acts other than drawing, as values of `mode_keys`.
     other_acts: Vec<String>,
     /// Words that are not misspellings of a parameter's name: `note` is not `node`.
@@ -104,6 +109,8 @@ impl ReaderVocabulary {
             dissents: list("dissents"),
             limits: list("limits"),
             acts: list("acts"),
+            gates: list("gates"),
+            consents: list("consents"),
             when_keys: list("when_keys"),
             physical: list("physical"),
             physical_abroad: table("physical_abroad"),
@@ -114,6 +121,7 @@ impl ReaderVocabulary {
             dry_run_if_true: folded("dry_run_if_true"),
             dry_run_fillers: list("dry_run_fillers"),
             dry_run_flags: list("dry_run_flags"),
+            reversals: list("reversals"),
             other_acts: folded("other_acts"),
             ordinary: list("ordinary"),
             questions: list("questions"),
@@ -147,7 +155,23 @@ impl ReaderVocabulary {
 
     /// Returns whether a text without arguments denies more than the existence of arguments: `don't`, `not now`.
     pub(super) fn declines(&self, text: &FoldedText) -> bool {
-        self.negations.is_in(text) && !has_word(text, &self.argument_words)
+        if !self.negations.is_in(text) {
+            return false;
+        }
+        // Denied arguments, as in `no valid parameters`, do not count; any other denial is a refusal.
+        let words: Vec<&str> = text.words().collect();
+        let is_about =
+            |word: Option<&&str>| word.is_some_and(|word| holds(&self.argument_words, word));
+        let denies_arguments = |at: usize| {
+            let is_quantity = matches!(words.get(at), Some(&("no" | "any" | "without")));
+            is_about(words.get(at + 1)) || (is_quantity && is_about(words.get(at + 2)))
+        };
+        let others = words
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !denies_arguments(*at));
+        let others: Vec<&str> = others.map(|(_, word)| *word).collect();
+        self.negations.is_in(&FoldedText::new(&others.join(" ")))
     }
 
     /// Returns whether a key is one that frameworks add, or one of presentation and transport.
@@ -167,7 +191,8 @@ impl ReaderVocabulary {
 
     /// Returns whether a key withholds the act unless its value is false.
     pub(super) fn withholds_unless_false(&self, key: &FoldedText) -> bool {
-        has_word(key, &self.dissents) || self.forbids_act(key)
+        let waits = has_word(key, &self.gates) && has_word(key, &self.consents);
+        waits || has_word(key, &self.dissents) || self.forbids_act(key)
     }
 
     /// Returns whether a key forbids or limits an act in words: `do_not_draw`, `plan_only`.
@@ -193,9 +218,36 @@ impl ReaderVocabulary {
         is_made_of(key, &[&self.dry_run_if_true], &self.dry_run_fillers)
     }
 
+    /// Returns whether a key begins with a verb of doing, so that a false under it may deny the act: `run_plan`, `use_draft`.
+    pub(super) fn begins_with_doing(&self, key: &FoldedText) -> bool {
+        let first = key.words().next();
+        first.is_some_and(|word| matches!(word, "run" | "use" | "do"))
+    }
+
     /// Returns whether a key is nothing but a name of a dry run: `simulate`, `previewOnly`.
     pub(super) fn is_dry_run_flag(&self, key: &FoldedText) -> bool {
         is_made_of(key, &[&self.dry_run_flags], &self.dry_run_fillers)
+    }
+
+    /// Returns whether a key about a dry run denies it or names what comes after it, so that neither true nor false under it
+    /// is clear: `no_dry_run`, `skipPreview`, `execute_after_dry_run`.
+    pub(super) fn reverses_dry_run(&self, key: &FoldedText) -> bool {
+        let is_reversal = |word: &str| {
+            holds(&self.reversals, word) || self.negations.is_in(&FoldedText::new(word))
+        };
+        let (reversals, rest): (Vec<&str>, Vec<&str>) =
+            key.words().partition(|word| is_reversal(word));
+        let is_dry_run = |text: &str| self.dry_run.is_in_key(&FoldedText::new(text));
+        if !reversals.is_empty() {
+            return is_dry_run(&rest.join(" "));
+        }
+        let letters = key.letters();
+        let mut ends = self.reversals.iter();
+        ends.any(|word| {
+            let rest = letters.strip_prefix(word.as_str());
+            let rest = rest.or_else(|| letters.strip_suffix(word.as_str()));
+            rest.is_some_and(|rest| self.dry_run.is_in(&FoldedText::new(rest)))
+        })
     }
 
     /// Returns whether a key for the act names another act than drawing: `"op": "delete"`.
@@ -222,6 +274,14 @@ impl ReaderVocabulary {
     /// Returns whether a key names the act: `action`, `do`.
     pub(super) fn says_act(&self, key: &FoldedText) -> bool {
         self.act_keys.contains(&key.letters())
+    }
+
+    /// Returns whether a name is that of another tool of this program: `reset`, `robot_align`, `functions.sense`.
+    pub(super) fn is_other_tool(&self, name: &str) -> bool {
+        let name = name.rsplit(['.', '/', ':']).next().unwrap_or(name);
+        let phrase = FoldedText::new(name).phrase();
+        let phrase = phrase.strip_prefix("robot ").unwrap_or(&phrase);
+        holds(&self.other_acts, phrase)
     }
 
     /// Returns whether a key states a time or a condition.

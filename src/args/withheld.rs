@@ -316,7 +316,8 @@ fn harmless_asks(key: &str, node: &ParsedValue) -> bool {
 fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
     let vocab = vocabulary();
     if vocab.dry_run.is_in_key(key) {
-        return !is_clear_no(node);
+        let is_sent = *node != ParsedValue::Null;
+        return !is_clear_no(node) || (is_sent && vocab.reverses_dry_run(key));
     }
     if !is_judged {
         return false;
@@ -338,7 +339,7 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
 /// Returns whether a key asks for a dry run if true and for nothing if false: `simulate`, `plan`.
 pub(super) fn is_dry_run_key(key: &str) -> bool {
     let (key, vocab) = (FoldedText::new(key), vocabulary());
-    vocab.asks_if_true(&key) || vocab.is_dry_run_flag(&key)
+    (vocab.asks_if_true(&key) && !vocab.begins_with_doing(&key)) || vocab.is_dry_run_flag(&key)
 }
 
 /// Returns a pair's key, and its value if that has no quotes.
@@ -395,7 +396,7 @@ fn is_clear_yes(node: &ParsedValue) -> bool {
 }
 
 /// Returns whether a value is "none" or "nothing": under a key such as `motion` these mean more than an absent value.
-fn is_none(node: &ParsedValue) -> bool {
+pub(super) fn is_none(node: &ParsedValue) -> bool {
     let text = node.as_text().unwrap_or_default().trim();
     text.eq_ignore_ascii_case("none") || text.eq_ignore_ascii_case("nothing")
 }

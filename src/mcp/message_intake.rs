@@ -264,7 +264,7 @@ fn repair_message(
         complete_initialize(&mut message);
     }
     if method == "tools/call" {
-        preserve_duplicates(&mut message, duplicates, raw)
+        gather_arguments(&mut message, duplicates, raw)
             .map_err(|reason| refusal(INVALID_PARAMS, id, &reason.to_string()))?;
     }
     Ok(message)
@@ -394,16 +394,16 @@ const CALL_KEYS: [&str; 6] = [
     "task",
 ];
 
-/// Keeps everything that a caller sent as arguments: stray values if `arguments` is missing, and the exact text if a key is
-/// duplicated or a number has more digits than a double keeps, which JSON alone would drop silently.
-fn preserve_duplicates(
+/// Keys of a message itself.
+const MESSAGE_KEYS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
+
+/// Keeps everything that a caller sent as arguments: stray values beside `arguments` or beside `params`, and the exact text
+/// if a key is duplicated or a number has more digits than a double keeps, which JSON alone would drop silently.
+fn gather_arguments(
     message: &mut MessageObject,
     duplicates: &[KeyPath],
     raw: &[u8],
 ) -> Result<(), ParamsError> {
-    let Some(Value::Object(params)) = message.get_mut("params") else {
-        return Ok(());
-    };
     let has_duplicates = |keys: &[&str]| {
         duplicates
             .iter()
@@ -413,40 +413,79 @@ fn preserve_duplicates(
     if is_duplicate("name") {
         return Err(ParamsError::NameTwice);
     }
-    let stray = move_strays(params);
-    let is_doubtful = stray.iter().any(|key| has_duplicates(&["params", key]))
+    let outer = take_strays(message, &MESSAGE_KEYS);
+    let Some(Value::Object(params)) = message.get_mut("params") else {
+        return Ok(());
+    };
+    let stray = take_strays(params, &CALL_KEYS);
+    let is_doubtful = stray.keys().any(|key| has_duplicates(&["params", key]))
+        || outer.keys().any(|key| has_duplicates(&[key]))
         || has_duplicates(&["params", "arguments"]);
+    let is_alone = stray.is_empty() && outer.is_empty();
+    let has_outer = !outer.is_empty();
+    merge_strays(params, stray, outer);
     if !is_doubtful {
         return Ok(());
     }
     let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
-    // With two `arguments`, or duplicated strays, all of `params` is passed on, so that the reader sees both.
-    let written = if stray.is_empty() && !is_duplicate("arguments") {
-        text_in(text, &["params", "arguments"])
-    } else {
-        text_in(text, &["params"])
+    // With two `arguments`, or duplicated strays, all that holds them is passed on, so that the reader sees both.
+    let path: &[&str] = match (has_outer, is_alone && !is_duplicate("arguments")) {
+        (true, _) => &[],
+        (false, true) => &["params", "arguments"],
+        (false, false) => &["params"],
     };
-    let written = written.unwrap_or_default();
+    let written = text_in(text, path).unwrap_or(text);
     params.insert("arguments".to_owned(), Value::from(written));
     Ok(())
 }
 
-/// Moves stray values into the arguments if there are none: `{"name": "x", "args": {…}}`, `{"name": "x", "a": 1}`.
-/// Returns the names of the moved values.
-fn move_strays(params: &mut MessageObject) -> Vec<String> {
-    if params.get("arguments").is_some_and(|sent| !sent.is_null()) {
-        return Vec::new();
+/// Takes out the values whose keys do not belong in an object.
+fn take_strays(object: &mut MessageObject, own: &[&str]) -> MessageObject {
+    let is_stray = |key: &&String| !own.contains(&key.as_str());
+    let stray: Vec<String> = object.keys().filter(is_stray).cloned().collect();
+    let taken = stray.iter().filter_map(|key| object.remove_entry(key));
+    taken.collect()
+}
+
+/// Merges stray values of a call into its arguments, as in `{"name": "x", "args": {…}}` and
+/// `{"name": "x", "dry_run": true, "arguments": {…}}`; `outer` stood beside `params`.
+fn merge_strays(params: &mut MessageObject, mut beside: MessageObject, mut outer: MessageObject) {
+    if !params.contains_key("name")
+        && let Some(name) = outer.remove("name")
+    {
+        params.insert("name".to_owned(), name);
     }
-    let stray = params
-        .keys()
-        .filter(|key| !CALL_KEYS.contains(&key.as_str()));
-    let stray: Vec<String> = stray.cloned().collect();
-    if !stray.is_empty() {
-        let moved = stray.iter().filter_map(|key| params.remove_entry(key));
-        let arguments: MessageObject = moved.collect();
-        params.insert("arguments".to_owned(), Value::Object(arguments));
-    }
-    stray
+    beside.extend(callers_meta(params));
+    let has_content = |sent: &Value| !sent.is_null() && *sent != json!({});
+    let inner = params.remove("arguments");
+    let other = outer.remove("arguments").filter(has_content);
+    beside.extend(outer);
+    let arguments = match (inner, other) {
+        (inner, None) => inner,
+        (Some(inner), Some(other)) if has_content(&inner) && inner != other => {
+            Some(Value::Array(vec![inner, other]))
+        }
+        (_, other) => other,
+    };
+    let arguments = match arguments {
+        arguments if beside.is_empty() => arguments,
+        arguments => {
+            let sent = arguments.filter(has_content);
+            beside.extend(sent.map(|sent| ("arguments".to_owned(), sent)));
+            Some(Value::Object(beside))
+        }
+    };
+    params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments)));
+}
+
+/// Returns what the caller itself put into the protocol's object, without the keys of the protocol and of its extensions.
+fn callers_meta(params: &MessageObject) -> Option<(String, Value)> {
+    const PROTOCOL: [&str; 4] = ["baggage", "progressToken", "traceparent", "tracestate"];
+    let is_own = |key: &str| !PROTOCOL.contains(&key) && !key.contains(['/', '.']);
+    let meta = params.get("_meta")?.as_object()?;
+    let own = meta.iter().filter(|(key, _)| is_own(key));
+    let own: MessageObject = own.map(|(key, sent)| (key.clone(), sent.clone())).collect();
+    (!own.is_empty()).then(|| ("_meta".to_owned(), Value::Object(own)))
 }
 
 /// Returns the id of a message that is not JSON, if one can be found: the outermost `"id"` with a number or a string.
@@ -622,12 +661,86 @@ mod tests {
             arguments(r#"{"name":"x","a":1,"arguments":null}"#),
             json!({"a": 1})
         );
-        assert_eq!(arguments(r#"{"name":"x","a":1,"arguments":{}}"#), json!({}));
+        assert_eq!(
+            arguments(r#"{"name":"x","a":1,"arguments":{}}"#),
+            json!({"a": 1})
+        );
         assert_eq!(
             arguments(r#"{"name":"x","a":1,"a":2}"#),
             json!(r#"{"name":"x","a":1,"a":2}"#)
         );
         assert_eq!(arguments(r#"{"name":"x","_meta":{}}"#), Value::Null);
+    }
+
+    #[test]
+    fn what_stands_beside_the_arguments_travels_with_them() {
+        let arguments = |rest: &str| {
+            let raw = format!(r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call",{rest}}}"#);
+            pass(&raw)["params"]["arguments"].clone()
+        };
+        let scene = json!({"scene": "koi"});
+        for (rest, want) in [
+            (
+                r#""params":{"name":"x","arguments":{"scene":"koi"},"dry_run":true}"#,
+                json!({"dry_run": true, "arguments": scene}),
+            ),
+            (
+                r#""params":{"name":"x","arguments":"{scene: koi}","node":"left"}"#,
+                json!({"node": "left", "arguments": "{scene: koi}"}),
+            ),
+            (
+                r#""params":{"name":"x","arguments":{"scene":"koi"}},"dry_run":true"#,
+                json!({"dry_run": true, "arguments": scene}),
+            ),
+            (
+                r#""params":{"name":"x","arguments":{"scene":"koi"},"_meta":{"progressToken":1,"dry_run":true}}"#,
+                json!({"_meta": {"dry_run": true}, "arguments": scene}),
+            ),
+            (
+                r#""params":{"name":"x"},"arguments":{"scene":"koi"}"#,
+                scene.clone(),
+            ),
+            (
+                r#""params":{"name":"x","arguments":{}},"scene":"koi""#,
+                scene.clone(),
+            ),
+            (r#""name":"x","arguments":{"scene":"koi"}"#, scene.clone()),
+            (
+                r#""params":{"name":"x","arguments":{"scene":"koi"}},"arguments":{"scene":"koi"}"#,
+                scene.clone(),
+            ),
+            (
+                r#""params":{"name":"x","arguments":{"scene":"koi"}},"arguments":{"dry_run":true}"#,
+                json!([scene, {"dry_run": true}]),
+            ),
+        ] {
+            assert_eq!(arguments(rest), want, "{rest}");
+        }
+        let twice = r#""params":{"name":"x","arguments":{"scene":"koi"},"a":1,"a":2}"#;
+        assert!(
+            arguments(twice)
+                .as_str()
+                .unwrap()
+                .contains(r#""a":1,"a":2"#)
+        );
+        let outside = r#""params":{"name":"x"},"arguments":{"a":1,"a":2}"#;
+        assert!(arguments(outside).as_str().unwrap().contains("tools/call"));
+        let named = pass(r#"{"id":3,"method":"tools/call","name":"x","arguments":{"a":1}}"#);
+        assert_eq!(named["params"], json!({"name": "x", "arguments": {"a": 1}}));
+    }
+
+    #[test]
+    fn what_the_protocol_defines_for_a_call_stays_where_it_is() {
+        let params = json!({
+            "name": "x",
+            "arguments": {"a": 1},
+            "_meta": {"progressToken": 1, "io.modelcontextprotocol/x": 1, "traceparent": "00"},
+            "task": {"ttl": 60000},
+            "inputResponses": {},
+            "requestState": "s"
+        });
+        let message = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": params});
+        assert_eq!(pass(&message.to_string()), message);
     }
 
     #[test]

@@ -165,10 +165,10 @@ impl Node {
             CallRoute::There(_) if self.is_overtaken(tool, &request) => stopped_before_passing_on(),
             CallRoute::There(peer) => self.pass_on(&peer, tool, &request, &watch).await,
             CallRoute::Nowhere(reply) => *reply,
-            CallRoute::Everywhere(unknown) => {
+            CallRoute::Everywhere(reason) => {
                 let own = self.call_locally(tool, &request, &watch);
                 let (own, others) = futures::join!(own, self.stop_others(tool, &request));
-                self.stopped_everywhere(own, others, unknown.as_deref())
+                self.stopped_everywhere(own, others, reason.as_deref())
             }
         };
         self.note_other_name(tool, &request, reply)

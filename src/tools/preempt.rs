@@ -132,9 +132,9 @@ impl Node {
         };
         match self.route(stop, request) {
             CallRoute::There(peer) => self.pass_on(&peer, &as_named, request, watch).await,
-            CallRoute::Everywhere(name) => {
+            CallRoute::Everywhere(reason) => {
                 let others = self.stop_others(&as_named, request).await;
-                self.stopped_everywhere(unknown, others, name.as_deref())
+                self.stopped_everywhere(unknown, others, reason.as_deref())
             }
             CallRoute::Here | CallRoute::Nowhere(_) => unknown,
         }

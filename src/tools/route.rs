@@ -11,7 +11,10 @@ use super::dispatch::{ToolRequest, refused_arguments};
 use super::reply::Reply;
 use super::tool_shape::open_shape;
 use super::{Node, RemoteCallWatch};
-use args::{self, ArgumentReading, ReaderPolicy, ReceivedArguments};
+use args::{
+    self, ArgumentComplaint, ArgumentReading, ArgumentRepair, ReaderPolicy, ReceivedArguments,
+    RepairClass,
+};
 use catalogue::{EVERYWHERE, NameSource, ParameterKind, ToolDefinition, ToolEffect};
 use fleet::stop_fan_out::{FleetStop, StopAcknowledgement};
 use fleet::{CallHop, Fleet, FleetPeer, OutgoingCall, RemoteCallError};
@@ -23,7 +26,7 @@ pub(super) enum CallRoute {
     Here,
     /// Another node.
     There(FleetPeer),
-    /// This node and all others; with the unknown node name, if the call gave one.
+    /// This node and all others; with the reason, if the call did not ask for that.
     Everywhere(Option<String>),
     /// No node; this is the answer.
     Nowhere(Box<Reply>),
@@ -48,11 +51,14 @@ impl Node {
         if request.hop.is_some() || !takes_node || is_alone() {
             return CallRoute::Here;
         }
+        if tool.effect == ToolEffect::Stops && says_all(&request.arguments) {
+            return CallRoute::Everywhere(None);
+        }
         let shape = open_shape(tool, &self.node_names());
         let policy = ReaderPolicy::new(tool.effect, self.profile());
         match args::read(&shape, &policy, request.arguments.clone()) {
             Ok(reading) => self.route_by_reading(tool, &reading),
-            Err(refusal) if refusal.complaints.iter().any(|one| one.path == "node") => {
+            Err(refusal) if refusal.complaints.iter().any(is_about_node) => {
                 let judged = self.judge(&request.caller, tool, &policy, Err(refusal));
                 match judged {
                     Err((refusal, advice)) => CallRoute::Nowhere(
@@ -67,14 +73,16 @@ impl Node {
 
     fn route_by_reading(&self, tool: &ToolDefinition, reading: &ArgumentReading) -> CallRoute {
         let named = reading.understood.get("node").and_then(Value::as_str);
-        let mut repairs = reading.repairs.iter();
-        let unmatched = repairs.find(|repair| repair.field == "node" && named.is_none());
-        match unmatched {
-            // If a stop names a node that does not exist, every reachable arm is stopped.
-            Some(unmatched) if tool.effect == ToolEffect::Stops => {
-                CallRoute::Everywhere(Some(unmatched.got.clone()))
+        match lost_by_a_stop(reading).filter(|_| tool.effect == ToolEffect::Stops) {
+            // If a stop may have named another node, every reachable arm is stopped.
+            Some(lost) if lost.field == "node" && named.is_none() => {
+                CallRoute::Everywhere(Some(format!("no node is called {}", lost.got)))
             }
-            _ => self.route_to_named(named),
+            Some(lost) => {
+                let reason = format!("`{}` was not understood ({})", lost.field, lost.why);
+                CallRoute::Everywhere(Some(reason))
+            }
+            None => self.route_to_named(named),
         }
     }
 
@@ -87,9 +95,12 @@ impl Node {
         }
     }
 
-    /// Returns whether a stop clearly names another node: its arguments are a well-formed object, and its `node` is exactly
-    /// the name of a known other node. In case of doubt this node stops first.
+    /// Returns whether a stop clearly names another node: its arguments are a well-formed object, its `node` is exactly the
+    /// name of a known other node, and nothing beside that says "all". In case of doubt this node stops first.
     pub(super) fn names_other_node(&self, arguments: &ReceivedArguments) -> bool {
+        if says_all(arguments) {
+            return false;
+        }
         let ReceivedArguments::Value(Value::Object(arguments)) = arguments else {
             return false;
         };
@@ -199,7 +210,7 @@ impl Node {
         &self,
         own: Reply,
         others: Vec<Value>,
-        unknown: Option<&str>,
+        reason: Option<&str>,
     ) -> Reply {
         let name = &self.file.name;
         let mut nodes = vec![stop_result(name, &own)];
@@ -209,12 +220,56 @@ impl Node {
         reply.is_error = failed;
         reply.set("success", !failed);
         reply.set("nodes", nodes);
-        match unknown {
-            Some(unknown) => reply.hint(&format!(
-                "no node is called {unknown}, so every node that can be reached was told to stop"
+        match reason {
+            Some(reason) => reply.hint(&format!(
+                "{reason}, so every node that can be reached was told to stop"
             )),
             None => reply,
         }
+    }
+}
+
+/// Returns whether a complaint leaves it unclear which node is meant.
+fn is_about_node(complaint: &ArgumentComplaint) -> bool {
+    complaint.path == "node" || complaint.code == "other_name"
+}
+
+/// Returns an argument of a stop that was lost and may have named a node; not an unknown key that is harmless, such as
+/// `reason`.
+fn lost_by_a_stop(reading: &ArgumentReading) -> Option<&ArgumentRepair> {
+    let is_lost =
+        |repair: &&ArgumentRepair| repair.class == RepairClass::L2 && repair.code != "only_unknown";
+    let lost = || reading.repairs.iter().filter(is_lost);
+    lost()
+        .find(|repair| repair.field == "node")
+        .or(lost().next())
+}
+
+/// Returns whether arguments hold a word for all: `{"everywhere": true}`, `{"target": "all arms"}`, `stop all`.
+fn says_all(arguments: &ReceivedArguments) -> bool {
+    const WORDS: [&str; 8] = [
+        "all",
+        "every",
+        "each",
+        "everywhere",
+        "everything",
+        "everyone",
+        "global",
+        "fleet",
+    ];
+    let is_in = |text: &str| {
+        let mut words = text.split(|c: char| !c.is_alphabetic());
+        words.any(|word| WORDS.iter().any(|all| word.eq_ignore_ascii_case(all)))
+    };
+    match arguments {
+        ReceivedArguments::Absent => false,
+        ReceivedArguments::Text(text) => is_in(text),
+        ReceivedArguments::Value(Value::Object(sent)) => {
+            let mut beside = sent.iter().filter(|(key, _)| *key != "node");
+            let is_all = sent.get("node").and_then(Value::as_str) == Some(EVERYWHERE);
+            is_all || beside.any(|(key, value)| is_in(key) || is_in(&value.to_string()))
+        }
+        ReceivedArguments::Value(value) => is_in(&value.to_string()),
     }
 }
 
@@ -309,8 +364,62 @@ pub(super) fn summary_lines(owner_key: &str, summaries: &[Value]) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
     use super::*;
+    use args::ForgivenessProfile;
+    use catalogue::{KnownNames, TOOLS};
+
+    /// Returns whether a stop with these arguments goes to every node, on one that knows another, `left`.
+    fn goes_everywhere(arguments: Value) -> bool {
+        let nodes = vec!["hub".to_owned(), "left".to_owned()];
+        let everywhere = [nodes.clone(), vec![EVERYWHERE.to_owned()]].concat();
+        let known = KnownNames {
+            nodes,
+            everywhere,
+            ..KnownNames::default()
+        };
+        let stop = TOOLS.iter().find(|tool| tool.name == "stop").unwrap();
+        let policy = ReaderPolicy::new(ToolEffect::Stops, ForgivenessProfile::Guarded);
+        let arguments = ReceivedArguments::Value(arguments);
+        let reading = args::read(&open_shape(stop, &known), &policy, arguments.clone()).unwrap();
+        says_all(&arguments) || lost_by_a_stop(&reading).is_some()
+    }
+
+    #[test]
+    fn a_stop_goes_everywhere_where_it_says_all_or_may_have_named_a_node() {
+        for arguments in [
+            json!({"node": "all"}),
+            json!({"node": "left", "all": true}),
+            json!({"node": "left", "everywhere": true}),
+            json!({"target": "all_arms"}),
+            json!("all"),
+            json!({"nodes": ["left"]}),
+            json!(["left"]),
+            json!({"peer": "left"}),
+            json!({"arm": "left"}),
+            json!("left"),
+            json!(r#"{"node":"left""#),
+            json!({"node": "right"}),
+            json!({"node": ["left", "right"]}),
+            json!({"node": "left", "peer": "right", "arm": 2}),
+            json!("[object Object]"),
+        ] {
+            assert!(goes_everywhere(arguments.clone()), "{arguments}");
+        }
+        for arguments in [
+            json!({}),
+            json!(null),
+            json!({"node": "left"}),
+            json!({"node": "Left"}),
+            json!({"node": "left", "reason": "ink was spilled"}),
+            json!({"reason": "ink was spilled"}),
+            json!({"arguments": {"node": "left"}}),
+            json!("{node: left}"),
+        ] {
+            assert!(!goes_everywhere(arguments.clone()), "{arguments}");
+        }
+    }
 
     #[test]
     fn a_node_has_stopped_only_where_neither_its_answer_nor_its_data_say_otherwise() {

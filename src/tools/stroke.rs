@@ -108,7 +108,8 @@ impl ToolContext<'_> {
 
 /// Normalises a plan's hash to the form that plans have.
 pub(super) fn normalized_hash(written: &str) -> String {
-    written.trim().to_lowercase()
+    let quotes = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '`');
+    written.trim_matches(quotes).to_lowercase()
 }
 
 /// Part of a scene to draw; the default is all of it.
@@ -419,4 +420,16 @@ fn deviation(strokes: &[SheetStroke], ink: &[(usize, Vec<[f64; 2]>)]) -> InkDevi
 /// Rounds to a thousandth: further digits are noise.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::normalized_hash;
+
+    #[test]
+    fn quotes_around_a_hash_are_form() {
+        for written in ["4f2a", " 4F2A\n", "`4f2a`", "\"4f2a\""] {
+            assert_eq!(normalized_hash(written), "4f2a", "{written}");
+        }
+    }
 }

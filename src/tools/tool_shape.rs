@@ -22,10 +22,15 @@ pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
         .with_default_action(&tool.default_action)
 }
 
-/// Returns the names that any value can mean. Excludes the name of a single arm, which nobody needs to say.
+/// Returns the names that any value can mean. Excludes the names of a single arm and of this node, which nobody needs to say.
 fn known_names(here: &KnownNames) -> impl Iterator<Item = &String> {
     let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
-    here.scenes.iter().chain(&here.overlays).chain(arms)
+    let places = arms.chain(other_nodes(here));
+    here.scenes.iter().chain(&here.overlays).chain(places)
+}
+
+fn other_nodes(here: &KnownNames) -> impl Iterator<Item = &String> {
+    here.nodes.iter().skip(1)
 }
 
 /// Returns a parameter's name and aliases.
@@ -36,6 +41,7 @@ fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
 }
 
 fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
+    let scenes = ParameterKind::Name(NameSource::Scenes);
     ParameterShape {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
@@ -43,7 +49,8 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
         cautious: PREVIEW_NAMES
             .contains(&parameter.name.as_str())
             .then_some(true.into()),
-        selects_motion: parameter.kind == ParameterKind::Name(NameSource::Scenes),
+        selects_motion: parameter.kind == scenes,
+        guards: parameter.kind != scenes,
         ..ParameterShape::new(&parameter.name, kind(&parameter.kind, here))
     }
 }
@@ -63,6 +70,7 @@ pub(super) fn open_shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentSh
         param
     });
     ArgumentShape::new(params.collect())
+        .with_known_names(other_nodes(here))
         .with_tool_names(tool.names())
         .with_default_action(&tool.default_action)
 }

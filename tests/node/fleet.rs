@@ -311,6 +311,16 @@ async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
             .contains("no node is called"),
         "{told:#}"
     );
+    // So does one whose arguments have to be mended.
+    for arguments in [
+        json!({"peer": "left"}),
+        json!(["left"]),
+        json!({"node": "left", "all": true}),
+    ] {
+        let stopped = call(&client, "stop", arguments.clone()).await;
+        let told = data(&stopped);
+        assert_eq!(told["nodes"].as_array().unwrap().len(), 2, "{arguments}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,6 +39,14 @@ fn shape() -> ArgumentShape {
             "size_mm",
             ValueKind::number(1.0, 500.0, super::super::DeclaredUnit::named("mm")),
         ),
+        ParameterShape::new(
+            "at_mm",
+            ValueKind::list(ValueKind::number(
+                0.0,
+                500.0,
+                super::super::DeclaredUnit::named("mm"),
+            )),
+        ),
     ])
     .with_known_names(["default", "koi", "canvas"])
     .with_tool_names(["stroke"])
@@ -47,6 +55,30 @@ fn shape() -> ArgumentShape {
 
 const PROFILES: [ForgivenessProfile; 2] =
     [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
+
+#[test]
+fn data_in_tags_is_not_replaced_by_the_default() {
+    for text in [
+        r#"<function=stroke><parameter=svg><svg width="9"><path d="M0 0"/></svg></parameter></function>"#,
+        r#"<function=stroke><parameter=svg><svg/></parameter></function>"#,
+        r#"<invoke name="stroke"><parameter name="svg"><svg viewBox="0 0 9 9"><path d="M0 0"/></svg></parameter></invoke>"#,
+        r#"<stroke><svg viewBox="0 0 9 9"><path d="M0 0"/></svg></stroke>"#,
+    ] {
+        let received = ReceivedArguments::Text(text.to_owned());
+        assert_eq!(taken(&received), [None, None], "{text}");
+    }
+}
+
+#[test]
+fn an_item_of_a_list_beside_data_is_mended_as_a_value_is() {
+    for at_mm in [json!([10, 20]), json!(["10", "20"])] {
+        let sent = json!({"text": "HI", "size_mm": "5", "at_mm": at_mm});
+        for given in taken(&ReceivedArguments::Value(sent.clone())) {
+            let given = given.unwrap_or_default();
+            assert_eq!(given.get("at_mm"), Some(&json!([10, 20])), "{sent}");
+        }
+    }
+}
 
 /// Returns the understood arguments in each profile; `None` for a refusal.
 fn taken(received: &ReceivedArguments) -> [Option<Map<String, Value>>; 2] {
