@@ -546,14 +546,8 @@ async fn handle_request<H: ServerHandler + Clone>(
     }
     let (mut parts, body) = request.into_parts();
     let mut kept = routes.kept_body(parts.extensions.get());
-    let read = read_body(
-        &parts.headers,
-        body,
-        BODY_BYTES_MAX,
-        &routes.long,
-        &mut kept,
-    )
-    .await;
+    let (headers, long) = (&parts.headers, &routes.long);
+    let read = read_body(headers, body, BODY_BYTES_MAX, long, &mut kept).await;
     let (body, received) = match read {
         Ok(read) => read,
         Err(refused) => {
