@@ -517,7 +517,8 @@ impl<'a> TrajectoryJudge<'a> {
             }
             _ => floor,
         };
-        if escapes.sheet.breached(height, floor) {
+        // By the margin: what is deep enough to draw is too deep to travel.
+        if escapes.sheet.breached(height - floor, 0.0) {
             self.refuse(
                 GateRule::Sheet,
                 now.sample,

@@ -796,6 +796,46 @@ fn a_stall_on_the_way_up_ends_there() {
     assert!(!execution.has_lifted());
 }
 
+/// As deep as a pen may be pressed to draw, it slides nowhere without drawing.
+#[test]
+fn a_tip_that_is_pressed_into_the_sheet_does_not_travel() {
+    let mut scene = Scene::clone(&drawing().0);
+    scene.heights.press_mm = 0.6;
+    let scene = Arc::new(scene);
+    let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
+    let drawn = plan.trajectory;
+    let mut spans = drawn.spans.iter();
+    let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
+    let middle = *drawn.samples.get(draw.first + 40).unwrap();
+    let count = 200_usize;
+    let slide = (0..count).map(|tick| {
+        let share = tick as f64 / count as f64;
+        let way = share.powi(3) * (10.0 + share * (6.0 * share - 15.0));
+        middle.map(|joint, at| if joint == 0 { at + 0.12 * way } else { at })
+    });
+    let span = |kind, first, end| TrajectorySpan {
+        kind,
+        item: None,
+        pen: 0,
+        first,
+        end,
+    };
+    let sliding = Trajectory {
+        reached: Vec::new(),
+        period: drawn.period,
+        samples: slide.collect(),
+        spans: vec![span(SpanKind::Draw, 0, 3), span(SpanKind::Travel, 3, count)],
+    };
+    let refused = preview(&scene, &sliding).unwrap_err();
+    assert!(
+        refused
+            .0
+            .iter()
+            .any(|refusal| refusal.rule == GateRule::Sheet),
+        "{refused}"
+    );
+}
+
 #[test]
 fn a_refusal_names_its_stroke_and_place() {
     let refusal = |item, at_mm| GateRefusal {
