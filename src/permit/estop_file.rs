@@ -33,10 +33,10 @@ impl EstopFile {
         !matches!(std::fs::symlink_metadata(&self.0), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Returns the file of a reset that is still owed.
+    /// Returns the file of a reset that is still owed. No arm's name has a dot in a file's name.
     pub(super) fn owed_reset(&self) -> Self {
         let name = self.0.file_name().unwrap_or_default().to_string_lossy();
-        Self(self.0.with_file_name(format!("{name}-reset-owed")))
+        Self(self.0.with_file_name(format!("{name}.reset-owed")))
     }
 
     /// Writes the file atomically, and to the disk before this returns.

@@ -129,10 +129,13 @@ impl PermitRegistry {
         if self.emergencies() != seen {
             return Err(EstopKeepingError::StoppedMeanwhile);
         }
+        let is_latched = matches!(self.state().latch, Some(StopLatch::Emergency(_)));
         if let Some(file) = &file {
             let owed = file.owed_reset();
-            owed.write("an emergency stop was cleared; `steadyhand reset` comes next")
-                .map_err(|error| owed.failed(&error))?;
+            if is_latched {
+                owed.write("an emergency stop was cleared; `steadyhand reset` comes next")
+                    .map_err(|error| owed.failed(&error))?;
+            }
             file.remove().map_err(|error| file.failed(&error))?;
         }
         let mut state = self.state();
@@ -168,6 +171,7 @@ fn follow_latch(
             if may_owe_reset && let Err(error) = owed.remove() {
                 // The reset is asked for once more after the next start.
                 tracing::error!("{}", owed.failed(&error));
+                may_owe_reset = false;
             }
         }
         if emergencies > written {

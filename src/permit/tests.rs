@@ -146,7 +146,7 @@ async fn an_emergency_stop_outlives_its_process_until_it_is_cleared() {
     assert_eq!(by_planner.unwrap_err(), PermitError::OperatorMustReset);
     let reset = third.ask_reset(&scene(), ActorRank::Operator, ClockInstant::ZERO);
     assert!(third.unlatch(&reset.unwrap()));
-    let owed = file.with_file_name("emergency-stop-arm-reset-owed");
+    let owed = file.with_file_name("emergency-stop-arm.reset-owed");
     while owed.exists() {
         tokio::task::yield_now().await;
     }
@@ -186,6 +186,16 @@ async fn a_stop_that_cannot_be_kept_says_so_and_one_that_cannot_be_removed_stays
     permits.clear_emergency(permits.emergencies()).unwrap_err();
     assert!(matches!(permits.latched(), Some(StopLatch::Emergency(_))));
     drop(folder);
+}
+
+#[tokio::test]
+async fn clearing_where_nothing_is_latched_owes_no_reset() {
+    let (_folder, file) = file();
+    let permits = kept_in(&file);
+    permits.clear_emergency(permits.emergencies()).unwrap();
+    assert_eq!(permits.latched(), None);
+    drop(permits);
+    assert_eq!(kept_in(&file).latched(), None);
 }
 
 /// The word that ends an emergency stop may be carried out after another one came.
