@@ -553,6 +553,7 @@ mod tests {
         CalibrationOrigin {
             simulated: Some(true),
             servos: String::new(),
+            unmeasured: false,
         }
     }
 

@@ -103,6 +103,9 @@ pub struct CalibrationOrigin {
     /// Its servos by what they say of themselves: see [`servos_of`]. Empty where that is not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub servos: String,
+    /// True of values that were not measured together on an arm: what a file had before, or an import that lacks joints.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unmeasured: bool,
 }
 
 impl CalibrationOrigin {
@@ -110,6 +113,7 @@ impl CalibrationOrigin {
     #[must_use]
     pub fn mismatch(&self, arm: &Self) -> Option<OriginMismatch> {
         match (self.simulated, arm.simulated) {
+            _ if self.unmeasured => Some(OriginMismatch::Unmeasured),
             (None, _) | (_, None) => Some(OriginMismatch::Unknown),
             (Some(true), Some(false)) => Some(OriginMismatch::Practice),
             (Some(false), Some(true)) => Some(OriginMismatch::Hardware),
@@ -139,6 +143,8 @@ impl CalibrationOrigin {
 pub enum OriginMismatch {
     /// The arm that it was made on was not recorded.
     Unknown,
+    /// Not all of it was measured.
+    Unmeasured,
     /// It was made on a simulated arm, and this one is not.
     Practice,
     /// It was made on an arm at a port, and this one is simulated.

@@ -133,6 +133,7 @@ fn not_of_this_arm(number: u64, mismatch: OriginMismatch) -> String {
                 " (calibration {number} does not say which arm it was made on; where that was this one, with these servos, `steadyhand calibrate restore {number}` beside this node says so)"
             );
         }
+        OriginMismatch::Unmeasured => "holds values that nobody measured on this arm",
         OriginMismatch::Practice => "was practice, on a simulated arm",
         OriginMismatch::Hardware => "was made on an arm at a port",
         OriginMismatch::OtherServos => {

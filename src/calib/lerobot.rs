@@ -52,6 +52,8 @@ pub struct LeRobotImport {
     pub new: FileValues,
     /// Values that could not be imported, with the reasons.
     pub left: Vec<String>,
+    /// The arm's joints that are not in the file.
+    pub missing: Vec<String>,
 }
 
 /// Reason that a file does not apply to this arm.
@@ -156,6 +158,18 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
             found: found.into_iter().cloned().collect(),
             known: known.collect(),
         });
+    }
+    let has_zero = |servo: &ServoFile| taken.new.contains_key(&zero_key(servo.id));
+    let joints = arm.file.joints.iter();
+    taken.missing = joints
+        .filter(|joint| !joint.servos.first().is_some_and(has_zero))
+        .map(|joint| joint.name.clone())
+        .collect();
+    if !taken.missing.is_empty() {
+        taken.left.push(format!(
+            "{}: not in the file; their zeros stay as they are, and the arm does not count as calibrated by this",
+            taken.missing.join(", ")
+        ));
     }
     taken.left.push(left.to_owned());
     Ok(taken)

@@ -108,5 +108,6 @@ pub fn origin(node: &Node, arm: &AttachedArm) -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: entry(node, arm).map(ArmEntry::is_simulated),
         servos: calib::servos_of(&fingerprints.collect()),
+        unmeasured: false,
     }
 }

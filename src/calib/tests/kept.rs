@@ -112,6 +112,7 @@ fn practice() -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: Some(true),
         servos: String::new(),
+        unmeasured: false,
     }
 }
 
@@ -119,6 +120,7 @@ fn on_port(servos: &str) -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: Some(false),
         servos: servos.to_owned(),
+        unmeasured: false,
     }
 }
 
@@ -435,6 +437,13 @@ fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_
             CalibrationOrigin::default(),
             "`steadyhand calibrate restore 3`",
         ),
+        (
+            CalibrationOrigin {
+                unmeasured: true,
+                ..here.clone()
+            },
+            "holds values that nobody measured on this arm",
+        ),
     ] {
         let history = all_of_it(&believed, 1, &origin);
         let said = missing(&history, &believed, &here);
@@ -704,7 +713,13 @@ fn present_files_of_lerobot_give_zeros_and_narrow_limits() {
         !taken.new.contains_key("upper_rad of shoulder_pan"),
         "{taken:?}"
     );
+    // Of an arm with some zeros from a file and some from elsewhere nobody has measured all.
+    assert_eq!(taken.missing, ["shoulder_lift", "wrist_flex", "wrist_roll"]);
     let left = taken.left.join("; ");
+    assert!(
+        left.contains("shoulder_lift, wrist_flex, wrist_roll: not in the file"),
+        "{left}"
+    );
     assert!(
         left.contains("jaw") && left.contains("drive mode 1") && left.contains("homing offsets"),
         "{left}"
@@ -765,6 +780,7 @@ fn what_is_exported_is_imported_again_unchanged() {
         let text = serde_json::to_string(&lerobot::export(&arm, &homing)).unwrap();
         assert!(text.contains("\"homing_offset\":-12"), "{text}");
         let taken = lerobot::import(&read(&text), &arm).unwrap();
+        assert!(taken.missing.is_empty(), "{name}: {:?}", taken.missing);
         for (id, new) in &taken.new {
             if id.starts_with("zero_tick") {
                 assert_eq!(new, &taken.old[id], "{name} {id}");

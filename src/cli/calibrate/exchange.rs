@@ -45,12 +45,13 @@ impl CalibrationFolders {
             return terminal_output::done("nothing was written; say --accept to write it");
         }
         let lock = self.store.lock()?;
-        let record = CalibrationRecord {
+        let mut record = CalibrationRecord {
             reasons: imported.left,
             old: imported.old,
             new: imported.new,
             ..self.record_of_zeros(&arm.file, "LeRobot's file")
         };
+        record.session.origin.unmeasured = !imported.missing.is_empty();
         self.write(&record, &lock)?;
         Ok(ExitStatus::Done)
     }

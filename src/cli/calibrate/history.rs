@@ -45,7 +45,7 @@ impl CalibrationFolders {
         let mut target = self.store.record(number)?;
         if is_before {
             target = state_before(target)?;
-        } else if target.session.origin.simulated.is_none() {
+        } else if target.session.origin.simulated.is_none() && !target.session.origin.unmeasured {
             // Restoring it at an arm declares that it belongs to this arm.
             let arm = self.library.arm(&target.session.arm)?;
             target.session.origin = self.origin(&arm.file);
@@ -107,7 +107,10 @@ fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> 
             read_mm: None,
             seen: None,
             ink: None,
-            origin: CalibrationOrigin::default(),
+            origin: CalibrationOrigin {
+                unmeasured: true,
+                ..CalibrationOrigin::default()
+            },
             touches: Vec::new(),
             ..record.session
         },

@@ -86,6 +86,7 @@ impl CalibrationFolders {
         CalibrationOrigin {
             simulated: entry.map(ArmEntry::is_simulated),
             servos: calib::servos(arm),
+            unmeasured: false,
         }
     }
 
