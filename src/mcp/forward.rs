@@ -10,7 +10,9 @@ use std::time::Duration;
 use call::{CallHop, QueueTag, ReceivedArguments, ToolAnswer};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use rmcp::model::{JsonRpcMessage, ServerJsonRpcMessage, ServerNotification, ServerResult};
+use rmcp::model::{
+    JsonRpcMessage, RequestId, ServerJsonRpcMessage, ServerNotification, ServerResult,
+};
 use serde_json::{Value, json};
 
 use super::client::{answer_from_result, call_params};
@@ -26,6 +28,9 @@ const QUEUE: &str = "steadyhand-queue";
 
 /// Most characters of a name in those headers; longer ones are cut.
 const NAME_CHARS_MAX: usize = 96;
+
+/// Id of the request: the only one on its connection.
+const CALL_ID: i64 = 1;
 
 /// Longest error of another node that is passed on.
 const COMPLAINT_CHARS_MAX: usize = 300;
@@ -148,16 +153,29 @@ pub async fn forward_call(
     let text = String::from_utf8_lossy(&body);
     if status.is_success() && is_json {
         let answer = parse_event(Some(&text), None)?;
-        return answer.ok_or_else(|| ForwardError::Refused("its answer is no tool result".into()));
+        return answer.ok_or_else(no_result);
     }
-    Err(ForwardError::Refused(refusal_text(status, &text)))
+    let reason = refusal_text(status, &text);
+    Err(match is_refusal(status) {
+        true => ForwardError::Refused(reason),
+        false => ForwardError::Lost(reason),
+    })
+}
+
+/// Returns whether a status says that the call was not taken. Others may come from something in between that gave up waiting.
+fn is_refusal(status: StatusCode) -> bool {
+    status.is_redirection() || (status.is_client_error() && status != StatusCode::REQUEST_TIMEOUT)
+}
+
+fn no_result() -> ForwardError {
+    ForwardError::Lost("its answer is no tool result".into())
 }
 
 fn message(call: &ForwardedCall) -> Value {
     let mut params = call_params(&call.tool, call.arguments.clone());
     // Progress is always requested, as a sign of life.
     params.insert("_meta".to_owned(), json!({ "progressToken": 1 }));
-    json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params })
+    json!({ "jsonrpc": "2.0", "id": CALL_ID, "method": "tools/call", "params": params })
 }
 
 /// Parses an event; returns the answer if this is it.
@@ -169,11 +187,13 @@ fn parse_event(
         return Ok(None);
     };
     let message: ServerJsonRpcMessage = serde_json::from_str(data)
-        .map_err(|error| ForwardError::Refused(format!("its answer cannot be read: {error}")))?;
+        .map_err(|error| ForwardError::Lost(format!("its answer cannot be read: {error}")))?;
     match message {
         JsonRpcMessage::Response(response) => match response.result {
-            ServerResult::CallToolResult(result) => Ok(Some(answer_from_result(result))),
-            _ => Err(ForwardError::Refused("its answer is no tool result".into())),
+            ServerResult::CallToolResult(result) if response.id == RequestId::Number(CALL_ID) => {
+                Ok(Some(answer_from_result(result)))
+            }
+            _ => Err(no_result()),
         },
         JsonRpcMessage::Error(error) => {
             Err(ForwardError::Refused(error.error.message.into_owned()))
@@ -206,6 +226,38 @@ fn refusal_text(status: StatusCode, body: &str) -> String {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_status_that_refuses_says_that_nothing_moved() {
+        for (status, refuses) in [(401, true), (404, true), (429, true), (307, true)]
+            .into_iter()
+            .chain([
+                (408, false),
+                (500, false),
+                (502, false),
+                (504, false),
+                (204, false),
+            ])
+        {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(is_refusal(status), refuses, "{status}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_to_the_call_is_lost() {
+        for data in [
+            r#"{"jsonrpc":"2.0","id":77,"result":{"content":[]}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}"#,
+            "Playback stopped",
+        ] {
+            let parsed = parse_event(Some(data), None);
+            assert!(
+                matches!(parsed, Err(ForwardError::Lost(_))),
+                "{data}: {parsed:?}"
+            );
+        }
+    }
 
     #[test]
     fn a_hop_is_read_as_it_was_written_and_bounded() {

@@ -122,7 +122,19 @@ impl Node {
         };
         let outgoing_call = self.outgoing_call(peer, tool, request);
         match fleet.forward(peer, outgoing_call, tool.effect, watch).await {
-            Ok(answer) => reply_from_peer(peer, answer),
+            // Every answer of a node says whether it was a success.
+            Ok(answer)
+                if answer
+                    .structured
+                    .get("success")
+                    .is_some_and(Value::is_boolean) =>
+            {
+                reply_from_peer(peer, answer)
+            }
+            Ok(_) => {
+                let reason = "what answers there is no node of this kind".to_owned();
+                no_answer(peer, tool, &RemoteCallError::Lost(reason))
+            }
             Err(failure) => no_answer(peer, tool, &failure),
         }
     }

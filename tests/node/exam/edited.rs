@@ -76,13 +76,10 @@ fn a_server_says_itself_how_it_is_reached_and_can_be_changed() {
             "1 to 100 characters",
         ),
         (&["run", "--planner", "127.0.0.1:9/v1"], "is not an address"),
-        (
-            &["similar", "--tools", "--threshold", "1.5"],
-            "0 to 1 are possible",
-        ),
+        (&["similar", "--tools", "--threshold", "1.5"], "from 0 to 1"),
         (
             &["cases", "generate", "2", "--difficulty", "11"],
-            "1 to 10 are possible",
+            "from 1 to 10",
         ),
     ] {
         let told = told(path, arguments);
