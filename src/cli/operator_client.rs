@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use super::questions::{self, FULL_YES};
 use super::{AtArgs, ExitStatus, NodeOptions, terminal_output, which_node};
 use base::signals::{SignalKind, SignalListener};
+use base::wording::duration;
 use mcp::http_client;
 use node::control_socket;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -15,8 +16,28 @@ use node::running_nodes::NodeDescription;
 use serde::Deserialize as _;
 use serde::de::DeserializeOwned;
 
+/// Time limit for a report of a node.
+const REPORTED_WITHIN: Duration = Duration::from_secs(20);
+
 /// Asks a named node: through its socket, or at its address with a token.
+///
+/// # Errors
+/// It does not answer, or sends no report in time.
 pub(super) async fn ask(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
+    let asking = send(at, verb);
+    if !verb.only_reports() {
+        return asking.await;
+    }
+    let reply = tokio::time::timeout(REPORTED_WITHIN, asking).await;
+    reply.unwrap_or_else(|_| {
+        bail!(
+            "the node has not answered for {}: its process hangs, and so may its arm; `steadyhand stop` asks it to stop and says whether it did",
+            duration(REPORTED_WITHIN)
+        )
+    })
+}
+
+async fn send(at: &AtArgs, verb: &OperatorVerb) -> anyhow::Result<VerbReply> {
     match (&at.node, &at.token_file) {
         (Some(url), Some(token)) => ask_remote(url, token, verb).await,
         _ => {

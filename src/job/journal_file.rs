@@ -38,12 +38,12 @@ pub enum JournalError {
     },
     /// It is no journal of ours.
     #[error(
-        "{0} is not a journal of this version; move it away, or read it with the node that wrote it"
+        "{0} is not a journal of this version; move its job's folder away and start the node again, or read it with the node that wrote it"
     )]
     Foreign(PathBuf),
     /// It was changed after it was written.
     #[error(
-        "{path}: record {record} at byte {at} is broken although others follow it; the file was damaged after it was written; move it away to go on without it"
+        "{path}: record {record} at byte {at} is broken although others follow it; the file was damaged after it was written; move its job's folder away and start the node again to go on without it"
     )]
     Damaged {
         /// The file.

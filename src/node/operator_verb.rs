@@ -212,6 +212,25 @@ impl OperatorVerb {
         matches!(self, Self::Stop | Self::Estop | Self::StopFleet { .. })
     }
 
+    /// Returns whether it only tells what the node knows, which takes no time.
+    #[must_use]
+    pub fn only_reports(&self) -> bool {
+        matches!(
+            self,
+            Self::Status
+                | Self::Jobs { .. }
+                | Self::Describe
+                | Self::Progress { .. }
+                | Self::Pending { .. }
+                | Self::Pen {
+                    confirmed: None,
+                    ..
+                }
+                | Self::Calibrations
+                | Self::Measured
+        )
+    }
+
     /// Returns whether it is an emergency stop.
     pub(super) const fn is_emergency(&self) -> bool {
         matches!(self, Self::Estop | Self::StopFleet { emergency: true })

@@ -261,7 +261,7 @@ impl BusDiagnosis {
             (None, Some(missing)) => self.add(
                 DiagnosisCause::MissingServo,
                 format!("no answer from id {missing}"),
-                "check the cable from the servo before it, and its id: `steadyhand bus scan`",
+                "check the cable from the servo before it, and its id: `steadyhand bus scan PORT`",
             ),
             (Some(extra), Some(missing)) => self.add(
                 DiagnosisCause::MissingServo,

@@ -60,7 +60,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Line(#[from] BusError),
     /// No servo has that id.
-    #[error("no servo {id} answers at {baud} baud: `steadyhand bus scan` shows who is there")]
+    #[error("no servo {id} answers at {baud} baud: `steadyhand bus scan PORT` shows who is there")]
     NoServo {
         /// The id that was asked.
         id: u8,
@@ -74,7 +74,7 @@ pub enum ServiceError {
     Nobody,
     /// No servo with a usual id is on the bus.
     #[error(
-        "no servo with an id from 0 to 16 answers on this port at any speed: `steadyhand bus scan` asks every id, `steadyhand doctor` looks for the cause"
+        "no servo with an id from 0 to 16 answers on this port at any speed: `steadyhand bus scan PORT` asks every id, `steadyhand doctor` looks for the cause"
     )]
     NobodyUsual,
     /// The new id is taken.

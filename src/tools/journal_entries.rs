@@ -12,9 +12,7 @@ use job::{AcceptedJob, JobJournal, JournalDrawing, TipPlace, UnrecordedError};
 /// Reason why a job does not begin: nothing moves that is not recorded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum UnrecordedJobError {
-    #[error(
-        "the journal cannot be written ({0}); repair that first: nothing moves without a journal"
-    )]
+    #[error("the journal cannot be used ({0}); repair that first: nothing moves without a journal")]
     Journal(String),
     #[error("{0}; repair that first: nothing moves without its record in the audit log")]
     Audit(#[from] UnrecordedError),
