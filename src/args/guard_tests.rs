@@ -249,6 +249,8 @@ fn a_guard_in_the_value_of_an_unknown_key_is_not_left_out() {
         r#"{"scene":"letters","comment":"draw it at full size"}"#,
         r#"{"scene":"letters","title":"letters for room 12"}"#,
         r#"{"scene":"letters","comment":"a full run in the same mode as first, rechecked"}"#,
+        r#"{"scene":"letters","comment":"lift the pen up at the end"}"#,
+        r#"{"scene":"letters","summary":"the letters, with the pen up between strokes"}"#,
     ]);
 }
 

@@ -459,7 +459,14 @@ fn merge_strays(params: &mut MessageObject, mut beside: MessageObject, mut outer
     let has_content = |sent: &Value| !sent.is_null() && *sent != json!({});
     let inner = params.remove("arguments");
     let other = outer.remove("arguments").filter(has_content);
-    beside.extend(outer);
+    for (key, sent) in outer {
+        // Two that differ travel as both, and are refused.
+        let sent = match beside.remove(&key) {
+            Some(inner) if inner != sent => Value::Array(vec![inner, sent]),
+            _ => sent,
+        };
+        beside.insert(key, sent);
+    }
     let arguments = match (inner, other) {
         (inner, None) => inner,
         (Some(inner), Some(other)) if has_content(&inner) && inner != other => {
@@ -481,9 +488,13 @@ fn merge_strays(params: &mut MessageObject, mut beside: MessageObject, mut outer
 /// Returns what the caller itself put into the protocol's object, without the keys of the protocol and of its extensions.
 fn callers_meta(params: &MessageObject) -> Option<(String, Value)> {
     const PROTOCOL: [&str; 4] = ["baggage", "progressToken", "traceparent", "tracestate"];
-    let is_own = |key: &str| !PROTOCOL.contains(&key) && !key.contains(['/', '.']);
+    let is_own =
+        |key: &str| !PROTOCOL.contains(&key) && !key.contains(['/', '.']) && !key.starts_with("x-");
     let meta = params.get("_meta")?.as_object()?;
-    let own = meta.iter().filter(|(key, _)| is_own(key));
+    // What a client tells of itself is an object of its own.
+    let own = meta
+        .iter()
+        .filter(|(key, sent)| is_own(key) && !sent.is_object() && !sent.is_array());
     let own: MessageObject = own.map(|(key, sent)| (key.clone(), sent.clone())).collect();
     (!own.is_empty()).then(|| ("_meta".to_owned(), Value::Object(own)))
 }
@@ -705,6 +716,14 @@ mod tests {
                 scene.clone(),
             ),
             (r#""name":"x","arguments":{"scene":"koi"}"#, scene.clone()),
+            (
+                r#""params":{"name":"x","dry_run":true,"arguments":{}},"dry_run":false"#,
+                json!({"dry_run": [true, false]}),
+            ),
+            (
+                r#""params":{"name":"x","arguments":{"scene":"koi"},"_meta":{"x-turn":{"sandbox":"seatbelt"},"turn":{"sandbox":"on"}}}"#,
+                scene.clone(),
+            ),
             (
                 r#""params":{"name":"x","arguments":{"scene":"koi"}},"arguments":{"scene":"koi"}"#,
                 scene.clone(),

@@ -246,11 +246,26 @@ fn is_about_node(complaint: &ArgumentComplaint) -> bool {
     complaint.path == "node" || complaint.code == "other_name"
 }
 
-/// Returns an argument of a stop that was lost and may have named a node; not an unknown key that is harmless, such as
-/// `reason`.
+/// What an unknown key may be that names no node: a reason, or something that is not to happen.
+const NOT_A_NODE: [&str; 4] = ["only_unknown", "negation", "physical_key", "withheld"];
+
+/// Keys whose texts explain a stop.
+const EXPLANATIONS: [&str; 8] = [
+    "_meta",
+    "comment",
+    "explanation",
+    "message",
+    "note",
+    "notes",
+    "reason",
+    "why",
+];
+
+/// Returns an argument of a stop that was lost and may have named a node; not an unknown key such as `reason`.
 fn lost_by_a_stop(reading: &ArgumentReading) -> Option<&ArgumentRepair> {
-    let is_lost =
-        |repair: &&ArgumentRepair| repair.class == RepairClass::L2 && repair.code != "only_unknown";
+    let is_lost = |repair: &&ArgumentRepair| {
+        repair.class == RepairClass::L2 && !NOT_A_NODE.contains(&repair.code)
+    };
     let lost = || reading.repairs.iter().filter(is_lost);
     lost()
         .find(|repair| repair.field == "node")
@@ -277,7 +292,8 @@ fn says_all(arguments: &ReceivedArguments) -> bool {
         ReceivedArguments::Absent => false,
         ReceivedArguments::Text(text) => is_in(text),
         ReceivedArguments::Value(Value::Object(sent)) => {
-            let mut beside = sent.iter().filter(|(key, _)| *key != "node");
+            let may_say = |key: &str| key != "node" && !EXPLANATIONS.contains(&key);
+            let mut beside = sent.iter().filter(|(key, _)| may_say(key));
             let is_all = sent.get("node").and_then(Value::as_str) == Some(EVERYWHERE);
             is_all || beside.any(|(key, value)| is_in(key) || is_in(&value.to_string()))
         }
