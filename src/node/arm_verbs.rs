@@ -84,6 +84,7 @@ pub(crate) async fn estop(node: &Node) -> VerbReply {
         .iter()
         .map(|seat| (seat, seat.motion.stop(ActorRank::Operator, true)))
         .collect();
+    node.end_sequences();
     let mut lines = Vec::new();
     for (seat, ticket) in tickets {
         let report = seat.motion.stopped(ticket).await;
@@ -111,7 +112,6 @@ pub(crate) async fn stop_fleet(
         let arguments = serde_json::json!({ "node": EVERYWHERE });
         return call_tool(node, arrived, "stop", ReceivedArguments::Value(arguments)).await;
     }
-    node.count_stop();
     let order = FleetStop {
         is_emergency: true,
         is_operators: true,

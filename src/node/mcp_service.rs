@@ -101,6 +101,7 @@ impl McpService for NodeMcpService {
         for seat in &self.node.arms {
             seat.motion.abandon();
         }
+        self.node.end_sequences();
     }
 
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {

@@ -363,6 +363,13 @@ impl Node {
         for arm in &self.arms {
             arm.motion.stop(by, emergency);
         }
+        self.end_sequences();
+    }
+
+    /// Counts a stop, and ends every sequence: no further step begins, and no call that arrived before is passed on.
+    pub fn end_sequences(&self) {
+        self.count_stop();
+        self.sequences.cancel();
     }
 
     /// Returns the forgiveness profile for calls.

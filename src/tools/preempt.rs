@@ -23,15 +23,8 @@ impl Node {
             self.count_stop();
             return false;
         }
-        self.stop_here(who);
-        true
-    }
-
-    /// Stops every arm and every sequence of this node, without waiting.
-    fn stop_here(&self, who: ActorRank) {
-        self.count_stop();
         self.stop_all(who, false);
-        self.sequences.cancel();
+        true
     }
 
     /// Stops every arm at once if a tool of this name stops, and returns whether it does. No call follows, because the
@@ -40,7 +33,7 @@ impl Node {
         if !self.stops(name) {
             return false;
         }
-        self.stop_here(who);
+        self.stop_all(who, false);
         let name: String = name.chars().take(80).collect();
         let entry =
             json!({"by": who, "tool": name, "message": "a stop in a message that is not a call"});
@@ -106,7 +99,7 @@ impl Node {
     /// Stops if the tool does, unless that was done when the call arrived: what came behind it is not to be stopped once more.
     pub(super) fn stop_if_requested(&self, tool: &ToolDefinition, request: &ToolRequest) {
         if tool.effect == ToolEffect::Stops && !request.arrived.is_stop() {
-            self.stop_here(request.who);
+            self.stop_all(request.who, false);
         }
     }
 

@@ -209,6 +209,19 @@ mod tests {
         }
     }
 
+    /// Whoever says so: no step of a sequence begins after it, and no call is passed on.
+    #[tokio::test]
+    async fn every_stop_counts_for_what_arrived_before_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let node = node(folder.path());
+        for is_emergency in [false, true] {
+            let arrived = node.stamp_arrival();
+            assert!(!node.has_heard_stop_since(&arrived));
+            node.stop_all(ActorRank::Operator, is_emergency);
+            assert!(node.has_heard_stop_since(&arrived) && node.is_stopped_since(&arrived));
+        }
+    }
+
     /// Whatever the order in which they are carried out.
     #[tokio::test]
     async fn a_stop_that_arrives_behind_a_reset_is_the_last_word_and_one_before_it_is_not() {
