@@ -246,10 +246,7 @@ fn is_about_node(complaint: &ArgumentComplaint) -> bool {
     complaint.path == "node" || complaint.code == "other_name"
 }
 
-/// What an unknown key may be that names no node: a reason, or something that is not to happen.
-const NOT_A_NODE: [&str; 4] = ["only_unknown", "negation", "physical_key", "withheld"];
-
-/// Keys whose texts explain a stop.
+/// Keys whose texts explain a stop, and name no node.
 const EXPLANATIONS: [&str; 8] = [
     "_meta",
     "comment",
@@ -264,7 +261,9 @@ const EXPLANATIONS: [&str; 8] = [
 /// Returns an argument of a stop that was lost and may have named a node; not an unknown key such as `reason`.
 fn lost_by_a_stop(reading: &ArgumentReading) -> Option<&ArgumentRepair> {
     let is_lost = |repair: &&ArgumentRepair| {
-        repair.class == RepairClass::L2 && !NOT_A_NODE.contains(&repair.code)
+        repair.class == RepairClass::L2
+            && repair.code != "only_unknown"
+            && !EXPLANATIONS.contains(&repair.field.as_str())
     };
     let lost = || reading.repairs.iter().filter(is_lost);
     lost()
@@ -442,6 +441,8 @@ mod tests {
             json!({"node": "Left"}),
             json!({"node": "left", "reason": "ink was spilled"}),
             json!({"reason": "ink was spilled"}),
+            json!({"node": "left", "reason": "not safe"}),
+            json!({"reason": "all done, do not go on"}),
             json!({"arguments": {"node": "left"}}),
             json!("{node: left}"),
         ] {
