@@ -77,9 +77,11 @@ impl DrawingOrder {
             ("--scene", self.scene.as_deref(), Some(past.scene.as_str())),
             ("--meta", self.overlay.as_deref(), past.overlay()),
         ];
-        let others = named
-            .iter()
-            .filter(|(_, named, own)| named.is_some() && named != own);
+        // A job's card names its scene by the title.
+        let title = past.scene_title();
+        let others = named.iter().filter(|(_, named, own)| {
+            named.is_some() && named != own && *named != Some(title.as_str())
+        });
         let others =
             others.filter_map(|(option, named, _)| Some(format!("{option} {}", (*named)?)));
         let others: Vec<String> = others.collect();
