@@ -12,17 +12,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use steadyhand::args::ReceivedArguments;
-use steadyhand::clock::NodeClock;
 use steadyhand::config::NodeFile;
-use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::{ByteLink, LinkError};
-use steadyhand::motion::{MotionHandle, PortOpener};
 use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
 use steadyhand::scene::SceneLibrary;
 use steadyhand::sim::{ArmSimulator, SimulatedFault};
-use steadyhand::tools::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
+use steadyhand::tools::{Node, NodeStorage};
 use support::Bench;
+use support::local_node::{attach_arm, call_tool};
 
 /// A node on an arm that can be broken, on a clock of its own.
 struct House {
@@ -36,41 +33,21 @@ impl House {
         let folder = tempfile::tempdir().unwrap();
         let scenes = SceneLibrary::new(None);
         let scene = scenes.scene("default", None).unwrap();
-        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
-        let device = sim.clone();
-        let open: PortOpener = Box::new(move |clock| {
-            let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn ByteLink>)
-        });
-        let permits = Arc::new(PermitRegistry::everything());
-        let clock = NodeClock::simulated_at(20);
-        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
-        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let (sim, arm) = attach_arm(&scene, &scene.rest_rad, PermitRegistry::everything());
         let file = NodeFile::default();
         let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
         let output = folder.path().to_owned();
         Self {
-            node: Arc::new(Node::new(file, scenes, seats, output, state)),
+            node: Arc::new(Node::new(file, scenes, vec![arm], output, state)),
             sim,
             _folder: folder,
         }
     }
 
     async fn call(&self, tool: &str) -> Map<String, Value> {
-        let request = ToolRequest {
-            tool: tool.to_owned(),
-            arguments: ReceivedArguments::Absent,
-            caller: "health".to_owned(),
-            who: ActorRank::Operator,
-            principal: None,
-            hop: None,
-            is_step: false,
-            arrived: self.node.stamp_arrival(),
-        };
-        let node = Arc::clone(&self.node);
-        node.call(request, RemoteCallWatch::unobserved())
-            .await
-            .structured
+        let caller = (ActorRank::Operator, "health");
+        let reply = call_tool(&self.node, caller, tool, ReceivedArguments::Absent).await;
+        reply.structured
     }
 }
 

@@ -19,18 +19,14 @@ use steadyhand::calib::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, CalibrationStore,
     FileValues, FitVerdict,
 };
-use steadyhand::clock::NodeClock;
 use steadyhand::config::{CanvasApproval, NodeFile};
-use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::{ByteLink, LinkError};
-use steadyhand::motion::{MotionHandle, PortOpener};
+use steadyhand::motion::MotionHandle;
 use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
 use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::sim::ArmSimulator;
-use steadyhand::tools::{
-    AttachedArm, Node, NodeStorage, PendingPlan, RemoteCallWatch, ToolRequest,
-};
+use steadyhand::tools::{Node, NodeStorage, PendingPlan};
+use support::local_node::{attach_arm, call_tool};
 use support::{Bench, PATIENCE};
 
 /// Three lines of 60 mm: about ten seconds of arm time.
@@ -51,22 +47,11 @@ impl House {
     fn new(file: NodeFile) -> Self {
         let bench = Bench::new();
         let scene = library(&bench).scene("short", None).unwrap();
-        let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
-        let device = sim.clone();
-        let open: PortOpener = Box::new(move |clock| {
-            let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn ByteLink>)
-        });
-        let (permits, clock) = (
-            Arc::new(PermitRegistry::none()),
-            NodeClock::simulated_at(20),
-        );
-        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
-        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let (sim, arm) = attach_arm(&scene, &scene.rest_rad, PermitRegistry::none());
         let folder = bench.path("state");
         std::fs::create_dir_all(&folder).unwrap();
         let state = NodeStorage::open(folder, &file).unwrap();
-        let node = Node::new(file, library(&bench), seats, bench.path("out"), state);
+        let node = Node::new(file, library(&bench), vec![arm], bench.path("out"), state);
         Self {
             node: Arc::new(node),
             bench,
@@ -101,20 +86,9 @@ impl House {
     }
 
     async fn call_as(&self, who: ActorRank, tool: &str, arguments: Value) -> Map<String, Value> {
-        let request = ToolRequest {
-            tool: tool.to_owned(),
-            arguments: ReceivedArguments::Value(arguments),
-            caller: format!("{who:?}"),
-            who,
-            principal: None,
-            hop: None,
-            is_step: false,
-            arrived: self.node.stamp_arrival(),
-        };
-        let node = Arc::clone(&self.node);
-        node.call(request, RemoteCallWatch::unobserved())
-            .await
-            .structured
+        let (caller, arguments) = (format!("{who:?}"), ReceivedArguments::Value(arguments));
+        let reply = call_tool(&self.node, (who, &caller), tool, arguments).await;
+        reply.structured
     }
 
     /// Returns what waits for approval, as soon as something does.

@@ -15,11 +15,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 use steadyhand::args::ReceivedArguments;
-use steadyhand::clock::NodeClock;
 use steadyhand::config::NodeFile;
-use steadyhand::link::memory::MemoryLink;
-use steadyhand::link::{ByteLink, LinkError};
-use steadyhand::motion::{MotionHandle, MotionState, PortOpener};
+use steadyhand::motion::{MotionHandle, MotionState};
 use steadyhand::node::job_list::jobs_reply;
 use steadyhand::node::operator_verb::{OperatorVerb, VerbReply};
 use steadyhand::node::verb_dispatch::run_for_operator;
@@ -27,10 +24,9 @@ use steadyhand::permit::{ActorRank, PermitRegistry};
 use steadyhand::plan::SpanKind;
 use steadyhand::scene::{DesignReplacement, SceneLibrary};
 use steadyhand::sim::{ArmSimulator, SimulatedFault};
-use steadyhand::tools::{
-    AttachedArm, DrawingAssent, DrawingOrder, Node, NodeStorage, RemoteCallWatch, ToolRequest,
-};
+use steadyhand::tools::{AttachedArm, DrawingAssent, DrawingOrder, Node, NodeStorage};
 use steadyhand::units::JointVector;
+use support::local_node::{attach_arm, call_tool};
 use support::{Bench, PATIENCE};
 
 /// Three lines: about ten seconds of arm time.
@@ -54,21 +50,12 @@ impl House {
     /// Opens a node on a state folder; its arm stands at these angles.
     fn open(bench: Arc<Bench>, state: &str, stands: &JointVector) -> Self {
         let scene = library(&bench).scene("short", None).unwrap();
-        let sim = ArmSimulator::new(&scene.arm, stands);
-        let device = sim.clone();
-        let open: PortOpener = Box::new(move |clock| {
-            let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
-            Ok(Box::new(link) as Box<dyn ByteLink>)
-        });
-        let permits = Arc::new(PermitRegistry::none());
-        let clock = NodeClock::simulated_at(20);
-        let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
-        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let (sim, arm) = attach_arm(&scene, stands, PermitRegistry::none());
         let folder = bench.path(state);
         std::fs::create_dir_all(&folder).unwrap();
         let file = NodeFile::default();
         let storage = NodeStorage::open(folder, &file).unwrap();
-        let node = Node::new(file, library(&bench), seats, bench.path("out"), storage);
+        let node = Node::new(file, library(&bench), vec![arm], bench.path("out"), storage);
         Self {
             node: Arc::new(node),
             state: state.to_owned(),
@@ -123,20 +110,10 @@ impl House {
 
     /// A model's call.
     async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
-        let request = ToolRequest {
-            tool: tool.to_owned(),
-            arguments: ReceivedArguments::Value(arguments),
-            caller: "a planner".to_owned(),
-            who: ActorRank::Planner,
-            principal: None,
-            hop: None,
-            is_step: false,
-            arrived: self.node.stamp_arrival(),
-        };
-        let node = Arc::clone(&self.node);
-        node.call(request, RemoteCallWatch::unobserved())
-            .await
-            .structured
+        let caller = (ActorRank::Planner, "a planner");
+        let arguments = ReceivedArguments::Value(arguments);
+        let reply = call_tool(&self.node, caller, tool, arguments).await;
+        reply.structured
     }
 
     /// Begins what an operator asks for, with their yes.

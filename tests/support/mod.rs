@@ -12,6 +12,7 @@
 
 pub(crate) mod chance;
 pub(crate) mod ink;
+pub(crate) mod local_node;
 pub(crate) mod person;
 pub(crate) mod starvation;
 pub(crate) mod wire;

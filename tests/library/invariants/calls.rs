@@ -7,11 +7,12 @@ use steadyhand::args::ReceivedArguments;
 use steadyhand::config::NodeFile;
 use steadyhand::permit::ActorRank;
 use steadyhand::scene::SceneLibrary;
-use steadyhand::tools::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
+use steadyhand::tools::{AttachedArm, Node, NodeStorage};
 
 use super::{Chance, cases, torque_address};
 use crate::far_end::{self, Family, Rig};
 use crate::invariants::judge::Judge;
+use crate::support::local_node::call_tool;
 
 /// A node on a wire that is listened to.
 struct House {
@@ -40,18 +41,8 @@ impl House {
 
     /// Calls, whatever becomes of it.
     async fn call(&self, tool: &str, arguments: ReceivedArguments) {
-        let request = ToolRequest {
-            tool: tool.to_owned(),
-            arguments,
-            caller: "chance".to_owned(),
-            who: ActorRank::Operator,
-            principal: None,
-            hop: None,
-            is_step: false,
-            arrived: self.node.stamp_arrival(),
-        };
-        let node = Arc::clone(&self.node);
-        drop(node.call(request, RemoteCallWatch::unobserved()).await);
+        let caller = (ActorRank::Operator, "chance");
+        drop(call_tool(&self.node, caller, tool, arguments).await);
     }
 
     /// A scene that asks for anything, under a name that calls may use.

@@ -17,12 +17,13 @@ use steadyhand::motion::MotionHandle;
 use steadyhand::node;
 use steadyhand::permit::ActorRank;
 use steadyhand::scene::SceneLibrary;
-use steadyhand::tools::{AttachedArm, Node, NodeStorage, RemoteCallWatch, ToolRequest};
+use steadyhand::tools::{AttachedArm, Node, NodeStorage};
 use steadyhand::units::ClockInstant;
 use tokio::io::{AsyncWriteExt, DuplexStream};
 use tokio_util::sync::CancellationToken;
 
 use super::rig::Rig;
+use crate::support::local_node::call_tool;
 use steadyhand::clock::NodeClock;
 
 /// No step takes longer.
@@ -259,19 +260,8 @@ impl House {
 
     /// The arm's last job, as `sense` tells it.
     async fn job(&self) -> Value {
-        let request = ToolRequest {
-            tool: "sense".to_owned(),
-            arguments: ReceivedArguments::Absent,
-            caller: "bounds".to_owned(),
-            who: ActorRank::Operator,
-            principal: None,
-            hop: None,
-            is_step: false,
-            arrived: self.node.stamp_arrival(),
-        };
-        let reply = Arc::clone(&self.node)
-            .call(request, RemoteCallWatch::unobserved())
-            .await;
+        let caller = (ActorRank::Operator, "bounds");
+        let reply = call_tool(&self.node, caller, "sense", ReceivedArguments::Absent).await;
         reply.structured.get("job").cloned().unwrap_or_default()
     }
 
