@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::check::{StartMismatch, check_at_start};
 use super::clearance::tip_m;
 use super::following_error::{self, FollowingErrorMonitor};
-use super::stop_proof::{BRAKE_SHARE, ProvenLift, SMOOTH_PEAK, touches};
+use super::stop_proof::{ProvenLift, SMOOTH_PEAK, ticks_to_brake, touches};
 use super::{CheckedTrajectory, Setpoint};
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use permit::MotionPermit;
@@ -743,15 +743,13 @@ impl Execution {
         here.max(self.checked.stops.brake_ticks(sample.saturating_sub(1)))
     }
 
-    /// From a lift's highest speed to none, with the share of a joint's acceleration that a brake on the path has.
+    /// From a lift's highest speed to none.
     fn lift_brake_ticks(&self, line: &JointSpaceMove) -> f64 {
-        let period = self.checked.trajectory.period.as_secs_f64();
-        let limits = self.scene().arm.limits;
-        let ticks = line.by_rad.zip(&limits.acceleration_rad_s2, |by, hardest| {
-            let fastest = SMOOTH_PEAK * by.abs() / (line.ticks * period);
-            fastest / (hardest * BRAKE_SHARE * period)
-        });
-        ticks.iter().copied().fold(LIFT_BRAKE_TICKS_MIN, f64::max)
+        let period_s = self.checked.trajectory.period.as_secs_f64();
+        let fastest_rad_s = line
+            .by_rad
+            .map(|_, by| SMOOTH_PEAK * by.abs() / (line.ticks * period_s));
+        ticks_to_brake(self.scene(), &fastest_rad_s, period_s).max(LIFT_BRAKE_TICKS_MIN)
     }
 
     /// Long enough that the smooth step's peaks, 1.875 and 5.774 over its duration and its

@@ -290,21 +290,24 @@ fn is_low(scene: &Scene, pen: usize, q: &JointVector) -> bool {
     height.is_some_and(|height| exceeds(scene.heights.lift_mm - UP_MM, height))
 }
 
+/// Returns the ticks in which the slowest of joints at these speeds is braked with its share of acceleration.
+pub(super) fn ticks_to_brake(scene: &Scene, speed_rad_s: &JointVector, period_s: f64) -> f64 {
+    let limits = scene.arm.limits;
+    let ticks = speed_rad_s.zip(&limits.acceleration_rad_s2, |speed, hardest| {
+        speed / (hardest * BRAKE_SHARE * period_s)
+    });
+    ticks.iter().copied().fold(0.0, f64::max)
+}
+
 fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, GateRefusal> {
     let period = trajectory.period.as_secs_f64();
-    let limits = scene.arm.limits;
     let samples = &trajectory.samples;
     let needed: Vec<f64> = samples
         .iter()
         .zip(samples.iter().skip(1))
         .map(|(a, b)| {
-            b.zip(a, |b, a| (b - a).abs() / period)
-                .zip(&limits.acceleration_rad_s2, |speed, hardest| {
-                    speed / (hardest * BRAKE_SHARE * period)
-                })
-                .iter()
-                .copied()
-                .fold(BRAKE_TICKS_MIN, f64::max)
+            let speed_rad_s = b.zip(a, |b, a| (b - a).abs() / period);
+            ticks_to_brake(scene, &speed_rad_s, period).max(BRAKE_TICKS_MIN)
         })
         .chain([BRAKE_TICKS_MIN])
         .collect();

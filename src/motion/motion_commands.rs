@@ -103,15 +103,17 @@ impl ArmThread {
             let fault = self.snapshot.fault.clone();
             return Err(fault.map_or(MotionError::NotConnected, MotionError::Fault));
         };
-        let energised = match self.driver.is_energised() {
-            true => Ok(()),
-            false if proof.permit().is_nodes_own() => return Err(MotionError::TorqueOff),
-            false => self.driver.energise(link.as_mut()).await.map(drop),
+        let driver = &mut self.driver;
+        if !driver.is_energised() && proof.permit().is_nodes_own() {
+            return Err(MotionError::TorqueOff);
+        }
+        let ready = async {
+            if !driver.is_energised() {
+                driver.energise(link.as_mut()).await?;
+            }
+            driver.begin(link.as_mut(), proof.torque_limit()).await
         };
-        let measured = match energised {
-            Ok(()) => self.driver.begin(link.as_mut(), proof.torque_limit()).await,
-            Err(error) => Err(error),
-        };
+        let measured = ready.await;
         measured.map_err(|error| {
             if matches!(error, DriverError::Device { .. }) {
                 self.handle_driver_error(&error, Duration::ZERO);

@@ -336,7 +336,7 @@ async fn torque_that_is_lost_as_a_motion_begins_is_a_fault() {
     }
 }
 
-/// What is thinned out would be driven as many times faster than it was judged.
+/// A thinned trajectory would be driven as many times faster than it was judged.
 #[tokio::test]
 async fn a_motion_of_another_period_is_not_begun() {
     let bench = Bench::new();
