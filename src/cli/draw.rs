@@ -94,7 +94,7 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         true => None,
         false => Some(args.placement.drawing(only_design(&args.files)?.as_ref())?),
     };
-    // What is gone on with has its scene already.
+    // A drawing that is resumed has its scene already.
     let default = (!args.resume).then(|| "default".to_owned());
     Ok(DrawingOrder {
         scene: args.scene.clone().or(default),
@@ -235,11 +235,10 @@ impl DrawCommand<'_> {
         })
     }
 
-    /// Writes what the node says, and how the command that resumes reads here, where it is named.
-    fn print_lines(&self, words: &[String]) {
-        terminal_output::lines(words);
-        let resumes = given_options::resume_line(&words.concat(), self.options);
-        terminal_output::lines(resumes);
+    /// Prints messages of the node, and the command that resumes with this command's options if they name it.
+    fn print_lines(&self, messages: &[String]) {
+        terminal_output::lines(messages);
+        terminal_output::lines(given_options::resume_line(&messages.concat(), self.options));
     }
 
     fn print_outcome(&self, drawing: Value, followed: FollowedJob) -> anyhow::Result<DrawOutcome> {

@@ -40,7 +40,7 @@ impl InkTable {
             match stroke.filter(|_| span.kind == SpanKind::Draw) {
                 Some(stroke) => {
                     let shares = shares(scene, trajectory, span);
-                    let length_mm = length_mm(stroke);
+                    let length_mm = stroke.length_mm();
                     let along = shares.map(|share| drawn_mm + share * length_mm);
                     table.mm.extend(along);
                     drawn_mm += length_mm;
@@ -112,12 +112,6 @@ fn shares(
         .map(move |way| if gone > 0.0 { way / gone } else { 1.0 })
 }
 
-/// A stroke's length.
-#[must_use]
-pub fn length_mm(stroke: &SheetStroke) -> f64 {
-    stroke.length_mm()
-}
-
 /// Returns the rest of `strokes` once `drawn` is drawn: the stroke under way from `overlap_mm` before
 /// the point where it was left, and all after it. Leaves out rests shorter than a hundredth of a
 /// millimetre.
@@ -127,15 +121,19 @@ pub fn remaining_strokes(
     drawn: InkProgress,
     overlap_mm: f64,
 ) -> Vec<SheetStroke> {
-    let before_mm: f64 = strokes.iter().take(drawn.strokes).map(length_mm).sum();
+    let before_mm: f64 = strokes
+        .iter()
+        .take(drawn.strokes)
+        .map(SheetStroke::length_mm)
+        .sum();
     let mut rest: Vec<SheetStroke> = strokes.iter().skip(drawn.strokes).cloned().collect();
     if let Some(first) = rest.first_mut() {
-        let from_mm = (drawn.mm - before_mm).clamp(0.0, length_mm(first)) - overlap_mm;
+        let from_mm = (drawn.mm - before_mm).clamp(0.0, first.length_mm()) - overlap_mm;
         if from_mm > 0.0 {
             first.points_mm = line_from(&first.points_mm, from_mm);
         }
     }
-    rest.retain(|stroke| stroke.points_mm.len() >= 2 && length_mm(stroke) > 0.01);
+    rest.retain(|stroke| stroke.points_mm.len() >= 2 && stroke.length_mm() > 0.01);
     rest
 }
 
@@ -144,12 +142,12 @@ pub fn remaining_strokes(
 #[must_use]
 pub(super) fn inked(strokes: &[SheetStroke], drawn: InkProgress) -> Vec<Vec<[f64; 2]>> {
     let whole = strokes.iter().take(drawn.strokes);
-    let before_mm: f64 = whole.clone().map(length_mm).sum();
+    let before_mm: f64 = whole.clone().map(SheetStroke::length_mm).sum();
     let mut lines: Vec<_> = whole.map(|stroke| stroke.points_mm.clone()).collect();
     if let Some(stroke) = strokes.get(drawn.strokes) {
         let mut back = stroke.points_mm.clone();
         back.reverse();
-        let left_mm = length_mm(stroke) - (drawn.mm - before_mm);
+        let left_mm = stroke.length_mm() - (drawn.mm - before_mm);
         let mut line = line_from(&back, left_mm.max(0.0));
         line.reverse();
         lines.push(line);
@@ -246,8 +244,8 @@ mod tests {
         let all = |lines: &[Vec<[f64; 2]>]| -> f64 {
             lines.iter().map(|line| base::plane::length(line)).sum()
         };
-        let total: f64 = two().iter().map(length_mm).sum();
-        let first = length_mm(&two()[0]);
+        let total: f64 = two().iter().map(SheetStroke::length_mm).sum();
+        let first = two()[0].length_mm();
         assert!(mm(0, 0.0).is_empty());
         for (strokes, drawn) in [
             (0, 3.0),
@@ -269,7 +267,7 @@ mod tests {
         ) {
             let strokes = if mm >= 20.0 { 1 } else { 0 };
             let rest = remaining_strokes(&two(), InkProgress { mm, strokes }, overlap_mm);
-            let rest_mm: f64 = rest.iter().map(length_mm).sum();
+            let rest_mm: f64 = rest.iter().map(SheetStroke::length_mm).sum();
             prop_assert!(rest_mm >= 27.0 - mm - 0.02);
             prop_assert!(rest_mm <= 27.0 - mm + overlap_mm + 1e-9);
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-use super::ink_table::{InkProgress, length_mm};
+use super::ink_table::InkProgress;
 use super::journal_file::{JournalError, JournalFile};
 use super::journal_record::{JournalRecord, RecordKind, encode_pauses, encode_strokes};
 use super::past_job::PastJob;
@@ -77,7 +77,7 @@ pub enum TipPlace {
     Off,
     /// It was read to be at the sheet.
     AtSheet,
-    /// Nobody knows: the arm was not read.
+    /// The arm was not read.
     Unread,
 }
 
@@ -148,7 +148,7 @@ pub struct DrawingPart {
 impl DrawingPart {
     fn drawn_before(&self) -> InkProgress {
         InkProgress {
-            mm: self.earlier.iter().map(length_mm).sum(),
+            mm: self.earlier.iter().map(SheetStroke::length_mm).sum(),
             strokes: self.earlier.len(),
         }
     }

@@ -573,7 +573,7 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
     let mut lock = opened.map_err(|error| file(path, error))?;
     let mut is_ours = lock.try_lock().is_ok();
     if !is_ours {
-        // Whoever asks whether a node has the journals has the lock for a moment.
+        // A process that asks whether a node has the journals holds the lock for a moment.
         NodeClock::real().sleep_through(Duration::from_millis(50));
         is_ours = lock.try_lock().is_ok();
     }

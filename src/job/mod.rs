@@ -24,7 +24,7 @@ mod past_job;
 mod tests;
 
 pub use audit_log::{AuditError, AuditLog, UnrecordedError, VerifiedAudit, verify};
-pub use ink_table::{InkProgress, InkTable, length_mm, remaining_strokes};
+pub use ink_table::{InkProgress, InkTable, remaining_strokes};
 pub use job_journal::{
     AcceptedJob, DrawingOrigin, DrawingPart, JobJournal, JournalDrawing, TipPlace,
 };

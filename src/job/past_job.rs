@@ -1,6 +1,6 @@
 //! A job as its journal tells it.
 
-use super::ink_table::{InkProgress, inked, length_mm, remaining_strokes};
+use super::ink_table::{InkProgress, inked, remaining_strokes};
 use super::job_journal::{AT_PORT, DrawingOrigin, TipPlace};
 use super::journal_record::{JournalRecord, RecordKind, decode_strokes, with_pauses};
 use base::clock::calendar_ms;
@@ -309,7 +309,7 @@ impl PastJob {
     #[must_use]
     pub fn total_mm(&self) -> f64 {
         // A sum of nothing is -0.
-        self.strokes.iter().map(length_mm).sum::<f64>() + 0.0
+        self.strokes.iter().map(SheetStroke::length_mm).sum::<f64>() + 0.0
     }
 
     /// Returns whether it left a drawing half done that no other job has continued.

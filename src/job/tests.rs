@@ -12,7 +12,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::ink_table::length_mm;
 use super::journal_file::{self, JournalFile};
 use super::journal_record::{JournalRecord, RecordKind};
 use super::*;
@@ -192,7 +191,7 @@ fn after_crash(journal: &[u8], end: usize) -> Option<PastJob> {
 }
 
 fn total_mm(strokes: &[SheetStroke]) -> f64 {
-    strokes.iter().map(length_mm).sum()
+    strokes.iter().map(SheetStroke::length_mm).sum()
 }
 
 #[tokio::test]
@@ -443,7 +442,7 @@ fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm_or_its_node_is_gone
     assert_eq!(states(), ["faulted", "faulted"]);
     let message = last().message;
     assert!(message.starts_with("the node ended while"), "{message}");
-    // Whoever looked has let go of the journals.
+    // The look at the journals has let go of their lock.
     let book = JobStore::open(state.path(), KEEP).unwrap();
     assert_eq!(book.interrupted("arm").unwrap().id, "job-2");
 }
@@ -639,7 +638,11 @@ fn a_drawing_in_parts_is_left_with_all_that_the_later_pens_draw() {
         let is_left = |past: &PastJob, drawn_mm: f64| {
             assert!((past.total_mm() - 3.0 * part_mm).abs() < 1e-6);
             assert!((past.drawn.mm - drawn_mm).abs() < 1e-6, "{:?}", past.drawn);
-            let left_mm: f64 = past.remaining_strokes(0.0).iter().map(length_mm).sum();
+            let left_mm: f64 = past
+                .remaining_strokes(0.0)
+                .iter()
+                .map(SheetStroke::length_mm)
+                .sum();
             assert!(
                 (left_mm + drawn_mm - 3.0 * part_mm).abs() < 0.1,
                 "{left_mm}"
@@ -750,11 +753,11 @@ fn a_pen_that_was_not_read_to_be_up_is_remembered_until_the_arm_has_moved_again(
         let past = ended(state, tip, true);
         assert_eq!(left().is_some(), may, "{state} {tip:?}");
         assert_eq!(left(), listed());
-        // Line that nobody read may be there.
+        // Line beyond the last reading may be there.
         let is_unsure = past.released_mm > past.drawn.mm;
         assert_eq!(is_unsure, tip == Some(TipPlace::Unread), "{state} {tip:?}");
     }
-    // What moves nothing, or another arm, does not lift it.
+    // A job that moves nothing, or another arm, does not lift it.
     let last = left();
     ended("refused", None, false);
     let other = begun("other");

@@ -24,7 +24,7 @@ pub(super) struct SheetKey {
     phase: SheetPhase,
 }
 
-/// What is known of a job's strokes.
+/// Knowledge of a job's strokes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SheetPhase {
     #[default]

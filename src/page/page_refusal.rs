@@ -18,7 +18,7 @@ pub(super) enum PageRefusal {
     /// A plain form could have sent the command.
     #[error("a command needs Content-Type application/json and the header Steadyhand-Page")]
     NotByScript,
-    /// Nobody is logged in, or the session has ended.
+    /// The browser is not logged in, or its session has ended.
     #[error(
         "log in first: type a token, or the code that `steadyhand page` prints; stopping needs no login"
     )]

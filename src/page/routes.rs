@@ -397,7 +397,7 @@ struct SenseRequest {
     arm: Option<String>,
 }
 
-/// Senses an arm for anybody who has logged in. It is a command, because cameras take pictures for it.
+/// Senses an arm for any session that has logged in. It is a command, because cameras take pictures for it.
 async fn sense(State(door): SharedDoor, request: Request) -> Result<Response, PageRefusal> {
     check_command(request.headers(), door.scheme)?;
     let identity = door.identity(request.headers(), SessionUse::Person)?;
@@ -441,8 +441,8 @@ async fn emergency_stop(
     stop_arms(&door, &headers, true).await
 }
 
-/// Stops every arm for anybody who sees the page, logged in or not. Forms may send it, so that the buttons work before any script
-/// is loaded.
+/// Stops every arm for any browser that shows the page, logged in or not. Forms may send it, so that the buttons work before any
+/// script is loaded.
 async fn stop_arms(
     door: &PageDoor,
     headers: &HeaderMap,

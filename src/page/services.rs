@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Verifies tokens and carries out operators' verbs for the page.
 pub trait PageServices: Send + Sync + 'static {
-    /// Verifies a token that somebody typed. May take a second.
+    /// Verifies a token that a person typed. May take a second.
     fn verify(&self, token: String) -> BoxFuture<'static, Result<VerifiedIdentity, Refusal>>;
 
     /// Returns the holder of a token that was verified before, unless it has been revoked or has expired. Returns at once.

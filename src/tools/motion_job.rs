@@ -553,17 +553,10 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     reply.set_some("apart", node.kept_apart(&arm));
     reply.set("arm", arm.title());
     reply.set("job", card);
-    let past = entry.past();
-    let mut next = reset::commands(&arm, &past.scene, past.overlay());
-    let reply = match resume_hint(&past, &next) {
-        Some(hint) if reply.is_error && state != "reached" => {
-            let mut reply = reply.hint(&hint);
-            next.push("draw --resume".to_owned());
-            let is_theirs = past.has_remainder() && resume::is_of_operator(&past);
-            reply.set_some("next_commands", is_theirs.then_some(next));
-            reply
-        }
-        _ => reply,
+    let reply = if reply.is_error && state != "reached" {
+        with_resume_hint(reply, &arm, &entry.past())
+    } else {
+        reply
     };
     // The journal comes first, so that a caller with the answer finds it there.
     journal_entries::end(&node, &entry, state, &reply).await;
@@ -573,6 +566,20 @@ async fn run_job(ctx: JobContext, work: JobWork) {
 /// Hint for a drawing that broke off after its last line.
 pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
 
+/// Adds to the answer of a drawing that broke off how to draw the rest; an operator's also lists the commands.
+fn with_resume_hint(reply: Reply, arm: &AttachedArm, past: &PastJob) -> Reply {
+    let mut next = reset::commands(arm, &past.scene, past.overlay());
+    let Some(hint) = resume_hint(past, &next) else {
+        return reply;
+    };
+    let mut reply = reply.hint(&hint);
+    if past.has_remainder() && resume::is_of_operator(past) {
+        next.push("draw --resume".to_owned());
+        reply.set("next_commands", next);
+    }
+    reply
+}
+
 /// Describes how to draw the rest of a drawing that broke off, or says that nothing is left. The arm is reset by `resets`; only
 /// an operator can do more of them than the last.
 fn resume_hint(past: &PastJob, resets: &[String]) -> Option<String> {
@@ -580,13 +587,12 @@ fn resume_hint(past: &PastJob, resets: &[String]) -> Option<String> {
         return Some(ALL_DRAWN.to_owned());
     }
     let before = resets.split_last().map_or(&[][..], |(_, before)| before);
-    let before: Vec<String> = before
-        .iter()
-        .map(|command| format!("`steadyhand {command}`"))
-        .collect();
     let after = match before.is_empty() {
         true => "after reset".to_owned(),
-        false => format!("after an operator's {} and a reset", before.join(", ")),
+        false => format!(
+            "after an operator's {} and a reset",
+            reset::as_typed(before).join(", ")
+        ),
     };
     past.has_remainder().then(|| match resume::is_of_operator(past) {
         false => format!("{after}, stroke {{\"resume\":true}} draws what is left; without it the drawing begins anew"),

@@ -71,20 +71,17 @@ pub struct DrawingAssent {
 }
 
 impl DrawingOrder {
-    /// Refuses to go on with a drawing of another scene or overlay than the one that is named.
-    fn check_means(&self, past: &PastJob) -> Result<(), Refusal> {
+    /// Refuses to resume a drawing of another scene or overlay than the one that is named.
+    fn check_same_scene(&self, past: &PastJob) -> Result<(), Refusal> {
         let named = [
             ("--scene", self.scene.as_deref(), Some(past.scene.as_str())),
             ("--meta", self.overlay.as_deref(), past.overlay()),
         ];
-        // A job's card names its scene by the title.
-        let title = past.scene_title();
-        let others = named.iter().filter(|(_, named, own)| {
-            named.is_some() && named != own && *named != Some(title.as_str())
-        });
-        let others =
-            others.filter_map(|(option, named, _)| Some(format!("{option} {}", (*named)?)));
-        let others: Vec<String> = others.collect();
+        let others: Vec<String> = named
+            .into_iter()
+            .filter(|(_, named, own)| named != own)
+            .filter_map(|(option, named, _)| Some(format!("{option} {}", named?)))
+            .collect();
         if others.is_empty() {
             return Ok(());
         }
@@ -342,7 +339,7 @@ impl Node {
             });
             refusal!("{reason}; nothing moved")
         })?;
-        order.check_means(&past)?;
+        order.check_same_scene(&past)?;
         if past.is_drawing_of_caller {
             return Err(refusal!(
                 "{} draws {} for {}, who goes on with it by stroke {{\"resume\":true}}; nothing moved",
@@ -448,17 +445,17 @@ impl Node {
     }
 }
 
-/// Says what an arm is busy with, and which commands follow it, end it and, where it is held, let it go on.
-fn busy_text(seat: &AttachedArm) -> Option<String> {
-    let job = seat.board.under_way()?;
+/// Describes the job of an arm that is busy, with the commands that follow it, end it and, if it is held, resume it.
+fn busy_text(arm: &AttachedArm) -> Option<String> {
+    let job = arm.board.under_way()?;
     let JobCard { id, scene, .. } = job.card();
-    let goes_on = match seat.motion.snapshot().state {
+    let next = match arm.motion.snapshot().state {
         MotionState::Held => "`steadyhand resume` goes on with it".to_owned(),
         _ => format!("`steadyhand watch {id}` follows it"),
     };
     Some(format!(
-        "arm {} is busy with {id} ({scene}): {goes_on}, `steadyhand stop` ends it",
-        seat.name
+        "arm {} is busy with {id} ({scene}): {next}, `steadyhand stop` ends it",
+        arm.name
     ))
 }
 

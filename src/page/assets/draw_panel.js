@@ -135,7 +135,7 @@ function offerEarlier(words, shownOrder) {
 
 // Previews the remainder of an arm's unfinished job.
 export function resume(job) {
-  offerEarlier(`What is left of ${job.id}.`, { scene: job.scene, arm: job.arm, design: null });
+  offerEarlier(`What is left of ${job.id}.`, { arm: job.arm, design: null });
 }
 
 // Previews the complete drawing of an earlier job.
