@@ -118,16 +118,14 @@ impl<'a> CallReader<'a> {
     /// Returns whether a text gives a parameter a value anywhere: `scene=`, `"scene":`, `<scene>`, `name=\"scene\"`.
     fn assigns_parameter(&self, text: &str) -> bool {
         let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-        let mut words = text
-            .split(|c| !is_inside(c))
-            .filter(|word| !word.is_empty());
+        let is_between = |c: char| c.is_whitespace() || quote::is_quote(c);
+        let mut marks = text.match_indices(['=', ':', '：', '>']);
         self.policy.guards_motion()
-            && words.any(|word| {
-                let end = word.as_ptr() as usize - text.as_ptr() as usize + word.len();
-                let after = text.get(end..).unwrap_or_default();
-                let after =
-                    after.trim_start_matches(|c: char| c.is_whitespace() || quote::is_quote(c));
-                after.starts_with(['=', ':', '：', '>']) && self.is_param(word)
+            && marks.any(|(at, _)| {
+                let before = text.get(..at).unwrap_or_default();
+                let before = before.trim_end_matches(is_between);
+                let word = before.rsplit(|c| !is_inside(c)).next();
+                word.is_some_and(|word| !word.is_empty() && self.is_param(word))
             })
     }
 

@@ -70,7 +70,7 @@ pub fn explain(shape: &ArgumentShape, effect: ToolEffect, text: &str) -> Reading
     ReadingExplanation {
         effect,
         candidates: judged.map(alternative).collect(),
-        profiles: [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded]
+        profiles: ForgivenessProfile::ALL
             .map(|profile| verdict(shape, effect, profile, text))
             .into(),
     }

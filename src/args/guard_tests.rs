@@ -9,25 +9,15 @@
 
 use super::{
     ForgivenessProfile,
-    request_tests::{all_draw, codes, draws, moves, none_draws},
+    request_tests::{all_draw, codes, lenient_draws, moves, never_draws, none_draws},
 };
 use serde_json::json;
 
-/// Asserts that no text draws in either profile.
-#[track_caller]
-fn never_draws(texts: &[&str]) {
-    for text in texts {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            assert!(!draws(profile, text), "{profile:?}: {text}");
-        }
-    }
-}
-
 /// Asserts that every text draws the letters in either profile, in whatever form.
 #[track_caller]
-fn always_draws(texts: &[&str]) {
-    for text in texts {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+fn always_draws(texts: &[impl AsRef<str>]) {
+    for text in texts.iter().map(AsRef::as_ref) {
+        for profile in ForgivenessProfile::ALL {
             let reading = moves(profile, text)
                 .unwrap_or_else(|reason| panic!("{profile:?} {text}: {reason}"));
             assert_eq!(reading.understood["scene"], "letters", "{profile:?} {text}");
@@ -47,7 +37,7 @@ fn a_dry_run_beside_the_arguments_is_found() {
     ]);
 }
 
-/// As `"dry_run": ""` is.
+/// It counts in any form, as `"dry_run": ""` does.
 #[test]
 fn an_empty_dry_run_was_sent_in_any_form() {
     never_draws(&[
@@ -112,14 +102,14 @@ fn a_dry_run_that_is_denied_is_not_a_request_to_move() {
             json!(true),
         ] {
             let text = json!({"scene": "letters", key: value}).to_string();
-            for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+            for profile in ForgivenessProfile::ALL {
                 let refusal = moves(profile, &text).expect_err(&text);
                 let corrected = refusal.corrected.as_ref().unwrap();
                 assert_eq!(corrected["dry_run"], true, "{profile:?} {text}");
             }
         }
     }
-    for key in [
+    let idle = [
         "dry_run",
         "dryRun",
         "is_dry_run",
@@ -130,10 +120,8 @@ fn a_dry_run_that_is_denied_is_not_a_request_to_move() {
         "show_preview",
         "noop",
         "no_op",
-    ] {
-        let text = json!({"scene": "letters", key: false}).to_string();
-        assert!(draws(ForgivenessProfile::Lenient, &text), "{text}");
-    }
+    ];
+    lenient_draws(&idle.map(|key| json!({"scene": "letters", key: false}).to_string()));
     all_draw(&[r#"{"scene":"letters","skip_preview":null}"#]);
 }
 
@@ -147,7 +135,7 @@ fn a_refusal_before_a_call_in_tags_is_found() {
         "I cannot do it, the input is unsafe.",
         "Don't use this data:",
     ] {
-        never_draws(&[&format!("{words} {call}"), words]);
+        never_draws(&[&*format!("{words} {call}"), words]);
     }
 }
 
@@ -182,18 +170,12 @@ fn the_name_of_another_tool_is_another_call() {
             "align(scene=\"letters\")",
             r#"[{"name":"scene","value":"letters"}]"#,
         ]
-        .map(|text| text.replace('⏎', "\n"))
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>(),
+        .map(|text| text.replace('⏎', "\n")),
     );
-    assert!(draws(
-        ForgivenessProfile::Lenient,
-        r#"{"scene":"letters","name":"for Anna"}"#
-    ));
+    lenient_draws(&[r#"{"scene":"letters","name":"for Anna"}"#]);
 }
 
-/// What is not read is not replaced by the default either.
+/// Arguments that are not read are not replaced by the default either.
 #[test]
 fn arguments_that_were_passed_over_draw_no_default() {
     for text in [
@@ -208,7 +190,7 @@ fn arguments_that_were_passed_over_draw_no_default() {
         r#"{"options":{"scene":"letters"}}"#,
         r#"{"parts":[{"functionCall":{"name":"stroke","args":{"scene":"letters"}}}]}"#,
     ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             let reading = moves(profile, text);
             let is_default = reading.is_ok_and(|reading| reading.understood["scene"] == "default");
             assert!(
@@ -299,37 +281,34 @@ fn a_consent_that_is_not_given_yet_draws_in_no_profile() {
         r#"{"scene":"letters","queue_only":true}"#,
         r#"{"scene":"letters","picture_only":true}"#,
     ]);
-    for text in [
+    lenient_draws(&[
         r#"{"scene":"letters","requires_confirmation":false}"#,
         r#"{"scene":"letters","wait_for_completion":true}"#,
         r#"{"scene":"letters","motors":true}"#,
         r#"{"scene":"letters","authorized":true}"#,
         r#"{"scene":"letters","safe_mode":false}"#,
         r#"{"scene":"letters","visualize":false}"#,
-    ] {
-        assert!(draws(ForgivenessProfile::Lenient, text), "{text}");
-    }
+    ]);
 }
 
 #[test]
 fn a_call_among_known_packaging_is_read() {
-    for text in [
-        "Sure! stroke(scene=\"letters\")",
-        "**stroke(scene=\"letters\")**",
-        "~~~⏎stroke(scene=\"letters\")⏎~~~",
-        "<|im_start|>assistant⏎stroke(scene=\"letters\")<|im_end|>",
-        "await stroke({\"scene\":\"letters\"})",
-        "return {\"scene\":\"letters\"};",
-    ] {
-        always_draws(&[&text.replace('⏎', "\n")]);
-    }
-    for text in [
+    always_draws(
+        &[
+            "Sure! stroke(scene=\"letters\")",
+            "**stroke(scene=\"letters\")**",
+            "~~~⏎stroke(scene=\"letters\")⏎~~~",
+            "<|im_start|>assistant⏎stroke(scene=\"letters\")<|im_end|>",
+            "await stroke({\"scene\":\"letters\"})",
+            "return {\"scene\":\"letters\"};",
+        ]
+        .map(|text| text.replace('⏎', "\n")),
+    );
+    all_draw(&[
         "<stroke/>",
         "<tool_call><function=stroke></function></tool_call>",
         "<function_calls><invoke name=\"stroke\"></invoke></function_calls>",
-    ] {
-        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+    ]);
     never_draws(&[
         "<dry_run/>",
         "<reset/>",

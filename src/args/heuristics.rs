@@ -205,14 +205,9 @@ fn mentions_quantity(text: &str) -> bool {
         "pressure", "angle", "zoom", "factor",
     ];
     const SHARES: [&str; 6] = ["half", "third", "quarter", "double", "twice", "triple"];
-    let trimmed = |word: &'_ str| -> String {
-        let word = word.trim_matches(|c: char| ",;:.!?()\"'".contains(c));
-        word.to_lowercase()
-    };
-    let words = text
-        .split_whitespace()
-        .take(QUANTITY_WORDS_MAX)
-        .map(trimmed);
+    let is_mark = |c: char| ",;:.!?()\"'".contains(c);
+    let words = text.split_whitespace().take(QUANTITY_WORDS_MAX);
+    let words = words.map(|word| word.trim_matches(is_mark).to_lowercase());
     let words: Vec<String> = words.collect();
     let is_number = |word: &str| numeral::parse(word).is_some();
     let is_size = |word: &str| SIZES.contains(&word);

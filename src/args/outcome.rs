@@ -206,8 +206,7 @@ impl ArgumentIssue {
 
     /// Returns the parameter or key that it is about, even if the fault lies deeper inside the value.
     pub(super) fn subject(&self) -> &str {
-        let path = self.mends.as_deref().unwrap_or(&self.complaint.path);
-        path.split(['.', '[']).next().unwrap_or(path)
+        root(self.mends.as_deref().unwrap_or(&self.complaint.path))
     }
 
     pub(super) fn in_doubt(mut self, is_in_doubt: bool) -> Self {
@@ -229,6 +228,11 @@ impl ArgumentIssue {
         self.complaint.valid = valid;
         self
     }
+}
+
+/// Returns the parameter or key that a path begins with: `at_mm` of `at_mm[0]`.
+pub(super) fn root(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or(path)
 }
 
 /// Returns the complaints of refused issues, at most [`COMPLAINTS_MAX`].

@@ -72,9 +72,8 @@ impl CallReader<'_> {
             (Some(flaw), _) if !pairs.is_empty() => (flaw, ParsedValue::Map(pairs.to_vec())),
             // Nothing else was sent, so defaults would replace the whole call.
             (_, Some((key, node))) => {
-                let issue = self.nested_issue(&parsed_value::shown(key), node);
-                let rule = ReaderRule::Contradiction;
-                (ArgumentIssue { rule, ..issue }, node.clone())
+                let (rule, shown) = (ReaderRule::Contradiction, parsed_value::shown(key));
+                (self.nested_issue(rule, &shown, node), node.clone())
             }
             _ => return false,
         };

@@ -68,9 +68,6 @@ fn shapes() -> [ArgumentShape; 2] {
     })
 }
 
-const PROFILES: [ForgivenessProfile; 2] =
-    [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
-
 /// Returns whether a tool of this shape would move.
 fn moves(shape: &ArgumentShape, profile: ForgivenessProfile, received: ReceivedArguments) -> bool {
     let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
@@ -255,7 +252,7 @@ fn more_words_around_a_call_never_make_it_move() {
                 return Ok(());
             }
             for shape in shapes() {
-                for profile in PROFILES {
+                for profile in ForgivenessProfile::ALL {
                     let more = format!("{before} {call} {after}");
                     let moved = moves(&shape, profile, ReceivedArguments::Text(call.clone()));
                     prop_assert!(
@@ -305,7 +302,7 @@ fn more_keys_never_make_a_call_move() {
             }
             let more: Map<String, Value> = more.into_iter().collect();
             for shape in shapes() {
-                for profile in PROFILES {
+                for profile in ForgivenessProfile::ALL {
                     let as_value = |object: &Map<String, Value>| {
                         ReceivedArguments::Value(Value::Object(object.clone()))
                     };
@@ -370,7 +367,7 @@ fn a_dry_run_as_a_key_never_moves() {
         );
         let object: Map<String, Value> = pairs.into_iter().collect();
         for shape in shapes() {
-            for profile in PROFILES {
+            for profile in ForgivenessProfile::ALL {
                 let as_value = ReceivedArguments::Value(Value::Object(object.clone()));
                 prop_assert!(!moves(&shape, profile, as_value), "{profile:?} {object:?}");
                 let all = renderings(&object);
@@ -426,7 +423,7 @@ fn a_dry_run_as_a_word_never_moves() {
         let (before, after) = call.split_at(places[at.index(places.len())]);
         let text = format!("{before}{word}{after}");
         for shape in shapes() {
-            for profile in PROFILES {
+            for profile in ForgivenessProfile::ALL {
                 prop_assert!(
                     !moves(&shape, profile, ReceivedArguments::Text(text.clone())),
                     "{profile:?} {text}"

@@ -13,7 +13,7 @@ use super::{
 use serde_json::{Value, json};
 
 /// Returns a drawing tool that has a dry run, like `stroke`.
-pub(super) fn stroke() -> ArgumentShape {
+fn stroke() -> ArgumentShape {
     ArgumentShape::new(vec![
         ParameterShape::new("scene", ValueKind::name(["default", "letters", "short"]))
             .default("default"),
@@ -52,24 +52,47 @@ pub(super) fn moves(
 }
 
 /// Returns whether the call would draw.
-pub(super) fn draws(profile: ForgivenessProfile, text: &str) -> bool {
+fn draws(profile: ForgivenessProfile, text: &str) -> bool {
     moves(profile, text).is_ok_and(|reading| reading.understood["dry_run"] == false)
+}
+
+/// Asserts for every text and profile that the call draws, or that it does not.
+#[track_caller]
+fn check_draws(profiles: &[ForgivenessProfile], texts: &[impl AsRef<str>], expected: bool) {
+    for text in texts.iter().map(AsRef::as_ref) {
+        for profile in profiles {
+            assert_eq!(
+                draws(*profile, text),
+                expected,
+                "{profile:?}: {text:.400}: {:?}",
+                codes(*profile, text)
+            );
+        }
+    }
 }
 
 /// Asserts that no text draws in the guarded profile.
 #[track_caller]
-pub(super) fn none_draws(texts: &[&str]) {
-    for text in texts {
-        assert!(!draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+pub(super) fn none_draws(texts: &[impl AsRef<str>]) {
+    check_draws(&[ForgivenessProfile::Guarded], texts, false);
 }
 
 /// Asserts that every text draws in the guarded profile.
 #[track_caller]
-pub(super) fn all_draw(texts: &[&str]) {
-    for text in texts {
-        assert!(draws(ForgivenessProfile::Guarded, text), "{text}");
-    }
+pub(super) fn all_draw(texts: &[impl AsRef<str>]) {
+    check_draws(&[ForgivenessProfile::Guarded], texts, true);
+}
+
+/// Asserts that every text draws in the lenient profile.
+#[track_caller]
+pub(super) fn lenient_draws(texts: &[impl AsRef<str>]) {
+    check_draws(&[ForgivenessProfile::Lenient], texts, true);
+}
+
+/// Asserts that no text draws in either profile.
+#[track_caller]
+pub(super) fn never_draws(texts: &[impl AsRef<str>]) {
+    check_draws(&ForgivenessProfile::ALL, texts, false);
 }
 
 /// Returns the codes of the complaints; empty if the call runs.
@@ -82,92 +105,90 @@ const LETTERS: &str = r#"{"scene":"letters"}"#;
 
 #[test]
 fn refuses_words_around_the_arguments() {
-    for around in [
-        "{}⏎dry_run: true",
-        "{} --dry-run",
-        "<dry_run>{}</dry_run>",
-        "{} but only as a dry run",
-        "Do not run: {}",
-        "I will not call {}",
-        "<!-- {} -->",
-        "<think>{}</think>",
-        "<think>{}",
-        "// {}",
-        "# {}",
-        "/* {} */",
-        "-- {}",
-        "~~{}~~",
-        "> {}",
-        "```dry_run⏎{}⏎```",
-        "```diff⏎{}⏎```",
-        "<|dry_run|>{}<|eom_id|>",
-        "<foo>{}</foo>",
-        "<preview>{}</preview>",
-        "<example>{}</example>",
-        "Tomorrow: {}",
-        "For example: {}",
-        "{} if the operator agrees",
-        "The user did not ask for this: {}",
-        "assert not {}",
-        "{} # only as a dry run",
-        "{} // not yet",
-        "dry run⏎Action: stroke⏎Action Input: {}",
-        "Action: stroke⏎Action Input: {}⏎Observation: dry_run: true",
-        "const dry_run = {};",
-        "simulate(stroke({}))",
-        "dry_run({})",
-        "dry_run.stroke({})",
-        "if False: stroke(scene='letters')",
-        "if False: stroke({})",
-        "<tool_call>do not run <scene>letters</scene></tool_call>",
-        "<tool_call><scene>letters</scene> dry run</tool_call>",
-        "<dry_run><stroke scene=\"letters\"/></dry_run>",
-        "<stroke><dry_run><scene>letters</scene></dry_run></stroke>",
-        "<stroke><maybe><scene>letters</scene></maybe></stroke>",
-        "http://arm/dry_run/stroke?scene=letters",
-    ] {
-        let text = around.replace("{}", LETTERS).replace('⏎', "\n");
-        assert!(!draws(ForgivenessProfile::Guarded, &text), "{text}");
-    }
+    none_draws(
+        &[
+            "{}⏎dry_run: true",
+            "{} --dry-run",
+            "<dry_run>{}</dry_run>",
+            "{} but only as a dry run",
+            "Do not run: {}",
+            "I will not call {}",
+            "<!-- {} -->",
+            "<think>{}</think>",
+            "<think>{}",
+            "// {}",
+            "# {}",
+            "/* {} */",
+            "-- {}",
+            "~~{}~~",
+            "> {}",
+            "```dry_run⏎{}⏎```",
+            "```diff⏎{}⏎```",
+            "<|dry_run|>{}<|eom_id|>",
+            "<foo>{}</foo>",
+            "<preview>{}</preview>",
+            "<example>{}</example>",
+            "Tomorrow: {}",
+            "For example: {}",
+            "{} if the operator agrees",
+            "The user did not ask for this: {}",
+            "assert not {}",
+            "{} # only as a dry run",
+            "{} // not yet",
+            "dry run⏎Action: stroke⏎Action Input: {}",
+            "Action: stroke⏎Action Input: {}⏎Observation: dry_run: true",
+            "const dry_run = {};",
+            "simulate(stroke({}))",
+            "dry_run({})",
+            "dry_run.stroke({})",
+            "if False: stroke(scene='letters')",
+            "if False: stroke({})",
+            "<tool_call>do not run <scene>letters</scene></tool_call>",
+            "<tool_call><scene>letters</scene> dry run</tool_call>",
+            "<dry_run><stroke scene=\"letters\"/></dry_run>",
+            "<stroke><dry_run><scene>letters</scene></dry_run></stroke>",
+            "<stroke><maybe><scene>letters</scene></maybe></stroke>",
+            "http://arm/dry_run/stroke?scene=letters",
+        ]
+        .map(|around| around.replace("{}", LETTERS).replace('⏎', "\n")),
+    );
 }
 
 #[test]
 fn refuses_a_dry_run_in_words_in_either_profile() {
-    for around in [
-        "{}⏎dry_run: true",
-        "{} --dry-run",
-        "<dry_run>{}</dry_run>",
-        "{} but only as a dry run",
-        "Do not run: {}",
-        "I will not call {}",
-        "if False: stroke(scene='letters')",
-        "{} // dry run",
-        "{} (simulation)",
-        "Trockenlauf: {}",
-        "预览：{}",
-        "ドライラン {}",
-        "{} ｄｒｙ＿ｒｕｎ",
-        "{} dri_run",
-        "Vorschau {}",
-        "{} sin mover el brazo",
-        "Simulação: {}",
-        "пробный запуск {}",
-        "dry_run({})",
-        "dry_run.stroke({})",
-        "<dry_run><stroke scene=\"letters\"/></dry_run>",
-        "http://arm/dry_run/stroke?scene=letters",
-        "{\"scene\":\"letters\" /* dry run */}",
-        "{\"scene\":\"letters\", // \"dry_run\": true⏎}",
-        "scene: letters⏎# dry run",
-        "just a dry run, please",
-        "do not draw anything",
-        "\"dry run\"",
-    ] {
-        let text = around.replace("{}", LETTERS).replace('⏎', "\n");
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            assert!(!draws(profile, &text), "{profile:?}: {text}");
-        }
-    }
+    never_draws(
+        &[
+            "{}⏎dry_run: true",
+            "{} --dry-run",
+            "<dry_run>{}</dry_run>",
+            "{} but only as a dry run",
+            "Do not run: {}",
+            "I will not call {}",
+            "if False: stroke(scene='letters')",
+            "{} // dry run",
+            "{} (simulation)",
+            "Trockenlauf: {}",
+            "预览：{}",
+            "ドライラン {}",
+            "{} ｄｒｙ＿ｒｕｎ",
+            "{} dri_run",
+            "Vorschau {}",
+            "{} sin mover el brazo",
+            "Simulação: {}",
+            "пробный запуск {}",
+            "dry_run({})",
+            "dry_run.stroke({})",
+            "<dry_run><stroke scene=\"letters\"/></dry_run>",
+            "http://arm/dry_run/stroke?scene=letters",
+            "{\"scene\":\"letters\" /* dry run */}",
+            "{\"scene\":\"letters\", // \"dry_run\": true⏎}",
+            "scene: letters⏎# dry run",
+            "just a dry run, please",
+            "do not draw anything",
+            "\"dry run\"",
+        ]
+        .map(|around| around.replace("{}", LETTERS).replace('⏎', "\n")),
+    );
 }
 
 /// It is found among any number of comments, at any place.
@@ -179,7 +200,7 @@ fn a_dry_run_among_a_thousand_comments_is_found() {
             let (before, after) = (comments(before), comments(after));
             format!("{{{before}{text}{after}\"scene\":\"letters\"}}")
         };
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             assert!(draws(profile, &call("")), "{profile:?} {before}");
             for text in ["/* dry run */", "/* dri run */", "/* \"dry_run\": true */"] {
                 assert!(!draws(profile, &call(text)), "{profile:?} {before}: {text}");
@@ -191,7 +212,7 @@ fn a_dry_run_among_a_thousand_comments_is_found() {
 #[test]
 fn a_text_with_too_many_comments_is_not_a_call() {
     let comments = "/* a line */ ".repeat(5000);
-    for text in [
+    never_draws(&[
         format!("{{{comments}\"scene\":\"letters\"}}"),
         format!("{{\"scene\":\"letters\"{comments}}}"),
         format!("{}scene: letters", "# a line\n".repeat(5000)),
@@ -202,17 +223,13 @@ fn a_text_with_too_many_comments_is_not_a_call() {
             "<stroke scene=\"letters\" options=\"{{{}a:1}}\"/>",
             "#\n".repeat(5000)
         ),
-    ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            assert!(!draws(profile, &text), "{profile:?}");
-        }
-    }
+    ]);
 }
 
 #[test]
 fn a_request_is_found_anywhere_in_comments_and_inner_texts() {
     let ok = "ok ".repeat(70);
-    for text in [
+    never_draws(&[
         "{# dry\n# run\n\"scene\":\"letters\"}".to_owned(),
         "{/* do */ /* not */ /* draw */\"scene\":\"letters\"}".to_owned(),
         format!("{{\"scene\":\"letters\" /* {ok} dri run */}}"),
@@ -226,11 +243,7 @@ fn a_request_is_found_anywhere_in_comments_and_inner_texts() {
             r#"{{"scene":"letters","options":"{{{}sim:true}}"}}"#,
             "#\\n".repeat(5000)
         ),
-    ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            assert!(!draws(profile, &text), "{profile:?} {text:.80}");
-        }
-    }
+    ]);
     all_draw(&[
         r#"{"scene":"letters","style":"[bold]"}"#,
         r#"{"scene":"letters","note":"{/* x */ dryrn:true}"}"#,
@@ -492,7 +505,7 @@ fn a_harmless_key_does_not_hide_a_request_for_a_dry_run() {
         (r#"{"scene":"letters","model":"o1-preview"}"#, false),
         (r#"{"scene":"letters","format":"markdown"}"#, false),
     ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             assert_eq!(draws(profile, text), !is_heard, "{text}");
         }
     }
@@ -556,7 +569,7 @@ fn an_unknown_key_beside_sufficient_arguments_is_ignored() {
         r#"{"scene":"letters","mode":"draw"}"#,
         r#"{"scene":"letters","action":"stroke"}"#,
     ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             assert!(
                 draws(profile, text),
                 "{profile:?} {text}: {:?}",
@@ -584,7 +597,7 @@ fn keys_of_frameworks_and_of_presentation_mean_nothing() {
         r#"{"verbose":false,"stream":false,"wait":"no","async":true,"cache":"never","images":0}"#,
         r#"{"debug":true,"timeout_s":30}"#,
     ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             let reading = moves(profile, text).unwrap_or_else(|reason| panic!("{text}: {reason}"));
             assert_eq!(reading.understood["scene"], "default", "{text}");
         }
@@ -593,7 +606,7 @@ fn keys_of_frameworks_and_of_presentation_mean_nothing() {
 
 #[test]
 fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
-    for text in [
+    never_draws(&[
         r#"{"scene":"letters","dry-run":"true"}"#,
         r#"{"scene":"letters","DRYRUN":1}"#,
         r#"{"scene":"letters","isDryRun":true}"#,
@@ -645,11 +658,7 @@ fn a_call_that_asks_for_a_dry_run_never_moves_in_either_profile() {
         "<tool_call dry_run=\"true\">{\"scene\":\"letters\"}</tool_call>",
         "<parameter name=\"scene\" type=\"dry_run\">letters</parameter>",
         "<tool_call id=\"dry_run\"><scene>letters</scene></tool_call>",
-    ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            assert!(!draws(profile, text), "{profile:?}: {text}");
-        }
-    }
+    ]);
 }
 
 #[test]
@@ -667,7 +676,7 @@ fn a_list_without_a_call_is_not_an_envelope() {
 
 #[test]
 fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
-    for text in [
+    never_draws(&[
         r#"{"scene":"letters","ᴅʀʏ_ʀᴜɴ":true}"#,
         r#"{"scene":"letters","🅳🆁🆈 🆁🆄🅽":true}"#,
         r#"{"scene":"letters","note_to_arm":"ᴅʀʏ ʀᴜɴ"}"#,
@@ -718,11 +727,7 @@ fn a_mode_in_which_nothing_moves_never_moves_in_either_profile() {
         r#"{"scene":"letters"} # {"scene":"short"}"#,
         r#"{"scene":"letters","arguments":"[1,2]"}"#,
         r#"{"scene":"letters","arguments":[1],"dry_run":true}"#,
-    ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
-            assert!(!draws(profile, text), "{profile:?}: {text}");
-        }
-    }
+    ]);
 }
 
 #[test]
@@ -760,7 +765,7 @@ fn a_tool_without_a_dry_run_refuses_to_move_for_one() {
         r#"{"scene":"letters","options":{"simulate":1}}"#,
         "{\"scene\":\"letters\"} as a dry run",
     ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
             let outcome = read(&reset(), &policy, ReceivedArguments::Text(text.into()));
             let refusal = outcome.unwrap_err();
@@ -782,7 +787,7 @@ fn a_dry_run_that_is_understood_may_be_requested_repeatedly() {
         "scene=letters&dryRun=1",
         "stroke(scene='letters', dry_run=True) # a dry run",
     ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             let reading = moves(profile, text).unwrap_or_else(|reason| panic!("{text}: {reason}"));
             assert_eq!(reading.given["dry_run"], true, "{text}");
         }
@@ -803,7 +808,7 @@ fn text_that_is_data_is_never_searched() {
         "预览",
         "{\"dry_run\": true}",
     ] {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             let text = json!({"scene": "letters", "note": note}).to_string();
             assert!(draws(profile, &text), "{text}");
             let wrapped = json!({"arguments": text}).to_string();

@@ -13,6 +13,11 @@ pub enum ForgivenessProfile {
     Guarded,
 }
 
+impl ForgivenessProfile {
+    /// Every profile, the lenient one first.
+    pub(super) const ALL: [Self; 2] = [Self::Lenient, Self::Guarded];
+}
+
 /// Class of what a repair lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum RepairClass {

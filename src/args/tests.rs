@@ -641,7 +641,7 @@ fn a_stop_is_never_refused() {
     let shape = ArgumentShape::new(vec![
         ParameterShape::new("node", ValueKind::name(["left", "right"])).required(),
     ]);
-    for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+    for profile in ForgivenessProfile::ALL {
         for text in [
             "",
             "stop!!!",

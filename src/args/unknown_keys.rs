@@ -14,7 +14,7 @@ use super::{
     shape::{ParameterShape, ValueKind},
     value_coercion::{ValueCoercer, ValueSite, dropped, truth_word},
     vocabulary::vocabulary,
-    withheld::{self, is_clear_no, is_dry_run_key, is_negation, is_unclear_assent},
+    withheld::{is_clear_no, is_dry_run_key, is_negation, is_none, is_unclear_assent},
     word_table::FoldedText,
 };
 use serde_json::Value;
@@ -55,14 +55,14 @@ impl CallReader<'_> {
 
     /// Withholds the act if the only request is that nothing be called: `{"tool_calls": []}`, `{"name": "none"}`.
     fn judge_no_call(&mut self, pairs: &[&Pair]) {
-        let is_none = |(key, node): &&&Pair| match node {
-            ParsedValue::List(items) => items.is_empty() && heuristics::names_calls(key),
-            node => {
-                (heuristics::names_calls(key) || heuristics::is_tool_name(key))
-                    && withheld::is_none(node)
+        let is_no_call = |(key, node): &&&Pair| {
+            let names_calls = heuristics::names_calls(key);
+            match node {
+                ParsedValue::List(items) => names_calls && items.is_empty(),
+                node => (names_calls || heuristics::is_tool_name(key)) && is_none(node),
             }
         };
-        if let Some((key, node)) = pairs.iter().find(is_none) {
+        if let Some((key, node)) = pairs.iter().find(is_no_call) {
             self.add_no_call(&parsed_value::shown(key), node);
         }
     }
@@ -91,9 +91,8 @@ impl CallReader<'_> {
         }
         for (key, node) in pairs {
             if !self.is_param(key) && self.holds_arguments(node, UNWRAP_MAX) {
-                let issue = self.nested_issue(&parsed_value::shown(key), node);
-                let rule = ReaderRule::Contradiction;
-                self.add_issue(ArgumentIssue { rule, ..issue }, node);
+                let (rule, shown) = (ReaderRule::Contradiction, parsed_value::shown(key));
+                self.add_issue(self.nested_issue(rule, &shown, node), node);
             }
         }
     }
@@ -189,7 +188,7 @@ impl CallReader<'_> {
         } else if matches!(node, ParsedValue::Map(_) | ParsedValue::List(_))
             && self.holds_arguments(node, UNWRAP_MAX)
         {
-            return Some(self.nested_issue(shown, node));
+            return Some(self.nested_issue(ReaderRule::ForeignKey, shown, node));
         } else {
             return None;
         };
@@ -229,10 +228,15 @@ impl CallReader<'_> {
     }
 
     /// Returns the issue with arguments in a place where none are expected.
-    pub(super) fn nested_issue(&self, shown: &str, node: &ParsedValue) -> ArgumentIssue {
+    pub(super) fn nested_issue(
+        &self,
+        rule: ReaderRule,
+        shown: &str,
+        node: &ParsedValue,
+    ) -> ArgumentIssue {
         let reason = "this holds arguments where none are expected; send them at the top";
-        let (rule, code) = (ReaderRule::ForeignKey, "nested_arguments");
-        self.issue(rule, code, shown, reason, node).in_doubt(true)
+        let issue = self.issue(rule, "nested_arguments", shown, reason, node);
+        issue.in_doubt(true)
     }
 
     /// Returns arguments under an unknown key: ignoring it would lose the whole call.

@@ -149,21 +149,18 @@ impl CallReader<'_> {
                     || heuristics::stands_beside_a_call(key))
         };
         // Beside parameters, only a text under `arguments` itself certainly holds more of them.
-        let is_more = |key: &str, value: &ParsedValue| {
+        let is_more = |(key, value): &Pair| {
             let is_text = value.as_text().is_some_and(|text| !text.trim().is_empty());
             is_text && heuristics::same_key(key, "arguments")
         };
-        match pairs.iter().position(|(key, _)| is_envelope(key)) {
-            Some(at)
-                if pairs.iter().all(is_call)
-                    || pairs
-                        .get(at)
-                        .is_some_and(|(key, value)| is_more(key, value)) =>
-            {
+        let opens = |at: &usize| pairs.iter().all(is_call) || pairs.get(*at).is_some_and(is_more);
+        let at = pairs.iter().position(|(key, _)| is_envelope(key));
+        match at.filter(opens) {
+            Some(at) => {
                 self.note_form(FormRepair::Envelope);
                 self.unwrapped(pairs, at, left)
             }
-            _ => Ok(pairs),
+            None => Ok(pairs),
         }
     }
 

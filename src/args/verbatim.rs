@@ -5,7 +5,7 @@ use super::{
     arguments::CallReader,
     heuristics,
     limits::REPAIRS_MAX,
-    outcome::{ArgumentIssue, ArgumentRepair},
+    outcome::{self, ArgumentIssue, ArgumentRepair},
     parsed_value::{self, ParsedValue},
     rules::{ReaderRule, RepairClass},
     shape::{ParameterShape, ValueKind},
@@ -86,7 +86,7 @@ impl CallReader<'_> {
         let log = &self.coercer.repairs.list;
         // An item or field of a parameter, such as `at_mm[0]`, belongs to the parameter.
         let is_known = |field: &str| {
-            let name = field.split(['[', '.']).next().unwrap_or(field);
+            let name = outcome::root(field);
             self.shape.params.iter().any(|param| param.name == name)
         };
         let is_harmless = |repair: &&ArgumentRepair| match repair.field.as_str() {

@@ -16,7 +16,7 @@ pub(super) struct ReaderVocabulary {
     /// Words of keys that withhold the act together with one of `acts`: `do_not_draw`, `plan_only`.
     limits: Vec<String>,
     acts: Vec<String>,
-    /// Words of keys that together withhold the act until somebody agrees: `requires_confirmation`, `wait_for_approval`.
+    /// Words of keys that together withhold the act until a person agrees: `requires_confirmation`, `wait_for_approval`.
     gates: Vec<String>,
     consents: Vec<String>,
     /// Words of keys that say when or on what condition.

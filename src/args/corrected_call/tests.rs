@@ -288,7 +288,7 @@ fn judge_corrected(cases: u32, seed: u8) {
     };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
     let outcome = TestRunner::new_with_rng(config, rng).run(&sent(), |sent| {
-        for profile in [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded] {
+        for profile in ForgivenessProfile::ALL {
             let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
             for shape in &shapes {
                 let received = ReceivedArguments::Text(sent.text.clone());

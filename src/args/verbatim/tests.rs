@@ -53,9 +53,6 @@ fn shape() -> ArgumentShape {
     .with_default_action("draws the default scene")
 }
 
-const PROFILES: [ForgivenessProfile; 2] =
-    [ForgivenessProfile::Lenient, ForgivenessProfile::Guarded];
-
 #[test]
 fn data_in_tags_is_not_replaced_by_the_default() {
     for text in [
@@ -82,7 +79,7 @@ fn an_item_of_a_list_beside_data_is_mended_as_a_value_is() {
 
 /// Returns the understood arguments in each profile; `None` for a refusal.
 fn taken(received: &ReceivedArguments) -> [Option<Map<String, Value>>; 2] {
-    PROFILES.map(|profile| {
+    ForgivenessProfile::ALL.map(|profile| {
         let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
         read(&shape(), &policy, received.clone())
             .ok()
@@ -229,7 +226,7 @@ fn no_corrected_call_goes_on_without_the_data() {
         "{\"text\":\"null\"}",
         "{'text': 'hello'}",
     ] {
-        for profile in PROFILES {
+        for profile in ForgivenessProfile::ALL {
             let policy = ReaderPolicy::new(ToolEffect::Moves, profile);
             let refusal =
                 read(&shape(), &policy, ReceivedArguments::Text(call.to_owned())).unwrap_err();
