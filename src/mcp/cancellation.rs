@@ -89,7 +89,7 @@ impl RequestIds {
         true
     }
 
-    /// Notes a request of whichever client, of which others may use the same ids.
+    /// Notes a request beside others of the same id: without a session, clients cannot be told apart.
     pub(super) fn begin_any(&self, id: &Value, over: CancellationToken) {
         let mut all = self.lock();
         if all.len() >= RECENT_MAX {
@@ -139,10 +139,11 @@ impl RequestIds {
             known.over.cancel();
             intended = Some(&known.id);
         }
-        let intended = intended.cloned();
-        let is_known = intended.is_some();
-        *id = intended.unwrap_or_else(|| id.clone());
-        is_known
+        let Some(intended) = intended.cloned() else {
+            return false;
+        };
+        *id = intended;
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<KnownRequest>> {
@@ -158,16 +159,10 @@ impl KnownRequest {
 
 /// Returns whether two ids are the same, however a whole number is written.
 fn is_same(one: &Value, other: &Value) -> bool {
-    let as_whole = |id: &Value| id.as_f64().filter(|_| id.as_i64().is_none());
-    let is_equal = |a: f64, b: f64| a.total_cmp(&b).is_eq();
-    one == other
-        || match (as_whole(one), as_whole(other)) {
-            (None, None) => false,
-            _ => one
-                .as_f64()
-                .zip(other.as_f64())
-                .is_some_and(|(a, b)| is_equal(a, b)),
-        }
+    // A double does not tell all integers apart.
+    let are_integers = one.is_i64() && other.is_i64();
+    let mut doubles = one.as_f64().into_iter().zip(other.as_f64());
+    one == other || (!are_integers && doubles.any(|(one, other)| one.total_cmp(&other).is_eq()))
 }
 
 /// Returns the refusal of a request whose id is another's that is still open.

@@ -563,24 +563,19 @@ async fn handle_request<H: ServerHandler + Clone>(
     let (intake, memory) = routes.long.admit(body, received, judge).await;
     match (intake, foreign) {
         (MessageIntake::Pass(accepted), Some(refused)) => {
-            let stops = |service: &Arc<dyn McpService>| {
-                accepted.tool().is_some_and(|tool| service.is_stop(tool))
-            };
-            if !routes.service.as_ref().is_some_and(stops) {
-                let sender = parts.extensions.get::<VerifiedIdentity>();
-                let is_stop = |service: &Arc<dyn McpService>| {
-                    stray_stop::preempt(&accepted.message, service.as_ref(), sender)
-                };
-                if routes.service.as_ref().is_some_and(is_stop) {
-                    tracing::warn!(
-                        "a stop in the arguments of a call without its session was done"
-                    );
-                }
+            let Some(service) = &routes.service else {
                 return refused;
+            };
+            if accepted.tool().is_some_and(|tool| service.is_stop(tool)) {
+                // A stop needs no session, even if it names another caller's.
+                parts.headers.remove(SESSION);
+                return post(&routes, parts, accepted, memory).await;
             }
-            // A stop needs no session, whoever owns the one it names.
-            parts.headers.remove(SESSION);
-            post(&routes, parts, accepted, memory).await
+            let sender = parts.extensions.get::<VerifiedIdentity>();
+            if stray_stop::preempt(&accepted.message, service.as_ref(), sender) {
+                tracing::warn!("a stop in the arguments of a call without its session was done");
+            }
+            refused
         }
         (intake, _) => answer_admitted(&routes, parts, intake, memory).await,
     }
@@ -740,13 +735,8 @@ async fn post<H: ServerHandler + Clone>(
     let request = accepted.id.as_ref().filter(|_| accepted.method.is_some());
     let Some(open) = routes.sessions.open_call(&parts.headers, request) else {
         let refusal = cancellation::id_in_use(request.unwrap_or(&Value::Null));
-        return match is_stop {
-            true => json(
-                StatusCode::BAD_REQUEST,
-                &stray_stop::add_stop_notice(refusal),
-            ),
-            false => json(StatusCode::BAD_REQUEST, &refusal),
-        };
+        let refusal = stray_stop::with_stop_notice(refusal, is_stop);
+        return json(StatusCode::BAD_REQUEST, &refusal);
     };
     let watched = WatchedPost {
         _hung_up: open.hung_up.clone().drop_guard(),

@@ -78,10 +78,8 @@ impl MessageJudge {
         let sender = self.sender.as_ref();
         let stops =
             |service: &Arc<dyn McpService>| stray_stop::preempt(message, service.as_ref(), sender);
-        MessageIntake::Reply(match self.service.as_ref().is_some_and(stops) {
-            true => stray_stop::add_stop_notice(refusal),
-            false => refusal,
-        })
+        let is_stopped = self.service.as_ref().is_some_and(stops);
+        MessageIntake::Reply(stray_stop::with_stop_notice(refusal, is_stopped))
     }
 }
 

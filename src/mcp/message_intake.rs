@@ -421,19 +421,17 @@ fn gather_arguments(
     let is_doubtful = stray.keys().any(|key| has_duplicates(&["params", key]))
         || outer.keys().any(|key| has_duplicates(&[key]))
         || has_duplicates(&["params", "arguments"]);
-    let is_alone = stray.is_empty() && outer.is_empty();
-    let has_outer = !outer.is_empty();
+    // With two `arguments`, or duplicated strays, all that holds them is passed on, so that the reader sees both.
+    let path: &[&str] = match (outer.is_empty(), stray.is_empty()) {
+        (false, _) => &[],
+        (true, true) if !is_duplicate("arguments") => &["params", "arguments"],
+        (true, _) => &["params"],
+    };
     merge_strays(params, stray, outer);
     if !is_doubtful {
         return Ok(());
     }
     let text = std::str::from_utf8(raw).map_err(|_| ParamsError::NotUtf8)?;
-    // With two `arguments`, or duplicated strays, all that holds them is passed on, so that the reader sees both.
-    let path: &[&str] = match (has_outer, is_alone && !is_duplicate("arguments")) {
-        (true, _) => &[],
-        (false, true) => &["params", "arguments"],
-        (false, false) => &["params"],
-    };
     let written = text_in(text, path).unwrap_or(text);
     params.insert("arguments".to_owned(), Value::from(written));
     Ok(())
@@ -474,15 +472,13 @@ fn merge_strays(params: &mut MessageObject, mut beside: MessageObject, mut outer
         }
         (_, other) => other,
     };
-    let arguments = match arguments {
-        arguments if beside.is_empty() => arguments,
-        arguments => {
-            let sent = arguments.filter(has_content);
-            beside.extend(sent.map(|sent| ("arguments".to_owned(), sent)));
-            Some(Value::Object(beside))
-        }
-    };
-    params.extend(arguments.map(|arguments| ("arguments".to_owned(), arguments)));
+    let keyed = |arguments: Value| ("arguments".to_owned(), arguments);
+    if beside.is_empty() {
+        params.extend(arguments.map(keyed));
+    } else {
+        beside.extend(arguments.filter(has_content).map(keyed));
+        params.extend([keyed(Value::Object(beside))]);
+    }
 }
 
 /// Returns what the caller itself put into the protocol's object, without the keys of the protocol and of its extensions.
@@ -491,7 +487,7 @@ fn callers_meta(params: &MessageObject) -> Option<(String, Value)> {
     let is_own =
         |key: &str| !PROTOCOL.contains(&key) && !key.contains(['/', '.']) && !key.starts_with("x-");
     let meta = params.get("_meta")?.as_object()?;
-    // What a client tells of itself is an object of its own.
+    // A client's description of itself is an object.
     let own = meta
         .iter()
         .filter(|(key, sent)| is_own(key) && !sent.is_object() && !sent.is_array());

@@ -63,8 +63,8 @@ pub(super) struct OpenRequest {
     pub(super) work: TaskTrackerToken,
 }
 
-/// What the library's type does not hold of a call on its way through the library: in the extensions of the request or of its
-/// HTTP request.
+/// Parts of a call that the library's type does not hold; they pass through the library in the extensions of the request or of
+/// its HTTP request.
 #[derive(Debug, Clone)]
 pub(super) struct ArrivedCall {
     /// Its arguments as received; the library's type holds objects alone.

@@ -191,34 +191,26 @@ impl McpSessions {
         headers: &HeaderMap,
         request: Option<&Value>,
     ) -> Option<OpenRequest> {
-        let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
         let all = self.all.lock();
-        let session = id.and_then(|id| all.iter().find(|session| *session.id == *id));
-        let (open, is_new) = match session {
-            Some(session) => {
-                let hung_up = session.ended.child_token();
-                let begun = request.map(|id| session.requests.begin(id, hung_up.clone()));
-                let work = session.work.token();
-                (OpenRequest { hung_up, work }, begun.unwrap_or(true))
+        let Some(session) = named_session(&all, headers) else {
+            let hung_up = CancellationToken::new();
+            if let Some(id) = request {
+                self.alone.begin_any(id, hung_up.clone());
             }
-            None => {
-                let hung_up = CancellationToken::new();
-                if let Some(id) = request {
-                    self.alone.begin_any(id, hung_up.clone());
-                }
-                let work = TaskTracker::new().token();
-                (OpenRequest { hung_up, work }, true)
-            }
+            let work = TaskTracker::new().token();
+            return Some(OpenRequest { hung_up, work });
         };
-        is_new.then_some(open)
+        let hung_up = session.ended.child_token();
+        let is_new = request.is_none_or(|id| session.requests.begin(id, hung_up.clone()));
+        let work = session.work.token();
+        is_new.then_some(OpenRequest { hung_up, work })
     }
 
     /// Gives up what a cancellation means, of the session that its headers name or outside any. Returns whether there was such a
     /// request.
     pub(super) fn cancel(&self, headers: &HeaderMap, message: &mut Value) -> bool {
-        let id = headers.get(SESSION).and_then(|id| id.to_str().ok());
         let all = self.all.lock();
-        let session = id.and_then(|id| all.iter().find(|session| *session.id == *id));
+        let session = named_session(&all, headers);
         let requests = session.map_or(&self.alone, |session| &session.requests);
         requests.cancel(message)
     }
@@ -242,6 +234,15 @@ impl McpSessions {
         };
         tokio::spawn(report.boxed());
     }
+}
+
+/// Returns the session that a request's headers name, if it is open.
+fn named_session<'s>(
+    all: &'s VecDeque<Arc<McpSession>>,
+    headers: &HeaderMap,
+) -> Option<&'s Arc<McpSession>> {
+    let id = headers.get(SESSION)?.to_str().ok()?;
+    all.iter().find(|session| *session.id == *id)
 }
 
 impl SessionManager for McpSessions {

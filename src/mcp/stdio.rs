@@ -238,10 +238,8 @@ impl StdioReader {
     /// Refuses a line that is too long, but does not lose a stop in the kept part.
     fn refuse_overlong(&self, kept: &[u8]) -> bool {
         let refusal = too_long(message_intake::id_in_broken(kept));
-        match stray_stop::stop_in_unreadable(kept, self.service.as_ref(), None) {
-            true => self.reply(&stray_stop::add_stop_notice(refusal)),
-            false => self.reply(&refusal),
-        }
+        let is_stopped = stray_stop::stop_in_unreadable(kept, self.service.as_ref(), None);
+        self.reply(&stray_stop::with_stop_notice(refusal, is_stopped))
     }
 
     fn pass(&mut self, mut accepted: AcceptedMessage, mut arrived: ArrivalStamp) -> bool {
@@ -270,7 +268,10 @@ impl StdioReader {
                 self.has_wide_ids.store(true, Ordering::Relaxed);
             }
             if !self.requests.begin(id, CancellationToken::new()) {
-                return self.refuse_used_id(id, arrived.is_stop());
+                // A stop was done by then.
+                let refusal = cancellation::id_in_use(id);
+                let refusal = stray_stop::with_stop_notice(refusal, arrived.is_stop());
+                return self.reply(&refusal);
             }
         }
         let message = std::mem::take(&mut accepted.message);
@@ -292,15 +293,6 @@ impl StdioReader {
         }
     }
 
-    /// Refuses a request whose id is that of an open one; a stop was done by then.
-    fn refuse_used_id(&self, id: &Value, is_stop: bool) -> bool {
-        let refusal = cancellation::id_in_use(id);
-        match is_stop {
-            true => self.reply(&stray_stop::add_stop_notice(refusal)),
-            false => self.reply(&refusal),
-        }
-    }
-
     /// Refuses a request before the protocol is open, but does not lose a stop.
     fn refuse_early(&self, mut accepted: AcceptedMessage) -> bool {
         let call = accepted.take_call();
@@ -309,10 +301,10 @@ impl StdioReader {
             self.service.stray_stop(&call.tool, None)
                 || self.service.preempt_stop(&call.tool, &call.arguments, None)
         };
-        match call.is_some_and(stops) {
-            true => self.reply(&stray_stop::add_stop_notice(refusal)),
-            false => self.reply(&refusal),
-        }
+        self.reply(&stray_stop::with_stop_notice(
+            refusal,
+            call.is_some_and(stops),
+        ))
     }
 
     /// Queues a message, or replies that the queue is full.

@@ -57,8 +57,7 @@ pub(super) fn admit(
         }
         MessageIntake::Pass(_) | MessageIntake::Nothing => return admitted,
     };
-    let names = message.map_or_else(|| called_names_in_unreadable(raw), called_names);
-    let Some(name) = names.into_iter().find(|name| service.is_stop(name)) else {
+    let Some(name) = stop_name(message, raw, service) else {
         let is_refused = matches!(admitted, MessageIntake::Reply(_));
         let stops = is_refused && message.is_some_and(|message| preempt(message, service, sender));
         return match (stops, is_cancellation_lost) {
@@ -112,20 +111,17 @@ pub(super) fn stop_in_unreadable(
     if cancellation::names_cancellation(raw) {
         service.abort_motion();
     }
-    if let Ok(whole) = lossy_json::parse(raw, usize::MAX) {
-        let mut names = called_names(&whole.value).into_iter();
-        let name = names.find(|name| service.is_stop(name));
-        return name.is_some_and(|name| service.stray_stop(&name, sender))
-            || preempt(&whole.value, service, sender);
-    }
-    let mut names = called_names_in_unreadable(raw).into_iter();
-    let name = names.find(|name| service.is_stop(name));
-    name.is_some_and(|name| service.stray_stop(&name, sender))
+    let message = parse_json(raw);
+    stop_name(message.as_ref(), raw, service).is_some_and(|name| service.stray_stop(&name, sender))
+        || message.is_some_and(|message| preempt(&message, service, sender))
 }
 
-/// Adds to the refusal of a message that its stop was carried out.
-pub(super) fn add_stop_notice(refusal: Value) -> Value {
-    add_notice(refusal, STOP_NOTICE)
+/// Adds to the refusal of a message that its stop was carried out, if it was.
+pub(super) fn with_stop_notice(refusal: Value, is_stopped: bool) -> Value {
+    match is_stopped {
+        true => add_notice(refusal, STOP_NOTICE),
+        false => refusal,
+    }
 }
 
 fn add_notice(mut refusal: Value, notice: &str) -> Value {
@@ -139,10 +135,18 @@ fn add_notice(mut refusal: Value, notice: &str) -> Value {
 /// Returns the tool names that a message to the operator endpoint may mean.
 #[must_use]
 pub fn tool_names(raw: &[u8]) -> Vec<String> {
-    match lossy_json::parse(raw, usize::MAX) {
-        Ok(message) => called_names(&message.value),
-        Err(_) => called_names_in_unreadable(raw),
-    }
+    names_in(parse_json(raw).as_ref(), raw)
+}
+
+/// Returns the names by which a message, received as `raw`, calls something.
+fn names_in(message: Option<&Value>, raw: &[u8]) -> Vec<String> {
+    message.map_or_else(|| called_names_in_unreadable(raw), called_names)
+}
+
+/// Returns the first of these names that would stop an arm.
+fn stop_name(message: Option<&Value>, raw: &[u8], service: &dyn McpService) -> Option<String> {
+    let mut names = names_in(message, raw).into_iter();
+    names.find(|name| service.is_stop(name))
 }
 
 fn with_notice(admitted: MessageIntake, notice: &str) -> MessageIntake {
@@ -153,13 +157,15 @@ fn with_notice(admitted: MessageIntake, notice: &str) -> MessageIntake {
 }
 
 fn parse(raw: &[u8], repair: MessageRepair) -> Option<Value> {
-    if let Ok(parsed) = lossy_json::parse(raw, usize::MAX) {
-        return Some(parsed.value);
-    }
-    match repair(raw) {
+    parse_json(raw).or_else(|| match repair(raw) {
         RepairedMessage::Message(message) => Some(message),
         RepairedMessage::Hopeless(_) => None,
-    }
+    })
+}
+
+fn parse_json(raw: &[u8]) -> Option<Value> {
+    let parsed = lossy_json::parse(raw, usize::MAX).ok()?;
+    Some(parsed.value)
 }
 
 /// Returns the id under which a refused message is answered.

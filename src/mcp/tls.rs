@@ -37,7 +37,7 @@ pub enum TlsError {
     /// A certificate or key cannot be used.
     #[error("the {what} cannot be used: {reason}")]
     Unusable {
-        /// What cannot be used.
+        /// The certificate or the key.
         what: &'static str,
         /// Reason.
         reason: String,

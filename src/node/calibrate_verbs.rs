@@ -23,7 +23,7 @@ pub enum CalibrateAction {
     Touch {
         /// The scene.
         scene: String,
-        /// What is calibrated.
+        /// Kind of calibration.
         what: CalibrationKind,
         /// Touched point; absent: the default one.
         of: Option<TouchRole>,
@@ -71,7 +71,7 @@ struct ShownProposal<'a> {
     arm: &'a str,
     words: String,
     verdict: FitVerdict,
-    /// Reason why nobody can accept it.
+    /// Reason why it cannot be accepted.
     refused: Option<String>,
     /// Reason why it is accepted only if a person confirms the size of the change as well.
     large: Option<String>,

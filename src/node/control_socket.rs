@@ -104,7 +104,7 @@ fn path_in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Checks that the folder belongs to this user: another user who created it could answer in the node's name. In a temporary
-/// directory, where anybody can create one, it must not be a link either.
+/// directory, where every user can create one, it must not be a link either.
 pub(super) fn check_owner(folder: &Path) -> anyhow::Result<()> {
     if folder == users_temporary() {
         return Ok(disk::check_private(folder)?);
@@ -199,7 +199,7 @@ async fn serve_connection(
     let mut reader = BufReader::new(read.take(VERB_BYTES_MAX as u64));
     let request = tokio::time::timeout(REQUEST_WAIT_MAX, reader.read_until(b'\n', &mut line));
     let cut_reason = tokio::select! {
-        // What is here is read before the connection is given up.
+        // A request that is here is read before the connection is given up.
         biased;
         request = request => match request {
             Ok(Ok(_)) => None,
@@ -209,7 +209,7 @@ async fn serve_connection(
         _ = evicted => Some("it had sent no request, and others came".to_owned()),
     };
     match cut_reason {
-        // What is not whole may still be a stop.
+        // A line that is not whole may still be a stop.
         Some(reason) if !names_stop(&node, &line) => bail!("a connection was closed: {reason}"),
         // The client only checked whether a node answers.
         None if line.is_empty() => return Ok(()),

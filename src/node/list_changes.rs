@@ -48,7 +48,7 @@ async fn watch_loop(
     mut watched: WatchedLists,
 ) {
     loop {
-        // The timer's coarse resolution does not matter names.
+        // The timer's coarse resolution does not matter here.
         base::task::pause(CHECK_INTERVAL).await;
         let Some(node) = node.upgrade() else {
             return;

@@ -244,7 +244,7 @@ fn is_left_over(folder: &std::fs::DirEntry) -> bool {
         && !Path::new("/proc").join(process_id.to_string()).exists()
 }
 
-/// Returns this user's folder in the system's temporary directory, where anybody may have created one of that name.
+/// Returns this user's folder in the system's temporary directory, where any user may have created one of that name.
 pub(crate) fn users_temporary() -> PathBuf {
     std::env::temp_dir().join(format!("steadyhand-{}", file_access::user()))
 }

@@ -166,12 +166,13 @@ fn follow_latch(
         drop(permits);
         may_owe_reset |= latch.is_some() || emergencies > written;
         if latch.is_none() && may_owe_reset {
+            may_owe_reset = false;
             let owed = file.owed_reset();
-            may_owe_reset = owed.exists();
-            if may_owe_reset && let Err(error) = owed.remove() {
+            if owed.exists()
+                && let Err(error) = owed.remove()
+            {
                 // The reset is asked for once more after the next start.
                 tracing::error!("{}", owed.failed(&error));
-                may_owe_reset = false;
             }
         }
         if emergencies > written {

@@ -63,7 +63,7 @@ pub struct SceneGrant {
     pub drawing: Option<String>,
     /// Its revision when it was enabled.
     pub revision: Revision,
-    /// What it was made from then, without its design.
+    /// Hash of what it was made from then, without its design.
     pub setting: Revision,
     /// End of the permission; `None` lasts as long as the node runs.
     pub until: Option<ClockInstant>,

@@ -54,7 +54,7 @@ fn an_operator_resets_in_a_scene_that_was_changed_since() {
     permits.latch(StopLatch::Stopped(ActorRank::Operator));
     let reset = permits.ask_reset(&old, ActorRank::Operator, ClockInstant::ZERO);
     assert!(permits.unlatch(&reset.unwrap()));
-    // Nobody else may, nor in another scene, nor for anything but a reset.
+    // No other actor may, nor in another scene, nor for anything but a reset.
     for actor in [ActorRank::Planner, ActorRank::Node] {
         let denied = permits.ask_reset(&old, actor, ClockInstant::ZERO);
         assert!(matches!(denied, Err(PermitError::NeedsEnabling { .. })));

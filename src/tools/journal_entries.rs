@@ -94,7 +94,7 @@ pub(super) async fn end(
     }
 }
 
-/// A reading of an arm that stands is no older; after one that is, nobody knows where it is.
+/// Oldest reading of an arm that stands; an older one does not say where the arm is.
 const READ_WITHIN_S: f64 = 0.1;
 
 /// Returns where the tip of a job's arm is at its end; `None` for a job that did not move it.

@@ -52,6 +52,14 @@ pub(super) fn commands(arm: &AttachedArm, scene: &str, overlay: Option<&str>) ->
     clear.into_iter().chain(enable).chain([reset]).collect()
 }
 
+/// Returns commands as they are typed, in backticks.
+pub(super) fn as_typed(commands: &[String]) -> Vec<String> {
+    let typed = commands.iter();
+    typed
+        .map(|command| format!("`steadyhand {command}`"))
+        .collect()
+}
+
 /// Warns that the last motion of an arm on a port may have left its pen in the paper, and says how to lift it. A simulated arm
 /// is back at rest after a restart.
 pub(super) fn pen_text(node: &Node, arm: &AttachedArm) -> Option<String> {
@@ -60,13 +68,9 @@ pub(super) fn pen_text(node: &Node, arm: &AttachedArm) -> Option<String> {
     }
     let past = node.job_store.pen_left_down(&arm.name)?;
     let commands = commands(arm, &past.scene, past.overlay());
-    let commands: Vec<String> = commands
-        .iter()
-        .map(|command| format!("`steadyhand {command}`"))
-        .collect();
     Some(format!(
         "its pen may still stand on the paper: {} lifts it",
-        commands.join(", then ")
+        as_typed(&commands).join(", then ")
     ))
 }
 

@@ -98,15 +98,13 @@ impl Node {
     /// Returns whether a stop clearly names another node: its arguments are a well-formed object, its `node` is exactly the
     /// name of a known other node, and nothing beside that says "all". In case of doubt this node stops first.
     pub(super) fn names_other_node(&self, arguments: &ReceivedArguments) -> bool {
-        if says_all(arguments) {
-            return false;
-        }
-        let ReceivedArguments::Value(Value::Object(arguments)) = arguments else {
+        let ReceivedArguments::Value(Value::Object(fields)) = arguments else {
             return false;
         };
-        let named = arguments.get("node").and_then(Value::as_str);
+        let named = fields.get("node").and_then(Value::as_str);
         let fleet = self.fleet.as_ref();
         named.is_some_and(|name| fleet.is_some_and(|fleet| fleet.peer(name).is_some()))
+            && !says_all(arguments)
     }
 
     /// Passes a call on to another node.
@@ -265,10 +263,9 @@ fn lost_by_a_stop(reading: &ArgumentReading) -> Option<&ArgumentRepair> {
             && repair.code != "only_unknown"
             && !EXPLANATIONS.contains(&repair.field.as_str())
     };
-    let lost = || reading.repairs.iter().filter(is_lost);
-    lost()
-        .find(|repair| repair.field == "node")
-        .or(lost().next())
+    let lost = reading.repairs.iter().filter(is_lost);
+    // `node` itself, if it was lost; otherwise the first.
+    lost.min_by_key(|repair| repair.field != "node")
 }
 
 /// Returns whether arguments hold a word for all: `{"everywhere": true}`, `{"target": "all arms"}`, `stop all`.

@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    /// Whoever says so: no step of a sequence begins after it, and no call is passed on.
+    /// An emergency stop counts like an ordinary one: no step of a sequence begins after it, and no call is passed on.
     #[tokio::test]
     async fn every_stop_counts_for_what_arrived_before_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ mod tests {
         }
     }
 
-    /// Whatever the order in which they are carried out.
+    /// The order of arrival counts, not that in which they are carried out.
     #[tokio::test]
     async fn a_stop_that_arrives_behind_a_reset_is_the_last_word_and_one_before_it_is_not() {
         let folder = tempfile::tempdir().unwrap();

@@ -58,7 +58,7 @@ async fn begin(
     resume::check_none_cut_short(ctx, arm)?;
     check_previewed(ctx)?;
     ctx.check_canvas_previewed(arm, &scene)?;
-    // Checked before planning, so that nobody waits for a plan that is not carried out, and again
+    // Checked before planning, so that no caller waits for a plan that is not carried out, and again
     // before anything moves.
     sheet_check::check(ctx.node, arm, &scene).await?;
     let mut call = ctx.job("stroke", arm, &scene, ctx.is("again"));

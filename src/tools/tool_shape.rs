@@ -22,7 +22,7 @@ pub fn shape(tool: &ToolDefinition, here: &KnownNames) -> ArgumentShape {
         .with_default_action(&tool.default_action)
 }
 
-/// Returns the names that any value can mean. Excludes the names of a single arm and of this node, which nobody needs to say.
+/// Returns the names that any value can mean. Excludes the names of a single arm and of this node, which no call needs to give.
 fn known_names(here: &KnownNames) -> impl Iterator<Item = &String> {
     let arms = here.arms.iter().filter(|_| here.arms.len() > 1);
     let places = arms.chain(other_nodes(here));
@@ -41,7 +41,7 @@ fn names(parameter: &ToolParameter) -> impl Iterator<Item = &str> {
 }
 
 fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
-    let scenes = ParameterKind::Name(NameSource::Scenes);
+    let is_scene = parameter.kind == ParameterKind::Name(NameSource::Scenes);
     ParameterShape {
         aliases: parameter.aliases.clone(),
         required: parameter.required,
@@ -49,8 +49,8 @@ fn param(parameter: &ToolParameter, here: &KnownNames) -> ParameterShape {
         cautious: PREVIEW_NAMES
             .contains(&parameter.name.as_str())
             .then_some(true.into()),
-        selects_motion: parameter.kind == scenes,
-        guards: parameter.kind != scenes,
+        selects_motion: is_scene,
+        guards: !is_scene,
         ..ParameterShape::new(&parameter.name, kind(&parameter.kind, here))
     }
 }

@@ -713,7 +713,7 @@ fn present_files_of_lerobot_give_zeros_and_narrow_limits() {
         !taken.new.contains_key("upper_rad of shoulder_pan"),
         "{taken:?}"
     );
-    // Of an arm with some zeros from a file and some from elsewhere nobody has measured all.
+    // An arm with some zeros from a file and some from elsewhere was not measured as a whole.
     assert_eq!(taken.missing, ["shoulder_lift", "wrist_flex", "wrist_roll"]);
     let left = taken.left.join("; ");
     assert!(
