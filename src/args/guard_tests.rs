@@ -268,6 +268,9 @@ fn a_consent_that_is_not_given_yet_draws_in_no_profile() {
         r#"{"scene":"letters","requires_confirmation":true}"#,
         r#"{"scene":"letters","require_approval":true}"#,
         r#"{"scene":"letters","wait_for_approval":true}"#,
+        r#"{"scene":"letters","no_approval_required":false}"#,
+        r#"{"scene":"letters","comment":"the pen must stay raised"}"#,
+        r#"{"scene":"letters","dry_run":"y"}"#,
         r#"{"scene":"letters","ask_first":true}"#,
         r#"{"scene":"letters","authorized":false}"#,
         r#"{"scene":"letters","send_to_robot":false}"#,
@@ -281,8 +284,11 @@ fn a_consent_that_is_not_given_yet_draws_in_no_profile() {
         r#"{"scene":"letters","queue_only":true}"#,
         r#"{"scene":"letters","picture_only":true}"#,
     ]);
-    lenient_draws(&[
+    all_draw(&[
         r#"{"scene":"letters","requires_confirmation":false}"#,
+        r#"{"scene":"letters","dry_run":"n"}"#,
+    ]);
+    lenient_draws(&[
         r#"{"scene":"letters","wait_for_completion":true}"#,
         r#"{"scene":"letters","motors":true}"#,
         r#"{"scene":"letters","authorized":true}"#,

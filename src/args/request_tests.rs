@@ -307,6 +307,7 @@ fn known_packaging_is_skipped() {
         "<|channel|>analysis<|message|>Not a dry run.<|end|><|start|>assistant<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{}<|call|>",
         "<|channel|>commentary to=functions.stroke <|constrain|>json<|message|>{}<|call|>",
         "<｜tool▁call▁begin｜>function<｜tool▁sep｜>stroke⏎```json⏎{}⏎```<｜tool▁call▁end｜>",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.stroke:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>",
         "[TOOL_CALLS]stroke[ARGS]{}",
         "<|im_start|>assistant⏎{}<|im_end|>",
         "const args = {};",
@@ -386,6 +387,7 @@ fn refuses_an_unknown_key_that_may_change_the_act() {
         r#"{"scene":"letters","comment":"erst morgen"}"#,
         r#"{"scene":"letters","instruction":"wait for my ok"}"#,
         r#"{"scene":"letters","comment":"ask me first"}"#,
+        r#"{"scene":"letters","comment":"needs approval"}"#,
         r#"{"scene":"letters","comment":"不要动"}"#,
         // It is the caller's only argument.
         r#"{"num_plys":4}"#,

@@ -28,7 +28,7 @@ pub(super) struct StrippedText<T> {
 /// Returns the text inside, if anything was around it; a marker that announces a call with nothing after it is a cut.
 pub(super) fn strip_wrapper(text: &str) -> Result<Option<StrippedText<Cow<'_, str>>>, TextFlaw> {
     let layers = [
-        channels, reasoning, marker, react, assignment, printed, pythonic,
+        channels, numbered, reasoning, marker, react, assignment, printed, pythonic,
     ];
     let mut rest = WrapperLayer::new(text, FormRepair::Prose);
     for _ in 0..LAYERS_MAX {
@@ -102,6 +102,17 @@ fn channels(text: &str) -> Option<WrapperLayer<'_>> {
     let is_name = !tool.contains(char::is_whitespace) && matches!(channel, "commentary" | "final");
     is_name.then(|| WrapperLayer {
         tool: Some(tool.to_owned()).filter(|tool| !tool.is_empty()),
+        ..WrapperLayer::new(rest, FormRepair::Tag)
+    })
+}
+
+/// Strips `functions.stroke:0<|tool_call_argument_begin|>{…}`, which counts the calls of a message.
+fn numbered(text: &str) -> Option<WrapperLayer<'_>> {
+    let (header, rest) = text.split_once("<|tool_call_argument_begin|>")?;
+    let (tool, count) = header.trim().rsplit_once(':')?;
+    let is_count = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
+    (is_count && is_identifier(tool)).then(|| WrapperLayer {
+        tool: Some(tool.to_owned()),
         ..WrapperLayer::new(rest, FormRepair::Tag)
     })
 }
@@ -297,6 +308,10 @@ mod tests {
             ("<|python_tag|>{}<|eom_id|>", "{}"),
             ("<|tool_call_start|>[f(a=1)]<|tool_call_end|>", "f(a=1)"),
             ("[TOOL_REQUEST]{}[END_TOOL_REQUEST]", "{}"),
+            (
+                "<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{}<|tool_call_end|>",
+                "functions.f: {}",
+            ),
             ("functools[{}]", "[{}]"),
             (
                 "Thought: {x}\nAction: f\nAction Input: {}\nObservation: y",

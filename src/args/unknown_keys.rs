@@ -144,7 +144,11 @@ impl CallReader<'_> {
             return false;
         }
         let is_false = is_clear_no(node) && !node.is_empty();
-        let is_idle_flag = || self.is_foreign_flag(key) || is_dry_run_key(key);
+        let is_idle_flag = || {
+            self.is_foreign_flag(key)
+                || is_dry_run_key(key)
+                || vocabulary().is_consent_flag(&FoldedText::new(key))
+        };
         if is_false && !heuristics::is_marked(key) && is_idle_flag() {
             let reason = "no such parameter, and false as it would be without it; ignored";
             self.note_ignored(shown, node, "ignored_key", reason);

@@ -265,7 +265,12 @@ impl<'p> ValueCoercer<'p> {
             ParsedValue::Number(number) => number.to_string().trim_end_matches(".0").to_owned(),
             _ => String::new(),
         };
-        let Some(value) = truth_word(&word) else {
+        let value = match word.as_str() {
+            "y" | "t" => Some(true),
+            "n" | "f" => Some(false),
+            word => truth_word(word),
+        };
+        let Some(value) = value else {
             return Err(site.refuse("not_boolean", "this is neither true nor false"));
         };
         let value = Value::Bool(value);

@@ -191,8 +191,22 @@ impl ReaderVocabulary {
 
     /// Returns whether a key withholds the act unless its value is false.
     pub(super) fn withholds_unless_false(&self, key: &FoldedText) -> bool {
-        let waits = has_word(key, &self.gates) && has_word(key, &self.consents);
-        waits || has_word(key, &self.dissents) || self.forbids_act(key)
+        self.awaits_consent(key) || has_word(key, &self.dissents) || self.forbids_act(key)
+    }
+
+    fn awaits_consent(&self, key: &FoldedText) -> bool {
+        has_word(key, &self.gates) && has_word(key, &self.consents)
+    }
+
+    /// Returns whether a key says that no consent is needed, which a false under it denies: `no_approval_required`.
+    pub(super) fn waives_consent(&self, key: &FoldedText) -> bool {
+        self.awaits_consent(key) && self.negations.is_in(key)
+    }
+
+    /// Returns whether a key asks for consent and says nothing else, so that a false under it asks for nothing:
+    /// `requires_approval`.
+    pub(super) fn is_consent_flag(&self, key: &FoldedText) -> bool {
+        self.awaits_consent(key) && is_made_of(key, &[&self.gates, &self.consents], &self.dry_run_fillers)
     }
 
     /// Returns whether a key forbids or limits an act in words: `do_not_draw`, `plan_only`.

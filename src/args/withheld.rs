@@ -332,7 +332,8 @@ fn key_asks(key: &FoldedText, node: &ParsedValue, is_judged: bool) -> bool {
         return true;
     }
     let is_no = is_clear_no(node);
-    let withholds_if_false = (is_no || is_negation(node)) && vocab.withholds_if_false(key);
+    let denies = is_no || is_negation(node);
+    let withholds_if_false = denies && (vocab.withholds_if_false(key) || vocab.waives_consent(key));
     withholds_if_false || (!is_no && vocab.withholds_unless_false(key))
 }
 

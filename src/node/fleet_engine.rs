@@ -58,7 +58,7 @@ fn stop(
         (false, false) => (ActorRank::Planner, OperatorVerb::Stop),
     };
     node.stop_all(by, order.is_emergency);
-    let (node, arrived) = (Arc::clone(node), node.stamp_arrival());
+    let (node, arrived) = (Arc::clone(node), node.stamp_arrival().of_stop());
     async move {
         let (success, message) = match by {
             ActorRank::Operator => {
