@@ -206,7 +206,8 @@ impl ReaderVocabulary {
     /// Returns whether a key asks for consent and says nothing else, so that a false under it asks for nothing:
     /// `requires_approval`.
     pub(super) fn is_consent_flag(&self, key: &FoldedText) -> bool {
-        self.awaits_consent(key) && is_made_of(key, &[&self.gates, &self.consents], &self.dry_run_fillers)
+        self.awaits_consent(key)
+            && is_made_of(key, &[&self.gates, &self.consents], &self.dry_run_fillers)
     }
 
     /// Returns whether a key forbids or limits an act in words: `do_not_draw`, `plan_only`.

@@ -8,6 +8,7 @@ mod called_names;
 mod plain_letter;
 mod queue_tag;
 mod refusal;
+mod stop_order;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -20,6 +21,7 @@ pub use called_names::{
 pub use plain_letter::{is_invisible, plain_letter};
 pub use queue_tag::{QueueTag, read_ticket};
 pub use refusal::Refusal;
+pub use stop_order::StopOrder;
 
 /// A tool call as received.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,6 +122,8 @@ pub struct CallHop {
     pub caller: String,
     /// Set if a queue of drawings makes the call.
     pub queue: Option<QueueTag>,
+    /// Where the call stands among the stops that the node has passed on.
+    pub order: Option<StopOrder>,
 }
 
 /// The effect of a tool on the world, and so how strictly its arguments are read.

@@ -220,6 +220,7 @@ impl Fleet {
                 role: None,
                 caller,
                 queue: None,
+                order: None,
             },
         }
     }

@@ -96,6 +96,7 @@ async fn two_nodes_of_one_name_are_sent_nothing_but_a_stop() {
                 role: None,
                 caller: "test".to_owned(),
                 queue: None,
+                order: None,
             },
         };
         let answer = fleet.forward(&peer, call, effect, &watch).await;
@@ -198,6 +199,7 @@ fn sense() -> OutgoingCall {
             role: None,
             caller: "test".to_owned(),
             queue: None,
+            order: None,
         },
     }
 }

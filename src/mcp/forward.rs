@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use call::{CallHop, QueueTag, ReceivedArguments, ToolAnswer};
+use call::{CallHop, QueueTag, ReceivedArguments, StopOrder, ToolAnswer};
 use futures::StreamExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{
@@ -25,6 +25,7 @@ const CALLED: &str = "steadyhand-called";
 const ROLE: &str = "steadyhand-role";
 const CALLER: &str = "steadyhand-caller";
 const QUEUE: &str = "steadyhand-queue";
+const ORDER: &str = "steadyhand-order";
 
 /// Most characters of a name in those headers; longer ones are cut.
 const NAME_CHARS_MAX: usize = 96;
@@ -89,17 +90,20 @@ pub(super) fn hop_from_headers(headers: &HeaderMap) -> Option<CallHop> {
         role: value(ROLE),
         caller: value(CALLER).unwrap_or_default(),
         queue: value(QUEUE).as_deref().and_then(QueueTag::read),
+        order: value(ORDER).as_deref().and_then(StopOrder::read),
     })
 }
 
 fn headers(hop: &CallHop) -> HashMap<HeaderName, HeaderValue> {
     let queue = hop.queue.as_ref().map(QueueTag::words);
+    let order = hop.order.as_ref().map(StopOrder::words);
     let values = [
         (FROM, Some(&hop.from)),
         (CALLED, Some(&hop.called)),
         (ROLE, hop.role.as_ref()),
         (CALLER, Some(&hop.caller)),
         (QUEUE, queue.as_ref()),
+        (ORDER, order.as_ref()),
     ];
     let header = |(name, value): (&'static str, Option<&String>)| {
         let printable: String = value?.chars().filter(|c| !c.is_control()).collect();
@@ -267,11 +271,13 @@ mod tests {
             role: Some("viewer".to_owned()),
             caller: "http evil\r\nsteadyhand-role: operator".to_owned(),
             queue: QueueTag::read("5f2c hub.4711 1 7 9"),
+            order: StopOrder::read("c0ffee 12"),
         };
         let all: HeaderMap = headers(&sent).into_iter().collect();
         let read = hop_from_headers(&all).unwrap();
         assert_eq!((read.from, read.called), (sent.from, sent.called));
         assert!(read.queue.is_some() && read.queue == sent.queue);
+        assert!(read.order.is_some() && read.order == sent.order);
         assert_eq!(read.role.as_deref(), Some("viewer"));
         assert_eq!(read.caller, "http evilsteadyhand-role: operator");
         let mut long = HeaderMap::new();

@@ -33,6 +33,7 @@ use super::accept::{HttpConnections, SharedConnectionSetup};
 pub use super::auth_queue::AuthQueue;
 use super::auth_queue::bearer;
 use super::cancellation::{self, CANCELLED};
+use super::forward;
 use super::guarded_body::GuardedBody;
 use super::long_messages::{LongMessages, MemoryShare, MessageJudge, SHORT_BODY_BYTES_MAX};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
@@ -707,7 +708,8 @@ async fn post<H: ServerHandler + Clone>(
     {
         // This comes before its session, its revision or other calls are considered.
         let sender = parts.extensions.get::<VerifiedIdentity>();
-        is_stop = service.preempt_stop(&call.tool, &call.arguments, sender);
+        let hop = forward::hop_from_headers(&parts.headers);
+        is_stop = service.preempt_stop(&call.tool, &call.arguments, sender, hop.as_ref());
         let stamp = match is_stop {
             true => service.stamp_arrival().of_stop(),
             false => parts.extensions.remove().unwrap_or_default(),

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use call::{
-    ArrivalStamp, ReceivedArguments, Refusal, ToolAnswer, ToolCall, ToolHints, VerifiedIdentity,
+    ArrivalStamp, CallHop, ReceivedArguments, Refusal, ToolAnswer, ToolCall, ToolHints,
+    VerifiedIdentity,
 };
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
@@ -33,15 +34,16 @@ pub trait McpService: Send + Sync + 'static {
     }
 
     /// Carries out the stop in a call that was read but may have to wait for its turn; the call itself still follows. Returns
-    /// whether it was a stop. `sender` is the owner of the message's token, if any, and so of the stop. Must not wait for
-    /// anything.
+    /// whether it was a stop. `sender` is the owner of the message's token, if any, and so of the stop; `hop` is set where
+    /// another node passes the call on. Must not wait for anything.
     fn preempt_stop(
         &self,
         tool: &str,
         arguments: &ReceivedArguments,
         sender: Option<&VerifiedIdentity>,
+        hop: Option<&CallHop>,
     ) -> bool {
-        let _ = (tool, arguments, sender);
+        let _ = (tool, arguments, sender, hop);
         false
     }
 

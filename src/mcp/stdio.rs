@@ -259,7 +259,9 @@ impl StdioReader {
         }
         let call = accepted.take_call();
         if let Some(call) = &call
-            && self.service.preempt_stop(&call.tool, &call.arguments, None)
+            && self
+                .service
+                .preempt_stop(&call.tool, &call.arguments, None, None)
         {
             arrived = self.service.stamp_arrival().of_stop();
         }
@@ -299,7 +301,9 @@ impl StdioReader {
         let refusal = too_early(accepted.id);
         let stops = |call: TakenCall| {
             self.service.stray_stop(&call.tool, None)
-                || self.service.preempt_stop(&call.tool, &call.arguments, None)
+                || self
+                    .service
+                    .preempt_stop(&call.tool, &call.arguments, None, None)
         };
         self.reply(&stray_stop::with_stop_notice(
             refusal,

@@ -96,7 +96,7 @@ pub(super) fn preempt(
     let field = |key: &str| params.and_then(|params| params.get(key));
     match (method, field("name").and_then(Value::as_str)) {
         (Some(method), Some(tool)) if method.eq_ignore_ascii_case("tools/call") => {
-            service.preempt_stop(tool, &field("arguments").cloned().into(), sender)
+            service.preempt_stop(tool, &field("arguments").cloned().into(), sender, None)
         }
         _ => false,
     }
@@ -199,7 +199,9 @@ mod tests {
     use futures::future::BoxFuture;
 
     use super::*;
-    use crate::{CallWatch, ReceivedArguments, ToolAnswer, ToolCall, ToolCard, never_repair};
+    use crate::{
+        CallHop, CallWatch, ReceivedArguments, ToolAnswer, ToolCall, ToolCard, never_repair,
+    };
 
     /// A service with one tool.
     #[derive(Default)]
@@ -227,6 +229,7 @@ mod tests {
             tool: &str,
             arguments: &ReceivedArguments,
             _: Option<&VerifiedIdentity>,
+            _: Option<&CallHop>,
         ) -> bool {
             let says_stop =
                 matches!(arguments, ReceivedArguments::Value(value) if value["say"] == "stop");

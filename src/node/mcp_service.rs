@@ -10,7 +10,7 @@ use super::resources::{self, NodeResources};
 use super::{app_view, http_auth, list_changes, worker_pool};
 use args::{self, envelope};
 use base::wording::cut;
-use call::{ArrivalStamp, VerifiedIdentity};
+use call::{ArrivalStamp, CallHop, VerifiedIdentity};
 use caller::CallerRole;
 use catalogue::{self, CataloguePrompt, PROMPTS};
 use mcp::{
@@ -85,8 +85,11 @@ impl McpService for NodeMcpService {
         tool: &str,
         arguments: &ReceivedArguments,
         sender: Option<&VerifiedIdentity>,
+        hop: Option<&CallHop>,
     ) -> bool {
-        self.node.preempt_stop(tool, arguments, rank(sender))
+        let order = hop.and_then(|hop| hop.order);
+        let who = rank(sender, hop);
+        self.node.preempt_stop(tool, arguments, who, order)
     }
 
     fn is_stop(&self, tool: &str) -> bool {
@@ -94,7 +97,7 @@ impl McpService for NodeMcpService {
     }
 
     fn stray_stop(&self, tool: &str, sender: Option<&VerifiedIdentity>) -> bool {
-        self.node.stray_stop(tool, rank(sender))
+        self.node.stray_stop(tool, rank(sender, None))
     }
 
     fn abort_motion(&self) {
@@ -208,8 +211,9 @@ fn client_text(caller: &ToolCaller) -> Option<String> {
 }
 
 /// Returns the rank of a stop that is carried out before its call, or without one. Only an operator can reset an operator's stop.
-fn rank(sender: Option<&VerifiedIdentity>) -> ActorRank {
-    rank_of(sender.is_some_and(http_auth::is_operator))
+fn rank(sender: Option<&VerifiedIdentity>, hop: Option<&CallHop>) -> ActorRank {
+    let role = sender.map(|identity| http_auth::principal(identity, hop).role);
+    rank_of(role == Some(CallerRole::Operator))
 }
 
 const fn rank_of(is_operator: bool) -> ActorRank {

@@ -156,8 +156,11 @@ impl Node {
         if request.hop.is_some() || !self.names_other_node(&request.arguments) {
             self.stop_if_requested(tool, &request);
         }
-        let admitted = self.check_access(tool, &request);
-        if let Err(reply) = admitted.and_then(|()| self.check_offered(tool, &request)) {
+        let admitted = self
+            .check_access(tool, &request)
+            .and_then(|()| self.check_offered(tool, &request))
+            .and_then(|()| self.check_order(tool, &request));
+        if let Err(reply) = admitted {
             return *reply;
         }
         let reply = match self.route(tool, &request) {

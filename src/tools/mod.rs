@@ -30,6 +30,7 @@ mod node_job;
 mod node_status;
 mod offered_sheet;
 mod operator_drawing;
+mod overtaken_calls;
 mod panic_guard;
 mod pen_change;
 mod pen_measurement;

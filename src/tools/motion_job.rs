@@ -26,7 +26,7 @@ use base::units::{ArmMeasurement, JointVector};
 use base::wording::seconds;
 use call::{Refusal, refusal};
 use job::{AcceptedJob, BYTES, InkProgress, JobJournal, JournalWriter, PastJob};
-use motion::{MotionOutcome, MotionState, StopCounter, StopReport, VisitReading};
+use motion::{MotionOutcome, MotionState, Snapshot, StopCounter, StopReport, VisitReading};
 use permit::{ActorRank, MotionPermit, PermitError, StopLatch};
 use plan::{Plan, PlanError};
 use scene::Scene;
@@ -36,6 +36,12 @@ const OVER_THE_SHEET: [&str; 2] = ["stroke", "align"];
 
 /// Interval at which a waiting call polls its job.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Age up to which a reading of the arm is recent where a motion begins; the gate refuses older than 250 ms.
+const RECENT: Duration = Duration::from_millis(100);
+
+/// Longest wait for a recent reading.
+const RECENT_WITHIN: Duration = Duration::from_secs(1);
 
 /// Hint for a call that an equal call did moments ago.
 const DONE_BEFORE: &str =
@@ -210,7 +216,7 @@ impl JobContext {
         let (motion, scene) = (&self.arm.motion, &self.arm.with_confirmed_pen(scene));
         self.await_approval(scene, plan).await?;
         self.check_sheet(scene).await?;
-        let start = measurement(&self.arm)?;
+        let start = recent_measurement(&self.arm).await?;
         let judged = catch_panic("the plan is judged", || {
             let now = motion.clock().now();
             gate::check(scene, permit, &start, now, plan.trajectory.clone())
@@ -329,6 +335,19 @@ pub(super) fn measurement(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refu
         Some(fault) => Refusal::new(fault),
         None => refusal!("the arm has not been read yet"),
     })
+}
+
+/// Waits for a reading that the gate takes for recent, as long as a machine may be busy or a bus silent for a moment. Without one
+/// the gate says how old the last one is.
+async fn recent_measurement(arm: &AttachedArm) -> Result<Arc<ArmMeasurement>, Refusal> {
+    let asked_at = arm.motion.clock().now();
+    let is_recent = |snapshot: &Snapshot| match &snapshot.measured {
+        Some(measured) => asked_at.since(measured.at) <= RECENT,
+        None => false,
+    };
+    let mut snapshots = arm.motion.watch();
+    _ = tokio::time::timeout(RECENT_WITHIN, snapshots.wait_for(is_recent)).await;
+    measurement(arm)
 }
 
 /// Limits how many previews are planned at a time; others wait for their turn.

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use args::ForgivenessProfile;
 use base::clock::NodeClock;
 use base::lock::MutexExt;
-use call::{ArrivalStamp, Refusal, StopCounts, refusal};
+use call::{ArrivalStamp, Refusal, StopCounts, StopOrder, refusal};
 use caller::{ArmLease, LoginCodes, RateLimiter};
+use catalogue::ToolEffect;
 use config::{ForgivenessSetting, NodeFile};
 use fleet::Fleet;
 use fleet::queue_desk::QueueDesk;
@@ -21,9 +22,11 @@ use vision::{ImageFrame, PlacedCamera};
 use super::abandoned_call::AbandonedCall;
 use super::cameras::{self, NodeCamera, RenderExposure};
 use super::declared_tools::DeclaredTools;
+use super::dispatch::ToolRequest;
 use super::interlock::{self, ArmSeparation};
 use super::job_board::JobBoard;
 use super::names_cache::NamesCache;
+use super::overtaken_calls::{PassedOnStops, random_run};
 use super::pen_change::{ConfirmedPen, PenChanges};
 use super::remote_tools::RemoteTools;
 use super::sequence::SequenceRegistry;
@@ -139,6 +142,9 @@ pub struct Node {
     next_number: AtomicU64,
     /// Number of stops heard, of this node or of another.
     stops_heard: AtomicU64,
+    /// Random number of this run, in which the stops are counted.
+    run: u64,
+    pub(super) passed_on_stops: PassedOnStops,
 }
 
 /// Open files of the state that outlives the node's process.
@@ -320,6 +326,8 @@ impl Node {
             clock: NodeClock::real(),
             next_number: AtomicU64::new(1),
             stops_heard: AtomicU64::new(0),
+            run: random_run(),
+            passed_on_stops: PassedOnStops::default(),
         }
     }
 
@@ -350,6 +358,18 @@ impl Node {
     /// Returns whether a stop, of whichever node, was heard after a message arrived.
     pub(super) fn has_heard_stop_since(&self, arrived: &ArrivalStamp) -> bool {
         self.stops_heard.load(Ordering::SeqCst) > arrived.stops_heard()
+    }
+
+    /// Returns where a call for another node stands among the stops that were heard: behind all of them if it is a stop.
+    pub(super) fn stop_order(&self, request: &ToolRequest, effect: ToolEffect) -> StopOrder {
+        let stops = match effect {
+            ToolEffect::Stops => self.stops_heard.load(Ordering::SeqCst),
+            ToolEffect::Reads | ToolEffect::Moves => request.arrived.stops_heard(),
+        };
+        StopOrder {
+            run: self.run,
+            stops,
+        }
     }
 
     /// Returns whether an arm was told to stop after a message arrived.

@@ -7,6 +7,7 @@ use super::reply::{NOTHING_FOR_THIS_CALL, Reply, instead_of_nothing_moved, refus
 use super::route::CallRoute;
 use super::{AttachedArm, Node, RemoteCallWatch};
 use args::{self, ReceivedArguments};
+use call::StopOrder;
 use catalogue::{TOOLS, ToolDefinition, ToolEffect, asks_to_stop, says_stop};
 use motion::MotionState;
 use permit::{ActorRank, StopLatch};
@@ -14,10 +15,20 @@ use permit::{ActorRank, StopLatch};
 impl Node {
     /// Stops at once if this call means a stop, and returns whether it does. The call itself follows, and reports the stop. A
     /// stop that clearly names another node leaves this one alone.
-    pub fn preempt_stop(&self, tool: &str, arguments: &ReceivedArguments, who: ActorRank) -> bool {
+    pub fn preempt_stop(
+        &self,
+        tool: &str,
+        arguments: &ReceivedArguments,
+        who: ActorRank,
+        order: Option<StopOrder>,
+    ) -> bool {
         let intended = self.intended_tool(tool, arguments);
         if intended.is_none_or(|tool| tool.effect != ToolEffect::Stops) {
             return false;
+        }
+        // First, so that no call that was sent before the stop comes between.
+        if let Some(order) = order {
+            self.passed_on_stops.remember(order);
         }
         if self.names_other_node(arguments) {
             self.count_stop();
@@ -106,6 +117,24 @@ impl Node {
     /// Returns whether a stop came after a call that may move something on another node.
     pub(super) fn is_overtaken(&self, tool: &ToolDefinition, request: &ToolRequest) -> bool {
         tool.effect == ToolEffect::Moves && self.has_heard_stop_since(&request.arrived)
+    }
+
+    /// Refuses a call that moves if the node that passed it on has sent a stop after it, which arrived first.
+    pub(super) fn check_order(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+    ) -> Result<(), Box<Reply>> {
+        let order = request.hop.as_ref().and_then(|hop| hop.order);
+        if tool.effect == ToolEffect::Moves
+            && order.is_some_and(|order| self.passed_on_stops.overtake(order))
+        {
+            return Err(refused(
+                "stopped",
+                "a stop was sent after this call, and arrived before it",
+            ));
+        }
+        Ok(())
     }
 
     /// Answers a call of a tool that does not exist. If its name contains a word for stopping, the call is passed on to the

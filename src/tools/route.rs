@@ -157,6 +157,7 @@ impl Node {
                 role: Some(role.to_string()),
                 caller: request.caller.clone(),
                 queue: None,
+                order: Some(self.stop_order(request, tool.effect)),
             },
         }
     }

@@ -235,7 +235,7 @@ mod tests {
         let nothing = ReceivedArguments::Absent;
         arm.moved_in(&node.scenes.scene("default", None).unwrap());
         let reset = node.stamp_arrival();
-        assert!(node.preempt_stop("stop", &nothing, ActorRank::Operator));
+        assert!(node.preempt_stop("stop", &nothing, ActorRank::Operator, None));
         let stop = node.stamp_arrival().of_stop();
         let overtaken = call("reset", reset).await;
         assert_eq!(overtaken.code(), Some("stopped"), "{}", overtaken.text);
@@ -266,7 +266,7 @@ mod tests {
             ("stroke", false),
         ] {
             let before = arm.motion.stops_requested();
-            node.preempt_stop(tool, &ReceivedArguments::Absent, ActorRank::Planner);
+            node.preempt_stop(tool, &ReceivedArguments::Absent, ActorRank::Planner, None);
             assert_eq!(arm.motion.stops_requested() > before, stops, "{tool}");
         }
     }

@@ -8,6 +8,7 @@
     reason = "a failing test may panic"
 )]
 
+use crate::support::closed_port::ClosedPort;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -204,11 +205,8 @@ async fn a_camera_that_says_nothing_is_not_waited_for() {
     let error = camera(&address, 300).picture().await.unwrap_err();
     assert!(matches!(error.why, CameraFailure::Late(_)), "{error}");
     assert!(began.elapsed() < Duration::from_secs(60));
-    let nobody = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let error = taken(&format!("http://{nobody}/camera.jpg"))
+    let closed = ClosedPort::new();
+    let error = taken(&format!("http://{}/camera.jpg", closed.address()))
         .await
         .unwrap_err();
     assert!(

@@ -722,11 +722,8 @@ fn the_cases_that_ship_are_enough_and_each_has_a_right_answer() {
 fn servers_are_checked_and_what_is_not_spoken_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let closed = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
-    let url = format!("http://{closed}/mcp");
+    let closed = support::closed_port::ClosedPort::new();
+    let url = format!("http://{}/mcp", closed.address());
     assert!(
         exam(path, &["servers", "add", "nobody", &url])
             .status

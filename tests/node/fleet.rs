@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use steadyhand::mcp::client::{self, McpClient};
 use steadyhand::mcp::http_client;
 use steadyhand::mcp::{CallWatch, ProgressSender, ReceivedArguments, ToolAnswer};
+use support::closed_port::ClosedPort;
 use support::{Bench, PATIENCE, Served, scene};
 use tokio_util::sync::CancellationToken;
 
@@ -352,14 +353,11 @@ async fn whoever_is_down_keeps_nobody_waiting_and_is_not_said_to_be_well() {
     // Connections are taken by the system and never answered.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let silent_at = silent.local_addr().unwrap().to_string();
-    let dead_at = {
-        let gone = TcpListener::bind("127.0.0.1:0").unwrap();
-        gone.local_addr().unwrap().to_string()
-    };
+    let dead = ClosedPort::new();
     let peers = peer("left", left.address())
         + &peer("right", right.address())
         + &peer("silent", &silent_at)
-        + &peer("dead", &dead_at);
+        + &peer("dead", &dead.address().to_string());
     let hub = hub(&peers);
     let client = hub.client().await;
     let looking = hub.client().await;
@@ -456,6 +454,35 @@ async fn a_call_goes_one_hop_and_no_further() {
     assert_eq!(status, 200);
     let told = &answer["result"]["structuredContent"];
     assert_eq!(told["code"], "one_hop", "{answer:#}");
+}
+
+#[test]
+fn a_call_that_was_sent_before_a_stop_does_nothing_behind_it() {
+    let left = Member::start("name = \"left\"\n", &[], &[]);
+    let passed_on = |tool: &str, order: &str| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": {}}});
+        let headers = format!(
+            "Steadyhand-From: hub\r\nSteadyhand-Called: left\r\nSteadyhand-Order: {order}\r\n"
+        );
+        let (status, answer) = support::post(&left.served, &headers, &body.to_string());
+        assert_eq!(status, 200);
+        answer["result"]["structuredContent"].clone()
+    };
+    let outcome = |tool: &str, order: &str| {
+        let result = passed_on(tool, order);
+        let code = result["code"].as_str().unwrap_or_default().to_owned();
+        (result["success"] == true, code)
+    };
+    let done = (true, String::new());
+    let stopped = (false, "stopped".to_owned());
+    assert_eq!(outcome("stop", "c0ffee 5"), done);
+    // Sent before the stop, by a connection that was slower.
+    assert_eq!(outcome("reset", "c0ffee 4"), stopped);
+    assert_eq!(outcome("sense", "c0ffee 4"), done);
+    // Sent after it, or by another run.
+    assert_eq!(outcome("reset", "c0ffee 5"), done);
+    assert_eq!(outcome("reset", "bee 0"), done);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -339,7 +339,7 @@ impl Pipe {
     }
 
     fn reset(&mut self) {
-        let reset = self.call("reset", &json!({}));
+        let reset = begun(|| self.call("reset", &json!({})));
         assert_eq!(reset["success"], true, "{reset:#}");
         self.until_it_says("/job/state", "reached");
     }

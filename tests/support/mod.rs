@@ -11,6 +11,7 @@
 )]
 
 pub(crate) mod chance;
+pub(crate) mod closed_port;
 pub(crate) mod ink;
 pub(crate) mod local_node;
 pub(crate) mod person;
