@@ -104,8 +104,8 @@ fn tip_at_end(node: &Node, entry: &JobJournal, state: &str, reply: &Reply) -> Op
     let has_moved = past.moved || arm.board.job().is_some_and(|job| job.has_moved());
     match state {
         _ if !has_moved => None,
-        // Its end, over the sheet or beside it, was read back.
-        "reached" => Some(TipPlace::Off),
+        // Plans end off the sheet, but for small steps to it.
+        "reached" => Some(read_tip(arm, reply).unwrap_or(TipPlace::Off)),
         _ => Some(read_tip(arm, reply).unwrap_or(TipPlace::Unread)),
     }
 }
