@@ -73,7 +73,9 @@ pub(super) fn run(args: &NodeOptions, command: TokenCommand) -> anyhow::Result<E
         TokenCommand::List => list(&token_store)?,
         TokenCommand::Revoke { name } => {
             token_store.revoke(&name)?;
-            terminal_output::note(&format!("{name} is revoked, on a node that runs too"));
+            terminal_output::note(&format!(
+                "{name} is revoked, on a node that runs too; a motion that it began goes on until `steadyhand stop`"
+            ));
         }
     }
     Ok(ExitStatus::Done)

@@ -89,7 +89,14 @@ fn list_reply(state: &Path, json: bool) -> VerbReply {
     let folder = state.display();
     let past_jobs = match job::past_jobs(state) {
         Ok(past_jobs) => past_jobs,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && state.is_dir() => Vec::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && state.is_dir() => {
+            return VerbReply::done(match json {
+                true => "[]".to_owned(),
+                false => format!(
+                    "no node has kept jobs in {folder} yet; --state DIR or --config FILE names another node's folder"
+                ),
+            });
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return VerbReply::failed(format!(
                 "there is no folder {folder}: no node has kept jobs there; --state DIR or --config FILE names a node's"
