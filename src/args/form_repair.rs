@@ -35,6 +35,7 @@ pub(super) enum FormRepair {
     Backslashes,
     Entities,
     ListOfOne,
+    Repeated,
     Envelope,
 }
 
@@ -80,6 +81,7 @@ impl FormRepair {
             Self::Backslashes => (3, "backslashes", "needless backslashes removed"),
             Self::Entities => (3, "entities", "HTML entities decoded"),
             Self::ListOfOne => (2, "list_of_one", "a list of one read as its element"),
+            Self::Repeated => (2, "repeated", "the same object several times read once"),
             Self::Envelope => (2, "envelope", "an envelope around the arguments opened"),
         }
     }

@@ -263,6 +263,23 @@ fn a_pen_in_the_air_and_an_arm_that_stands_draw_in_no_profile() {
 }
 
 #[test]
+fn the_same_call_several_times_is_one() {
+    always_draws(&[
+        r#"{"scene":"letters"}{"scene":"letters"}"#,
+        "{\"scene\":\"letters\"}\n\n{\"scene\":\"letters\"}\n{\"scene\":\"letters\"}",
+        r#"[{"scene":"letters"},{"scene":"letters"}]"#,
+        r#"{"tool_calls":[{"name":"stroke","arguments":{"scene":"letters"}},{"name":"stroke","arguments":{"scene":"letters"}}]}"#,
+    ]);
+    never_draws(&[
+        r#"{"scene":"letters"}{"scene":"letters","dry_run":true}"#,
+        r#"{"scene":"letters","dry_run":true}{"scene":"letters","dry_run":true}"#,
+        r#"[{"scene":"letters"},{"scene":"letters"},{"scene":"short"}]"#,
+        r#"{"scene":"letters"}{"scene":"letters"} as a dry run"#,
+        r#"{"scene":"letters"}{"scene":"letters""#,
+    ]);
+}
+
+#[test]
 fn a_consent_that_is_not_given_yet_draws_in_no_profile() {
     never_draws(&[
         r#"{"scene":"letters","requires_confirmation":true}"#,

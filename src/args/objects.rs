@@ -20,11 +20,15 @@ pub(super) fn find(text: &str) -> Vec<CandidateReading> {
         return vec![CandidateReading::unread(TextFlaw::Garbled)];
     };
     let before = text.get(..first).unwrap_or_default();
-    let after = text.get(parser.position()..).unwrap_or_default();
+    let (object, after) = text
+        .split_at_checked(parser.position())
+        .unwrap_or((text, ""));
+    let object = object.get(first..).unwrap_or_default();
     let mut forms = parser.forms;
     let flaw = if parser.cut {
         Some(TextFlaw::Cut)
     } else {
+        let after = drop_repeats(object, after, &mut forms);
         let after = drop_closers(after, &mut forms);
         flaw_around(before, after, &mut forms)
     };
@@ -46,6 +50,16 @@ fn object_at(text: &str, at: usize) -> Option<(ParsedValue, TolerantParser<'_>)>
         cut = cut.or(found);
     }
     cut
+}
+
+/// Drops the same object, letter by letter, behind itself: small models repeat what they have written.
+fn drop_repeats<'a>(object: &str, after: &'a str, forms: &mut FormRepairs) -> &'a str {
+    let mut rest = after;
+    while let Some(shorter) = rest.trim_start().strip_prefix(object) {
+        forms.add(FormRepair::Repeated);
+        rest = shorter;
+    }
+    rest
 }
 
 fn drop_closers<'a>(after: &'a str, forms: &mut FormRepairs) -> &'a str {
@@ -142,6 +156,7 @@ mod tests {
             "<tool_call>{\"scene\":\"koi\"}</tool_call>",
             "{\"scene\":\"koi\"}\n</tool_call>",
             "{\"scene\":\"koi\"}}",
+            "{\"scene\":\"koi\"}{\"scene\":\"koi\"}\n{\"scene\":\"koi\"}\n",
             "It's easy, don't worry:\n{'scene': 'koi'}.",
             "Action: stroke\nAction Input: {\"scene\":\"koi\"}",
         ] {
@@ -155,6 +170,7 @@ mod tests {
             ("{\"scene\":\"koi\"} {\"scene\":\"star\"}", "TwoObjects"),
             ("{\"scene\":\"koi\"} or {scene:star}", "TwoObjects"),
             ("2, \"parameters\": {\"fps\": 6}}", "Garbled"),
+            ("{\"scene\":\"koi\"} {\"scene\":\"koi\"", "Garbled"),
             ("{\"scene\": \"ko", "Cut"),
             ("{a b}", "Garbled"),
             ("{\"fps\": 1} \"b\": 2}", "Garbled"),

@@ -477,7 +477,7 @@ fn contradictions_never_move() {
         "<scene>koi",
         "```json\n{\"scene\": \"koi\",\n",
         r#"{"scene":"koi"} {"scene":"star"}"#,
-        r#"{"scene":"koi"}{"scene":"koi"}"#,
+        r#"{"scene":"koi"}{"scene":"koi" }"#,
         r#"[{"scene":"koi"},{"scene":"star"}]"#,
         r#"{"scene":"koi","scene":"star"}"#,
         r#"{"scene":"koi","scene_name":"star"}"#,

@@ -69,6 +69,13 @@ impl CallReader<'_> {
 
     /// Adds the issue with a key that says that nothing is called.
     pub(super) fn add_no_call(&mut self, key: &str, node: &ParsedValue) {
+        if self
+            .refused
+            .iter()
+            .any(|issue| issue.complaint.code == "no_call")
+        {
+            return;
+        }
         let reason = "this says that nothing is called";
         let issue = self.issue(ReaderRule::Withheld, "no_call", key, reason, node);
         self.add_issue(issue.in_doubt(true), node);

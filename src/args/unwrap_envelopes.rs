@@ -34,6 +34,10 @@ impl CallReader<'_> {
                 self.note_form(FormRepair::ListOfOne);
                 self.unwrapped_pairs(items.pop().unwrap_or(ParsedValue::Null), left)
             }
+            ParsedValue::List(mut items) if are_repeats(&items) => {
+                self.note_form(FormRepair::Repeated);
+                self.unwrapped_pairs(items.pop().unwrap_or(ParsedValue::Null), left)
+            }
             ParsedValue::List(items) if are_objects(&items) => {
                 Err(flaw_issue(TextFlaw::TwoObjects))
             }
@@ -106,8 +110,8 @@ impl CallReader<'_> {
                     || self.holds_all_arguments(&pairs, value))
         };
         let holds_several = |(key, value): &Pair| {
-            let are_several =
-                matches!(value, ParsedValue::List(items) if items.len() > 1 && are_objects(items));
+            let are_several = matches!(value, ParsedValue::List(items)
+                if items.len() > 1 && are_objects(items) && !are_repeats(items));
             are_several && !is_param(key) && heuristics::is_wrapper(key)
         };
         if pairs.iter().any(holds_several) {
@@ -272,6 +276,12 @@ fn holds_object(item: &ParsedValue) -> bool {
         ParsedValue::List(items) => items.iter().any(holds_object),
         item => item.as_text().is_some_and(|text| text.contains('{')),
     }
+}
+
+/// Returns whether a list is the same object several times.
+fn are_repeats(items: &[ParsedValue]) -> bool {
+    let are_equal = items.windows(2).all(|pair| pair.first() == pair.last());
+    are_objects(items) && are_equal && items.first().is_some_and(|item| !item.is_empty())
 }
 
 fn are_objects(items: &[ParsedValue]) -> bool {
