@@ -1,6 +1,6 @@
 //! Figures of a recording: how well joints followed, how near the ink is to the plan, and why it is not nearer.
 
-use crate::recorded_job::{RecordedJob, RecordedTick, seconds};
+use crate::recorded_job::{RecordedJob, RecordedTick};
 use base::plane::{distance, distance_to_piece, pieces};
 
 /// Ink that is farther from its planned line than this is listed.
@@ -41,7 +41,6 @@ pub(crate) struct RecordingFigures {
 
 impl RecordingFigures {
     pub(crate) fn of(job: &RecordedJob) -> Self {
-        let began_ns = job.ticks.first().map_or(0, |tick| tick.at_ns);
         let mut figures = Self {
             joints: joints(job),
             hottest_c: hottest_c(&job.ticks),
@@ -51,7 +50,7 @@ impl RecordingFigures {
             let Some(off) = ink_error(job, tick) else {
                 continue;
             };
-            let at_s = seconds(tick.at_ns - began_ns);
+            let at_s = job.time_s(tick);
             figures.errors_mm.push([at_s, off.mm]);
             figures.note_stroke(job, tick, &off, at_s);
         }

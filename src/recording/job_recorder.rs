@@ -3,6 +3,7 @@
 //! The arm's thread waits for nothing here: what this thread is too slow for is dropped, counted and told. What was written
 //! is handed to the system each second.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,10 +42,17 @@ pub(crate) struct TakenPicture {
     pub(crate) data: String,
 }
 
+/// A picture that a recording lacks.
+pub(crate) struct MissingPicture {
+    pub(crate) camera: String,
+    pub(crate) reason: String,
+}
+
 enum RecorderCommand {
     Motion(Box<RecordedMotion>),
     MotionEnd,
     Picture(Box<TakenPicture>),
+    MissingPicture(Box<MissingPicture>),
     Finish(JobFacts),
 }
 
@@ -66,10 +74,19 @@ impl PictureSender {
     /// Hands over a picture, or drops it where too many wait for the disk; `false` once the recording has ended.
     pub(crate) fn send(&self, picture: TakenPicture) -> bool {
         if self.waiting.load(Ordering::SeqCst) >= PICTURES_WAITING_MAX {
-            return true;
+            return self.send_missing(MissingPicture {
+                camera: picture.camera,
+                reason: "the disk was too slow".to_owned(),
+            });
         }
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let picture = RecorderCommand::Picture(Box::new(picture));
+        self.commands.send(picture).is_ok()
+    }
+
+    /// Counts a picture that could not be taken; `false` once the recording has ended.
+    pub(crate) fn send_missing(&self, picture: MissingPicture) -> bool {
+        let picture = RecorderCommand::MissingPicture(Box::new(picture));
         self.commands.send(picture).is_ok()
     }
 }
@@ -94,7 +111,9 @@ impl JobRecording {
             writer: None,
             ticks: None,
             motions: 0,
+            calendar_zero_ns: None,
             dropped: 0,
+            missing_pictures: BTreeMap::new(),
             pictures_waiting: Arc::clone(&pictures_waiting),
         };
         let thread = std::thread::Builder::new()
@@ -161,7 +180,12 @@ struct RecorderTask {
     writer: Option<TickWriter>,
     ticks: Option<OpenTicks>,
     motions: u32,
+    /// Calendar time at which the arm's clock was at zero, by the job's first motion: a calendar that is set back meanwhile
+    /// does not turn the recording back.
+    calendar_zero_ns: Option<u64>,
     dropped: u64,
+    /// Pictures that are missing, by camera.
+    missing_pictures: BTreeMap<String, usize>,
     pictures_waiting: Arc<AtomicUsize>,
 }
 
@@ -189,6 +213,7 @@ impl RecorderTask {
                 Ok(RecorderCommand::Motion(motion)) => self.begin(*motion),
                 Ok(RecorderCommand::MotionEnd) => self.end(),
                 Ok(RecorderCommand::Picture(picture)) => self.picture(*picture),
+                Ok(RecorderCommand::MissingPicture(picture)) => self.note_missing(*picture),
                 Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
@@ -212,8 +237,11 @@ impl RecorderTask {
         self.motions += 1;
         self.ticks = Some(OpenTicks(motion.ticks.clone()));
         let now_ns = u64::try_from(motion.clock.now().since(ClockInstant::ZERO).as_nanos());
-        let calendar_ns = calendar_ms().saturating_mul(1_000_000);
-        let began_ns = calendar_ns.saturating_sub(now_ns.unwrap_or(0));
+        let now_ns = now_ns.unwrap_or(0);
+        let zero_ns = *self.calendar_zero_ns.get_or_insert_with(|| {
+            let calendar_ns = calendar_ms().saturating_mul(1_000_000);
+            calendar_ns.saturating_sub(now_ns)
+        });
         let words = format!(
             "{}: {} in {}, plan {}",
             motion.job,
@@ -221,8 +249,8 @@ impl RecorderTask {
             motion.scene.title(),
             motion.plan.hash
         );
-        log(file, calendar_ns, LOG_INFO, &words)?;
-        self.writer = Some(TickWriter::begin(motion, self.motions, began_ns, file)?);
+        log(file, zero_ns.saturating_add(now_ns), LOG_INFO, &words)?;
+        self.writer = Some(TickWriter::begin(motion, self.motions, zero_ns, file)?);
         Ok(())
     }
 
@@ -287,6 +315,23 @@ impl RecorderTask {
         file.write_to(&topic, COMPRESSED_IMAGE, at_ns, &message)
     }
 
+    /// Counts a missing picture, and logs the first of each camera with its reason.
+    fn note_missing(&mut self, picture: MissingPicture) -> Result<(), RecordingError> {
+        let (Some(file), Some(writer)) = (&mut self.file, &self.writer) else {
+            return Ok(());
+        };
+        let MissingPicture { camera, reason } = picture;
+        let message = format!("camera {camera} gives no picture: {reason}");
+        let count = self.missing_pictures.entry(camera).or_default();
+        *count += 1;
+        if *count > 1 {
+            return Ok(());
+        }
+        tracing::warn!("{message}");
+        let at_ns = writer.ns(writer.motion().clock.now());
+        log(file, at_ns, LOG_WARNING, &message)
+    }
+
     fn flush_in_time(&mut self) -> Result<(), RecordingError> {
         let now = self.clock.now();
         if now.since(self.flushed) < FLUSH {
@@ -302,8 +347,16 @@ impl RecorderTask {
             return;
         };
         let at_ns = calendar_ms().saturating_mul(1_000_000);
-        let words = format!("{}: {}", facts.state, facts.message);
-        let ended = log(&mut file, at_ns, LOG_INFO, &words)
+        let missing = self.missing_pictures.iter();
+        let mut missing = missing.map(|(camera, count)| {
+            let pictures = base::wording::count(*count, "picture");
+            (LOG_WARNING, format!("camera {camera}: {pictures} missing"))
+        });
+        let end = (LOG_INFO, format!("{}: {}", facts.state, facts.message));
+        let ended = missing
+            .by_ref()
+            .chain([end])
+            .try_for_each(|(level, message)| log(&mut file, at_ns, level, &message))
             .and_then(|()| facts.attach(&mut file, at_ns))
             .and_then(|()| file.finish())
             .and_then(|()| finish::make_whole(&self.path));

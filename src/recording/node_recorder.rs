@@ -18,7 +18,7 @@ use vision::ImageFrame;
 use crate::error::RecordingError;
 use crate::finish;
 use crate::job_facts::JobFacts;
-use crate::job_recorder::{JobRecording, PictureSender, TakenPicture};
+use crate::job_recorder::{JobRecording, MissingPicture, PictureSender, TakenPicture};
 #[cfg(feature = "live")]
 use crate::live::LiveView;
 use crate::mcap_file::{MessageObserver, RECORDING};
@@ -203,7 +203,7 @@ fn mend_one(path: &Path) -> Result<(), RecordingError> {
     finish::make_whole(path)
 }
 
-/// Takes pictures until the recording has ended; one that cannot be taken is left out.
+/// Takes pictures until the recording has ended; one that cannot be taken is counted.
 fn photograph(camera: RecordedCamera, period: Duration, pictures: PictureSender) {
     base::task::spawn(async move {
         let mut due = tokio::time::interval(period);
@@ -213,7 +213,13 @@ fn photograph(camera: RecordedCamera, period: Duration, pictures: PictureSender)
             let taken = match (camera.take)().await {
                 Ok(picture) => encoded(&camera.name, picture).await,
                 Err(error) => {
-                    tracing::debug!("no picture of {} for the recording: {error}", camera.name);
+                    let missing = MissingPicture {
+                        camera: camera.name.clone(),
+                        reason: error.to_string(),
+                    };
+                    if !pictures.send_missing(missing) {
+                        return;
+                    }
                     continue;
                 }
             };

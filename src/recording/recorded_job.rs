@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use crate::error::RecordingError;
 use crate::job_facts::{JOB_ATTACHMENT, JobFacts};
 use crate::message::{
-    BusMessage, CompressedImageMessage, JobMessage, JointStatesMessage, LogMessage,
+    BusMessage, CompressedImageMessage, JobMessage, JointStatesMessage, LOG_WARNING, LogMessage,
     PoseInFrameMessage, ServosMessage,
 };
 use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord};
@@ -101,16 +101,29 @@ impl RecordedJob {
         self.plans.iter().find(|plan| plan.motion == motion)
     }
 
-    /// The job's name.
+    /// Returns the job's name, which is part of the names of files: a recording that somebody sent chooses no folder by it.
     pub(crate) fn name(&self) -> String {
-        let plan = self.plans.first().map(|plan| plan.job.clone());
-        plan.unwrap_or_else(|| "job".to_owned())
+        let plan = self.plans.first().map(|plan| plan.job.as_str());
+        plan.filter(|job| is_job_name(job))
+            .unwrap_or("job")
+            .to_owned()
     }
 
-    /// From the first tick to the last.
+    /// Returns the time from the first tick to another one.
+    pub(crate) fn time_s(&self, tick: &RecordedTick) -> f64 {
+        let began_ns = self.ticks.first().map_or(tick.at_ns, |first| first.at_ns);
+        seconds(tick.at_ns.saturating_sub(began_ns))
+    }
+
+    /// Returns the time from the first tick to the last.
     pub(crate) fn duration_s(&self) -> f64 {
-        let ends = self.ticks.first().zip(self.ticks.last());
-        ends.map_or(0.0, |(first, last)| seconds(last.at_ns - first.at_ns))
+        self.ticks.last().map_or(0.0, |last| self.time_s(last))
+    }
+
+    /// Returns what the recording says is missing in it.
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &str> {
+        let warnings = self.log.iter().filter(|line| line.level >= LOG_WARNING);
+        warnings.map(|line| line.message.as_str())
     }
 
     /// The sheet's size by the first plan.
@@ -159,6 +172,11 @@ pub(crate) struct RecordedInk {
     pub(crate) stroke: usize,
     pub(crate) pen: usize,
     pub(crate) points_mm: Vec<[f64; 2]>,
+}
+
+/// Returns whether a text is a job's name, as nodes give them: `job-12`.
+pub(crate) fn is_job_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// Seconds of so many nanoseconds.
@@ -258,8 +276,9 @@ impl JobReading {
             motion: job.motion,
             sample: job.sample,
             doing: job.doing,
-            stroke: job.stroke,
-            pen: job.pen,
+            // People count from 1.
+            stroke: job.stroke.map(|stroke| stroke.min(usize::MAX - 1)),
+            pen: job.pen.min(usize::MAX - 1),
             pen_down: job.pen_down,
             state: job.state,
             ..std::mem::take(&mut self.tick)
@@ -274,4 +293,32 @@ fn positions(message: &JointStatesMessage) -> Vec<f64> {
 fn place_mm(message: &PoseInFrameMessage) -> [f64; 3] {
     let at = message.pose.position;
     [at.x * 1e3, at.y * 1e3, at.z * 1e3]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_plain_name_is_part_of_a_files_name() {
+        assert!(is_job_name("job-12"));
+        for name in ["", "../escaped", "/tmp/escaped", "a b", "job-1\\x", "jöb"] {
+            assert!(!is_job_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn times_that_go_back_are_no_time_before_the_first_tick() {
+        let ticks = [5, 9, 3].map(|second| RecordedTick {
+            at_ns: second * 1_000_000_000,
+            ..RecordedTick::default()
+        });
+        let job = RecordedJob {
+            ticks: ticks.to_vec(),
+            ..RecordedJob::default()
+        };
+        let times_s: Vec<f64> = job.ticks.iter().map(|tick| job.time_s(tick)).collect();
+        assert_eq!(times_s, [0.0, 4.0, 0.0]);
+        assert!(job.duration_s().abs() < f64::EPSILON);
+    }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use mcap::McapError;
 use mcap::records::Record;
 use mcap::sans_io::{LinearReadEvent, LinearReader, LinearReaderOptions};
+use serde::de::IgnoredAny;
 
 use crate::error::RecordingError;
 
@@ -74,21 +75,26 @@ impl<R: Read> RecordSource<R> {
             };
             match record {
                 Ok(Record::DataEnd(_)) => return Ok(!self.is_ended),
+                Ok(record) if !self.is_ended && is_half_written(&record) => return Ok(true),
                 Ok(record) => take(record)?,
-                Err(error) if is_torn(&error) && !self.is_ended => return Ok(true),
-                Err(error) => return Err(RecordingError::mcap(&self.path)(error)),
+                Err(error) if self.is_ended || matches!(error, McapError::BadMagic) => {
+                    return Err(RecordingError::mcap(&self.path)(error));
+                }
+                // Nothing behind the first fault was whole when the process or the power ended.
+                Err(_) => return Ok(true),
             }
         }
         Ok(!self.is_ended)
     }
 }
 
-/// Returns whether an error is that of a file which ends in the middle of a record.
-const fn is_torn(error: &McapError) -> bool {
-    matches!(
-        error,
-        McapError::UnexpectedEof | McapError::UnexpectedEoc | McapError::Io(_)
-    )
+/// Returns whether a record's bytes were not all written: where the power failed, the end of a file may be zeros.
+fn is_half_written(record: &Record<'_>) -> bool {
+    match record {
+        Record::Message { data, .. } => serde_json::from_slice::<IgnoredAny>(data).is_err(),
+        Record::Attachment { data, .. } => data.last() == Some(&0),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +165,26 @@ mod tests {
             before = count;
         }
         assert_eq!(before, MESSAGES);
+    }
+
+    /// After a power cut, blocks at the end may be zeros.
+    #[test]
+    fn a_recording_whose_end_is_zeros_is_read_up_to_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.mcap");
+        let whole = recording(&path);
+        let torn = &whole[..whole.len() * 3 / 4];
+        let (all, _) = messages(torn).unwrap();
+        for zeros in 1..torn.len() - MAGIC.len() {
+            let mut damaged = torn.to_vec();
+            damaged[torn.len() - zeros..].fill(0);
+            let (count, is_torn) = messages(&damaged).unwrap();
+            assert!(is_torn && count <= all, "{zeros}: {count} of {all}");
+            std::fs::write(&path, &damaged).unwrap();
+            crate::finish::make_whole(&path).unwrap();
+            let mended = std::fs::read(&path).unwrap();
+            assert_eq!(messages(&mended).unwrap(), (count, false), "{zeros}");
+        }
     }
 
     /// A damaged length asked for more memory than there is, and the process was gone.

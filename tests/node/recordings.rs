@@ -148,6 +148,12 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
             &out("exported"),
         ]);
     }
+    // Every node has a first job: of two recordings neither is lost.
+    let csv = ["recording", "export", "csv", "job-1", "job-1"];
+    let both = told(&[&csv[..], &["--out", &out("exported")]].concat());
+    assert!(both.contains("job-1_2.csv"), "{both}");
+    let exported = |name: &str| std::fs::read(bench.path("exported").join(name)).unwrap();
+    assert_eq!(exported("job-1.csv"), exported("job-1_2.csv"));
     let svg = std::fs::read_to_string(out("exported/job-1.svg")).unwrap();
     assert_eq!(svg.matches("<polyline").count(), 2);
     // What was exported can be drawn.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ExportForm, recorded};
 use crate::lerobot;
-use crate::recorded_job::{RecordedJob, seconds};
+use crate::recorded_job::RecordedJob;
 use anyhow::Context;
 use base::disk;
 use base::terminal as show;
@@ -29,11 +29,16 @@ pub(super) fn run(
         .iter()
         .map(|of| recorded(node, of))
         .collect::<anyhow::Result<_>>()?;
-    for job in jobs.iter().filter(|job| job.is_torn) {
-        show::note(&format!(
-            "{} is torn: what it holds up to there is exported",
-            job.path.display()
-        ));
+    for job in &jobs {
+        let path = job.path.display();
+        if job.is_torn {
+            show::note(&format!(
+                "{path} is torn: what it holds up to there is exported"
+            ));
+        }
+        for warning in job.warnings() {
+            show::note(&format!("{path}: {warning}"));
+        }
     }
     std::fs::create_dir_all(out)
         .with_context(|| format!("cannot make the folder {}", out.display()))?;
@@ -47,9 +52,11 @@ pub(super) fn run(
         ExportForm::Svg => svg,
         ExportForm::Gcode => gcode,
     };
+    let mut files = Vec::new();
     for job in &jobs {
-        let file = place(out, job, form);
-        disk::put(&file, &text(job))?;
+        let file = place(out, job, form, &files);
+        files.push(file.clone());
+        disk::put(&file, &text(job)).with_context(|| format!("cannot write {}", file.display()))?;
         let lines = count(job.ink().len(), "line");
         show::line(&format!(
             "{} ({lines}, {} ticks)",
@@ -60,13 +67,20 @@ pub(super) fn run(
     Ok(ExitStatus::Done)
 }
 
-fn place(out: &Path, job: &RecordedJob, form: ExportForm) -> PathBuf {
+/// Returns the file for a job: none of those of other jobs of this export, for every node has a `job-1`.
+fn place(out: &Path, job: &RecordedJob, form: ExportForm, taken: &[PathBuf]) -> PathBuf {
     let ending = match form {
         ExportForm::Svg => "svg",
         ExportForm::Gcode => "gcode",
         ExportForm::Csv | ExportForm::Lerobot => "csv",
     };
-    out.join(format!("{}.{ending}", job.name()))
+    let name = job.name();
+    let plain = out.join(format!("{name}.{ending}"));
+    let numbered = (2..).map(|number| out.join(format!("{name}_{number}.{ending}")));
+    let mut places = std::iter::once(plain).chain(numbered);
+    places
+        .find(|place| !taken.contains(place))
+        .unwrap_or_default()
 }
 
 /// A row a tick: time, what was sent and what was read. What was not read is empty.
@@ -90,10 +104,9 @@ fn csv(job: &RecordedJob) -> String {
     heads.extend((1..=servos).map(|servo| format!("servo_{servo}_load_ratio")));
     heads.extend((1..=servos).map(|servo| format!("servo_{servo}_temperature_c")));
     let mut text = heads.join(",") + "\n";
-    let began_ns = job.ticks.first().map_or(0, |tick| tick.at_ns);
     for tick in &job.ticks {
         let mut cells = vec![
-            format!("{:.6}", seconds(tick.at_ns - began_ns)),
+            format!("{:.6}", job.time_s(tick)),
             tick.motion.to_string(),
             tick.sample.to_string(),
             tick.doing.clone(),

@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::RECORDING;
-use crate::recorded_job::RecordedJob;
+use crate::recorded_job::{RecordedJob, is_job_name};
 use node::{ExitStatus, NodeOptions, open, state_folder};
 
 /// `recording`.
@@ -132,8 +132,7 @@ fn place(node: &NodeOptions, of: &str) -> anyhow::Result<PathBuf> {
     let file = open::file(node)?;
     let state = state_folder::place(node, &file)?;
     let path = job::folder(&state, of).join(RECORDING);
-    let is_name = of.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-    if !is_name || !path.is_file() {
+    if !is_job_name(of) || !path.is_file() {
         bail!(
             "there is no recording {of}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, --config FILE or --state DIR names their node, and `--record` or `record = true` in the node file records them",
             state.display()

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
@@ -29,7 +30,7 @@ pub(super) fn run(
     let figures = RecordingFigures::of(&job);
     let html = html(&job, &figures, &png(&job, &figures)?);
     let out = place_of(out, node, &job, "html")?;
-    disk::put(&out, &html)?;
+    disk::put(&out, &html).with_context(|| format!("cannot write {}", out.display()))?;
     for line in summary(&job, &figures) {
         show::line(&line);
     }

@@ -1,5 +1,6 @@
 //! `recording show`: a summary, and a picture of plan, ink and error over time.
 
+use anyhow::Context as _;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -28,7 +29,8 @@ pub(super) fn run(
         show::line(&line);
     }
     let out = place_of(out, node, &job, "png")?;
-    std::fs::write(&out, png(&job, &figures)?)?;
+    std::fs::write(&out, png(&job, &figures)?)
+        .with_context(|| format!("cannot write {}", out.display()))?;
     show::line(&format!("picture         {}", out.display()));
     Ok(ExitStatus::Done)
 }
@@ -60,6 +62,8 @@ pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<Stri
         count(job.plans.len(), "motion")
     ));
     lines.push(format!("missing         {}", count(missing(job), "tick")));
+    let warnings = job.warnings();
+    lines.extend(warnings.map(|warning| format!("                {warning}")));
     lines.push(format!("size            {} kB", size / 1000));
     if !figures.errors_mm.is_empty() {
         lines.push(format!(
