@@ -7,6 +7,7 @@ pub mod calendar;
 pub mod clock;
 pub mod disk;
 pub mod file_access;
+pub mod file_lock;
 pub mod lock;
 pub mod plane;
 pub mod segment_index;

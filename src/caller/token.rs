@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::auth_backoff::FailedAttempts;
 use super::{CallerRole, Principal};
 use base::disk;
-use base::file_access::FileStamp;
+use base::file_access::{self, FileStamp};
+use base::file_lock::FolderLock;
 use base::lock::MutexExt;
 
 /// Prefix of every token, by which people and scanners of leaked secrets recognise it.
@@ -129,6 +130,9 @@ pub enum TokenError {
         /// Reason, in words.
         why: String,
     },
+    /// Others may write to the file.
+    #[error("{} may be written to by other users, who could give themselves access: `chmod go-w` ends that", .0.display())]
+    Open(PathBuf),
     /// There is one of this name.
     #[error("there is a token called {0:?} already; revoke it first, or choose another name")]
     Twice(String),
@@ -206,6 +210,7 @@ impl TokenStore {
     }
 
     fn change(&self, name: &str, change: impl FnOnce(&mut TokenRecord)) -> Result<(), TokenError> {
+        let _lock = self.lock()?;
         let mut file = self.load()?;
         let found = file.tokens.iter_mut().find(|token| token.name == name);
         change(found.ok_or_else(|| TokenError::None(name.to_owned()))?);
@@ -224,12 +229,14 @@ impl TokenStore {
         ends_ms: Option<u64>,
     ) -> Result<String, TokenError> {
         check_name(name)?;
+        let (id, secret) = (random_text::<ID_BYTES>()?, random_text::<SECRET_BYTES>()?);
+        let token = format!("{PREFIX}{id}.{secret}");
+        let hash = hash(&token)?;
+        let _lock = self.lock()?;
         let mut file = self.load()?;
         if file.tokens.iter().any(|token| token.name == name) {
             return Err(TokenError::Twice(name.to_owned()));
         }
-        let (id, secret) = (random_text::<ID_BYTES>()?, random_text::<SECRET_BYTES>()?);
-        let token = format!("{PREFIX}{id}.{secret}");
         file.tokens.push(TokenRecord {
             name: name.to_owned(),
             role,
@@ -238,7 +245,7 @@ impl TokenStore {
             qualified: None,
             certificate: None,
             id,
-            hash: hash(&token)?,
+            hash,
         });
         self.store(&file)?;
         Ok(token)
@@ -249,6 +256,7 @@ impl TokenStore {
     /// # Errors
     /// No token has this name, or the file cannot be changed.
     pub fn revoke(&self, name: &str) -> Result<(), TokenError> {
+        let _lock = self.lock()?;
         let mut file = self.load()?;
         let before = file.tokens.len();
         file.tokens.retain(|token| token.name != name);
@@ -363,6 +371,12 @@ impl TokenStore {
     }
 
     fn load(&self) -> Result<TokenFile, TokenError> {
+        let Some(about) = self.if_there(std::fs::metadata(&self.path))? else {
+            return Ok(TokenFile::default());
+        };
+        if file_access::mode(&about) & 0o022 != 0 {
+            return Err(TokenError::Open(self.path.clone()));
+        }
         let Some(text) = self.if_there(std::fs::read_to_string(&self.path))? else {
             return Ok(TokenFile::default());
         };
@@ -372,6 +386,11 @@ impl TokenStore {
             path: self.path.clone(),
             why: error.message().to_owned(),
         })
+    }
+
+    /// Keeps other processes from changing the file between a reading and a writing.
+    fn lock(&self) -> Result<FolderLock, TokenError> {
+        FolderLock::for_change_of(&self.path).map_err(|source| self.refused(source))
     }
 
     fn store(&self, file: &TokenFile) -> Result<(), TokenError> {

@@ -9,8 +9,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::duration::duration;
+use super::node_file_text::NodeFileEdit;
 use super::operator_client::base_url;
-use super::{ExitStatus, NodeOptions, node_file_text, terminal_output};
+use super::{ExitStatus, NodeOptions, terminal_output};
 use config::edit_node_file::add_peer;
 use config::{NodeFile, PeerEntry};
 use job::{identity_challenge, is_proven};
@@ -150,14 +151,15 @@ async fn accept(
     token_file: &Path,
     url: &str,
 ) -> anyhow::Result<ExitStatus> {
-    let (path, text) = node_file_text::read(options)?;
     // A peer whose token cannot be read would fail at its first call.
     node::peers::read_token(token_file).map_err(anyhow::Error::msg)?;
     verify_key(name, key, url).await?;
     let token_file = std::path::absolute(token_file)?;
-    let changed = add_peer(&text, name, &format!("{url}/mcp"), &token_file)
+    let edit = NodeFileEdit::begin(options)?;
+    let path = edit.path;
+    let changed = add_peer(&edit.text, name, &format!("{url}/mcp"), &token_file)
         .with_context(|| format!("{} was not changed", path.display()))?;
-    node_file_text::put(options, path, &changed)?;
+    edit.put(&changed)?;
     terminal_output::done(&format!(
         "{name} at {url} has proven its key and is one of [[peers]] in {}; a node that runs knows it after a restart",
         path.display()

@@ -7,7 +7,8 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 
 use super::choice::{Choice, choice};
-use super::{ExitStatus, NodeOptions, node_file_text, terminal_output};
+use super::node_file_text::NodeFileEdit;
+use super::{ExitStatus, NodeOptions, terminal_output};
 use catalogue::{KnownNames, ToolEffect};
 use config::{
     ArgumentEntry, EffectEntry, NodeFile, ServerEntry, StepEntry, TIMEOUT_S, ToolEntry,
@@ -197,8 +198,8 @@ pub(super) fn run(
         Some(ToolsCommand::Add(args)) => add(node, &args),
         Some(ToolsCommand::Set(args)) => set(node, &args),
         Some(ToolsCommand::Remove { name }) => {
-            let (path, text) = node_file_text::read(node)?;
-            node_file_text::put(node, path, &edit_node_file::remove(&text, &name)?)?;
+            let edit = NodeFileEdit::begin(node)?;
+            edit.put(&edit_node_file::remove(&edit.text, &name)?)?;
             terminal_output::done(&format!(
                 "removed `{name}`; a node that runs keeps it until it is started again"
             ))
@@ -223,19 +224,20 @@ fn list(node: &NodeOptions) -> anyhow::Result<ExitStatus> {
 }
 
 fn add(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
-    let (path, text) = node_file_text::read(node)?;
-    let is_new = !path.exists();
-    node_file_text::put(node, path, &edit_node_file::add(&text, &args.entry()?)?)?;
+    let edit = NodeFileEdit::begin(node)?;
+    let is_new = !edit.path.exists();
+    edit.put(&edit_node_file::add(&edit.text, &args.entry()?)?)?;
     if is_new {
-        let path = path.display();
+        let path = edit.path.display();
         terminal_output::line(&format!("there was no {path}: it is new, and names no arm"));
     }
     report_written(&args.name)
 }
 
 fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
-    let (path, text) = node_file_text::read(node)?;
-    let file = NodeFile::read(&path.display().to_string(), &text)?;
+    let edit = NodeFileEdit::begin(node)?;
+    let path = edit.path;
+    let file = NodeFile::read(&path.display().to_string(), &edit.text)?;
     let old = file.tools.into_iter().find(|tool| tool.name == args.name);
     let old = old.with_context(|| {
         let (path, name) = (path.display(), &args.name);
@@ -243,7 +245,7 @@ fn set(node: &NodeOptions, args: &ToolArgs) -> anyhow::Result<ExitStatus> {
     })?;
     let mut new = old.clone();
     args.apply_to(&mut new);
-    node_file_text::put(node, path, &edit_node_file::set(&text, &old, &new)?)?;
+    edit.put(&edit_node_file::set(&edit.text, &old, &new)?)?;
     report_written(&args.name)
 }
 

@@ -76,10 +76,7 @@ pub(super) async fn stop(
         return operator_client::verb(at, verb).await;
     }
     let by_file = names_files(options);
-    let sockets = match by_file {
-        true => running_nodes::all_sockets()?,
-        false => running_nodes::answering_sockets()?,
-    };
+    let sockets = running_nodes::all_sockets()?;
     let are_several = sockets.len() > 1;
     let stops = sockets.into_iter().map(|socket| {
         let verb = verb.clone();

@@ -17,6 +17,8 @@ use super::client_watch::ClientWatch;
 use super::open::users_temporary;
 use super::operator_verb::{OperatorVerb, VERB_BYTES_MAX, VerbReply};
 use super::verb_dispatch::run_for_operator;
+use base::file_access;
+use base::file_lock::FolderLock;
 use base::lock::MutexExt;
 use base::wording::duration;
 use base::{disk, task};
@@ -24,15 +26,15 @@ use call::refusal;
 use caller::CODE_VALID;
 use tools::Node;
 
-/// An open control socket. Its file is removed with it if this process created it.
+/// An open control socket. What this process created for it is removed with it.
 pub struct ControlListener {
     listener: UnixListener,
-    path: Option<PathBuf>,
+    created: Vec<PathBuf>,
 }
 
 impl Drop for ControlListener {
     fn drop(&mut self) {
-        if let Some(path) = &self.path {
+        for path in &self.created {
             // The file may be gone already.
             let _ = std::fs::remove_file(path);
         }
@@ -50,7 +52,7 @@ pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
     listener.set_nonblocking(true)?;
     Ok(ControlListener {
         listener: UnixListener::from_std(listener)?,
-        path: None,
+        created: Vec::new(),
     })
 }
 
@@ -62,28 +64,87 @@ pub fn folder() -> PathBuf {
     own.or_else(users).unwrap_or_else(users_temporary)
 }
 
-/// Opens the socket of a node.
+/// Returns the folders in which nodes of this user may have their sockets, whatever the environment was that they were started in:
+/// clients start nodes without `XDG_RUNTIME_DIR`. Whoever sets that to a folder of their own means that folder alone.
+pub(super) fn folders() -> Vec<PathBuf> {
+    if has_own_folder() {
+        return vec![folder()];
+    }
+    let user = file_access::user();
+    vec![
+        folder(),
+        systems_folder().join("steadyhand"),
+        users_temporary(),
+        PathBuf::from(format!("/tmp/steadyhand-{user}")),
+    ]
+}
+
+/// Returns whether the environment names a folder for sockets that is not the system's for this user.
+pub(super) fn has_own_folder() -> bool {
+    let named = std::env::var_os("XDG_RUNTIME_DIR");
+    named.is_some_and(|named| Path::new(&named) != systems_folder())
+}
+
+/// Returns the folder that the system makes for what this user's programs keep while they run.
+fn systems_folder() -> PathBuf {
+    PathBuf::from(format!("/run/user/{}", file_access::user()))
+}
+
+/// Opens the socket of a node: the one at this path, or one of its own in the user's folder.
 pub fn open(path: Option<&Path>, node: &str) -> anyhow::Result<ControlListener> {
-    let path = match path {
-        Some(path) => path.to_path_buf(),
-        None => path_in_folder(&folder(), node)?,
+    let folder = folder();
+    let Some(path) = path else {
+        make_folder(&folder)?;
+        let _lock = FolderLock::for_change_of(&folder.join(node))?;
+        let path = folder.join(format!("{node}.sock"));
+        return match is_answered(&path) {
+            true => bind(&numbered(&folder, node)),
+            false => bind(&path),
+        };
     };
-    if is_answered(&path) {
+    let mut listener = bind(path)?;
+    if path.parent() != Some(&*folder) {
+        let link = make_folder(&folder).and_then(|()| link(path, &numbered(&folder, node)));
+        match link {
+            Ok(link) => listener.created.push(link),
+            Err(error) => tracing::warn!(
+                "`steadyhand stop` finds this node only with --socket {}: {error:#}",
+                path.display()
+            ),
+        }
+    }
+    Ok(listener)
+}
+
+/// Returns a path that no other node has: of several with one name each is found and stopped.
+fn numbered(folder: &Path, node: &str) -> PathBuf {
+    folder.join(format!("{node}-{}.sock", std::process::id()))
+}
+
+fn link(socket: &Path, link: &Path) -> anyhow::Result<PathBuf> {
+    // That of a process which had the same number.
+    let _ = std::fs::remove_file(link);
+    std::os::unix::fs::symlink(std::path::absolute(socket)?, link)?;
+    Ok(link.to_owned())
+}
+
+fn bind(path: &Path) -> anyhow::Result<ControlListener> {
+    if is_answered(path) {
         bail!(
-            "a node answers at {} already; give this one another name in its node file, or another --socket",
+            "a node answers at {} already; give this one another --socket",
             path.display()
         );
     }
     // No node answers, so a socket there was left by a node that died. Any other kind of file is not ours to remove.
-    if std::fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
-        let _ = std::fs::remove_file(&path);
+    if std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket()) {
+        let _ = std::fs::remove_file(path);
     }
-    let listener = UnixListener::bind(&path)
+    let listener = UnixListener::bind(path)
         .with_context(|| format!("cannot open the control socket {}", path.display()))?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     Ok(ControlListener {
         listener,
-        path: Some(path),
+        created: vec![path.to_owned()],
     })
 }
 
@@ -92,15 +153,14 @@ pub(super) fn is_answered(path: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(path).is_ok()
 }
 
-/// Returns the path of a node's socket in a folder, which is created if needed.
-fn path_in_folder(folder: &Path, node: &str) -> anyhow::Result<PathBuf> {
+/// Makes the folder for sockets if needed, and checks whose it is.
+fn make_folder(folder: &Path) -> anyhow::Result<()> {
     let created = std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
         .create(folder);
     created.with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    check_owner(folder)?;
-    Ok(folder.join(format!("{node}.sock")))
+    check_owner(folder)
 }
 
 /// Checks that the folder belongs to this user: another user who created it could answer in the node's name. In a temporary

@@ -176,7 +176,7 @@ pub fn all_sockets() -> anyhow::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// The folder of sockets belongs to another user.
-pub fn answering_sockets() -> anyhow::Result<Vec<PathBuf>> {
+fn answering_sockets() -> anyhow::Result<Vec<PathBuf>> {
     let users = users_sockets()?;
     if users.is_empty() {
         Ok(services_sockets())
@@ -186,17 +186,31 @@ pub fn answering_sockets() -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn users_sockets() -> anyhow::Result<Vec<PathBuf>> {
-    let folder = control_socket::folder();
-    if folder.exists() {
-        check_owner(&folder)?;
+    let own = control_socket::folder();
+    if own.exists() {
+        check_owner(&own)?;
     }
-    Ok(sockets_in(&folder))
+    let mut folders = control_socket::folders();
+    // No node of this user opens a socket in a folder of somebody else's.
+    folders.retain(|folder| *folder == own || (folder.exists() && check_owner(folder).is_ok()));
+    let mut sockets: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| sockets_in(folder))
+        .collect();
+    let mut seen = Vec::new();
+    sockets.retain(|socket| {
+        let target = socket.canonicalize().unwrap_or_else(|_| socket.clone());
+        let is_new = !seen.contains(&target);
+        seen.push(target);
+        is_new
+    });
+    Ok(sockets)
 }
 
 /// Returns the sockets of the machine's service. Only root and the service itself can create their folder.
 fn services_sockets() -> Vec<PathBuf> {
     let folder = Path::new(SERVICE_FOLDER);
-    match control_socket::folder() == folder {
+    match control_socket::has_own_folder() || control_socket::folder() == folder {
         true => Vec::new(),
         false => sockets_in(folder),
     }

@@ -1,0 +1,71 @@
+//! Changes of files by several processes: one reads, changes and writes after the other.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// A lock on the files of a folder against other processes that take it before they change one. It ends when it is dropped, or
+/// with the process.
+#[derive(Debug)]
+pub struct FolderLock {
+    _file: File,
+}
+
+impl FolderLock {
+    /// Waits until no other process holds the lock of the folder that a file is in.
+    ///
+    /// # Errors
+    /// The folder cannot be opened or locked.
+    pub fn for_change_of(file: &Path) -> io::Result<Self> {
+        let folder = file.parent();
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        let file = lock_file(folder.unwrap_or(Path::new(".")))?;
+        match file.lock() {
+            // A file system without locks, as of some shares.
+            Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+            locked => locked?,
+        }
+        Ok(Self { _file: file })
+    }
+}
+
+/// Opens the folder itself, so that no file is left behind.
+#[cfg(unix)]
+fn lock_file(folder: &Path) -> io::Result<File> {
+    File::open(folder)
+}
+
+/// Opens a file in the folder: folders are not opened as files here.
+#[cfg(not(unix))]
+fn lock_file(folder: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true);
+    options.open(folder.join(".steadyhand-lock"))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_of_a_file_come_one_after_the_other() {
+        const THREADS: usize = 8;
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("count");
+        std::fs::write(&file, "0").unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    let _lock = FolderLock::for_change_of(&file).unwrap();
+                    let count = std::fs::read_to_string(&file).unwrap();
+                    let count = count.parse::<usize>().unwrap();
+                    std::thread::yield_now();
+                    std::fs::write(&file, (count + 1).to_string()).unwrap();
+                });
+            }
+        });
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), THREADS.to_string());
+        assert!(FolderLock::for_change_of(&folder.path().join("none/file")).is_err());
+    }
+}
