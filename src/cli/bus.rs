@@ -167,7 +167,7 @@ pub(super) async fn find_servos(
 }
 
 fn note_damaged_id(port: &str, scan: &BusScan) {
-    if let Some(id) = scan.heard.damaged_id {
+    if let Some(id) = scan.noise.damaged_id {
         terminal_output::note(&format!(
             "what comes from id {id} is damaged: two servos may have that id; `steadyhand doctor {port}` says more"
         ));
@@ -229,7 +229,7 @@ async fn reach(
     let Some(mode) = search.reached else {
         return Err(ServiceError::NobodyUsual.into());
     };
-    terminal_output::note(&format!("{} at {} baud …", mode.speech.name(), mode.baud));
+    terminal_output::note(&format!("{} at {} baud …", mode.protocol.name(), mode.baud));
     let mut scan = BusScan::default();
     scan::scan_speed(&mut open, clock, mode, &mut scan).await?;
     note_damaged_id(port, &scan);
@@ -250,7 +250,7 @@ async fn monitor(node: &NodeOptions, args: &MonitorArgs) -> anyhow::Result<ExitS
         let began = clock.now();
         let mut readings = Vec::new();
         for id in &ids {
-            readings.push((*id, servo_readout::at(&mut line, *id).await?));
+            readings.push((*id, servo_readout::read_servo(&mut line, *id).await?));
         }
         let elapsed = clock.now().since(began);
         if args.json {
@@ -397,7 +397,7 @@ async fn reboot_servo(node: &NodeOptions, args: &RebootArgs) -> anyhow::Result<E
         return terminal_output::refused("nothing was asked of it");
     }
     reboot(&mut line, args.id).await?;
-    let reading = servo_readout::at(&mut line, args.id).await?;
+    let reading = servo_readout::read_servo(&mut line, args.id).await?;
     let reading = reading.ok_or_else(|| line.no_servo(args.id))?;
     let torque = if reading.torque_on { "on" } else { "off" };
     terminal_output::done(&match reading.error_bits {

@@ -143,7 +143,7 @@ pub(super) fn expected(arm: &Arc<ArmModel>) -> Option<ExpectedServos> {
     let held = arm.file.held.iter().map(|held| held.id);
     Some(ExpectedServos {
         arm: arm.file.name.clone(),
-        speech: driver::diagnose::speech(arm.file.family)?,
+        protocol: driver::diagnose::servo_protocol(arm.file.family)?,
         baud: arm.file.baud,
         ids: turning.chain(held).collect(),
     })

@@ -183,9 +183,9 @@ fn fitting_arms(library: &SceneLibrary, found: &[FoundServo]) -> Vec<String> {
 fn count_strangers(library: &SceneLibrary, name: &str, found: &[FoundServo]) -> Option<usize> {
     let arm = library.arm(name).ok()?;
     let ExpectedServos {
-        speech, ids: own, ..
+        protocol, ids: own, ..
     } = doctor::expected(&arm)?;
-    let is_own = |one: &FoundServo| one.family == speech && own.contains(&one.servo.id);
+    let is_own = |one: &FoundServo| one.family == protocol && own.contains(&one.servo.id);
     let has_answered = |id: &u8| found.iter().any(|one| is_own(one) && one.servo.id == *id);
     let is_real = arm.file.simulation.wear.is_none();
     (is_real && own.iter().all(has_answered))

@@ -1,21 +1,20 @@
 //! Leads a servo's goals over its dead band, and decides when they cross it.
 //!
-//! A joint that reverses has its dead band to cross, twice as many ticks as the servo tolerates. In one
-//! step that would be a blow. The lead changes by one tick in a cycle, and only where the goals stay
-//! within the joint's speed and acceleration now and in the next cycle, for any movement of the joint
-//! then.
+//! A joint that reverses has to cross its dead band, twice as many ticks as the servo tolerates. In
+//! one step that would be a jolt. So the lead changes by one tick per cycle, and only where the goals
+//! stay within the joint's speed and acceleration now and in the next cycle, however it moves then.
 
 use super::servo_map::ServoEntry;
 
 /// The lead of one servo's goals, and its history.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DeadBandLead {
-    /// By how much they lead, in counts.
+    /// The present lead, in counts.
     ticks: i32,
     /// The goal before the last one, without lead and rounding; `None` where nothing moved.
     exact: Option<f64>,
     /// The goal sent before the last one.
-    sent_before: i32,
+    sent_previous: i32,
 }
 
 /// Input for one servo in one cycle.
@@ -23,8 +22,8 @@ pub(super) struct DeadBandLead {
 pub(super) struct ServoAim {
     /// The goal in counts, without lead and rounding.
     pub(super) exact: f64,
-    /// The lead that is wanted.
-    pub(super) wanted: i32,
+    /// The desired lead.
+    pub(super) lead_ticks: i32,
     /// The goal sent last.
     pub(super) last: i32,
     /// Duration of a cycle.
@@ -32,44 +31,44 @@ pub(super) struct ServoAim {
 }
 
 impl DeadBandLead {
-    /// No goal is sent but the last one, again.
+    /// Notes that the last goal is sent again.
     pub(super) fn hold(&mut self) {
         self.exact = None;
     }
 
-    /// The goal to send, in counts.
+    /// Returns the goal to send, in counts.
     pub(super) fn goal(&mut self, entry: &ServoEntry, aim: &ServoAim) -> i32 {
-        let before = self.exact.replace(aim.exact);
-        let step = (aim.wanted - self.ticks).signum();
-        if let Some(before) = before
+        let previous = self.exact.replace(aim.exact);
+        let step = (aim.lead_ticks - self.ticks).signum();
+        if let Some(previous) = previous
             && step != 0
-            && self.has_room(entry, aim, before, step)
+            && self.has_room(entry, aim, previous, step)
         {
             self.ticks += step;
         }
-        self.sent_before = aim.last;
+        self.sent_previous = aim.last;
         entry.with_lead(aim.exact, self.ticks)
     }
 
     /// Returns whether the lead may change by a tick now.
-    fn has_room(&self, entry: &ServoEntry, aim: &ServoAim, before: f64, step: i32) -> bool {
+    fn has_room(&self, entry: &ServoEntry, aim: &ServoAim, previous: f64, step: i32) -> bool {
         let speed = entry.velocity_max_ticks_s * aim.period_s;
-        let bend = entry.acceleration_max_ticks_s2 * aim.period_s * aim.period_s;
-        let led = |exact: f64| f64::from(entry.with_lead(exact, self.ticks + step));
-        let (last, sent) = (f64::from(aim.last), led(aim.exact));
-        let change = |next: f64, now: f64, then: f64| (next - 2.0 * now + then).abs();
-        let ahead = 2.0 * aim.exact - before;
+        let change_max = entry.acceleration_max_ticks_s2 * aim.period_s * aim.period_s;
+        let sent_at = |exact: f64| f64::from(entry.with_lead(exact, self.ticks + step));
+        let (last, sent) = (f64::from(aim.last), sent_at(aim.exact));
+        let change = |next: f64, now: f64, previous: f64| (next - 2.0 * now + previous).abs();
+        let predicted = 2.0 * aim.exact - previous;
         (sent - last).abs() <= speed + STEP_ROUNDING
-            && change(sent, last, f64::from(self.sent_before)) <= bend + BEND_ROUNDING
-            && [ahead - bend, ahead + bend]
+            && change(sent, last, f64::from(self.sent_previous)) <= change_max + CHANGE_ROUNDING
+            && [predicted - change_max, predicted + change_max]
                 .into_iter()
-                .all(|next| change(led(next), sent, last) <= bend + BEND_ROUNDING)
+                .all(|next| change(sent_at(next), sent, last) <= change_max + CHANGE_ROUNDING)
     }
 }
 
 /// Contribution of rounding to whole counts to a step, and to the change of a step.
 const STEP_ROUNDING: f64 = 1.0;
-const BEND_ROUNDING: f64 = 2.0;
+const CHANGE_ROUNDING: f64 = 2.0;
 
 #[cfg(test)]
 #[allow(
@@ -88,18 +87,18 @@ mod tests {
         ServoMap::new(&ArmModel::new(file).unwrap()).entries[0].clone()
     }
 
-    /// Returns the counts sent for these goals, one a cycle, after one cycle of standing.
+    /// Returns the counts sent for these goals, one per cycle, after one cycle at rest.
     fn sent(entry: &ServoEntry, goals: &[f64]) -> Vec<i32> {
-        let (mut lead, mut wanted) = (DeadBandLead::default(), 0);
+        let (mut lead, mut lead_ticks) = (DeadBandLead::default(), 0);
         let mut sent = vec![entry.with_lead(goals[0], 0)];
         for (at, exact) in goals.iter().enumerate() {
-            let before = goals[at.saturating_sub(1)];
-            if (exact - before).abs() > 0.0 {
-                wanted = if *exact > before { 1 } else { -1 };
+            let previous = goals[at.saturating_sub(1)];
+            if (exact - previous).abs() > 0.0 {
+                lead_ticks = if *exact > previous { 1 } else { -1 };
             }
             let aim = ServoAim {
                 exact: *exact,
-                wanted,
+                lead_ticks,
                 last: *sent.last().unwrap(),
                 period_s: 0.01,
             };
@@ -123,7 +122,7 @@ mod tests {
         let (lower, upper) = entry.range_ticks().unwrap();
         assert_eq!(entry.with_lead(f64::from(upper), 1), upper);
         assert_eq!(entry.with_lead(f64::from(lower), -1), lower);
-        // An arm that was found beyond them comes back and goes no further.
+        // An arm that was found beyond them may come back but not go further.
         let beyond = f64::from(upper + 9);
         assert_eq!(
             (entry.with_lead(beyond, 1), entry.with_lead(beyond, -1)),
@@ -135,22 +134,22 @@ mod tests {
         /// While a joint moves within its limits, the counts sent stay within them and rounding.
         #[test]
         fn a_crossing_bends_no_goal_beyond_the_joints_limits(
-            bends in prop::collection::vec(-1.0_f64..1.0, 1..10),
+            accelerations in prop::collection::vec(-1.0_f64..1.0, 1..10),
             fast in -8.0_f64..8.0,
         ) {
             let entry = pan();
-            let bend = entry.acceleration_max_ticks_s2 * 1e-4;
+            let change_max = entry.acceleration_max_ticks_s2 * 1e-4;
             let (mut goals, mut speed) = (vec![2000.0], 0.0_f64);
-            // Each acceleration for some cycles, and mostly about a turn-round.
-            for share in bends.iter().flat_map(|share| [*share; 5]) {
-                let wanted = if (speed - fast).abs() > 12.0 { -speed.signum() } else { share };
-                speed += wanted * bend;
+            // Each acceleration lasts some cycles, mostly around a reversal.
+            for fraction in accelerations.iter().flat_map(|fraction| [*fraction; 5]) {
+                let lead_ticks = if (speed - fast).abs() > 12.0 { -speed.signum() } else { fraction };
+                speed += lead_ticks * change_max;
                 goals.push(goals[goals.len() - 1] + speed);
             }
             let sent = sent(&entry, &goals);
-            for three in sent.windows(3) {
-                let change = f64::from(three[2] - 2 * three[1] + three[0]).abs();
-                prop_assert!(change <= bend + 2.0, "{change} in {three:?}");
+            for window in sent.windows(3) {
+                let change = f64::from(window[2] - 2 * window[1] + window[0]).abs();
+                prop_assert!(change <= change_max + 2.0, "{change} in {window:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Finds causes that keep an arm's own driver from using the devices on its port, as findings with a fix each.
+//! Finds causes that keep an arm's own driver from using the devices on its port, each with a fix.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,16 +14,17 @@ use servo::diagnose::{BusDiagnosis, DiagnosisCause, DiagnosisFinding, check_mach
 pub use servo::host::HostSystem;
 use servo::{OpenPort, SLACK, ServiceError, ServoIdentity, ServoProtocol, complaints, scan};
 
-/// Fix for settings of servos that a node warns of.
-const SET_BEFORE_ENERGISED: &str = "set it before the arm is energised: `steadyhand bus configure PORT --id N` with `--limits-ticks MIN:MAX` or `--return-delay-us 0`; `--repair` sets neither";
+/// Fix for servo settings that a node warns about.
+const SETTINGS_FIX: &str = "set it before the arm is energised: `steadyhand bus configure PORT --id N` with `--limits-ticks MIN:MAX` or `--return-delay-us 0`; `--repair` sets neither";
 
-/// Fix for servos whose replies are lost or damaged now and then, as their registers are read.
-const LOOSE_CABLE: &str = "push every plug home, at this servo first, look for a crimp that moves and for a supply that sags, and hold the arm still; then look again. `steadyhand bus monitor PORT` shows who answers";
+/// Fix for servos whose replies are sometimes lost or damaged while their registers are read.
+const CABLE_FIX: &str = "push every plug home, at this servo first, look for a crimp that moves and for a supply that sags, and hold the arm still; then look again. `steadyhand bus monitor PORT` shows who answers";
 
 /// Fix for a servo that was not there when the arm was calibrated.
-const CALIBRATE_STRANGER: &str = "once the joint is calibrated, put these into the arm's file";
+const STRANGER_FIX: &str = "once the joint is calibrated, put these into the arm's file";
 
-/// Finds the cause that keeps a controller with firmware of its own from being used; where none answers, who does.
+/// Finds the cause that keeps a controller with firmware of its own from being used; where none
+/// replies, finds what else does.
 ///
 /// # Errors
 /// When the line fails half-way; a port that cannot be opened is a finding.
@@ -53,7 +54,7 @@ pub async fn controller(
     let search = scan::find_usual(open, clock, slack, None, &mut |_, _| {}).await?;
     if let Some(found) = search.reached {
         diagnosis.add_family(
-            (found.speech, found.baud),
+            (found.protocol, found.baud),
             &file.name,
             "a controller with firmware of its own",
         );
@@ -63,7 +64,7 @@ pub async fn controller(
     Ok(diagnosis)
 }
 
-/// Checks that an arm's own driver finds its servos as it needs them; its complaint is a finding.
+/// Checks that an arm's own driver finds its servos set up as it needs them; its error is a finding.
 ///
 /// # Errors
 /// As [`ArmDriver::attach`], once the finding has been added.
@@ -71,31 +72,31 @@ pub async fn setup(
     link: &mut dyn ByteLink,
     arm: &ArmModel,
     clock: &NodeClock,
-    into: &mut BusDiagnosis,
+    diagnosis: &mut BusDiagnosis,
 ) -> Result<(), DriverError> {
     let file = ArmFile {
-        // Who they are is judged below, so that it can be told of all of them.
+        // Identities are judged below, so that every servo can be reported.
         identity: BTreeMap::new(),
         ..arm.file.clone()
     };
-    let anybody = ArmModel {
+    let without_identity = ArmModel {
         file,
         ..arm.clone()
     };
-    let attached = ArmDriver::new(&anybody, clock).attach(link).await;
+    let attached = ArmDriver::new(&without_identity, clock).attach(link).await;
     match attached {
-        Ok(attached) => judge_setup(into, arm, attached),
+        Ok(attached) => judge_setup(diagnosis, arm, attached),
         Err(error) => {
-            add_unfit(into, arm.file.family, &error);
+            add_attach_error(diagnosis, arm.file.family, &error);
             return Err(error);
         }
     }
     Ok(())
 }
 
-/// Returns what a family's servos speak; `None` for a controller with firmware of its own.
+/// Returns the protocol of a family's servos; `None` for a controller with firmware of its own.
 #[must_use]
-pub fn speech(family: ServoFamily) -> Option<ServoProtocol> {
+pub fn servo_protocol(family: ServoFamily) -> Option<ServoProtocol> {
     match family {
         ServoFamily::FeetechSts => Some(ServoProtocol::FeetechSts),
         ServoFamily::Dynamixel2 => Some(ServoProtocol::Dynamixel2),
@@ -122,41 +123,41 @@ pub struct AttachedState<'a> {
     pub warnings: &'a [String],
 }
 
-/// Finds what can be found of an arm without asking its bus anything.
-pub fn attached(host: &HostSystem, seen: &AttachedState<'_>) -> Vec<DiagnosisFinding> {
-    let mut found = BusDiagnosis::default();
-    if let Some(port) = seen.port {
-        check_machine(host, Path::new(port), &mut found);
-        found.add_holders(host, port);
+/// Diagnoses an arm without using its bus.
+pub fn attached(host: &HostSystem, state: &AttachedState<'_>) -> Vec<DiagnosisFinding> {
+    let mut diagnosis = BusDiagnosis::default();
+    if let Some(port) = state.port {
+        check_machine(host, Path::new(port), &mut diagnosis);
+        diagnosis.add_holders(host, port);
     }
-    if let Some(fault) = seen.fault {
-        let steps = match seen.recovery {
+    if let Some(fault) = state.fault {
+        let steps = match state.recovery {
             [] => "reset the arm; if that does not help, end the node and run `steadyhand doctor`, which asks the bus itself".to_owned(),
             steps => steps.join("; "),
         };
-        found.add(DiagnosisCause::Fault, fault, steps);
+        diagnosis.add(DiagnosisCause::Fault, fault, steps);
     }
-    add_stranger(&mut found, &seen.arm.file, seen.identity);
-    let speech = speech(seen.arm.file.family);
-    for (servo, speech) in seen
+    add_stranger(&mut diagnosis, &state.arm.file, state.identity);
+    let protocol = servo_protocol(state.arm.file.family);
+    for (servo, protocol) in state
         .servos
         .iter()
-        .filter_map(|servo| Some((servo, speech?)))
+        .filter_map(|servo| Some((servo, protocol?)))
     {
         let bits = servo.error_bits.into_iter();
-        for complaint in bits.flat_map(|bits| complaints::reported(speech, bits)) {
+        for complaint in bits.flat_map(|bits| complaints::reported(protocol, bits)) {
             let what = format!("servo {}: {complaint}", servo.id);
-            found.add(DiagnosisCause::Complaint, what, complaint.remedy());
+            diagnosis.add(DiagnosisCause::Complaint, what, complaint.remedy());
         }
     }
-    for warning in seen.warnings {
-        found.add(DiagnosisCause::LostReplies, warning, "docs/faults.md says what to do; with the node ended, `steadyhand bus monitor` shows each servo");
+    for warning in state.warnings {
+        diagnosis.add(DiagnosisCause::LostReplies, warning, "docs/faults.md says what to do; with the node ended, `steadyhand bus monitor` shows each servo");
     }
-    found.findings
+    diagnosis.findings
 }
 
-/// A driver that would not attach.
-fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) {
+/// Adds the error of a driver that could not attach.
+fn add_attach_error(diagnosis: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) {
     let (cause, fix) = match error {
         DriverError::OtherFirmware { .. } => (
             DiagnosisCause::WrongFirmware,
@@ -180,7 +181,7 @@ fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) 
         | DriverError::Bus(_)
         | DriverError::Jump { .. }
         | DriverError::UnsteadyReadings { .. } => {
-            (DiagnosisCause::LostReplies, LOOSE_CABLE.to_owned())
+            (DiagnosisCause::LostReplies, CABLE_FIX.to_owned())
         }
         _ => {
             let id = error
@@ -192,28 +193,24 @@ fn add_unfit(into: &mut BusDiagnosis, family: ServoFamily, error: &DriverError) 
             (DiagnosisCause::WrongSetup, fix)
         }
     };
-    into.add(cause, error.to_string(), fix);
+    diagnosis.add(cause, error.to_string(), fix);
 }
 
-/// Findings of a driver's warnings, and whether the servos are those that the arm was calibrated with.
-fn judge_setup(into: &mut BusDiagnosis, arm: &ArmModel, attached: AttachReport) {
+/// Adds a driver's warnings, and whether the servos are those that the arm was calibrated with.
+fn judge_setup(diagnosis: &mut BusDiagnosis, arm: &ArmModel, attached: AttachReport) {
     for warning in attached.warnings {
-        into.add(DiagnosisCause::WrongSetup, warning, SET_BEFORE_ENERGISED);
+        diagnosis.add(DiagnosisCause::WrongSetup, warning, SETTINGS_FIX);
     }
-    add_stranger(into, &arm.file, &attached.servos);
+    add_stranger(diagnosis, &arm.file, &attached.servos);
     let present = attached.servos.iter();
-    into.identity = present
+    diagnosis.identity = present
         .map(|servo| (servo.servo.id.to_string(), servo.fingerprint()))
         .collect();
 }
 
-/// Adds that a servo is not the one that the arm was calibrated with.
-fn add_stranger(into: &mut BusDiagnosis, file: &ArmFile, servos: &[ServoIdentity]) {
+/// Adds a finding if a servo is not the one that the arm was calibrated with.
+fn add_stranger(diagnosis: &mut BusDiagnosis, file: &ArmFile, servos: &[ServoIdentity]) {
     if let Err(error) = check_identity(file, servos) {
-        into.add(
-            DiagnosisCause::Stranger,
-            error.to_string(),
-            CALIBRATE_STRANGER,
-        );
+        diagnosis.add(DiagnosisCause::Stranger, error.to_string(), STRANGER_FIX);
     }
 }

@@ -13,7 +13,7 @@ pub enum DriverError {
     /// The line failed.
     #[error(transparent)]
     Bus(#[from] BusError),
-    /// A servo said nothing that could be used.
+    /// A servo gave no valid reply.
     #[error(
         "no reply from {servo} after {tries} tries: check its cable and power, and that no other servo has id {}", .servo.id
     )]
@@ -23,17 +23,17 @@ pub enum DriverError {
         /// Number of requests.
         tries: u32,
     },
-    /// Not one servo answered: it is the bus, not a servo.
+    /// No servo replied at all: the fault is in the bus, not in a servo.
     #[error(
         "none of the {servos} servos answers: switch the servo supply on, check the cable and that the bus runs at {baud} baud"
     )]
     SilentBus {
-        /// Number of servos that were asked.
+        /// Number of servos.
         servos: usize,
-        /// The speed they were asked at.
+        /// The baud rate of the requests.
         baud: u32,
     },
-    /// Several readings in a row that no movement explains.
+    /// Several consecutive readings that no movement explains.
     #[error(
         "{servo} jumped from {from_ticks} to {to_ticks} ticks, more than the {bound_ticks} that its speed allows, three times in a row: check its cable, and for a second servo with the same id"
     )]
@@ -78,7 +78,7 @@ pub enum DriverError {
         /// Version of most of them.
         usual: (u8, u8),
     },
-    /// A servo is not the one that the arm's zeros were measured with, or was set otherwise since.
+    /// A servo is not the one that the arm's zeros were measured with, or its settings have changed.
     #[error(
         "{servo}: its identity is {found}, the arm's file has {known}: its model, firmware, limits, homing offset or phase changed since the arm was calibrated; put the old servo or setting back, or calibrate the joint again and write down what `steadyhand doctor` prints"
     )]
@@ -90,29 +90,29 @@ pub enum DriverError {
         /// As it was read.
         found: String,
     },
-    /// A servo reports that something is wrong with it.
-    #[error("{servo}: {ailment}")]
+    /// A servo reports a fault.
+    #[error("{servo}: {fault}")]
     Device {
         /// The servo.
         servo: ServoName,
         /// The reported fault.
-        ailment: ServoFault,
+        fault: ServoFault,
         /// The readings of that cycle where they were complete.
         measured: Option<Box<ArmMeasurement>>,
     },
-    /// A register did not take what was written.
-    #[error("{servo}: {register} reads {found} after {wanted} was written")]
+    /// A register did not take the written value.
+    #[error("{servo}: {register} reads {found} after {written} was written")]
     NotTaken {
         /// The servo.
         servo: ServoName,
         /// The register, as the manual calls it.
         register: &'static str,
         /// The value written.
-        wanted: i32,
+        written: i32,
         /// The value read back.
         found: i32,
     },
-    /// A goal that must not go out. It should have been refused long before.
+    /// A goal outside the joint's limits. It should have been refused long before.
     #[error("goal for {servo} is {} rad, outside {} to {}", short(*.goal_rad), short(*.lower_rad), short(*.upper_rad))]
     Goal {
         /// The servo.
@@ -124,7 +124,7 @@ pub enum DriverError {
         /// The joint's upper limit.
         upper_rad: f64,
     },
-    /// A goal that its register does not hold. It should have been refused long before.
+    /// A goal that does not fit its register. It should have been refused long before.
     #[error("goal for {servo}: {refused}")]
     Unfit {
         /// The servo.
@@ -135,7 +135,7 @@ pub enum DriverError {
     /// A controller with firmware of its own cannot be used, or stopped by itself.
     #[error("the arm's controller {0}")]
     Controller(#[from] ControllerFault),
-    /// A person turns a joint that torque would pull back to its place of a moment ago.
+    /// A joint is being turned by hand, and torque would pull it back to where it was read.
     #[error(
         "{servo} is being turned while torque is switched on: hold the arm still, then try again"
     )]
@@ -143,13 +143,13 @@ pub enum DriverError {
         /// The servo.
         servo: ServoName,
     },
-    /// Motion was asked of an arm without torque.
+    /// Motion was requested of an arm without torque.
     #[error("the arm is not energised; energise it first")]
     Limp,
 }
 
 impl DriverError {
-    /// Returns whether a later cycle may succeed without help: a reading was lost, nothing broke.
+    /// Returns whether a later cycle may succeed without help: only a reading was lost.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         matches!(
@@ -169,7 +169,7 @@ impl DriverError {
         )
     }
 
-    /// The servo that it is about, where it is about one.
+    /// Returns the servo that it concerns, if any.
     #[must_use]
     pub fn servo(&self) -> Option<&ServoName> {
         match self {
@@ -185,7 +185,7 @@ impl DriverError {
         }
     }
 
-    /// The readings of the cycle that failed, where they were complete nevertheless.
+    /// Returns the readings of the failed cycle, where they were complete nevertheless.
     #[must_use]
     pub fn measured(&self) -> Option<&ArmMeasurement> {
         match self {

@@ -1,4 +1,4 @@
-//! Setpoints to frames and frames to measurements, one folder per device family.
+//! Turns setpoints into frames and frames into measurements, one folder per device family.
 //!
 //! A driver owns no port and no thread: each of its calls borrows the link for as long as it runs
 //! and must be awaited to its end, or a frame is cut. It knows nothing of plans or scenes. It
@@ -42,11 +42,11 @@ pub struct AttachReport {
     pub servos: Vec<ServoIdentity>,
     /// Warnings for an operator that do not keep the arm from moving.
     pub warnings: Vec<String>,
-    /// The slowest turn-round of a ping, adapter and return delay included.
+    /// The slowest round trip of a ping, adapter and return delay included.
     pub latency: Duration,
 }
 
-/// The result for every servo of switching torque off.
+/// The result of switching torque off, for every servo.
 #[derive(Debug, Default)]
 pub struct TorqueOffReport {
     /// Torque reads off.
@@ -55,7 +55,7 @@ pub struct TorqueOffReport {
     pub failed: Vec<(ServoName, DriverError)>,
 }
 
-/// Work of a driver over a link. It is boxed, so that it is compiled in this crate alone.
+/// The future of a driver's call, boxed so that it is compiled in this crate only.
 pub type DriverFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, DriverError>> + Send + 'a>>;
 
 /// A driver for one arm.
@@ -67,28 +67,28 @@ enum DriverKind {
     Firmware(Box<firmware::FirmwareDriver>),
 }
 
-/// The way in which an arm is brought to a stand, ahead of everything else.
+/// How an arm is brought to rest, ahead of everything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HaltMode {
-    /// Along its path; what is queued is dropped.
+    /// Along its path; the queue is dropped.
     Hold,
     /// As hard as it can; latched until the arm is energised again.
     Emergency,
 }
 
-/// The same for every family.
-macro_rules! each {
-    ($kind:expr, $driver:ident => $what:expr) => {
+/// Makes the same call on the driver of any family.
+macro_rules! dispatch {
+    ($kind:expr, $driver:ident => $call:expr) => {
         match $kind {
-            DriverKind::Feetech($driver) => $what,
-            DriverKind::Dynamixel($driver) => $what,
-            DriverKind::Firmware($driver) => $what,
+            DriverKind::Feetech($driver) => $call,
+            DriverKind::Dynamixel($driver) => $call,
+            DriverKind::Firmware($driver) => $call,
         }
     };
 }
 
 impl ArmDriver {
-    /// A driver for the family that the arm's file names.
+    /// Creates the driver of the family that the arm's file names.
     #[must_use]
     pub fn new(arm: &ArmModel, clock: &NodeClock) -> Self {
         Self(match arm.file.family {
@@ -106,32 +106,31 @@ impl ArmDriver {
     /// settings as they are, and may be repeated at any time.
     ///
     /// # Errors
-    /// The first servo that is missing, is set up otherwise than this arm needs, or cannot be
-    /// believed.
+    /// The first servo that is missing, is not set up as this arm needs, or gives implausible readings.
     pub fn attach<'a>(&'a mut self, link: &'a mut dyn ByteLink) -> DriverFuture<'a, AttachReport> {
-        each!(&mut self.0, driver => Box::pin(driver.attach(link)))
+        dispatch!(&mut self.0, driver => Box::pin(driver.attach(link)))
     }
 
-    /// Switches torque on where every servo stands: the goal becomes the present position and is
-    /// read back before.
+    /// Switches torque on where every servo stands: first the goal is set to the present position and
+    /// read back.
     ///
     /// # Errors
-    /// When a servo does not take what is written or reports a fault; those that were limp before
+    /// When a servo does not take a written value or reports a fault; those that were limp before
     /// are then limp again.
     pub fn energise<'a>(
         &'a mut self,
         link: &'a mut dyn ByteLink,
     ) -> DriverFuture<'a, ArmMeasurement> {
-        each!(&mut self.0, driver => Box::pin(driver.energise(link)))
+        dispatch!(&mut self.0, driver => Box::pin(driver.energise(link)))
     }
 
-    /// Limits how hard every servo may push in the motion that follows, which is read back, and reads
-    /// where it begins. Nothing moves yet: what is not answered is asked again more often than in a
+    /// Sets every servo's torque limit for the motion that follows, reads it back, and reads where the
+    /// motion begins. Nothing moves yet, so requests without a reply are repeated more often than in a
     /// cycle, within a bound. A controller over `firmware-protocol` has no such register; its own
     /// limits hold.
     ///
     /// # Errors
-    /// When a servo does not take the limit: some may have the one from before. When a servo cannot
+    /// When a servo does not take the limit: some may still have the previous one. When a servo cannot
     /// be read, or reports a fault.
     pub async fn begin(
         &mut self,
@@ -183,10 +182,10 @@ impl ArmDriver {
         command: Option<&JointCommand>,
         deadline: ClockInstant,
     ) -> Result<ArmMeasurement, DriverError> {
-        each!(&mut self.0, driver => driver.cycle(link, command, deadline).await)
+        dispatch!(&mut self.0, driver => driver.cycle(link, command, deadline).await)
     }
 
-    /// Takes torque off every servo, even if others do not answer. The arm drops.
+    /// Takes torque off every servo, even if others do not reply. The arm drops.
     ///
     /// # Errors
     /// Only if the link itself fails; the result for single servos is in [`TorqueOffReport`].
@@ -194,22 +193,22 @@ impl ArmDriver {
         &mut self,
         link: &mut dyn ByteLink,
     ) -> Result<TorqueOffReport, DriverError> {
-        each!(&mut self.0, driver => driver.release(link).await)
+        dispatch!(&mut self.0, driver => driver.release(link).await)
     }
 
     /// Returns whether [`Self::energise`] succeeded and no servo was found to have lost its torque since.
     /// Attaching again resets it.
     #[must_use]
     pub fn is_energised(&self) -> bool {
-        each!(&self.0, driver => driver.is_energised())
+        dispatch!(&self.0, driver => driver.is_energised())
     }
 
-    /// Restarts one servo, which clears what it has latched, and waits until it answers. Only while the
-    /// arm is not energised: what it holds would drop.
+    /// Restarts one servo, which clears its latched errors, and waits until it replies. Only while the
+    /// arm is not energised: whatever it holds would drop.
     ///
     /// # Errors
-    /// The arm is energised, has no such servo, or its family has no such request; or the servo does not
-    /// come back.
+    /// When the arm is energised, has no such servo, or its family has no such request; or when the
+    /// servo does not come back.
     pub async fn reboot(&mut self, link: &mut dyn ByteLink, id: u8) -> Result<(), DriverError> {
         match &mut self.0 {
             DriverKind::Feetech(driver) => driver.reboot(link, id).await,
@@ -218,9 +217,8 @@ impl ArmDriver {
         }
     }
 
-    /// From the next call of [`Self::cycle`] on, which sends it before anything else, the arm comes
-    /// to a stand. Servos stand where their last goal said and need no word; a controller with a
-    /// queue of its own drops it.
+    /// Brings the arm to rest from the next call of [`Self::cycle`] on, which sends the halt before
+    /// anything else. Servos hold their last goal and need no command; a controller drops its queue.
     pub fn halt(&mut self, halt: HaltMode) {
         if let DriverKind::Firmware(driver) = &mut self.0 {
             driver.halt(halt);
@@ -255,6 +253,6 @@ impl ArmDriver {
     /// Returns the counters of this port.
     #[must_use]
     pub fn counts(&self) -> &BusCounts {
-        each!(&self.0, driver => driver.counts())
+        dispatch!(&self.0, driver => driver.counts())
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base::units::ClockInstant;
 
-/// Readings in a row that nothing explains before they count as real.
+/// Number of consecutive implausible readings that count as real.
 pub(crate) const JUMPS_MAX: u32 = 3;
 
 /// Ticks that a reading may be off without any movement.
@@ -13,7 +13,7 @@ const NOISE_TICKS: f64 = 4.0;
 /// Periods of full speed that a reading may be away from the last one.
 const PERIODS: f64 = 3.0;
 
-/// The positions of one servo that were believed.
+/// The last plausible position of one servo.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PositionFilter {
     last: Option<(i32, ClockInstant)>,
@@ -25,15 +25,15 @@ pub(crate) struct PositionFilter {
 pub(crate) enum ReadingVerdict {
     /// Movement explains it.
     Believed,
-    /// It does not; ask again.
+    /// Movement does not explain it; read again.
     Doubted,
-    /// It does not, and keeps coming.
+    /// Movement does not explain it, and it persists.
     Jumped { from_ticks: i32, bound_ticks: i32 },
 }
 
 impl PositionFilter {
     /// Judges a reading taken at `at` of a servo that moves at most at `speed_ticks_s` and is read
-    /// every `period`. Only what is believed is remembered.
+    /// every `period`. Only believed readings are kept.
     pub(crate) fn judge(
         &mut self,
         ticks: i32,
@@ -41,12 +41,12 @@ impl PositionFilter {
         speed_ticks_s: f64,
         period: Duration,
     ) -> ReadingVerdict {
-        let Some((from_ticks, before)) = self.last else {
+        let Some((from_ticks, last_at)) = self.last else {
             self.accept(ticks, at);
             return ReadingVerdict::Believed;
         };
-        let since_s = at.seconds_since(before);
-        let reach_s = (PERIODS * period.as_secs_f64()).max(since_s + period.as_secs_f64());
+        let elapsed_s = at.seconds_since(last_at);
+        let reach_s = (PERIODS * period.as_secs_f64()).max(elapsed_s + period.as_secs_f64());
         let bound = speed_ticks_s * reach_s + NOISE_TICKS;
         if f64::from(ticks.saturating_sub(from_ticks)).abs() <= bound {
             self.accept(ticks, at);
@@ -124,12 +124,12 @@ mod tests {
     }
 
     #[test]
-    fn after_a_blind_time_more_is_believed() {
+    fn after_a_gap_a_larger_step_is_believed() {
         let mut filter = PositionFilter::default();
         filter.accept(0, ClockInstant::ZERO);
-        let late = ClockInstant::ZERO.after(Duration::from_millis(90));
+        let later = ClockInstant::ZERO.after(Duration::from_millis(90));
         assert_eq!(
-            filter.judge(100, late, 1000.0, PERIOD),
+            filter.judge(100, later, 1000.0, PERIOD),
             ReadingVerdict::Believed
         );
     }

@@ -3,7 +3,7 @@
 #![expect(
     clippy::indexing_slicing,
     reason = "an arm is checked when it is made: each of its joints has limits and a servo, and each \
-              place is one of its servos"
+              index is that of one of its servos"
 )]
 
 use std::f64::consts::TAU;
@@ -29,8 +29,8 @@ const ROUNDING_RAD: f64 = 1e-6;
 #[derive(Clone, Debug)]
 pub(crate) struct ServoEntry {
     pub name: ServoName,
-    /// The joint that it turns; `None` for one that only holds.
-    pub turns: Option<(usize, ServoFile)>,
+    /// The joint that it moves; `None` for one that only holds.
+    pub joint: Option<(usize, ServoFile)>,
     pub velocity_max_ticks_s: f64,
     pub acceleration_max_ticks_s2: f64,
     lower_rad: f64,
@@ -49,22 +49,21 @@ const HELD_TICKS: (f64, f64) = (200.0, 1000.0);
 
 impl ServoMap {
     pub(crate) fn new(arm: &ArmModel) -> Self {
-        let turning = arm
-            .servos()
-            .map(|(joint, servo)| turning(arm, joint, servo));
+        let servos = arm.servos();
+        let driving = servos.map(|(joint, servo)| joint_servo(arm, joint, servo));
         let held = arm.file.held.iter().map(|held| ServoEntry {
             name: ServoName {
                 id: held.id,
                 name: held.name.clone(),
             },
-            turns: None,
+            joint: None,
             velocity_max_ticks_s: HELD_TICKS.0,
             acceleration_max_ticks_s2: HELD_TICKS.1,
             lower_rad: 0.0,
             upper_rad: 0.0,
         });
         Self {
-            entries: turning.chain(held).collect(),
+            entries: driving.chain(held).collect(),
             dof: arm.dof(),
         }
     }
@@ -73,8 +72,8 @@ impl ServoMap {
         self.entries.iter().map(|entry| entry.name.id).collect()
     }
 
-    pub(crate) fn name(&self, place: usize) -> ServoName {
-        self.entries[place].name.clone()
+    pub(crate) fn name(&self, index: usize) -> ServoName {
+        self.entries[index].name.clone()
     }
 
     pub(crate) fn counts(&self) -> BusCounts {
@@ -88,22 +87,22 @@ impl ServoMap {
         }
     }
 
-    /// Joints from one number a servo, the mean where two servos turn one joint.
-    pub(crate) fn joints(&self, of: impl Fn(usize, ServoFile) -> f64) -> JointVector {
+    /// Returns a value per joint from one per servo; the mean where two servos move one joint.
+    pub(crate) fn joints(&self, value: impl Fn(usize, ServoFile) -> f64) -> JointVector {
         let mut sum = JointVector::zeros(self.dof);
         let mut count = JointVector::zeros(self.dof);
-        for (place, entry) in self.entries.iter().enumerate() {
-            let Some((joint, servo)) = entry.turns else {
+        for (index, entry) in self.entries.iter().enumerate() {
+            let Some((joint, servo)) = entry.joint else {
                 continue;
             };
-            sum[joint] += of(place, servo);
+            sum[joint] += value(index, servo);
             count[joint] += 1.0;
         }
         sum.zip(&count, |sum, count| sum / count)
     }
 
-    /// Goal and speed cap of every servo that turns a joint, in ticks and ticks/s, checked against
-    /// the joint's limits; where the arm was found beyond a limit, up to there. Goals are not
+    /// Returns goal and speed cap of every servo that moves a joint, in ticks and ticks/s, checked
+    /// against the joint's limits; where the arm was found beyond a limit, up to there. Goals are not
     /// rounded and do not lead. `found_ticks` has where each servo was found.
     ///
     /// # Errors
@@ -117,16 +116,16 @@ impl ServoMap {
         self.entries
             .iter()
             .enumerate()
-            .map(|(place, entry)| {
-                let Some((joint, servo)) = entry.turns else {
+            .map(|(index, entry)| {
+                let Some((joint, servo)) = entry.joint else {
                     return Ok(None);
                 };
                 let goal_rad = command.goal_rad.get(joint);
                 let cap_rad_s = command.velocity_cap_rad_s.get(joint);
                 let (Some(goal_rad), Some(cap_rad_s)) = (goal_rad, cap_rad_s) else {
-                    return Err(entry.beyond(f64::NAN));
+                    return Err(entry.goal_error(f64::NAN));
                 };
-                let found_ticks = found_ticks[place];
+                let found_ticks = found_ticks[index];
                 let goal = entry.goal(servo, *goal_rad, *cap_rad_s, found_ticks)?;
                 Ok(Some(goal))
             })
@@ -135,22 +134,22 @@ impl ServoMap {
 }
 
 impl ServoEntry {
-    /// The counts of the joint's limits, the lower first; `None` for a servo that only holds.
+    /// Returns the joint's limits in counts, the lower first; `None` for a servo that only holds.
     pub(crate) fn range_ticks(&self) -> Option<(i32, i32)> {
-        let (_, servo) = self.turns?;
+        let (_, servo) = self.joint?;
         let (a, b) = (servo.ticks(self.lower_rad), servo.ticks(self.upper_rad));
         Some((a.min(b), a.max(b)))
     }
 
     /// Returns the lead of the goals, in counts, for this travel of the joint: the servo's dead band.
     pub(super) fn lead_ticks(&self, travel: &JointVector) -> i32 {
-        let Some((joint, servo)) = self.turns else {
+        let Some((joint, servo)) = self.joint else {
             return 0;
         };
-        let by = i32::from(servo.dead_band_ticks) * i32::from(servo.sign);
+        let lead = i32::from(servo.dead_band_ticks) * i32::from(servo.sign);
         match travel[joint] {
-            on if on > 0.0 => by,
-            back if back < 0.0 => -by,
+            forward if forward > 0.0 => lead,
+            backward if backward < 0.0 => -lead,
             _ => 0,
         }
     }
@@ -163,8 +162,8 @@ impl ServoEntry {
         let Some((lower, upper)) = self.range_ticks() else {
             return ticks;
         };
-        let led = ticks.saturating_add(lead);
-        led.clamp(lower.min(ticks), upper.max(ticks))
+        let goal = ticks.saturating_add(lead);
+        goal.clamp(lower.min(ticks), upper.max(ticks))
     }
 
     fn goal(
@@ -177,16 +176,16 @@ impl ServoEntry {
         let found_rad = servo.angle_rad(found_ticks);
         let lower_rad = self.lower_rad.min(found_rad) - ROUNDING_RAD;
         let upper_rad = self.upper_rad.max(found_rad) + ROUNDING_RAD;
-        let usable = (lower_rad..=upper_rad).contains(&goal_rad) && cap_rad_s > 0.0;
-        if !usable || !cap_rad_s.is_finite() {
-            return Err(self.beyond(goal_rad));
+        let is_valid = (lower_rad..=upper_rad).contains(&goal_rad) && cap_rad_s > 0.0;
+        if !is_valid || !cap_rad_s.is_finite() {
+            return Err(self.goal_error(goal_rad));
         }
-        let scale = ticks_a_radian(servo);
+        let scale = ticks_per_radian(servo);
         let from_zero = f64::from(servo.sign) * goal_rad * scale;
         Ok((f64::from(servo.zero_tick) + from_zero, cap_rad_s * scale))
     }
 
-    fn beyond(&self, goal_rad: f64) -> DriverError {
+    fn goal_error(&self, goal_rad: f64) -> DriverError {
         DriverError::Goal {
             servo: self.name.clone(),
             goal_rad,
@@ -196,22 +195,22 @@ impl ServoEntry {
     }
 }
 
-fn turning(arm: &ArmModel, joint: usize, servo: ServoFile) -> ServoEntry {
-    let of = |joints: &JointVector| joints[joint];
-    let scale = ticks_a_radian(servo);
+fn joint_servo(arm: &ArmModel, joint: usize, servo: ServoFile) -> ServoEntry {
+    let value = |joints: &JointVector| joints[joint];
+    let scale = ticks_per_radian(servo);
     ServoEntry {
         name: ServoName {
             id: servo.id,
             name: arm.joint_name(joint),
         },
-        turns: Some((joint, servo)),
-        velocity_max_ticks_s: of(&arm.limits.velocity_rad_s) * scale,
-        acceleration_max_ticks_s2: of(&arm.limits.acceleration_rad_s2) * scale,
-        lower_rad: of(&arm.limits.lower_rad),
-        upper_rad: of(&arm.limits.upper_rad),
+        joint: Some((joint, servo)),
+        velocity_max_ticks_s: value(&arm.limits.velocity_rad_s) * scale,
+        acceleration_max_ticks_s2: value(&arm.limits.acceleration_rad_s2) * scale,
+        lower_rad: value(&arm.limits.lower_rad),
+        upper_rad: value(&arm.limits.upper_rad),
     }
 }
 
-pub(crate) fn ticks_a_radian(servo: ServoFile) -> f64 {
+pub(crate) fn ticks_per_radian(servo: ServoFile) -> f64 {
     f64::from(servo.ticks_per_turn) / TAU
 }

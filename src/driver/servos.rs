@@ -15,7 +15,7 @@ use std::time::Duration;
 use crate::dead_band_lead::{DeadBandLead, ServoAim};
 use crate::error::{DriverError, ServoFault, ServoName};
 use crate::position_filter::{JUMPS_MAX, PositionFilter, ReadingVerdict};
-use crate::servo_map::{JointCommand, ServoMap, ticks_a_radian};
+use crate::servo_map::{JointCommand, ServoMap, ticks_per_radian};
 use crate::{AttachReport, BusCounts, BusError, ServoIdentity, TorqueOffReport};
 use arm::{ArmFile, ArmModel};
 use base::clock::NodeClock;
@@ -36,18 +36,18 @@ const STATES_EVERY: Duration = Duration::from_millis(100);
 /// The period that is assumed before two cycles have been seen.
 const PERIOD_DEFAULT: Duration = Duration::from_millis(10);
 
-/// Cycles in which new caps go out with the goals, and the share of those after.
-const CAPS_NEW: u64 = 3;
-const CAPS_EVERY: u64 = 50;
+/// Number of cycles in which new caps go out with the goals, and the interval of cycles after that.
+const CAPS_NEW_CYCLES: u64 = 3;
+const CAPS_EVERY_CYCLES: u64 = 50;
 
-/// A transaction outside a cycle ends by its own patience.
-const PATIENT: ClockInstant = ClockInstant::from_nanos(u64::MAX);
+/// Deadline of a transaction outside a cycle, which ends by its own timeout.
+const NO_DEADLINE: ClockInstant = ClockInstant::from_nanos(u64::MAX);
 
-/// Further tries that all questions of a motion's beginning have together, where those of a cycle
-/// were not answered: nothing moves yet, and a machine that is busy passes bytes on late.
+/// Additional tries that all requests at a motion's beginning share, beyond those of a cycle: nothing
+/// moves yet, and a busy machine passes bytes on late.
 const BEGIN_TRIES: u32 = 8;
 
-/// Time beyond that of a cycle for which each of those is waited for.
+/// Additional time to wait for the reply to each of those, beyond that of a cycle.
 const BEGIN_WAIT: Duration = Duration::from_millis(10);
 
 /// A driver for the servos of one arm.
@@ -56,39 +56,39 @@ pub(crate) struct ServoDriver<D: Dialect> {
     map: ServoMap,
     ids: Vec<u8>,
     bus: ServoBus,
-    /// Authority of this driver to write goals and switch torque on: its commands take setpoints alone.
+    /// Authority of this driver to write goals and switch torque on: its commands take only setpoints.
     authority: MotionAuthority,
     filters: Vec<PositionFilter>,
     found_ticks: Vec<i32>,
     /// Last goals of the joints, and the direction of travel.
-    aimed_rad: Option<JointVector>,
+    last_goal_rad: Option<JointVector>,
     travel: JointVector,
     leads: Vec<DeadBandLead>,
     goals: Option<Vec<ServoGoal>>,
-    known: Vec<SlowReadings>,
-    /// Torque limit of each servo for [`TorqueLimit::Work`] and for [`TorqueLimit::ZerosTouch`], and the one
-    /// that was written and read back last.
+    slow_readings: Vec<SlowReadings>,
+    /// Torque limits of each servo for [`TorqueLimit::Work`] and [`TorqueLimit::Touch`], and the limit
+    /// that was last written and read back.
     torque_limits: Vec<[i32; 2]>,
     torque_limit: Option<TorqueLimit>,
-    /// Last reported fault of each servo, and the fault that was established.
+    /// Last fault of each servo in its readings and in its slow readings, and the confirmed fault.
     suspected: Vec<Option<ServoFault>>,
     doubted: Vec<Option<ServoFault>>,
-    ailing: Vec<Option<ServoFault>>,
+    confirmed: Vec<Option<ServoFault>>,
     /// Number of consecutive readings of each servo that lie beyond one turn.
-    strange: Vec<u32>,
+    out_of_range: Vec<u32>,
     state_next: usize,
-    state_read: ClockInstant,
+    state_read_at: ClockInstant,
     /// `true` if the last request of that kind had no reply.
     state_missed: bool,
     period: Duration,
-    begun: Option<ClockInstant>,
+    cycle_began: Option<ClockInstant>,
     /// Processor time of this thread when the cycle began.
-    worked: Duration,
-    fast: bool,
+    cpu: Duration,
+    has_fast_read: bool,
     /// The speed caps that went out last, and in how many cycles since.
-    capped: Vec<f64>,
-    capped_cycles: u64,
-    /// Of [`BEGIN_TRIES`], those that are left; none outside a motion's beginning.
+    sent_caps: Vec<f64>,
+    caps_age: u64,
+    /// Remaining tries of [`BEGIN_TRIES`]; none outside a motion's beginning.
     begin_tries: u32,
     dialect: PhantomData<fn() -> D>,
 }
@@ -109,26 +109,26 @@ impl<D: Dialect> ServoDriver<D> {
             authority: MotionAuthority::claim(),
             filters: vec![PositionFilter::default(); count],
             found_ticks: Vec::new(),
-            aimed_rad: None,
+            last_goal_rad: None,
             travel: JointVector::zeros(arm.dof()),
             leads: vec![DeadBandLead::default(); count],
             goals: None,
-            known: vec![SlowReadings::default(); count],
+            slow_readings: vec![SlowReadings::default(); count],
             torque_limits: Vec::new(),
             torque_limit: None,
             suspected: vec![None; count],
             doubted: vec![None; count],
-            ailing: vec![None; count],
-            strange: vec![0; count],
+            confirmed: vec![None; count],
+            out_of_range: vec![0; count],
             state_next: 0,
-            state_read: ClockInstant::ZERO,
+            state_read_at: ClockInstant::ZERO,
             state_missed: false,
             period: PERIOD_DEFAULT,
-            begun: None,
-            worked: Duration::ZERO,
-            fast: false,
-            capped: Vec::new(),
-            capped_cycles: 0,
+            cycle_began: None,
+            cpu: Duration::ZERO,
+            has_fast_read: false,
+            sent_caps: Vec::new(),
+            caps_age: 0,
             begin_tries: 0,
             dialect: PhantomData,
             map,
@@ -142,7 +142,7 @@ impl<D: Dialect> ServoDriver<D> {
     /// Returns whether the servos are energised. If any servo has lost its torque, the arm must be
     /// energised again.
     pub(crate) fn is_energised(&self) -> bool {
-        self.goals.is_some() && self.ailing.iter().all(Option::is_none)
+        self.goals.is_some() && self.confirmed.iter().all(Option::is_none)
     }
 
     pub(crate) async fn cycle(
@@ -152,30 +152,30 @@ impl<D: Dialect> ServoDriver<D> {
         deadline: ClockInstant,
     ) -> Result<ArmMeasurement, DriverError> {
         match command {
-            Some(command) => self.aim(command)?,
+            Some(command) => self.set_goals(command)?,
             None => self.leads.iter_mut().for_each(DeadBandLead::hold),
         }
-        self.count_period();
+        self.update_period();
         let frame = self.goal_frame()?;
         let readings = self.read_present(link, frame, deadline).await?;
-        let unnamed = self.has_unnamed_fault(&readings);
-        if unnamed {
-            // The first of the slow readings says what it is.
+        let has_unnamed_fault = self.has_unnamed_fault(&readings);
+        if has_unnamed_fault {
+            // The first of the slow readings names it.
             self.state_next = 0;
         }
-        if unnamed || self.state_is_due(deadline) {
+        if has_unnamed_fault || self.state_is_due(deadline) {
             self.read_state(link, deadline).await?;
         }
         let measured = self.measure(&readings);
-        self.count_time();
-        let found = self.find_ailment(&readings, &measured);
+        self.record_times();
+        let found = self.find_fault(&readings, &measured);
         if let Err(DriverError::Device {
-            ailment: ServoFault::TorqueLost,
+            fault: ServoFault::TorqueLost,
             ..
         }) = found
         {
-            // A goal would make the servo stiff again and pull it back: none until it is
-            // energised anew, where it stands by then. The others hold without being told.
+            // A goal would energise the servo and pull it back: none is sent until it is energised
+            // again, where it stands by then. The others hold without further goals.
             self.goals = None;
         }
         found.map(|()| measured)
@@ -185,41 +185,41 @@ impl<D: Dialect> ServoDriver<D> {
         self.goals.is_some()
     }
 
-    fn count_time(&mut self) {
-        if let Some(begun) = self.begun {
-            let took = self.bus.clock.now().since(begun);
-            let worked = self.bus.clock.thread_cpu_time().saturating_sub(self.worked);
-            self.bus.counts.cycle_time.note(took);
-            self.bus.counts.cycle_work.note(worked);
+    fn record_times(&mut self) {
+        if let Some(cycle_began) = self.cycle_began {
+            let elapsed = self.bus.clock.now().since(cycle_began);
+            let cpu = self.bus.clock.thread_cpu_time().saturating_sub(self.cpu);
+            self.bus.counts.cycle_time.note(elapsed);
+            self.bus.counts.cycle_work.note(cpu);
         }
     }
 
-    fn count_period(&mut self) {
+    fn update_period(&mut self) {
         let now = self.bus.clock.now();
-        self.worked = self.bus.clock.thread_cpu_time();
-        if let Some(before) = self.begun.replace(now) {
-            // One late cycle must not widen what is believed for long.
+        self.cpu = self.bus.clock.thread_cpu_time();
+        if let Some(previous) = self.cycle_began.replace(now) {
+            // One late cycle must not widen the plausible range for long.
             self.period = now
-                .since(before)
+                .since(previous)
                 .clamp(PERIOD_DEFAULT / 10, 5 * PERIOD_DEFAULT);
         }
         self.bus.counts.cycles += 1;
     }
 
-    fn aim(&mut self, command: &JointCommand) -> Result<(), DriverError> {
-        let period_s = self.whole_period_s();
+    fn set_goals(&mut self, command: &JointCommand) -> Result<(), DriverError> {
+        let period_s = self.nominal_period_s();
         if self.goals.is_none() {
             return Err(DriverError::Limp);
         }
-        let wanted = self.map.goals(command, &self.found_ticks)?;
-        self.note_travel(&command.goal_rad);
+        let desired = self.map.goals(command, &self.found_ticks)?;
+        self.update_travel(&command.goal_rad);
         let goals = self.goals.as_mut().ok_or(DriverError::Limp)?;
         let entries = self.map.entries.iter().zip(&mut self.leads);
-        for ((goal, wanted), (entry, lead)) in goals.iter_mut().zip(wanted).zip(entries) {
-            if let Some((exact, speed_ticks_s)) = wanted {
+        for ((goal, desired), (entry, lead)) in goals.iter_mut().zip(desired).zip(entries) {
+            if let Some((exact, speed_ticks_s)) = desired {
                 let aim = ServoAim {
                     exact,
-                    wanted: entry.lead_ticks(&self.travel),
+                    lead_ticks: entry.lead_ticks(&self.travel),
                     last: goal.ticks,
                     period_s,
                 };
@@ -232,44 +232,44 @@ impl<D: Dialect> ServoDriver<D> {
         Ok(())
     }
 
-    /// A cycle as it was meant to be: one that came a little early or late is no other.
-    fn whole_period_s(&self) -> f64 {
+    /// Returns the nominal duration of a cycle, whether it came a little early or late.
+    fn nominal_period_s(&self) -> f64 {
         let period_s = PERIOD_DEFAULT.as_secs_f64();
         (self.period.as_secs_f64() / period_s).round().max(1.0) * period_s
     }
 
-    /// Notes which way each joint is being sent; one that is not sent anywhere keeps its direction.
-    fn note_travel(&mut self, goal_rad: &JointVector) {
-        let Some(before) = self.aimed_rad.replace(*goal_rad) else {
+    /// Updates each joint's direction of travel; a joint whose goal stays keeps its direction.
+    fn update_travel(&mut self, goal_rad: &JointVector) {
+        let Some(previous) = self.last_goal_rad.replace(*goal_rad) else {
             return;
         };
-        let step = goal_rad.zip(&before, |now, then| now - then);
-        self.travel = self.travel.zip(&step, |kept, step| {
+        let step = goal_rad.zip(&previous, |now, then| now - then);
+        self.travel = self.travel.zip(&step, |direction, step| {
             if step.abs() > TRAVEL_RAD {
                 step.signum()
             } else {
-                kept
+                direction
             }
         });
     }
 
-    /// Returns one frame with the goal of every servo; empty without goals. Caps that servos keep
-    /// travel with it while they are new, and now and then: they are not acknowledged.
+    /// Returns one frame with the goal of every servo; empty without goals. Caps that servos keep are
+    /// included while they are new, and at intervals, because they are not acknowledged.
     fn goal_frame(&mut self) -> Result<Vec<u8>, DriverError> {
         let Some(goals) = self.goals.take() else {
             return Ok(Vec::new());
         };
         let caps = goals.iter().map(|goal| goal.speed_ticks_s);
-        let known = self.capped.iter().copied().eq(caps.clone());
-        if !known {
-            self.capped = caps.collect();
-            self.capped_cycles = 0;
+        let is_unchanged = self.sent_caps.iter().copied().eq(caps.clone());
+        if !is_unchanged {
+            self.sent_caps = caps.collect();
+            self.caps_age = 0;
         }
-        let turn = self.capped_cycles;
-        self.capped_cycles += 1;
-        let known = turn >= CAPS_NEW && !turn.is_multiple_of(CAPS_EVERY);
-        let register = match D::GOAL_ALONE {
-            Some(alone) if known => alone,
+        let age = self.caps_age;
+        self.caps_age += 1;
+        let omits_caps = age >= CAPS_NEW_CYCLES && !age.is_multiple_of(CAPS_EVERY_CYCLES);
+        let register = match D::GOAL_POSITION {
+            Some(position) if omits_caps => position,
             _ => D::GOAL,
         };
         let frame = self.goals_frame(&goals, register);
@@ -277,7 +277,7 @@ impl<D: Dialect> ServoDriver<D> {
         frame
     }
 
-    /// The goals in a register that is [`Dialect::GOAL`] or its end.
+    /// Returns a frame with the goals in a register that is [`Dialect::GOAL`] or its end.
     fn goals_frame(
         &self,
         goals: &[ServoGoal],
@@ -297,7 +297,7 @@ impl<D: Dialect> ServoDriver<D> {
         Ok(frame)
     }
 
-    /// Returns the bytes of one servo's goal and the caps beside it.
+    /// Returns the bytes of one servo's goal and its caps.
     fn goal_block(entry: &ServoEntry, goal: ServoGoal) -> Result<Vec<u8>, DriverError> {
         D::goal_block(entry.acceleration_max_ticks_s2, goal).map_err(|refused| DriverError::Unfit {
             servo: entry.name.clone(),
@@ -315,15 +315,15 @@ impl<D: Dialect> ServoDriver<D> {
         let mut readings = vec![None; self.ids.len()];
         let mut frame = first;
         let mut tries = 0;
-        while self.asks_again(tries, deadline) {
-            let missing = places(&readings);
+        while self.may_retry(tries, deadline) {
+            let missing = indices(&readings);
             self.count_retries(&missing, tries);
-            let fast = self.fast && tries == 0;
+            let is_fast = self.has_fast_read && tries == 0;
             tries += 1;
             let first = std::mem::take(&mut frame);
-            let asked = (missing.as_slice(), fast);
+            let requested = (missing.as_slice(), is_fast);
             let replies = self
-                .sync_read(link, first, D::PRESENT, asked, deadline)
+                .sync_read(link, first, D::PRESENT, requested, deadline)
                 .await?;
             self.accept(&missing, &replies, &mut readings)?;
             if readings.iter().all(Option::is_some) {
@@ -333,11 +333,11 @@ impl<D: Dialect> ServoDriver<D> {
         self.complete(readings, tries)
     }
 
-    /// Returns whether a question that was asked so often is asked again: as often as in a cycle, and at a motion's
-    /// beginning beyond that, while tries are left.
-    fn asks_again(&mut self, tries: u32, deadline: ClockInstant) -> bool {
+    /// Returns whether a request may be sent again after so many tries: as often as in a cycle and, at a
+    /// motion's beginning, beyond that while tries are left.
+    fn may_retry(&mut self, tries: u32, deadline: ClockInstant) -> bool {
         let in_time = tries == 0 || self.bus.clock.now() < deadline;
-        self.bus.longer = Duration::ZERO;
+        self.bus.extra_wait = Duration::ZERO;
         if tries <= RETRIES_MAX && in_time {
             return true;
         }
@@ -345,66 +345,67 @@ impl<D: Dialect> ServoDriver<D> {
             return false;
         };
         self.begin_tries = left;
-        self.bus.longer = BEGIN_WAIT;
+        self.bus.extra_wait = BEGIN_WAIT;
         true
     }
 
     fn count_retries(&mut self, missing: &[usize], tries: u32) {
-        for place in missing.iter().filter(|_| tries > 0) {
-            self.bus.counts.servos[*place].retries += 1;
+        for index in missing.iter().filter(|_| tries > 0) {
+            self.bus.counts.servos[*index].retries += 1;
             self.bus.counts.resent += 1;
         }
     }
 
-    /// Takes the replies that can be true.
+    /// Accepts the plausible replies.
     fn accept(
         &mut self,
-        asked: &[usize],
+        requested: &[usize],
         replies: &[Option<StatusReply>],
         readings: &mut [Option<ServoReading>],
     ) -> Result<(), DriverError> {
-        for (place, reply) in asked.iter().zip(replies) {
+        for (index, reply) in requested.iter().zip(replies) {
             let Some(reading) = reply.as_ref().map(D::parse_reading) else {
                 continue;
             };
-            if self.believes(*place, &reading)? && self.is_confirmed(*place, &reading) {
-                readings[*place] = Some(reading);
+            if self.is_plausible(*index, &reading)? && self.is_confirmed(*index, &reading) {
+                readings[*index] = Some(reading);
             }
         }
         Ok(())
     }
 
-    /// An ailment must be reported twice in a row: a damaged reply could claim one.
-    fn is_confirmed(&mut self, place: usize, reading: &ServoReading) -> bool {
-        let ailment = self.reading_fault(place, reading);
-        let before = std::mem::replace(&mut self.suspected[place], ailment);
-        ailment.is_none() || before == ailment
+    /// Returns whether a reading reports no fault, or the same one as before: a single damaged reply
+    /// could claim a fault.
+    fn is_confirmed(&mut self, index: usize, reading: &ServoReading) -> bool {
+        let fault = self.reading_fault(index, reading);
+        let previous = std::mem::replace(&mut self.suspected[index], fault);
+        fault.is_none() || previous == fault
     }
 
-    fn believes(&mut self, place: usize, reading: &ServoReading) -> Result<bool, DriverError> {
+    fn is_plausible(&mut self, index: usize, reading: &ServoReading) -> Result<bool, DriverError> {
         let now = self.bus.clock.now();
         if !D::POSITIONS.contains(&reading.ticks) {
-            return self.finds_strange(place, reading.ticks);
+            return self.count_out_of_range(index, reading.ticks);
         }
-        self.strange[place] = 0;
-        let filter = &mut self.filters[place];
-        let most_ticks_s = self.map.entries[place].velocity_max_ticks_s;
-        let verdict = filter.judge(reading.ticks, now, most_ticks_s, self.period);
+        self.out_of_range[index] = 0;
+        let filter = &mut self.filters[index];
+        let max_ticks_s = self.map.entries[index].velocity_max_ticks_s;
+        let verdict = filter.judge(reading.ticks, now, max_ticks_s, self.period);
         if verdict == ReadingVerdict::Believed {
             return Ok(true);
         }
-        self.bus.counts.servos[place].jumps += 1;
+        self.bus.counts.servos[index].jumps += 1;
         match verdict {
             ReadingVerdict::Jumped {
                 from_ticks,
                 bound_ticks,
             } if self.goals.is_some() => Err(DriverError::Jump {
-                servo: self.map.name(place),
+                servo: self.map.name(index),
                 from_ticks,
                 to_ticks: reading.ticks,
                 bound_ticks,
             }),
-            // Nobody drives it: a person may turn it by hand as fast as they like.
+            // Without torque, a person may turn it by hand as fast as they like.
             ReadingVerdict::Jumped { .. } => {
                 filter.accept(reading.ticks, now);
                 Ok(true)
@@ -413,17 +414,17 @@ impl<D: Dialect> ServoDriver<D> {
         }
     }
 
-    /// A position beyond one turn is never believed; a damaged reply can claim one, but not time
-    /// after time.
-    fn finds_strange(&mut self, place: usize, ticks: i32) -> Result<bool, DriverError> {
-        self.bus.counts.servos[place].jumps += 1;
-        let strange = &mut self.strange[place];
-        *strange += 1;
-        if *strange < JUMPS_MAX {
+    /// Counts a position beyond one turn. It is never believed, and an error once it is read repeatedly,
+    /// which damaged replies cannot explain.
+    fn count_out_of_range(&mut self, index: usize, ticks: i32) -> Result<bool, DriverError> {
+        self.bus.counts.servos[index].jumps += 1;
+        let out_of_range = &mut self.out_of_range[index];
+        *out_of_range += 1;
+        if *out_of_range < JUMPS_MAX {
             return Ok(false);
         }
-        *strange = 0;
-        Err(out_of_turn(self.map.name(place), ticks))
+        *out_of_range = 0;
+        Err(out_of_turn(self.map.name(index), ticks))
     }
 
     fn complete(
@@ -431,9 +432,9 @@ impl<D: Dialect> ServoDriver<D> {
         readings: Vec<Option<ServoReading>>,
         tries: u32,
     ) -> Result<Vec<ServoReading>, DriverError> {
-        let missing = places(&readings);
-        for place in &missing {
-            let counts = &mut self.bus.counts.servos[*place];
+        let missing = indices(&readings);
+        for index in &missing {
+            let counts = &mut self.bus.counts.servos[*index];
             counts.blind += 1;
             counts.blind_time += self.period;
         }
@@ -442,31 +443,31 @@ impl<D: Dialect> ServoDriver<D> {
     }
 
     fn measure(&self, readings: &[ServoReading]) -> ArmMeasurement {
-        let servos = self.ids.iter().zip(readings).zip(&self.known);
+        let servos = self.ids.iter().zip(readings).zip(&self.slow_readings);
         ArmMeasurement {
             at: self.bus.clock.now(),
             position_rad: self
                 .map
-                .joints(|place, servo| servo.angle_rad(readings[place].ticks)),
-            velocity_rad_s: self.map.joints(|place, servo| {
-                f64::from(servo.sign) * readings[place].speed_ticks_s / ticks_a_radian(servo)
+                .joints(|index, servo| servo.angle_rad(readings[index].ticks)),
+            velocity_rad_s: self.map.joints(|index, servo| {
+                f64::from(servo.sign) * readings[index].speed_ticks_s / ticks_per_radian(servo)
             }),
             servos: servos
-                .map(|((id, reading), known)| state(*id, reading, known))
+                .map(|((id, reading), slow)| servo_state(*id, reading, slow))
                 .collect(),
         }
     }
 
-    fn find_ailment(
+    fn find_fault(
         &self,
         readings: &[ServoReading],
         measured: &ArmMeasurement,
     ) -> Result<(), DriverError> {
-        for (place, reading) in readings.iter().enumerate() {
-            if let Some(ailment) = self.servo_fault(place, reading) {
+        for (index, reading) in readings.iter().enumerate() {
+            if let Some(fault) = self.servo_fault(index, reading) {
                 return Err(DriverError::Device {
-                    servo: self.map.name(place),
-                    ailment,
+                    servo: self.map.name(index),
+                    fault,
                     measured: Some(Box::new(measured.clone())),
                 });
             }
@@ -477,36 +478,36 @@ impl<D: Dialect> ServoDriver<D> {
     /// Returns whether a servo reports that a fault is latched without naming it.
     fn has_unnamed_fault(&self, readings: &[ServoReading]) -> bool {
         let mut all = readings.iter().enumerate();
-        all.any(|(place, reading)| self.reading_fault(place, reading) == Some(ServoFault::Hardware))
+        all.any(|(index, reading)| self.reading_fault(index, reading) == Some(ServoFault::Hardware))
     }
 
-    fn servo_fault(&self, place: usize, reading: &ServoReading) -> Option<ServoFault> {
-        let ailing = self.ailing[place];
-        self.reading_fault(place, reading)
-            .or(ailing.filter(|_| self.goals.is_some()))
+    fn servo_fault(&self, index: usize, reading: &ServoReading) -> Option<ServoFault> {
+        let confirmed = self.confirmed[index];
+        self.reading_fault(index, reading)
+            .or(confirmed.filter(|_| self.goals.is_some()))
     }
 
     /// Returns the fault that a reading reports by itself.
-    fn reading_fault(&self, place: usize, reading: &ServoReading) -> Option<ServoFault> {
-        let known = &self.known[place];
-        let (least_v, most_v) = known.voltage_limits_v;
-        let volts = reading.voltage_v.or(known.voltage_v);
-        let voltage = volts.is_some_and(|volts| volts < least_v || volts > most_v);
-        D::reported_fault(reading.error, known).or(voltage.then_some(ServoFault::Voltage))
+    fn reading_fault(&self, index: usize, reading: &ServoReading) -> Option<ServoFault> {
+        let slow = &self.slow_readings[index];
+        let (min_v, max_v) = slow.voltage_limits_v;
+        let voltage_v = reading.voltage_v.or(slow.voltage_v);
+        let is_outside = voltage_v.is_some_and(|voltage_v| voltage_v < min_v || voltage_v > max_v);
+        D::reported_fault(reading.error, slow).or(is_outside.then_some(ServoFault::Voltage))
     }
 
-    /// Asks the servos at `places` for a register, which answer in one packet if it is `fast`; `first`
-    /// goes out in front of the request.
+    /// Reads a register of the servos at `indices`, in one packet if `is_fast`; `first` goes out in front
+    /// of the request.
     async fn sync_read(
         &mut self,
         link: &mut dyn ByteLink,
         first: Vec<u8>,
         register: ServoRegister,
-        (places, fast): (&[usize], bool),
+        (indices, is_fast): (&[usize], bool),
         until: ClockInstant,
     ) -> Result<Vec<Option<StatusReply>>, DriverError> {
-        let ids: Vec<u8> = places.iter().map(|place| self.ids[*place]).collect();
-        let request = if fast {
+        let ids: Vec<u8> = indices.iter().map(|index| self.ids[*index]).collect();
+        let request = if is_fast {
             ServoRequest::FastSyncRead(register, &ids)
         } else {
             ServoRequest::SyncRead(register, &ids)
@@ -514,11 +515,11 @@ impl<D: Dialect> ServoDriver<D> {
         Ok(self.bus.request::<D>(link, first, request, until).await?)
     }
 
-    fn all_places(&self) -> Vec<usize> {
+    fn all_indices(&self) -> Vec<usize> {
         (0..self.ids.len()).collect()
     }
 
-    /// Refuses that servos are missing after so many tries.
+    /// Returns an error if servos are still missing after so many tries.
     fn check_missing(&self, missing: &[usize], tries: u32) -> Result<(), DriverError> {
         match missing {
             [] => Ok(()),
@@ -534,7 +535,7 @@ impl<D: Dialect> ServoDriver<D> {
     }
 }
 
-/// Smaller steps of a goal have no direction.
+/// Step of a goal below which it has no direction.
 const TRAVEL_RAD: f64 = 1e-7;
 
 fn out_of_turn(servo: ServoName, ticks: i32) -> DriverError {
@@ -544,22 +545,22 @@ fn out_of_turn(servo: ServoName, ticks: i32) -> DriverError {
     }
 }
 
-fn places<T>(readings: &[Option<T>]) -> Vec<usize> {
+fn indices<T>(readings: &[Option<T>]) -> Vec<usize> {
     let missing = readings
         .iter()
         .enumerate()
         .filter(|(_, reading)| reading.is_none());
-    missing.map(|(place, _)| place).collect()
+    missing.map(|(index, _)| index).collect()
 }
 
-fn state(id: u8, reading: &ServoReading, known: &SlowReadings) -> ServoState {
+fn servo_state(id: u8, reading: &ServoReading, slow: &SlowReadings) -> ServoState {
     ServoState {
         id,
         position_ticks: Some(reading.ticks),
-        voltage_v: reading.voltage_v.or(known.voltage_v),
-        temperature_c: reading.temperature_c.or(known.temperature_c),
+        voltage_v: reading.voltage_v.or(slow.voltage_v),
+        temperature_c: reading.temperature_c.or(slow.temperature_c),
         load_ratio: Some(reading.load_ratio),
-        error_bits: Some(reading.error | known.hardware_error),
-        torque_on: known.torque_on,
+        error_bits: Some(reading.error | slow.hardware_error),
+        torque_on: slow.torque_on,
     }
 }

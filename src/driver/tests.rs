@@ -63,7 +63,7 @@ impl Bench {
         bench
     }
 
-    /// One cycle, then waits for the next one's moment.
+    /// Runs one cycle, then waits until the next one is due.
     pub(super) async fn cycle(
         &mut self,
         command: Option<JointCommand>,
@@ -86,13 +86,13 @@ impl Bench {
     }
 }
 
-/// A wire that keeps what was sent.
-pub(super) struct Tapped<'a>(
+/// A link that records what was sent.
+pub(super) struct RecordingLink<'a>(
     pub(super) &'a mut MemoryLink<ArmSimulator>,
     pub(super) Vec<u8>,
 );
 
-impl ByteLink for Tapped<'_> {
+impl ByteLink for RecordingLink<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.1.extend(bytes);
         self.0.send(bytes)
@@ -116,9 +116,9 @@ impl ByteLink for Tapped<'_> {
 }
 
 /// A link at whose far end the first servo is turned a little with every request.
-struct Turned<'a>(&'a mut MemoryLink<ArmSimulator>, ArmSimulator, u16, u16);
+struct HandMovedLink<'a>(&'a mut MemoryLink<ArmSimulator>, ArmSimulator, u16, u16);
 
-impl ByteLink for Turned<'_> {
+impl ByteLink for HandMovedLink<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.2 += self.3;
         self.1.break_it(SimulatedFault::Position {
@@ -148,17 +148,17 @@ impl ByteLink for Turned<'_> {
 /// Torque would pull a joint back to where it was read before a hand turned it on.
 #[tokio::test]
 async fn a_limp_joint_that_is_being_turned_gets_no_torque() {
-    for (ticks_a_request, takes) in [(0, true), (3, false)] {
+    for (ticks_per_request, is_on) in [(0, true), (3, false)] {
         let mut bench = Bench::new("so101");
         bench.driver.attach(&mut bench.link).await.unwrap();
-        let mut hand = Turned(&mut bench.link, bench.sim.clone(), 2048, ticks_a_request);
+        let mut hand = HandMovedLink(&mut bench.link, bench.sim.clone(), 2048, ticks_per_request);
         let energised = bench.driver.energise(&mut hand).await;
-        assert_eq!(energised.is_ok(), takes, "{energised:?}");
-        assert_eq!(bench.driver.is_energised(), takes);
-        if let Err(why) = energised {
-            assert!(matches!(why, DriverError::Turned { .. }), "{why}");
-            let seen = bench.cycle(None).await.unwrap();
-            let on = seen.servos.iter().filter(|one| one.torque_on == Some(true));
+        assert_eq!(energised.is_ok(), is_on, "{energised:?}");
+        assert_eq!(bench.driver.is_energised(), is_on);
+        if let Err(error) = energised {
+            assert!(matches!(error, DriverError::Turned { .. }), "{error}");
+            let measured = bench.cycle(None).await.unwrap();
+            let on = measured.servos.iter().filter(|s| s.torque_on == Some(true));
             assert_eq!(on.count(), 0);
         }
     }
@@ -221,7 +221,7 @@ async fn a_thousand_cycles_follow_a_slow_wave() {
             .iter()
             .all(|s| (s.retries, s.jumps) == (0, 0))
     );
-    // A reading is one turn-round older than the truth it is compared with.
+    // A reading is one round trip older than the true position it is compared with.
     assert!(worst < 0.02, "{worst}");
 }
 
@@ -231,7 +231,7 @@ async fn a_step_is_followed_within_the_caps_that_travel_with_it() {
     let start = bench.sim.true_joints();
     let goal = start.map(|_, angle| angle + 0.5);
     let mut fastest = 0.0_f64;
-    let mut before = start;
+    let mut last = start;
     for _ in 0..200 {
         bench
             .cycle(Some(JointCommand {
@@ -241,8 +241,8 @@ async fn a_step_is_followed_within_the_caps_that_travel_with_it() {
             .await
             .unwrap();
         bench.sim.advance(bench.clock.now());
-        fastest = fastest.max(bench.sim.true_joints().distance_max(&before) / PERIOD.as_secs_f64());
-        before = bench.sim.true_joints();
+        fastest = fastest.max(bench.sim.true_joints().distance_max(&last) / PERIOD.as_secs_f64());
+        last = bench.sim.true_joints();
     }
     // The simulated arm moves on a grid of 1 ms: eleven of its steps may fall into one period.
     assert!(fastest < 1.0 * 1.1 + 1e-3, "{fastest}");
@@ -262,14 +262,14 @@ async fn release_takes_torque_off_every_servo() {
 }
 
 #[tokio::test]
-async fn an_unplugged_arm_is_told_from_a_silent_one() {
+async fn an_unplugged_arm_is_distinguished_from_a_silent_one() {
     let mut bench = Bench::energised("so101").await;
     bench.sim.break_it(SimulatedFault::Unplug);
     assert!(bench.cycle(None).await.unwrap_err().is_unplugged());
 }
 
 #[tokio::test]
-async fn goals_that_are_no_numbers_or_beyond_limits_never_leave() {
+async fn goals_that_are_not_finite_or_beyond_limits_are_never_sent() {
     let mut bench = Bench::energised("so101").await;
     for goal in [f64::NAN, f64::INFINITY, 2.5, -1e300] {
         let goal = JointVector::zeros(5).map(|_, _| goal);

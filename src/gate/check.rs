@@ -1,4 +1,4 @@
-//! The whole of a trajectory, judged before anything moves.
+//! Judges a whole trajectory before anything moves.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use scene::{
 
 /// Longer plans are refused: at 100 Hz this is more than two hours and a half.
 const SAMPLES_MAX: usize = 1_000_000;
-// What is planned at such length would be refused whole.
+// The gate accepts every length that the planner can make.
 const _: () = assert!(plan::SAMPLES_MAX <= SAMPLES_MAX);
 
-/// Control periods that make sense for hobby servos.
+/// Range of control periods that make sense for hobby servos.
 const PERIOD: std::ops::RangeInclusive<Duration> =
     Duration::from_millis(2)..=Duration::from_millis(50);
 
@@ -54,19 +54,19 @@ const MIDPOINT_MM: f64 = 0.1;
 /// smallest. Beyond it, servo errors grow too large at the tip.
 const CONDITION_MAX: f64 = 30.0;
 
-/// A needle is slow below this height.
+/// Height over the sheet below which a needle must move slowly.
 const NEEDLE_NEAR_MM: f64 = 20.0;
 
-/// And this slow.
+/// Speed limit of a needle near the sheet.
 const NEEDLE_MM_S: f64 = 25.0;
 
-/// Judges a trajectory. Nothing is repaired; every rule that says no is in the answer, each with
-/// the first place where it did.
+/// Judges a trajectory. Nothing is repaired; the error lists every rule that refused, each with
+/// its worst sample.
 ///
 /// `start` is where the arm was measured to be, `now` is on the same clock.
 ///
 /// # Errors
-/// [`Refused`] with one refusal a rule and stroke.
+/// [`RefusedTrajectory`] with one refusal per rule, stroke and activity.
 pub fn check(
     scene: &Arc<Scene>,
     permit: MotionPermit,
@@ -84,7 +84,7 @@ pub fn check(
     })
 }
 
-/// Judges all of a trajectory but the leave to move and where the arm is, and mints nothing: for
+/// Judges all of a trajectory except the permit and the arm's start, and makes no proof: for
 /// previews.
 ///
 /// # Errors
@@ -97,25 +97,25 @@ pub fn preview(scene: &Arc<Scene>, trajectory: &Trajectory) -> Result<(), Refuse
 
 /// The verdict of a judge as comparable text.
 #[cfg(test)]
-pub(super) struct CheckedBy {
+pub(super) struct TestVerdict {
     pub(super) refusals: Vec<GateRefusal>,
     pub(super) stops: String,
 }
 
 /// Judges every sample and proves the stops, whether samples were refused or not.
 #[cfg(test)]
-pub(super) fn judged<'a>(
+pub(super) fn judge_samples<'a>(
     scene: &'a Scene,
     trajectory: &'a Trajectory,
-    around: impl Fn() -> CollisionWorld<'a>,
-) -> CheckedBy {
+    new_world: impl Fn() -> CollisionWorld<'a>,
+) -> TestVerdict {
     let mut judge = TrajectoryJudge::new(scene, trajectory);
     let spans = judge.check_form();
     assert!(judge.refusals.is_empty(), "{:?}", judge.refusals);
-    judge.check_samples(&spans, around());
-    CheckedBy {
+    judge.check_samples(&spans, new_world());
+    TestVerdict {
         refusals: judge.refusals,
-        stops: format!("{:?}", StopProof::prove(around(), trajectory)),
+        stops: format!("{:?}", StopProof::prove(new_world(), trajectory)),
     }
 }
 
@@ -123,16 +123,16 @@ pub(super) struct TrajectoryJudge<'a> {
     pub(super) scene: &'a Scene,
     pub(super) trajectory: &'a Trajectory,
     pub(super) refusals: Vec<GateRefusal>,
-    /// Index of the worst refusal of each rule, for each stroke and what is done for it.
-    said: HashMap<(GateRule, Option<usize>, Option<SpanKind>), usize>,
+    /// Index of the worst refusal by rule, stroke and activity.
+    worst_index: HashMap<(GateRule, Option<usize>, Option<SpanKind>), usize>,
 }
 
-/// By how much a limit is passed.
-fn amount(excess: Option<LimitExcess>) -> f64 {
+/// Returns by how much a limit is exceeded.
+fn overshoot(excess: Option<LimitExcess>) -> f64 {
     excess.map_or(0.0, |excess| (excess.value - excess.limit).abs())
 }
 
-/// Escape histories of everything that may begin beyond a limit and move away from it.
+/// Escape histories of everything that may begin beyond a limit and move back from it.
 struct EscapeHistories {
     sheet: Ratchet,
     body: EscapeTracker,
@@ -142,7 +142,7 @@ struct EscapeHistories {
     keep_outs: Vec<EscapeTracker>,
 }
 
-/// Joints that are judged.
+/// The joint angles that are judged.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum JudgedJoints {
     /// The expected ones: the tip's motion is judged as well.
@@ -157,10 +157,10 @@ struct JudgedSample<'a> {
     span: &'a TrajectorySpan,
     pen: &'a ScenePen,
     q: &'a JointVector,
-    stance: &'a PosedBody,
+    pose: &'a PosedBody,
     frames: &'a LinkFrames,
     tip: Point3<f64>,
-    before: Option<(&'a JointVector, Point3<f64>)>,
+    previous: Option<(&'a JointVector, Point3<f64>)>,
 }
 
 impl<'a> TrajectoryJudge<'a> {
@@ -169,17 +169,17 @@ impl<'a> TrajectoryJudge<'a> {
             scene,
             trajectory,
             refusals: Vec::new(),
-            said: HashMap::new(),
+            worst_index: HashMap::new(),
         }
     }
 
-    /// Every rule, `leave` among them; the proven stops where none says no.
-    fn run(mut self, leave: impl FnOnce(&mut Self)) -> Result<StopProof, RefusedTrajectory> {
+    /// Applies every rule and `check_permit`; returns the proven stops if none refuses.
+    fn run(mut self, check_permit: impl FnOnce(&mut Self)) -> Result<StopProof, RefusedTrajectory> {
         let spans = self.check_form();
         if !self.refusals.is_empty() {
             return Err(RefusedTrajectory(self.refusals));
         }
-        leave(&mut self);
+        check_permit(&mut self);
         self.check_samples(&spans, CollisionWorld::new(self.scene));
         match StopProof::prove(CollisionWorld::new(self.scene), self.trajectory) {
             Ok(stops) if self.refusals.is_empty() => Ok(stops),
@@ -197,14 +197,14 @@ impl<'a> TrajectoryJudge<'a> {
         rule: GateRule,
         sample: usize,
         excess: Option<LimitExcess>,
-        why: impl FnOnce() -> String,
+        reason: impl FnOnce() -> String,
     ) {
         let span = self.trajectory.span_at(sample);
         let (item, doing) = (span.and_then(|span| span.item), span.map(|span| span.kind));
         let next = self.refusals.len();
-        let place = *self.said.entry((rule, item, doing)).or_insert(next);
-        let worst = self.refusals.get(place).map(|said| amount(said.excess));
-        if worst.is_some_and(|worst| amount(excess) <= worst) {
+        let index = *self.worst_index.entry((rule, item, doing)).or_insert(next);
+        let worst = self.refusals.get(index);
+        if worst.is_some_and(|worst| overshoot(excess) <= overshoot(worst.excess)) {
             return;
         }
         let seconds = self.trajectory.period.as_secs_f64() * sample as f64;
@@ -215,43 +215,43 @@ impl<'a> TrajectoryJudge<'a> {
             item,
             at_mm: self.at_mm(sample),
             excess,
-            why: format!("{} ({seconds:.2} s into the motion)", why()),
+            why: format!("{} ({seconds:.2} s into the motion)", reason()),
         };
-        match self.refusals.get_mut(place) {
-            Some(said) => *said = refusal,
+        match self.refusals.get_mut(index) {
+            Some(previous) => *previous = refusal,
             None => self.refusals.push(refusal),
         }
     }
 
-    /// Refuses a value above its limit, with the slack that rounding needs; `why` says so, from both as they are told
-    /// apart.
-    pub(super) fn check_most(
+    /// Refuses a value above its limit, with the slack that rounding needs. `reason` gets both as
+    /// text with enough digits to differ.
+    pub(super) fn check_limit(
         &mut self,
         rule: GateRule,
         sample: usize,
         (value, limit, unit): (f64, f64, &'static str),
         slack: f64,
-        why: impl FnOnce(&str, &str) -> String,
+        reason: impl FnOnce(&str, &str) -> String,
     ) {
         if exceeds(value, limit * slack) {
             self.refuse(rule, sample, excess(value, limit, unit), || {
                 let (value, limit) = apart(value, limit);
-                why(&value, &limit)
+                reason(&value, &limit)
             });
         }
     }
 
-    /// Returns where the tip is over the sheet, if the sample is one of this arm.
+    /// Returns where the tip is over the sheet, if the sample fits this arm.
     fn at_mm(&self, sample: usize) -> Option<[f64; 2]> {
-        let is_whole = |q: &&JointVector| q.len() == self.scene.arm.dof();
-        let q = self.trajectory.reached().get(sample).filter(is_whole)?;
+        let fits_arm = |q: &&JointVector| q.len() == self.scene.arm.dof();
+        let q = self.trajectory.reached().get(sample).filter(fits_arm)?;
         let pen = self.trajectory.span_at(sample)?.pen;
         let tip = tip_m(self.scene, pen, q)?;
         let at_mm = self.scene.surface.project(&tip).at_mm;
         at_mm.iter().all(|v| v.is_finite()).then_some(at_mm)
     }
 
-    /// Refuses what is no trajectory of this scene's arm. Returns the spans, each with its pen.
+    /// Refuses a malformed trajectory, or one of another arm. Returns the spans, each with its pen.
     fn check_form(&mut self) -> Vec<(&'a TrajectorySpan, &'a ScenePen)> {
         let plan = self.trajectory;
         let (count, dof) = (plan.samples.len(), self.scene.arm.dof());
@@ -268,21 +268,21 @@ impl<'a> TrajectoryJudge<'a> {
                 format!("a period of {:?}; {PERIOD:?} are possible", plan.period)
             });
         }
-        let bad = |q: &JointVector| q.len() != dof || !q.is_finite();
-        let all = plan.samples.iter().chain(&plan.reached);
-        if let Some(bad) = all.clone().position(bad) {
-            let bad = bad % count.max(1);
-            self.refuse(GateRule::Form, bad, None, || {
-                format!("sample {bad} is not {dof} finite angles")
+        let is_bad = |q: &JointVector| q.len() != dof || !q.is_finite();
+        let mut all = plan.samples.iter().chain(&plan.reached);
+        if let Some(position) = all.position(is_bad) {
+            let sample = position % count.max(1);
+            self.refuse(GateRule::Form, sample, None, || {
+                format!("sample {sample} is not {dof} finite angles")
             });
         }
         self.check_leads_form();
-        self.limits_are_whole();
-        self.spans_with_pens()
+        self.check_arm_limits();
+        self.check_spans()
     }
 
-    /// Refuses an arm with fewer limits than joints: one that is missing would bound nothing.
-    fn limits_are_whole(&mut self) {
+    /// Refuses an arm whose limits do not match its joints: a joint without one would be unbounded.
+    fn check_arm_limits(&mut self) {
         let (limits, dof) = (&self.scene.arm.limits, self.scene.arm.dof());
         for (what, limits) in [
             ("lower", &limits.lower_rad),
@@ -302,7 +302,7 @@ impl<'a> TrajectoryJudge<'a> {
         }
     }
 
-    fn spans_with_pens(&mut self) -> Vec<(&'a TrajectorySpan, &'a ScenePen)> {
+    fn check_spans(&mut self) -> Vec<(&'a TrajectorySpan, &'a ScenePen)> {
         let (plan, scene) = (self.trajectory, self.scene);
         let count = plan.samples.len();
         let (mut next, mut spans) = (0, Vec::new());
@@ -316,7 +316,7 @@ impl<'a> TrajectoryJudge<'a> {
             };
             if span.kind == SpanKind::Probe && span.end != count {
                 self.refuse(GateRule::Form, span.first, None, || {
-                    "a probe is the end of its motion: it goes back the way that it came".to_owned()
+                    "a probe must end its motion: it goes back along its own path".to_owned()
                 });
             }
             spans.push((span, pen));
@@ -353,14 +353,15 @@ impl<'a> TrajectoryJudge<'a> {
         }
         self.check_pens_confirmed();
         let first = self.trajectory.samples.first();
-        if let Some(Err(why)) = first.map(|first| check_at_start(self.scene, first, start, now)) {
-            self.refuse(GateRule::Start, 0, None, || why.to_string());
+        if let Some(Err(error)) = first.map(|first| check_at_start(self.scene, first, start, now)) {
+            self.refuse(GateRule::Start, 0, None, || error.to_string());
         }
     }
 
-    /// Refuses to bring a pen down that no person has confirmed: where another is in the holder, its tip is elsewhere.
+    /// Refuses to bring down a pen that no person has confirmed: if another is in the holder, its tip
+    /// is elsewhere.
     fn check_pens_confirmed(&mut self) {
-        let comes_down = |span: &&TrajectorySpan| match span.kind {
+        let lowers_pen = |span: &&TrajectorySpan| match span.kind {
             SpanKind::Lower
             | SpanKind::Draw
             | SpanKind::Dip
@@ -374,7 +375,7 @@ impl<'a> TrajectoryJudge<'a> {
             | SpanKind::Jog => false,
         };
         let scene = self.scene;
-        for span in self.trajectory.spans.iter().filter(comes_down) {
+        for span in self.trajectory.spans.iter().filter(lowers_pen) {
             if !scene.holder.holds(span.pen) {
                 self.refuse(GateRule::Pen, span.first, None, || {
                     format!(
@@ -389,21 +390,21 @@ impl<'a> TrajectoryJudge<'a> {
     fn check_samples(
         &mut self,
         spans: &[(&'a TrajectorySpan, &'a ScenePen)],
-        mut around: CollisionWorld<'_>,
+        mut world: CollisionWorld<'_>,
     ) {
         self.check_joint_limits();
         self.check_joint_rates();
-        self.check_poses(spans, &mut around, JudgedJoints::Expected);
+        self.check_poses(spans, &mut world, JudgedJoints::Expected);
         if !self.trajectory.reached.is_empty() {
             self.check_leads(spans);
-            self.check_poses(spans, &mut around, JudgedJoints::Sent);
+            self.check_poses(spans, &mut world, JudgedJoints::Sent);
         }
     }
 
     fn check_poses(
         &mut self,
         spans: &[(&'a TrajectorySpan, &'a ScenePen)],
-        around: &mut CollisionWorld<'_>,
+        world: &mut CollisionWorld<'_>,
         judged: JudgedJoints,
     ) {
         let joints = match judged {
@@ -411,117 +412,113 @@ impl<'a> TrajectoryJudge<'a> {
             JudgedJoints::Sent => &self.trajectory.samples,
         };
         let mut escapes = EscapeHistories::new(self.scene, spans);
-        let mut before: Option<(usize, &JointVector, IsometryMatrix3<f64>)> = None;
+        let mut previous: Option<(usize, &JointVector, IsometryMatrix3<f64>)> = None;
         for (span, pen) in spans {
             for (sample, q) in joints.iter().enumerate().take(span.end).skip(span.first) {
-                let stance = around.body().at(q);
-                let frames = around.body().frames(&stance);
+                let pose = world.body().pose(q);
+                let frames = world.body().frames(&pose);
                 let tool = frames.tool;
-                let moment = JudgedSample {
+                let at = JudgedSample {
                     sample,
                     span,
                     pen,
                     q,
-                    stance: &stance,
+                    pose: &pose,
                     frames,
                     tip: tool * pen.tip_m,
-                    before: before.map(|(_, q, tool)| (q, tool * pen.tip_m)),
+                    previous: previous.map(|(_, q, tool)| (q, tool * pen.tip_m)),
                 };
-                if before.is_some_and(|(pen, ..)| pen != span.pen) {
-                    // Until now this tip was judged among those that do not draw.
+                if previous.is_some_and(|(pen, ..)| pen != span.pen) {
+                    // Until now this tip was judged as one that does not draw.
                     escapes.sheet = Ratchet::far();
                 }
-                before = Some((span.pen, q, tool));
+                previous = Some((span.pen, q, tool));
                 if judged == JudgedJoints::Expected {
-                    self.check_tip_motion(&moment, around.levers());
-                    self.check_tip_pose(&moment);
+                    self.check_tip_motion(&at, world.levers());
+                    self.check_tip_pose(&at);
                 }
-                self.check_tip_height(&moment, &mut escapes);
-                self.check_surroundings(around, &moment, &mut escapes);
-                self.check_keep_outs(around, &moment, &mut escapes);
+                self.check_tip_height(&at, &mut escapes);
+                self.check_surroundings(world, &at, &mut escapes);
+                self.check_keep_outs(world, &at, &mut escapes);
             }
         }
     }
 
-    /// From the sample before: how fast, and how straight.
-    fn check_tip_motion(&mut self, now: &JudgedSample<'_>, levers: &JointLevers) {
-        let Some((q_before, before)) = &now.before else {
+    /// Checks how fast and how straight the tip moves from the previous sample.
+    fn check_tip_motion(&mut self, at: &JudgedSample<'_>, levers: &JointLevers) {
+        let Some((previous_q, previous)) = &at.previous else {
             return;
         };
-        let speed = (now.tip - before).norm() * 1e3 / self.trajectory.period.as_secs_f64();
-        let limit = tip_limit_mm_s(self.scene, now.pen.kind, now.span.kind, &now.tip);
-        let limit = match now.span.kind {
-            SpanKind::Draw => limit.min(self.scene.draw_mm_s(now.pen)),
+        let speed = (at.tip - previous).norm() * 1e3 / self.trajectory.period.as_secs_f64();
+        let limit = tip_limit_mm_s(self.scene, at.pen.kind, at.span.kind, &at.tip);
+        let limit = match at.span.kind {
+            SpanKind::Draw => limit.min(self.scene.draw_mm_s(at.pen)),
             _ => limit,
         };
-        let at = (speed, limit, "mm/s");
-        self.check_most(GateRule::TipSpeed, now.sample, at, SLACK, |speed, limit| {
+        let values = (speed, limit, "mm/s");
+        let rule = GateRule::TipSpeed;
+        self.check_limit(rule, at.sample, values, SLACK, |speed, limit| {
             format!("the tip would move at {speed} mm/s; {limit} is the limit here")
         });
-        if is_straight(levers, q_before, now.q) {
+        if is_straight(levers, previous_q, at.q) {
             return;
         }
-        let middle = q_before.zip(now.q, f64::midpoint);
-        let tip = self.scene.arm.chain.point(&middle, &now.pen.tip_m);
-        let off = (tip - nalgebra::center(before, &now.tip)).norm() * 1e3;
-        let by = (off, MIDPOINT_MM, "mm");
-        self.check_most(GateRule::Midpoint, now.sample, by, 1.0, |off, limit| {
+        let middle = previous_q.zip(at.q, f64::midpoint);
+        let tip = self.scene.arm.chain.point(&middle, &at.pen.tip_m);
+        let off = (tip - nalgebra::center(previous, &at.tip)).norm() * 1e3;
+        let values = (off, MIDPOINT_MM, "mm");
+        self.check_limit(GateRule::Midpoint, at.sample, values, 1.0, |off, limit| {
             format!("between two samples the tip would stray {off} mm from the straight way; {limit} mm is the limit: go slower")
         });
     }
 
     /// Checks the arm's pose while the tip touches: its condition number, and the tilt of a drawing pen.
-    fn check_tip_pose(&mut self, now: &JudgedSample<'_>) {
-        if !touches(now.span.kind) {
+    fn check_tip_pose(&mut self, at: &JudgedSample<'_>) {
+        if !touches(at.span.kind) {
             return;
         }
         let tip = ToolTip {
-            point_m: now.pen.tip_m,
-            axis: now.pen.axis,
+            point_m: at.pen.tip_m,
+            axis: at.pen.axis,
         };
         let chain = &self.scene.arm.chain;
-        if let Some(condition) = chain.condition_over(now.frames, &tip, CONDITION_MAX) {
+        if let Some(condition) = chain.condition_over(at.frames, &tip, CONDITION_MAX) {
             let excess = excess(condition, CONDITION_MAX, "");
-            self.refuse(GateRule::Condition, now.sample, excess, || {
+            self.refuse(GateRule::Condition, at.sample, excess, || {
                 format!("the arm would be too near to a singular pose: joints move the tip {condition:.0} times as far one way as another; {CONDITION_MAX:.0} is the limit: move the sheet")
             });
         }
-        let cone = now.pen.cone_rad;
-        if now.span.kind != SpanKind::Draw {
+        let cone = at.pen.cone_rad;
+        if at.span.kind != SpanKind::Draw {
             return;
         }
-        let tilt = tilt_rad(self.scene, now.frames, now.pen);
+        let tilt = tilt_rad(self.scene, at.frames, at.pen);
         if exceeds(tilt, cone * SLACK) {
-            let (name, tilt, cone) = (&now.pen.name, tilt.to_degrees(), cone.to_degrees());
-            self.refuse(
-                GateRule::Tilt,
-                now.sample,
-                excess(tilt, cone, "deg"),
-                || {
-                    let (tilt, cone) = apart(tilt, cone);
-                    format!("`{name}` would lean {tilt}°; {cone}° is the limit")
-                },
-            );
+            let (name, tilt, cone) = (&at.pen.name, tilt.to_degrees(), cone.to_degrees());
+            self.refuse(GateRule::Tilt, at.sample, excess(tilt, cone, "deg"), || {
+                let (tilt, cone) = apart(tilt, cone);
+                format!("`{name}` would lean {tilt}°; {cone}° is the limit")
+            });
         }
     }
 
-    fn check_tip_height(&mut self, now: &JudgedSample<'_>, escapes: &mut EscapeHistories) {
-        let Some(height) = height_mm(self.scene, &now.tip) else {
+    fn check_tip_height(&mut self, at: &JudgedSample<'_>, escapes: &mut EscapeHistories) {
+        let Some(height) = height_mm(self.scene, &at.tip) else {
             escapes.sheet = Ratchet::far();
             return;
         };
-        let floor = self.floor_mm(now.span.kind, &now.tip);
-        let floor = match now.span.kind {
+        let floor = self.floor_mm(at.span.kind, &at.tip);
+        let floor = match at.span.kind {
             SpanKind::Draw | SpanKind::Lower => {
-                floor.max(-self.scene.press_mm(now.pen) - DEPTH_SLACK_MM)
+                floor.max(-self.scene.press_mm(at.pen) - DEPTH_SLACK_MM)
             }
             _ => floor,
         };
-        // By the margin: what is deep enough to draw is too deep to travel.
+        // The margin is tracked, not the height: what is deep enough to draw is too deep to travel.
         if escapes.sheet.breached(height - floor, 0.0) {
             self.refuse(
                 GateRule::Sheet,
-                now.sample,
+                at.sample,
                 excess(height, floor, "mm"),
                 || {
                     let (depth, limit) = apart(-height, -floor);
@@ -545,13 +542,13 @@ impl<'a> TrajectoryJudge<'a> {
         }
     }
 
-    /// The bottom of the ink cap that a tip is over, as a height over the sheet; none is as high
-    /// as anything. Of two caps side by side it is in the nearer one.
+    /// Returns the bottom of the ink cap below the tip, as a height over the sheet; infinity where
+    /// there is none. Of two adjacent caps the nearer one counts.
     fn cap_floor_mm(&self, tip: &Point3<f64>) -> f64 {
-        let aside_m = |ink: &InkCap| (tip - ink.rim_m).xy().norm();
-        let caps = self.scene.inks.iter().map(|ink| (ink, aside_m(ink)));
+        let gap_m = |ink: &InkCap| (tip - ink.rim_m).xy().norm();
+        let caps = self.scene.inks.iter().map(|ink| (ink, gap_m(ink)));
         let over = caps
-            .filter(|(_, aside_m)| exceeds(CAP_M, *aside_m))
+            .filter(|(_, gap_m)| exceeds(CAP_M, *gap_m))
             .min_by(|(_, one), (_, other)| one.total_cmp(other));
         over.map_or(f64::INFINITY, |(ink, _)| {
             self.scene.surface.project(&ink.rim_m).height_mm - ink.depth_m * 1e3
@@ -560,65 +557,65 @@ impl<'a> TrajectoryJudge<'a> {
 
     fn check_surroundings(
         &mut self,
-        around: &mut CollisionWorld<'_>,
-        now: &JudgedSample<'_>,
+        world: &mut CollisionWorld<'_>,
+        at: &JudgedSample<'_>,
         escapes: &mut EscapeHistories,
     ) {
-        let (stance, at) = (now.stance, now.sample);
-        let outside = around.outside_workspace(stance);
-        for out in escapes.workspace.breaches(outside, 0.0) {
-            let (name, by) = (around.body().part_name(out.of.0), -out.metres * 1e3);
-            self.refuse(GateRule::Workspace, at, excess(by, 0.0, "mm"), || {
+        let (pose, sample) = (at.pose, at.sample);
+        let outside = world.outside_workspace(pose);
+        for part in escapes.workspace.breaches(outside, 0.0) {
+            let (name, by) = (world.body().part_name(part.key.0), -part.gap_m * 1e3);
+            self.refuse(GateRule::Workspace, sample, excess(by, 0.0, "mm"), || {
                 format!("{name} would be {} mm outside the workspace", short(by))
             });
         }
-        let low = around.over_sheet(stance);
-        for near in escapes.body.breaches(low, CLEARANCE_M) {
-            let what = around.body().part_name(near.of);
-            self.too_near(GateRule::Body, at, near.metres, &what, "the sheet");
+        let near_sheet = world.over_sheet(pose);
+        for near in escapes.body.breaches(near_sheet, CLEARANCE_M) {
+            let what = world.body().part_name(near.key);
+            self.too_near(GateRule::Body, sample, near.gap_m, &what, "the sheet");
         }
-        let below = around.idle_pens(stance, now.span.pen);
-        for pen in escapes.idle.breaches(below, 0.0) {
-            let (name, height) = (around.body().part_name(pen.of), pen.metres * 1e3);
-            self.refuse(GateRule::Sheet, at, excess(height, 0.0, "mm"), || {
+        let low_pens = world.idle_pens(pose, at.span.pen);
+        for pen in escapes.idle.breaches(low_pens, 0.0) {
+            let (name, height) = (world.body().part_name(pen.key), pen.gap_m * 1e3);
+            self.refuse(GateRule::Sheet, sample, excess(height, 0.0, "mm"), || {
                 format!(
                     "{name}, which does not draw now, would be {} mm below the sheet",
                     short(-height)
                 )
             });
         }
-        let pairs = around.near_itself(stance);
+        let pairs = world.near_itself(pose);
         for near in escapes.own.breaches(pairs, CLEARANCE_M) {
-            let (one, other) = near.of;
-            let (one, other) = (around.body().part_name(one), around.body().part_name(other));
-            self.too_near(GateRule::SelfCollision, at, near.metres, &one, &other);
+            let (one, other) = near.key;
+            let (one, other) = (world.body().part_name(one), world.body().part_name(other));
+            self.too_near(GateRule::SelfCollision, sample, near.gap_m, &one, &other);
         }
     }
 
     fn check_keep_outs(
         &mut self,
-        around: &mut CollisionWorld<'_>,
-        now: &JudgedSample<'_>,
+        world: &mut CollisionWorld<'_>,
+        at: &JudgedSample<'_>,
         escapes: &mut EscapeHistories,
     ) {
         let keep_outs = self.scene.keep_outs.iter().enumerate();
         for ((index, keep_out), escape) in keep_outs.zip(&mut escapes.keep_outs) {
-            let near = around.near_keep_out(now.stance, index, &keep_out.corners);
+            let near = world.near_keep_out(at.pose, index, &keep_out.corners);
             for near in escape.breaches(near, CLEARANCE_M) {
-                let (one, other) = (around.body().part_name(near.of), &keep_out.name);
-                if now.sample == 0 {
-                    self.begins_in(near.metres, &one, other);
+                let (one, other) = (world.body().part_name(near.key), &keep_out.name);
+                if at.sample == 0 {
+                    self.begins_in(near.gap_m, &one, other);
                 } else {
                     let other = format!("keep-out `{other}`");
-                    self.too_near(GateRule::KeepOut, now.sample, near.metres, &one, &other);
+                    self.too_near(GateRule::KeepOut, at.sample, near.gap_m, &one, &other);
                 }
             }
         }
     }
 
-    /// Refuses a motion that begins in a keep-out and does more than to take the arm away.
-    fn begins_in(&mut self, metres: f64, part: &str, keep_out: &str) {
-        let (value, limit) = (metres * 1e3, CLEARANCE_M * 1e3);
+    /// Refuses a motion that begins in a keep-out and does more than leave it.
+    fn begins_in(&mut self, gap_m: f64, part: &str, keep_out: &str) {
+        let (value, limit) = (gap_m * 1e3, CLEARANCE_M * 1e3);
         let place = place_text(value);
         self.refuse(GateRule::KeepOut, 0, excess(value, limit, "mm"), || {
             format!(
@@ -627,8 +624,8 @@ impl<'a> TrajectoryJudge<'a> {
         });
     }
 
-    fn too_near(&mut self, rule: GateRule, sample: usize, metres: f64, one: &str, other: &str) {
-        let (value, limit) = (metres * 1e3, CLEARANCE_M * 1e3);
+    fn too_near(&mut self, rule: GateRule, sample: usize, gap_m: f64, one: &str, other: &str) {
+        let (value, limit) = (gap_m * 1e3, CLEARANCE_M * 1e3);
         self.refuse(rule, sample, excess(value, limit, "mm"), || {
             if exceeds(0.0, value) {
                 let into = short(-value);
@@ -642,7 +639,7 @@ impl<'a> TrajectoryJudge<'a> {
     }
 }
 
-/// The place of something that is so far from a box, or inside it by the negative of that.
+/// Describes a distance from a box; a negative one is inside it.
 fn place_text(mm: f64) -> String {
     if exceeds(0.0, mm) {
         format!("{:.1} mm inside", -mm)
@@ -659,8 +656,8 @@ fn is_straight(levers: &JointLevers, from_rad: &JointVector, to_rad: &JointVecto
     )
 }
 
-/// Returns the largest permitted tip speed at a place: as the scene asks, and always slow for a
-/// needle near the sheet.
+/// Returns the largest permitted tip speed at a place: the scene's limit, and always a slow one
+/// for a needle near the sheet.
 pub(super) fn tip_limit_mm_s(
     scene: &Scene,
     tool: ToolKind,
@@ -668,7 +665,7 @@ pub(super) fn tip_limit_mm_s(
     tip: &Point3<f64>,
 ) -> f64 {
     let limits = &scene.limits;
-    let asked = match doing {
+    let scene_limit = match doing {
         SpanKind::Draw => limits.draw_mm_s,
         SpanKind::Probe => limits.draw_mm_s.min(PROBE_MM_S),
         SpanKind::Jog => limits.travel_mm_s.min(JOG_MM_S),
@@ -676,7 +673,7 @@ pub(super) fn tip_limit_mm_s(
     };
     let is_slow =
         tool == ToolKind::Needle && exceeds(NEEDLE_NEAR_MM, scene.surface.project(tip).height_mm);
-    asked.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
+    scene_limit.min(if is_slow { NEEDLE_MM_S } else { TIP_MM_S_MAX })
 }
 
 /// Returns whether a value is beyond its limit; a value at its limit is not. The only place that
@@ -686,16 +683,16 @@ pub(super) fn exceeds<T: PartialOrd + Copy>(value: T, limit: T) -> bool {
 }
 
 impl EscapeHistories {
-    /// Out of a keep-out leads only a motion that takes the arm away. What draws, visits or probes
-    /// begins clear of all of them: it would be let pass through a part of a large one that it is
-    /// refused to pass through where that part stands alone.
+    /// Only a motion that withdraws the arm may begin in a keep-out. One that draws, visits or probes
+    /// must begin clear of all of them: otherwise a large keep-out would let it pass through a part
+    /// that would stop it as a keep-out of its own.
     fn new(scene: &Scene, spans: &[(&TrajectorySpan, &ScenePen)]) -> Self {
-        let takes_away = spans.iter().all(|(span, _)| {
+        let only_withdraws = spans.iter().all(|(span, _)| {
             let kind = span.kind;
             matches!(kind, SpanKind::Lift | SpanKind::Pose | SpanKind::Jog)
         });
         let keep_out = || {
-            if takes_away {
+            if only_withdraws {
                 EscapeTracker::lenient()
             } else {
                 EscapeTracker::strict()
@@ -712,7 +709,7 @@ impl EscapeHistories {
     }
 }
 
-/// Reason that an arm does not stand where a motion begins, as far as is known.
+/// Reason that an arm is not known to stand where a motion begins.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum StartMismatch {
     /// The last reading is too old.
@@ -730,39 +727,39 @@ pub enum StartMismatch {
     },
     /// A joint is elsewhere.
     #[error(
-        "{joint} is at {is_rad:.3} rad and the plan begins at {plan_rad:.3}; {START_RAD} rad is the most they may differ: plan again"
+        "{joint} is at {measured_rad:.3} rad and the plan begins at {plan_rad:.3}; {START_RAD} rad is the most they may differ: plan again"
     )]
     Elsewhere {
         /// The joint.
         joint: String,
         /// Its measured angle.
-        is_rad: f64,
+        measured_rad: f64,
         /// Its angle where the plan begins.
         plan_rad: f64,
     },
 }
 
-/// Checks that the arm stands where a motion begins, by a reading that is recent enough.
+/// Checks that a recent reading has the arm where a motion begins.
 pub(super) fn check_at_start(
     scene: &Scene,
     first: &JointVector,
-    seen: &ArmMeasurement,
+    measured: &ArmMeasurement,
     now: ClockInstant,
 ) -> Result<(), StartMismatch> {
-    let age = now.since(seen.at);
+    let age = now.since(measured.at);
     if age > START_AGE {
         return Err(StartMismatch::Silent(age));
     }
-    let (joints, read) = (first.len(), seen.position_rad.len());
+    let (joints, read) = (first.len(), measured.position_rad.len());
     if read != joints {
         return Err(StartMismatch::JointCount { read, joints });
     }
-    for (joint, (plan, is)) in first.iter().zip(seen.position_rad.iter()).enumerate() {
-        let away = (plan - is).abs();
-        if away.is_nan() || exceeds(away, START_RAD) {
+    for (joint, (plan, arm_rad)) in first.iter().zip(measured.position_rad.iter()).enumerate() {
+        let error_rad = (plan - arm_rad).abs();
+        if error_rad.is_nan() || exceeds(error_rad, START_RAD) {
             return Err(StartMismatch::Elsewhere {
                 joint: scene.arm.joint_name(joint),
-                is_rad: *is,
+                measured_rad: *arm_rad,
                 plan_rad: *plan,
             });
         }
@@ -776,7 +773,7 @@ mod tests {
     use super::*;
     use scene::{InkCap, SceneLibrary};
 
-    fn standing(scene: &Scene) -> Trajectory {
+    fn resting_plan(scene: &Scene) -> Trajectory {
         Trajectory {
             reached: Vec::new(),
             period: Duration::from_millis(10),
@@ -791,14 +788,14 @@ mod tests {
         assert!(!exceeds(1.0, 1.0) && !exceeds(1.0 - f64::EPSILON, 1.0));
     }
 
-    /// A cap with its rim so high over the middle of the sheet, and so deep.
-    fn cap(scene: &mut Scene, rim_mm: f64, deep_mm: f64) -> Point3<f64> {
+    /// Adds an ink cap over the middle of the sheet and returns its rim.
+    fn cap(scene: &mut Scene, rim_mm: f64, depth_mm: f64) -> Point3<f64> {
         let foot = scene.surface.at([50.0, 50.0]);
         let rim_m = foot.point_m + foot.normal.scale(rim_mm / 1e3);
         scene.inks.push(InkCap {
             name: "black".to_owned(),
             rim_m,
-            depth_m: deep_mm / 1e3,
+            depth_m: depth_mm / 1e3,
             dip_every_mm: 100.0,
             wait_s: 0.0,
         });
@@ -806,16 +803,16 @@ mod tests {
     }
 
     #[test]
-    fn how_low_a_tip_may_be_goes_by_what_it_does() {
+    fn the_lowest_permitted_tip_height_depends_on_the_activity() {
         let mut scene = Scene::clone(&SceneLibrary::new(None).scene("default", None).unwrap());
         let rim_m = cap(&mut scene, 5.0, 8.0);
-        let plan = standing(&scene);
-        let floor = |scene: &Scene, doing, aside_m: f64| {
+        let plan = resting_plan(&scene);
+        let floor = |scene: &Scene, activity, aside_m: f64| {
             let tip = rim_m + nalgebra::Vector3::new(aside_m, 0.0, 0.0);
-            TrajectoryJudge::new(scene, &plan).floor_mm(doing, &tip)
+            TrajectoryJudge::new(scene, &plan).floor_mm(activity, &tip)
         };
         let press = -scene.heights.press_mm - 0.25;
-        for (doing, aside_m, lowest) in [
+        for (activity, aside_m, lowest) in [
             (SpanKind::Draw, 0.0, press),
             (SpanKind::Lower, 0.0, press),
             (SpanKind::Lift, 0.0, press),
@@ -829,10 +826,10 @@ mod tests {
             (SpanKind::Dip, 0.0149, -3.0),
             (SpanKind::Dip, 0.0151, -0.25),
         ] {
-            let found = floor(&scene, doing, aside_m);
-            assert!((found - lowest).abs() < 1e-9, "{doing:?}: {found}");
+            let found = floor(&scene, activity, aside_m);
+            assert!((found - lowest).abs() < 1e-9, "{activity:?}: {found}");
         }
-        // Of two caps it is the nearer one's, in whatever order they are written.
+        // Of two caps the nearer one counts, in whatever order they are listed.
         let deep = scene.inks.first().unwrap().clone();
         let shallow = InkCap {
             rim_m: deep.rim_m + nalgebra::Vector3::new(0.012, 0.0, 0.0),
@@ -855,7 +852,7 @@ mod tests {
     #[test]
     fn a_refusal_says_where_and_when() {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let mut plan = standing(&scene);
+        let mut plan = resting_plan(&scene);
         plan.samples = vec![scene.rest_rad; 300];
         plan.spans = vec![TrajectorySpan {
             kind: SpanKind::Travel,
@@ -866,17 +863,18 @@ mod tests {
         }];
         let mut judge = TrajectoryJudge::new(&scene, &plan);
         judge.refuse(GateRule::Tilt, 250, None, || "it leans".to_owned());
-        let said = judge.refusals.first().unwrap();
-        assert_eq!(said.why, "it leans (2.50 s into the motion)");
+        let refusal = judge.refusals.first().unwrap();
+        assert_eq!(refusal.why, "it leans (2.50 s into the motion)");
         let tip = tip_m(&scene, 0, &scene.rest_rad).unwrap();
-        assert_eq!(said.at_mm, Some(scene.surface.project(&tip).at_mm));
-        assert_eq!((said.item, said.doing), (Some(3), Some(SpanKind::Travel)));
+        assert_eq!(refusal.at_mm, Some(scene.surface.project(&tip).at_mm));
+        assert_eq!(refusal.item, Some(3));
+        assert_eq!(refusal.doing, Some(SpanKind::Travel));
     }
 
     #[test]
-    fn a_refusal_says_the_worst_of_its_rule_for_a_stroke_and_what_is_done_for_it() {
+    fn a_refusal_reports_the_worst_sample_by_rule_stroke_and_activity() {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let mut plan = standing(&scene);
+        let mut plan = resting_plan(&scene);
         plan.samples = vec![scene.rest_rad; 300];
         let span = |kind, first, end| TrajectorySpan {
             kind,
@@ -896,14 +894,14 @@ mod tests {
                 format!("comes to {value}")
             });
         }
-        let said: Vec<_> = judge
+        let refusals: Vec<_> = judge
             .refusals
             .iter()
-            .map(|said| (said.sample, said.doing, said.why.as_str()))
+            .map(|refusal| (refusal.sample, refusal.doing, refusal.why.as_str()))
             .collect();
         let (travel, draw) = (Some(SpanKind::Travel), Some(SpanKind::Draw));
         assert_eq!(
-            said,
+            refusals,
             [
                 (20, travel, "comes to -2.8 (0.20 s into the motion)"),
                 (200, draw, "comes to 3.5 (2.00 s into the motion)")
@@ -914,7 +912,7 @@ mod tests {
     #[test]
     fn a_reading_is_fresh_up_to_its_limit() {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let seen = ArmMeasurement {
+        let measured = ArmMeasurement {
             at: ClockInstant::ZERO,
             position_rad: scene.rest_rad,
             velocity_rad_s: JointVector::zeros(scene.arm.dof()),
@@ -924,13 +922,13 @@ mod tests {
             check_at_start(
                 &scene,
                 &scene.rest_rad,
-                &seen,
+                &measured,
                 ClockInstant::ZERO.after(Duration::from_millis(ms)),
             )
         };
         assert!(at(250).is_ok() && at(251).is_err());
-        let said = at(2996).unwrap_err().to_string();
-        assert!(said.contains("has not answered for 3 s"), "{said}");
-        assert!(said.contains("wait until it is connected again"), "{said}");
+        let text = at(2996).unwrap_err().to_string();
+        assert!(text.contains("has not answered for 3 s"), "{text}");
+        assert!(text.contains("wait until it is connected again"), "{text}");
     }
 }

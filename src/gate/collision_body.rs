@@ -5,14 +5,14 @@ use std::cell::OnceCell;
 use nalgebra::{IsometryMatrix3, Point3};
 
 use super::check::exceeds;
-use super::clearance::{at_least_over_shape_m, height_mm, segment_over_sheet};
+use super::clearance::{height_lower_bound_m, height_mm, lowest_over_sheet_m};
 use super::escape::PartProximity;
 use base::units::JointVector;
 use kin::LinkFrames;
 use kin::capsule::{PlacedCapsule, nearest_pair, place};
 use scene::{AxisAlignedBox, CLEARANCE_M, PEN_RADIUS_M, Scene};
 
-/// Farther than this, nothing is near: no margin is worked out.
+/// Beyond this distance nothing counts as near, and no exact distance is computed.
 pub(super) const FAR_M: f64 = 0.05;
 
 /// The parts of an arm and its pens that can touch something. Built once for a whole trajectory.
@@ -20,7 +20,7 @@ pub(super) struct CollisionBody<'a> {
     scene: &'a Scene,
     parts: Vec<BodyPart<'a>>,
     /// Pairs of parts that may not touch.
-    apart: Vec<(usize, usize)>,
+    checked_pairs: Vec<(usize, usize)>,
 }
 
 /// A capsule of the arm, or a pen from its mount to its tip.
@@ -34,37 +34,37 @@ struct BodyPart<'a> {
     radius_m: f64,
 }
 
-/// The body at one sample: worked out when it is first asked for.
+/// The body at one sample. Frames and capsules are computed on first use.
 pub(super) struct PosedBody {
     q_rad: JointVector,
     frames: OnceCell<LinkFrames>,
     placed: OnceCell<Vec<PlacedCapsule>>,
 }
 
-/// All that is nearer than a limit, and a distance that nothing is nearer than.
+/// All that is nearer than a limit, and a lower bound of every distance.
 pub(super) struct ClearanceScan<K = usize> {
     pub(super) near: Vec<PartProximity<K>>,
-    pub(super) at_least_m: f64,
+    pub(super) bound_m: f64,
 }
 
 impl<'a> CollisionBody<'a> {
     pub(super) fn new(scene: &'a Scene) -> Self {
         let parts: Vec<BodyPart<'a>> = capsules(scene).chain(pens(scene)).collect();
-        let apart = apart(scene, &parts);
+        let checked_pairs = find_checked_pairs(scene, &parts);
         Self {
             scene,
             parts,
-            apart,
+            checked_pairs,
         }
     }
 
-    /// The scene that it is in.
+    /// Returns the scene that it is in.
     pub(super) fn scene(&self) -> &'a Scene {
         self.scene
     }
 
-    /// With the joints so.
-    pub(super) fn at(&self, q_rad: &JointVector) -> PosedBody {
+    /// Returns the body at these joint angles.
+    pub(super) fn pose(&self, q_rad: &JointVector) -> PosedBody {
         PosedBody {
             q_rad: *q_rad,
             frames: OnceCell::new(),
@@ -73,15 +73,15 @@ impl<'a> CollisionBody<'a> {
     }
 
     /// Returns the frames of the links.
-    pub(super) fn frames<'s>(&self, stance: &'s PosedBody) -> &'s LinkFrames {
-        let frames = || self.scene.arm.chain.frames(&stance.q_rad);
-        stance.frames.get_or_init(frames)
+    pub(super) fn frames<'s>(&self, pose: &'s PosedBody) -> &'s LinkFrames {
+        let frames = || self.scene.arm.chain.frames(&pose.q_rad);
+        pose.frames.get_or_init(frames)
     }
 
     /// Returns the placed capsules of all parts.
-    fn placed<'s>(&self, stance: &'s PosedBody) -> &'s [PlacedCapsule] {
-        stance.placed.get_or_init(|| {
-            let frames = self.frames(stance);
+    fn placed<'s>(&self, pose: &'s PosedBody) -> &'s [PlacedCapsule] {
+        pose.placed.get_or_init(|| {
+            let frames = self.frames(pose);
             let placed = self.parts.iter().map(|part| {
                 let frame = part.frame(frames);
                 place(frame, &part.from_m, &part.to_m, part.radius_m)
@@ -90,15 +90,15 @@ impl<'a> CollisionBody<'a> {
         })
     }
 
-    /// Both ends of every part.
+    /// Returns both ends of every part.
     #[cfg(test)]
-    pub(super) fn ends(&self, stance: &PosedBody) -> Vec<Point3<f64>> {
-        let placed = self.placed(stance).iter();
+    pub(super) fn ends(&self, pose: &PosedBody) -> Vec<Point3<f64>> {
+        let placed = self.placed(pose).iter();
         placed.flat_map(|part| [part.from_m, part.to_m]).collect()
     }
 
     /// Returns the largest distance between a joint and anything that it moves, for any angles of the
-    /// other joints: the chain from there, stretched out.
+    /// other joints: the length of the chain from there, stretched out.
     pub(super) fn lever_m(&self, joint: usize) -> f64 {
         let chain = &self.scene.arm.chain;
         let beyond = |part: &&BodyPart<'_>| part.joints_before > joint;
@@ -120,96 +120,90 @@ impl<'a> CollisionBody<'a> {
 
     /// Returns the name of a part for messages.
     pub(super) fn part_name(&self, part: usize) -> String {
-        let named = self.parts.get(part).map(|part| (part.is_pen, part.name));
-        match named {
+        let label = self.parts.get(part).map(|part| (part.is_pen, part.name));
+        match label {
             Some((true, pen)) => format!("pen `{pen}`"),
             link => link.map_or("the arm", |(_, link)| link).to_owned(),
         }
     }
 
-    fn each<'s>(
+    fn placed_parts<'s>(
         &'s self,
-        stance: &'s PosedBody,
+        pose: &'s PosedBody,
     ) -> impl Iterator<Item = (usize, &'s BodyPart<'a>, &'s PlacedCapsule)> {
-        let both = self.parts.iter().zip(self.placed(stance)).enumerate();
+        let both = self.parts.iter().zip(self.placed(pose)).enumerate();
         both.map(|(index, (part, placed))| (index, part, placed))
     }
 
-    /// Every part of the arm that moves and is outside of the workspace, by side.
-    pub(super) fn outside_workspace(&self, stance: &PosedBody) -> ClearanceScan<(usize, usize)> {
+    /// Returns every moving part of the arm that is outside the workspace, by side.
+    pub(super) fn outside_workspace(&self, pose: &PosedBody) -> ClearanceScan<(usize, usize)> {
         let workspace = &self.scene.limits.workspace;
-        let arm = self.moving(stance).filter(|(_, part, _)| !part.is_pen);
+        let arm = self.moving_parts(pose).filter(|(_, part, _)| !part.is_pen);
         let sides = arm.flat_map(|(index, _, placed)| {
             let ends = [placed.from_m, placed.to_m].map(|end| workspace.inside_m(&end));
             let [from, to] = ends;
             let both = from.into_iter().zip(to).enumerate();
             both.map(move |(side, (from, to))| PartProximity {
-                metres: from.min(to) - placed.radius_m,
-                of: (index, side),
+                gap_m: from.min(to) - placed.radius_m,
+                key: (index, side),
             })
         });
         nearer_than(0.0, sides)
     }
 
-    /// Every pen whose tip is outside of the workspace, by side.
-    pub(super) fn tips_outside_workspace(
-        &self,
-        stance: &PosedBody,
-    ) -> ClearanceScan<(usize, usize)> {
-        let (workspace, tool) = (&self.scene.limits.workspace, self.frames(stance).tool);
-        let pens = self
-            .parts
-            .iter()
-            .enumerate()
-            .filter(|(_, part)| part.is_pen);
+    /// Returns every pen whose tip is outside the workspace, by side.
+    pub(super) fn tips_outside_workspace(&self, pose: &PosedBody) -> ClearanceScan<(usize, usize)> {
+        let (workspace, tool) = (&self.scene.limits.workspace, self.frames(pose).tool);
+        let parts = self.parts.iter().enumerate();
+        let pens = parts.filter(|(_, part)| part.is_pen);
         let sides = pens.flat_map(|(index, part)| {
             let inside = workspace.inside_m(&(tool * part.to_m));
             let sides = inside.into_iter().enumerate();
-            sides.map(move |(side, metres)| PartProximity {
-                metres,
-                of: (index, side),
+            sides.map(move |(side, gap_m)| PartProximity {
+                gap_m,
+                key: (index, side),
             })
         });
         nearer_than(0.0, sides)
     }
 
-    /// The parts of the arm too near to the sheet.
-    pub(super) fn over_sheet(&self, stance: &PosedBody) -> Vec<PartProximity> {
-        let arm = self.each(stance).filter(|(_, part, _)| !part.is_pen);
-        let near = arm.filter_map(|(of, _, placed)| {
+    /// Returns the parts of the arm that are too near to the sheet.
+    pub(super) fn over_sheet(&self, pose: &PosedBody) -> Vec<PartProximity> {
+        let arm = self.placed_parts(pose).filter(|(_, part, _)| !part.is_pen);
+        let near = arm.filter_map(|(key, _, placed)| {
             let ends = (&placed.from_m, &placed.to_m);
-            let most_m = CLEARANCE_M + placed.radius_m;
-            let metres = segment_over_sheet(self.scene, ends, most_m)? - placed.radius_m;
-            Some(PartProximity { metres, of })
+            let limit_m = CLEARANCE_M + placed.radius_m;
+            let gap_m = lowest_over_sheet_m(self.scene, ends, limit_m)? - placed.radius_m;
+            Some(PartProximity { gap_m, key })
         });
         near.collect()
     }
 
-    /// The pens that do not draw and whose tips are below the sheet.
-    pub(super) fn idle_pens(&self, stance: &PosedBody, drawing: usize) -> Vec<PartProximity> {
-        let idle = self.idle(stance, drawing);
-        let tips = idle.filter_map(|(of, _, placed)| {
-            let metres = height_mm(self.scene, &placed.to_m)? / 1e3;
-            Some(PartProximity { metres, of })
+    /// Returns the pens that do not draw and whose tips are below the sheet.
+    pub(super) fn idle_pens(&self, pose: &PosedBody, drawing: usize) -> Vec<PartProximity> {
+        let idle_parts = self.idle_parts(pose, drawing);
+        let tips = idle_parts.filter_map(|(key, _, placed)| {
+            let gap_m = height_mm(self.scene, &placed.to_m)? / 1e3;
+            Some(PartProximity { gap_m, key })
         });
         nearer_than(0.0, tips).near
     }
 
-    fn moving<'s>(
+    fn moving_parts<'s>(
         &'s self,
-        stance: &'s PosedBody,
+        pose: &'s PosedBody,
     ) -> impl Iterator<Item = (usize, &'s BodyPart<'a>, &'s PlacedCapsule)> {
-        self.each(stance)
+        self.placed_parts(pose)
             .filter(|(_, part, _)| part.joints_before > 0)
     }
 
-    fn idle<'s>(
+    fn idle_parts<'s>(
         &'s self,
-        stance: &'s PosedBody,
+        pose: &'s PosedBody,
         drawing: usize,
     ) -> impl Iterator<Item = (usize, &'s BodyPart<'a>, &'s PlacedCapsule)> {
-        let pens = self.each(stance).filter(|(_, part, _)| part.is_pen);
-        // One pen at a time is in a holder whose pen a person changes.
+        let pens = self.placed_parts(pose).filter(|(_, part, _)| part.is_pen);
+        // A holder whose pen a person changes holds one pen at a time.
         let by_hand = self.scene.holder.is_by_hand();
         let idle = pens
             .enumerate()
@@ -217,72 +211,63 @@ impl<'a> CollisionBody<'a> {
         idle.map(|(_, part)| part)
     }
 
-    /// No idle tip is lower than this, wherever the sheet ends.
-    pub(super) fn idle_at_least_m(&self, stance: &PosedBody, drawing: usize) -> f64 {
-        let tips = self.idle(stance, drawing).map(|(_, _, placed)| placed.to_m);
-        tips.map(|tip| self.scene.surface.project(&tip).height_mm / 1e3)
+    /// Returns a height that no idle tip is below, wherever the sheet ends.
+    pub(super) fn idle_bound_m(&self, pose: &PosedBody, drawing: usize) -> f64 {
+        self.idle_parts(pose, drawing)
+            .map(|(_, _, placed)| self.scene.surface.project(&placed.to_m).height_mm / 1e3)
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// No part of the arm is nearer to the sheet than this, wherever the sheet ends; what stands
-    /// beside it for good is no nearer than [`FAR_M`].
-    pub(super) fn over_sheet_at_least_m(&self, stance: &PosedBody) -> f64 {
-        let arm = self.each(stance).filter(|(_, part, _)| !part.is_pen);
-        arm.map(
-            |(
-                _,
-                part,
-                PlacedCapsule {
-                    from_m,
-                    to_m,
-                    radius_m,
-                },
-            )| {
-                let height_m = if part.joints_before > 0 {
-                    at_least_over_shape_m(self.scene, from_m, to_m)
-                } else {
-                    let most_m = FAR_M + radius_m;
-                    segment_over_sheet(self.scene, (from_m, to_m), most_m).unwrap_or(most_m)
-                };
-                height_m - radius_m
-            },
-        )
+    /// Returns a distance that no part of the arm is nearer to the sheet than, wherever the sheet
+    /// ends. A fixed part that is not over the sheet counts as [`FAR_M`] away.
+    pub(super) fn over_sheet_bound_m(&self, pose: &PosedBody) -> f64 {
+        let arm = self.placed_parts(pose).filter(|(_, part, _)| !part.is_pen);
+        arm.map(|(_, part, placed)| {
+            let (from_m, to_m) = (&placed.from_m, &placed.to_m);
+            let height_m = if part.joints_before > 0 {
+                height_lower_bound_m(self.scene, from_m, to_m)
+            } else {
+                let limit_m = FAR_M + placed.radius_m;
+                lowest_over_sheet_m(self.scene, (from_m, to_m), limit_m).unwrap_or(limit_m)
+            };
+            height_m - placed.radius_m
+        })
         .fold(f64::INFINITY, f64::min)
     }
 
-    /// The parts of arm and pens that move and are too near to a box; none is known to be farther
-    /// than [`FAR_M`].
-    pub(super) fn near_box(&self, stance: &PosedBody, corners: &AxisAlignedBox) -> ClearanceScan {
-        let parts = self.moving(stance).filter_map(|(of, _, placed)| {
-            let most_m = FAR_M + placed.radius_m;
-            let apart_m = corners.segment_distance_m(&placed.from_m, &placed.to_m, most_m)?;
+    /// Returns the moving parts of arm and pens that are too near to a box. The lower bound is at
+    /// most [`FAR_M`].
+    pub(super) fn near_box(&self, pose: &PosedBody, corners: &AxisAlignedBox) -> ClearanceScan {
+        let parts = self.moving_parts(pose).filter_map(|(key, _, placed)| {
+            let limit_m = FAR_M + placed.radius_m;
+            let gap_m = corners.segment_distance_m(&placed.from_m, &placed.to_m, limit_m)?;
             Some(PartProximity {
-                metres: apart_m - placed.radius_m,
-                of,
+                gap_m: gap_m - placed.radius_m,
+                key,
             })
         });
-        let ClearanceScan { near, at_least_m } = nearer_than(CLEARANCE_M, parts);
+        let ClearanceScan { near, bound_m } = nearer_than(CLEARANCE_M, parts);
         ClearanceScan {
             near,
-            at_least_m: at_least_m.min(FAR_M),
+            bound_m: bound_m.min(FAR_M),
         }
     }
 
-    /// The parts that are too near to each other, of those that may not touch.
-    pub(super) fn near_itself(&self, stance: &PosedBody) -> ClearanceScan<(usize, usize)> {
-        let placed = self.placed(stance);
-        let nearest = nearest_pair(placed, &self.apart);
-        let at_least_m = nearest.map_or(f64::INFINITY, |(_, metres)| metres);
-        if !exceeds(CLEARANCE_M, at_least_m) {
+    /// Returns the checked pairs of parts that are too near to each other.
+    pub(super) fn near_itself(&self, pose: &PosedBody) -> ClearanceScan<(usize, usize)> {
+        let placed = self.placed(pose);
+        let nearest = nearest_pair(placed, &self.checked_pairs);
+        let bound_m = nearest.map_or(f64::INFINITY, |(_, gap_m)| gap_m);
+        if !exceeds(CLEARANCE_M, bound_m) {
             return ClearanceScan {
                 near: Vec::new(),
-                at_least_m,
+                bound_m,
             };
         }
-        let pairs = self.apart.iter().filter_map(|(one, other)| {
+        let pairs = self.checked_pairs.iter().filter_map(|(one, other)| {
             Some(PartProximity {
-                metres: placed.get(*one)?.clearance_m(placed.get(*other)?),
-                of: (*one, *other),
+                gap_m: placed.get(*one)?.clearance_m(placed.get(*other)?),
+                key: (*one, *other),
             })
         });
         nearer_than(CLEARANCE_M, pairs)
@@ -290,7 +275,7 @@ impl<'a> CollisionBody<'a> {
 }
 
 impl BodyPart<'_> {
-    /// The frame that carries it.
+    /// Returns the frame that carries it.
     #[expect(
         clippy::expect_used,
         reason = "a part without its frame must not be judged as if it were elsewhere"
@@ -305,18 +290,18 @@ impl BodyPart<'_> {
 }
 
 impl PosedBody {
-    /// The joints.
+    /// Returns the joint angles.
     pub(super) fn q_rad(&self) -> &JointVector {
         &self.q_rad
     }
 }
 
 /// Those of all that are nearer than `least_m`, and how near the nearest of all is.
-fn nearer_than<K>(least_m: f64, all: impl Iterator<Item = PartProximity<K>>) -> ClearanceScan<K> {
-    let mut at_least_m = f64::INFINITY;
-    let seen = all.inspect(|near| at_least_m = at_least_m.min(near.metres));
-    let near = seen.filter(|near| exceeds(least_m, near.metres)).collect();
-    ClearanceScan { near, at_least_m }
+fn nearer_than<K>(limit_m: f64, all: impl Iterator<Item = PartProximity<K>>) -> ClearanceScan<K> {
+    let mut bound_m = f64::INFINITY;
+    let all = all.inspect(|near| bound_m = bound_m.min(near.gap_m));
+    let near = all.filter(|near| exceeds(limit_m, near.gap_m)).collect();
+    ClearanceScan { near, bound_m }
 }
 
 fn capsules(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
@@ -332,8 +317,8 @@ fn capsules(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
 
 fn pens(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
     let pens = scene.pens.iter().enumerate();
-    let there = pens.filter(|(pen, _)| scene.holder.may_hold(*pen));
-    there.map(|(_, pen)| BodyPart {
+    let held = pens.filter(|(pen, _)| scene.holder.may_hold(*pen));
+    held.map(|(_, pen)| BodyPart {
         name: &pen.name,
         joints_before: scene.arm.dof(),
         is_pen: true,
@@ -343,8 +328,9 @@ fn pens(scene: &Scene) -> impl Iterator<Item = BodyPart<'_>> {
     })
 }
 
-/// All pairs but those of one link, of neighbouring links, and those that the arm's file allows.
-fn apart(scene: &Scene, parts: &[BodyPart<'_>]) -> Vec<(usize, usize)> {
+/// Returns all pairs of parts except those of one link, of neighbouring links, and those that the
+/// arm's file allows.
+fn find_checked_pairs(scene: &Scene, parts: &[BodyPart<'_>]) -> Vec<(usize, usize)> {
     let mut links: Vec<usize> = parts.iter().map(|part| part.joints_before).collect();
     links.sort_unstable();
     links.dedup();
@@ -378,7 +364,7 @@ mod tests {
         Scene::clone(&SceneLibrary::new(None).scene(name, None).unwrap())
     }
 
-    /// The two pens where one draws, and where the whole arm is lower.
+    /// The idle one of two pens, with the arm at rest and lowered step by step.
     #[test]
     fn an_idle_pen_is_as_high_as_its_tip() {
         let scene = scene("two_pens");
@@ -387,13 +373,13 @@ mod tests {
         for (drawing, step) in (0..2).flat_map(|drawing| (0..30).map(move |step| (drawing, step))) {
             let low =
                 |joint: usize, q: f64| q + f64::from(step) * if joint == 1 { 0.02 } else { 0.0 };
-            let stance = body.at(&scene.ready_rad.map(low));
+            let pose = body.pose(&scene.ready_rad.map(low));
             let idle = scene.pens.get(1 - drawing).unwrap();
-            let tip = body.frames(&stance).tool * idle.tip_m;
-            let high_m = scene.surface.project(&tip).height_mm / 1e3;
-            assert!((body.idle_at_least_m(&stance, drawing) - high_m).abs() < 1e-12);
-            let found = body.idle_pens(&stance, drawing);
-            if high_m >= 0.0 || height_mm(&scene, &tip).is_none() {
+            let tip = body.frames(&pose).tool * idle.tip_m;
+            let height_m = scene.surface.project(&tip).height_mm / 1e3;
+            assert!((body.idle_bound_m(&pose, drawing) - height_m).abs() < 1e-12);
+            let found = body.idle_pens(&pose, drawing);
+            if height_m >= 0.0 || height_mm(&scene, &tip).is_none() {
                 assert_eq!(found, []);
                 above += 1;
                 continue;
@@ -401,21 +387,21 @@ mod tests {
             below += 1;
             assert_eq!(found.len(), 1, "{found:?}");
             let found = found.first().unwrap();
-            assert!((found.metres - high_m).abs() < 1e-12, "{found:?} {high_m}");
-            assert_eq!(body.part_name(found.of), format!("pen `{}`", idle.name));
+            assert!((found.gap_m - height_m).abs() < 1e-12, "{found:?}");
+            assert_eq!(body.part_name(found.key), format!("pen `{}`", idle.name));
         }
         assert!(above > 3 && below > 3, "{above} {below}");
     }
 
     /// Moves a box side by side over the arm and pens and compares each side on its own.
     #[test]
-    fn what_moves_is_outside_by_each_side_on_its_own() {
+    fn moving_parts_are_outside_by_each_side_on_its_own() {
         let mut scene = scene("default");
         let q = scene.ready_rad;
         let placed = {
             let body = CollisionBody::new(&scene);
             let parts: Vec<(bool, usize, PlacedCapsule)> = body
-                .each(&body.at(&q))
+                .placed_parts(&body.pose(&q))
                 .map(|(_, part, placed)| (part.is_pen, part.joints_before, *placed))
                 .collect();
             parts
@@ -445,25 +431,28 @@ mod tests {
                         scene.limits.workspace.max_m[axis] = high - out_m;
                     }
                     let body = CollisionBody::new(&scene);
-                    let stance = body.at(&q);
-                    let ClearanceScan { near, at_least_m } = if *is_pen {
-                        body.tips_outside_workspace(&stance)
+                    let pose = body.pose(&q);
+                    let ClearanceScan { near, bound_m } = if *is_pen {
+                        body.tips_outside_workspace(&pose)
                     } else {
-                        body.outside_workspace(&stance)
+                        body.outside_workspace(&pose)
                     };
-                    let found = near.iter().find(|near| near.of == (part, side));
-                    let found_m = found.map(|near| near.metres);
-                    let due_m = (out_m > 0.0 && *joints_before > 0).then_some(-1e-3);
-                    assert_eq!(found_m.is_some(), due_m.is_some(), "{part} {side} {near:?}");
-                    let off_m = found_m.zip(due_m).map_or(0.0, |(found, due)| found - due);
-                    assert!(off_m.abs() < 1e-12, "{part} {side}: {off_m}");
-                    let least_m = near
+                    let found = near.iter().find(|near| near.key == (part, side));
+                    let found_m = found.map(|near| near.gap_m);
+                    let expected_m = (out_m > 0.0 && *joints_before > 0).then_some(-1e-3);
+                    assert_eq!(
+                        found_m.is_some(),
+                        expected_m.is_some(),
+                        "{part} {side} {near:?}"
+                    );
+                    let error_m = found_m.zip(expected_m).map_or(0.0, |(a, b)| a - b);
+                    assert!(error_m.abs() < 1e-12, "{part} {side}: {error_m}");
+                    let nearest_m = near
                         .iter()
-                        .map(|near| near.metres)
+                        .map(|near| near.gap_m)
                         .fold(f64::INFINITY, f64::min);
                     assert!(
-                        near.is_empty() && at_least_m >= 0.0
-                            || (at_least_m - least_m).abs() < 1e-12
+                        near.is_empty() && bound_m >= 0.0 || (bound_m - nearest_m).abs() < 1e-12
                     );
                 }
             }
@@ -475,7 +464,7 @@ mod tests {
     fn a_box_is_near_to_every_part_that_moves_and_comes_near() {
         let scene = scene("default");
         let body = CollisionBody::new(&scene);
-        let stance = body.at(&scene.ready_rad);
+        let pose = body.pose(&scene.ready_rad);
         let (mut one, mut more) = (0, 0);
         for step in 0..60_i32 {
             let middle = Point3::new(0.03, -0.005 * f64::from(step), 0.12);
@@ -484,37 +473,35 @@ mod tests {
                 min_m: middle - half,
                 max_m: middle + half,
             };
-            let apart: Vec<(usize, f64)> = body
-                .each(&stance)
+            let distances: Vec<(usize, f64)> = body
+                .placed_parts(&pose)
                 .filter(|(_, part, _)| part.joints_before > 0)
-                .map(|(of, _, at)| {
+                .map(|(key, _, at)| {
                     let ends = (&at.from_m, &at.to_m);
-                    let apart = corners.segment_distance_m(ends.0, ends.1, f64::INFINITY);
-                    (of, apart.unwrap() - at.radius_m)
+                    let distances = corners.segment_distance_m(ends.0, ends.1, f64::INFINITY);
+                    (key, distances.unwrap() - at.radius_m)
                 })
                 .collect();
-            let due: Vec<usize> = apart
+            let expected: Vec<usize> = distances
                 .iter()
-                .filter(|(_, apart_m)| *apart_m < CLEARANCE_M)
-                .map(|(of, _)| *of)
+                .filter(|(_, gap_m)| *gap_m < CLEARANCE_M)
+                .map(|(key, _)| *key)
                 .collect();
-            let ClearanceScan { near, at_least_m } = body.near_box(&stance, &corners);
-            assert_eq!(near.iter().map(|near| near.of).collect::<Vec<_>>(), due);
-            let nearest_m = apart
+            let ClearanceScan { near, bound_m } = body.near_box(&pose, &corners);
+            let found: Vec<usize> = near.iter().map(|near| near.key).collect();
+            assert_eq!(found, expected);
+            let nearest_m = distances
                 .iter()
-                .map(|(_, apart_m)| *apart_m)
+                .map(|(_, gap_m)| *gap_m)
                 .fold(FAR_M, f64::min);
-            assert!(
-                (at_least_m - nearest_m).abs() < 1e-9,
-                "{at_least_m} {nearest_m}"
-            );
-            one += usize::from(due.len() == 1);
-            more += usize::from(due.len() > 1);
+            assert!((bound_m - nearest_m).abs() < 1e-9, "{bound_m} {nearest_m}");
+            one += usize::from(expected.len() == 1);
+            more += usize::from(expected.len() > 1);
         }
         assert!(one > 2 && more > 2, "{one} {more}");
     }
 
-    /// All pairs that are near, however near another one is.
+    /// Every pair that is near is found, however near another pair is.
     #[test]
     fn two_parts_are_near_each_other_whatever_other_two_are() {
         let mut scene = scene("default");
@@ -526,51 +513,54 @@ mod tests {
             }
             scene.arm = Arc::new(arm);
             let body = CollisionBody::new(&scene);
-            let stance = body.at(&scene.rest_rad);
-            let placed = body.placed(&stance);
-            let apart = body.apart.iter().map(|(one, other)| {
+            let pose = body.pose(&scene.rest_rad);
+            let placed = body.placed(&pose);
+            let clearances = body.checked_pairs.iter().map(|(one, other)| {
                 let clearance = placed
                     .get(*one)
                     .unwrap()
                     .clearance_m(placed.get(*other).unwrap());
                 ((*one, *other), clearance)
             });
-            let due: Vec<_> = apart.clone().filter(|(_, m)| *m < CLEARANCE_M).collect();
-            let ClearanceScan { near, at_least_m } = body.near_itself(&stance);
-            let found: Vec<_> = near.iter().map(|near| (near.of, near.metres)).collect();
-            assert_eq!(found, due);
-            let nearest_m = apart.map(|(_, m)| m).fold(f64::INFINITY, f64::min);
-            assert!((at_least_m - nearest_m).abs() < 1e-12);
-            none += usize::from(due.is_empty());
-            more += usize::from(due.len() > 1);
+            let expected: Vec<_> = clearances
+                .clone()
+                .filter(|(_, m)| *m < CLEARANCE_M)
+                .collect();
+            let ClearanceScan { near, bound_m } = body.near_itself(&pose);
+            let found: Vec<_> = near.iter().map(|near| (near.key, near.gap_m)).collect();
+            assert_eq!(found, expected);
+            let nearest_m = clearances.map(|(_, m)| m).fold(f64::INFINITY, f64::min);
+            assert!((bound_m - nearest_m).abs() < 1e-12);
+            none += usize::from(expected.is_empty());
+            more += usize::from(expected.len() > 1);
         }
         assert!(none > 2 && more > 2, "{none} {more}");
     }
 
-    /// Moved parts by their ends over the plane of the sheet; the base stands beside it.
+    /// Moving parts count by their ends over the plane of the sheet; the base is not over it.
     #[test]
     fn the_arm_is_as_high_over_the_sheet_as_its_lowest_part() {
         let (scene, trajectory) = crate::tests::drawing();
         let body = CollisionBody::new(scene);
-        let high_m = |end: &Point3<f64>| scene.surface.project(end).height_mm / 1e3;
+        let height_m = |end: &Point3<f64>| scene.surface.project(end).height_mm / 1e3;
         let mut near = 0;
-        let turned = |sample: &JointVector, by: f64| {
+        let rotated = |sample: &JointVector, by: f64| {
             let q = sample.map(|joint, q| if joint == 0 { q + by } else { q });
-            body.at(&q)
+            body.pose(&q)
         };
         let samples = trajectory.samples.iter().step_by(97);
-        // Over the sheet, and beside it.
-        for stance in samples.flat_map(|sample| [0.0, 1.5].map(|by| turned(sample, by))) {
+        // Over the sheet, and rotated away from it.
+        for pose in samples.flat_map(|sample| [0.0, 1.5].map(|by| rotated(sample, by))) {
             let moved = body
-                .each(&stance)
+                .placed_parts(&pose)
                 .filter(|(_, part, _)| !part.is_pen && part.joints_before > 0);
             let heights = moved.map(|(_, _, placed)| {
-                high_m(&placed.from_m).min(high_m(&placed.to_m)) - placed.radius_m
+                height_m(&placed.from_m).min(height_m(&placed.to_m)) - placed.radius_m
             });
             let lowest_m = heights.fold(FAR_M, f64::min);
             near += usize::from(lowest_m < FAR_M);
-            let said_m = body.over_sheet_at_least_m(&stance);
-            assert!((said_m - lowest_m).abs() < 1e-12, "{said_m} {lowest_m}");
+            let bound_m = body.over_sheet_bound_m(&pose);
+            assert!((bound_m - lowest_m).abs() < 1e-12, "{bound_m} {lowest_m}");
         }
         assert!(near > 10, "{near}");
         let mut base = Scene::clone(scene);
@@ -579,15 +569,15 @@ mod tests {
         assert!(!arm.capsules.is_empty());
         base.arm = Arc::new(arm);
         let body = CollisionBody::new(&base);
-        let said_m = body.over_sheet_at_least_m(&body.at(&base.ready_rad));
-        assert!((said_m - FAR_M).abs() < 1e-12, "{said_m}");
+        let bound_m = body.over_sheet_bound_m(&body.pose(&base.ready_rad));
+        assert!((bound_m - FAR_M).abs() < 1e-12, "{bound_m}");
     }
 
-    /// From where the links and tips stand, where the body asks how long they are.
+    /// Computes the levers from link and tip positions, where the body uses their lengths.
     fn levers_m(scene: &Scene) -> Vec<f64> {
         let body = CollisionBody::new(scene);
-        let stance = body.at(&scene.ready_rad);
-        let frames = body.frames(&stance);
+        let pose = body.pose(&scene.ready_rad);
+        let frames = body.frames(&pose);
         let joint_at = |before: usize| frames.get(before).unwrap().translation.vector;
         let lever_m = |joint: usize, part: &BodyPart<'_>, placed: &PlacedCapsule| {
             let last = part.joints_before;
@@ -605,7 +595,7 @@ mod tests {
         };
         let levers = (0..scene.arm.dof()).map(|joint| {
             let beyond = body
-                .each(&stance)
+                .placed_parts(&pose)
                 .filter(|(_, part, _)| part.joints_before > joint);
             let levers = beyond.map(|(_, part, placed)| lever_m(joint, part, placed));
             levers.fold(0.0, f64::max)
@@ -622,12 +612,12 @@ mod tests {
         empty_handed.arm = Arc::new(arm);
         empty_handed.pens.clear();
         for scene in [scene("default"), scene("two_pens"), empty_handed] {
-            let (body, known) = (CollisionBody::new(&scene), levers_m(&scene));
-            for (joint, known_m) in known.into_iter().enumerate() {
+            let (body, expected) = (CollisionBody::new(&scene), levers_m(&scene));
+            for (joint, expected_m) in expected.into_iter().enumerate() {
                 let lever_m = body.lever_m(joint);
                 assert!(
-                    (lever_m - known_m).abs() < 1e-9,
-                    "{joint}: {lever_m} {known_m}"
+                    (lever_m - expected_m).abs() < 1e-9,
+                    "{joint}: {lever_m} {expected_m}"
                 );
             }
         }
@@ -637,7 +627,7 @@ mod tests {
     fn pairs(scene: &Scene) -> Vec<[String; 2]> {
         let body = CollisionBody::new(scene);
         let name = |part: usize| body.parts.get(part).unwrap().name.to_owned();
-        body.apart
+        body.checked_pairs
             .iter()
             .map(|(a, b)| [name(*a), name(*b)])
             .collect()
@@ -658,12 +648,12 @@ mod tests {
             let [a, b] = pair.clone();
             let without: Vec<[String; 2]> =
                 all.iter().filter(|one| *one != pair).cloned().collect();
-            for said in [[a.clone(), b.clone()], [b, a]] {
-                may_touch(&mut scene, &[said]);
+            for allowed in [[a.clone(), b.clone()], [b, a]] {
+                may_touch(&mut scene, &[allowed]);
                 assert_eq!(pairs(&scene), without);
             }
         }
-        // What is said of each of two with a third says nothing of the two.
+        // That each of two parts may touch a third does not allow the two to touch.
         let [a, b] = all.first().unwrap().clone();
         let mut names = all.iter().flatten();
         let third = names

@@ -1,10 +1,10 @@
 //! Executes a checked trajectory. Each tick compares the measured position with the plan and
 //! yields at most one setpoint.
 //!
-//! One number, the rate, is the speed of the goal along the path: 1 as planned, 0 standing. It
-//! never jumps: waiting, holding, resuming and stopping are all ramps of it, so no goal asks more
-//! of a joint than the path and its proven brake do. A lift is a second path, straight up, with the
-//! same rate.
+//! One number, the rate, is the speed of the goal along the path: 1 as planned, 0 at rest. It never
+//! jumps: waiting, holding, resuming and stopping are all ramps of it, so no goal asks more of a
+//! joint than the path and its proven brake do. A lift is a second path, straight up, with the same
+//! rate.
 
 use std::time::Duration;
 
@@ -18,39 +18,39 @@ use permit::MotionPermit;
 use plan::{SpanKind, TrajectorySpan};
 use scene::Scene;
 
-/// A lift takes at least this long.
+/// Least duration of a lift.
 const LIFT_TICKS_MIN: f64 = 10.0;
 
-/// A lift that is under way takes at least so many ticks to come to a stand.
+/// Least number of ticks in which a lift under way comes to rest.
 const LIFT_BRAKE_TICKS_MIN: f64 = 6.0;
 
-/// A joint that stands further than this from its goal presses against something: more than a
+/// A joint that rests further than this from its goal presses against something: more than a
 /// servo sags under the arm's weight, and less than what counts as a stall.
-const PRESSES_RAD: f64 = 2.0 * std::f64::consts::PI / 180.0;
+const PRESSING_RAD: f64 = 2.0 * std::f64::consts::PI / 180.0;
 
-/// Search range ahead of the arm's last place on its path, in samples: far beyond the lag of
-/// servos, and short enough not to find the arm on a different line.
+/// Search range ahead of the arm's last sample on its path: far beyond the lag of servos, and short
+/// enough not to find the arm on a different line.
 const FOLLOW_SAMPLES_MAX: usize = 100;
 
-/// Longest way back of a stalled arm along its path before it lifts, in samples.
+/// Most samples that a stalled arm goes back along its path before it lifts.
 const BACK_SAMPLES_MAX: usize = 100;
 
-/// A checked trajectory on its way. Made by [`CheckedTrajectory::begin`].
+/// A checked trajectory that is being executed. Made by [`CheckedTrajectory::begin`].
 #[derive(Debug)]
 pub struct Execution {
     checked: CheckedTrajectory,
     phase: ExecutionPhase,
-    wish: MotionGoal,
-    /// Samples a tick: 1 as planned, 0 standing, below 0 going back.
+    request: MotionGoal,
+    /// Samples per tick: 1 as planned, 0 at rest, below 0 going back.
     rate: f64,
     /// Position on the path, in samples.
-    at: f64,
+    position: f64,
     goal_rad: JointVector,
-    watch: FollowingErrorMonitor,
+    monitor: FollowingErrorMonitor,
     /// `true` while the motion is paused by its caller.
-    waits: bool,
-    stopped: bool,
-    lifted: bool,
+    is_paused: bool,
+    is_stopped: bool,
+    has_lifted: bool,
     /// Duration of a stop's lift, once there is one.
     lift_time: Duration,
     has_let_go: bool,
@@ -60,15 +60,15 @@ pub struct Execution {
 enum ExecutionPhase {
     /// On the path.
     Path,
-    /// On the proven way straight up from where the path was left; `tick` of `ticks`.
-    Line(JointSpaceMove),
-    /// On the way from where the goal was to where the arm is, which stands and cannot come.
+    /// On the proven lift from where the path was left.
+    Lift(JointSpaceMove),
+    /// Moving the goal to where the arm is, which is at rest and cannot come closer.
     LetGo(JointSpaceMove),
-    /// At the end: nothing comes any more.
+    /// At the end: no further goal is sent.
     Stand,
 }
 
-/// A way straight up, and where on it the goal is.
+/// A straight move in joint space, and where on it the goal is.
 #[derive(Clone, Copy, Debug)]
 struct JointSpaceMove {
     from_rad: JointVector,
@@ -81,24 +81,24 @@ struct JointSpaceMove {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum MotionGoal {
     Go,
-    /// To stand with the tip up until it is resumed.
+    /// Stand with the tip up until resumed.
     Hold(HoldAt),
-    /// To stand with the tip up, for good.
+    /// Stand with the tip up, for good.
     Stop,
-    /// To go back to there, and then to do as with `Stop`.
+    /// Go back to this position, and then do as with `Stop`.
     Back(f64),
-    /// The same after something was felt: a stop that comes meanwhile does not wait for it.
+    /// The same after a probe felt something: a stop that comes meanwhile does not wait for it.
     Return(f64),
-    /// To stand as it is, for good.
+    /// Stand on the path, for good.
     Halt,
 }
 
-/// The point at which a motion that is being held comes to a stand.
+/// Where a motion that is held comes to rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HoldAt {
-    /// As soon as the stroke that is being drawn is done; at once where none is.
+    /// At the end of the current stroke; at once where none is being drawn.
     StrokeEnd,
-    /// Now, with a lift.
+    /// At once, with a lift.
     Once,
 }
 
@@ -107,9 +107,9 @@ pub enum HoldAt {
 pub enum ExecutionStep {
     /// Send this.
     Go(Setpoint),
-    /// Wait where the last frame said: a joint is behind, or a reading is missing.
+    /// Keep the last setpoint: a joint lags, or a reading is missing.
     Hold,
-    /// The end was sent before.
+    /// The last goal was sent already.
     Finished,
 }
 
@@ -126,22 +126,22 @@ pub struct ExecutionProgress {
     pub item: Option<usize>,
 }
 
-/// The reason why a motion cannot begin or go on. A motion under way comes to a stand first.
+/// Reason that a motion cannot begin or go on. A motion under way comes to rest first.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ExecutionError {
     /// The arm is not where the proof begins.
     #[error("the arm moved since the motion was planned: {0}")]
     Moved(#[source] StartMismatch),
-    /// It goes on already, or is ending.
+    /// It is running already, or is ending.
     #[error("the motion is not held")]
     NotHeld,
-    /// A person's leave has ended.
+    /// The permit has ended.
     #[error(
         "motion is no longer enabled for this scene; an operator enables it with `steadyhand enable`"
     )]
     Expired,
     /// A joint does not follow.
-    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = following_error::STALL.as_millis())]
+    #[error("{joint} stayed {behind_deg} degrees behind its goal for {ms} ms: something blocks it, or its servo gave up", ms = following_error::STALL_TIME.as_millis())]
     Stalled {
         /// The joint.
         joint: String,
@@ -149,37 +149,37 @@ pub enum ExecutionError {
         behind_deg: u32,
     },
     /// No reading for too long.
-    #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = following_error::BLIND.as_millis())]
+    #[error("no valid reading from the arm for {0} ms; {limit} ms is the limit", limit = following_error::AGE_MAX.as_millis())]
     Blind(u128),
 }
 
 impl CheckedTrajectory {
-    /// Spends the proof.
+    /// Spends the proof and begins the motion.
     ///
     /// # Errors
     /// When the arm is not where the proof begins, or the permit has ended.
     pub fn begin(
         self,
-        seen: &ArmMeasurement,
+        measured: &ArmMeasurement,
         now: ClockInstant,
     ) -> Result<Execution, ExecutionError> {
         if !self.permit.covers(&self.scene, now) {
             return Err(ExecutionError::Expired);
         }
-        let first = self.first();
-        check_at_start(&self.scene, &first, seen, now).map_err(ExecutionError::Moved)?;
+        let first = self.first_sample();
+        check_at_start(&self.scene, &first, measured, now).map_err(ExecutionError::Moved)?;
         Ok(Execution {
-            watch: FollowingErrorMonitor::new(&self.scene.arm, self.torque_limit()),
+            monitor: FollowingErrorMonitor::new(&self.scene.arm, self.torque_limit()),
             checked: self,
             phase: ExecutionPhase::Path,
-            wish: MotionGoal::Go,
+            request: MotionGoal::Go,
             // The path begins at rest.
             rate: 1.0,
-            at: 0.0,
+            position: 0.0,
             goal_rad: first,
-            waits: false,
-            stopped: false,
-            lifted: false,
+            is_paused: false,
+            is_stopped: false,
+            has_lifted: false,
             lift_time: Duration::ZERO,
             has_let_go: false,
         })
@@ -189,44 +189,44 @@ impl CheckedTrajectory {
         clippy::expect_used,
         reason = "an arm that begins nowhere may not begin"
     )]
-    fn first(&self) -> JointVector {
+    fn first_sample(&self) -> JointVector {
         let first = self.trajectory.samples.first();
         *first.expect("the gate lets through no trajectory of fewer than two samples")
     }
 }
 
 impl Execution {
-    /// The frame for this tick.
+    /// Returns the frame for this tick.
     ///
     /// # Errors
-    /// [`Broken`], once, when a joint has not followed or has not been read for too long. The goal
-    /// stands by then, and calling on gives the way to a safe end: after a stall back along the
-    /// path to where the joint is, and up.
+    /// [`ExecutionError`], once, when a joint has not followed or has not been read for too long. The
+    /// goal is at rest by then; further calls move to a safe end: after a stall, back along the path
+    /// to where the joint is, and up.
     pub fn next(
         &mut self,
-        seen: &ArmMeasurement,
+        measured: &ArmMeasurement,
         now: ClockInstant,
     ) -> Result<ExecutionStep, ExecutionError> {
         let ahead_rad = self.braked_rad();
         let period = self.checked.trajectory.period;
         let waits = self
-            .watch
-            .update(&self.goal_rad, &ahead_rad, seen, now, period);
+            .monitor
+            .update(&self.goal_rad, &ahead_rad, measured, now, period);
         if self.rate.abs() <= 0.0
-            && let Some(broken) = self.watch.take_error()
+            && let Some(error) = self.monitor.take_error()
         {
-            self.end_after(&broken, seen);
-            return Err(broken);
+            self.choose_safe_end(&error, measured);
+            return Err(error);
         }
-        // A way to a safe end waits for no release.
+        // A move to a safe end ignores the pause.
         let waits =
-            waits || (!self.watch.has_reported() && (self.waits || self.watch.has_broken()));
-        if self.watch.is_lost() {
-            self.wish = MotionGoal::Halt;
+            waits || (!self.monitor.has_reported() && (self.is_paused || self.monitor.has_error()));
+        if self.monitor.is_lost() {
+            self.request = MotionGoal::Halt;
         }
         Ok(match self.advance(waits) {
             GoalUpdate::To(goal_rad) => self.send(goal_rad),
-            GoalUpdate::Not => ExecutionStep::Hold,
+            GoalUpdate::Keep => ExecutionStep::Hold,
             GoalUpdate::Finished => ExecutionStep::Finished,
         })
     }
@@ -241,23 +241,23 @@ impl Execution {
         })
     }
 
-    /// From the next tick on: decelerate along the path, lift, stand. A second call changes
-    /// nothing, and neither does one while it already comes to its end.
+    /// Decelerates along the path from the next tick on, lifts and stands. A second call changes
+    /// nothing, and neither does one while the motion is already ending.
     pub fn stop(&mut self) {
-        self.stopped = true;
-        if !matches!(self.wish, MotionGoal::Back(_) | MotionGoal::Halt) {
-            self.wish = MotionGoal::Stop;
+        self.is_stopped = true;
+        if !matches!(self.request, MotionGoal::Back(_) | MotionGoal::Halt) {
+            self.request = MotionGoal::Stop;
         }
     }
 
-    /// From the next tick on: back up the way that a probe came down, for something was felt.
-    /// `false`, and nothing changes, where it does not probe, or is ending already.
+    /// Goes back up along the path of a probe from the next tick on, because something was felt.
+    /// Returns `false` and changes nothing where it is not probing, or is ending already.
     pub fn turn_back(&mut self) -> bool {
-        let goes_on = matches!(self.wish, MotionGoal::Go | MotionGoal::Hold(_));
+        let can_turn_back = matches!(self.request, MotionGoal::Go | MotionGoal::Hold(_));
         let from = self.probe_from();
-        match from.filter(|_| goes_on && matches!(self.phase, ExecutionPhase::Path)) {
+        match from.filter(|_| can_turn_back && matches!(self.phase, ExecutionPhase::Path)) {
             Some(from) => {
-                self.wish = MotionGoal::Return(from);
+                self.request = MotionGoal::Return(from);
                 true
             }
             None => false,
@@ -270,43 +270,43 @@ impl Execution {
         (span.kind == SpanKind::Probe).then_some(span.first as f64)
     }
 
-    /// Decelerates along the path from the next tick on and stands, without a lift. For arms whose
+    /// Decelerates along the path from the next tick on and stands, without a lift: for an arm whose
     /// state is unknown.
     pub fn halt(&mut self) {
-        self.wish = MotionGoal::Halt;
+        self.request = MotionGoal::Halt;
     }
 
-    /// From now on nothing more: stand where the last frame said. Only a goal that is on its way
-    /// to where the arm is goes on.
+    /// Ends the motion at the last setpoint, at once. Only a move that [`Execution::let_go`] began
+    /// goes on.
     pub fn stand(&mut self) {
-        self.stopped = true;
+        self.is_stopped = true;
         if !matches!(self.phase, ExecutionPhase::LetGo(_)) {
             self.phase = ExecutionPhase::Stand;
         }
     }
 
-    /// Brings the goals of joints that press against something to where they are, once in a
-    /// motion: from then on nothing springs forward when the obstacle goes. For an arm that was
-    /// read to stand at its end. `false` where there is nothing to let go of.
+    /// Moves the goals of joints that press against something to where the joints are, so that
+    /// nothing springs forward when the obstacle goes. Works once per motion, for an arm that was
+    /// measured at rest at its end. Returns `false` where there is nothing to let go of.
     ///
-    /// Only ever towards what was measured, so that a weak servo sags once more at most; and never
-    /// where the readings are not to be trusted: after [`Execution::halt`], or where one says what
-    /// no joint on its leash could do.
-    pub fn let_go(&mut self, seen: &ArmMeasurement) -> bool {
-        let is_halted = matches!(self.wish, MotionGoal::Halt);
+    /// Goals only ever move to what was measured, so a weak servo sags once more at most. They never
+    /// move where the readings cannot be trusted: after [`Execution::halt`], or where a joint reads
+    /// farther from its goal than its leash allows.
+    pub fn let_go(&mut self, measured: &ArmMeasurement) -> bool {
+        let is_halted = matches!(self.request, MotionGoal::Halt);
         if self.has_let_go || is_halted || !matches!(self.phase, ExecutionPhase::Stand) {
             return false;
         }
         if self
-            .watch
-            .is_beyond_belief(&self.goal_rad, &seen.position_rad)
+            .monitor
+            .is_implausible(&self.goal_rad, &measured.position_rad)
         {
             return false;
         }
-        let by_rad = seen.position_rad.zip(&self.goal_rad, |is, goal| {
-            let apart = is - goal;
-            if apart.abs() > PRESSES_RAD {
-                apart
+        let by_rad = measured.position_rad.zip(&self.goal_rad, |arm, goal| {
+            let offset_rad = arm - goal;
+            if offset_rad.abs() > PRESSING_RAD {
+                offset_rad
             } else {
                 0.0
             }
@@ -314,8 +314,8 @@ impl Execution {
         if by_rad.iter().all(|by| by.abs() <= 0.0) {
             return false;
         }
-        // The tip is not where the lift was sent.
-        self.lifted = false;
+        // The tip is no longer where the lift sent it.
+        self.has_lifted = false;
         self.has_let_go = true;
         self.phase = ExecutionPhase::LetGo(JointSpaceMove {
             from_rad: self.goal_rad,
@@ -326,48 +326,48 @@ impl Execution {
         true
     }
 
-    /// Stands with the tip up until [`Execution::resume`]. `false`, and nothing changes, where the
-    /// motion is ending already.
+    /// Stands with the tip up until [`Execution::resume`]. Returns `false` and changes nothing where
+    /// the motion is ending already.
     pub fn hold(&mut self, at: HoldAt) -> bool {
-        let can = matches!(self.wish, MotionGoal::Go | MotionGoal::Hold(_));
-        if can {
-            self.wish = match self.wish {
+        let can_hold = matches!(self.request, MotionGoal::Go | MotionGoal::Hold(_));
+        if can_hold {
+            self.request = match self.request {
                 MotionGoal::Hold(HoldAt::Once) => MotionGoal::Hold(HoldAt::Once),
                 _ => MotionGoal::Hold(at),
             };
         }
-        can
+        can_hold
     }
 
-    /// Goes on with the same proof: back down the way that it was lifted, and along the path.
+    /// Goes on with the same proof: back down the lift, and along the path.
     ///
     /// # Errors
-    /// When it was not held, the arm is not where it was held, or the leave does not cover it.
+    /// When it was not held, the arm is not where it was held, or the permit does not cover it.
     pub fn resume(
         &mut self,
-        seen: &ArmMeasurement,
+        measured: &ArmMeasurement,
         permit: MotionPermit,
         now: ClockInstant,
     ) -> Result<(), ExecutionError> {
-        if !matches!(self.wish, MotionGoal::Hold(_)) {
+        if !matches!(self.request, MotionGoal::Hold(_)) {
             return Err(ExecutionError::NotHeld);
         }
         if !permit.covers(&self.checked.scene, now) {
             return Err(ExecutionError::Expired);
         }
         if self.is_held() {
-            check_at_start(&self.checked.scene, &self.goal_rad, seen, now)
+            check_at_start(&self.checked.scene, &self.goal_rad, measured, now)
                 .map_err(ExecutionError::Moved)?;
         }
         self.checked.permit = permit;
-        self.wish = MotionGoal::Go;
+        self.request = MotionGoal::Go;
         Ok(())
     }
 
     /// Returns whether the arm stands with the tip up and waits for [`Execution::resume`].
     #[must_use]
     pub fn is_held(&self) -> bool {
-        let MotionGoal::Hold(at) = self.wish else {
+        let MotionGoal::Hold(at) = self.request else {
             return false;
         };
         match &self.phase {
@@ -376,7 +376,7 @@ impl Execution {
                     && (self.is_up_already() || self.lift().is_none())
                     && !self.finishes_stroke(at)
             }
-            ExecutionPhase::Line(line) => line.tick >= line.ticks,
+            ExecutionPhase::Lift(motion) => motion.tick >= motion.ticks,
             ExecutionPhase::LetGo(_) | ExecutionPhase::Stand => false,
         }
     }
@@ -384,19 +384,19 @@ impl Execution {
     /// Returns whether [`Execution::stop`] or [`Execution::stand`] was called.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
-        self.stopped
+        self.is_stopped
     }
 
-    /// Returns whether a stop has sent all of its lift.
+    /// Returns whether a stop has sent its whole lift.
     #[must_use]
     pub fn has_lifted(&self) -> bool {
-        self.lifted
+        self.has_lifted
     }
 
-    /// Returns whether the arm is off its path, on its way straight up or down again.
+    /// Returns whether the arm has left its path for a lift, or is on its way down again.
     #[must_use]
     pub fn is_lifting(&self) -> bool {
-        matches!(self.phase, ExecutionPhase::Line(_))
+        matches!(self.phase, ExecutionPhase::Lift(_))
     }
 
     /// Returns the duration of a stop's lift; zero before there is one. A needle's lift is slow.
@@ -407,12 +407,12 @@ impl Execution {
 
     /// Pauses the motion on its path, without a lift, or lets it go on. A stop, and everything after
     /// it, ignores the pause.
-    pub fn wait(&mut self, waits: bool) {
-        self.waits = waits && !self.stopped;
+    pub fn wait(&mut self, pause: bool) {
+        self.is_paused = pause && !self.is_stopped;
     }
 
-    /// The last sample that the tip comes to if the next tick goes on and a stop follows it: what
-    /// braking along the path still passes is counted.
+    /// Returns the last sample that the tip comes to if a stop follows the next tick, including those
+    /// that braking along the path still passes.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -423,7 +423,7 @@ impl Execution {
         let last = self.checked.trajectory.samples.len().saturating_sub(1);
         let next = (self.sample() + 1).min(last);
         let ticks = self.checked.stops.brake_ticks(next);
-        // The rate falls evenly from 1 to 0, so half as many samples as ticks are passed.
+        // The rate falls linearly from 1 to 0, so half as many samples as ticks are passed.
         (next + (ticks / 2.0).ceil() as usize).min(last)
     }
 
@@ -452,37 +452,37 @@ impl Execution {
         }
     }
 
-    /// The sample that an arm is nearest to which was near `from` before: one that was sent, and the
-    /// first of those that are as near.
+    /// Returns the sample nearest to the arm among those sent from `from` on; of equally near ones the
+    /// first.
     #[must_use]
-    pub fn nearest(&self, from: usize, is_rad: &JointVector) -> usize {
+    pub fn nearest(&self, from: usize, arm_rad: &JointVector) -> usize {
         let samples = self.checked.trajectory.samples.iter().enumerate();
         let sent = samples
             .take(self.sample() + 1)
             .skip(from)
             .take(FOLLOW_SAMPLES_MAX);
-        sent.map(|(sample, at)| (sample, at.distance_max(is_rad)))
+        sent.map(|(sample, at)| (sample, at.distance_max(arm_rad)))
             .min_by(|(_, a), (_, b)| a.total_cmp(b))
             .map_or(from, |(sample, _)| sample)
     }
 
-    /// The stretch of the trajectory that it is in.
+    /// Returns the current span of the trajectory.
     #[expect(
         clippy::expect_used,
-        reason = "what an arm does may not be made up: a stop depends on it"
+        reason = "the arm's activity may not be made up: a stop depends on it"
     )]
     pub(super) fn span(&self) -> &TrajectorySpan {
         let span = self.checked.trajectory.span_at(self.sample());
         span.expect("the gate lets through no trajectory with a sample outside of its spans")
     }
 
-    /// The scene that the proof was judged against.
+    /// Returns the scene that the proof was judged against.
     #[must_use]
     pub fn scene(&self) -> &Scene {
         &self.checked.scene
     }
 
-    /// Returns how high over the sheet the tip of this span is where the joints stand like this.
+    /// Returns the height of the current pen's tip over the sheet for these joint angles.
     #[must_use]
     pub fn tip_height_mm(&self, joints_rad: &JointVector) -> Option<f64> {
         let tip_m = tip_m(self.scene(), self.span().pen, joints_rad)?;
@@ -501,81 +501,81 @@ impl Execution {
         reason = "`at` is within the samples"
     )]
     fn sample(&self) -> usize {
-        self.at.floor() as usize
+        self.position.floor() as usize
     }
 
-    fn last(&self) -> f64 {
+    fn last_position(&self) -> f64 {
         self.checked.trajectory.samples.len().saturating_sub(1) as f64
     }
 
-    /// Chooses the way to a safe end after an error.
-    fn end_after(&mut self, broken: &ExecutionError, seen: &ArmMeasurement) {
-        // Without a reading of every joint it is not known where to go back to, nor whether a lift
-        // would be followed; and from a stall on the way up there is no better way.
-        let is_rad = &seen.position_rad;
-        let is_seen = is_rad.len() == self.goal_rad.len() && is_rad.is_finite();
-        let has_way = matches!(
-            (broken, &self.phase),
+    /// Chooses how to come to a safe end after an error.
+    fn choose_safe_end(&mut self, error: &ExecutionError, measured: &ArmMeasurement) {
+        // Without a reading of every joint it is unknown where to go back to, and whether a lift
+        // would be followed. After a stall during a lift there is nowhere better to go.
+        let arm_rad = &measured.position_rad;
+        let is_read = arm_rad.len() == self.goal_rad.len() && arm_rad.is_finite();
+        let can_go_back = matches!(
+            (error, &self.phase),
             (ExecutionError::Stalled { .. }, ExecutionPhase::Path)
-        ) && self.wish != MotionGoal::Halt
-            && is_seen;
-        self.wish = if has_way {
-            MotionGoal::Back(self.back_to(is_rad))
+        ) && self.request != MotionGoal::Halt
+            && is_read;
+        self.request = if can_go_back {
+            MotionGoal::Back(self.return_position(arm_rad))
         } else {
             MotionGoal::Halt
         };
     }
 
-    /// Returns the place on the path already travelled where the goal was nearest to the arm.
+    /// Returns the position on the travelled path where the goal was nearest to the arm.
     #[expect(
         clippy::expect_used,
-        reason = "a place to go back to may not be made up"
+        reason = "a position to go back to may not be made up"
     )]
-    fn back_to(&self, is_rad: &JointVector) -> f64 {
+    fn return_position(&self, arm_rad: &JointVector) -> f64 {
         let here = self.sample();
         let samples = self.checked.trajectory.samples.iter().enumerate();
         let nearest = samples
             .take(here + 1)
             .skip(here.saturating_sub(BACK_SAMPLES_MAX))
-            .min_by(|(_, a), (_, b)| a.distance_max(is_rad).total_cmp(&b.distance_max(is_rad)));
+            .min_by(|(_, a), (_, b)| a.distance_max(arm_rad).total_cmp(&b.distance_max(arm_rad)));
         let (sample, _) = nearest.expect("the sample that it is at is one of them");
-        (sample as f64).min(self.at)
+        (sample as f64).min(self.position)
     }
 
     fn advance(&mut self, waits: bool) -> GoalUpdate {
         match self.phase {
             ExecutionPhase::Path => self.advance_path(waits),
-            ExecutionPhase::Line(line) => self.advance_lift(line, waits),
-            ExecutionPhase::LetGo(line) => self.advance_let_go(line),
+            ExecutionPhase::Lift(motion) => self.advance_lift(motion, waits),
+            ExecutionPhase::LetGo(motion) => self.advance_let_go(motion),
             ExecutionPhase::Stand => GoalUpdate::Finished,
         }
     }
 
-    /// The next goal on the path.
+    /// Returns the next goal on the path.
     fn advance_path(&mut self, waits: bool) -> GoalUpdate {
-        let goes_on = matches!(self.wish, MotionGoal::Go | MotionGoal::Hold(_));
-        if goes_on && self.at >= self.last() {
+        let goes_on = matches!(self.request, MotionGoal::Go | MotionGoal::Hold(_));
+        if goes_on && self.position >= self.last_position() {
             self.rate = 0.0;
-            // What a probe does not find is given up, and nothing is left standing below.
+            // A probe that finds nothing goes back up, so that no tip is left below.
             if !self.turn_back() {
                 return GoalUpdate::Finished;
             }
         }
-        let wanted = self.wanted_rate(waits);
-        self.rate = ramped(self.rate, wanted, self.brake_ticks());
-        if self.rate.abs() <= 0.0 && wanted.abs() <= 0.0 {
+        let target_rate = self.target_rate(waits);
+        self.rate = ramp_rate(self.rate, target_rate, self.brake_ticks());
+        if self.rate.abs() <= 0.0 && target_rate.abs() <= 0.0 {
             return self.at_rest(waits);
         }
-        self.at = (self.at + self.rate).clamp(0.0, self.last());
-        GoalUpdate::To(self.on_path(self.at))
+        self.position = (self.position + self.rate).clamp(0.0, self.last_position());
+        GoalUpdate::To(self.goal_at(self.position))
     }
 
-    fn wanted_rate(&self, waits: bool) -> f64 {
-        match self.wish {
+    fn target_rate(&self, waits: bool) -> f64 {
+        match self.request {
             MotionGoal::Go if !waits => 1.0,
             MotionGoal::Hold(at) if !waits && self.finishes_stroke(at) => 1.0,
             MotionGoal::Back(until) | MotionGoal::Return(until)
-                if !waits && self.at - self.braking_samples() > until =>
+                if !waits && self.position - self.braking_samples() > until =>
             {
                 -1.0
             }
@@ -588,13 +588,15 @@ impl Execution {
         at == HoldAt::StrokeEnd && touches(self.span().kind)
     }
 
-    /// The goal stands: up, on, or done.
+    /// Decides what follows once the goal is at rest: wait, lift, or end.
     fn at_rest(&mut self, waits: bool) -> GoalUpdate {
-        match self.wish {
-            MotionGoal::Go => GoalUpdate::Not,
-            MotionGoal::Hold(at) if self.finishes_stroke(at) => GoalUpdate::Not,
-            MotionGoal::Back(until) | MotionGoal::Return(until) if waits && self.at > until => {
-                GoalUpdate::Not
+        match self.request {
+            MotionGoal::Go => GoalUpdate::Keep,
+            MotionGoal::Hold(at) if self.finishes_stroke(at) => GoalUpdate::Keep,
+            MotionGoal::Back(until) | MotionGoal::Return(until)
+                if waits && self.position > until =>
+            {
+                GoalUpdate::Keep
             }
             MotionGoal::Halt => {
                 self.phase = ExecutionPhase::Stand;
@@ -608,30 +610,30 @@ impl Execution {
     }
 
     fn leave_path(&mut self, waits: bool) -> GoalUpdate {
-        let is_hold = matches!(self.wish, MotionGoal::Hold(_));
-        let up_already = self.is_up_already();
-        let Some(lift) = self.lift().filter(|_| !up_already) else {
+        let is_hold = matches!(self.request, MotionGoal::Hold(_));
+        let is_up = self.is_up_already();
+        let Some(lift) = self.lift().filter(|_| !is_up) else {
             if is_hold {
-                return GoalUpdate::Not;
+                return GoalUpdate::Keep;
             }
-            self.lifted = up_already;
+            self.has_lifted = is_up;
             self.phase = ExecutionPhase::Stand;
             return GoalUpdate::Finished;
         };
         let period = self.checked.trajectory.period;
-        let least = lift.seconds_min / period.as_secs_f64();
-        let line = JointSpaceMove {
-            from_rad: self.on_path(self.at),
+        let ticks_min = lift.seconds_min / period.as_secs_f64();
+        let motion = JointSpaceMove {
+            from_rad: self.goal_at(self.position),
             by_rad: lift.by_rad,
             tick: 0.0,
-            ticks: self.lift_ticks(&lift.by_rad).max(least.ceil()),
+            ticks: self.lift_ticks(&lift.by_rad).max(ticks_min.ceil()),
         };
-        self.lift_time = period.mul_f64(line.ticks);
-        self.phase = ExecutionPhase::Line(line);
-        self.advance_lift(line, waits)
+        self.lift_time = period.mul_f64(motion.ticks);
+        self.phase = ExecutionPhase::Lift(motion);
+        self.advance_lift(motion, waits)
     }
 
-    /// The lift from here, where one was proven.
+    /// Returns the lift from here, where one was proven.
     fn lift(&self) -> Option<&ProvenLift> {
         self.checked.stops.lift(self.sample())
     }
@@ -641,49 +643,49 @@ impl Execution {
             .is_some_and(|lift| lift.by_rad.iter().all(|by| by.abs() <= 0.0))
     }
 
-    /// The next goal on the way up or, where it goes on, down again.
-    fn advance_lift(&mut self, line: JointSpaceMove, waits: bool) -> GoalUpdate {
-        let JointSpaceMove { tick, ticks, .. } = line;
-        let up = !matches!(self.wish, MotionGoal::Go);
-        let arrived = if up { tick >= ticks } else { tick <= 0.0 };
-        if arrived {
+    /// Returns the next goal on the lift: up or, when the motion goes on, down again.
+    fn advance_lift(&mut self, motion: JointSpaceMove, waits: bool) -> GoalUpdate {
+        let JointSpaceMove { tick, ticks, .. } = motion;
+        let up = !matches!(self.request, MotionGoal::Go);
+        let is_done = if up { tick >= ticks } else { tick <= 0.0 };
+        if is_done {
             self.rate = 0.0;
             return self.finish_lift(up);
         }
-        let stands = waits || matches!(self.wish, MotionGoal::Halt);
-        let wanted = match (stands, up) {
+        let must_stand = waits || matches!(self.request, MotionGoal::Halt);
+        let target_rate = match (must_stand, up) {
             (true, _) => 0.0,
             (false, true) => 1.0,
             (false, false) => -1.0,
         };
-        // It begins and ends at rest: only in between a ramp is needed.
-        let at_an_end = tick <= 0.0 || tick >= ticks;
-        self.rate = if at_an_end {
-            wanted
+        // A lift begins and ends at rest, so a ramp is needed only in between.
+        let is_at_end = tick <= 0.0 || tick >= ticks;
+        self.rate = if is_at_end {
+            target_rate
         } else {
-            ramped(self.rate, wanted, self.lift_brake_ticks(&line))
+            ramp_rate(self.rate, target_rate, self.lift_brake_ticks(&motion))
         };
         if self.rate.abs() <= 0.0 {
-            if matches!(self.wish, MotionGoal::Halt) {
+            if matches!(self.request, MotionGoal::Halt) {
                 self.phase = ExecutionPhase::Stand;
                 return GoalUpdate::Finished;
             }
-            return GoalUpdate::Not;
+            return GoalUpdate::Keep;
         }
         let tick = (tick + self.rate).clamp(0.0, ticks);
-        self.phase = ExecutionPhase::Line(JointSpaceMove { tick, ..line });
-        GoalUpdate::To(line.at(tick))
+        self.phase = ExecutionPhase::Lift(JointSpaceMove { tick, ..motion });
+        GoalUpdate::To(motion.at(tick))
     }
 
-    /// The next goal on the way to where the arm is.
-    fn advance_let_go(&mut self, line: JointSpaceMove) -> GoalUpdate {
-        if line.tick >= line.ticks {
+    /// Returns the next goal on the move to where the arm is.
+    fn advance_let_go(&mut self, motion: JointSpaceMove) -> GoalUpdate {
+        if motion.tick >= motion.ticks {
             self.phase = ExecutionPhase::Stand;
             return GoalUpdate::Finished;
         }
-        let tick = (line.tick + 1.0).min(line.ticks);
-        self.phase = ExecutionPhase::LetGo(JointSpaceMove { tick, ..line });
-        GoalUpdate::To(line.at(tick))
+        let tick = (motion.tick + 1.0).min(motion.ticks);
+        self.phase = ExecutionPhase::LetGo(JointSpaceMove { tick, ..motion });
+        GoalUpdate::To(motion.at(tick))
     }
 
     fn finish_lift(&mut self, up: bool) -> GoalUpdate {
@@ -691,81 +693,81 @@ impl Execution {
             self.phase = ExecutionPhase::Path;
             return self.advance_path(false);
         }
-        if matches!(self.wish, MotionGoal::Hold(_)) {
-            return GoalUpdate::Not;
+        if matches!(self.request, MotionGoal::Hold(_)) {
+            return GoalUpdate::Keep;
         }
-        self.lifted = true;
+        self.has_lifted = true;
         self.phase = ExecutionPhase::Stand;
         GoalUpdate::Finished
     }
 
-    fn on_path(&self, at: f64) -> JointVector {
+    fn goal_at(&self, at: f64) -> JointVector {
         let samples = &self.checked.trajectory.samples;
-        let at = at.clamp(0.0, self.last());
+        let at = at.clamp(0.0, self.last_position());
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "clamped to the samples"
         )]
         let first = at.floor() as usize;
-        let share = at - at.floor();
+        let fraction = at - at.floor();
         #[expect(
             clippy::expect_used,
-            reason = "an arm may not stand still as if that were its path"
+            reason = "an arm may not stand still as if its path did"
         )]
         let a = samples.get(first).expect("clamped to the samples");
         match samples.get(first + 1) {
-            Some(b) => a.zip(b, |a, b| a + (b - a) * share),
-            // Behind the last sample there is no path.
+            Some(b) => a.zip(b, |a, b| a + (b - a) * fraction),
+            // There is no path after the last sample.
             None => *a,
         }
     }
 
-    /// Returns the goal's position if braking began now.
+    /// Returns where the goal would stop if braking began now.
     fn braked_rad(&self) -> JointVector {
         match self.phase {
             ExecutionPhase::Path if self.rate > 0.0 => {
-                self.on_path(self.at + self.braking_samples())
+                self.goal_at(self.position + self.braking_samples())
             }
             _ => self.goal_rad,
         }
     }
 
-    /// Samples that are passed while braking from the present rate.
+    /// Returns the number of samples passed while braking from the present rate.
     fn braking_samples(&self) -> f64 {
         self.rate * self.rate * self.brake_ticks() / 2.0
     }
 
-    /// From the path's speed to none, wherever it goes from here.
+    /// Returns the ticks to brake from the path's full speed, whether it goes on or back.
     fn brake_ticks(&self) -> f64 {
         let sample = self.sample();
         let here = self.checked.stops.brake_ticks(sample);
         here.max(self.checked.stops.brake_ticks(sample.saturating_sub(1)))
     }
 
-    /// From a lift's highest speed to none.
-    fn lift_brake_ticks(&self, line: &JointSpaceMove) -> f64 {
+    /// Returns the ticks to brake from a lift's highest speed.
+    fn lift_brake_ticks(&self, motion: &JointSpaceMove) -> f64 {
         let period_s = self.checked.trajectory.period.as_secs_f64();
-        let fastest_rad_s = line
+        let fastest_rad_s = motion
             .by_rad
-            .map(|_, by| SMOOTH_PEAK * by.abs() / (line.ticks * period_s));
+            .map(|_, by| SMOOTH_PEAK * by.abs() / (motion.ticks * period_s));
         ticks_to_brake(self.scene(), &fastest_rad_s, period_s).max(LIFT_BRAKE_TICKS_MIN)
     }
 
-    /// Long enough that the smooth step's peaks, 1.875 and 5.774 over its duration and its
-    /// square, stay within the joints' limits.
+    /// Returns the ticks of a lift that stays within the joints' limits: the smooth step's peaks are
+    /// 1.875 over its duration and 5.774 over its square.
     fn lift_ticks(&self, by_rad: &JointVector) -> f64 {
         let period = self.checked.trajectory.period.as_secs_f64();
         let limits = self.scene().arm.limits;
         let by_speed = by_rad.zip(&limits.velocity_rad_s, |by, fastest| {
             SMOOTH_PEAK * by.abs() / fastest
         });
-        let by_push = by_rad.zip(&limits.acceleration_rad_s2, |by, hardest| {
+        let by_acceleration = by_rad.zip(&limits.acceleration_rad_s2, |by, hardest| {
             (5.774 * by.abs() / hardest).sqrt()
         });
         let seconds = by_speed
             .iter()
-            .chain(by_push.iter())
+            .chain(by_acceleration.iter())
             .copied()
             .fold(0.0, f64::max);
         (seconds / period).ceil().max(LIFT_TICKS_MIN)
@@ -774,27 +776,27 @@ impl Execution {
 
 impl JointSpaceMove {
     fn at(&self, tick: f64) -> JointVector {
-        let share = smooth(tick / self.ticks);
+        let fraction = smooth_step(tick / self.ticks);
         self.from_rad
-            .zip(&self.by_rad, |from, by| from + by * share)
+            .zip(&self.by_rad, |from, by| from + by * fraction)
     }
 }
 
-/// The goal's change in a tick.
+/// The change of the goal in a tick.
 enum GoalUpdate {
     To(JointVector),
-    Not,
+    Keep,
     Finished,
 }
 
-/// A rate one tick later, on its way to another.
-fn ramped(rate: f64, wanted: f64, ticks: f64) -> f64 {
-    rate + (wanted - rate).clamp(-1.0 / ticks, 1.0 / ticks)
+/// Returns the rate one tick later, on a ramp to its target.
+fn ramp_rate(rate: f64, target_rate: f64, ticks: f64) -> f64 {
+    rate + (target_rate - rate).clamp(-1.0 / ticks, 1.0 / ticks)
 }
 
-/// From 0 to 1 with no speed and no acceleration at either end.
-fn smooth(share: f64) -> f64 {
-    share.powi(3) * (10.0 + share * (6.0 * share - 15.0))
+/// Rises from 0 to 1 with no speed and no acceleration at either end.
+fn smooth_step(fraction: f64) -> f64 {
+    fraction.powi(3) * (10.0 + fraction * (6.0 * fraction - 15.0))
 }
 
 #[cfg(test)]

@@ -10,31 +10,31 @@ use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
 /// The goal is never further ahead of the measured joint than this much time at full speed, so
-/// that an arm that loses its host moves no further.
+/// that an arm that loses its host moves no further than that.
 const LEASH: Duration = Duration::from_millis(150);
 
 /// Largest plausible distance of a joint from its goal, as a multiple of its leash.
-const BELIEVED_LEASHES: f64 = 1.25;
+const PLAUSIBLE_LEASHES: f64 = 1.25;
 
-/// A goal that waited for a joint goes on when the joint has come this share of the leash near.
-const NEAR_AGAIN: f64 = 0.8;
+/// A goal that waits for a joint goes on once the joint is within this fraction of its leash.
+const RESUME_AT: f64 = 0.8;
 
-/// A joint that does not follow for so long is stalled.
-pub(super) const STALL: Duration = Duration::from_millis(300);
+/// A joint that does not follow for this long is stalled.
+pub(super) const STALL_TIME: Duration = Duration::from_millis(300);
 
-/// A servo that pushes harder than this and is further behind than [`STALL_RAD`] is stalled. One
-/// with a low torque limit never pushes as hard as one without.
+/// A servo that pushes harder than this and lags more than [`STALL_RAD`] is stalled. One with a
+/// low torque limit never pushes as hard as one without.
 const STALL_LOAD: f64 = 0.6;
 const STALL_LOAD_TOUCH: f64 = 0.4;
 
-/// Three degrees.
+/// Lag from which a servo that pushes hard counts as stalled: three degrees.
 const STALL_RAD: f64 = 3.0 * std::f64::consts::PI / 180.0;
 
-/// Number of periods after which an old reading holds the motion.
-const BLIND_PERIODS: u32 = 3;
+/// Age of a reading, in periods, beyond which the motion waits.
+const WAIT_PERIODS: u32 = 3;
 
-/// And older than this end it.
-pub(super) const BLIND: Duration = Duration::from_millis(100);
+/// Age of a reading beyond which the motion ends.
+pub(super) const AGE_MAX: Duration = Duration::from_millis(100);
 
 /// State of the following-error and stall detection.
 #[derive(Debug, Default)]
@@ -43,11 +43,11 @@ pub(super) struct FollowingErrorMonitor {
     stall_load: f64,
     waits: bool,
     waited_ticks: u32,
-    broken: Option<ExecutionError>,
-    told: bool,
-    /// The goal of the tick before, since something was told.
-    before_rad: Option<JointVector>,
-    lost: bool,
+    error: Option<ExecutionError>,
+    is_reported: bool,
+    /// The goal of the previous tick, once an error was reported.
+    previous_rad: Option<JointVector>,
+    is_lost: bool,
 }
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl FollowingErrorMonitor {
             leash_rad: fastest * LEASH.as_secs_f64(),
             servos: arm
                 .servos()
-                .filter(|(of, _)| *of == joint)
+                .filter(|(index, _)| *index == joint)
                 .map(|(_, servo)| servo.id)
                 .collect(),
             pushed_ticks: 0,
@@ -83,127 +83,128 @@ impl FollowingErrorMonitor {
     }
 
     /// Evaluates a reading and returns whether the goal must wait. `ahead_rad` is where the goal would
-    /// stand if it braked now.
+    /// stop if it braked now.
     pub(super) fn update(
         &mut self,
         goal_rad: &JointVector,
         ahead_rad: &JointVector,
-        seen: &ArmMeasurement,
+        measured: &ArmMeasurement,
         now: ClockInstant,
         period: Duration,
     ) -> bool {
-        let age = now.since(seen.at);
-        if self.told {
-            self.lost |= exceeds(age, BLIND) || self.moves_away(goal_rad, &seen.position_rad);
-            return exceeds(age, period * BLIND_PERIODS);
+        let age = now.since(measured.at);
+        if self.is_reported {
+            self.is_lost |= exceeds(age, AGE_MAX) || self.departs(goal_rad, &measured.position_rad);
+            return exceeds(age, period * WAIT_PERIODS);
         }
-        if exceeds(age, BLIND) {
+        if exceeds(age, AGE_MAX) {
             self.record_error(ExecutionError::Blind(age.as_millis()));
         }
-        if let Some(joint) = self.joint_pushing(goal_rad, seen, period) {
-            let by_rad = distance_rad(goal_rad, &seen.position_rad, joint);
-            self.record_stall(joint, by_rad);
+        if let Some(joint) = self.pushing_joint(goal_rad, measured, period) {
+            let lag_rad = distance_rad(goal_rad, &measured.position_rad, joint);
+            self.record_stall(joint, lag_rad);
         }
-        let behind = self.lagging_joint(ahead_rad, &seen.position_rad);
-        self.waits = behind.is_some();
+        let lagging = self.find_lag(ahead_rad, &measured.position_rad);
+        self.waits = lagging.is_some();
         self.waited_ticks = if self.waits { self.waited_ticks + 1 } else { 0 };
-        if let Some((joint, by_rad)) = behind
-            && exceeds(period * self.waited_ticks, STALL)
+        if let Some((joint, lag_rad)) = lagging
+            && exceeds(period * self.waited_ticks, STALL_TIME)
         {
-            self.record_stall(joint, by_rad);
+            self.record_stall(joint, lag_rad);
         }
-        self.waits || exceeds(age, period * BLIND_PERIODS)
+        self.waits || exceeds(age, period * WAIT_PERIODS)
     }
 
-    pub(super) fn has_broken(&self) -> bool {
-        self.broken.is_some()
+    pub(super) fn has_error(&self) -> bool {
+        self.error.is_some()
     }
 
-    /// Returns the error, the first time it is called after one.
+    /// Takes the pending error and marks it as reported.
     pub(super) fn take_error(&mut self) -> Option<ExecutionError> {
-        let broken = self.broken.take();
-        self.told |= broken.is_some();
-        broken
+        let error = self.error.take();
+        self.is_reported |= error.is_some();
+        error
     }
 
     pub(super) fn has_reported(&self) -> bool {
-        self.told
+        self.is_reported
     }
 
-    /// Returns whether the way to a safe end has failed too: the arm that was sent back or up is not
+    /// Returns whether the move to a safe end has failed too: the arm that was sent back or up is not
     /// read, or does not follow.
     pub(super) fn is_lost(&self) -> bool {
-        self.lost
+        self.is_lost
     }
 
     /// Returns whether the goal moves away from a joint that is near the end of its leash. A goal that
     /// comes back to its joint from beyond does not.
-    fn moves_away(&mut self, goal_rad: &JointVector, is_rad: &JointVector) -> bool {
-        let before_rad = self.before_rad.replace(*goal_rad).unwrap_or(*goal_rad);
+    fn departs(&mut self, goal_rad: &JointVector, arm_rad: &JointVector) -> bool {
+        let previous_rad = self.previous_rad.replace(*goal_rad).unwrap_or(*goal_rad);
         self.joints.iter().enumerate().any(|(index, joint)| {
-            let ahead = distance_rad(goal_rad, is_rad, index);
-            exceeds(ahead, joint.leash_rad * NEAR_AGAIN)
-                && exceeds(ahead, distance_rad(&before_rad, is_rad, index))
+            let ahead = distance_rad(goal_rad, arm_rad, index);
+            exceeds(ahead, joint.leash_rad * RESUME_AT)
+                && exceeds(ahead, distance_rad(&previous_rad, arm_rad, index))
         })
     }
 
-    fn record_error(&mut self, broken: ExecutionError) {
-        self.broken.get_or_insert(broken);
+    fn record_error(&mut self, error: ExecutionError) {
+        self.error.get_or_insert(error);
     }
 
     fn record_stall(&mut self, joint: usize, behind_rad: f64) {
         let name = self.joints.get(joint).map(|joint| joint.name.clone());
         self.record_error(ExecutionError::Stalled {
             joint: name.unwrap_or_else(|| "a joint that was not read".to_owned()),
-            behind_deg: whole_degrees(behind_rad),
+            behind_deg: rounded_degrees(behind_rad),
         });
     }
 
-    /// The joint that is at the end of its leash.
-    fn lagging_joint(&self, ahead_rad: &JointVector, is_rad: &JointVector) -> Option<(usize, f64)> {
-        if is_rad.len() != ahead_rad.len() {
+    /// Returns the first joint at the end of its leash, and its lag.
+    fn find_lag(&self, ahead_rad: &JointVector, arm_rad: &JointVector) -> Option<(usize, f64)> {
+        if arm_rad.len() != ahead_rad.len() {
             // A joint that was not read does not follow.
-            return Some((is_rad.len(), f64::INFINITY));
+            return Some((arm_rad.len(), f64::INFINITY));
         }
-        let share = if self.waits { NEAR_AGAIN } else { 1.0 };
+        let scale = if self.waits { RESUME_AT } else { 1.0 };
         self.joints.iter().enumerate().find_map(|(index, joint)| {
-            let behind = distance_rad(ahead_rad, is_rad, index);
-            (behind.is_nan() || exceeds(behind, joint.leash_rad * share)).then_some((index, behind))
+            let behind = distance_rad(ahead_rad, arm_rad, index);
+            (behind.is_nan() || exceeds(behind, joint.leash_rad * scale)).then_some((index, behind))
         })
     }
 
     /// Returns whether a joint reads farther from its goal than its leash makes possible.
-    pub(super) fn is_beyond_belief(&self, goal_rad: &JointVector, is_rad: &JointVector) -> bool {
+    pub(super) fn is_implausible(&self, goal_rad: &JointVector, arm_rad: &JointVector) -> bool {
         let mut joints = self.joints.iter().enumerate();
-        is_rad.len() != goal_rad.len()
+        arm_rad.len() != goal_rad.len()
             || joints.any(|(index, joint)| {
-                let apart = distance_rad(goal_rad, is_rad, index);
-                apart.is_nan() || exceeds(apart, joint.leash_rad * BELIEVED_LEASHES)
+                let distance = distance_rad(goal_rad, arm_rad, index);
+                distance.is_nan() || exceeds(distance, joint.leash_rad * PLAUSIBLE_LEASHES)
             })
     }
 
-    /// The joint whose servo has pushed hard for long, and is far behind all the while.
-    fn joint_pushing(
+    /// Returns the first joint whose servo has pushed hard and lagged far for too long.
+    fn pushing_joint(
         &mut self,
         goal_rad: &JointVector,
-        seen: &ArmMeasurement,
+        measured: &ArmMeasurement,
         period: Duration,
     ) -> Option<usize> {
         let mut found = None;
         for (index, joint) in self.joints.iter_mut().enumerate() {
-            let hardest = seen
+            let hardest = measured
                 .servos
                 .iter()
                 .filter(|servo| joint.servos.contains(&servo.id))
                 .filter_map(|servo| servo.load_ratio)
                 .fold(0.0, |most: f64, load| most.max(load.abs()));
-            let far = exceeds(distance_rad(goal_rad, &seen.position_rad, index), STALL_RAD);
-            joint.pushed_ticks = if far && exceeds(hardest, self.stall_load) {
+            let lag_rad = distance_rad(goal_rad, &measured.position_rad, index);
+            let is_far = exceeds(lag_rad, STALL_RAD);
+            joint.pushed_ticks = if is_far && exceeds(hardest, self.stall_load) {
                 joint.pushed_ticks + 1
             } else {
                 0
             };
-            if exceeds(period * joint.pushed_ticks, STALL) {
+            if exceeds(period * joint.pushed_ticks, STALL_TIME) {
                 found = found.or(Some(index));
             }
         }
@@ -212,9 +213,9 @@ impl FollowingErrorMonitor {
 }
 
 /// Returns the distance between a joint and its goal; infinite for a joint that was not read.
-fn distance_rad(goal_rad: &JointVector, is_rad: &JointVector, joint: usize) -> f64 {
-    match (goal_rad.get(joint), is_rad.get(joint)) {
-        (Some(goal), Some(is)) => (goal - is).abs(),
+fn distance_rad(goal_rad: &JointVector, arm_rad: &JointVector, joint: usize) -> f64 {
+    match (goal_rad.get(joint), arm_rad.get(joint)) {
+        (Some(goal), Some(arm)) => (goal - arm).abs(),
         _ => f64::INFINITY,
     }
 }
@@ -222,9 +223,9 @@ fn distance_rad(goal_rad: &JointVector, is_rad: &JointVector, joint: usize) -> f
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "saturates; for words only"
+    reason = "saturates; for messages only"
 )]
-fn whole_degrees(rad: f64) -> u32 {
+fn rounded_degrees(rad: f64) -> u32 {
     rad.to_degrees().round() as u32
 }
 
@@ -239,7 +240,7 @@ mod tests {
 
     const PERIOD: Duration = Duration::from_millis(10);
 
-    /// Ticks after which a joint is given up: the first beyond 300 ms.
+    /// Ticks after which a joint counts as stalled: the first beyond 300 ms.
     const STALL_TICKS: usize = 31;
 
     fn arm() -> &'static ArmModel {
@@ -248,8 +249,8 @@ mod tests {
         &DEFAULT.arm
     }
 
-    /// An arm whose second joint is so far behind its goal, and its servo pushes so hard.
-    fn seen(behind_rad: f64, load: (u8, f64), at: ClockInstant) -> ArmMeasurement {
+    /// A reading with the second joint behind a goal of zero, and one servo's load.
+    fn reading(behind_rad: f64, load: (u8, f64), at: ClockInstant) -> ArmMeasurement {
         let zeros = JointVector::zeros(arm().dof());
         ArmMeasurement {
             at,
@@ -263,127 +264,127 @@ mod tests {
         }
     }
 
-    /// Looks at a fresh reading, the goal standing.
-    fn look(watch: &mut FollowingErrorMonitor, behind_rad: f64, load: (u8, f64)) -> bool {
+    /// Updates with a fresh reading and a goal at rest.
+    fn update(monitor: &mut FollowingErrorMonitor, behind_rad: f64, load: (u8, f64)) -> bool {
         let goal = JointVector::zeros(arm().dof());
         let now = ClockInstant::ZERO;
-        watch.update(&goal, &goal, &seen(behind_rad, load, now), now, PERIOD)
+        monitor.update(&goal, &goal, &reading(behind_rad, load, now), now, PERIOD)
     }
 
-    fn ticks_to_a_stall(
-        watch: &mut FollowingErrorMonitor,
+    fn ticks_to_stall(
+        monitor: &mut FollowingErrorMonitor,
         behind_rad: f64,
         load: (u8, f64),
     ) -> Option<usize> {
         (1..100).find(|_| {
-            look(watch, behind_rad, load);
-            watch.has_broken()
+            update(monitor, behind_rad, load);
+            monitor.has_error()
         })
     }
 
     #[test]
     fn a_reading_may_be_three_periods_old_and_ends_the_motion_after_ten() {
         let goal = JointVector::zeros(arm().dof());
-        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
-        let mut look = |ms: u64| {
+        let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+        let mut update = |ms: u64| {
             let now = ClockInstant::ZERO.after(Duration::from_millis(ms));
-            let waits = watch.update(
+            let waits = monitor.update(
                 &goal,
                 &goal,
-                &seen(0.0, (2, 0.0), ClockInstant::ZERO),
+                &reading(0.0, (2, 0.0), ClockInstant::ZERO),
                 now,
                 PERIOD,
             );
-            (waits, watch.has_broken())
+            (waits, monitor.has_error())
         };
-        assert_eq!([look(0), look(30)], [(false, false); 2]);
-        assert_eq!([look(31), look(100)], [(true, false); 2]);
-        assert_eq!(look(101), (true, true));
-        assert!(!watch.has_reported());
-        assert_eq!(watch.take_error(), Some(ExecutionError::Blind(101)));
-        assert!(watch.has_reported() && !watch.has_broken());
-        assert_eq!(watch.take_error(), None);
-        // What was told is not told again.
-        let late = ClockInstant::ZERO.after(Duration::from_secs(1));
-        let far = seen(9.0, (2, 1.0), ClockInstant::ZERO);
-        assert!(watch.update(&goal, &goal, &far, late, PERIOD));
-        assert!(watch.has_reported() && !watch.has_broken());
+        assert_eq!([update(0), update(30)], [(false, false); 2]);
+        assert_eq!([update(31), update(100)], [(true, false); 2]);
+        assert_eq!(update(101), (true, true));
+        assert!(!monitor.has_reported());
+        assert_eq!(monitor.take_error(), Some(ExecutionError::Blind(101)));
+        assert!(monitor.has_reported() && !monitor.has_error());
+        assert_eq!(monitor.take_error(), None);
+        // An error is not reported twice.
+        let later = ClockInstant::ZERO.after(Duration::from_secs(1));
+        let far_behind = reading(9.0, (2, 1.0), ClockInstant::ZERO);
+        assert!(monitor.update(&goal, &goal, &far_behind, later, PERIOD));
+        assert!(monitor.has_reported() && !monitor.has_error());
     }
 
-    /// After it was told, a goal may come back to a joint from beyond its leash and not go further
-    /// from it; unseen it waits, and after a while there is no way any more.
+    /// After a report a goal may come back to a joint from beyond its leash but not move away from it.
+    /// Without readings it waits, and later counts as lost.
     #[test]
-    fn a_way_to_a_safe_end_keeps_to_the_leash_and_is_seen() {
-        let told = || {
-            let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+    fn a_move_to_a_safe_end_needs_the_leash_and_readings() {
+        let after_stall = || {
+            let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
             let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
-            ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0)).unwrap();
-            watch.take_error().unwrap();
-            (watch, leash)
+            ticks_to_stall(&mut monitor, leash * 1.1, (2, 0.0)).unwrap();
+            monitor.take_error().unwrap();
+            (monitor, leash)
         };
         let now = ClockInstant::ZERO;
         let goal = |ahead: f64| {
-            JointVector::zeros(arm().dof()).map(|of, zero| if of == 1 { ahead } else { zero })
+            JointVector::zeros(arm().dof()).map(|index, zero| if index == 1 { ahead } else { zero })
         };
-        let is = seen(0.0, (2, 0.0), now);
-        let (mut watch, leash) = told();
-        for share in [1.1, 1.1, 1.05, 0.9, 0.2, 0.7, 0.79] {
-            let goal = goal(leash * share);
-            assert!(!watch.update(&goal, &goal, &is, now, PERIOD));
-            assert!(!watch.is_lost(), "{share}");
+        let reading = reading(0.0, (2, 0.0), now);
+        let (mut monitor, leash) = after_stall();
+        for fraction in [1.1, 1.1, 1.05, 0.9, 0.2, 0.7, 0.79] {
+            let goal = goal(leash * fraction);
+            assert!(!monitor.update(&goal, &goal, &reading, now, PERIOD));
+            assert!(!monitor.is_lost(), "{fraction}");
         }
-        let further = goal(leash * 0.81);
-        watch.update(&further, &further, &is, now, PERIOD);
-        assert!(watch.is_lost());
-        let (mut watch, _) = told();
+        let farther = goal(leash * 0.81);
+        monitor.update(&farther, &farther, &reading, now, PERIOD);
+        assert!(monitor.is_lost());
+        let (mut monitor, _) = after_stall();
         let goal = goal(0.0);
-        let mut look = |ms: u64| {
+        let mut update = |ms: u64| {
             let now = now.after(Duration::from_millis(ms));
             (
-                watch.update(&goal, &goal, &is, now, PERIOD),
-                watch.is_lost(),
+                monitor.update(&goal, &goal, &reading, now, PERIOD),
+                monitor.is_lost(),
             )
         };
-        assert_eq!([look(30), look(31)], [(false, false), (true, false)]);
-        assert_eq!([look(100), look(101)], [(true, false), (true, true)]);
+        assert_eq!([update(30), update(31)], [(false, false), (true, false)]);
+        assert_eq!([update(100), update(101)], [(true, false), (true, true)]);
     }
 
     #[test]
     fn a_goal_waits_at_the_end_of_the_leash_until_the_joint_is_near_again() {
         let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
-        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
-        let mut waits = |share: f64| look(&mut watch, leash * share, (2, 0.0));
+        let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+        let mut waits = |fraction: f64| update(&mut monitor, leash * fraction, (2, 0.0));
         assert!(!waits(0.99) && waits(1.01));
         assert!(waits(0.9) && waits(0.81) && !waits(0.79));
         assert!(!waits(0.9) && waits(1.01));
     }
 
     #[test]
-    fn a_joint_that_does_not_come_is_given_up_after_300_ms() {
+    fn a_joint_that_does_not_follow_stalls_after_300_ms() {
         let leash = arm().limits.velocity_rad_s.get(1).unwrap() * 0.150;
-        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+        let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
         for _ in 0..STALL_TICKS - 1 {
-            look(&mut watch, leash * 1.1, (2, 0.0));
+            update(&mut monitor, leash * 1.1, (2, 0.0));
         }
-        assert!(!watch.has_broken());
-        look(&mut watch, 0.0, (2, 0.0));
-        let ticks = ticks_to_a_stall(&mut watch, leash * 1.1, (2, 0.0));
+        assert!(!monitor.has_error());
+        update(&mut monitor, 0.0, (2, 0.0));
+        let ticks = ticks_to_stall(&mut monitor, leash * 1.1, (2, 0.0));
         assert_eq!(ticks, Some(STALL_TICKS));
         let behind_deg = (leash * 1.1).to_degrees().round();
-        let told = watch.take_error();
-        let is_told = matches!(
-            &told,
-            Some(ExecutionError::Stalled { joint, behind_deg: said })
-                if joint == "shoulder_lift" && (f64::from(*said) - behind_deg).abs() < 0.5
+        let error = monitor.take_error();
+        let is_stalled = matches!(
+            &error,
+            Some(ExecutionError::Stalled { joint, behind_deg: stated_deg })
+                if joint == "shoulder_lift" && (f64::from(*stated_deg) - behind_deg).abs() < 0.5
         );
-        assert!(is_told && watch.has_reported(), "{told:?}");
+        assert!(is_stalled && monitor.has_reported(), "{error:?}");
     }
 
     #[test]
-    fn a_servo_that_pushes_hard_in_vain_is_given_up_long_before_the_leash() {
+    fn a_servo_that_pushes_hard_in_vain_stalls_long_before_the_leash() {
         let degrees = f64::to_radians;
         let ticks = |behind_deg: f64, load: (u8, f64)| {
-            ticks_to_a_stall(
+            ticks_to_stall(
                 &mut FollowingErrorMonitor::new(arm(), TorqueLimit::Work),
                 degrees(behind_deg),
                 load,
@@ -395,43 +396,43 @@ mod tests {
             assert_eq!(ticks(2.9, pushed), None, "{pushed:?}");
         }
         assert_eq!((ticks(3.1, (2, 0.59)), ticks(3.1, (3, 1.0))), (None, None));
-        // With a low torque limit no servo pushes as hard: less of it says as much.
+        // With a low torque limit no servo pushes as hard: a lower load counts as a stall.
         let ticks = |load: f64| {
-            let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Touch);
-            ticks_to_a_stall(&mut watch, degrees(3.1), (2, load))
+            let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Touch);
+            ticks_to_stall(&mut monitor, degrees(3.1), (2, load))
         };
         assert_eq!((ticks(0.41), ticks(0.39)), (Some(STALL_TICKS), None));
-        // Only what lasts without a break.
-        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+        // Only an uninterrupted push counts.
+        let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
         for _ in 0..4 {
             for _ in 0..STALL_TICKS - 1 {
-                look(&mut watch, degrees(3.1), (2, 1.0));
+                update(&mut monitor, degrees(3.1), (2, 1.0));
             }
-            look(&mut watch, degrees(3.1), (2, 0.1));
+            update(&mut monitor, degrees(3.1), (2, 0.1));
         }
-        assert!(!watch.has_broken());
-        ticks_to_a_stall(&mut watch, degrees(3.1), (2, 1.0)).unwrap();
-        let told = watch.take_error().unwrap().to_string();
+        assert!(!monitor.has_error());
+        ticks_to_stall(&mut monitor, degrees(3.1), (2, 1.0)).unwrap();
+        let error = monitor.take_error().unwrap().to_string();
         assert!(
-            told.contains("shoulder_lift") && told.contains("3 degrees"),
-            "{told}"
+            error.contains("shoulder_lift") && error.contains("3 degrees"),
+            "{error}"
         );
     }
 
     #[test]
     fn a_joint_that_was_not_read_does_not_follow() {
         let goal = JointVector::zeros(arm().dof());
-        let mut watch = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
-        let none = ArmMeasurement {
+        let mut monitor = FollowingErrorMonitor::new(arm(), TorqueLimit::Work);
+        let unread = ArmMeasurement {
             position_rad: JointVector::zeros(0),
-            ..seen(0.0, (2, 0.0), ClockInstant::ZERO)
+            ..reading(0.0, (2, 0.0), ClockInstant::ZERO)
         };
         let ticks = (1..100).find(|_| {
-            assert!(watch.update(&goal, &goal, &none, ClockInstant::ZERO, PERIOD));
-            watch.has_broken()
+            assert!(monitor.update(&goal, &goal, &unread, ClockInstant::ZERO, PERIOD));
+            monitor.has_error()
         });
         assert_eq!(ticks, Some(STALL_TICKS));
-        let told = watch.take_error().unwrap().to_string();
-        assert!(told.contains("shoulder_pan"), "{told}");
+        let error = monitor.take_error().unwrap().to_string();
+        assert!(error.contains("shoulder_pan"), "{error}");
     }
 }

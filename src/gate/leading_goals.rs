@@ -1,4 +1,5 @@
-//! Goals that lead: how far they may be from where the arm is expected, and that it is expected where such goals bring it.
+//! Judges goals that lead: how far they may be from where the arm is expected, and whether they
+//! bring it there.
 
 use nalgebra::Point3;
 
@@ -12,25 +13,27 @@ use base::units::{JointVector, apart};
 use plan::{SpanKind, TrajectorySpan};
 use scene::{Scene, ScenePen, SheetCorrection, TIP_MM_S_MAX, ToolKind};
 
-/// Largest distance of a tip at the sheet from where goals bring it by what is known of the arm, beside half of its joints' play,
-/// which may not be made good.
+/// Largest distance between where a tip at the sheet is expected and where the calibrated
+/// compensation puts it, in addition to half of the joints' play, which may not be compensated.
 const EXPECTED_MM: f64 = 1.0;
 
-/// Lead of a tip that does not draw, over the sheet's largest correction, while that passes over from one pen to the next.
-const PASSING_OVER: f64 = 1.5;
+/// Scale on the explained lead of a tip that does not draw, while the correction changes from one
+/// pen to the next.
+const PEN_CHANGE: f64 = 1.5;
 
 /// Rounding of a tip that is led by the sheet's correction.
 const LED_SLACK_MM: f64 = 0.1;
 
 impl TrajectoryJudge<'_> {
-    /// Refuses goals that lead where nothing is known for which they would, or not at every sample.
+    /// Refuses goals that lead where nothing was calibrated, or that do not lead at every sample.
     pub(super) fn check_leads_form(&mut self) {
         let (goals, expected) = (self.trajectory.samples.len(), self.trajectory.reached.len());
         if expected == 0 {
             return;
         }
-        let is_known = self.scene.arm.compensation.is_some() || self.scene.correction.is_some();
-        if !is_known || goals != expected {
+        let scene = self.scene;
+        let is_calibrated = scene.arm.compensation.is_some() || scene.correction.is_some();
+        if !is_calibrated || goals != expected {
             self.refuse(GateRule::Form, 0, None, || {
                 format!(
                     "{goals} goals and {expected} places where the arm is expected; there may be as many, and only where play, sag or a correction was calibrated"
@@ -39,71 +42,73 @@ impl TrajectoryJudge<'_> {
         }
     }
 
-    /// Judges the distance of every goal from where the arm is expected, and that from what the goals bring about.
+    /// Judges how far every goal is from where the arm is expected, and how far that is from where
+    /// the goals bring the arm.
     pub(super) fn check_leads(&mut self, spans: &[(&TrajectorySpan, &ScenePen)]) {
         let (scene, trajectory) = (self.scene, self.trajectory);
         let correction = scene.correction.as_ref();
         let explained_mm = correction.map_or(0.0, SheetCorrection::largest_mm) + LED_SLACK_MM;
-        let mut gears = scene.arm.compensation.as_ref().map(|known| known.gears());
-        let mut before: Option<[JointVector; 2]> = None;
+        let compensation = scene.arm.compensation.as_ref();
+        let mut gears = compensation.map(JointCompensation::gears);
+        let mut previous: Option<[JointVector; 2]> = None;
         for (span, pen) in spans {
             let samples = trajectory.samples.iter().zip(&trajectory.reached);
             let samples = samples.enumerate().take(span.end).skip(span.first);
             for (sample, (goal, expected)) in samples {
                 let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
                 let lead = goal.zip(expected, |goal, expected| goal - expected);
-                let beyond = match &scene.arm.compensation {
-                    Some(known) => {
-                        let sag = known.sag_rad(&scene.arm.chain, expected);
-                        unexplained(known, &lead, &sag)
+                let unexplained_lead = match &scene.arm.compensation {
+                    Some(compensation) => {
+                        let sag = compensation.sag_rad(&scene.arm.chain, expected);
+                        unexplained(compensation, &lead, &sag)
                     }
                     None => lead,
                 };
-                let by_mm = moved_mm(scene, pen, expected, &beyond);
+                let lead_mm = tip_shift_mm(scene, pen, expected, &unexplained_lead);
                 let is_between_pens = span.kind != SpanKind::Draw && scene.pens.len() > 1;
-                let share = if is_between_pens { PASSING_OVER } else { 1.0 };
-                let by = (by_mm, explained_mm * share, "mm");
-                self.check_most(GateRule::Lead, sample, by, 1.0, |by, limit| {
-                    format!("the goal would lead the tip by {by} mm; play, sag and the sheet's correction explain {limit} mm: calibrate again")
+                let scale = if is_between_pens { PEN_CHANGE } else { 1.0 };
+                let values = (lead_mm, explained_mm * scale, "mm");
+                self.check_limit(GateRule::Lead, sample, values, 1.0, |lead, limit| {
+                    format!("the goal would lead the tip by {lead} mm; play, sag and the sheet's correction explain {limit} mm: calibrate again")
                 });
                 let gears = gears.as_mut();
                 let followed = gears.map_or(*goal, |gears| gears.follow(&scene.arm.chain, goal));
                 if touches(span.kind) {
-                    let apart_mm = off_correction_mm(scene, &tip(expected), &tip(&followed));
+                    let error_mm = off_correction_mm(scene, &tip(expected), &tip(&followed));
                     let limit_mm = EXPECTED_MM + half_play_mm(scene, pen, expected);
-                    let apart = (apart_mm, limit_mm, "mm");
-                    self.check_most(GateRule::Lead, sample, apart, 1.0, |apart, limit| {
-                        format!("the goals would bring the tip {apart} mm from where it is expected; {limit} mm is the limit: draw slower, or calibrate again")
+                    let values = (error_mm, limit_mm, "mm");
+                    self.check_limit(GateRule::Lead, sample, values, 1.0, |error, limit| {
+                        format!("the goals would bring the tip {error} mm from where it is expected; {limit} mm is the limit: draw slower, or calibrate again")
                     });
                 }
-                let tips_before = before.map(|joints| joints.map(|joints| tip(&joints)));
-                self.check_led_speed(sample, pen, tips_before, [tip(goal), tip(&followed)]);
+                let previous_tips = previous.map(|joints| joints.map(|joints| tip(&joints)));
+                self.check_led_speed(sample, pen, previous_tips, [tip(goal), tip(&followed)]);
                 self.check_followed_depth(sample, span, pen, &tip(&followed));
-                before = Some([*goal, followed]);
+                previous = Some([*goal, followed]);
             }
         }
     }
 
-    /// Judges the speed of a tip where the gears are as known, and where they have no play: the highest that any tip may have, and of
-    /// a needle its own.
+    /// Judges the speed of a tip for gears as calibrated and for gears without play, by the highest
+    /// limit of any tip, or a needle's own.
     fn check_led_speed(
         &mut self,
         sample: usize,
         pen: &ScenePen,
-        before: Option<[Point3<f64>; 2]>,
-        now: [Point3<f64>; 2],
+        previous: Option<[Point3<f64>; 2]>,
+        tips: [Point3<f64>; 2],
     ) {
         let scene = self.scene;
         let period_s = self.trajectory.period.as_secs_f64();
-        for (index, tip) in now.iter().enumerate() {
-            let before = before.and_then(|before| before.get(index).copied());
-            let speed = before.map_or(0.0, |before| (tip - before).norm() * 1e3 / period_s);
+        for (index, tip) in tips.iter().enumerate() {
+            let previous = previous.and_then(|previous| previous.get(index).copied());
+            let speed = previous.map_or(0.0, |previous| (tip - previous).norm() * 1e3 / period_s);
             let limit = match pen.kind {
                 ToolKind::Needle => tip_limit_mm_s(scene, pen.kind, SpanKind::Lift, tip),
                 _ => TIP_MM_S_MAX,
             };
-            let at = (speed, limit, "mm/s");
-            self.check_most(GateRule::TipSpeed, sample, at, SLACK, |speed, limit| {
+            let values = (speed, limit, "mm/s");
+            self.check_limit(GateRule::TipSpeed, sample, values, SLACK, |speed, limit| {
                 format!(
                     "goals that lead would move the tip at {speed} mm/s; {limit} is the limit here"
                 )
@@ -111,8 +116,9 @@ impl TrajectoryJudge<'_> {
         }
     }
 
-    /// Refuses to bring a tip into the sheet by what is known of the gears: a needle where it works, and any tip that travels, which
-    /// sinks as its goals cease to lead. Half of the play may be on either side and is not held against a pen that travels.
+    /// Refuses goals that would bring a tip into the sheet by the calibrated play and sag: a needle
+    /// where it works, and any tip that travels, which sinks as its goals cease to lead. Half of the
+    /// play may be on either side and is not held against a pen that travels.
     fn check_followed_depth(
         &mut self,
         sample: usize,
@@ -137,30 +143,31 @@ impl TrajectoryJudge<'_> {
         if let Some(low_mm) = low_mm {
             self.refuse(GateRule::Sheet, sample, excess(low_mm, floor_mm, "mm"), || {
                 let (depth, limit) = apart(-low_mm, -floor_mm);
-                format!("by what is known of its play and sag the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
+                format!("with its calibrated play and sag the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
             });
         }
     }
 }
 
-/// Returns how far a tip is from where it is expected, or from the way there to where the sheet's correction leads it.
-fn off_correction_mm(scene: &Scene, expected: &Point3<f64>, led: &Point3<f64>) -> f64 {
+/// Returns the distance of a tip from the line between its expected position and that position
+/// corrected for the sheet.
+fn off_correction_mm(scene: &Scene, expected: &Point3<f64>, followed: &Point3<f64>) -> f64 {
     let at_mm = scene.surface.project(expected).at_mm;
     let correction = scene.correction.as_ref();
-    let [dx_mm, dy_mm] = correction.map_or([0.0; 2], |known| known.at(at_mm));
+    let [dx_mm, dy_mm] = correction.map_or([0.0; 2], |compensation| compensation.at(at_mm));
     let surface = scene.surface.at(at_mm);
     let y = surface.normal.cross(&surface.x);
     let corrected_mm = surface.x.scale(dx_mm) + y.scale(dy_mm);
-    let moved_mm = (led - expected) * 1e3;
+    let moved_mm = (followed - expected) * 1e3;
     let square = corrected_mm.norm_squared();
-    let share = match exceeds(square, 0.0) {
+    let fraction = match exceeds(square, 0.0) {
         true => (moved_mm.dot(&corrected_mm) / square).clamp(0.0, 1.0),
         false => 0.0,
     };
-    (moved_mm - corrected_mm * share).norm()
+    (moved_mm - corrected_mm * fraction).norm()
 }
 
-/// Returns what of a lead is beyond half of each joint's play on either side, and beyond its sag.
+/// Returns the part of a lead that exceeds half of each joint's play on either side, and its sag.
 fn unexplained(known: &JointCompensation, lead: &JointVector, sag: &JointVector) -> JointVector {
     let half = known.play_rad.map(|_, play| play / 2.0);
     let lowest = sag.zip(&half, |sag, half| f64::min(0.0, -sag) - half);
@@ -169,22 +176,22 @@ fn unexplained(known: &JointCompensation, lead: &JointVector, sag: &JointVector)
     lead.zip(&explained, |lead, explained| lead - explained)
 }
 
-/// Returns the distance by which half of the play of all joints moves a tip, at the most.
+/// Returns the most that half of the play of all joints can move a tip.
 fn half_play_mm(scene: &Scene, pen: &ScenePen, expected: &JointVector) -> f64 {
-    let Some(known) = &scene.arm.compensation else {
+    let Some(compensation) = &scene.arm.compensation else {
         return 0.0;
     };
-    let plays = known.play_rad.iter().enumerate();
-    let by_mm = plays.filter(|(_, play)| **play > 0.0).map(|(joint, play)| {
-        let half = expected.map(|of, _| if of == joint { play / 2.0 } else { 0.0 });
-        moved_mm(scene, pen, expected, &half)
+    let plays = compensation.play_rad.iter().enumerate();
+    let plays_mm = plays.filter(|(_, play)| **play > 0.0).map(|(joint, play)| {
+        let half = expected.map(|index, _| if index == joint { play / 2.0 } else { 0.0 });
+        tip_shift_mm(scene, pen, expected, &half)
     });
-    by_mm.sum()
+    plays_mm.sum()
 }
 
-/// Returns the distance by which turns of the joints move a tip.
-fn moved_mm(scene: &Scene, pen: &ScenePen, joints: &JointVector, by: &JointVector) -> f64 {
+/// Returns how far rotations of the joints move a tip.
+fn tip_shift_mm(scene: &Scene, pen: &ScenePen, joints: &JointVector, by_rad: &JointVector) -> f64 {
     let tip = |joints: &JointVector| scene.arm.chain.point(joints, &pen.tip_m);
-    let turned = joints.zip(by, |joint, by| joint + by);
-    (tip(&turned) - tip(joints)).norm() * 1e3
+    let moved = joints.zip(by_rad, |joint, by_rad| joint + by_rad);
+    (tip(&moved) - tip(joints)).norm() * 1e3
 }

@@ -1,4 +1,4 @@
-//! The only mint of what hardware accepts. It refuses; it never repairs.
+//! The only source of what hardware accepts. It refuses; it never repairs.
 //!
 //! [`check`] judges a whole [`Trajectory`](plan::Trajectory) before motion and makes a
 //! [`CheckedTrajectory`]; [`CheckedTrajectory::begin`] spends that proof and makes an
@@ -111,19 +111,19 @@ pub struct CheckedTrajectory {
 }
 
 impl CheckedTrajectory {
-    /// The scene's revision that it was judged against.
+    /// Returns the revision of the scene that it was judged against.
     #[must_use]
     pub fn revision(&self) -> Revision {
         self.scene.revision
     }
 
-    /// The leave that it was judged with.
+    /// Returns the permit that it was judged with.
     #[must_use]
     pub fn permit(&self) -> &MotionPermit {
         &self.permit
     }
 
-    /// The scene that it was judged against.
+    /// Returns the scene that it was judged against.
     #[must_use]
     pub fn scene(&self) -> &Arc<Scene> {
         &self.scene
@@ -151,9 +151,9 @@ impl CheckedTrajectory {
 /// Torque limit of the servos during a motion, set in one of their registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TorqueLimit {
-    /// For drawing and for moving among things whose places are known.
+    /// For drawing and for moving among obstacles whose positions are known.
     Work,
-    /// For a tip that looks for something with its place unknown: a probe, or a jogged step.
+    /// For a tip that looks for something at an unknown position: a probe, or a jogged step.
     Touch,
 }
 
@@ -186,15 +186,15 @@ impl Setpoint {
     }
 }
 
-/// The rule that said no.
+/// A rule that can refuse a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GateRule {
-    /// The trajectory is not one: too short, too long, spans that do not fit, a number not finite.
+    /// The trajectory is malformed: too short, too long, spans that do not fit, a number not finite.
     Form,
     /// The permit does not cover the scene.
     Enabled,
-    /// The arm is not where the plan begins, or that is not known.
+    /// The arm is not where the plan begins, or its position is not known.
     Start,
     /// A joint beyond its limits.
     JointLimit,
@@ -206,7 +206,7 @@ pub enum GateRule {
     JointJerk,
     /// The tip too fast.
     TipSpeed,
-    /// The tip strays from the straight way between two samples.
+    /// The tip strays from the straight line between two samples.
     Midpoint,
     /// Too near to a singular pose for a tip that must follow the surface.
     Condition,
@@ -216,13 +216,13 @@ pub enum GateRule {
     Sheet,
     /// The pen leans too far.
     Tilt,
-    /// Something in a keep-out.
+    /// A moving part in a keep-out, or too near to it.
     KeepOut,
     /// A part of the arm too near to the sheet.
     Body,
     /// Two parts of arm and tools too near to each other.
     SelfCollision,
-    /// Goals farther from where the arm is expected than its play and the sheet's correction explain.
+    /// Goals farther from the expected joints than play, sag and the sheet's correction explain.
     Lead,
     /// No person has confirmed that the pen is in the holder.
     Pen,
@@ -230,7 +230,7 @@ pub enum GateRule {
     Stop,
 }
 
-/// A rule that said no, where and why.
+/// A rule that refused, where and why.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct GateRefusal {
     /// The rule that refuses.
@@ -242,13 +242,13 @@ pub struct GateRefusal {
     pub doing: Option<SpanKind>,
     /// Index of the stroke or visited point, in drawing order.
     pub item: Option<usize>,
-    /// Place of the tip in sheet coordinates, even beyond the sheet.
+    /// Position of the tip in sheet coordinates, even beyond the sheet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_mm: Option<[f64; 2]>,
     /// The value that broke the rule and its limit, if they are numbers.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub excess: Option<LimitExcess>,
-    /// The value, the limit and which joint or point.
+    /// The value, the limit, and the joint or point.
     pub why: String,
 }
 
@@ -259,7 +259,7 @@ pub struct LimitExcess {
     pub value: f64,
     /// The limit.
     pub limit: f64,
-    /// Of both.
+    /// The unit of both.
     pub unit: &'static str,
 }
 
@@ -280,7 +280,7 @@ impl fmt::Display for GateRefusal {
     }
 }
 
-/// Every rule that said no, the first place of each.
+/// Every rule that refused, with the worst sample of each.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("refused: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct RefusedTrajectory(pub Vec<GateRefusal>);

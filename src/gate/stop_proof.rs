@@ -1,14 +1,14 @@
-//! From every sample of a trajectory, a proven stop: a deceleration along the path and, where the
+//! Proves a stop from every sample of a trajectory: a deceleration along the path and, where the
 //! tip is near the sheet, a lift.
 //!
-//! Braking walks on along samples that were judged, ever slower, so it stays on a path that is
-//! known to be clear; only its acceleration has to be bounded, by how long it takes. The lift is a
-//! straight line of joint angles to a pose with the tip higher along the normal. It is walked here
+//! Braking goes on along samples that were judged, ever slower, so it stays on a path that is known
+//! to be clear; only its acceleration has to be bounded, by how long it takes. The lift is a
+//! straight line of joint angles to a pose with the tip higher along the normal. It is checked here
 //! from every sample and must rise all the way, stay inside limits and the workspace, and keep as
 //! far from the sheet, from keep-outs and from itself as the plan itself has to.
 //!
-//! What is tried at a sample depends on no limit, and what is found there is only ever turned down
-//! by one: in a stricter scene no stop is proven that was not proven in a looser one.
+//! The lifts tried at a sample depend on no limit, and limits only ever reject them: a stricter scene
+//! never proves a stop that a looser one does not.
 
 use std::ops::Range;
 
@@ -25,81 +25,81 @@ use kin::ToolTip;
 use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{CLEARANCE_M, Scene};
 
-/// The share of a joint's acceleration that braking may add to what the path itself needs.
+/// Fraction of a joint's acceleration limit that braking may add to what the path itself needs.
 pub(super) const BRAKE_SHARE: f64 = 0.5;
 
-/// A stop along the path never takes fewer ticks than this, so that it is smooth.
+/// Least number of ticks of a stop along the path, so that it is smooth.
 const BRAKE_TICKS_MIN: f64 = 3.0;
 
-/// And never more: a plan that needs longer is too fast to be stopped.
+/// Most ticks of a stop along the path: a plan that needs more is too fast.
 const BRAKE_TICKS_MAX: f64 = 60.0;
 
 /// Interval in samples at which lifts are solved. The samples between share the lift if a check
 /// from each of them allows it; otherwise they get their own.
 const LIFT_EVERY: usize = 4;
 
-/// Points at which a lift is looked at where it was solved.
+/// Number of points at which a lift is checked from the sample where it was solved.
 const LIFT_POINTS: usize = 8;
 
-/// And from a sample between.
+/// Number of points at which it is checked from a sample between.
 const LIFT_POINTS_BETWEEN: usize = 3;
 
-/// The smooth step's fastest, over its mean.
+/// Peak speed of the smooth step over its mean.
 pub(super) const SMOOTH_PEAK: f64 = 1.875;
 
-/// Points between which it is looked at how far the tip goes, and how much faster than between
-/// them it may be within.
+/// Number of steps in which a lift's tip movement is measured, and the factor by which its speed
+/// within a step may exceed the step's mean.
 const SWEEP_POINTS: usize = 4;
-const UNEVEN: f64 = 1.05;
+const UNEVENNESS: f64 = 1.05;
 
-/// A tip that much below the height of travels needs no lift.
-const UP_MM: f64 = 0.5;
+/// A tip less than this below the height of travel moves needs no lift.
+const UP_TOLERANCE_MM: f64 = 0.5;
 
 /// Largest sideways deviation of a lift from the normal.
-const LIFT_ASIDE_MM: f64 = 2.0;
+const LIFT_SIDEWAYS_MM: f64 = 2.0;
 
-/// Newton steps to a lifted pose.
+/// Most Newton steps to a lifted pose.
 const NEWTON_STEPS: usize = 8;
 
-/// Near enough to take no further step.
-const THERE_M: f64 = 1e-5;
+/// Distance from the target below which no further step is taken.
+const CONVERGED_M: f64 = 1e-5;
 
-/// Of the steps, in square metres a square radian.
+/// Damping of the steps, in square metres per square radian.
 const DAMPING: f64 = 1e-8;
 
 /// Largest height error of a lifted pose.
 const LIFTED_MM: f64 = 0.5;
 
-/// The proof.
+/// A proof that the arm can be stopped at every sample.
 #[derive(Debug)]
 pub(super) struct StopProof {
-    /// Per sample, how many ticks braking takes.
+    /// Number of ticks that braking takes, per sample.
     brake_ticks: Vec<f64>,
-    /// First and last sample of each lift and the movement of each joint, in order of the samples.
+    /// The lifts in order of their samples.
     lifts: Vec<ProvenLift>,
 }
 
-/// A proven way straight up from some samples in a row.
+/// A proven lift from some consecutive samples.
 #[derive(Debug)]
 pub(super) struct ProvenLift {
     first: usize,
     end: usize,
     /// Movement of each joint; zero where the tip is up already.
     pub(super) by_rad: JointVector,
-    /// Faster, up or down again, its tip would pass its limit.
+    /// Least duration that keeps the tip within its speed limit, up and down.
     pub(super) seconds_min: f64,
 }
 
 impl StopProof {
     /// Proves a stop from every sample.
     pub(super) fn prove(
-        mut around: CollisionWorld<'_>,
+        mut world: CollisionWorld<'_>,
         trajectory: &Trajectory,
     ) -> Result<Self, GateRefusal> {
-        let brake_ticks = brake_ticks(around.body().scene(), trajectory)?;
+        let brake_ticks = brake_ticks(world.body().scene(), trajectory)?;
         let mut lifts = Vec::new();
         for span in &trajectory.spans {
-            prove_lifts(&mut around, trajectory, span, &mut lifts)?;
+            prove_lifts(&mut world, trajectory, span, &mut lifts)?;
         }
         Ok(Self { brake_ticks, lifts })
     }
@@ -114,8 +114,8 @@ impl StopProof {
         *ticks.expect("a brake is proven at every sample of the trajectory")
     }
 
-    /// The lift from a sample; `None` where a tip that only passes is up already, or cannot be
-    /// lifted.
+    /// Returns the lift from a sample; `None` where a tip that only passes is up already, or cannot
+    /// be lifted.
     pub(super) fn lift(&self, sample: usize) -> Option<&ProvenLift> {
         let after = self.lifts.partition_point(|lift| lift.end <= sample);
         self.lifts.get(after).filter(|lift| lift.first <= sample)
@@ -136,7 +136,7 @@ pub(super) fn touches(kind: SpanKind) -> bool {
 }
 
 fn prove_lifts(
-    around: &mut CollisionWorld<'_>,
+    world: &mut CollisionWorld<'_>,
     trajectory: &Trajectory,
     span: &TrajectorySpan,
     lifts: &mut Vec<ProvenLift>,
@@ -145,10 +145,10 @@ fn prove_lifts(
     let here = |next: usize| trajectory.reached().get(next).filter(|_| next < span.end);
     while let Some(from) = here(next) {
         let end = (next + LIFT_EVERY).min(span.end);
-        let own = lift_from(around, trajectory, span, from, next..end);
-        let found = own.or_else(|why| {
-            let earlier = earlier_lift(around, trajectory, span, next);
-            earlier.map(Some).ok_or(why)
+        let own_lift = lift_from(world, trajectory, span, from, next..end);
+        let found = own_lift.or_else(|refusal| {
+            let earlier = earlier_lift(world, trajectory, span, next);
+            earlier.map(Some).ok_or(refusal)
         });
         next = match found {
             Ok(Some(lift)) => {
@@ -157,9 +157,9 @@ fn prove_lifts(
                 end
             }
             Ok(None) => next + 1,
-            // Where an arm comes from, or passes, no lift may be possible: there a stop is a hold.
+            // Away from the sheet a lift may be impossible: there a stop just stands.
             Err(_) if !touches(span.kind) => next + 1,
-            Err(why) => {
+            Err(refusal) => {
                 return Err(GateRefusal {
                     rule: GateRule::Stop,
                     sample: next,
@@ -167,7 +167,7 @@ fn prove_lifts(
                     item: span.item,
                     at_mm: None,
                     excess: None,
-                    why: why.to_string(),
+                    why: refusal.to_string(),
                 });
             }
         };
@@ -175,27 +175,27 @@ fn prove_lifts(
     Ok(())
 }
 
-/// The lift from a sample, and how many of the samples after it may use it; `None` where a tip
+/// Finds the lift from a sample, and which of the samples after it may share it; `None` where a tip
 /// that only passes is up already.
 fn lift_from(
-    around: &mut CollisionWorld<'_>,
+    world: &mut CollisionWorld<'_>,
     trajectory: &Trajectory,
     span: &TrajectorySpan,
     from: &JointVector,
     Range { start: first, end }: Range<usize>,
 ) -> Result<Option<ProvenLift>, LiftRefusal> {
-    let scene = around.body().scene();
+    let scene = world.body().scene();
     if !touches(span.kind) && !is_low(scene, span.pen, from) {
         return Ok(None);
     }
-    let by_rad = lift(around, span.pen, from)?;
-    check_from_goal(around, trajectory, span.pen, first, &by_rad)?;
+    let by_rad = find_lift(world, span.pen, from)?;
+    check_from_goal(world, trajectory, span.pen, first, &by_rad)?;
     let mut seconds_min = seconds_min_of(scene, span.pen, from, &by_rad)?;
     let samples = trajectory.reached().iter().enumerate();
     let mut shared_end = first + 1;
     for (sample, from) in samples.take(end).skip(shared_end) {
-        let is_from_goal = check_from_goal(around, trajectory, span.pen, sample, &by_rad).is_ok();
-        if !is_from_goal || !is_shared(around, span.pen, from, &by_rad) {
+        let is_from_goal = check_from_goal(world, trajectory, span.pen, sample, &by_rad).is_ok();
+        if !is_from_goal || !is_shared(world, span.pen, from, &by_rad) {
             break;
         }
         seconds_min = seconds_min.max(seconds_min_of(scene, span.pen, from, &by_rad)?);
@@ -209,35 +209,35 @@ fn lift_from(
     }))
 }
 
-/// The lift of one of the samples before, where it does from here too. Without it, something more
-/// in the scene could prove a stop: it shifts which samples share a lift.
+/// Finds the lift of an earlier sample that is valid from this one too. Without this, an additional
+/// obstacle could make a stop provable, because it shifts which samples share a lift.
 fn earlier_lift(
-    around: &mut CollisionWorld<'_>,
+    world: &mut CollisionWorld<'_>,
     trajectory: &Trajectory,
     span: &TrajectorySpan,
-    at: usize,
+    sample: usize,
 ) -> Option<ProvenLift> {
-    let scene = around.body().scene();
-    let here = trajectory.reached().get(at)?;
-    let before = trajectory.reached().iter().take(at).skip(span.first);
+    let scene = world.body().scene();
+    let from = trajectory.reached().get(sample)?;
+    let before = trajectory.reached().iter().take(sample).skip(span.first);
     before.rev().take(LIFT_EVERY - 1).find_map(|earlier| {
-        let by_rad = lift(around, span.pen, earlier).ok()?;
-        let is_lift = is_shared(around, span.pen, here, &by_rad)
-            && check_from_goal(around, trajectory, span.pen, at, &by_rad).is_ok();
+        let by_rad = find_lift(world, span.pen, earlier).ok()?;
+        let is_lift = is_shared(world, span.pen, from, &by_rad)
+            && check_from_goal(world, trajectory, span.pen, sample, &by_rad).is_ok();
         Some(ProvenLift {
-            first: at,
-            end: at + 1,
+            first: sample,
+            end: sample + 1,
             by_rad,
-            seconds_min: seconds_min_of(scene, span.pen, here, &by_rad).ok()?,
+            seconds_min: seconds_min_of(scene, span.pen, from, &by_rad).ok()?,
         })
         .filter(|_| is_lift)
     })
 }
 
-/// Checks a lift, which was found from where the arm is expected, from a goal that leads as well: it is from there that it is
-/// carried out.
+/// Checks a lift from a leading goal too: it was found from where the arm is expected, but is
+/// executed from the goal.
 fn check_from_goal(
-    around: &mut CollisionWorld<'_>,
+    world: &mut CollisionWorld<'_>,
     trajectory: &Trajectory,
     pen: usize,
     sample: usize,
@@ -245,7 +245,7 @@ fn check_from_goal(
 ) -> Result<(), LiftRefusal> {
     match trajectory.samples.get(sample) {
         Some(goal) if !trajectory.reached.is_empty() => {
-            LiftCheck::new(around, pen, goal)?.check(by_rad, LIFT_POINTS_BETWEEN)
+            LiftCheck::new(world, pen, goal)?.check(by_rad, LIFT_POINTS_BETWEEN)
         }
         _ => Ok(()),
     }
@@ -253,13 +253,13 @@ fn check_from_goal(
 
 /// Returns whether a lift that was proven from another sample is also valid from this one.
 fn is_shared(
-    around: &mut CollisionWorld<'_>,
+    world: &mut CollisionWorld<'_>,
     pen: usize,
     from: &JointVector,
     by_rad: &JointVector,
 ) -> bool {
-    LiftCheck::new(around, pen, from)
-        .is_ok_and(|mut walk| walk.check(by_rad, LIFT_POINTS_BETWEEN).is_ok())
+    LiftCheck::new(world, pen, from)
+        .is_ok_and(|mut lift_check| lift_check.check(by_rad, LIFT_POINTS_BETWEEN).is_ok())
 }
 
 /// Returns the shortest duration of a smooth lift whose tip never exceeds the speed limit at the
@@ -271,26 +271,28 @@ fn seconds_min_of(
     by_rad: &JointVector,
 ) -> Result<f64, LiftRefusal> {
     let start = pen_tip_m(scene, pen, from)?;
-    let (mut before, mut furthest_m) = (start, 0.0_f64);
+    let (mut previous, mut longest_step_m) = (start, 0.0_f64);
     for point in 1..=SWEEP_POINTS {
-        let share = point as f64 / SWEEP_POINTS as f64;
-        let tip = pen_tip_m(scene, pen, &from.zip(by_rad, |from, by| from + by * share))?;
-        furthest_m = furthest_m.max((tip - before).norm());
-        before = tip;
+        let fraction = point as f64 / SWEEP_POINTS as f64;
+        let q = from.zip(by_rad, |from, by| from + by * fraction);
+        let tip = pen_tip_m(scene, pen, &q)?;
+        longest_step_m = longest_step_m.max((tip - previous).norm());
+        previous = tip;
     }
     let tool = scene.pen(pen).ok_or(LiftRefusal::NoPen)?.kind;
     let limit_mm_s = tip_limit_mm_s(scene, tool, SpanKind::Lift, &start);
-    let all_mm = furthest_m * SWEEP_POINTS as f64 * 1e3;
-    Ok(SMOOTH_PEAK * UNEVEN * all_mm / limit_mm_s)
+    let path_mm = longest_step_m * SWEEP_POINTS as f64 * 1e3;
+    Ok(SMOOTH_PEAK * UNEVENNESS * path_mm / limit_mm_s)
 }
 
 /// Returns whether a passing tip is over the sheet and lower than travel moves.
 fn is_low(scene: &Scene, pen: usize, q: &JointVector) -> bool {
     let height = tip_m(scene, pen, q).and_then(|tip| height_mm(scene, &tip));
-    height.is_some_and(|height| exceeds(scene.heights.lift_mm - UP_MM, height))
+    height.is_some_and(|height| exceeds(scene.heights.lift_mm - UP_TOLERANCE_MM, height))
 }
 
-/// Returns the ticks in which the slowest of joints at these speeds is braked with its share of acceleration.
+/// Returns the ticks in which every joint comes to rest from these speeds, each with its fraction of
+/// the acceleration limit.
 pub(super) fn ticks_to_brake(scene: &Scene, speed_rad_s: &JointVector, period_s: f64) -> f64 {
     let limits = scene.arm.limits;
     let ticks = speed_rad_s.zip(&limits.acceleration_rad_s2, |speed, hardest| {
@@ -331,7 +333,8 @@ fn brake_ticks(scene: &Scene, trajectory: &Trajectory) -> Result<Vec<f64>, GateR
     Ok(window_max(&needed))
 }
 
-/// The largest within the samples that braking can still pass through: half of the longest brake.
+/// Returns for each sample the longest brake among those it can still pass through: half of the
+/// longest brake of all.
 fn window_max(needed: &[f64]) -> Vec<f64> {
     let longest = needed.iter().copied().fold(0.0, f64::max);
     #[expect(
@@ -352,44 +355,44 @@ fn window_max(needed: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// The joint motion that lifts the tip from `from`, walked and found clear: of all joints, or
-/// where that comes to a limit, of all but one or two that stay where they are.
-fn lift(
-    around: &mut CollisionWorld<'_>,
+/// Finds a clear joint motion that lifts the tip from `from`: of all joints or, where that meets a
+/// limit, of all but one or two.
+fn find_lift(
+    world: &mut CollisionWorld<'_>,
     pen: usize,
     from: &JointVector,
 ) -> Result<JointVector, LiftRefusal> {
-    let mut walk = LiftCheck::new(around, pen, from)?;
-    let scene = walk.scene;
-    let rise_mm = scene.heights.lift_mm - walk.height_mm;
+    let mut lift_check = LiftCheck::new(world, pen, from)?;
+    let scene = lift_check.scene;
+    let rise_mm = scene.heights.lift_mm - lift_check.height_mm;
     if !exceeds(rise_mm, 0.0) {
         return Ok(from.map(|_, _| 0.0));
     }
-    let target = walk.tip + walk.normal.scale(rise_mm / 1e3);
-    let mut with = |still: FixedJoints| {
-        let to = solve_lifted_pose(scene, pen, from, &target, still)?;
+    let target = lift_check.tip + lift_check.normal.scale(rise_mm / 1e3);
+    let mut lift_with = |fixed: FixedJoints| {
+        let to = solve_lifted_pose(scene, pen, from, &target, fixed)?;
         let by_rad = to.zip(from, |to, from| to - from);
-        walk.check(&by_rad, LIFT_POINTS)?;
+        lift_check.check(&by_rad, LIFT_POINTS)?;
         Ok(by_rad)
     };
-    with(FixedJoints::NONE).or_else(|why| {
+    lift_with(FixedJoints::NONE).or_else(|refusal| {
         FixedJoints::all(from.len())
-            .find_map(|still| with(still).ok())
-            .ok_or(why)
+            .find_map(|fixed| lift_with(fixed).ok())
+            .ok_or(refusal)
     })
 }
 
-/// Joints that a lift does not turn, a bit each.
+/// Joints that a lift does not move, one bit each.
 #[derive(Clone, Copy)]
 struct FixedJoints(u8);
 
-// There are bits for all of them.
+// There is a bit for every joint.
 const _: () = assert!(JOINTS_MAX < u8::BITS as usize);
 
 impl FixedJoints {
     const NONE: Self = Self(0);
 
-    /// Each joint alone, then each two.
+    /// Returns each single joint, then each pair.
     fn all(joints: usize) -> impl Iterator<Item = Self> {
         [1, 2].into_iter().flat_map(move |count| {
             let bits = 0..1_u8 << joints;
@@ -398,63 +401,63 @@ impl FixedJoints {
         })
     }
 
-    fn holds(self, joint: usize) -> bool {
+    fn contains(self, joint: usize) -> bool {
         self.0 >> joint & 1 == 1
     }
 }
 
-/// Joint angles near `from` that bring the tip to `target`, by damped least squares. They may be
-/// beyond limits: what comes of it is walked.
+/// Solves for joint angles near `from` that bring the tip to `target`, by damped least squares. They
+/// may exceed limits: the resulting lift is checked.
 fn solve_lifted_pose(
     scene: &Scene,
     pen: usize,
     from: &JointVector,
     target: &Point3<f64>,
-    still: FixedJoints,
+    fixed: FixedJoints,
 ) -> Result<JointVector, LiftRefusal> {
     let mut q = *from;
     for _ in 0..NEWTON_STEPS {
-        let Some(step) = step_to(scene, pen, &q, target, still)? else {
+        let Some(step) = step_to(scene, pen, &q, target, fixed)? else {
             return Ok(q);
         };
         q = q.zip(&step, |angle, step| angle + step);
     }
-    let short_mm = (target - pen_tip_m(scene, pen, &q)?).norm() * 1e3;
-    if short_mm.is_nan() || exceeds(short_mm, LIFTED_MM) {
+    let missing_mm = (target - pen_tip_m(scene, pen, &q)?).norm() * 1e3;
+    if missing_mm.is_nan() || exceeds(missing_mm, LIFTED_MM) {
         return Err(LiftRefusal::Unreachable {
             lift_mm: scene.heights.lift_mm,
-            short_mm,
+            missing_mm,
         });
     }
     Ok(q)
 }
 
-/// The shortest turn of the joints that seems to bring the tip to `target`; `None` where it is
-/// there. What comes of it is walked: nothing rests on this being right.
+/// Returns the smallest step of the joints that brings the tip to `target` to first order; `None`
+/// where it is there. Safety does not depend on it: the resulting lift is checked.
 fn step_to(
     scene: &Scene,
     pen: usize,
     q: &JointVector,
     target: &Point3<f64>,
-    still: FixedJoints,
+    fixed: FixedJoints,
 ) -> Result<Option<JointVector>, LiftRefusal> {
     let (chain, pen) = (&scene.arm.chain, scene.pen(pen).ok_or(LiftRefusal::NoPen)?);
     let (point_m, axis) = (pen.tip_m, pen.axis);
     let frames = chain.frames(q);
     let error = target - frames.tool * point_m;
-    if exceeds(THERE_M, error.norm()) {
+    if exceeds(CONVERGED_M, error.norm()) {
         return Ok(None);
     }
     let jacobian = chain.jacobian_at(&frames, &ToolTip { point_m, axis });
     let turns = jacobian.iter().enumerate();
-    let moves = turns.map(|(joint, [x, y, z, ..])| {
-        let turns = if still.holds(joint) { 0.0 } else { 1.0 };
-        Vector3::new(*x, *y, *z) * turns
+    let tip_motion = turns.map(|(joint, [x, y, z, ..])| {
+        let factor = if fixed.contains(joint) { 0.0 } else { 1.0 };
+        Vector3::new(*x, *y, *z) * factor
     });
-    let damped = moves
+    let damped = tip_motion
         .clone()
-        .fold(Matrix3::identity() * DAMPING, |all, by| {
-            all + by * by.transpose()
+        .fold(Matrix3::identity() * DAMPING, |all, column| {
+            all + column * column.transpose()
         });
     #[expect(
         clippy::expect_used,
@@ -462,7 +465,7 @@ fn step_to(
     )]
     let pull = damped.try_inverse().expect("damping makes it positive") * error;
     let mut step = q.map(|_, _| 0.0);
-    for (to, by) in step.iter_mut().zip(moves) {
+    for (to, by) in step.iter_mut().zip(tip_motion) {
         *to = by.dot(&pull);
     }
     Ok(Some(step))
@@ -478,9 +481,9 @@ enum LiftRefusal {
     #[error("there is no such pen")]
     NoPen,
     #[error(
-        "from here the tip cannot be lifted to {lift_mm} mm when the arm is stopped ({short_mm:.1} mm short): move the sheet, or lower heights.lift_mm"
+        "from here the tip cannot be lifted to {lift_mm} mm when the arm is stopped ({missing_mm:.1} mm short): move the sheet, or lower heights.lift_mm"
     )]
-    Unreachable { lift_mm: f64, short_mm: f64 },
+    Unreachable { lift_mm: f64, missing_mm: f64 },
     #[error(
         "a stop here would lift {joint} to {} rad; {} to {} are allowed", short(*at_rad), short(range_rad[0]), short(range_rad[1])
     )]
@@ -490,22 +493,22 @@ enum LiftRefusal {
         range_rad: [f64; 2],
     },
     #[error(
-        "a stop here could not lift the tip straight up: it would stray {} mm; {} mm is the limit", apart(*aside_mm, LIFT_ASIDE_MM).0, apart(*aside_mm, LIFT_ASIDE_MM).1
+        "a stop here could not lift the tip straight up: it would stray {} mm; {} mm is the limit", apart(*sideways_mm, LIFT_SIDEWAYS_MM).0, apart(*sideways_mm, LIFT_SIDEWAYS_MM).1
     )]
-    Strays { aside_mm: f64 },
-    #[error("a stop here would bring {part} {} {other}", distance_words(*metres))]
+    Strays { sideways_mm: f64 },
+    #[error("a stop here would bring {part} {} {other}", describe_distance(*gap_m))]
     TooNear {
         part: String,
-        metres: f64,
+        gap_m: f64,
         other: String,
     },
     #[error("a stop here would bring {part} {by_mm:.1} mm out of the workspace")]
     OutOfWorkspace { part: String, by_mm: f64 },
 }
 
-/// A way up from one sample, and how near it may come to anything.
+/// Checks lifts from one sample.
 struct LiftCheck<'w, 'a> {
-    around: &'w mut CollisionWorld<'a>,
+    world: &'w mut CollisionWorld<'a>,
     scene: &'a Scene,
     pen: usize,
     /// The pen's tip in the tool mount's frame.
@@ -514,9 +517,9 @@ struct LiftCheck<'w, 'a> {
     tip: Point3<f64>,
     height_mm: f64,
     normal: Vector3<f64>,
-    /// Clearances at the start of the lift. Those already below the limit were accepted; they may not
-    /// shrink further.
-    begun: Vec<Nearby>,
+    /// Clearances below the limit at the start of the lift. They were accepted, but may not shrink
+    /// further.
+    initial: Vec<Nearby>,
 }
 
 /// Things that a part may come near to.
@@ -533,8 +536,8 @@ enum Obstacle {
 }
 
 impl Obstacle {
-    /// The distance that a plan keeps from it, in metres.
-    const fn least_m(self) -> f64 {
+    /// Returns the distance that a plan keeps from it.
+    const fn limit_m(self) -> f64 {
         match self {
             Self::Sheet | Self::Part(_) | Self::KeepOut(_) => CLEARANCE_M,
             Self::SheetBelow | Self::Side(_) => 0.0,
@@ -545,54 +548,54 @@ impl Obstacle {
 /// A part, and what it is nearer to than a plan may go.
 type Nearby = PartProximity<(usize, Obstacle)>;
 
-/// All that is nearer than a plan may go, at one pose.
-fn all_nearby(around: &mut CollisionWorld<'_>, pen: usize, stance: &PosedBody) -> Vec<Nearby> {
+/// Returns all that is nearer than a plan may go, at one pose.
+fn all_nearby(world: &mut CollisionWorld<'_>, pen: usize, pose: &PosedBody) -> Vec<Nearby> {
     let mut all = Vec::new();
-    all.extend(named(around.over_sheet(stance), |of| (of, Obstacle::Sheet)));
-    let idle = around.idle_pens(stance, pen);
-    all.extend(named(idle, |of| (of, Obstacle::SheetBelow)));
-    let own = around.near_itself(stance);
-    all.extend(named(own, |(of, other)| (of, Obstacle::Part(other))));
-    let outside = around.outside_workspace(stance);
-    all.extend(named(outside, |(of, side)| (of, Obstacle::Side(side))));
-    let keep_outs = around.body().scene().keep_outs.iter();
+    all.extend(label(world.over_sheet(pose), |key| (key, Obstacle::Sheet)));
+    let idle = world.idle_pens(pose, pen);
+    all.extend(label(idle, |key| (key, Obstacle::SheetBelow)));
+    let own = world.near_itself(pose);
+    all.extend(label(own, |(key, other)| (key, Obstacle::Part(other))));
+    let outside = world.outside_workspace(pose);
+    all.extend(label(outside, |(key, side)| (key, Obstacle::Side(side))));
+    let keep_outs = world.body().scene().keep_outs.iter();
     for (index, keep_out) in keep_outs.enumerate() {
-        let near = around.near_keep_out(stance, index, &keep_out.corners);
-        all.extend(named(near, |of| (of, Obstacle::KeepOut(index))));
+        let near = world.near_keep_out(pose, index, &keep_out.corners);
+        all.extend(label(near, |key| (key, Obstacle::KeepOut(index))));
     }
     all
 }
 
-fn named<K>(
+fn label<K>(
     near: Vec<PartProximity<K>>,
     name: impl Fn(K) -> (usize, Obstacle),
 ) -> impl Iterator<Item = Nearby> {
     near.into_iter().map(move |near| Nearby {
-        metres: near.metres,
-        of: name(near.of),
+        gap_m: near.gap_m,
+        key: name(near.key),
     })
 }
 
 impl<'w, 'a> LiftCheck<'w, 'a> {
     fn new(
-        around: &'w mut CollisionWorld<'a>,
+        world: &'w mut CollisionWorld<'a>,
         pen: usize,
         from: &'w JointVector,
     ) -> Result<Self, LiftRefusal> {
-        let (scene, stance) = (around.body().scene(), around.body().at(from));
+        let (scene, pose) = (world.body().scene(), world.body().pose(from));
         let tip_m = scene.pen(pen).ok_or(LiftRefusal::NoPen)?.tip_m;
-        let tip = around.body().frames(&stance).tool * tip_m;
-        let under = scene.surface.project(&tip);
+        let tip = world.body().frames(&pose).tool * tip_m;
+        let foot = scene.surface.project(&tip);
         Ok(Self {
             scene,
             pen,
             tip_m,
             from,
             tip,
-            height_mm: under.height_mm,
-            normal: scene.surface.at(under.at_mm).normal.into_inner(),
-            begun: all_nearby(around, pen, &stance),
-            around,
+            height_mm: foot.height_mm,
+            normal: scene.surface.at(foot.at_mm).normal.into_inner(),
+            initial: all_nearby(world, pen, &pose),
+            world,
         })
     }
 
@@ -600,12 +603,12 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
     fn check(&mut self, by_rad: &JointVector, points: usize) -> Result<(), LiftRefusal> {
         let mut height_before = 0.0;
         for point in 1..=points {
-            let share = point as f64 / points as f64;
-            let q = self.from.zip(by_rad, |from, by| from + by * share);
+            let fraction = point as f64 / points as f64;
+            let q = self.from.zip(by_rad, |from, by| from + by * fraction);
             self.check_joint_limits(&q)?;
-            let stance = self.around.body().at(&q);
-            height_before = self.check_rise(&stance, height_before)?;
-            self.check_clearance(&stance)?;
+            let pose = self.world.body().pose(&q);
+            height_before = self.check_rise(&pose, height_before)?;
+            self.check_clearance(&pose)?;
         }
         Ok(())
     }
@@ -628,29 +631,29 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
 
     /// Returns the tip's height over the start of the lift. Fails if it falls below `before` or strays
     /// sideways.
-    fn check_rise(&self, stance: &PosedBody, before: f64) -> Result<f64, LiftRefusal> {
-        let moved = self.around.body().frames(stance).tool * self.tip_m - self.tip;
+    fn check_rise(&self, pose: &PosedBody, previous: f64) -> Result<f64, LiftRefusal> {
+        let moved = self.world.body().frames(pose).tool * self.tip_m - self.tip;
         let height = moved.dot(&self.normal);
-        let aside_mm = (moved - self.normal.scale(height)).norm() * 1e3;
-        if exceeds(before - 1e-6, height) || exceeds(aside_mm, LIFT_ASIDE_MM) {
-            return Err(LiftRefusal::Strays { aside_mm });
+        let sideways_mm = (moved - self.normal.scale(height)).norm() * 1e3;
+        if exceeds(previous - 1e-6, height) || exceeds(sideways_mm, LIFT_SIDEWAYS_MM) {
+            return Err(LiftRefusal::Strays { sideways_mm });
         }
         Ok(height)
     }
 
-    fn check_clearance(&mut self, stance: &PosedBody) -> Result<(), LiftRefusal> {
-        let now = all_nearby(self.around, self.pen, stance);
-        let breach = first_breach(&now, &self.begun, |(_, to)| to.least_m());
+    fn check_clearance(&mut self, pose: &PosedBody) -> Result<(), LiftRefusal> {
+        let nearby = all_nearby(self.world, self.pen, pose);
+        let breach = first_breach(&nearby, &self.initial, |(_, obstacle)| obstacle.limit_m());
         let Some(PartProximity {
-            metres,
-            of: (part, to),
+            gap_m,
+            key: (part, obstacle),
         }) = breach
         else {
             return Ok(());
         };
-        let body = self.around.body();
+        let body = self.world.body();
         let part = body.part_name(part);
-        let other = match to {
+        let other = match obstacle {
             Obstacle::Sheet | Obstacle::SheetBelow => "the sheet".to_owned(),
             Obstacle::Part(other) => body.part_name(other),
             Obstacle::KeepOut(index) => {
@@ -658,38 +661,34 @@ impl<'w, 'a> LiftCheck<'w, 'a> {
                 format!("keep-out `{}`", keep_out.map_or("", |it| &it.name))
             }
             Obstacle::Side(_) => {
-                let by_mm = -metres * 1e3;
+                let by_mm = -gap_m * 1e3;
                 return Err(LiftRefusal::OutOfWorkspace { part, by_mm });
             }
         };
-        Err(LiftRefusal::TooNear {
-            part,
-            metres,
-            other,
-        })
+        Err(LiftRefusal::TooNear { part, gap_m, other })
     }
 }
 
-/// The first that is nearer than it may be: as near as it was when it `begun` to move, if that was
-/// nearer than `least_m`.
+/// Returns the first that is nearer than it may be: than its `initial` distance, if it has one, or
+/// than `limit_m`.
 fn first_breach<K: Copy + PartialEq>(
-    now: &[PartProximity<K>],
-    begun: &[PartProximity<K>],
-    least_m: impl Fn(K) -> f64,
+    nearby: &[PartProximity<K>],
+    initial: &[PartProximity<K>],
+    limit_m: impl Fn(K) -> f64,
 ) -> Option<PartProximity<K>> {
-    let least_of = |near: &PartProximity<K>| {
-        let begun = begun.iter().find(|begun| begun.of == near.of);
-        begun.map_or_else(|| least_m(near.of), |begun| begun.metres)
+    let limit_of = |near: &PartProximity<K>| {
+        let initial = initial.iter().find(|initial| initial.key == near.key);
+        initial.map_or_else(|| limit_m(near.key), |initial| initial.gap_m)
     };
-    let mut now = now.iter().copied();
-    now.find(|near| exceeds(least_of(near) - 1e-6, near.metres))
+    let mut nearby = nearby.iter().copied();
+    nearby.find(|near| exceeds(limit_of(near) - 1e-6, near.gap_m))
 }
 
-/// Returns how far a part stays off another, or how far it comes into it.
-fn distance_words(metres: f64) -> String {
-    match metres < 0.0 {
-        true => format!("{} mm into", short(-metres * 1e3)),
-        false => format!("within {} mm of", short(metres * 1e3)),
+/// Describes how near a part comes to another, or how far it would enter it.
+fn describe_distance(gap_m: f64) -> String {
+    match gap_m < 0.0 {
+        true => format!("{} mm into", short(-gap_m * 1e3)),
+        false => format!("within {} mm of", short(gap_m * 1e3)),
     }
 }
 

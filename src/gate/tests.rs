@@ -15,16 +15,7 @@ use base::units::{ArmMeasurement, ClockInstant, Finite};
 use permit::PermitRegistry;
 use scene::SceneLibrary;
 
-struct Wanted;
-
-impl plan::PlanObserver for Wanted {
-    fn progress(&self, _: usize, _: usize) {}
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
-
-pub(super) fn seen(q: JointVector, at: ClockInstant) -> ArmMeasurement {
+pub(super) fn reading(q: JointVector, at: ClockInstant) -> ArmMeasurement {
     ArmMeasurement {
         at,
         position_rad: q,
@@ -33,8 +24,8 @@ pub(super) fn seen(q: JointVector, at: ClockInstant) -> ArmMeasurement {
     }
 }
 
-/// The default drawing, with nothing but its stops judged: a whole check costs more.
-pub(super) fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
+/// Begins a drawing with only its stops proven: a full check costs more.
+pub(super) fn begin(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
     let stops = super::stop_proof::StopProof::prove(
         collision_world::CollisionWorld::new(scene),
         trajectory,
@@ -42,41 +33,41 @@ pub(super) fn begun(scene: &Arc<Scene>, trajectory: &Trajectory) -> Execution {
     .unwrap();
     let checked = CheckedTrajectory {
         scene: Arc::clone(scene),
-        permit: leave(scene),
+        permit: permit(scene),
         trajectory: trajectory.clone(),
         stops,
     };
     let first = *trajectory.samples.first().unwrap();
     checked
-        .begin(&seen(first, ClockInstant::ZERO), ClockInstant::ZERO)
+        .begin(&reading(first, ClockInstant::ZERO), ClockInstant::ZERO)
         .unwrap()
 }
 
-fn leave(scene: &Scene) -> MotionPermit {
+fn permit(scene: &Scene) -> MotionPermit {
     PermitRegistry::everything()
         .ask(scene, ClockInstant::ZERO)
         .unwrap()
 }
 
-/// The next tick. None of these motions takes as long: what never comes to its end is seen here.
-fn later(now: ClockInstant, trajectory: &Trajectory) -> ClockInstant {
+/// Returns the time of the next tick. Panics for a motion that never ends.
+fn next_tick(now: ClockInstant, trajectory: &Trajectory) -> ClockInstant {
     const LONGEST: std::time::Duration = std::time::Duration::from_secs(120);
     assert!(now < ClockInstant::ZERO.after(LONGEST), "not at its end");
     now.after(trajectory.period)
 }
 
-/// Runs as far as `stop_at`, stops, and returns every goal that was sent.
-fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<JointVector> {
+/// Runs up to `stop_at`, stops, and returns every goal that was sent.
+fn goals_of_stop(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<JointVector> {
     let first = *trajectory.samples.first().unwrap();
     let mut now = ClockInstant::ZERO;
-    let mut execution = begun(scene, trajectory);
+    let mut execution = begin(scene, trajectory);
     let mut goals = vec![first];
     for tick in 0.. {
         if tick == stop_at {
             execution.stop();
         }
-        now = later(now, trajectory);
-        let is = seen(*goals.last().unwrap(), now);
+        now = next_tick(now, trajectory);
+        let is = reading(*goals.last().unwrap(), now);
         match execution.next(&is, now).unwrap() {
             ExecutionStep::Go(setpoint) => goals.push(*setpoint.goal_rad()),
             ExecutionStep::Hold => {}
@@ -86,29 +77,30 @@ fn stopped(scene: &Arc<Scene>, trajectory: &Trajectory, stop_at: usize) -> Vec<J
     goals
 }
 
-/// The most that goals ask of a joint's acceleration limit: all of it by the plan, and as much as a brake has on top.
+/// Largest acceleration of a goal, as a fraction of the joint's limit: all of it by the plan, and a
+/// brake's on top.
 const PUSH_SHARE: f64 = 1.0 + super::stop_proof::BRAKE_SHARE;
 
 #[test]
 fn stops_stay_within_limits_wherever_they_come() {
     let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-    let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
+    let plan = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver).unwrap();
     let (limits, period) = (scene.arm.limits, plan.trajectory.period.as_secs_f64());
     let (mut worst, mut beyond) = (0.0_f64, 0);
     for stop_at in (1..plan.trajectory.samples.len()).step_by(97) {
-        let goals = stopped(&scene, &plan.trajectory, stop_at);
+        let goals = goals_of_stop(&scene, &plan.trajectory, stop_at);
         let last = *goals.last().unwrap();
         let goals: Vec<JointVector> = goals.into_iter().chain([last, last]).collect();
-        for three in goals.windows(3) {
-            let [a, b, c] = three else { continue };
-            let push = a
+        for window in goals.windows(3) {
+            let [a, b, c] = window else { continue };
+            let accel = a
                 .zip(b, |a, b| b - a)
                 .zip(&b.zip(c, |b, c| c - b), |then, now| {
                     (now - then) / period.powi(2)
                 });
-            for (push, most) in push.iter().zip(limits.acceleration_rad_s2.iter()) {
-                worst = worst.max(push.abs() / most);
-                beyond += usize::from(push.abs() > most * PUSH_SHARE);
+            for (accel, limit) in accel.iter().zip(limits.acceleration_rad_s2.iter()) {
+                worst = worst.max(accel.abs() / limit);
+                beyond += usize::from(accel.abs() > limit * PUSH_SHARE);
             }
         }
         for (joint, angle) in last.iter().enumerate() {
@@ -122,11 +114,11 @@ fn stops_stay_within_limits_wherever_they_come() {
 /// A disturbance or request during a motion.
 #[derive(Clone, Copy, Debug)]
 enum Event {
-    /// N ticks without a reading.
+    /// This many ticks without a reading.
     Blind(usize),
     Hold(HoldAt),
     Resume,
-    /// The arm lags N ticks behind from now on.
+    /// From now on the arm lags by this many ticks.
     Lag(usize),
     Stop,
 }
@@ -146,27 +138,27 @@ pub(super) fn drawing() -> &'static (Arc<Scene>, Trajectory) {
     static DRAWING: std::sync::OnceLock<(Arc<Scene>, Trajectory)> = std::sync::OnceLock::new();
     DRAWING.get_or_init(|| {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
+        let plan = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver).unwrap();
         (scene, plan.trajectory)
     })
 }
 
-/// Every goal in force, tick by tick, and the reading that it was judged by.
-fn eventful(events: &[(usize, Event)]) -> Vec<(JointVector, JointVector)> {
+/// Returns every goal in force, tick by tick, with the reading that it was judged by.
+fn run_events(events: &[(usize, Event)]) -> Vec<(JointVector, JointVector)> {
     let (scene, trajectory) = drawing();
-    let mut execution = begun(scene, trajectory);
+    let mut execution = begin(scene, trajectory);
     let mut now = ClockInstant::ZERO;
     let mut goals = vec![*execution.goal_rad()];
-    let mut is = seen(*execution.goal_rad(), now);
-    let mut said = vec![(*execution.goal_rad(), is.position_rad)];
+    let mut is = reading(*execution.goal_rad(), now);
+    let mut goals_and_readings = vec![(*execution.goal_rad(), is.position_rad)];
     let (mut lag, mut blind, mut gap) = (0_usize, 0_usize, 0_usize);
     let mut events = events.iter();
     let mut next = events.next();
     for _ in 0..2_500 {
-        now = later(now, trajectory);
+        now = next_tick(now, trajectory);
         if blind == 0 {
             let then = goals.len().saturating_sub(1 + lag);
-            is = seen(*goals.get(then).unwrap(), now);
+            is = reading(*goals.get(then).unwrap(), now);
         }
         blind = blind.saturating_sub(1);
         gap += 1;
@@ -178,7 +170,7 @@ fn eventful(events: &[(usize, Event)]) -> Vec<(JointVector, JointVector)> {
                 Event::Hold(at) => {
                     execution.hold(*at);
                 }
-                Event::Resume => drop(execution.resume(&is, leave(scene), now)),
+                Event::Resume => drop(execution.resume(&is, permit(scene), now)),
                 Event::Lag(ticks) => lag = *ticks,
                 Event::Stop => execution.stop(),
             }
@@ -189,13 +181,13 @@ fn eventful(events: &[(usize, Event)]) -> Vec<(JointVector, JointVector)> {
             Ok(ExecutionStep::Hold) | Err(_) => goals.push(*execution.goal_rad()),
             Ok(ExecutionStep::Finished) => {
                 // From here on it stands.
-                said.push((*execution.goal_rad(), is.position_rad));
+                goals_and_readings.push((*execution.goal_rad(), is.position_rad));
                 break;
             }
         }
-        said.push((*execution.goal_rad(), is.position_rad));
+        goals_and_readings.push((*execution.goal_rad(), is.position_rad));
     }
-    said
+    goals_and_readings
 }
 
 proptest! {
@@ -207,41 +199,41 @@ proptest! {
         ..ProptestConfig::default()
     })]
 
-    /// For any order of missed readings, holds, resumes and stops: no goal ever asks more speed
-    /// of a joint than its limit, or acceleration than a brake on its path adds to that, and none is further ahead of
-    /// the measured position than the maximum following error.
+    /// For any order of missed readings, holds, resumes and stops: no goal ever asks more speed of a
+    /// joint than its limit, or more acceleration than its limit and a brake, and none is further
+    /// ahead of the measured position than the maximum following error.
     #[test]
     fn no_goal_jumps_whatever_happens(
         events in prop::collection::vec((1_usize..160, event()), 1..24)
     ) {
         let (scene, trajectory) = drawing();
         let (limits, period) = (scene.arm.limits, trajectory.period.as_secs_f64());
-        let said = eventful(&events);
-        let goals: Vec<JointVector> = said.iter().map(|(goal, _)| *goal).collect();
-        for (tick, three) in goals.windows(3).enumerate() {
-            let [a, b, c] = three else { continue };
+        let goals_and_readings = run_events(&events);
+        let goals: Vec<JointVector> = goals_and_readings.iter().map(|(goal, _)| *goal).collect();
+        for (tick, window) in goals.windows(3).enumerate() {
+            let [a, b, c] = window else { continue };
             for joint in 0..a.len() {
                 let at = |q: &JointVector| q.get(joint).copied().unwrap();
                 let speed = limits.velocity_rad_s.get(joint).unwrap() * period;
-                let push = limits.acceleration_rad_s2.get(joint).unwrap() * period.powi(2);
+                let accel = limits.acceleration_rad_s2.get(joint).unwrap() * period.powi(2);
                 let (step, change) = (at(c) - at(b), at(c) - 2.0 * at(b) + at(a));
                 prop_assert!(step.abs() <= speed * 1.001, "tick {tick} joint {joint}: {step} rad");
                 prop_assert!(
-                    change.abs() <= push * PUSH_SHARE,
-                    "tick {tick} joint {joint}: {change} rad; {push}"
+                    change.abs() <= accel * PUSH_SHARE,
+                    "tick {tick} joint {joint}: {change} rad; {accel}"
                 );
             }
         }
-        for (goal, is) in &said {
+        for (goal, measured) in &goals_and_readings {
             for (joint, fastest) in limits.velocity_rad_s.iter().enumerate() {
-                let ahead = (goal.get(joint).unwrap() - is.get(joint).unwrap()).abs();
+                let ahead = (goal.get(joint).unwrap() - measured.get(joint).unwrap()).abs();
                 prop_assert!(ahead <= fastest * (0.15 + period), "joint {joint} is {ahead} rad ahead");
             }
         }
     }
 }
 
-/// A motion held at once stands up from the paper; resumed, it draws all the same samples.
+/// A motion held at once stands clear of the paper; resumed, it draws all the same samples.
 #[test]
 fn a_motion_that_was_held_goes_on_where_it_was() {
     let (scene, trajectory) = drawing();
@@ -254,12 +246,12 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
         let tip = clearance::tip_m(scene, 0, q).unwrap();
         scene.surface.project(&tip).height_mm
     };
-    let mut execution = begun(scene, trajectory);
+    let mut execution = begin(scene, trajectory);
     let (mut now, mut goals, mut tick) = (ClockInstant::ZERO, vec![*execution.goal_rad()], 0);
     let mut held_ticks = 0;
     loop {
-        now = later(now, trajectory);
-        let is = seen(*execution.goal_rad(), now);
+        now = next_tick(now, trajectory);
+        let measured = reading(*execution.goal_rad(), now);
         if tick == at {
             assert!(execution.hold(HoldAt::Once));
         }
@@ -268,16 +260,16 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
             assert!(height_mm(execution.goal_rad()) > scene.heights.lift_mm - 1.0);
         }
         if held_ticks == 30 {
-            let away = seen(execution.goal_rad().map(|_, q| q + 0.1), now);
-            let pushed = execution.resume(&away, leave(scene), now);
+            let moved = reading(execution.goal_rad().map(|_, q| q + 0.1), now);
+            let pushed = execution.resume(&moved, permit(scene), now);
             assert!(
                 matches!(pushed, Err(ExecutionError::Moved(_))),
                 "{pushed:?}"
             );
-            execution.resume(&is, leave(scene), now).unwrap();
+            execution.resume(&measured, permit(scene), now).unwrap();
             held_ticks += 1;
         }
-        match execution.next(&is, now).unwrap() {
+        match execution.next(&measured, now).unwrap() {
             ExecutionStep::Go(setpoint) => goals.push(*setpoint.goal_rad()),
             ExecutionStep::Hold => {}
             ExecutionStep::Finished => break,
@@ -299,26 +291,26 @@ fn a_motion_that_was_held_goes_on_where_it_was() {
 #[test]
 fn a_hold_with_the_tip_up_stands_where_it_is() {
     let (scene, trajectory) = drawing();
-    let mut execution = begun(scene, trajectory);
+    let mut execution = begin(scene, trajectory);
     let mut now = ClockInstant::ZERO;
     while !execution.is_held() {
-        now = later(now, trajectory);
+        now = next_tick(now, trajectory);
         if execution.progress().sample == 3 {
             assert!(execution.hold(HoldAt::Once));
         }
-        let is = seen(*execution.goal_rad(), now);
-        execution.next(&is, now).unwrap();
+        let measured = reading(*execution.goal_rad(), now);
+        execution.next(&measured, now).unwrap();
         assert!(!execution.is_lifting());
     }
     assert_eq!(execution.progress().doing, SpanKind::Approach);
     let is_rad = *execution.goal_rad();
-    let away = seen(is_rad.map(|_, q| q + 0.1), now);
+    let moved = reading(is_rad.map(|_, q| q + 0.1), now);
     assert!(matches!(
-        execution.resume(&away, leave(scene), now),
+        execution.resume(&moved, permit(scene), now),
         Err(ExecutionError::Moved(_))
     ));
     execution
-        .resume(&seen(is_rad, now), leave(scene), now)
+        .resume(&reading(is_rad, now), permit(scene), now)
         .unwrap();
 }
 
@@ -331,16 +323,16 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
         .iter()
         .find(|span| span.kind == SpanKind::Draw);
     let draw = draw.unwrap();
-    let mut execution = begun(scene, trajectory);
+    let mut execution = begin(scene, trajectory);
     let mut now = ClockInstant::ZERO;
     while !execution.is_held() {
-        now = later(now, trajectory);
+        now = next_tick(now, trajectory);
         if execution.progress().sample == draw.first + 5 {
             execution.hold(HoldAt::StrokeEnd);
         }
-        let is = seen(*execution.goal_rad(), now);
+        let measured = reading(*execution.goal_rad(), now);
         assert!(!matches!(
-            execution.next(&is, now).unwrap(),
+            execution.next(&measured, now).unwrap(),
             ExecutionStep::Finished
         ));
     }
@@ -360,12 +352,12 @@ fn a_hold_at_the_strokes_end_draws_that_stroke() {
     );
 }
 
-/// Hops are short and low, and yet the motion stands on each of them, lifted.
+/// Hops are short and low, but the motion stands lifted on each of them.
 #[test]
 fn a_hold_at_any_strokes_end_stands_before_the_next_stroke() {
     for name in ["hatched", "bottle", "widowx"] {
         let scene = SceneLibrary::new(None).scene(name, None).unwrap();
-        let trajectory = plan::draw(&scene, &scene.rest_rad, &Wanted)
+        let trajectory = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver)
             .unwrap()
             .trajectory;
         let draws = || {
@@ -373,7 +365,7 @@ fn a_hold_at_any_strokes_end_stands_before_the_next_stroke() {
             spans.filter(|span| span.kind == SpanKind::Draw)
         };
         for (draw, next) in draws().zip(draws().skip(1)).step_by(3) {
-            let mut execution = begun(&scene, &trajectory);
+            let mut execution = begin(&scene, &trajectory);
             let mut now = ClockInstant::ZERO;
             run_to(&mut execution, &mut now, draw.first + 5);
             assert!(execution.hold(HoldAt::StrokeEnd));
@@ -391,8 +383,8 @@ fn a_hold_at_any_strokes_end_stands_before_the_next_stroke() {
                 height_mm > scene.heights.lift_mm - 1.0,
                 "{name}: {height_mm} mm"
             );
-            let is = seen(*execution.goal_rad(), now);
-            execution.resume(&is, leave(&scene), now).unwrap();
+            let measured = reading(*execution.goal_rad(), now);
+            execution.resume(&measured, permit(&scene), now).unwrap();
             run_to(&mut execution, &mut now, next.first + 5);
         }
     }
@@ -401,8 +393,8 @@ fn a_hold_at_any_strokes_end_stands_before_the_next_stroke() {
 /// A later request to hold at the stroke's end does not delay an earlier request to hold at once.
 #[test]
 fn a_hold_at_once_is_not_put_off_to_the_strokes_end() {
-    let (mut execution, mut now) = (begun(&drawing().0, &drawing().1), ClockInstant::ZERO);
-    let at = in_a_stroke();
+    let (mut execution, mut now) = (begin(&drawing().0, &drawing().1), ClockInstant::ZERO);
+    let at = sample_in_stroke();
     run_to(&mut execution, &mut now, at);
     assert!(execution.hold(HoldAt::Once) && execution.hold(HoldAt::StrokeEnd));
     let reach = execution.next_reach();
@@ -413,12 +405,12 @@ fn a_hold_at_once_is_not_put_off_to_the_strokes_end() {
     assert!((at..=reach).contains(&held.sample), "{held:?}; {reach}");
 }
 
-/// Standing is not being held: a stroke that waits has still to be drawn to its end.
+/// A paused stroke is not held: it still has to be drawn to its end.
 #[test]
-fn a_stroke_that_waits_is_not_held_and_neither_is_what_moves() {
+fn a_paused_stroke_is_not_held_and_neither_is_a_moving_one() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
-    run_to(&mut execution, &mut now, in_a_stroke());
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
+    run_to(&mut execution, &mut now, sample_in_stroke());
     assert!(execution.hold(HoldAt::StrokeEnd));
     execution.wait(true);
     for _ in 0..80 {
@@ -434,11 +426,11 @@ fn a_stroke_that_waits_is_not_held_and_neither_is_what_moves() {
     while !execution.is_held() {
         tick(&mut execution, &mut now).unwrap();
     }
-    let stroke = trajectory.span_at(in_a_stroke()).unwrap();
+    let stroke = trajectory.span_at(sample_in_stroke()).unwrap();
     assert!(execution.progress().sample >= stroke.end);
-    let stands = seen(*execution.goal_rad(), now);
-    execution.resume(&stands, leave(scene), now).unwrap();
-    run_to(&mut execution, &mut now, on_the_way());
+    let stands = reading(*execution.goal_rad(), now);
+    execution.resume(&stands, permit(scene), now).unwrap();
+    run_to(&mut execution, &mut now, sample_in_travel());
     assert!(execution.hold(HoldAt::Once) && !execution.is_held());
     while !execution.is_held() {
         let before = *execution.goal_rad();
@@ -452,8 +444,8 @@ fn a_stroke_that_waits_is_not_held_and_neither_is_what_moves() {
     assert!(execution.is_held());
 }
 
-/// A joint that a servo pushes hard, and that does not come, is given up long before the leash:
-/// the goal goes back to where the joint is, and up.
+/// A joint that is pushed hard and does not follow stalls long before the leash: the goal goes back
+/// to where the joint is, and up.
 #[test]
 fn a_stalled_joint_is_let_go_and_lifted() {
     let (scene, trajectory) = drawing();
@@ -462,42 +454,42 @@ fn a_stalled_joint_is_let_go_and_lifted() {
         .iter()
         .find(|span| span.kind == SpanKind::Draw);
     let from = draw.map(|span| span.first + 30).unwrap();
-    let mut execution = begun(scene, trajectory);
-    let (mut now, mut stuck, mut broken) = (ClockInstant::ZERO, None, None);
+    let mut execution = begin(scene, trajectory);
+    let (mut now, mut stuck, mut error) = (ClockInstant::ZERO, None, None);
     let mut furthest = 0.0_f64;
     loop {
-        now = later(now, trajectory);
-        let mut is = seen(*execution.goal_rad(), now);
+        now = next_tick(now, trajectory);
+        let mut measured = reading(*execution.goal_rad(), now);
         if execution.progress().sample >= from || stuck.is_some() {
-            let at = *stuck.get_or_insert(*is.position_rad.first().unwrap());
-            furthest = furthest.max((is.position_rad.first().unwrap() - at).abs());
-            *is.position_rad.first_mut().unwrap() = at;
+            let at = *stuck.get_or_insert(*measured.position_rad.first().unwrap());
+            furthest = furthest.max((measured.position_rad.first().unwrap() - at).abs());
+            *measured.position_rad.first_mut().unwrap() = at;
             let behind = (execution.goal_rad().first().unwrap() - at).abs();
-            is.servos = vec![base::units::ServoState {
+            measured.servos = vec![base::units::ServoState {
                 id: 1,
                 // A servo's push: all it has at three degrees.
                 load_ratio: Some((behind / 0.05).min(1.0)),
                 ..<_>::default()
             }];
         }
-        match execution.next(&is, now) {
+        match execution.next(&measured, now) {
             Ok(ExecutionStep::Finished) => break,
             Ok(_) => {}
-            Err(why) => broken = Some(why),
+            Err(refusal) => error = Some(refusal),
         }
     }
-    let Some(ExecutionError::Stalled { joint, .. }) = broken else {
-        panic!("{broken:?}");
+    let Some(ExecutionError::Stalled { joint, .. }) = error else {
+        panic!("{error:?}");
     };
     assert_eq!(joint, "shoulder_pan");
     assert!(execution.has_lifted());
     let left = (execution.goal_rad().first().unwrap() - stuck.unwrap()).abs();
-    assert!(left < 0.06, "{left} rad are still asked of it");
+    assert!(left < 0.06, "the goal is still {left} rad away");
     // The leash is 0.45 rad.
     assert!(furthest < 0.3, "the goal went {furthest} rad ahead");
 }
 
-/// Ticks as far as a sample, the arm following.
+/// Ticks up to a sample, with the arm following exactly.
 fn run_to(execution: &mut Execution, now: &mut ClockInstant, sample: usize) {
     while execution.progress().sample < sample {
         tick(execution, now).unwrap();
@@ -508,11 +500,11 @@ fn tick(
     execution: &mut Execution,
     now: &mut ClockInstant,
 ) -> Result<ExecutionStep, ExecutionError> {
-    *now = later(*now, &drawing().1);
-    execution.next(&seen(*execution.goal_rad(), *now), *now)
+    *now = next_tick(*now, &drawing().1);
+    execution.next(&reading(*execution.goal_rad(), *now), *now)
 }
 
-/// Ticks until nothing comes any more, and how many.
+/// Ticks until the motion has finished and returns the number of ticks.
 fn run_out(execution: &mut Execution, now: &mut ClockInstant) -> usize {
     for ticks in 0..2_000 {
         if matches!(tick(execution, now).unwrap(), ExecutionStep::Finished) {
@@ -528,15 +520,15 @@ fn height_mm(q: &JointVector) -> f64 {
     scene.surface.project(&tip).height_mm
 }
 
-/// A sample in the middle of the first stroke.
-pub(super) fn in_a_stroke() -> usize {
+/// Returns a sample in the middle of the first stroke.
+pub(super) fn sample_in_stroke() -> usize {
     let mut spans = drawing().1.spans.iter();
     let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
     draw.first + 40
 }
 
-/// A sample in the middle of the longest way between strokes.
-fn on_the_way() -> usize {
+/// Returns a sample in the middle of the longest travel move.
+fn sample_in_travel() -> usize {
     let spans = drawing().1.spans.iter();
     let travels = spans.filter(|span| span.kind == SpanKind::Travel);
     let longest = travels.max_by_key(|span| span.end - span.first).unwrap();
@@ -548,8 +540,8 @@ fn a_proof_says_what_it_was_judged_against() {
     let (scene, trajectory) = drawing();
     let checked = super::check(
         scene,
-        leave(scene),
-        &seen(scene.rest_rad, ClockInstant::ZERO),
+        permit(scene),
+        &reading(scene.rest_rad, ClockInstant::ZERO),
         ClockInstant::ZERO,
         trajectory.clone(),
     );
@@ -558,7 +550,7 @@ fn a_proof_says_what_it_was_judged_against() {
     assert!(Arc::ptr_eq(checked.scene(), scene));
     assert!(checked.permit().covers(scene, ClockInstant::ZERO));
     assert_eq!(checked.trajectory().samples, trajectory.samples);
-    let start = seen(scene.rest_rad, ClockInstant::ZERO);
+    let start = reading(scene.rest_rad, ClockInstant::ZERO);
     let mut execution = checked.begin(&start, ClockInstant::ZERO).unwrap();
     assert_eq!(execution.checked().revision(), scene.revision);
     assert!(execution.is_allowed(ClockInstant::ZERO));
@@ -576,7 +568,7 @@ fn a_proof_says_what_it_was_judged_against() {
 }
 
 #[test]
-fn a_leave_that_ends_is_no_longer_allowed_and_resumes_nothing() {
+fn an_expired_permit_no_longer_allows_a_motion_and_resumes_nothing() {
     let (scene, trajectory) = drawing();
     let permits = PermitRegistry::none();
     let lasts = std::time::Duration::from_secs(600);
@@ -584,30 +576,30 @@ fn a_leave_that_ends_is_no_longer_allowed_and_resumes_nothing() {
         .enable(scene, ClockInstant::ZERO, Some(lasts))
         .unwrap();
     let permit = || permits.ask(scene, ClockInstant::ZERO).unwrap();
-    let mut execution = begun(scene, trajectory);
+    let mut execution = begin(scene, trajectory);
     let mut now = ClockInstant::ZERO;
-    let is = |execution: &Execution, now| seen(*execution.goal_rad(), now);
-    let not_held = execution.resume(&is(&execution, now), permit(), now);
+    let reading_of = |execution: &Execution, now| reading(*execution.goal_rad(), now);
+    let not_held = execution.resume(&reading_of(&execution, now), permit(), now);
     assert_eq!(not_held, Err(ExecutionError::NotHeld));
     run_to(&mut execution, &mut now, 10);
     assert!(execution.hold(HoldAt::Once));
-    // Goes on while the hold is still coming to its stand.
+    // It may resume while the hold still brakes.
     execution
-        .resume(&is(&execution, now), permit(), now)
+        .resume(&reading_of(&execution, now), permit(), now)
         .unwrap();
     assert!(execution.is_allowed(now));
     assert!(!execution.is_allowed(ClockInstant::ZERO.after(lasts)));
     assert!(execution.hold(HoldAt::StrokeEnd));
-    let late = now.after(lasts);
-    let expired = execution.resume(&is(&execution, late), permit(), late);
+    let later = now.after(lasts);
+    let expired = execution.resume(&reading_of(&execution, later), permit(), later);
     assert_eq!(expired, Err(ExecutionError::Expired));
 }
 
 #[test]
 fn a_halt_stands_on_the_path_and_lifts_nothing() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
-    let at = in_a_stroke();
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
+    let at = sample_in_stroke();
     run_to(&mut execution, &mut now, at);
     let reach = execution.next_reach();
     execution.halt();
@@ -626,12 +618,12 @@ fn a_halt_stands_on_the_path_and_lifts_nothing() {
     assert!(!execution.has_lifted());
 }
 
-/// From the end of its brake to its end, and while it is brought down again, but not while it brakes.
+/// A motion counts as lifting from the end of its brake on, but not while it brakes.
 #[test]
 fn a_motion_lifts_where_it_has_left_its_path() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
-    run_to(&mut execution, &mut now, in_a_stroke());
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
+    run_to(&mut execution, &mut now, sample_in_stroke());
     assert!(!execution.is_lifting());
     execution.stop();
     let (mut lifts, mut before) = (0, height_mm(execution.goal_rad()));
@@ -643,15 +635,15 @@ fn a_motion_lifts_where_it_has_left_its_path() {
     }
     assert!(!execution.is_lifting());
     let took = trajectory.period * lifts;
-    let most = execution.lift_time();
-    assert!(took >= most && took <= most + trajectory.period, "{took:?}");
+    let least = execution.lift_time();
+    assert!(took >= least && took <= least + trajectory.period);
 }
 
 #[test]
 fn a_halt_on_the_way_up_stands_there() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
-    run_to(&mut execution, &mut now, in_a_stroke());
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
+    run_to(&mut execution, &mut now, sample_in_stroke());
     execution.stop();
     while height_mm(execution.goal_rad()) < 2.0 {
         tick(&mut execution, &mut now).unwrap();
@@ -664,9 +656,9 @@ fn a_halt_on_the_way_up_stands_there() {
     assert!(execution.was_stopped() && !execution.has_lifted());
 }
 
-/// Of an arm whose joints are pushed as gently as its file may say.
+/// For an arm with the lowest acceleration limits that its file may have.
 #[test]
-fn a_lift_that_turns_round_asks_no_more_of_a_joint_than_a_brake() {
+fn a_reversed_lift_asks_no_more_of_a_joint_than_a_brake() {
     let mut scene = Scene::clone(&drawing().0);
     let mut file = scene.arm.file.clone();
     for joint in &mut file.joints {
@@ -674,12 +666,12 @@ fn a_lift_that_turns_round_asks_no_more_of_a_joint_than_a_brake() {
     }
     scene.arm = Arc::new(arm::ArmModel::new(file).unwrap());
     let scene = Arc::new(scene);
-    let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
+    let plan = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver).unwrap();
     let (limits, trajectory) = (scene.arm.limits, plan.trajectory);
     let mut spans = trajectory.spans.iter();
     let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
     for (up, down) in [(10, 6), (20, 10), (30, 6), (40, 10)] {
-        let (mut execution, mut now) = (begun(&scene, &trajectory), ClockInstant::ZERO);
+        let (mut execution, mut now) = (begin(&scene, &trajectory), ClockInstant::ZERO);
         run_to(&mut execution, &mut now, draw.first + 40);
         execution.hold(HoldAt::Once);
         let (mut goals, mut ticks_up) = (Vec::new(), 0);
@@ -688,8 +680,8 @@ fn a_lift_that_turns_round_asks_no_more_of_a_joint_than_a_brake() {
             goals.push(*execution.goal_rad());
             ticks_up += usize::from(execution.is_lifting());
             if ticks_up == up {
-                let is = seen(*execution.goal_rad(), now);
-                execution.resume(&is, leave(&scene), now).unwrap();
+                let measured = reading(*execution.goal_rad(), now);
+                execution.resume(&measured, permit(&scene), now).unwrap();
             }
         }
         execution.stop();
@@ -699,14 +691,14 @@ fn a_lift_that_turns_round_asks_no_more_of_a_joint_than_a_brake() {
         ) {
             goals.push(*execution.goal_rad());
         }
-        for three in goals.windows(3) {
-            let [a, b, c] = three else { continue };
-            for (joint, most) in limits.acceleration_rad_s2.iter().enumerate() {
+        for window in goals.windows(3) {
+            let [a, b, c] = window else { continue };
+            for (joint, limit) in limits.acceleration_rad_s2.iter().enumerate() {
                 let at = |q: &JointVector| q.get(joint).copied().unwrap();
-                let push = (at(c) - 2.0 * at(b) + at(a)) / trajectory.period.as_secs_f64().powi(2);
+                let accel = (at(c) - 2.0 * at(b) + at(a)) / trajectory.period.as_secs_f64().powi(2);
                 assert!(
-                    push.abs() <= most * PUSH_SHARE,
-                    "up {up}, down {down}: {push} rad/s²"
+                    accel.abs() <= limit * PUSH_SHARE,
+                    "up {up}, down {down}: {accel} rad/s²"
                 );
             }
         }
@@ -714,10 +706,10 @@ fn a_lift_that_turns_round_asks_no_more_of_a_joint_than_a_brake() {
 }
 
 #[test]
-fn after_stand_nothing_comes() {
+fn a_stand_ends_the_motion_at_once() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
-    run_to(&mut execution, &mut now, in_a_stroke());
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
+    run_to(&mut execution, &mut now, sample_in_stroke());
     assert!(execution.hold(HoldAt::Once));
     execution.stand();
     assert!(execution.was_stopped() && !execution.is_held());
@@ -725,10 +717,10 @@ fn after_stand_nothing_comes() {
 }
 
 #[test]
-fn a_motion_that_has_to_wait_stands_on_its_path_until_it_may_go_on() {
+fn a_paused_motion_stands_on_its_path_until_it_may_go_on() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
-    let at = in_a_stroke();
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
+    let at = sample_in_stroke();
     run_to(&mut execution, &mut now, at);
     let reach = execution.next_reach();
     assert!(reach > at + 1 && reach <= at + 1 + 30, "{at} to {reach}");
@@ -746,7 +738,7 @@ fn a_motion_that_has_to_wait_stands_on_its_path_until_it_may_go_on() {
     execution.wait(false);
     run_to(&mut execution, &mut now, reach + 5);
     execution.stop();
-    // A stop waits for nothing.
+    // A stop ignores a pause.
     execution.wait(true);
     run_out(&mut execution, &mut now);
     assert!(execution.has_lifted());
@@ -756,7 +748,7 @@ fn a_motion_that_has_to_wait_stands_on_its_path_until_it_may_go_on() {
 #[test]
 fn a_reach_ends_with_the_motion() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
     let last = trajectory.samples.len() - 1;
     let mut before = execution.next_reach();
     while execution.progress().sample < last {
@@ -768,50 +760,50 @@ fn a_reach_ends_with_the_motion() {
     assert_eq!(execution.next_reach(), last);
 }
 
-/// Stuck on its way up, a joint is left where it is: there is no better way than up.
+/// A joint that stalls during a lift is left where it is: there is nowhere better to go.
 #[test]
 fn a_stall_on_the_way_up_ends_there() {
     let (scene, trajectory) = drawing();
-    let (mut execution, mut now) = (begun(scene, trajectory), ClockInstant::ZERO);
-    run_to(&mut execution, &mut now, in_a_stroke());
+    let (mut execution, mut now) = (begin(scene, trajectory), ClockInstant::ZERO);
+    run_to(&mut execution, &mut now, sample_in_stroke());
     execution.stop();
     while height_mm(execution.goal_rad()) < 1.0 {
         tick(&mut execution, &mut now).unwrap();
     }
     let stuck = *execution.goal_rad();
-    let mut broken = None;
+    let mut error = None;
     for _ in 0..600 {
-        now = later(now, trajectory);
-        let is = seen(stuck.map(|_, q| q - 1.0), now);
-        match execution.next(&is, now) {
+        now = next_tick(now, trajectory);
+        let measured = reading(stuck.map(|_, q| q - 1.0), now);
+        match execution.next(&measured, now) {
             Ok(ExecutionStep::Finished) => break,
             Ok(_) => {}
-            Err(why) => broken = Some(why),
+            Err(refusal) => error = Some(refusal),
         }
     }
     assert!(
-        matches!(broken, Some(ExecutionError::Stalled { .. })),
-        "{broken:?}"
+        matches!(error, Some(ExecutionError::Stalled { .. })),
+        "{error:?}"
     );
     assert!(!execution.has_lifted());
 }
 
-/// As deep as a pen may be pressed to draw, it slides nowhere without drawing.
+/// A pen pressed as deep as it may draw must not travel.
 #[test]
 fn a_tip_that_is_pressed_into_the_sheet_does_not_travel() {
     let mut scene = Scene::clone(&drawing().0);
     scene.heights.press_mm = 0.6;
     let scene = Arc::new(scene);
-    let plan = plan::draw(&scene, &scene.rest_rad, &Wanted).unwrap();
+    let plan = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver).unwrap();
     let drawn = plan.trajectory;
     let mut spans = drawn.spans.iter();
     let draw = spans.find(|span| span.kind == SpanKind::Draw).unwrap();
-    let middle = *drawn.samples.get(draw.first + 40).unwrap();
+    let pressed_rad = *drawn.samples.get(draw.first + 40).unwrap();
     let count = 200_usize;
     let slide = (0..count).map(|tick| {
-        let share = tick as f64 / count as f64;
-        let way = share.powi(3) * (10.0 + share * (6.0 * share - 15.0));
-        middle.map(|joint, at| if joint == 0 { at + 0.12 * way } else { at })
+        let fraction = tick as f64 / count as f64;
+        let eased = fraction.powi(3) * (10.0 + fraction * (6.0 * fraction - 15.0));
+        pressed_rad.map(|joint, at| if joint == 0 { at + 0.12 * eased } else { at })
     });
     let span = |kind, first, end| TrajectorySpan {
         kind,

@@ -9,8 +9,8 @@ use base::units::{ArmMeasurement, ClockInstant, JointVector};
 use gate::{Execution, HoldAt};
 use plan::SpanKind;
 
-/// Reason that a touch ends a motion.
-const NO_ITEM: &str = "the tip touched in a probe of no point, so that what it felt is of no use: the plan is wrong; report it with the journal of this job";
+/// Fault of a probe that belongs to no point.
+const PROBE_WITHOUT_POINT: &str = "the tip touched in a probe of no point, so the touch cannot be used: the plan is wrong; report it with the journal of this job";
 
 pub(super) struct ActiveMotion {
     pub(super) execution: Execution,
@@ -20,14 +20,14 @@ pub(super) struct ActiveMotion {
     done: oneshot::Sender<MotionOutcome>,
     visits: Vec<VisitReading>,
     dwelling: Option<(usize, JointVector)>,
-    feeler: ContactDetector,
+    contact: ContactDetector,
     reached: usize,
-    /// Time at which the last frame was sent.
-    pub(super) sent_all: Option<ClockInstant>,
-    /// The error on the way, if any. It is reported once the motion has come to a stand.
-    pub(super) failing: Option<String>,
+    /// Time at which all frames had been sent.
+    pub(super) sent_all_at: Option<ClockInstant>,
+    /// Reason of a failure, if any. It is reported once the motion has come to rest.
+    pub(super) failure: Option<String>,
     /// `true` once a servo became too hot for the motion.
-    pub(super) too_hot: bool,
+    pub(super) is_too_hot: bool,
 }
 
 impl ActiveMotion {
@@ -38,16 +38,16 @@ impl ActiveMotion {
     ) -> Self {
         Self {
             span: tracing::info_span!("motion", job = release.job()),
-            feeler: ContactDetector::new(&execution.scene().arm),
+            contact: ContactDetector::new(&execution.scene().arm),
             execution,
             release,
             done,
             visits: Vec::new(),
             dwelling: None,
             reached: 0,
-            sent_all: None,
-            failing: None,
-            too_hot: false,
+            sent_all_at: None,
+            failure: None,
+            is_too_hot: false,
         }
     }
 
@@ -57,21 +57,21 @@ impl ActiveMotion {
         self.execution.was_stopped() || self.release.covers(self.execution.next_reach())
     }
 
-    /// Leave that ends, or a servo too hot, holds at the stroke's end.
-    pub(super) fn rest_soon(&mut self) {
-        if self.failing.is_none() {
+    /// Holds at the end of the stroke, because the permit ended or a servo is too hot.
+    pub(super) fn hold_at_stroke_end(&mut self) {
+        if self.failure.is_none() {
             self.execution.hold(HoldAt::StrokeEnd);
         }
     }
 
-    /// Something broke: the goal comes to a stand, once.
-    pub(super) fn fail(&mut self, why: &str) {
-        if self.failing.is_none() {
-            self.failing = Some(why.to_owned());
+    /// Notes why the motion fails; the first reason is kept.
+    pub(super) fn fail(&mut self, reason: &str) {
+        if self.failure.is_none() {
+            self.failure = Some(reason.to_owned());
         }
     }
 
-    /// Follows the arm along its path: what was sent is not drawn yet, and may never be.
+    /// Tracks the arm along its path: a sample that was sent is not drawn yet, and may never be.
     pub(super) fn note_reached(&mut self, measured: &ArmMeasurement) {
         self.reached = self.execution.nearest(self.reached, &measured.position_rad);
     }
@@ -83,40 +83,40 @@ impl ActiveMotion {
     /// Keeps the last reading over each visited point.
     pub(super) fn note_dwell(&mut self, measured: &ArmMeasurement) {
         let progress = self.execution.progress();
-        let here = (progress.doing == SpanKind::Dwell)
+        let current = (progress.doing == SpanKind::Dwell)
             .then_some(progress.item)
             .flatten();
-        if self.dwelling.is_some_and(|(item, _)| Some(item) != here) {
+        if self.dwelling.is_some_and(|(item, _)| Some(item) != current) {
             self.end_dwell();
         }
-        if let Some(item) = here {
+        if let Some(item) = current {
             self.dwelling = Some((item, measured.position_rad));
         }
     }
 
-    /// Turns a probe back where it comes to touch, and keeps where that was.
+    /// Turns a probe back where it touches, and records the position.
     ///
     /// # Errors
-    /// When the probe is of no point that the touch could be kept for: the arm stops and lifts.
+    /// When the probe belongs to no point that the touch could be recorded for: the arm stops and lifts.
     pub(super) fn note_touch(&mut self, measured: &ArmMeasurement) -> Result<(), &'static str> {
         let progress = self.execution.progress();
-        if progress.doing != SpanKind::Probe || self.failing.is_some() {
+        if progress.doing != SpanKind::Probe || self.failure.is_some() {
             return Ok(());
         }
-        let felt = self.feeler.update(&ProbeReading {
+        let verdict = self.contact.update(&ProbeReading {
             goal_rad: self.execution.goal_rad(),
             goal_mm: self.execution.tip_height_mm(self.execution.goal_rad()),
             tip_mm: self.execution.tip_height_mm(&measured.position_rad),
-            seen: measured,
+            measured,
         });
-        let (kind, position_rad) = match felt {
+        let (kind, position_rad) = match verdict {
             ContactVerdict::Nothing => return Ok(()),
             ContactVerdict::Contact { free_rad } => (VisitKind::Contact, free_rad),
             ContactVerdict::EarlyContact => (VisitKind::EarlyContact, measured.position_rad),
         };
         let Some(item) = progress.item else {
             self.execution.stop();
-            return Err(NO_ITEM);
+            return Err(PROBE_WITHOUT_POINT);
         };
         if self.execution.turn_back() {
             self.visits.push(VisitReading {

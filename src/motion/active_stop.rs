@@ -1,4 +1,4 @@
-//! A stop under way on the arm's thread: from the line that was pulled to the report.
+//! A stop under way on the arm's thread: from the request to the report.
 
 use super::ms_since;
 use super::stop_signal::StopRequest;
@@ -8,111 +8,111 @@ use base::units::ClockInstant;
 use driver::HaltMode;
 use permit::StopLatch;
 
-/// A stop that has not come to its end.
+/// A stop that is not completed yet.
 pub(super) struct ActiveStop {
-    pub(super) asked: StopRequest,
+    pub(super) request: StopRequest,
     pub(super) was_moving: bool,
     pub(super) first_frame_ms: Option<f64>,
-    pub(super) latched: bool,
+    pub(super) is_latched: bool,
     pub(super) lift: LiftTimer,
 }
 
 impl ActiveStop {
     fn latch(&self) -> StopLatch {
-        if self.asked.emergency {
-            StopLatch::Emergency(self.asked.by)
+        if self.request.emergency {
+            StopLatch::Emergency(self.request.by)
         } else {
-            StopLatch::Stopped(self.asked.by)
+            StopLatch::Stopped(self.request.by)
         }
     }
 }
 
-/// The lift of a stop, in the arm's time.
+/// Measures the lift of a stop, on the arm's clock.
 #[derive(Clone, Copy, Default)]
 pub(super) struct LiftTimer {
-    began: Option<ClockInstant>,
+    began_at: Option<ClockInstant>,
     ms: Option<f64>,
 }
 
 impl LiftTimer {
-    /// Told at each tick whether the arm is on its way up.
-    fn note(&mut self, lifts: bool, now: ClockInstant) {
-        if lifts {
-            self.began.get_or_insert(now);
-        } else if let Some(began) = self.began.take() {
-            *self.ms.get_or_insert(0.0) += ms_since(now, began);
+    /// Notes at each tick whether the arm is being lifted.
+    fn note(&mut self, is_lifting: bool, now: ClockInstant) {
+        if is_lifting {
+            self.began_at.get_or_insert(now);
+        } else if let Some(began_at) = self.began_at.take() {
+            *self.ms.get_or_insert(0.0) += ms_since(now, began_at);
         }
     }
 }
 
 impl ArmThread {
     pub(super) fn take_stop(&mut self) {
-        let Some(asked) = self
-            .own
+        let Some(request) = self
+            .shared
             .stop
-            .take_request(self.stops_seen, self.own.clock.now())
+            .take_request(self.stops_seen, self.shared.clock.now())
         else {
             return;
         };
-        self.stops_seen = asked.serial;
-        if asked.emergency {
+        self.stops_seen = request.serial;
+        if request.emergency {
             self.driver.halt(HaltMode::Emergency);
         }
         if let Some(job) = &mut self.job {
-            if asked.emergency {
+            if request.emergency {
                 job.execution.stand();
             } else {
                 job.execution.stop();
             }
         }
         let mut stopping = ActiveStop {
-            asked,
+            request,
             was_moving: self.job.is_some(),
             first_frame_ms: None,
-            latched: false,
+            is_latched: false,
             lift: LiftTimer::default(),
         };
-        if let Some(before) = self.stopping.take() {
-            stopping.asked = StopRequest {
-                at: before.asked.at,
-                by: before.asked.by.max(asked.by),
-                emergency: before.asked.emergency || asked.emergency,
-                ..asked
+        if let Some(earlier) = self.stopping.take() {
+            stopping.request = StopRequest {
+                at: earlier.request.at,
+                by: earlier.request.by.max(request.by),
+                emergency: earlier.request.emergency || request.emergency,
+                ..request
             };
-            (stopping.first_frame_ms, stopping.lift) = (before.first_frame_ms, before.lift);
+            (stopping.first_frame_ms, stopping.lift) = (earlier.first_frame_ms, earlier.lift);
         }
         self.stopping = Some(stopping);
         self.snapshot.state = MotionState::Stopping;
     }
 
-    /// Latches the stop. Called after the frame, because no frame waits for a reader of the latches;
+    /// Latches the stop. Called after the frame, because no frame may wait for a reader of the latches;
     /// repeated at each tick until it succeeds.
     pub(super) fn latch_stop(&mut self) {
         if let Some(stopping) = self.stopping.as_mut()
-            && !stopping.latched
+            && !stopping.is_latched
         {
-            stopping.latched = self.own.permits.try_latch(stopping.latch());
+            stopping.is_latched = self.shared.permits.try_latch(stopping.latch());
         }
     }
 
-    /// `sent` is when the wire took this tick's goals.
+    /// Notes the first frame of a stop; `sent` is when the link took this tick's goals.
     pub(super) fn note_stop_frame(&mut self, sent: Option<ClockInstant>) {
         if let (Some(stopping), Some(sent)) = (&mut self.stopping, sent)
             && stopping.was_moving
             && stopping.first_frame_ms.is_none()
         {
-            stopping.first_frame_ms = Some(ms_since(sent, stopping.asked.at));
+            stopping.first_frame_ms = Some(ms_since(sent, stopping.request.at));
         }
     }
 
-    /// Behind the frame that was `sent`, or was not, because all had been.
+    /// Notes whether the arm is being lifted after this tick's frame.
     pub(super) fn note_lift(&mut self, sent: ClockInstant) {
-        let lifts = self
+        let is_lifting = self
             .job
             .as_ref()
             .is_some_and(|job| job.execution.is_lifting());
         if let Some(stopping) = &mut self.stopping {
-            stopping.lift.note(lifts, sent);
+            stopping.lift.note(is_lifting, sent);
         }
     }
 
@@ -120,23 +120,23 @@ impl ArmThread {
         let Some(stopping) = self.stopping.take() else {
             return;
         };
-        // Before the answer, and no frame of this stop is left to send.
-        if !stopping.latched {
-            self.own.permits.latch(stopping.latch());
+        // Before the reply; no frame of this stop is left to send.
+        if !stopping.is_latched {
+            self.shared.permits.latch(stopping.latch());
         }
-        let now = self.own.clock.now();
+        let now = self.shared.clock.now();
         let report = StopReport {
-            kind: if stopping.asked.emergency {
+            kind: if stopping.request.emergency {
                 "emergency stop"
             } else {
                 "stop"
             },
-            by: stopping.asked.by,
-            emergency: stopping.asked.emergency,
+            by: stopping.request.by,
+            emergency: stopping.request.emergency,
             first_frame_ms: stopping.first_frame_ms,
-            standstill_ms: verified.then(|| ms_since(now, stopping.asked.at)),
+            standstill_ms: verified.then(|| ms_since(now, stopping.request.at)),
             lift_ms: stopping.lift.ms,
-            speed_rad_s: self.still.speed_rad_s(),
+            speed_rad_s: self.standstill.speed_rad_s(),
             verified,
             lifted: self.has_lifted(),
             not_kept: None,
@@ -147,13 +147,13 @@ impl ArmThread {
             (None, _) => MotionState::Stopped,
         };
         self.snapshot.stop = Some(report.clone());
-        self.snapshot.stops_done = stopping.asked.serial;
+        self.snapshot.stops_done = stopping.request.serial;
         match self.job.take() {
-            Some(job) if job.failing.is_none() => {
-                self.answers.push(job.end(MotionOutcome::Stopped(report)));
+            Some(job) if job.failure.is_none() => {
+                self.replies.push(job.end(MotionOutcome::Stopped(report)));
             }
-            broken => {
-                self.job = broken;
+            failed => {
+                self.job = failed;
                 self.end_failed();
             }
         }

@@ -7,20 +7,20 @@ use base::units::ClockInstant;
 use driver::{AttachReport, BusCounts, ServoIdentity};
 use plan::PERIOD;
 
-/// Shortest observation of the line before it is judged.
+/// Shortest time over which the line is judged.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Share of replies that had to be asked for again above which the line is called bad.
-const BAD_SHARE: f64 = 0.01;
+/// Fraction of repeated requests above which the line counts as bad.
+const BAD_FRACTION: f64 = 0.01;
 
-/// Fewer replies than this are not judged: a standing arm is asked so seldom that one cycle which
-/// came late would be a large share.
-const JUDGED_MIN: u64 = 500;
+/// Least number of replies to judge: an arm at rest is read so seldom that one late cycle would be a
+/// large fraction.
+const REPLIES_MIN: u64 = 500;
 
-/// A controller speaks by itself, whether it moves or stands.
+/// Least number of frames to judge of a controller, which sends by itself, moving or not.
 const FRAMES_MIN: u64 = 100;
 
-/// One bad cycle is no bad line.
+/// Least number of bad cycles of a bad line.
 const BAD_CYCLES_MIN: u32 = 2;
 
 /// Health of the bus to the servos.
@@ -29,24 +29,24 @@ pub(super) struct BusHealth {
     attached: Vec<String>,
     line: Option<String>,
     window: Option<BusWindow>,
-    /// Everything that went wrong up to the last look.
-    wrong: u64,
+    /// Total of bad replies or frames at the last update.
+    bad: u64,
 }
 
 #[derive(Clone, Debug)]
 struct BusWindow {
     since: ClockInstant,
-    before: BusTotals,
-    /// Looks that found something newly wrong.
+    start: BusTotals,
+    /// Number of updates that found new errors.
     bad_cycles: u32,
 }
 
 #[derive(Clone, Debug, Default)]
 struct BusTotals {
-    /// Replies that were asked for, or frames of a controller.
-    asked: u64,
-    /// Of those, asked for again, or damaged, or sent again.
-    wrong: u64,
+    /// Replies that were requested, or frames of a controller.
+    total: u64,
+    /// Those of them that were requested again, damaged or sent again.
+    bad: u64,
     retries: Vec<u64>,
     is_controller: bool,
 }
@@ -54,16 +54,16 @@ struct BusTotals {
 impl BusTotals {
     fn of(counts: &BusCounts) -> Self {
         let is_controller = counts.frames > 0;
-        // A servo whose reply is damaged is asked again: that is counted once.
-        let (asked, wrong) = if is_controller {
-            let asked = counts.frames + counts.corrupt;
-            (asked, counts.corrupt + counts.resent)
+        // A damaged reply is requested again; the two count once.
+        let (total, bad) = if is_controller {
+            let total = counts.frames + counts.corrupt;
+            (total, counts.corrupt + counts.resent)
         } else {
             (counts.cycles * counts.servos.len() as u64, counts.resent)
         };
         Self {
-            asked,
-            wrong,
+            total,
+            bad,
             retries: counts.servos.iter().map(|servo| servo.retries).collect(),
             is_controller,
         }
@@ -77,61 +77,62 @@ impl BusHealth {
             attached: attached.warnings.clone(),
             ..Self::default()
         };
-        // A controller's driver says itself what lateness means to it.
-        let slow = slow(attached.latency).filter(|_| family != ServoFamily::Firmware);
-        self.attached.extend(slow);
+        // A controller's driver warns of latency itself.
+        if family != ServoFamily::Firmware {
+            self.attached.extend(latency_warning(attached.latency));
+        }
     }
 
-    /// All of it, as of now.
+    /// Returns all present warnings.
     pub(super) fn warnings(&self) -> Vec<String> {
         self.attached.iter().chain(&self.line).cloned().collect()
     }
 
-    /// Looks at the counts as of now.
+    /// Evaluates the present counts.
     pub(super) fn update(
         &mut self,
         now: ClockInstant,
         counts: &BusCounts,
         servos: &[ServoIdentity],
     ) {
-        let sums = BusTotals::of(counts);
-        let is_worse = sums.wrong > self.wrong;
-        self.wrong = sums.wrong;
+        let totals = BusTotals::of(counts);
+        let is_worse = totals.bad > self.bad;
+        self.bad = totals.bad;
         let Some(window) = &mut self.window else {
-            self.begin(now, sums);
+            self.begin(now, totals);
             return;
         };
         window.bad_cycles += u32::from(is_worse);
-        let asked = sums.asked.saturating_sub(window.before.asked);
-        let lasted = now.since(window.since);
-        let enough = if sums.is_controller {
+        let total = totals.total.saturating_sub(window.start.total);
+        let elapsed = now.since(window.since);
+        let least = if totals.is_controller {
             FRAMES_MIN
         } else {
-            JUDGED_MIN
+            REPLIES_MIN
         };
-        if lasted < WINDOW || asked < enough {
+        if elapsed < WINDOW || total < least {
             return;
         }
         let is_bad = window.bad_cycles >= BAD_CYCLES_MIN;
-        let words = bad_line(&window.before, &sums, lasted, servos).filter(|_| is_bad);
-        if let Some(words) = words.as_ref().filter(|_| self.line.is_none()) {
-            tracing::warn!("{words}");
+        let warning = line_warning(&window.start, &totals, elapsed, servos).filter(|_| is_bad);
+        if let Some(warning) = warning.as_ref().filter(|_| self.line.is_none()) {
+            tracing::warn!("{warning}");
         }
-        self.line = words;
-        self.begin(now, sums);
+        self.line = warning;
+        self.begin(now, totals);
     }
 
-    fn begin(&mut self, now: ClockInstant, before: BusTotals) {
+    fn begin(&mut self, now: ClockInstant, start: BusTotals) {
         self.window = Some(BusWindow {
             since: now,
-            before,
+            start,
             bad_cycles: 0,
         });
     }
 }
 
-/// Returns the time limit of a cycle for an adapter with this latency: the control period, or, if
-/// that is too short for two turn-rounds, as long as they take.
+/// Returns the time limit of a cycle for an adapter with this latency: the control period, or longer
+/// if two round trips do not fit into it.
 pub(super) fn cycle_time(latency: Duration) -> Duration {
     if latency < PERIOD / 2 {
         PERIOD
@@ -140,7 +141,7 @@ pub(super) fn cycle_time(latency: Duration) -> Duration {
     }
 }
 
-fn slow(latency: Duration) -> Option<String> {
+fn latency_warning(latency: Duration) -> Option<String> {
     (latency >= PERIOD / 2).then(|| {
         format!(
             "a reply takes {:.0} ms to come back, so that the arm is driven slower than at 100 Hz: on an FTDI adapter set its `latency_timer` to 1 ms",
@@ -149,17 +150,17 @@ fn slow(latency: Duration) -> Option<String> {
     })
 }
 
-/// In words, with the servo that had to be asked most.
-fn bad_line(
-    before: &BusTotals,
+/// Describes a bad line, with its worst servo; `None` for a good one.
+fn line_warning(
+    start: &BusTotals,
     now: &BusTotals,
-    lasted: Duration,
+    elapsed: Duration,
     servos: &[ServoIdentity],
 ) -> Option<String> {
-    let asked = now.asked.saturating_sub(before.asked);
-    let wrong = now.wrong.saturating_sub(before.wrong);
-    let share = wrong as f64 / asked as f64;
-    if share <= BAD_SHARE {
+    let total = now.total.saturating_sub(start.total);
+    let bad = now.bad.saturating_sub(start.bad);
+    let fraction = bad as f64 / total as f64;
+    if fraction <= BAD_FRACTION {
         return None;
     }
     let what = if now.is_controller {
@@ -168,21 +169,21 @@ fn bad_line(
     } else {
         format!(
             "of the replies had to be asked for again{}",
-            worst_servo_text(before, now, servos)
+            worst_servo_text(start, now, servos)
         )
     };
     Some(format!(
         "{:.1} % {what} in the last {:.0} s: check the cable, its ground and the supply before the line is lost, and that no other program has the port open",
-        share * 1e2,
-        lasted.as_secs_f64()
+        fraction * 1e2,
+        elapsed.as_secs_f64()
     ))
 }
 
-/// The servo that had to be asked again most.
-fn worst_servo_text(before: &BusTotals, now: &BusTotals, servos: &[ServoIdentity]) -> String {
-    let pairs = now.retries.iter().zip(&before.retries);
-    let again = pairs.map(|(now, before)| now.saturating_sub(*before));
-    let worst = again.zip(servos).max_by_key(|(again, _)| *again);
+/// Names the servo with the most retries.
+fn worst_servo_text(start: &BusTotals, now: &BusTotals, servos: &[ServoIdentity]) -> String {
+    let pairs = now.retries.iter().zip(&start.retries);
+    let retries = pairs.map(|(now, start)| now.saturating_sub(*start));
+    let worst = retries.zip(servos).max_by_key(|(retries, _)| *retries);
     worst.map_or_else(String::new, |(_, identity)| {
         format!(", most often of {},", identity.servo)
     })
@@ -194,59 +195,59 @@ mod tests {
     use super::*;
     use driver::ServoCounts;
 
-    /// Returns the warning after `looks` updates at this interval; each update in `bad` counts one retry of
-    /// each of six servos.
-    fn warned(each: Duration, looks: u64, bad: &[u64]) -> Option<String> {
-        let mut wire = BusHealth::default();
-        let servo = ServoCounts::default();
+    /// Returns the warning after this many updates at an interval of `each`; each update in `bad` counts
+    /// one retry of each of six servos.
+    fn warning_after(each: Duration, updates: u64, bad: &[u64]) -> Option<String> {
+        let mut bus = BusHealth::default();
+        let one = ServoCounts::default();
         let mut counts = BusCounts {
-            servos: vec![servo; 6],
+            servos: vec![one; 6],
             ..BusCounts::default()
         };
         let mut now = ClockInstant::ZERO;
-        let mut said = None;
-        for look in 0..looks {
+        let mut warning = None;
+        for update in 0..updates {
             now = now.after(each);
             counts.cycles += 1;
-            if bad.contains(&look) {
+            if bad.contains(&update) {
                 counts.resent += 6;
                 counts.servos.iter_mut().for_each(|one| one.retries += 1);
             }
-            wire.update(now, &counts, &[]);
-            said = said.or_else(|| wire.warnings().pop());
+            bus.update(now, &counts, &[]);
+            warning = warning.or_else(|| bus.warnings().pop());
         }
-        said
+        warning
     }
 
     #[test]
     fn one_late_cycle_at_rest_or_in_motion_is_no_bad_line() {
-        assert_eq!(warned(Duration::from_millis(50), 400, &[30]), None);
-        assert_eq!(warned(Duration::from_millis(10), 400, &[30]), None);
+        assert_eq!(warning_after(Duration::from_millis(50), 400, &[30]), None);
+        assert_eq!(warning_after(Duration::from_millis(10), 400, &[30]), None);
     }
 
     #[test]
     fn several_bad_cycles_are_a_bad_line() {
         for ms in [10, 50] {
             let bad = [20, 24, 30, 37, 41, 60];
-            let words = warned(Duration::from_millis(ms), 400, &bad).unwrap();
-            assert!(words.contains("% of the replies"), "{words}");
+            let warning = warning_after(Duration::from_millis(ms), 400, &bad).unwrap();
+            assert!(warning.contains("% of the replies"), "{warning}");
         }
     }
 
     #[test]
     fn damaged_and_repeated_frames_of_a_controller_are_a_bad_line() {
-        let mut wire = BusHealth::default();
+        let mut bus = BusHealth::default();
         let mut counts = BusCounts::default();
         let mut now = ClockInstant::ZERO;
-        for look in 0..400_u64 {
+        for update in 0..400_u64 {
             now = now.after(Duration::from_millis(10));
             counts.cycles += 1;
             counts.frames += 2;
-            counts.corrupt += u64::from(look.is_multiple_of(10));
-            counts.resent += u64::from(look.is_multiple_of(20));
-            wire.update(now, &counts, &[]);
+            counts.corrupt += u64::from(update.is_multiple_of(10));
+            counts.resent += u64::from(update.is_multiple_of(20));
+            bus.update(now, &counts, &[]);
         }
-        let words = wire.warnings().pop().unwrap();
-        assert!(words.contains("the controller was damaged"), "{words}");
+        let warning = bus.warnings().pop().unwrap();
+        assert!(warning.contains("the controller was damaged"), "{warning}");
     }
 }

@@ -1,53 +1,51 @@
-//! Contact detection by the servos. A baseline is learned in free air; a deviation from it is a
-//! touch.
+//! Detects contact by the servos. A baseline is learned in free air; a deviation from it is a touch.
 //!
 //! Two signals show a touch: a joint lags behind its goal, and its servo pushes harder. Which comes
-//! first depends on servo and pen, so both are watched. If neither is seen, the gate's depth limit
-//! for probes ends the motion.
+//! first depends on servo and pen, so both are watched. If neither is detected, the gate's depth
+//! limit for probes ends the motion.
 //!
 //! A baseline is valid only if the tip moved freely meanwhile: it came down as its goal did, and no
 //! servo pushed harder at the end than at the beginning. Otherwise the tip pressed from the start,
-//! and the place where the sheet begins is not known.
+//! and the height of the sheet is not known.
 
 use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
-/// Readings that are let pass while the tip comes to its speed, at least.
+/// Least number of readings ignored while the tip comes to its speed.
 const SETTLE: usize = 30;
 
-/// Readings in the air from which it is learned what nothing feels like.
+/// Number of readings in free air from which the baseline is learned.
 const LEARN: usize = 120;
 
 /// Number of readings after learning during which the tip must still be free: a touch is detected a
 /// little after it began.
 const GUARD: usize = 15;
 
-/// Readings at either end of these that are compared to say whether the tip moved freely.
+/// Number of readings at either end of these that are compared to tell whether the tip moved freely.
 const END: usize = LEARN / 3;
 
-/// A first few of them are too little to compare anything with.
+/// Least number of learned readings to compare with.
 const LEARNED_MIN: usize = 10;
 
-/// Number of consecutive readings beyond the threshold that are a touch.
-const IN_A_ROW: usize = 3;
+/// Number of consecutive readings beyond the threshold that make a touch.
+const TOUCH_READINGS: usize = 3;
 
 /// Least additional lag of a joint, in encoder counts, that can be a touch.
-const COUNTS: f64 = 3.0;
+const LAG_COUNTS: f64 = 3.0;
 
-/// A servo is not felt before it pushes by so much of its torque more than in the air.
+/// Least additional load of a servo, as a fraction of its torque, that can be a touch.
 const LOAD: f64 = 0.03;
 
 /// Factor by which the baseline's spread is added to the threshold.
-const SPREADS: f64 = 2.0;
+const SPREAD_FACTOR: f64 = 2.0;
 
-/// A tip that came down by less than this share of the way that its goal came did not move freely.
-const FOLLOWS: f64 = 0.5;
+/// A tip that came down by less than this fraction of its goal's way did not move freely.
+const FOLLOW_FRACTION: f64 = 0.5;
 
-/// A goal that came down by less, in mm, proves nothing of its tip.
+/// A goal that came down by less proves nothing about its tip.
 const DOWN_MM: f64 = 0.2;
 
-/// Neither did one whose servo pushes by so much of its torque more: as means over many readings tell
-/// more than three in a row do, as much as is felt later.
+/// A tip whose servo's mean load rises by more, as a fraction of its torque, did not move freely.
 const HELD_LOAD: f64 = LOAD;
 
 /// One reading of a probe.
@@ -57,14 +55,14 @@ pub(super) struct ProbeReading<'a> {
     /// Goal height and measured height of the tip over the sheet; `None` if unknown.
     pub(super) goal_mm: Option<f64>,
     pub(super) tip_mm: Option<f64>,
-    pub(super) seen: &'a ArmMeasurement,
+    pub(super) measured: &'a ArmMeasurement,
 }
 
 /// The verdict on one reading.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ContactVerdict {
     Nothing,
-    /// The tip came to touch; nothing was felt for the last time where the joints were there.
+    /// The tip touched; `free_rad` is the last reading without contact.
     Contact {
         free_rad: JointVector,
     },
@@ -88,19 +86,19 @@ pub(super) struct ContactDetector {
     free: Option<(usize, JointVector)>,
 }
 
-/// One number that tells of a touch.
+/// One signal with its baseline.
 #[derive(Debug)]
 struct ContactChannel {
-    of: ContactSignal,
+    signal: ContactSignal,
     /// Least deviation from the baseline that can be a touch.
-    least: f64,
+    threshold: f64,
     sum: f64,
     low: f64,
     high: f64,
     drift: BaselineDrift,
 }
 
-/// By how much a number grew from the first readings of the learning to its last ones.
+/// The growth of a value from the first learned readings to the last ones.
 #[derive(Debug, Default)]
 struct BaselineDrift {
     first: f64,
@@ -110,7 +108,7 @@ struct BaselineDrift {
 #[derive(Clone, Copy, Debug)]
 enum ContactSignal {
     /// Lag of a joint behind its goal.
-    Behind(usize),
+    Lag(usize),
     /// Load of a servo.
     Load(u8),
 }
@@ -120,7 +118,7 @@ impl ContactDetector {
         let channels = arm.servos().flat_map(|(joint, servo)| {
             let count_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn.max(1));
             [
-                ContactChannel::new(ContactSignal::Behind(joint), COUNTS * count_rad),
+                ContactChannel::new(ContactSignal::Lag(joint), LAG_COUNTS * count_rad),
                 ContactChannel::new(ContactSignal::Load(servo.id), LOAD),
             ]
         });
@@ -130,9 +128,9 @@ impl ContactDetector {
         }
     }
 
-    /// Takes the next reading of a probe. One that was looked at before says nothing new.
+    /// Evaluates the next reading of a probe. A repeated reading is ignored.
     pub(super) fn update(&mut self, reading: &ProbeReading<'_>) -> ContactVerdict {
-        if self.read_at.replace(reading.seen.at) == Some(reading.seen.at) {
+        if self.read_at.replace(reading.measured.at) == Some(reading.measured.at) {
             return ContactVerdict::Nothing;
         }
         self.readings += 1;
@@ -141,41 +139,41 @@ impl ContactDetector {
         }
         let learned = self.learned;
         self.learned += 1;
-        let most = self.score(reading, learned);
-        if most < 0.5 {
-            self.free = Some((learned, reading.seen.position_rad));
+        let score = self.score(reading, learned);
+        if score < 0.5 {
+            self.free = Some((learned, reading.measured.position_rad));
         }
-        self.beyond = if most > 1.0 { self.beyond + 1 } else { 0 };
-        let touches = self.beyond >= IN_A_ROW;
+        self.beyond = if score > 1.0 { self.beyond + 1 } else { 0 };
+        let is_touching = self.beyond >= TOUCH_READINGS;
         let is_held = learned + 1 == LEARN && self.is_held();
         match self.free {
-            _ if !touches && !is_held => ContactVerdict::Nothing,
+            _ if !is_touching && !is_held => ContactVerdict::Nothing,
             Some((at, free_rad)) if at >= LEARN + GUARD => ContactVerdict::Contact { free_rad },
             _ => ContactVerdict::EarlyContact,
         }
     }
 
-    /// Returns whether the tip has yet to come to its speed. Where friction holds a sagging arm, the tip stands below its goal
-    /// until that has come down to it.
+    /// Returns whether the tip has yet to come to its speed. Where friction holds a sagging arm, the
+    /// tip stays below its goal until the goal has come down to it.
     fn is_settling(&mut self, reading: &ProbeReading<'_>) -> bool {
         let (Some(goal_mm), Some(tip_mm)) = (reading.goal_mm, reading.tip_mm) else {
             return self.readings <= SETTLE;
         };
         let first_mm = *self.first_tip_mm.get_or_insert(tip_mm);
-        let waits = self.learned == 0 && tip_mm < goal_mm && first_mm - tip_mm < DOWN_MM;
-        self.readings <= SETTLE || waits
+        let is_blocked = self.learned == 0 && tip_mm < goal_mm && first_mm - tip_mm < DOWN_MM;
+        self.readings <= SETTLE || is_blocked
     }
 
-    /// Learns from a reading as long as it is air that is learned. Returns the largest share of a
-    /// threshold.
+    /// Learns from a reading while the baseline is incomplete. Returns the largest deviation of any
+    /// channel, as a fraction of its threshold.
     fn score(&mut self, reading: &ProbeReading<'_>, learned: usize) -> f64 {
-        let mut most: f64 = 0.0;
+        let mut score: f64 = 0.0;
         for channel in &mut self.channels {
-            let Some(value) = channel.of.value(reading.goal_rad, reading.seen) else {
+            let Some(value) = channel.signal.value(reading.goal_rad, reading.measured) else {
                 continue;
             };
             if learned >= LEARNED_MIN {
-                most = most.max(channel.deviation(value, learned.min(LEARN)));
+                score = score.max(channel.deviation(value, learned.min(LEARN)));
             }
             if learned < LEARN {
                 channel.learn(value);
@@ -183,23 +181,23 @@ impl ContactDetector {
             }
         }
         if learned < LEARN {
-            // Heights that are not known compare as no way down.
-            let known = |height_mm: Option<f64>| height_mm.unwrap_or(f64::NAN);
-            self.goal_mm.learn(known(reading.goal_mm), learned);
-            self.tip_mm.learn(known(reading.tip_mm), learned);
+            // An unknown height counts as no descent.
+            let or_nan = |height_mm: Option<f64>| height_mm.unwrap_or(f64::NAN);
+            self.goal_mm.learn(or_nan(reading.goal_mm), learned);
+            self.tip_mm.learn(or_nan(reading.tip_mm), learned);
         }
-        most
+        score
     }
 
     /// Returns whether the tip was held while the baseline was learned.
     fn is_held(&self) -> bool {
         let (goal_mm, tip_mm) = (self.goal_mm.mean(), self.tip_mm.mean());
-        // What is no number is no free movement.
-        let is_free = goal_mm < -DOWN_MM && tip_mm < FOLLOWS * goal_mm;
+        // A NaN counts as no free movement.
+        let is_free = goal_mm < -DOWN_MM && tip_mm < FOLLOW_FRACTION * goal_mm;
         let mut loads = self.channels.iter();
         !is_free
             || loads.any(|channel| {
-                matches!(channel.of, ContactSignal::Load(_))
+                matches!(channel.signal, ContactSignal::Load(_))
                     && channel.drift.mean().abs() > HELD_LOAD
             })
     }
@@ -221,10 +219,10 @@ impl BaselineDrift {
 }
 
 impl ContactChannel {
-    fn new(of: ContactSignal, least: f64) -> Self {
+    fn new(signal: ContactSignal, threshold: f64) -> Self {
         Self {
-            of,
-            least,
+            signal,
+            threshold,
             sum: 0.0,
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
@@ -238,21 +236,21 @@ impl ContactChannel {
         self.high = self.high.max(value);
     }
 
-    /// Returns the deviation of a value from the baseline, as a share of the threshold.
+    /// Returns the deviation of a value from the baseline, as a fraction of the threshold.
     fn deviation(&self, value: f64, learned: usize) -> f64 {
         let mean = self.sum / learned as f64;
-        // What already touches while it is learned must not pass for air.
-        let varied = (self.high - self.low).min(self.least);
-        (value - mean).abs() / (self.least + SPREADS * varied)
+        // A touch during learning must not widen the baseline.
+        let spread = (self.high - self.low).min(self.threshold);
+        (value - mean).abs() / (self.threshold + SPREAD_FACTOR * spread)
     }
 }
 
 impl ContactSignal {
-    fn value(self, goal_rad: &JointVector, seen: &ArmMeasurement) -> Option<f64> {
+    fn value(self, goal_rad: &JointVector, measured: &ArmMeasurement) -> Option<f64> {
         match self {
-            Self::Behind(joint) => Some(goal_rad.get(joint)? - seen.position_rad.get(joint)?),
+            Self::Lag(joint) => Some(goal_rad.get(joint)? - measured.position_rad.get(joint)?),
             Self::Load(id) => {
-                let servo = seen.servos.iter().find(|servo| servo.id == id)?;
+                let servo = measured.servos.iter().find(|servo| servo.id == id)?;
                 servo.load_ratio
             }
         }
@@ -275,12 +273,12 @@ mod tests {
 
     const TICK: Duration = Duration::from_millis(10);
 
-    fn feeler() -> (ContactDetector, usize) {
+    fn new_detector() -> (ContactDetector, usize) {
         let arm = SceneLibrary::new(None).arm("so101").unwrap();
         (ContactDetector::new(&arm), arm.dof())
     }
 
-    /// Readings in which the second joint is so far behind and its servo pushes so hard.
+    /// A reading in which the second joint lags and its servo pushes.
     fn reading(dof: usize, tick: u64, behind_rad: f64, load: f64) -> ArmMeasurement {
         let mut at = ClockInstant::ZERO;
         (0..tick).for_each(|_| at = at.after(TICK));
@@ -300,137 +298,138 @@ mod tests {
     /// Descent of a probe between two readings.
     const STEP_MM: f64 = 0.0196;
 
-    /// Takes a reading of a tip that is so far above its goal, which comes down with every reading.
-    fn feel(feeler: &mut ContactDetector, seen: &ArmMeasurement, above_mm: f64) -> ContactVerdict {
-        let goal_rad = JointVector::zeros(seen.position_rad.len());
-        let goal_mm = -STEP_MM * feeler.readings as f64;
-        feeler.update(&ProbeReading {
+    /// Evaluates a reading of a tip above its goal, which comes down with every reading.
+    fn step(detector: &mut ContactDetector, now: &ArmMeasurement, above_mm: f64) -> ContactVerdict {
+        let goal_rad = JointVector::zeros(now.position_rad.len());
+        let goal_mm = -STEP_MM * detector.readings as f64;
+        detector.update(&ProbeReading {
             goal_rad: &goal_rad,
             goal_mm: Some(goal_mm),
             tip_mm: Some(goal_mm + above_mm),
-            seen,
+            measured: now,
         })
     }
 
     /// Returns the first contact and its tick, after noise in the air and then the values that `then`
     /// gives for joint, servo and tip.
-    fn felt(air: u64, then: impl Fn(u64) -> (f64, f64, f64)) -> Option<(u64, ContactVerdict)> {
-        let (mut feeler, dof) = feeler();
+    fn detect(air: u64, then: impl Fn(u64) -> (f64, f64, f64)) -> Option<(u64, ContactVerdict)> {
+        let (mut detector, dof) = new_detector();
         (1..=air + 300).find_map(|tick| {
             let noise = if tick % 3 == 0 { 0.001 } else { 0.0 };
             let (behind, load, above_mm) = tick.checked_sub(air).map_or((0.0, 0.0, 0.0), &then);
-            let seen = reading(dof, tick, behind + noise, load + noise * 5.0);
-            match feel(&mut feeler, &seen, above_mm) {
+            let measured = reading(dof, tick, behind + noise, load + noise * 5.0);
+            match step(&mut detector, &measured, above_mm) {
                 ContactVerdict::Nothing => None,
-                felt => Some((tick, felt)),
+                detect => Some((tick, detect)),
             }
         })
     }
 
-    fn contact(felt: Option<(u64, ContactVerdict)>) -> u64 {
-        match felt {
+    fn contact(detect: Option<(u64, ContactVerdict)>) -> u64 {
+        match detect {
             Some((tick, ContactVerdict::Contact { .. })) => tick,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn nothing_is_felt_in_the_air() {
-        assert_eq!(felt(400, |_| (0.0, 0.0, 0.0)), None);
-        // Not even what is always so: a servo that sags, a bearing that is stiff.
-        assert_eq!(felt(0, |_| (0.02, 0.3, 4.0)), None);
+    fn nothing_is_detected_in_free_air() {
+        assert_eq!(detect(400, |_| (0.0, 0.0, 0.0)), None);
+        // Nor is a constant offset: a servo that sags, a bearing that is stiff.
+        assert_eq!(detect(0, |_| (0.02, 0.3, 4.0)), None);
     }
 
     #[test]
-    fn a_joint_that_stays_behind_and_a_servo_that_pushes_are_felt() {
+    fn a_joint_that_lags_and_a_servo_that_pushes_are_detected() {
         let slow = |rise: f64| move |ticks: u64| (ticks as f64 * rise, 0.0, 0.0);
-        let tick = contact(felt(200, slow(0.0002)));
+        let tick = contact(detect(200, slow(0.0002)));
         assert!((210..260).contains(&tick), "{tick}");
-        let tick = contact(felt(200, |ticks| (0.0, -(ticks as f64) * 0.002, 0.0)));
+        let tick = contact(detect(200, |ticks| (0.0, -(ticks as f64) * 0.002, 0.0)));
         assert!((210..240).contains(&tick), "{tick}");
     }
 
     #[test]
     fn refuses_a_contact_before_the_tip_has_moved_freely() {
-        let (tick, felt) = felt(60, |ticks| (0.0, ticks as f64 * 0.01, 0.0)).unwrap();
+        let (tick, detect) = detect(60, |ticks| (0.0, ticks as f64 * 0.01, 0.0)).unwrap();
         assert!(
-            tick < 120 && felt == ContactVerdict::EarlyContact,
-            "{tick}: {felt:?}"
+            tick < 120 && detect == ContactVerdict::EarlyContact,
+            "{tick}: {detect:?}"
         );
     }
 
-    /// It is felt a little after it began.
+    /// A contact is detected a little after it began.
     #[test]
-    fn refuses_a_contact_that_is_felt_as_soon_as_air_was_learned() {
+    fn refuses_a_contact_that_is_detected_right_after_learning() {
         let learned = (SETTLE + LEARN) as u64;
         let firm = |ticks: u64| (0.0, ticks as f64 * 0.002, 0.0);
-        let early = felt(learned, firm).unwrap().1;
+        let early = detect(learned, firm).unwrap().1;
         assert_eq!(early, ContactVerdict::EarlyContact);
-        contact(felt(learned + GUARD as u64, firm));
+        contact(detect(learned + GUARD as u64, firm));
     }
 
     /// A change too slow for a threshold does not pass for free air either.
     #[test]
     fn refuses_to_learn_air_from_a_tip_that_is_held_back_or_presses_ever_harder() {
         let end = (SETTLE + LEARN) as u64;
-        let early = |then: fn(f64) -> (f64, f64, f64)| felt(0, |ticks| then(ticks as f64));
+        let early = |then: fn(f64) -> (f64, f64, f64)| detect(0, |ticks| then(ticks as f64));
         let refused = Some((end, ContactVerdict::EarlyContact));
         assert_eq!(early(|ticks| (0.0, 0.0, ticks * STEP_MM)), refused);
         assert_eq!(early(|ticks| (0.0, 0.0, ticks * STEP_MM * 0.55)), refused);
         assert_eq!(early(|ticks| (0.0, 0.0, ticks * STEP_MM * 0.45)), None);
         assert_eq!(early(|ticks| (0.0, ticks * 0.0005, 0.0)), refused);
         assert_eq!(early(|ticks| (0.0, -ticks * 0.0005, 0.0)), refused);
-        // Neither a tip whose height is not known is known to move, nor one that was sent nowhere.
+        // A tip of unknown height is not known to move, nor is one whose goal does not move.
         assert_eq!(early(|_| (0.0, 0.0, f64::NAN)), refused);
         for (goal_mm, tip_mm) in [(None, Some(1.0)), (Some(1.0), None), (Some(1.0), Some(1.0))] {
-            let (mut feeler, dof) = feeler();
+            let (mut detector, dof) = new_detector();
             let goal_rad = JointVector::zeros(dof);
             let last = (1..=end).map(|tick| {
-                feeler.update(&ProbeReading {
+                detector.update(&ProbeReading {
                     goal_rad: &goal_rad,
                     goal_mm,
                     tip_mm,
-                    seen: &reading(dof, tick, 0.0, 0.0),
+                    measured: &reading(dof, tick, 0.0, 0.0),
                 })
             });
             assert_eq!(last.last(), Some(ContactVerdict::EarlyContact));
         }
     }
 
-    /// Friction holds a sagging arm below its goal until that has come down to the tip: nothing is learned meanwhile.
+    /// Friction holds a sagging arm below its goal until the goal has come down to the tip: nothing is
+    /// learned meanwhile.
     #[test]
     fn waits_for_a_goal_that_comes_down_to_a_sagging_tip() {
-        // Readings in which the goal comes down to the tip, and to where the tip begins to follow.
+        // Readings until the goal has come down to the tip, and until the tip begins to follow.
         let (down, follows_from) = (128, 87);
         let held = |ticks: u64| (0.0, 0.0, (ticks as f64 - down as f64) * STEP_MM);
         let follows = |ticks: u64| held(ticks.min(follows_from));
-        assert_eq!(felt(0, follows), None);
+        assert_eq!(detect(0, follows), None);
         let firm_from = follows_from + LEARN as u64 + 40;
         let firm = |ticks: u64| {
             let load = ticks.saturating_sub(firm_from) as f64 * 0.002;
             (0.0, load, follows(ticks).2)
         };
-        assert!(contact(felt(0, firm)) > firm_from);
-        // A sheet holds it as well when its goal has come by.
-        let (tick, verdict) = felt(0, held).unwrap();
+        assert!(contact(detect(0, firm)) > firm_from);
+        // A sheet still holds the tip after its goal has passed it.
+        let (tick, verdict) = detect(0, held).unwrap();
         assert_eq!(verdict, ContactVerdict::EarlyContact);
         assert!((down + LEARN as u64).abs_diff(tick) < 5, "{tick}");
     }
 
     #[test]
-    fn one_reading_counts_once_and_a_single_strange_one_is_no_touch() {
-        let (mut feeler, dof) = feeler();
-        let mut feels = |seen: ArmMeasurement| feel(&mut feeler, &seen, 0.0);
+    fn one_reading_counts_once_and_a_single_outlier_is_no_touch() {
+        let (mut detector, dof) = new_detector();
+        let mut judge = |measured: ArmMeasurement| step(&mut detector, &measured, 0.0);
         for tick in 1..200 {
-            assert_eq!(feels(reading(dof, tick, 0.0, 0.0)), ContactVerdict::Nothing);
+            assert_eq!(judge(reading(dof, tick, 0.0, 0.0)), ContactVerdict::Nothing);
         }
-        let strange = reading(dof, 200, 0.1, 1.0);
-        assert!((0..10).all(|_| feels(strange.clone()) == ContactVerdict::Nothing));
-        assert_eq!(feels(reading(dof, 201, 0.0, 0.0)), ContactVerdict::Nothing);
+        let outlier = reading(dof, 200, 0.1, 1.0);
+        assert!((0..10).all(|_| judge(outlier.clone()) == ContactVerdict::Nothing));
+        assert_eq!(judge(reading(dof, 201, 0.0, 0.0)), ContactVerdict::Nothing);
         let touched = (202..210)
-            .map(|tick| feels(reading(dof, tick, 0.1, 0.0)))
-            .find(|felt| *felt != ContactVerdict::Nothing);
-        // Where it was free for the last time, not where it was when that was sure.
+            .map(|tick| judge(reading(dof, tick, 0.1, 0.0)))
+            .find(|detect| *detect != ContactVerdict::Nothing);
+        // The position is that of the last free reading, not of the detection.
         let free_rad = JointVector::zeros(dof);
         assert_eq!(touched, Some(ContactVerdict::Contact { free_rad }));
     }

@@ -1,11 +1,11 @@
-//! Notes the time at which bytes were really handed to the port: a frame that was only meant to go
-//! stops nothing.
+//! Notes the time at which bytes were really handed to the port: a frame that was not sent stops
+//! nothing.
 
 use base::clock::NodeClock;
 use base::units::ClockInstant;
 use link::{ByteLink, LinkError, LinkFuture};
 
-/// A link that notes when it first took bytes to the last one.
+/// A link that notes when it first took all bytes of a send.
 pub(super) struct TimestampedLink<'a> {
     link: &'a mut dyn ByteLink,
     clock: &'a NodeClock,
@@ -13,7 +13,7 @@ pub(super) struct TimestampedLink<'a> {
 }
 
 impl<'a> TimestampedLink<'a> {
-    pub(super) fn over(link: &'a mut dyn ByteLink, clock: &'a NodeClock) -> Self {
+    pub(super) fn new(link: &'a mut dyn ByteLink, clock: &'a NodeClock) -> Self {
         Self {
             link,
             clock,

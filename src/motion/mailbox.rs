@@ -11,7 +11,7 @@ use futures::task::AtomicWaker;
 
 use base::lock::MutexExt;
 
-/// Things to do, in order.
+/// A queue of commands.
 #[derive(Debug)]
 pub(super) struct CommandMailbox<T>(Mutex<Option<VecDeque<T>>>);
 
@@ -21,14 +21,14 @@ impl<T> CommandMailbox<T> {
     }
 
     /// Adds an entry; returns it if the mailbox is closed. Wake the receiver afterwards.
-    pub(super) fn put(&self, one: T) -> Result<(), T> {
-        let mut inside = self.0.locked();
-        match inside.as_mut() {
-            Some(inside) => {
-                inside.push_back(one);
+    pub(super) fn put(&self, entry: T) -> Result<(), T> {
+        let mut queue = self.0.locked();
+        match queue.as_mut() {
+            Some(queue) => {
+                queue.push_back(entry);
                 Ok(())
             }
-            None => Err(one),
+            None => Err(entry),
         }
     }
 
@@ -38,37 +38,37 @@ impl<T> CommandMailbox<T> {
         self.0.try_locked()?.as_mut()?.pop_front()
     }
 
-    /// Returns whether [`Mailbox::take`] would return `None` now.
+    /// Returns whether [`CommandMailbox::take`] would return `None` now.
     pub(super) fn is_empty(&self) -> bool {
-        let inside = self.0.try_locked();
-        let inside = inside.as_ref().and_then(|inside| inside.as_ref());
-        inside.is_none_or(VecDeque::is_empty)
+        let queue = self.0.try_locked();
+        let queue = queue.as_ref().and_then(|queue| queue.as_ref());
+        queue.is_none_or(VecDeque::is_empty)
     }
 
-    /// Drops what is in it, and takes nothing any more.
+    /// Drops all entries and accepts no more.
     pub(super) fn close(&self) {
         *self.0.locked() = None;
     }
 }
 
-/// Wakes one task. Neither ringing nor hearing it takes a lock.
+/// Wakes one task. Neither notifying nor waiting takes a lock.
 #[derive(Debug, Default)]
 pub(super) struct WakeSignal {
-    rung: AtomicBool,
-    sleeper: AtomicWaker,
+    is_set: AtomicBool,
+    waker: AtomicWaker,
 }
 
 impl WakeSignal {
-    pub(super) fn ring(&self) {
-        self.rung.store(true, Ordering::SeqCst);
-        self.sleeper.wake();
+    pub(super) fn notify(&self) {
+        self.is_set.store(true, Ordering::SeqCst);
+        self.waker.wake();
     }
 
-    /// Returns when it was rung, at once if that was since the last time. For one task alone.
+    /// Returns at the next notification, at once if one came since the last call. For one task only.
     pub(super) async fn wait(&self) {
         poll_fn(|context| {
-            self.sleeper.register(context.waker());
-            if self.rung.swap(false, Ordering::SeqCst) {
+            self.waker.register(context.waker());
+            if self.is_set.swap(false, Ordering::SeqCst) {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -84,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_taker_waits_for_nobody_who_puts() {
+    fn the_receiver_never_waits_for_a_sender() {
         let mailbox = CommandMailbox::new();
         mailbox.put(1).unwrap();
         mailbox.put(2).unwrap();
-        let putting = mailbox.0.lock().unwrap();
+        let sender_lock = mailbox.0.lock().unwrap();
         assert!(mailbox.is_empty() && mailbox.take().is_none());
-        drop(putting);
+        drop(sender_lock);
         assert_eq!((mailbox.take(), mailbox.take()), (Some(1), Some(2)));
         mailbox.close();
         assert_eq!(mailbox.put(3), Err(3));
@@ -98,14 +98,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_bell_is_heard_whenever_it_was_rung() {
-        let bell = std::sync::Arc::new(WakeSignal::default());
-        bell.ring();
-        bell.ring();
-        bell.wait().await;
-        let ringer = std::sync::Arc::clone(&bell);
-        let rings = base::task::spawn(async move { ringer.ring() });
-        bell.wait().await;
-        rings.await.unwrap();
+    async fn a_notification_is_received_whenever_it_came() {
+        let signal = std::sync::Arc::new(WakeSignal::default());
+        signal.notify();
+        signal.notify();
+        signal.wait().await;
+        let sender = std::sync::Arc::clone(&signal);
+        let sending = base::task::spawn(async move { sender.notify() });
+        signal.wait().await;
+        sending.await.unwrap();
     }
 }

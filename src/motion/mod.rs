@@ -1,8 +1,8 @@
 //! One thread owns one port: it runs, holds and stops the arm, and publishes snapshots. Nothing
 //! else touches the bus.
 //!
-//! It knows nothing of tools, MCP, JSON or plans in the making: it is handed proofs and asked to
-//! stop. A stop request is an atomic and a wake-up, so it waits for no lock, queue or plan.
+//! It knows nothing of tools, MCP, JSON or planning: it receives proofs and stop requests. A stop
+//! request is an atomic and a wake-up, so it waits for no lock, queue or plan.
 
 mod active_motion;
 mod active_stop;
@@ -52,11 +52,10 @@ pub use motion_error::MotionError;
 pub use motion_release::MotionRelease;
 pub use tick_queue::{MotionTick, TickQueue};
 
-/// Opens the port, on the thread that will own it. Called again after the cable was unplugged.
+/// Opens the port, on the thread that will own it; called again after the cable was unplugged.
 pub type PortOpener = Box<dyn Fn(&NodeClock) -> Result<Box<dyn ByteLink>, LinkError> + Send>;
 
-/// A callback that only an arm's thread makes, once a tick: while it is called, the loop lives. It
-/// must not block.
+/// A callback that the arm's thread calls once a tick, as long as its loop runs. It must not block.
 pub type Heartbeat = Box<dyn Fn() + Send + Sync>;
 
 /// A handle to an arm's thread. Dropping it stops the arm and ends the thread.
@@ -66,15 +65,15 @@ pub struct MotionHandle {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Resources of an arm that its handle and its thread use.
+/// Resources of an arm that its handle and its thread share.
 struct MotionShared {
     arm: Arc<ArmModel>,
     clock: NodeClock,
     permits: Arc<PermitRegistry>,
-    orders: CommandMailbox<MotionCommand>,
+    commands: CommandMailbox<MotionCommand>,
     stop: Arc<StopSignal>,
-    heart: OnceLock<Heartbeat>,
-    /// Copies for a recording.
+    heartbeat: OnceLock<Heartbeat>,
+    /// Copies of the ticks for a recording.
     ticks: TickQueue,
 }
 
@@ -93,9 +92,9 @@ pub enum MotionState {
     Held,
     /// Coming to a stop.
     Stopping,
-    /// Stopped; `reset` comes next.
+    /// Stopped; needs `reset`.
     Stopped,
-    /// Something broke; the snapshot says what.
+    /// Something failed; the snapshot says what.
     Faulted,
 }
 
@@ -116,7 +115,7 @@ pub struct Snapshot {
     pub measured: Option<Arc<ArmMeasurement>>,
     /// Progress of the present motion.
     pub progress: Option<ExecutionProgress>,
-    /// `true` if any torque is on, as far as it was read.
+    /// `true` if the torque of any servo is known to be on.
     pub energised: bool,
     /// The fault, if any.
     pub fault: Option<String>,
@@ -128,9 +127,9 @@ pub struct Snapshot {
     pub identity: Arc<Vec<ServoIdentity>>,
     /// Bus counters since the port was opened.
     pub counts: BusCounts,
-    /// By how much ticks came too late while the arm moved.
+    /// How late ticks came while the arm moved.
     pub lateness: DurationHistogram,
-    /// By how much of that the machine woke the sleeping thread too late; the rest are cycles that overran.
+    /// How late the machine woke the sleeping thread; the rest of the lateness is cycles that overran.
     pub woken_late: DurationHistogram,
     /// `true` if the arm's thread has a real-time priority.
     pub is_ahead: bool,
@@ -151,42 +150,40 @@ pub struct StopReport {
     pub by: ActorRank,
     /// `true` for an emergency stop: no lift, the arm stands where it is.
     pub emergency: bool,
-    /// From the request to the first frame of the stop; `None` if the arm was not moving.
-    #[serde(serialize_with = "to_a_thousandth")]
+    /// Time from the request to the first frame of the stop; `None` if the arm was not moving.
+    #[serde(serialize_with = "round_to_thousandth")]
     pub first_frame_ms: Option<f64>,
-    /// From the request to standstill as read back, with its lift.
-    #[serde(serialize_with = "to_a_thousandth")]
+    /// Time from the request to standstill as read back, including the lift.
+    #[serde(serialize_with = "round_to_thousandth")]
     pub standstill_ms: Option<f64>,
     /// Part of that time in which the tip was lifted straight off the sheet; `None` without a lift.
-    #[serde(serialize_with = "to_a_thousandth")]
+    #[serde(serialize_with = "round_to_thousandth")]
     pub lift_ms: Option<f64>,
-    /// The fastest joint at the end, from where the joints were read to be; `None` where they were
-    /// not.
-    #[serde(serialize_with = "to_a_thousandth")]
+    /// Speed of the fastest joint at the end, from the joints' positions; `None` without readings.
+    #[serde(serialize_with = "round_to_thousandth")]
     pub speed_rad_s: Option<f64>,
     /// `true` if standstill was read back. Otherwise this stop is not a success.
     pub verified: bool,
     /// `true` if the tip was lifted on the way.
     pub lifted: bool,
-    /// The reason why an emergency stop is not on the disk and lasts only as long as this process.
+    /// Reason that an emergency stop could not be saved to disk and ends with this process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_kept: Option<String>,
 }
 
-/// Writes a measurement as people read it: more digits are noise.
-fn to_a_thousandth<S: Serializer>(value: &Option<f64>, into: S) -> Result<S::Ok, S::Error> {
+/// Serializes a measurement to three decimals: more digits are noise.
+fn round_to_thousandth<S: Serializer>(value: &Option<f64>, into: S) -> Result<S::Ok, S::Error> {
     value
         .map(|value| (value * 1e3).round() / 1e3)
         .serialize(into)
 }
 
 impl StopReport {
-    /// From the request to standstill without the lift: braking along the path, and reading back
-    /// that the arm stands. `None` where that could not be verified.
+    /// Returns the time from the request to standstill without the lift: braking along the path, and
+    /// reading back that the arm stands. `None` where that could not be verified.
     #[must_use]
     pub fn braked_ms(&self) -> Option<f64> {
-        let still_ms = self.standstill_ms?;
-        Some(self.lift_ms.map_or(still_ms, |lift_ms| still_ms - lift_ms))
+        Some(self.standstill_ms? - self.lift_ms.unwrap_or(0.0))
     }
 }
 
@@ -202,9 +199,9 @@ pub enum MotionOutcome {
     },
     /// A stop ended it.
     Stopped(StopReport),
-    /// It did not begin, and nothing moved: the reason.
+    /// It did not begin, and nothing moved.
     Refused(MotionError),
-    /// Something broke on the way: the reason. The arm holds.
+    /// It failed on the way, for this reason. The arm holds.
     Faulted(String),
 }
 
@@ -222,11 +219,11 @@ pub struct VisitReading {
 /// An arm's action at a visited point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VisitKind {
-    /// It stood over the point.
+    /// The arm stood over the point.
     Dwell,
-    /// Its tip came to touch, after it had moved freely.
+    /// The tip touched after it had moved freely.
     Contact,
-    /// Its tip touched before it had moved freely: where the contact began is not known.
+    /// The tip touched before it had moved freely: where the contact began is not known.
     EarlyContact,
 }
 
@@ -268,15 +265,15 @@ enum MotionCommand {
 /// is added.
 pub const STOP_LIMIT: Duration = Duration::from_secs(3);
 
-/// A thread that has a stop to see to and says nothing for so long hangs.
-const HANGS: Duration = Duration::from_secs(5);
+/// A thread that publishes nothing for this long during a stop counts as hung.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl MotionHandle {
-    /// Starts an arm's thread and waits until the port is open and the servos have said who they
-    /// are. Nothing moves and torque is not touched. What the thread logs is in the span that this is called in.
+    /// Starts an arm's thread and waits until the port is open and the servos are identified. Nothing
+    /// moves and torque is not touched. The thread logs in the caller's tracing span.
     ///
     /// # Errors
-    /// Why the port could not be opened, or which servo is not what the arm's description says.
+    /// When the port cannot be opened, or a servo does not match the arm's description.
     pub fn start(
         arm: Arc<ArmModel>,
         clock: NodeClock,
@@ -284,40 +281,40 @@ impl MotionHandle {
         open: PortOpener,
     ) -> Result<Self, MotionError> {
         let (publish, snapshots) = watch::channel(Snapshot::default());
-        let outbox = SnapshotPublisher::start(publish)
-            .map_err(|error| MotionError::start("herald", error))?;
-        let (attached, answer) = std::sync::mpsc::channel();
+        let publisher = SnapshotPublisher::start(publish)
+            .map_err(|error| MotionError::start("publisher", error))?;
+        let (attached, reply) = std::sync::mpsc::channel();
         let shared = Arc::new(MotionShared {
             arm,
             clock,
             permits,
-            orders: CommandMailbox::new(),
+            commands: CommandMailbox::new(),
             stop: Arc::default(),
-            heart: OnceLock::new(),
+            heartbeat: OnceLock::new(),
             ticks: TickQueue::default(),
         });
         let (own, span) = (Arc::clone(&shared), tracing::Span::current());
         let thread = std::thread::Builder::new()
             .name(format!("arm {}", shared.arm.file.name))
-            .spawn(move || span.in_scope(|| thread::main(&own, open, outbox, &attached)))
+            .spawn(move || span.in_scope(|| thread::main(&own, open, publisher, &attached)))
             .map_err(|error| MotionError::start("thread", error))?;
         let motion = Self {
             shared,
             snapshots,
             thread: Some(thread),
         };
-        let attached = answer.recv();
+        let attached = reply.recv();
         attached.map_err(|_| MotionError::EndedAtOnce)??;
         Ok(motion)
     }
 
-    /// The arm.
+    /// Returns the arm.
     #[must_use]
     pub fn arm(&self) -> &Arc<ArmModel> {
         &self.shared.arm
     }
 
-    /// The clock that the arm's thread keeps.
+    /// Returns the clock of the arm's thread.
     #[must_use]
     pub fn clock(&self) -> &NodeClock {
         &self.shared.clock
@@ -335,13 +332,13 @@ impl MotionHandle {
         self.snapshots.borrow().clone()
     }
 
-    /// Snapshots as they come.
+    /// Returns a receiver of all further snapshots.
     #[must_use]
     pub fn watch(&self) -> watch::Receiver<Snapshot> {
         self.snapshots.clone()
     }
 
-    /// The queue of copies of its ticks, for a recording.
+    /// Returns the queue of copies of its ticks, for a recording.
     #[must_use]
     pub fn ticks(&self) -> &TickQueue {
         &self.shared.ticks
@@ -354,15 +351,15 @@ impl MotionHandle {
         self.shared.stop.count()
     }
 
-    /// The same count for a thread that has no handle, such as a planner's.
+    /// Returns the same count for a thread that has no handle, such as a planner's.
     #[must_use]
     pub fn stop_counter(&self) -> StopCounter {
         StopCounter(Arc::clone(&self.shared.stop))
     }
 
-    /// Spends a proof. It is refused if more than `seen_stops` stops were asked for: one came
-    /// while the motion was planned. The answer comes when the motion has ended, however it
-    /// ended; dropping the receiver does not stop the motion.
+    /// Runs a motion and spends its proof. It is refused if more than `seen_stops` stops were
+    /// requested, because one came while the motion was planned. The reply comes when the motion has
+    /// ended, however it ended; dropping the receiver does not stop the motion.
     pub fn run(
         &self,
         proof: CheckedTrajectory,
@@ -371,7 +368,7 @@ impl MotionHandle {
         self.run_released(proof, seen_stops, MotionRelease::whole())
     }
 
-    /// As [`Motion::run`], no further than `release` says. Where it has not been released, real
+    /// As [`MotionHandle::run`], but no further than `release` allows. At the end of the release real
     /// arms hold and simulated time stands still.
     pub fn run_released(
         &self,
@@ -379,52 +376,52 @@ impl MotionHandle {
         seen_stops: u64,
         release: MotionRelease,
     ) -> oneshot::Receiver<MotionOutcome> {
-        let (done, answer) = oneshot::channel();
-        let order = MotionCommand::Run {
+        let (done, reply) = oneshot::channel();
+        let command = MotionCommand::Run {
             proof: Box::new(proof),
             seen_stops,
             release,
             done,
         };
-        if let Err(MotionCommand::Run { done, .. }) = self.shared.orders.put(order) {
-            // The receiver is in our hands.
+        if let Err(MotionCommand::Run { done, .. }) = self.shared.commands.put(command) {
+            // This function still owns the receiver.
             let _ = done.send(MotionOutcome::Refused(MotionError::Ended));
         }
         self.shared.stop.wake();
-        answer
+        reply
     }
 
-    /// Holds the motion under way: at the end of the stroke that is being drawn, or at once. The
-    /// answer says whether there is something to hold; [`State::Held`] says when it stands.
+    /// Holds the motion under way: at the end of the current stroke, or at once. The reply says whether
+    /// there is a motion to hold; [`MotionState::Held`] says when it stands.
     pub fn hold(&self, at: HoldAt) -> oneshot::Receiver<Result<(), MotionError>> {
         self.send_command(|done| MotionCommand::Hold { at, done })
     }
 
-    /// Goes on with a motion that is held, if it is allowed now and the arm is where it was.
+    /// Resumes a held motion, if it is allowed now and the arm is where it was.
     pub fn resume(&self, permit: MotionPermit) -> oneshot::Receiver<Result<(), MotionError>> {
         self.send_command(|done| MotionCommand::Resume { permit, done })
     }
 
-    /// Takes torque off every servo: **the arm drops**. Refused unless it stands with nothing under
-    /// way. Motion needs an operator's reset afterwards.
+    /// Takes torque off every servo: **the arm drops**. Refused unless the arm stands still with no
+    /// motion under way. Motion needs an operator's reset afterwards.
     pub fn release(&self) -> oneshot::Receiver<Result<TorqueOffReport, MotionError>> {
         self.send_command(|done| MotionCommand::Release { done })
     }
 
-    /// Sends a command. If the thread has ended, the command is dropped, and its answer with it.
+    /// Sends a command. If the thread has ended, the command is dropped, and its reply with it.
     fn send_command<T>(
         &self,
-        order: impl FnOnce(oneshot::Sender<T>) -> MotionCommand,
+        command: impl FnOnce(oneshot::Sender<T>) -> MotionCommand,
     ) -> oneshot::Receiver<T> {
-        let (done, answer) = oneshot::channel();
-        let _ = self.shared.orders.put(order(done));
+        let (done, reply) = oneshot::channel();
+        let _ = self.shared.commands.put(command(done));
         self.shared.stop.wake();
-        answer
+        reply
     }
 
-    /// Has the arm's thread call this once a tick. The first one stays.
-    pub fn set_heartbeat(&self, heart: Heartbeat) {
-        let _ = self.shared.heart.set(heart);
+    /// Sets the callback that the arm's thread calls once a tick. Only the first one is kept.
+    pub fn set_heartbeat(&self, heartbeat: Heartbeat) {
+        let _ = self.shared.heartbeat.set(heartbeat);
     }
 
     /// Returns the number of deliberate stops: by a person, or by a planner with its tool.
@@ -433,11 +430,11 @@ impl MotionHandle {
         self.shared.stop.deliberate_count()
     }
 
-    /// Asks for a stop and returns at once; the ticket is for [`Motion::stopped`]. An emergency
-    /// stop is latched by then, even if the arm's thread hears nothing any more.
+    /// Requests a stop and returns at once; the ticket is for [`MotionHandle::stopped`]. An emergency
+    /// stop is latched by then, even if the arm's thread no longer responds.
     pub fn stop(&self, by: ActorRank, emergency: bool) -> u64 {
         let now = self.shared.clock.now();
-        // The line first: the frame waits for no latch.
+        // The signal first: the frame must not wait for a latch.
         let ticket = match by {
             ActorRank::Node => self.shared.stop.request(by, emergency, now),
             ActorRank::Planner | ActorRank::Operator => {
@@ -451,14 +448,14 @@ impl MotionHandle {
     }
 
     /// As [`MotionHandle::stop`] by a planner, for a caller that disconnected or cancelled its call: the
-    /// arm stops, but parking it stays allowed.
+    /// arm stops, but may still be parked.
     pub fn abandon(&self) -> u64 {
         self.shared
             .stop
             .request(ActorRank::Planner, false, self.shared.clock.now())
     }
 
-    /// Waits until a stop has been seen to its end, an emergency stop until it is on the disk too.
+    /// Waits until a stop is completed, and an emergency stop until it is saved to disk too.
     ///
     /// `None` when the arm's thread has ended or hangs, so that nothing was verified.
     pub async fn stopped(&self, ticket: u64) -> Option<StopReport> {
@@ -468,12 +465,12 @@ impl MotionHandle {
             if snapshot.stops_done >= ticket {
                 break snapshot.stop;
             }
-            let changed = tokio::time::timeout(HANGS, snapshots.changed());
+            let changed = tokio::time::timeout(REPLY_TIMEOUT, snapshots.changed());
             changed.await.ok()?.ok()?;
         };
         if let Some(report) = report.as_mut().filter(|report| report.emergency) {
-            let kept = self.shared.permits.emergency_is_kept().await;
-            report.not_kept = kept.err().map(|error| error.to_string());
+            let saved = self.shared.permits.emergency_is_kept().await;
+            report.not_kept = saved.err().map(|error| error.to_string());
         }
         report
     }
@@ -482,8 +479,8 @@ impl MotionHandle {
 impl Drop for MotionHandle {
     fn drop(&mut self) {
         self.stop(ActorRank::Node, false);
-        // A thread that has ended needs no order.
-        let _ = self.shared.orders.put(MotionCommand::End);
+        // A thread that has ended needs no command.
+        let _ = self.shared.commands.put(MotionCommand::End);
         self.shared.stop.wake();
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -493,7 +490,7 @@ impl Drop for MotionHandle {
     }
 }
 
-/// A moment's distance to an earlier one, for reports.
-fn ms_since(now: ClockInstant, then: ClockInstant) -> f64 {
-    now.seconds_since(then) * 1e3
+/// Returns the milliseconds since an earlier instant, for reports.
+fn ms_since(now: ClockInstant, earlier: ClockInstant) -> f64 {
+    now.seconds_since(earlier) * 1e3
 }

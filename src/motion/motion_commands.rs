@@ -17,7 +17,7 @@ use plan::PERIOD;
 
 impl ArmThread {
     pub(super) async fn take_command(&mut self) {
-        match self.own.orders.take() {
+        match self.shared.commands.take() {
             Some(MotionCommand::Run {
                 proof,
                 seen_stops,
@@ -25,25 +25,25 @@ impl ArmThread {
                 done,
             }) => match self.begin(*proof, seen_stops).await {
                 Ok(execution) => {
-                    self.still.forget();
+                    self.standstill.forget();
                     self.snapshot.state = MotionState::Moving;
                     self.job = Some(ActiveMotion::new(execution, release, done));
                 }
-                Err(why) => self.answer(done, MotionOutcome::Refused(why)),
+                Err(error) => self.reply(done, MotionOutcome::Refused(error)),
             },
             Some(MotionCommand::Hold { at, done }) => {
                 let held = self.hold(at);
-                self.answer(done, held);
+                self.reply(done, held);
             }
             Some(MotionCommand::Resume { permit, done }) => {
                 let resumed = self.resume(permit).await;
-                self.answer(done, resumed);
+                self.reply(done, resumed);
             }
             Some(MotionCommand::Release { done }) => {
                 let released = self.release().await;
-                self.answer(done, released);
+                self.reply(done, released);
             }
-            Some(MotionCommand::End) => self.ending = true,
+            Some(MotionCommand::End) => self.is_ending = true,
             None => {}
         }
     }
@@ -52,14 +52,14 @@ impl ArmThread {
         if self.is_held() {
             return Err(MotionError::HeldAlready);
         }
-        let job = self.job.as_mut().filter(|job| job.failing.is_none());
-        let holds = job.is_some_and(|job| job.execution.hold(at));
-        holds.then_some(()).ok_or(MotionError::NothingToHold)
+        let job = self.job.as_mut().filter(|job| job.failure.is_none());
+        let can_hold = job.is_some_and(|job| job.execution.hold(at));
+        can_hold.then_some(()).ok_or(MotionError::NothingToHold)
     }
 
-    /// A caller that is gone needs no answer.
-    fn answer<T: Send + 'static>(&mut self, done: oneshot::Sender<T>, what: T) {
-        self.answers.push(Box::new(move || drop(done.send(what))));
+    /// Queues the reply to a command; a caller that is gone does not get one.
+    fn reply<T: Send + 'static>(&mut self, done: oneshot::Sender<T>, result: T) {
+        self.replies.push(Box::new(move || drop(done.send(result))));
     }
 
     async fn begin(
@@ -74,27 +74,27 @@ impl ArmThread {
         if self.job.is_some() {
             return Err(MotionError::Busy);
         }
-        if !proof.scene().arm.has_same_mechanics(&self.own.arm) {
+        if !proof.scene().arm.has_same_mechanics(&self.shared.arm) {
             return Err(MotionError::OtherZeros);
         }
         if proof.trajectory().period != PERIOD {
             return Err(MotionError::OtherPeriod(proof.trajectory().period));
         }
         let measured = self.ready_servos(&proof).await?;
-        // Energising and reading take their time: a stop may have come meanwhile.
+        // Energising and reading take time: a stop may have come meanwhile.
         self.check_not_stopped(&proof, seen_stops)?;
-        let execution = proof.begin(&measured, self.own.clock.now())?;
+        let execution = proof.begin(&measured, self.shared.clock.now())?;
         self.snapshot.measured = Some(Arc::new(measured));
         if !execution.checked().permit().is_nodes_own() {
             self.snapshot.fault = None;
             self.snapshot.recovery = &[];
         }
-        self.next_tick = self.own.clock.now().after(PERIOD);
+        self.next_tick = self.shared.clock.now().after(PERIOD);
         Ok(execution)
     }
 
-    /// Energises the servos, if need be, and reads where the arm is. What a servo reports of itself then is a fault as in any
-    /// other cycle: none comes after it that would tell again.
+    /// Energises the servos if needed and reads where the arm is. A fault that a servo reports then is
+    /// handled as in any other cycle, because no later cycle would report it again.
     async fn ready_servos(
         &mut self,
         proof: &CheckedTrajectory,
@@ -130,8 +130,8 @@ impl ArmThread {
     ) -> Result<(), MotionError> {
         if self.stops_seen > seen_stops
             || self.stopping.is_some()
-            || self.own.stop.is_requested(seen_stops)
-            || !self.own.permits.is_current(proof.permit())
+            || self.shared.stop.is_requested(seen_stops)
+            || !self.shared.permits.is_current(proof.permit())
         {
             return Err(MotionError::StoppedBefore("began"));
         }
@@ -141,22 +141,22 @@ impl ArmThread {
     async fn resume(&mut self, permit: MotionPermit) -> Result<(), MotionError> {
         self.check_may_resume(&permit)?;
         if self.is_held() {
-            // A simulated arm that is held is not read meanwhile: where it was says nothing.
+            // A simulated arm is not read while it is held: its last reading is out of date.
             self.cycle(None).await;
             self.check_may_resume(&permit)?;
         }
-        let now = self.own.clock.now();
-        let (Some(job), Some(seen)) = (&mut self.job, &self.snapshot.measured) else {
+        let now = self.shared.clock.now();
+        let (Some(job), Some(measured)) = (&mut self.job, &self.snapshot.measured) else {
             return Err(MotionError::NothingHeld);
         };
-        job.execution.resume(seen, permit, now)?;
+        job.execution.resume(measured, permit, now)?;
         self.next_tick = now.after(PERIOD);
         Ok(())
     }
 
     fn check_may_resume(&self, permit: &MotionPermit) -> Result<(), MotionError> {
-        let stopped = self.stopping.is_some() || self.own.stop.is_requested(self.stops_seen);
-        if stopped || !self.own.permits.is_current(permit) {
+        let stopped = self.stopping.is_some() || self.shared.stop.is_requested(self.stops_seen);
+        if stopped || !self.shared.permits.is_current(permit) {
             return Err(MotionError::StoppedBefore("went on"));
         }
         if self.snapshot.health.care >= HealthAction::Park {
@@ -165,17 +165,18 @@ impl ArmThread {
         Ok(())
     }
 
-    /// An operator's word: the arm drops.
+    /// Takes torque off on an operator's command: the arm drops.
     async fn release(&mut self) -> Result<TorqueOffReport, MotionError> {
-        let now = self.own.clock.now();
-        let stands = self.still.is_standing(ClockInstant::ZERO) || !self.driver.is_energised();
-        if !self.is_idle() || !stands {
+        let now = self.shared.clock.now();
+        let is_standing =
+            self.standstill.is_standing(ClockInstant::ZERO) || !self.driver.is_energised();
+        if !self.is_idle() || !is_standing {
             return Err(MotionError::Moves);
         }
         let Some(link) = self.link.as_mut() else {
             return Err(MotionError::NotConnected);
         };
-        self.own
+        self.shared
             .permits
             .latch(StopLatch::Stopped(ActorRank::Operator));
         tracing::warn!(at = now.as_nanos(), "an operator takes torque off");

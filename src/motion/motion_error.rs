@@ -1,4 +1,4 @@
-//! The reasons that an arm's thread does not do what it was asked to.
+//! Reasons that an arm's thread refuses a command.
 
 use std::io;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub enum MotionError {
     /// The port is closed.
     #[error("the arm is not connected")]
     NotConnected,
-    /// The arm's fault, in words; its port is closed.
+    /// The arm's fault; its port is closed.
     #[error("{0}")]
     Fault(String),
     /// The driver failed.
@@ -59,10 +59,10 @@ pub enum MotionError {
     /// The proof cannot be spent, or the motion not resumed.
     #[error(transparent)]
     Execution(#[from] ExecutionError),
-    /// Servos are too hot to begin a drawing: which.
+    /// These servos are too hot to begin a drawing.
     #[error("{0}; `sense` shows it, `reset` is possible")]
     TooHotToDraw(String),
-    /// Servos are too hot to go on: which.
+    /// These servos are too hot to go on.
     #[error("{0}")]
     TooHot(String),
     /// Another motion is under way.
@@ -80,13 +80,13 @@ pub enum MotionError {
     #[error("a stop or a fault came before the motion {0}")]
     StoppedBefore(&'static str),
     /// No motion is under way.
-    #[error("nothing moves that could be held")]
+    #[error("no motion is under way that could be held")]
     NothingToHold,
     /// The motion is held.
     #[error("it is held already; `steadyhand resume` goes on, `steadyhand stop` ends it")]
     HeldAlready,
     /// No motion is held.
-    #[error("nothing is held that could go on")]
+    #[error("no motion is held that could go on")]
     NothingHeld,
     /// Torque stays on while the arm moves.
     #[error("the arm moves; `steadyhand stop` first")]

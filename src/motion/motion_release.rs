@@ -18,29 +18,29 @@ struct ReleaseState {
     job: Option<String>,
     /// Samples before this one may be sent.
     end: AtomicUsize,
-    /// The sample last sent.
+    /// The sample that was last sent.
     at: AtomicUsize,
-    /// The furthest sample that the arm was read to be at.
+    /// The furthest sample at which the arm was measured.
     reached: AtomicUsize,
-    /// The furthest sample that the motion would like to be released.
+    /// The furthest sample that the motion needs to be released.
     wanted: AtomicUsize,
-    bell: Notify,
+    change: Notify,
 }
 
 impl MotionRelease {
-    /// The whole motion at once: for motions that leave nothing behind.
+    /// Releases the whole motion at once: for motions that draw nothing.
     #[must_use]
     pub fn whole() -> Self {
         Self::of(usize::MAX, None)
     }
 
-    /// Nothing yet.
+    /// Releases nothing yet.
     #[must_use]
     pub fn nothing() -> Self {
         Self::of(0, None)
     }
 
-    /// Nothing yet of this job's motion.
+    /// Releases nothing yet of this job's motion.
     #[must_use]
     pub fn nothing_of(job: &str) -> Self {
         Self::of(0, Some(job.to_owned()))
@@ -53,35 +53,35 @@ impl MotionRelease {
             at: AtomicUsize::new(0),
             reached: AtomicUsize::new(0),
             wanted: AtomicUsize::new(0),
-            bell: Notify::new(),
+            change: Notify::new(),
         }))
     }
 
-    /// Releases all samples before `end`. What is released stays so: a lesser `end` changes
+    /// Releases all samples before `end`. Released samples stay released: a lesser `end` changes
     /// nothing.
     pub fn up_to(&self, end: usize) {
         self.0.end.fetch_max(end, Ordering::SeqCst);
-        self.0.bell.notify_one();
+        self.0.change.notify_one();
     }
 
-    /// The job whose motion it is, where that is known.
+    /// Returns the job whose motion it is, if any.
     pub(super) fn job(&self) -> Option<&str> {
         self.0.job.as_deref()
     }
 
-    /// The sample that the motion last sent; 0 before the first.
+    /// Returns the sample that the motion last sent; 0 before the first.
     #[must_use]
     pub fn at(&self) -> usize {
         self.0.at.load(Ordering::SeqCst)
     }
 
-    /// The furthest sample that the arm was read to be at, never beyond what was sent.
+    /// Returns the furthest sample at which the arm was measured, never beyond the last one sent.
     #[must_use]
     pub fn reached(&self) -> usize {
         self.0.reached.load(Ordering::SeqCst)
     }
 
-    /// The furthest sample that the motion has asked to be released: beyond the next one by as
+    /// Returns the furthest sample that the motion needs to be released: beyond the next one by as
     /// much as a stop from there would still pass.
     #[must_use]
     pub fn wanted(&self) -> usize {
@@ -104,9 +104,9 @@ impl MotionRelease {
         self.0.reached.store(reached.min(sample), Ordering::SeqCst);
     }
 
-    /// Returns when more was released, at once if that was since the last time.
+    /// Returns when more is released, at once if that happened since the last call.
     pub(super) async fn changed(&self) {
-        self.0.bell.notified().await;
+        self.0.change.notified().await;
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_released_stays_so() {
+    fn released_samples_stay_released() {
         let release = MotionRelease::nothing();
         assert!(!release.covers(0));
         release.up_to(7);

@@ -8,11 +8,12 @@ use thread_priority::{
     set_thread_priority_and_policy, thread_native_id,
 };
 
-/// Of 1 to 99: above all that has no real-time priority, below threads that serve interrupts (50).
+/// Priority of 1 to 99: above all threads without real-time priority, below those that serve
+/// interrupts (50).
 #[cfg(target_os = "linux")]
 const PRIORITY: u8 = 10;
 
-/// Refuses.
+/// Returns an error: only Linux is supported.
 ///
 /// # Errors
 /// Always.
@@ -24,12 +25,12 @@ pub fn set_realtime_priority() -> io::Result<()> {
     ))
 }
 
-/// Gives the calling thread a real-time priority, first in, first out. A scheduler that is fair to all
-/// lets a thread that works a little wait for others' turns, milliseconds at a time. Threads that this
-/// one makes from now on have it too.
+/// Gives the calling thread a real-time priority, first in, first out. A fair scheduler would let it
+/// wait for other threads, milliseconds at a time. Threads that it spawns from now on inherit it.
 ///
 /// # Errors
-/// Why the machine does not give it: mostly a user without leave (`RLIMIT_RTPRIO` of 10 or more).
+/// When the machine does not grant it: mostly a user without permission (`RLIMIT_RTPRIO` of 10 or
+/// more).
 #[cfg(target_os = "linux")]
 pub fn set_realtime_priority() -> io::Result<()> {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
@@ -48,16 +49,16 @@ pub fn set_realtime_priority() -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Priority and policy of the calling thread, as the kernel says them.
-    fn said() -> [String; 2] {
+    /// Returns priority and policy of the calling thread, as the kernel reports them.
+    fn scheduling() -> [String; 2] {
         let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
         let (_, after_name) = stat.rsplit_once(") ").unwrap();
         let mut fields = after_name.split(' ').skip(37);
         [fields.next(), fields.next()].map(|field| field.unwrap().to_owned())
     }
 
-    /// The highest that this process may ask for.
-    fn leave() -> u8 {
+    /// Returns the highest priority that this process may request.
+    fn priority_limit() -> u8 {
         let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
         let line = limits
             .lines()
@@ -67,12 +68,12 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_has_what_it_was_told_that_it_has() {
-        let asked = std::thread::spawn(|| (said(), set_realtime_priority().is_ok(), said()));
-        let (before, is_ahead, after) = asked.join().unwrap();
+    fn a_thread_has_the_priority_that_was_reported() {
+        let request = || (scheduling(), set_realtime_priority().is_ok(), scheduling());
+        let (before, is_granted, after) = std::thread::spawn(request).join().unwrap();
         // SCHED_FIFO is 1.
-        let ahead = ["10", "1"].map(str::to_owned);
-        assert_eq!(after, if is_ahead { ahead } else { before });
-        assert!(is_ahead || leave() < PRIORITY);
+        let granted = ["10", "1"].map(str::to_owned);
+        assert_eq!(after, if is_granted { granted } else { before });
+        assert!(is_granted || priority_limit() < PRIORITY);
     }
 }

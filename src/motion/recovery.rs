@@ -3,10 +3,10 @@
 use arm::ServoFamily;
 use driver::ServoFault;
 
-/// The last step of each is the `reset` that checks whether the others helped. Empty where `reset`
-/// alone is what to do.
-pub(super) fn recovery(family: ServoFamily, ailment: ServoFault) -> &'static [&'static str] {
-    match (ailment, family) {
+/// Returns the steps after a servo's fault. The last one is the `reset` that checks whether the others
+/// helped.
+pub(super) fn recovery_steps(family: ServoFamily, fault: ServoFault) -> &'static [&'static str] {
+    match (fault, family) {
         (ServoFault::Overload | ServoFault::Current, ServoFamily::FeetechSts) => &[
             "hold the arm: it will drop",
             "`steadyhand torque-off`: a servo that cut its torque for overload takes it again only after that",

@@ -1,27 +1,27 @@
-//! Servo health: temperatures that call for a warning, forbid a stroke, or end one.
+//! Servo health: temperatures that warn, forbid a stroke, or end one.
 
 use serde::Serialize;
 
 use arm::ArmModel;
 use base::units::ArmMeasurement;
 
-/// From here on people are warned.
+/// Temperature from which an operator is warned.
 const WARM_C: f64 = 55.0;
 
-/// From here on no stroke begins; going to rest is always possible.
+/// Temperature from which no stroke begins; going to rest is always possible.
 const HOT_C: f64 = 60.0;
 
-/// From here on the stroke is finished, the tip lifted and the arm parked. Servos cut their torque
-/// at 70 °C or a little above, and an arm without torque drops.
+/// Temperature from which the stroke is finished, the tip lifted and the arm parked. Servos cut their
+/// torque at 70 °C or a little above, and an arm without torque drops.
 const TOO_HOT_C: f64 = 65.0;
 
 /// Number of consecutive hot readings that end a stroke; a single damaged reading must not.
 const HOT_READINGS: u32 = 5;
 
-/// A joint that came down that far below a threshold is well again.
+/// A servo that has cooled this far below a threshold is well again.
 const COOLED_C: f64 = 2.0;
 
-/// The action that servo health demands; of several servos, the gravest.
+/// The action that servo health demands; the most severe of all servos.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HealthAction {
@@ -39,11 +39,11 @@ pub enum HealthAction {
 /// Health of the servos.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ServoHealth {
-    /// The gravest.
+    /// The most severe action of all servos.
     pub care: HealthAction,
-    /// One sentence a servo that is not well.
+    /// One sentence per servo that is not well.
     pub says: Vec<String>,
-    /// Readings in a row that were too hot.
+    /// Number of consecutive readings that were too hot.
     #[serde(skip)]
     hot_readings: u32,
     /// Temperature of each servo at its last reading, in degrees Celsius.
@@ -52,74 +52,75 @@ pub struct ServoHealth {
 }
 
 impl ServoHealth {
-    /// Judges a reading with what was known before: a servo at a threshold shall not flicker, and one
-    /// whose temperature is no longer read is as hot as it was, for all that is known. One that has
-    /// never told it is not judged.
-    pub(super) fn from_reading(arm: &ArmModel, measured: &ArmMeasurement, before: &Self) -> Self {
+    /// Judges a reading with the previous health: a servo at a threshold must not flicker, and one whose
+    /// temperature is no longer read counts as hot as it was. One that never reported a temperature is
+    /// not judged.
+    pub(super) fn from_reading(arm: &ArmModel, measured: &ArmMeasurement, previous: &Self) -> Self {
         let mut health = Self {
-            read_c: before.read_c.clone(),
+            read_c: previous.read_c.clone(),
             ..Self::default()
         };
-        let enough = before.hot_readings + 1 >= HOT_READINGS;
+        let is_confirmed = previous.hot_readings + 1 >= HOT_READINGS;
         for servo in &measured.servos {
             let Some(temperature_c) = servo.temperature_c else {
-                health.note_unread(arm, servo.id, before);
+                health.note_unread(arm, servo.id, previous);
                 continue;
             };
             health.read_c.retain(|(id, _)| *id != servo.id);
             health.read_c.push((servo.id, temperature_c));
-            let care = care(temperature_c, before.care);
+            let care = action_for(temperature_c, previous.care);
             if care == HealthAction::None {
                 continue;
             }
             if care == HealthAction::Park {
-                health.hot_readings = (before.hot_readings + 1).min(HOT_READINGS);
+                health.hot_readings = (previous.hot_readings + 1).min(HOT_READINGS);
             }
-            let care = if enough {
+            let care = if is_confirmed {
                 care
             } else {
                 care.min(HealthAction::NoStroke)
             };
             health.care = health.care.max(care);
-            let what = match care {
+            let advice = match care {
                 HealthAction::Park => "the arm is parked when its stroke is done",
                 HealthAction::NoStroke => "no stroke begins until it has cooled",
                 _ => "lessen its load, or let it rest",
             };
             health.says.push(format!(
-                "{} is at {temperature_c:.0} °C; {:.0} °C is the limit for that: {what}",
-                name(arm, servo.id),
+                "{} is at {temperature_c:.0} °C; {:.0} °C is the limit for that: {advice}",
+                servo_name(arm, servo.id),
                 limit_c(care)
             ));
         }
         health
     }
 
-    /// Takes a servo that has stopped telling its temperature for as hot as it was. No reading is no
-    /// further hot one, nor one that ends them.
-    fn note_unread(&mut self, arm: &ArmModel, id: u8, before: &Self) {
-        let Some((_, temperature_c)) = before.read_c.iter().find(|(known, _)| *known == id) else {
+    /// Judges a servo that no longer reports its temperature by its last one. A missing reading neither
+    /// counts as hot nor ends a series of hot ones.
+    fn note_unread(&mut self, arm: &ArmModel, id: u8, previous: &Self) {
+        let Some((_, temperature_c)) = previous.read_c.iter().find(|(of, _)| *of == id) else {
             return;
         };
-        let care = care(*temperature_c, before.care);
+        let care = action_for(*temperature_c, previous.care);
         if care == HealthAction::Park {
-            self.hot_readings = self.hot_readings.max(before.hot_readings);
+            self.hot_readings = self.hot_readings.max(previous.hot_readings);
         }
-        self.care = self.care.max(care.min(before.care)).max(HealthAction::Warn);
+        let care = care.min(previous.care).max(HealthAction::Warn);
+        self.care = self.care.max(care);
         self.says.push(format!(
-            "{} no longer tells its temperature; it was at {temperature_c:.0} °C when it was read last: check its cable, and let it rest",
-            name(arm, id)
+            "{} no longer reports its temperature; it was at {temperature_c:.0} °C when it was last read: check its cable, and let it rest",
+            servo_name(arm, id)
         ));
     }
 
-    /// All in one line.
+    /// Returns all sentences in one line.
     #[must_use]
     pub fn summary(&self) -> String {
         self.says.join("; ")
     }
 }
 
-fn care(temperature_c: f64, before: HealthAction) -> HealthAction {
+fn action_for(temperature_c: f64, previous: HealthAction) -> HealthAction {
     [
         HealthAction::Park,
         HealthAction::NoStroke,
@@ -127,7 +128,7 @@ fn care(temperature_c: f64, before: HealthAction) -> HealthAction {
     ]
     .into_iter()
     .find(|care| {
-        let cooled = if before >= *care { COOLED_C } else { 0.0 };
+        let cooled = if previous >= *care { COOLED_C } else { 0.0 };
         temperature_c >= limit_c(*care) - cooled
     })
     .unwrap_or(HealthAction::None)
@@ -141,7 +142,7 @@ const fn limit_c(care: HealthAction) -> f64 {
     }
 }
 
-fn name(arm: &ArmModel, id: u8) -> String {
+fn servo_name(arm: &ArmModel, id: u8) -> String {
     let joint = arm.servos().find(|(_, servo)| servo.id == id);
     match joint {
         Some((joint, _)) => format!("servo {id} ({})", arm.joint_name(joint)),
@@ -159,8 +160,8 @@ mod tests {
     use super::*;
     use base::units::{ClockInstant, JointVector, ServoState};
 
-    /// A reading of every servo, of which the first is so hot.
-    fn read(arm: &ArmModel, first_c: Option<f64>) -> ArmMeasurement {
+    /// A reading of every servo, with this temperature of the first.
+    fn reading(arm: &ArmModel, first_c: Option<f64>) -> ArmMeasurement {
         let servos = arm.servos().map(|(_, servo)| ServoState {
             id: servo.id,
             temperature_c: Some(30.0),
@@ -176,22 +177,22 @@ mod tests {
         }
     }
 
-    /// Returns the judgement of the arm after these readings of its first servo.
-    fn after(arm: &ArmModel, all_c: &[Option<f64>]) -> ServoHealth {
+    /// Returns the arm's health after these readings of its first servo.
+    fn health_after(arm: &ArmModel, all_c: &[Option<f64>]) -> ServoHealth {
         all_c
             .iter()
-            .fold(ServoHealth::default(), |before, first_c| {
-                ServoHealth::from_reading(arm, &read(arm, *first_c), &before)
+            .fold(ServoHealth::default(), |previous, first_c| {
+                ServoHealth::from_reading(arm, &reading(arm, *first_c), &previous)
             })
     }
 
-    /// It passed for cool, and a stroke began.
+    /// Such a servo must not pass for cool, or a stroke would begin.
     #[test]
     fn a_servo_whose_temperature_is_no_longer_read_is_not_cool() {
         let scene = scene::SceneLibrary::new(None)
             .scene("default", None)
             .unwrap();
-        for (all_c, then) in [
+        for (all_c, expected) in [
             (vec![None; 3], HealthAction::None),
             (vec![Some(30.0), None], HealthAction::Warn),
             (vec![Some(56.0), None, None], HealthAction::Warn),
@@ -200,23 +201,23 @@ mod tests {
                 [vec![Some(66.0); 5], vec![None; 9]].concat(),
                 HealthAction::Park,
             ),
-            // What is not read is no fifth hot reading.
+            // A missing reading is no fifth hot reading.
             (
                 [vec![Some(66.0); 4], vec![None; 9]].concat(),
                 HealthAction::NoStroke,
             ),
             (vec![Some(61.0), None, Some(30.0)], HealthAction::None),
         ] {
-            let health = after(&scene.arm, &all_c);
-            assert_eq!(health.care, then, "{all_c:?}: {}", health.summary());
-            let is_unread = all_c.last().unwrap().is_none() && then != HealthAction::None;
-            assert_eq!(health.summary().contains("no longer tells"), is_unread);
+            let health = health_after(&scene.arm, &all_c);
+            assert_eq!(health.care, expected, "{all_c:?}: {}", health.summary());
+            let is_unread = all_c.last().unwrap().is_none() && expected != HealthAction::None;
+            assert_eq!(health.summary().contains("no longer reports"), is_unread);
         }
     }
 
     #[test]
-    fn each_threshold_has_its_care_and_is_left_two_degrees_below() {
-        for (temperature_c, before, then) in [
+    fn each_threshold_has_its_action_and_is_left_two_degrees_below() {
+        for (temperature_c, previous, expected) in [
             (54.9, HealthAction::None, HealthAction::None),
             (55.0, HealthAction::None, HealthAction::Warn),
             (60.0, HealthAction::Warn, HealthAction::NoStroke),
@@ -227,7 +228,8 @@ mod tests {
             (57.9, HealthAction::NoStroke, HealthAction::Warn),
             (52.9, HealthAction::Warn, HealthAction::None),
         ] {
-            assert_eq!(care(temperature_c, before), then, "{temperature_c}");
+            let action = action_for(temperature_c, previous);
+            assert_eq!(action, expected, "{temperature_c}");
         }
     }
 }

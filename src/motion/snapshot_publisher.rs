@@ -1,9 +1,9 @@
 //! Publishes snapshots from the arm's thread without blocking it: the arm's thread fills a slot, a
-//! helper thread (the herald) takes the locks.
+//! publishing thread takes the locks.
 //!
-//! Readers of a snapshot, and callers that wait for an answer, take locks: of the snapshot and of
-//! the runtime that they run on. If the machine suspended such a reader while it holds one, the
-//! arm's thread would wait for it, and a stop would too. So the arm's thread takes none of them.
+//! Readers of a snapshot, and callers that wait for a reply, take locks: of the snapshot and of the
+//! runtime that they run on. If the machine suspended such a reader while it holds one, the arm's
+//! thread would wait for it, and a stop would too. So the arm's thread takes none of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -14,115 +14,117 @@ use tokio::sync::watch;
 use super::{MotionState, Snapshot};
 use base::lock::MutexExt;
 
-/// A callback that tells the sender of a command its result.
+/// A callback that sends the result of a command to its sender.
 pub(super) type ReplyCallback = Box<dyn FnOnce() + Send>;
 
-/// The arm's thread's side. Dropping it ends the herald, once all is told.
+/// The side of the arm's thread. Dropping it ends the publishing thread, once all is published.
 pub(super) struct SnapshotPublisher {
-    desk: Arc<SnapshotSlots>,
+    slots: Arc<SnapshotSlots>,
     serial: AtomicU64,
-    herald: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 struct SnapshotSlots {
-    /// Two, for the herald holds one at a time: the other one is free.
-    leaves: [Mutex<Option<PendingSnapshot>>; 2],
-    failed: OnceLock<String>,
-    over: AtomicBool,
+    /// Two slots, because the publishing thread holds one at a time: the other one is free.
+    pending: [Mutex<Option<PendingSnapshot>>; 2],
+    failure: OnceLock<String>,
+    is_closing: AtomicBool,
 }
 
-/// A snapshot with its answers that has not been published yet.
+/// A snapshot with its replies that has not been published yet.
 struct PendingSnapshot {
     serial: u64,
     snapshot: Snapshot,
-    answers: Vec<ReplyCallback>,
+    replies: Vec<ReplyCallback>,
 }
 
 impl SnapshotPublisher {
+    /// Starts the publishing thread.
+    ///
     /// # Errors
-    /// When there is no thread for the herald.
+    /// When the thread cannot be started.
     pub(super) fn start(publish: watch::Sender<Snapshot>) -> std::io::Result<Self> {
-        let desk = Arc::new(SnapshotSlots {
-            leaves: [const { Mutex::new(None) }; 2],
-            failed: OnceLock::new(),
-            over: AtomicBool::new(false),
+        let slots = Arc::new(SnapshotSlots {
+            pending: [const { Mutex::new(None) }; 2],
+            failure: OnceLock::new(),
+            is_closing: AtomicBool::new(false),
         });
-        let own = Arc::clone(&desk);
-        let herald = std::thread::Builder::new().name("herald".to_owned());
+        let own = Arc::clone(&slots);
+        let thread = std::thread::Builder::new().name("snapshots".to_owned());
         Ok(Self {
-            desk,
+            slots,
             serial: AtomicU64::new(1),
-            herald: Some(herald.spawn(move || own.run(&publish))?),
+            thread: Some(thread.spawn(move || own.run(&publish))?),
         })
     }
 
-    /// Stores a snapshot, and answers to be given once it is published. Never blocks. Replaces a
-    /// snapshot that was not published yet; its answers stay.
-    pub(super) fn publish(&self, snapshot: Snapshot, mut answers: Vec<ReplyCallback>) {
+    /// Stores a snapshot, and replies to be sent once it is published. Never blocks. Replaces a
+    /// snapshot that was not published yet; its replies stay.
+    pub(super) fn publish(&self, snapshot: Snapshot, mut replies: Vec<ReplyCallback>) {
         let serial = self.serial.fetch_add(1, Ordering::SeqCst);
-        if let Some(mut free) = self.desk.leaves.iter().find_map(MutexExt::try_locked) {
+        if let Some(mut free) = self.slots.pending.iter().find_map(MutexExt::try_locked) {
             if let Some(older) = free.take() {
-                answers.splice(0..0, older.answers);
+                replies.splice(0..0, older.replies);
             }
             *free = Some(PendingSnapshot {
                 serial,
                 snapshot,
-                answers,
+                replies,
             });
         }
         self.wake();
     }
 
-    /// The arm's thread has failed: the last there is to tell.
-    pub(super) fn fail(&self, why: String) {
-        // The first one stays.
-        let _ = self.desk.failed.set(why);
+    /// Publishes that the arm's thread has failed, after the last snapshot.
+    pub(super) fn fail(&self, reason: String) {
+        // Only the first reason is kept.
+        let _ = self.slots.failure.set(reason);
         self.wake();
     }
 
     fn wake(&self) {
-        if let Some(herald) = &self.herald {
-            herald.thread().unpark();
+        if let Some(thread) = &self.thread {
+            thread.thread().unpark();
         }
     }
 }
 
 impl Drop for SnapshotPublisher {
     fn drop(&mut self) {
-        self.desk.over.store(true, Ordering::SeqCst);
+        self.slots.is_closing.store(true, Ordering::SeqCst);
         self.wake();
-        if let Some(herald) = self.herald.take()
-            && herald.join().is_err()
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
         {
-            tracing::error!("the thread that tells what the arm does ended in a panic");
+            tracing::error!("the thread that publishes the arm's snapshots ended in a panic");
         }
     }
 }
 
 impl SnapshotSlots {
     fn run(&self, publish: &watch::Sender<Snapshot>) {
-        let (mut told, mut failed) = (0, false);
+        let (mut published, mut has_failed) = (0, false);
         loop {
-            // Before the look: what was put down last is told all the same.
-            let over = self.over.load(Ordering::SeqCst);
+            // Read before the slots, so that the last snapshot is still published.
+            let is_closing = self.is_closing.load(Ordering::SeqCst);
             let mut found: Vec<PendingSnapshot> =
-                self.leaves.iter().filter_map(take_slot).collect();
-            found.sort_by_key(|leaf| leaf.serial);
-            for leaf in found {
-                if leaf.serial > told {
-                    told = leaf.serial;
-                    run_callback(|| drop(publish.send_replace(leaf.snapshot)));
+                self.pending.iter().filter_map(take_slot).collect();
+            found.sort_by_key(|entry| entry.serial);
+            for entry in found {
+                if entry.serial > published {
+                    published = entry.serial;
+                    run_callback(|| drop(publish.send_replace(entry.snapshot)));
                 }
-                leaf.answers.into_iter().for_each(run_callback);
+                entry.replies.into_iter().for_each(run_callback);
             }
-            if let Some(why) = self.failed.get().filter(|_| !failed) {
-                failed = true;
+            if let Some(reason) = self.failure.get().filter(|_| !has_failed) {
+                has_failed = true;
                 publish.send_modify(|snapshot| {
                     snapshot.state = MotionState::Faulted;
-                    snapshot.fault = Some(why.clone());
+                    snapshot.fault = Some(reason.clone());
                 });
             }
-            if over {
+            if is_closing {
                 return;
             }
             std::thread::park();
@@ -130,16 +132,16 @@ impl SnapshotSlots {
     }
 }
 
-/// Runs a callback and catches its panic: otherwise the herald would end, and with it all news of
-/// the arm.
-fn run_callback(tell: impl FnOnce()) {
-    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(tell)).is_err() {
-        tracing::error!("whoever waited for the arm's answer broke when it came");
+/// Runs a callback and catches its panic: otherwise the publishing thread would end, and with it all
+/// snapshots of the arm.
+fn run_callback(callback: impl FnOnce()) {
+    if std::panic::catch_unwind(std::panic::AssertUnwindSafe(callback)).is_err() {
+        tracing::error!("a callback for the arm's reply panicked");
     }
 }
 
-fn take_slot(leaf: &Mutex<Option<PendingSnapshot>>) -> Option<PendingSnapshot> {
-    leaf.locked().take()
+fn take_slot(slot: &Mutex<Option<PendingSnapshot>>) -> Option<PendingSnapshot> {
+    slot.locked().take()
 }
 
 #[cfg(test)]
@@ -152,72 +154,72 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_last_word_is_told_and_every_answer_after_its_snapshot() {
-        const WORDS: u64 = 2_000;
+    async fn the_last_snapshot_is_published_and_every_reply_after_its_own() {
+        const UPDATES: u64 = 2_000;
         let (publish, mut snapshots) = watch::channel(Snapshot::default());
-        let outbox = SnapshotPublisher::start(publish).unwrap();
-        let seen = snapshots.clone();
-        let (tell, told) = std::sync::mpsc::channel();
-        for word in 1..=WORDS {
+        let publisher = SnapshotPublisher::start(publish).unwrap();
+        let receiver = snapshots.clone();
+        let (sender, received) = std::sync::mpsc::channel();
+        for update in 1..=UPDATES {
             let snapshot = Snapshot {
-                stops_done: word,
+                stops_done: update,
                 ..Snapshot::default()
             };
-            let (tell, seen) = (tell.clone(), seen.clone());
-            let answer = move || tell.send((word, seen.borrow().stops_done)).unwrap();
-            outbox.publish(snapshot, vec![Box::new(answer)]);
+            let (sender, receiver) = (sender.clone(), receiver.clone());
+            let reply = move || sender.send((update, receiver.borrow().stops_done)).unwrap();
+            publisher.publish(snapshot, vec![Box::new(reply)]);
         }
         snapshots
-            .wait_for(|seen| seen.stops_done == WORDS)
+            .wait_for(|receiver| receiver.stops_done == UPDATES)
             .await
             .unwrap();
-        outbox.fail("broke".to_owned());
-        drop(outbox);
+        publisher.fail("broke".to_owned());
+        drop(publisher);
         assert_eq!(snapshots.borrow().fault.as_deref(), Some("broke"));
-        let told: Vec<(u64, u64)> = told.try_iter().collect();
-        let words: std::collections::BTreeSet<u64> = told.iter().map(|(word, _)| *word).collect();
-        assert_eq!(words.len(), 2_000);
-        assert!(told.iter().all(|(word, shown)| shown >= word));
+        let received: Vec<(u64, u64)> = received.try_iter().collect();
+        let updates: std::collections::BTreeSet<_> = received.iter().map(|(it, _)| *it).collect();
+        assert_eq!(updates.len(), 2_000);
+        assert!(received.iter().all(|(update, shown)| shown >= update));
         assert!(snapshots.changed().await.is_ok() || snapshots.has_changed().is_err());
     }
 
-    fn breaks() {
-        panic!("a waker that breaks")
+    fn panics() {
+        panic!("a waker that panics")
     }
 
     #[tokio::test]
-    async fn whoever_breaks_at_an_answer_keeps_it_from_nobody_else() {
+    async fn a_reply_that_panics_keeps_no_other_from_its_caller() {
         let (publish, mut snapshots) = watch::channel(Snapshot::default());
-        let outbox = SnapshotPublisher::start(publish).unwrap();
-        let (tell, told) = std::sync::mpsc::channel();
-        let answers: Vec<ReplyCallback> =
-            vec![Box::new(breaks), Box::new(move || tell.send(7).unwrap())];
-        outbox.publish(Snapshot::default(), answers);
-        assert_eq!(told.recv().ok(), Some(7));
+        let publisher = SnapshotPublisher::start(publish).unwrap();
+        let (sender, received) = std::sync::mpsc::channel();
+        let replies: Vec<ReplyCallback> =
+            vec![Box::new(panics), Box::new(move || sender.send(7).unwrap())];
+        publisher.publish(Snapshot::default(), replies);
+        assert_eq!(received.recv().ok(), Some(7));
         let snapshot = Snapshot {
             stops_done: 1,
             ..Snapshot::default()
         };
-        outbox.publish(snapshot, vec![Box::new(breaks)]);
-        let later = snapshots.wait_for(|seen| seen.stops_done == 1);
+        publisher.publish(snapshot, vec![Box::new(panics)]);
+        let later = snapshots.wait_for(|s| s.stops_done == 1);
         drop(later.await.unwrap());
     }
 
     #[test]
-    fn a_reader_that_stands_still_holds_up_nobody_who_puts() {
+    fn a_suspended_reader_does_not_block_the_arms_thread() {
         let (publish, snapshots) = watch::channel(Snapshot::default());
-        let outbox = SnapshotPublisher::start(publish).unwrap();
-        let look = snapshots.borrow();
-        for word in 1..=1_000 {
+        let publisher = SnapshotPublisher::start(publish).unwrap();
+        let borrowed = snapshots.borrow();
+        for update in 1..=1_000 {
             let snapshot = Snapshot {
-                stops_done: word,
+                stops_done: update,
                 ..Snapshot::default()
             };
-            outbox.publish(snapshot, Vec::new());
+            publisher.publish(snapshot, Vec::new());
         }
-        assert_eq!(look.stops_done, 0);
-        drop(look);
-        drop(outbox);
+        assert_eq!(borrowed.stops_done, 0);
+        drop(borrowed);
+        drop(publisher);
         assert_eq!(snapshots.borrow().stops_done, 1_000);
     }
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use arm::ArmModel;
 use base::units::{ArmMeasurement, ClockInstant, JointVector};
 
-/// Time window for standstill. Within it a standing joint may differ by `NOISE_COUNTS`: with 4096
-/// counts a turn, anything faster than 0.06 rad/s, 17 mm/s at 300 mm, differs by more.
+/// Time window for standstill. Within it a joint at rest may differ by `NOISE_COUNTS`: with 4096
+/// counts per turn, anything faster than 0.06 rad/s, 17 mm/s at 300 mm, differs by more.
 const WINDOW: Duration = Duration::from_millis(80);
 
-/// Counts that a standing encoder may change by.
+/// Counts by which the encoder of a joint at rest may change.
 const NOISE_COUNTS: f64 = 2.0;
 
-/// Readings that are kept at most.
+/// Most readings that are kept.
 const READINGS_MAX: usize = 32;
 
 /// The last readings of the joints.
@@ -34,7 +34,7 @@ impl StandstillDetector {
         }
     }
 
-    /// Forgets: a slow motion reads as a standstill, so only what comes from now on counts.
+    /// Drops all readings: a slow motion looks like a standstill, so only later readings may count.
     pub(super) fn forget(&mut self) {
         self.readings.clear();
     }
@@ -62,25 +62,25 @@ impl StandstillDetector {
         last.since(*first) >= WINDOW && *last >= since && self.moved_counts() <= NOISE_COUNTS + 1e-6
     }
 
-    /// The fastest joint over the window; `None` from fewer than two readings.
+    /// Returns the speed of the fastest joint over the window; `None` from fewer than two readings.
     pub(super) fn speed_rad_s(&self) -> Option<f64> {
         let ((then, from), (now, to)) = (self.readings.front()?, self.readings.back()?);
         let seconds = now.seconds_since(*then);
         (seconds > 0.0).then(|| to.distance_max(from) / seconds)
     }
 
-    /// The largest change of any joint within the window; infinite where one was not read in all of
-    /// it.
+    /// Returns the largest change of any joint within the window; infinite where a joint is missing
+    /// from a reading.
     fn moved_counts(&self) -> f64 {
-        let is_whole = |q: &JointVector| q.len() == self.count_rad.len() && q.is_finite();
-        if !self.readings.iter().all(|(_, q)| is_whole(q)) {
+        let is_complete = |q: &JointVector| q.len() == self.count_rad.len() && q.is_finite();
+        if !self.readings.iter().all(|(_, q)| is_complete(q)) {
             return f64::INFINITY;
         }
-        let spread = |pick: fn(f64, f64) -> f64| {
+        let extreme = |pick: fn(f64, f64) -> f64| {
             let all = self.readings.iter().map(|(_, q)| *q);
-            all.reduce(|one, other| one.zip(&other, pick))
+            all.reduce(|a, b| a.zip(&b, pick))
         };
-        let (Some(low), Some(high)) = (spread(f64::min), spread(f64::max)) else {
+        let (Some(low), Some(high)) = (extreme(f64::min), extreme(f64::max)) else {
             return f64::INFINITY;
         };
         let moved = high.zip(&low, |high, low| high - low);
@@ -89,14 +89,14 @@ impl StandstillDetector {
     }
 }
 
-/// The finest count that says something: a controller that counts in microradians is not that still.
+/// Smallest count that is used: a controller that counts in microradians is not that still.
 const COUNT_RAD_MIN: f64 = TAU / 4096.0;
 
 /// Returns the angle of one count of each joint's coarsest servo.
 pub(super) fn counts_rad(arm: &ArmModel) -> JointVector {
     JointVector::zeros(arm.dof()).map(|joint, _| {
         arm.servos()
-            .filter(|(of, _)| *of == joint)
+            .filter(|(index, _)| *index == joint)
             .map(|(_, servo)| TAU / f64::from(servo.ticks_per_turn.max(1)))
             .fold(COUNT_RAD_MIN, f64::max)
     })
@@ -110,20 +110,20 @@ mod tests {
 
     fn stands_at(speed_rad_s: f64) -> bool {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let mut still = StandstillDetector::new(&scene.arm);
+        let mut detector = StandstillDetector::new(&scene.arm);
         let count_rad = TAU / 4096.0;
         for tick in 0..20_u32 {
             let at = ClockInstant::ZERO.after(Duration::from_millis(10) * tick);
             let angle = speed_rad_s * f64::from(tick) * 0.01;
-            let seen = (angle / count_rad).round() * count_rad;
-            still.record(&ArmMeasurement {
+            let rounded = (angle / count_rad).round() * count_rad;
+            detector.record(&ArmMeasurement {
                 at,
-                position_rad: scene.rest_rad.map(|_, rest| rest + seen),
+                position_rad: scene.rest_rad.map(|_, rest| rest + rounded),
                 velocity_rad_s: scene.rest_rad.map(|_, _| 0.0),
                 servos: Vec::new(),
             });
         }
-        still.is_standing(ClockInstant::ZERO)
+        detector.is_standing(ClockInstant::ZERO)
     }
 
     /// A tip at 300 mm that creeps at 18 mm/s does not stand, even if its servos report no speed.
@@ -136,17 +136,17 @@ mod tests {
     }
 
     #[test]
-    fn standing_takes_a_whole_window_that_is_new() {
+    fn standstill_takes_a_full_window_of_new_readings() {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let mut still = StandstillDetector::new(&scene.arm);
+        let mut detector = StandstillDetector::new(&scene.arm);
         let mut now = ClockInstant::ZERO;
         for tick in 0..=9_u32 {
             assert!(
-                !still.is_standing(ClockInstant::ZERO),
+                !detector.is_standing(ClockInstant::ZERO),
                 "after {tick} readings"
             );
             now = ClockInstant::ZERO.after(Duration::from_millis(10) * tick);
-            still.record(&ArmMeasurement {
+            detector.record(&ArmMeasurement {
                 at: now,
                 position_rad: scene.rest_rad,
                 velocity_rad_s: scene.rest_rad,
@@ -156,31 +156,31 @@ mod tests {
                 break;
             }
         }
-        assert!(still.is_standing(now));
-        assert!(!still.is_standing(now.after(Duration::from_millis(1))));
+        assert!(detector.is_standing(now));
+        assert!(!detector.is_standing(now.after(Duration::from_millis(1))));
     }
 
     /// A joint missing from a reading must not be left out of the comparison.
     #[test]
     fn a_reading_without_a_joint_is_no_standstill() {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let whole = scene.rest_rad;
-        let short = JointVector::from_slice(whole.get(1..).unwrap());
-        let unknown = whole.map(|joint, at| if joint == 2 { f64::NAN } else { at });
-        for strange in [short, unknown] {
-            for strange_at in [3, 9] {
-                let mut still = StandstillDetector::new(&scene.arm);
+        let full = scene.rest_rad;
+        let short = JointVector::from_slice(full.get(1..).unwrap());
+        let with_nan = full.map(|joint, at| if joint == 2 { f64::NAN } else { at });
+        for bad in [short, with_nan] {
+            for bad_at in [3, 9] {
+                let mut detector = StandstillDetector::new(&scene.arm);
                 let mut now = ClockInstant::ZERO;
                 for tick in 0..=9_u32 {
                     now = ClockInstant::ZERO.after(Duration::from_millis(10) * tick);
-                    still.record(&ArmMeasurement {
+                    detector.record(&ArmMeasurement {
                         at: now,
-                        position_rad: if tick == strange_at { strange } else { whole },
-                        velocity_rad_s: whole,
+                        position_rad: if tick == bad_at { bad } else { full },
+                        velocity_rad_s: full,
                         servos: Vec::new(),
                     });
                 }
-                assert!(!still.is_standing(now), "{strange:?} at {strange_at}");
+                assert!(!detector.is_standing(now), "{bad:?} at {bad_at}");
             }
         }
     }

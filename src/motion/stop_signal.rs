@@ -6,30 +6,30 @@ use super::mailbox::WakeSignal;
 use base::units::ClockInstant;
 use permit::ActorRank;
 
-/// A line that anybody may pull, at any time, as often as they like.
+/// Stop requests from any thread, at any time.
 #[derive(Debug)]
 pub(super) struct StopSignal {
-    asked: AtomicU64,
+    requests: AtomicU64,
     /// Number of deliberate requests: not by the node, and not by a caller that only disconnected.
-    said: AtomicU64,
-    /// Time of the first request not yet taken; [`NOT_ASKED`] for none.
+    deliberate: AtomicU64,
+    /// Time of the first request not yet taken; [`NO_REQUEST`] for none.
     at_nanos: AtomicU64,
     by: AtomicU8,
     emergency: AtomicBool,
-    bell: WakeSignal,
+    wake_signal: WakeSignal,
 }
 
-const NOT_ASKED: u64 = u64::MAX;
+const NO_REQUEST: u64 = u64::MAX;
 
 impl Default for StopSignal {
     fn default() -> Self {
         Self {
-            asked: AtomicU64::new(0),
-            said: AtomicU64::new(0),
-            at_nanos: AtomicU64::new(NOT_ASKED),
+            requests: AtomicU64::new(0),
+            deliberate: AtomicU64::new(0),
+            at_nanos: AtomicU64::new(NO_REQUEST),
             by: AtomicU8::new(0),
             emergency: AtomicBool::new(false),
-            bell: WakeSignal::default(),
+            wake_signal: WakeSignal::default(),
         }
     }
 }
@@ -44,12 +44,12 @@ pub(super) struct StopRequest {
 }
 
 impl StopSignal {
-    /// Asks for a stop; the ticket counts requests from 1.
+    /// Requests a stop; the ticket counts requests from 1.
     pub(super) fn request(&self, by: ActorRank, emergency: bool, now: ClockInstant) -> u64 {
         self.at_nanos.fetch_min(now.as_nanos(), Ordering::SeqCst);
         self.by.fetch_max(rank(by), Ordering::SeqCst);
         self.emergency.fetch_or(emergency, Ordering::SeqCst);
-        let ticket = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let ticket = self.requests.fetch_add(1, Ordering::SeqCst) + 1;
         self.wake();
         ticket
     }
@@ -61,59 +61,59 @@ impl StopSignal {
         emergency: bool,
         now: ClockInstant,
     ) -> u64 {
-        // First: whoever counts a request also counts that it was said.
-        self.said.fetch_add(1, Ordering::SeqCst);
+        // First, so that a counted request is always counted as deliberate too.
+        self.deliberate.fetch_add(1, Ordering::SeqCst);
         self.request(by, emergency, now)
     }
 
-    /// Takes the requests beyond the first `seen`, merged into one: the time of the first, and the
+    /// Takes the requests beyond the first `handled`, merged into one: the time of the first, and the
     /// requester of highest rank. A request that is only half written may lend its rank to the one
     /// before it, never the other way round.
-    pub(super) fn take_request(&self, seen: u64, now: ClockInstant) -> Option<StopRequest> {
-        let serial = self.asked.load(Ordering::SeqCst);
-        (serial > seen).then(|| StopRequest {
+    pub(super) fn take_request(&self, handled: u64, now: ClockInstant) -> Option<StopRequest> {
+        let serial = self.requests.load(Ordering::SeqCst);
+        (serial > handled).then(|| StopRequest {
             serial,
-            at: ClockInstant::from_nanos(self.at_nanos.swap(NOT_ASKED, Ordering::SeqCst)).min(now),
-            by: who(self.by.swap(0, Ordering::SeqCst)),
+            at: ClockInstant::from_nanos(self.at_nanos.swap(NO_REQUEST, Ordering::SeqCst)).min(now),
+            by: actor(self.by.swap(0, Ordering::SeqCst)),
             emergency: self.emergency.swap(false, Ordering::SeqCst),
         })
     }
 
     /// Returns the total number of stop requests.
     pub(super) fn count(&self) -> u64 {
-        self.asked.load(Ordering::SeqCst)
+        self.requests.load(Ordering::SeqCst)
     }
 
     /// Returns the number of deliberate stop requests.
     pub(super) fn deliberate_count(&self) -> u64 {
-        self.said.load(Ordering::SeqCst)
+        self.deliberate.load(Ordering::SeqCst)
     }
 
-    /// Returns whether a stop was requested beyond the first `seen` requests.
-    pub(super) fn is_requested(&self, seen: u64) -> bool {
-        self.asked.load(Ordering::SeqCst) > seen
+    /// Returns whether a stop was requested beyond the first `handled` requests.
+    pub(super) fn is_requested(&self, handled: u64) -> bool {
+        self.requests.load(Ordering::SeqCst) > handled
     }
 
-    /// Wakes the thread, for a stop or for an order.
+    /// Wakes the thread, for a stop or for a command.
     pub(super) fn wake(&self) {
-        self.bell.ring();
+        self.wake_signal.notify();
     }
 
     /// Returns at the next wake-up, at once if one came since the last.
     pub(super) async fn woken(&self) {
-        self.bell.wait().await;
+        self.wake_signal.wait().await;
     }
 }
 
-const fn rank(who: ActorRank) -> u8 {
-    match who {
+const fn rank(actor: ActorRank) -> u8 {
+    match actor {
         ActorRank::Node => 0,
         ActorRank::Planner => 1,
         ActorRank::Operator => 2,
     }
 }
 
-const fn who(rank: u8) -> ActorRank {
+const fn actor(rank: u8) -> ActorRank {
     match rank {
         0 => ActorRank::Node,
         1 => ActorRank::Planner,
@@ -127,14 +127,14 @@ mod tests {
 
     #[test]
     fn an_operator_among_planners_counts() {
-        let line = StopSignal::default();
-        line.request(ActorRank::Planner, false, ClockInstant::from_nanos(3));
-        line.request(ActorRank::Operator, true, ClockInstant::from_nanos(5));
-        let ticket = line.request(ActorRank::Planner, false, ClockInstant::from_nanos(7));
-        let asked = line.take_request(0, ClockInstant::from_nanos(9));
+        let signal = StopSignal::default();
+        signal.request(ActorRank::Planner, false, ClockInstant::from_nanos(3));
+        signal.request(ActorRank::Operator, true, ClockInstant::from_nanos(5));
+        let ticket = signal.request(ActorRank::Planner, false, ClockInstant::from_nanos(7));
+        let request = signal.take_request(0, ClockInstant::from_nanos(9));
         let at = ClockInstant::from_nanos(3);
         assert_eq!(
-            asked,
+            request,
             Some(StopRequest {
                 serial: ticket,
                 at,
@@ -142,6 +142,7 @@ mod tests {
                 emergency: true
             })
         );
-        assert_eq!(line.take_request(ticket, ClockInstant::from_nanos(9)), None);
+        let later = signal.take_request(ticket, ClockInstant::from_nanos(9));
+        assert_eq!(later, None);
     }
 }

@@ -12,21 +12,12 @@ mod probes;
 use super::*;
 use link::memory::MemoryLink;
 use permit::{MotionPermit, StopLatch};
-use plan::{self, Plan};
+use plan::{self, SilentObserver, Trajectory};
 use scene::{Scene, SceneLibrary};
 use sim::{ArmSimulator, SimulatedFault};
 
 /// Fast enough for short tests, slow enough to see what lasts a tenth of a second.
 const RATE: u32 = 20;
-
-struct Wanted;
-
-impl plan::PlanObserver for Wanted {
-    fn progress(&self, _: usize, _: usize) {}
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
 
 struct Bench {
     scene: Arc<Scene>,
@@ -58,13 +49,21 @@ impl Bench {
         self.motion.permits().ask(&self.scene, now).unwrap()
     }
 
-    /// To the ready pose and back, allowed by `permit`.
+    /// Returns a motion to the ready pose and back, allowed by `permit`.
     fn proof(&self, permit: MotionPermit) -> CheckedTrajectory {
-        let measured = self.motion.snapshot().measured.unwrap();
         let poses = [self.scene.ready_rad, self.scene.rest_rad];
-        let plan: Plan = plan::go_to(&self.scene, &measured.position_rad, &poses, &Wanted).unwrap();
+        let plan = plan::go_to(&self.scene, &self.start_rad(), &poses, &SilentObserver);
+        self.check(plan.unwrap().trajectory, permit)
+    }
+
+    fn start_rad(&self) -> JointVector {
+        self.motion.snapshot().measured.unwrap().position_rad
+    }
+
+    fn check(&self, trajectory: Trajectory, permit: MotionPermit) -> CheckedTrajectory {
+        let start = self.motion.snapshot().measured.unwrap();
         let now = self.motion.clock().now();
-        gate::check(&self.scene, permit, &measured, now, plan.trajectory).unwrap()
+        gate::check(&self.scene, permit, &start, now, trajectory).unwrap()
     }
 }
 
@@ -83,34 +82,34 @@ async fn a_motion_ends_at_rest_and_reads_back_so() {
     assert!(bench.sim.true_joints().distance_max(&bench.scene.rest_rad) < 0.01);
 }
 
-/// Simulated time waits for its thread; the wall's does not.
+/// Simulated time waits for the arm's thread; real time does not.
 #[test]
-fn an_arms_thread_goes_ahead_of_others_where_it_may_and_time_is_real() {
+fn an_arms_thread_has_real_time_priority_where_granted_and_time_is_real() {
     let may = std::thread::spawn(|| set_realtime_priority().is_ok())
         .join()
         .unwrap();
-    for (clock, due) in [(NodeClock::real(), may), (NodeClock::simulated(), false)] {
-        assert_eq!(Bench::with(clock).motion.snapshot().is_ahead, due);
+    for (clock, ahead) in [(NodeClock::real(), may), (NodeClock::simulated(), false)] {
+        assert_eq!(Bench::with(clock).motion.snapshot().is_ahead, ahead);
     }
 }
 
-/// A stop is asked for, and before the arm's thread has heard of it a call takes its leave to
-/// move and counts that stop as one it has seen.
+/// A stop is requested, and before the arm's thread has received it a call takes its permit and
+/// counts that stop as one it has seen.
 #[tokio::test]
 async fn a_permit_from_before_a_stop_begins_no_motion_after_it() {
     let bench = Bench::new();
     let proof = bench.proof(bench.permit());
-    let before = bench.sim.true_joints();
+    let start_rad = bench.sim.true_joints();
     let ticket = bench.motion.stop(ActorRank::Planner, false);
     let seen_stops = bench.motion.stops_requested();
     assert!(bench.motion.stopped(ticket).await.unwrap().verified);
     let outcome = bench.motion.run(proof, seen_stops).await.unwrap();
     assert!(matches!(outcome, MotionOutcome::Refused(_)), "{outcome:?}");
-    assert!(bench.sim.true_joints().distance_max(&before) < 0.01);
+    assert!(bench.sim.true_joints().distance_max(&start_rad) < 0.01);
 }
 
-/// Each stop woke the thread for a tick of its own and put off the one after: frames came too
-/// early, then too late, until the readings were too old to go on.
+/// If each stop woke the thread for a tick of its own, frames would come too early and then too late,
+/// until the readings were too old to go on.
 #[tokio::test]
 async fn many_stops_in_a_row_are_one_stop() {
     let bench = Bench::with(NodeClock::real());
@@ -163,26 +162,26 @@ async fn a_fault_is_still_one_after_a_stop() {
 
 /// A link's effect on the thread that uses it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Wire {
+enum LinkBehaviour {
     Works,
     Hangs,
     Panics,
 }
 
-/// A wire that can be made to hang or to break the code that uses it.
-struct Rough {
+/// A link that can be made to hang or to panic.
+struct FaultyLink {
     inner: MemoryLink<ArmSimulator>,
-    how: Arc<(std::sync::Mutex<Wire>, std::sync::Condvar)>,
+    behaviour: Arc<(std::sync::Mutex<LinkBehaviour>, std::sync::Condvar)>,
 }
 
-impl ByteLink for Rough {
+impl ByteLink for FaultyLink {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
-        let (how, changed) = &*self.how;
-        let mut now = how.lock().unwrap();
-        while *now == Wire::Hangs {
+        let (behaviour, changed) = &*self.behaviour;
+        let mut now = behaviour.lock().unwrap();
+        while *now == LinkBehaviour::Hangs {
             now = changed.wait(now).unwrap();
         }
-        let panics = *now == Wire::Panics;
+        let panics = *now == LinkBehaviour::Panics;
         drop(now);
         assert!(!panics, "a wire that panics");
         self.inner.send(bytes)
@@ -205,30 +204,30 @@ impl ByteLink for Rough {
     }
 }
 
-type Grip = Arc<(std::sync::Mutex<Wire>, std::sync::Condvar)>;
+type LinkControl = Arc<(std::sync::Mutex<LinkBehaviour>, std::sync::Condvar)>;
 
-fn rough(clock: NodeClock, permits: PermitRegistry) -> (Bench, Grip) {
+fn faulty(clock: NodeClock, permits: PermitRegistry) -> (Bench, LinkControl) {
     let scene = SceneLibrary::new(None).scene("default", None).unwrap();
     let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
     let device = sim.clone();
-    let how: Grip = Arc::new((
-        std::sync::Mutex::new(Wire::Works),
+    let behaviour: LinkControl = Arc::new((
+        std::sync::Mutex::new(LinkBehaviour::Works),
         std::sync::Condvar::new(),
     ));
-    let grip = Arc::clone(&how);
+    let control = Arc::clone(&behaviour);
     let open: PortOpener = Box::new(move |clock| {
         let inner = MemoryLink::new(device.clone(), clock, "rough").map_err(LinkError::Read)?;
-        let how = Arc::clone(&how);
-        Ok(Box::new(Rough { inner, how }) as Box<dyn ByteLink>)
+        let behaviour = Arc::clone(&behaviour);
+        Ok(Box::new(FaultyLink { inner, behaviour }) as Box<dyn ByteLink>)
     });
     let arm = Arc::clone(&scene.arm);
     let motion = MotionHandle::start(arm, clock, Arc::new(permits), open).unwrap();
-    (Bench { scene, sim, motion }, grip)
+    (Bench { scene, sim, motion }, control)
 }
 
-fn make(grip: &Grip, how: Wire) {
-    *grip.0.lock().unwrap() = how;
-    grip.1.notify_all();
+fn set_behaviour(control: &LinkControl, behaviour: LinkBehaviour) {
+    *control.0.lock().unwrap() = behaviour;
+    control.1.notify_all();
 }
 
 async fn pause(clock: &NodeClock, ms: u64) {
@@ -240,41 +239,41 @@ async fn pause(clock: &NodeClock, ms: u64) {
 async fn an_arms_thread_that_hangs_feeds_no_watchdog() {
     use std::sync::atomic::{AtomicU64, Ordering};
     let clock = NodeClock::real();
-    let (bench, grip) = rough(clock.clone(), PermitRegistry::everything());
+    let (bench, control) = faulty(clock.clone(), PermitRegistry::everything());
     let beats = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&beats);
+    let counter = Arc::clone(&beats);
     bench.motion.set_heartbeat(Box::new(move || {
-        counted.fetch_add(1, Ordering::SeqCst);
+        counter.fetch_add(1, Ordering::SeqCst);
     }));
     while beats.load(Ordering::SeqCst) < 3 {
         pause(&clock, 10).await;
     }
-    make(&grip, Wire::Hangs);
+    set_behaviour(&control, LinkBehaviour::Hangs);
     pause(&clock, 200).await;
-    let hung = beats.load(Ordering::SeqCst);
+    let beats_before = beats.load(Ordering::SeqCst);
     pause(&clock, 400).await;
-    assert_eq!(beats.load(Ordering::SeqCst), hung);
-    make(&grip, Wire::Works);
-    while beats.load(Ordering::SeqCst) == hung {
+    assert_eq!(beats.load(Ordering::SeqCst), beats_before);
+    set_behaviour(&control, LinkBehaviour::Works);
+    while beats.load(Ordering::SeqCst) == beats_before {
         pause(&clock, 10).await;
     }
 }
 
 #[tokio::test]
 async fn a_panic_on_the_arms_thread_is_a_fault() {
-    let (bench, grip) = rough(NodeClock::simulated_at(RATE), PermitRegistry::everything());
-    make(&grip, Wire::Panics);
+    let (bench, control) = faulty(NodeClock::simulated_at(RATE), PermitRegistry::everything());
+    set_behaviour(&control, LinkBehaviour::Panics);
     let proof = bench.proof(bench.permit());
     let ended = bench.motion.run(proof, 0).await;
     assert!(ended.is_err(), "{ended:?}");
-    bench.until(|seen| seen.state == MotionState::Faulted).await;
+    bench.until(|s| s.state == MotionState::Faulted).await;
     let latched = bench.motion.permits().latched();
     assert!(matches!(latched, Some(StopLatch::Fault(_))), "{latched:?}");
     let ticket = bench.motion.stop(ActorRank::Planner, false);
     assert_eq!(bench.motion.stopped(ticket).await, None);
 }
 
-/// Not on the wire, but in the loop itself, in the middle of a motion.
+/// A panic not of the link, but in the loop itself, in the middle of a motion.
 #[tokio::test]
 async fn a_panic_in_the_middle_of_a_motion_is_a_fault() {
     let bench = Bench::new();
@@ -285,7 +284,7 @@ async fn a_panic_in_the_middle_of_a_motion_is_a_fault() {
     }));
     let ended = bench.motion.run(bench.proof(bench.permit()), 0).await;
     assert!(ended.is_err(), "{ended:?}");
-    bench.until(|seen| seen.state == MotionState::Faulted).await;
+    bench.until(|s| s.state == MotionState::Faulted).await;
     let latched = bench.motion.permits().latched();
     assert!(matches!(latched, Some(StopLatch::Fault(_))), "{latched:?}");
     let stands = bench.sim.true_joints();
@@ -296,12 +295,10 @@ async fn a_panic_in_the_middle_of_a_motion_is_a_fault() {
 }
 
 impl Bench {
-    /// The default drawing, allowed by `permit`.
+    /// Returns the default drawing, allowed by `permit`.
     fn drawing(&self, permit: MotionPermit) -> CheckedTrajectory {
-        let measured = self.motion.snapshot().measured.unwrap();
-        let plan = plan::draw(&self.scene, &measured.position_rad, &Wanted).unwrap();
-        let now = self.motion.clock().now();
-        gate::check(&self.scene, permit, &measured, now, plan.trajectory).unwrap()
+        let plan = plan::draw(&self.scene, &self.start_rad(), &SilentObserver);
+        self.check(plan.unwrap().trajectory, permit)
     }
 
     fn height_mm(&self) -> f64 {
@@ -311,9 +308,9 @@ impl Bench {
         scene.surface.project(&tip).height_mm
     }
 
-    async fn until(&self, wanted: impl FnMut(&Snapshot) -> bool) -> Snapshot {
+    async fn until(&self, condition: impl FnMut(&Snapshot) -> bool) -> Snapshot {
         let mut snapshots = self.motion.watch();
-        snapshots.wait_for(wanted).await.unwrap().clone()
+        snapshots.wait_for(condition).await.unwrap().clone()
     }
 }
 
@@ -334,23 +331,24 @@ async fn a_servo_too_hot_ends_the_motion_at_its_strokes_end() {
         temperature_c: 67.0,
     });
     let outcome = outcome.await.unwrap();
-    let MotionOutcome::Faulted(why) = outcome else {
+    let MotionOutcome::Faulted(reason) = outcome else {
         panic!("{outcome:?}");
     };
     assert!(
-        why.contains("too hot") && why.contains("elbow_flex"),
-        "{why}"
+        reason.contains("too hot") && reason.contains("elbow_flex"),
+        "{reason}"
     );
     assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
     // No stroke begins, and going to rest is possible.
-    let again = bench.permits_reset();
-    let drawing = bench
-        .motion
-        .run(bench.drawing(again.clone()), bench.motion.stops_requested());
+    let permit = bench.reset_permit();
+    let drawing = bench.motion.run(
+        bench.drawing(permit.clone()),
+        bench.motion.stops_requested(),
+    );
     assert!(matches!(drawing.await.unwrap(), MotionOutcome::Refused(_)));
     let parked = bench
         .motion
-        .run(bench.proof(again), bench.motion.stops_requested());
+        .run(bench.proof(permit), bench.motion.stops_requested());
     let parked = parked.await.unwrap();
     assert!(
         matches!(parked, MotionOutcome::Reached { .. }),
@@ -359,7 +357,7 @@ async fn a_servo_too_hot_ends_the_motion_at_its_strokes_end() {
 }
 
 impl Bench {
-    fn permits_reset(&self) -> MotionPermit {
+    fn reset_permit(&self) -> MotionPermit {
         let now = self.motion.clock().now();
         let permits = self.motion.permits();
         permits
@@ -368,11 +366,11 @@ impl Bench {
     }
 }
 
-/// Leave that was given for the motion's length and a moment runs out while it is held; once it is
-/// given again the motion goes on, and when that runs out, it is held at the end of its stroke.
+/// A permit for little more than the motion's length expires while the motion is held; once it is
+/// renewed the motion goes on, and when it expires again, the motion is held at the end of its stroke.
 #[tokio::test]
-async fn leave_that_ends_holds_at_the_strokes_end() {
-    let (bench, _) = rough(NodeClock::simulated_at(RATE), PermitRegistry::none());
+async fn an_expired_permit_holds_at_the_strokes_end() {
+    let (bench, _) = faulty(NodeClock::simulated_at(RATE), PermitRegistry::none());
     let (permits, clock) = (bench.motion.permits(), bench.motion.clock());
     let lasts = Duration::from_secs(40);
     permits
@@ -381,22 +379,22 @@ async fn leave_that_ends_holds_at_the_strokes_end() {
     let mut outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     bench.until(draws).await;
     bench.motion.hold(HoldAt::Once).await.unwrap().unwrap();
-    let first = bench.until(|seen| seen.state == MotionState::Held).await;
+    let first = bench.until(|s| s.state == MotionState::Held).await;
     assert!(bench.height_mm() > bench.scene.heights.lift_mm - 1.0);
     clock.jump_to(clock.now().after(lasts));
     assert!(permits.ask(&bench.scene, clock.now()).is_err());
-    // What was read before the jump is old now; going on reads first.
+    // Readings from before the jump are old now; resuming reads first.
     permits
         .enable(&bench.scene, clock.now(), Some(Duration::from_millis(400)))
         .unwrap();
     let permit = bench.permit();
     bench.motion.resume(permit).await.unwrap().unwrap();
     // Simulated time passes fast: a state that lasts less than a second may not be seen.
-    let went_on = |seen: &Snapshot| {
-        let at = seen.progress.as_ref().map(|at| at.sample);
-        seen.state == MotionState::Held && at > first.progress.as_ref().map(|at| at.sample)
+    let is_held_later = |snapshot: &Snapshot| {
+        let at = snapshot.progress.as_ref().map(|at| at.sample);
+        snapshot.state == MotionState::Held && at > first.progress.as_ref().map(|at| at.sample)
     };
-    let held = bench.until(went_on).await;
+    let held = bench.until(is_held_later).await;
     assert!(
         held.progress
             .is_some_and(|at| at.doing != plan::SpanKind::Draw),
@@ -420,86 +418,90 @@ async fn torque_goes_off_only_from_a_standstill_and_then_an_operator_resets() {
     assert!(matches!(outcome.await.unwrap(), MotionOutcome::Stopped(_)));
     let released = bench.motion.release().await.unwrap().unwrap();
     assert_eq!((released.off.len(), released.failed.len()), (6, 0));
-    bench.until(|seen| !seen.energised).await;
+    bench.until(|s| !s.energised).await;
     let latched = bench.motion.permits().latched();
     assert_eq!(latched, Some(StopLatch::Stopped(ActorRank::Operator)));
     let reset = bench.motion.run(
-        bench.proof(bench.permits_reset()),
+        bench.proof(bench.reset_permit()),
         bench.motion.stops_requested(),
     );
     let reset = reset.await.unwrap();
     assert!(matches!(reset, MotionOutcome::Reached { .. }), "{reset:?}");
 }
 
-/// The arm stops even if a reader is suspended while it looks at a snapshot.
+/// The arm stops even if a reader is suspended while it holds a snapshot.
 #[tokio::test]
-async fn a_reader_that_stands_still_holds_up_no_stop() {
+async fn a_suspended_reader_does_not_delay_a_stop() {
     use std::sync::atomic::{AtomicU64, Ordering};
     let bench = Bench::with(NodeClock::real());
     let clock = bench.motion.clock().clone();
     let beats = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&beats);
+    let counter = Arc::clone(&beats);
     bench.motion.set_heartbeat(Box::new(move || {
-        counted.fetch_add(1, Ordering::SeqCst);
+        counter.fetch_add(1, Ordering::SeqCst);
     }));
     let ended = bench.motion.run(bench.proof(bench.permit()), 0);
     bench
-        .until(|seen| seen.progress.is_some_and(|at| at.sample > 20))
+        .until(|s| s.progress.is_some_and(|at| at.sample > 20))
         .await;
     let snapshots = bench.motion.watch();
-    let look = snapshots.borrow();
+    let borrowed = snapshots.borrow();
     let ticket = bench.motion.stop(ActorRank::Planner, false);
-    let (before, mut stood) = (beats.load(Ordering::SeqCst), 0);
+    let (before, mut still_ticks) = (beats.load(Ordering::SeqCst), 0);
     let mut at = bench.sim.true_joints();
-    while beats.load(Ordering::SeqCst) < before + 100 || stood < 10 {
+    while beats.load(Ordering::SeqCst) < before + 100 || still_ticks < 10 {
         pause(&clock, 20).await;
         let now = bench.sim.true_joints();
-        stood = if now.distance_max(&at) < 1e-3 {
-            stood + 1
+        still_ticks = if now.distance_max(&at) < 1e-3 {
+            still_ticks + 1
         } else {
             0
         };
         at = now;
     }
-    drop(look);
+    drop(borrowed);
     assert!(bench.motion.stopped(ticket).await.unwrap().verified);
     assert!(matches!(ended.await.unwrap(), MotionOutcome::Stopped(_)));
 }
 
-/// The reason was told to nobody: the arm stayed away without a word.
+/// Without the reason the arm would stay away in silence.
 #[tokio::test]
-async fn why_a_port_is_not_opened_again_is_told_until_it_is() {
+async fn a_warning_says_why_a_port_is_not_reopened_until_it_is() {
     let scene = SceneLibrary::new(None).scene("default", None).unwrap();
     let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
     let missing = Arc::new(std::sync::Mutex::new(None::<&str>));
-    let (far, absent) = (sim.clone(), Arc::clone(&missing));
+    let (device, missing_path) = (sim.clone(), Arc::clone(&missing));
     let open: PortOpener = Box::new(move |clock| {
-        if let Some(path) = *absent.lock().unwrap() {
+        if let Some(path) = *missing_path.lock().unwrap() {
             let path = path.to_owned();
             return Err(LinkError::Missing { path });
         }
-        let link = MemoryLink::new(far.clone(), clock, "port").map_err(LinkError::Read)?;
+        let link = MemoryLink::new(device.clone(), clock, "port").map_err(LinkError::Read)?;
         Ok(Box::new(link) as Box<dyn ByteLink>)
     });
     let permits = Arc::new(PermitRegistry::everything());
     let arm = Arc::clone(&scene.arm);
     let motion = MotionHandle::start(arm, NodeClock::real(), permits, open).unwrap();
     let mut snapshots = motion.watch();
-    let says = |words: &'static str| {
-        move |seen: &Snapshot| seen.warnings.iter().any(|said| said.contains(words))
+    let warns_of = |text: &'static str| {
+        move |snapshot: &Snapshot| snapshot.warnings.iter().any(|it| it.contains(text))
     };
     *missing.lock().unwrap() = Some("/dev/first");
     sim.break_it(SimulatedFault::Unplug);
-    let first = snapshots.wait_for(says("/dev/first")).await.unwrap();
+    let first = snapshots.wait_for(warns_of("/dev/first")).await.unwrap();
     assert_eq!(first.state, MotionState::Detached);
     drop(first);
     *missing.lock().unwrap() = Some("/dev/second");
-    let second = snapshots.wait_for(says("/dev/second")).await.unwrap();
-    assert!(!says("/dev/first")(&second), "{:?}", second.warnings);
+    let second = snapshots.wait_for(warns_of("/dev/second")).await.unwrap();
+    assert!(!warns_of("/dev/first")(&second), "{:?}", second.warnings);
     drop(second);
     *missing.lock().unwrap() = None;
     sim.break_it(SimulatedFault::Plug);
-    let open = |seen: &Snapshot| seen.state != MotionState::Detached;
+    let open = |snapshot: &Snapshot| snapshot.state != MotionState::Detached;
     let opened = snapshots.wait_for(open).await.unwrap();
-    assert!(!says("not opened again")(&opened), "{:?}", opened.warnings);
+    assert!(
+        !warns_of("not opened again")(&opened),
+        "{:?}",
+        opened.warnings
+    );
 }

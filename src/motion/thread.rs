@@ -1,4 +1,4 @@
-//! The loop that owns the port: one tick a period, a stop before anything else.
+//! The loop that owns the port: one tick per period, a stop before anything else.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -24,66 +24,65 @@ use link::ByteLink;
 use permit::{PermitRegistry, StopLatch};
 use plan::{PERIOD, SpanKind};
 
-/// Interval at which a standing arm is read: twice within the 100 ms of a servo's own watchdog.
-const IDLE: Duration = Duration::from_millis(50);
+/// Interval at which an arm at rest is read: twice within the 100 ms of a servo's own watchdog.
+const IDLE_PERIOD: Duration = Duration::from_millis(50);
 
-/// Between the first tries to open a port that was unplugged; each takes twice as long as the one
-/// before, up to the longest.
-const REOPEN: Duration = Duration::from_millis(100);
+/// First delay between attempts to reopen an unplugged port; it doubles up to the longest.
+const REOPEN_DELAY: Duration = Duration::from_millis(100);
 const REOPEN_MAX: Duration = Duration::from_secs(5);
 
-/// A machine that slept so long has left its arm alone.
-const SLEPT: Duration = Duration::from_millis(100);
+/// Sleep of the machine from which its arm counts as left alone.
+const SLEEP_MIN: Duration = Duration::from_millis(100);
 
-/// The thread's whole life. `attached` hears once how the first attach went.
+/// Runs the thread until it ends. `attached` receives the result of the first attach.
 pub(super) fn main(
-    own: &Arc<MotionShared>,
+    shared: &Arc<MotionShared>,
     port: PortOpener,
-    outbox: SnapshotPublisher,
+    publisher: SnapshotPublisher,
     attached: &Sender<Result<(), MotionError>>,
 ) {
     let runtime = match base::clock::alarm_runtime() {
         Ok(runtime) => runtime,
         Err(error) => {
-            // Whoever waits for the answer is gone only if the process is ending.
+            // The receiver is gone only if the process is ending.
             let _ = attached.send(Err(MotionError::start("runtime", error)));
             return;
         }
     };
-    let outbox = Arc::new(outbox);
-    let life = AssertUnwindSafe(async {
-        match ArmThread::attach(Arc::clone(own), port, Arc::clone(&outbox)).await {
+    let publisher = Arc::new(publisher);
+    let body = AssertUnwindSafe(async {
+        match ArmThread::attach(Arc::clone(shared), port, Arc::clone(&publisher)).await {
             Ok(mut worker) => {
                 let attached = attached.clone();
                 worker
-                    .answers
+                    .replies
                     .push(Box::new(move || drop(attached.send(Ok(())))));
                 worker.publish();
                 worker.run().await;
             }
-            Err(why) => {
-                let _ = attached.send(Err(why));
+            Err(error) => {
+                let _ = attached.send(Err(error));
             }
         }
     });
-    if runtime.block_on(life.catch_unwind()).is_err() {
-        panicked(&outbox, &own.permits);
+    if runtime.block_on(body.catch_unwind()).is_err() {
+        report_panic(&publisher, &shared.permits);
     }
-    own.orders.close();
+    shared.commands.close();
 }
 
-/// The servos stand where the last frame said; all that is left is to say so.
-fn panicked(outbox: &SnapshotPublisher, permits: &PermitRegistry) {
-    let why = "the arm's thread failed; the arm holds its last goal; restart the node".to_owned();
-    permits.latch(StopLatch::Fault(why.clone()));
-    outbox.fail(why);
+/// Latches and publishes the fault of a panic. The servos hold the last goal.
+fn report_panic(publisher: &SnapshotPublisher, permits: &PermitRegistry) {
+    let reason = "the arm's thread failed; the arm holds its last goal; restart the node";
+    permits.latch(StopLatch::Fault(reason.to_owned()));
+    publisher.fail(reason.to_owned());
 }
 
-/// The thread, with all that it knows.
+/// The state of the thread.
 pub(super) struct ArmThread {
-    pub(super) own: Arc<MotionShared>,
+    pub(super) shared: Arc<MotionShared>,
     port: PortOpener,
-    outbox: Arc<SnapshotPublisher>,
+    publisher: Arc<SnapshotPublisher>,
     pub(super) link: Option<Box<dyn ByteLink>>,
     pub(super) driver: ArmDriver,
     pub(super) alarm: ClockAlarm,
@@ -94,41 +93,42 @@ pub(super) struct ArmThread {
     /// The latch of a fault, while a reader of the latches delays it.
     pub(super) latching: Option<StopLatch>,
     pub(super) next_tick: ClockInstant,
-    pub(super) still: StandstillDetector,
+    pub(super) standstill: StandstillDetector,
     pub(super) reached_rad: f64,
     pub(super) failures: u32,
-    /// The reason why the last cycle gave no reading.
+    /// Reason that the last cycle gave no reading.
     pub(super) last_failure: Option<String>,
     /// Time limit of a cycle.
     pub(super) cycle_time: Duration,
-    pub(super) wire: BusHealth,
-    pub(super) reopen: Duration,
-    /// Reason that the port could not be opened again at the last try.
-    refused: Option<String>,
-    /// Time of the last attempt to reopen: merely waking the thread does not bring the next one forward.
-    tried: ClockInstant,
-    pub(super) ending: bool,
+    pub(super) bus_health: BusHealth,
+    pub(super) reopen_delay: Duration,
+    /// Reason that the last attempt to reopen the port failed.
+    open_error: Option<String>,
+    /// Time of the last attempt to reopen: waking the thread must not bring the next one forward.
+    tried_at: ClockInstant,
+    pub(super) is_ending: bool,
     /// The machine's total sleep when it was last checked.
-    slept: Option<Duration>,
-    /// Answers to commands, to be given with the next snapshot.
-    pub(super) answers: Vec<ReplyCallback>,
+    suspended: Option<Duration>,
+    /// Replies to commands, to be sent with the next snapshot.
+    pub(super) replies: Vec<ReplyCallback>,
 }
 
 impl ArmThread {
     async fn attach(
-        own: Arc<MotionShared>,
+        shared: Arc<MotionShared>,
         port: PortOpener,
-        outbox: Arc<SnapshotPublisher>,
+        publisher: Arc<SnapshotPublisher>,
     ) -> Result<Self, MotionError> {
-        let alarm = own.clock.alarm().map_err(MotionError::NoTimer)?;
-        let driver = ArmDriver::new(&own.arm, &own.clock);
+        let alarm = shared.clock.alarm().map_err(MotionError::NoTimer)?;
+        let driver = ArmDriver::new(&shared.arm, &shared.clock);
         let mut worker = Self {
-            next_tick: own.clock.now(),
-            still: StandstillDetector::new(&own.arm),
-            reached_rad: REACHED_COUNTS * counts_rad(&own.arm).iter().copied().fold(0.0, f64::max),
-            own,
+            next_tick: shared.clock.now(),
+            standstill: StandstillDetector::new(&shared.arm),
+            reached_rad: REACHED_COUNTS
+                * counts_rad(&shared.arm).iter().copied().fold(0.0, f64::max),
+            shared,
             port,
-            outbox,
+            publisher,
             link: None,
             driver,
             alarm,
@@ -140,13 +140,13 @@ impl ArmThread {
             failures: 0,
             last_failure: None,
             cycle_time: PERIOD,
-            wire: BusHealth::default(),
-            reopen: REOPEN,
-            refused: None,
-            tried: ClockInstant::ZERO,
-            ending: false,
-            slept: None,
-            answers: Vec::new(),
+            bus_health: BusHealth::default(),
+            reopen_delay: REOPEN_DELAY,
+            open_error: None,
+            tried_at: ClockInstant::ZERO,
+            is_ending: false,
+            suspended: None,
+            replies: Vec::new(),
         };
         worker.open().await?;
         worker.request_realtime_priority();
@@ -156,45 +156,46 @@ impl ArmThread {
     /// Requests real-time priority once the port is open: the lookups for it are not urgent. A simulated
     /// clock waits for its thread anyway.
     fn request_realtime_priority(&mut self) {
-        if self.own.clock.is_simulated() {
+        if self.shared.clock.is_simulated() {
             return;
         }
         match set_realtime_priority() {
             Ok(()) => self.snapshot.is_ahead = true,
             Err(error) => tracing::debug!(
-                "the arm's thread has no real-time priority ({error}): on a busy machine its ticks come late; `rtprio 10` in /etc/security/limits.d gives a user leave for one, `LimitRTPRIO=10` a unit"
+                "the arm's thread has no real-time priority ({error}): on a busy machine its ticks come late; `rtprio 10` in /etc/security/limits.d permits it for a user, `LimitRTPRIO=10` for a unit"
             ),
         }
     }
 
     async fn open(&mut self) -> Result<(), MotionError> {
-        let mut link = (self.port)(&self.own.clock)?;
+        let mut link = (self.port)(&self.shared.clock)?;
         let attached = self.driver.attach(link.as_mut()).await;
         let attached = attached.map_err(|source| MotionError::Attach {
             port: link.name().to_owned(),
             source,
         })?;
-        self.is_same_arm(&attached.servos)?;
+        self.check_same_arm(&attached.servos)?;
         for warning in &attached.warnings {
             tracing::warn!(port = link.name(), "{warning}");
         }
         self.link = Some(link);
         self.failures = 0;
         self.cycle_time = bus_health::cycle_time(attached.latency);
-        self.wire.reset(&attached, self.own.arm.file.family);
-        self.reopen = REOPEN;
+        self.bus_health
+            .reset(&attached, self.shared.arm.file.family);
+        self.reopen_delay = REOPEN_DELAY;
         self.snapshot.identity = Arc::new(attached.servos);
         self.snapshot.measured = Some(Arc::new(attached.measured));
         self.snapshot.state = MotionState::Holding;
         Ok(())
     }
 
-    /// A port that comes back may have another arm behind it, with other zeros.
-    fn is_same_arm(&self, found: &[ServoIdentity]) -> Result<(), MotionError> {
-        let known = self.snapshot.identity.iter();
-        let other = known
+    /// Refuses another arm, with other zeros, behind a port that came back.
+    fn check_same_arm(&self, found: &[ServoIdentity]) -> Result<(), MotionError> {
+        let previous = self.snapshot.identity.iter();
+        let other = previous
             .zip(found)
-            .find(|(known, found)| !known.is_same(found));
+            .find(|(previous, found)| !previous.is_same(found));
         match other {
             None => Ok(()),
             Some((_, found)) => Err(MotionError::OtherArm(found.servo.clone())),
@@ -202,14 +203,14 @@ impl ArmThread {
     }
 
     async fn run(&mut self) {
-        while !(self.ending && self.is_idle()) {
+        while !(self.is_ending && self.is_idle()) {
             self.wait_for_release().await;
             self.wait_for_tick().await;
             let job = self.job.as_ref();
             let span = job.map_or_else(Span::none, |job| job.span.clone());
             self.run_tick().instrument(span).await;
-            if let Some(heart) = self.own.heart.get() {
-                heart();
+            if let Some(heartbeat) = self.shared.heartbeat.get() {
+                heartbeat();
             }
         }
     }
@@ -226,101 +227,101 @@ impl ArmThread {
         self.publish();
     }
 
-    /// A machine that wakes up finds other people beside its arm: what they allowed before is worth
-    /// nothing, and what moved then stands.
+    /// Disables motion after the machine slept, and halts a motion under way: the people next to the
+    /// arm may be others now.
     fn check_machine_sleep(&mut self) {
-        let Some(slept) = self.own.clock.suspended_time() else {
+        let Some(suspended) = self.shared.clock.suspended_time() else {
             return;
         };
-        let Some(before) = self.slept.replace(slept) else {
+        let Some(previous) = self.suspended.replace(suspended) else {
             return;
         };
-        let for_ = slept.saturating_sub(before);
-        if for_ <= SLEPT {
+        let slept_for = suspended.saturating_sub(previous);
+        if slept_for <= SLEEP_MIN {
             return;
         }
-        let why = format!(
+        let reason = format!(
             "the machine slept for {:.1} s: motion is disabled until an operator enables it again",
-            for_.as_secs_f64()
+            slept_for.as_secs_f64()
         );
         match &mut self.job {
             Some(job) => {
                 job.execution.halt();
-                self.fault(&why);
+                self.fault(&reason);
             }
-            None => tracing::warn!("{why}"),
+            None => tracing::warn!("{reason}"),
         }
-        // Last, for the next frame waits for it.
-        self.own.permits.disable();
+        // Last, because the next frame waits for it.
+        self.shared.permits.disable();
     }
 
     /// Returns whether a motion is held for an operator and nothing else is due.
     pub(super) fn is_held(&self) -> bool {
-        let held = self
+        let is_held = self
             .job
             .as_ref()
-            .is_some_and(|job| job.execution.is_held() && job.failing.is_none() && !job.too_hot);
-        held && self.stopping.is_none()
+            .is_some_and(|job| job.execution.is_held() && job.failure.is_none() && !job.is_too_hot);
+        is_held && self.stopping.is_none()
     }
 
     pub(super) fn is_idle(&self) -> bool {
         self.job.is_none() && self.stopping.is_none()
     }
 
-    /// Simulated time stands still until the next sample is released and its recording has room; a stop waits for
-    /// nothing.
+    /// Waits in simulated time until the next sample is released and the recording has room; a stop
+    /// does not wait.
     async fn wait_for_release(&self) {
-        if !self.own.clock.is_simulated() {
+        if !self.shared.clock.is_simulated() {
             return;
         }
-        let waits = |job: &&ActiveMotion| !job.is_released() || self.own.ticks.is_full();
+        let waits = |job: &&ActiveMotion| !job.is_released() || self.shared.ticks.is_full();
         while let Some(job) = self.job.as_ref().filter(waits) {
             tokio::select! {
                 biased;
-                () = self.own.stop.woken() => {
-                    if self.own.stop.is_requested(self.stops_seen) {
-                        self.own.stop.wake();
+                () = self.shared.stop.woken() => {
+                    if self.shared.stop.is_requested(self.stops_seen) {
+                        self.shared.stop.wake();
                         return;
                     }
                 }
                 () = job.release.changed() => {}
-                () = self.own.ticks.emptied() => {}
+                () = self.shared.ticks.wait_for_room() => {}
             }
         }
     }
 
-    /// Until the next tick; an arm that stands is also woken by orders. A stop always wakes.
+    /// Waits for the next tick. An arm at rest is also woken by commands, and any arm by a stop.
     #[expect(
         clippy::expect_used,
-        reason = "without a timer ticks would follow each other as fast as the bus lets them, and the arm be that much faster than its plan"
+        reason = "without a timer the ticks, and with them the arm, would run as fast as the bus allows"
     )]
     async fn wait_for_tick(&mut self) {
-        let asleep = self.own.clock.is_simulated() && (self.is_idle() || self.is_held());
-        let idle = self.is_idle() || asleep;
-        if idle && !self.own.orders.is_empty() {
+        let is_asleep = self.shared.clock.is_simulated() && (self.is_idle() || self.is_held());
+        let is_idle = self.is_idle() || is_asleep;
+        if is_idle && !self.shared.commands.is_empty() {
             return;
         }
-        // While the arm comes to a stop, another stop waits for the tick: each would otherwise
-        // bring the next frame forward and hurry the arm along.
-        let seen = if self.stopping.is_some() {
+        // During a stop, another stop waits for the tick: each would otherwise bring the next frame
+        // forward and speed the arm up.
+        let stops_seen = if self.stopping.is_some() {
             u64::MAX
         } else {
             self.stops_seen
         };
-        let began = self.own.clock.now();
-        let until = if idle {
-            began.after(if self.link.is_some() {
-                IDLE
+        let began_at = self.shared.clock.now();
+        let until = if is_idle {
+            began_at.after(if self.link.is_some() {
+                IDLE_PERIOD
             } else {
-                self.reopen
+                self.reopen_delay
             })
         } else {
             self.next_tick
         };
-        // A simulated arm that stands costs nothing: its time stands still as well.
+        // A simulated arm at rest costs nothing: its time stands still as well.
         loop {
-            let fired = async {
-                if asleep {
+            let timer = async {
+                if is_asleep {
                     std::future::pending().await
                 } else {
                     self.alarm.until(until).await
@@ -328,23 +329,23 @@ impl ArmThread {
             };
             tokio::select! {
                 biased;
-                () = self.own.stop.woken() => {
-                    if idle || self.own.stop.is_requested(seen) {
-                        self.next_tick = self.own.clock.now();
+                () = self.shared.stop.woken() => {
+                    if is_idle || self.shared.stop.is_requested(stops_seen) {
+                        self.next_tick = self.shared.clock.now();
                         break;
                     }
                 }
-                fired = fired => {
-                    fired.expect("the tick's timer");
+                timer = timer => {
+                    timer.expect("the tick's timer");
                     break;
                 }
             }
         }
-        // Ticks do not drift; one that came late is not made up for by two.
-        let now = self.own.clock.now();
-        if !idle {
+        // Ticks do not drift; a late one is not made up for by two.
+        let now = self.shared.clock.now();
+        if !is_idle {
             self.snapshot.lateness.note(now.since(until));
-            if until > began {
+            if until > began_at {
                 self.snapshot.woken_late.note(now.since(until));
             }
         }
@@ -359,31 +360,31 @@ impl ArmThread {
         if self.stopping.is_some() {
             self.finish_stop(false);
         }
-        let waited = self.own.clock.now().since(self.tried);
-        if self.own.clock.is_simulated() || waited < self.reopen {
+        let waited = self.shared.clock.now().since(self.tried_at);
+        if self.shared.clock.is_simulated() || waited < self.reopen_delay {
             return;
         }
         let fault = self.snapshot.fault.clone();
-        self.reopen = (self.reopen * 2).min(REOPEN_MAX);
+        self.reopen_delay = (self.reopen_delay * 2).min(REOPEN_MAX);
         let opened = self.open().await;
-        self.tried = self.own.clock.now();
-        if let Err(why) = opened {
-            self.note_refused(&why);
+        self.tried_at = self.shared.clock.now();
+        if let Err(error) = opened {
+            self.report_open_error(&error);
         } else {
             tracing::info!("the arm is connected again; it moves after `reset`");
-            self.refused = None;
+            self.open_error = None;
             self.snapshot.state = MotionState::Faulted;
             self.snapshot.fault = fault;
         }
     }
 
-    /// Tells why the port was not opened again: in the log once for each reason, and in what everybody
-    /// sees until it is open.
-    fn note_refused(&mut self, why: &MotionError) {
-        let said = format!("the port was not opened again: {why}");
-        if self.refused.as_ref() != Some(&said) {
-            tracing::warn!("{said}");
-            self.refused = Some(said);
+    /// Reports why the port was not reopened: once per reason in the log, and in the snapshots until it
+    /// is open.
+    fn report_open_error(&mut self, error: &MotionError) {
+        let warning = format!("the port was not opened again: {error}");
+        if self.open_error.as_ref() != Some(&warning) {
+            tracing::warn!("{warning}");
+            self.open_error = Some(warning);
         }
     }
 
@@ -395,14 +396,14 @@ impl ArmThread {
         if let (MotionState::Moving | MotionState::Held, Some(job)) =
             (self.snapshot.state, &self.job)
         {
-            let held = job.execution.is_held();
-            self.snapshot.state = if held {
+            let is_held = job.execution.is_held();
+            self.snapshot.state = if is_held {
                 MotionState::Held
             } else {
                 MotionState::Moving
             };
         }
-        // After a servo restarted, or the port came back, others may hold though nobody says so.
+        // After a servo restarted, or the port came back, other servos may still hold torque.
         self.snapshot.energised = self.driver.is_energised()
             || self.snapshot.measured.as_ref().is_some_and(|measured| {
                 measured
@@ -411,27 +412,27 @@ impl ArmThread {
                     .any(|servo| servo.torque_on == Some(true))
             });
         self.snapshot.counts = self.driver.counts().clone();
-        self.snapshot.warnings = self.wire.warnings();
-        self.snapshot.warnings.extend(self.refused.clone());
+        self.snapshot.warnings = self.bus_health.warnings();
+        self.snapshot.warnings.extend(self.open_error.clone());
         if self.is_idle()
             && self.snapshot.state == MotionState::Stopped
-            && self.own.permits.latched().is_none()
+            && self.shared.permits.latched().is_none()
         {
             self.snapshot.state = MotionState::Holding;
         }
-        self.keep_tick();
-        let answers = std::mem::take(&mut self.answers);
-        self.outbox.publish(self.snapshot.clone(), answers);
+        self.record_tick();
+        let replies = std::mem::take(&mut self.replies);
+        self.publisher.publish(self.snapshot.clone(), replies);
     }
 
-    /// Copies the tick of a motion for its recording, where there is one.
-    fn keep_tick(&self) {
+    /// Copies the tick of a motion for its recording, if there is one.
+    fn record_tick(&self) {
         let (Some(job), Some(progress)) = (&self.job, self.snapshot.progress) else {
             return;
         };
-        self.own.ticks.put(|serial, with_counts| MotionTick {
+        self.shared.ticks.put(|serial, with_counts| MotionTick {
             serial,
-            at: self.own.clock.now(),
+            at: self.shared.clock.now(),
             state: self.snapshot.state,
             setpoint_rad: *job.execution.goal_rad(),
             measured: self.snapshot.measured.clone(),

@@ -1,11 +1,11 @@
-//! One tick of the arm's thread: what the gate says next, one cycle of the bus, what it tells.
+//! One tick of the arm's thread: the gate's next step, one bus cycle, and its results.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::MotionState;
 use super::frame_timestamps::TimestampedLink;
-use super::recovery::recovery;
+use super::recovery::recovery_steps;
 use super::servo_health::{HealthAction, ServoHealth};
 use super::thread::{ArmThread, draws};
 use base::units::{ArmMeasurement, ClockInstant};
@@ -13,14 +13,14 @@ use driver::{DriverError, HaltMode};
 use gate::{ExecutionError, ExecutionStep, Setpoint};
 use permit::StopLatch;
 
-/// Failed readings in a row, while the arm stands, that are a fault.
+/// Number of consecutive failed readings that are a fault of an arm at rest.
 const IDLE_FAILURES_MAX: u32 = 20;
 
-/// A cycle that overran its deadline by so much did not wait for servos.
+/// A cycle that overran its deadline by more than this did not wait for servos.
 const STARVED_BY: Duration = Duration::from_millis(20);
 
 const STARVED: &str = "this machine did not run the arm's thread in time; give it less to do";
-const BEHIND: &str = ", or the node leave for a real-time priority";
+const RTPRIO: &str = ", or the node leave for a real-time priority";
 
 impl ArmThread {
     #[expect(
@@ -28,7 +28,7 @@ impl ArmThread {
         reason = "a motion begins with a reading, and only another takes its place"
     )]
     pub(super) async fn tick(&mut self) {
-        let now = self.own.clock.now();
+        let now = self.shared.clock.now();
         self.check_permit_and_heat(now);
         let step = match &mut self.job {
             Some(job) => {
@@ -44,7 +44,7 @@ impl ArmThread {
         };
         match step {
             Ok(ExecutionStep::Finished) => self.note_sent_all(now),
-            Err(broken) => self.handle_execution_error(&broken),
+            Err(error) => self.handle_execution_error(&error),
             Ok(ExecutionStep::Go(_) | ExecutionStep::Hold) => {}
         }
         self.note_stop_frame(sent);
@@ -54,72 +54,72 @@ impl ArmThread {
         self.finish_if_settled();
     }
 
-    /// A blind arm's last failure says which servo it is about.
-    fn in_full(&self, broken: &ExecutionError) -> String {
-        match (broken, &self.last_failure) {
-            (ExecutionError::Blind(_), Some(why)) => format!("{broken}: {why}"),
-            (ExecutionError::Blind(_), None) => format!("{broken}: {}", self.starved()),
-            _ => broken.to_string(),
+    /// Describes an error; missing readings with the last failure, which names the servo.
+    fn describe_error(&self, error: &ExecutionError) -> String {
+        match (error, &self.last_failure) {
+            (ExecutionError::Blind(_), Some(reason)) => format!("{error}: {reason}"),
+            (ExecutionError::Blind(_), None) => format!("{error}: {}", self.starved_text()),
+            _ => error.to_string(),
         }
     }
 
-    fn starved(&self) -> String {
-        let behind = if self.snapshot.is_ahead { "" } else { BEHIND };
-        format!("{STARVED}{behind}")
+    fn starved_text(&self) -> String {
+        let hint = if self.snapshot.is_ahead { "" } else { RTPRIO };
+        format!("{STARVED}{hint}")
     }
 
-    /// Leave that has ended, and servos that are too hot, end a motion where its stroke ends.
+    /// Holds a motion at the end of its stroke if its permit has ended or servos are too hot.
     fn check_permit_and_heat(&mut self, now: ClockInstant) {
-        let too_hot = self.snapshot.health.care >= HealthAction::Park;
+        let is_too_hot = self.snapshot.health.care >= HealthAction::Park;
         let Some(job) = &mut self.job else {
             return;
         };
-        // Going to rest lessens the load: only a drawing ends.
-        if too_hot && draws(job.execution.checked()) {
-            job.too_hot = true;
+        // Going to rest lessens the load: only a drawing is ended.
+        if is_too_hot && draws(job.execution.checked()) {
+            job.is_too_hot = true;
         }
-        let withdrawn = !self
-            .own
+        let is_withdrawn = !self
+            .shared
             .permits
             .is_current(job.execution.checked().permit());
-        if job.too_hot || withdrawn || !job.execution.is_allowed(now) {
-            job.rest_soon();
+        if job.is_too_hot || is_withdrawn || !job.execution.is_allowed(now) {
+            job.hold_at_stroke_end();
         }
-        // One that ends for it ends, though the servo cools on the way.
-        if job.too_hot && job.execution.is_held() && job.failing.is_none() {
+        // A motion that ends for heat ends even if the servo has cooled meanwhile.
+        if job.is_too_hot && job.execution.is_held() && job.failure.is_none() {
             job.execution.stop();
-            let why = self.snapshot.health.summary();
-            self.fault_as(&format!("a servo became too hot: {why}"), StopLatch::Hot);
+            let reason = self.snapshot.health.summary();
+            self.fault_as(&format!("a servo became too hot: {reason}"), StopLatch::Hot);
         }
     }
 
     fn note_sent_all(&mut self, now: ClockInstant) {
         if let Some(job) = &mut self.job
-            && job.sent_all.is_none()
+            && job.sent_all_at.is_none()
         {
-            job.sent_all = Some(now);
-            // A slow motion reads as a standstill: only what is read from now on counts.
-            self.still.forget();
+            job.sent_all_at = Some(now);
+            // A slow motion looks like a standstill: only readings from now on count.
+            self.standstill.forget();
         }
     }
 
-    /// The gate gave a motion up: it has brought the goal to a stand and knows the way to its end.
-    fn handle_execution_error(&mut self, broken: &ExecutionError) {
+    /// Handles the failure of a motion. The gate has brought its goal to rest and moves it to a safe end.
+    fn handle_execution_error(&mut self, error: &ExecutionError) {
         if let Some(job) = &mut self.job {
-            // At its end it may have been said that all was sent: now the way back is not.
-            job.sent_all = None;
+            // All goals may have been sent before; those of the move back are not.
+            job.sent_all_at = None;
         }
-        self.fault(&self.in_full(broken));
+        self.fault(&self.describe_error(error));
     }
 
     /// Runs one bus cycle. Returns the time at which the link took the goals, if it did.
     pub(super) async fn cycle(&mut self, setpoint: Option<&Setpoint>) -> Option<ClockInstant> {
-        let deadline = self.own.clock.now().after(self.cycle_time);
-        let aims = self.driver.has_goals();
-        let mut link = TimestampedLink::over(self.link.as_mut()?.as_mut(), &self.own.clock);
+        let deadline = self.shared.clock.now().after(self.cycle_time);
+        let has_goals = self.driver.has_goals();
+        let mut link = TimestampedLink::new(self.link.as_mut()?.as_mut(), &self.shared.clock);
         let result = self.driver.cycle(&mut link, setpoint, deadline).await;
-        let sent = link.first.filter(|_| aims);
-        let overdue = self.own.clock.now().since(deadline);
+        let sent = link.first.filter(|_| has_goals);
+        let overdue = self.shared.clock.now().since(deadline);
         match result {
             Ok(measured) => self.handle_reading(measured),
             Err(error) => self.handle_driver_error(&error, overdue),
@@ -134,18 +134,18 @@ impl ArmThread {
     }
 
     fn record_reading(&mut self, measured: ArmMeasurement) {
-        self.wire
+        self.bus_health
             .update(measured.at, self.driver.counts(), &self.snapshot.identity);
-        self.still.record(&measured);
+        self.standstill.record(&measured);
         if let Some(job) = &mut self.job {
             job.note_dwell(&measured);
-            let touched = job.note_touch(&measured);
+            let touch = job.note_touch(&measured);
             job.note_reached(&measured);
-            if let Err(why) = touched {
-                self.fault(why);
+            if let Err(reason) = touch {
+                self.fault(reason);
             }
         }
-        let health = ServoHealth::from_reading(&self.own.arm, &measured, &self.snapshot.health);
+        let health = ServoHealth::from_reading(&self.shared.arm, &measured, &self.snapshot.health);
         if health.care > self.snapshot.health.care {
             tracing::warn!("{}", health.summary());
         }
@@ -153,21 +153,21 @@ impl ArmThread {
         self.snapshot.measured = Some(Arc::new(measured));
     }
 
-    /// `overdue` is by how much the cycle overran its deadline.
+    /// Handles a failed cycle; `overdue` is by how much it overran its deadline.
     pub(super) fn handle_driver_error(&mut self, error: &DriverError, overdue: Duration) {
         self.failures = self.failures.saturating_add(1);
-        // The servos may well have answered while nobody listened.
-        let starved = overdue > STARVED_BY && error.is_transient();
-        self.last_failure = Some(if starved {
-            self.starved()
+        // The servos may have replied while the thread did not run.
+        let is_starved = overdue > STARVED_BY && error.is_transient();
+        self.last_failure = Some(if is_starved {
+            self.starved_text()
         } else {
             error.to_string()
         });
         if let Some(measured) = error.measured() {
             self.record_reading(measured.clone());
         }
-        if let DriverError::Device { ailment, .. } = error {
-            self.snapshot.recovery = recovery(self.own.arm.file.family, *ailment);
+        if let DriverError::Device { fault, .. } = error {
+            self.snapshot.recovery = recovery_steps(self.shared.arm.file.family, *fault);
         }
         tracing::debug!(failures = self.failures, "bus: {error}");
         if error.is_unplugged() {
@@ -177,53 +177,54 @@ impl ArmThread {
             self.end_failed();
         } else if !error.is_transient() || self.failures >= IDLE_FAILURES_MAX {
             if let Some(job) = &mut self.job {
-                // Whether a lift would be followed, nobody can say.
+                // It is unknown whether a lift would be followed.
                 job.execution.halt();
             }
             self.fault(&error.to_string());
         }
     }
 
-    /// Something broke: the motion comes to its stand, the servos hold, and only `reset` goes on.
-    pub(super) fn fault(&mut self, why: &str) {
-        self.fault_as(why, StopLatch::Fault);
+    /// Reports a fault: the motion comes to rest, the servos hold, and only `reset` goes on.
+    pub(super) fn fault(&mut self, reason: &str) {
+        self.fault_as(reason, StopLatch::Fault);
     }
 
     fn latch_fault(&mut self) {
         if let Some(latch) = self.latching.take()
-            && !self.own.permits.try_latch(latch.clone())
+            && !self.shared.permits.try_latch(latch.clone())
         {
             self.latching = Some(latch);
         }
     }
 
-    fn fault_as(&mut self, why: &str, latch: fn(String) -> StopLatch) {
-        // The first cause is the one to tell; what follows from it is not.
-        let known = match &self.job {
-            Some(job) => job.failing.is_some(),
+    fn fault_as(&mut self, reason: &str, latch: fn(String) -> StopLatch) {
+        // Only the first cause is reported, not what follows from it.
+        let is_known = match &self.job {
+            Some(job) => job.failure.is_some(),
             None => {
-                self.snapshot.fault.as_deref() == Some(why) && self.own.permits.latched().is_some()
+                self.snapshot.fault.as_deref() == Some(reason)
+                    && self.shared.permits.latched().is_some()
             }
         };
-        if known {
+        if is_known {
             return;
         }
         self.snapshot.state = MotionState::Faulted;
-        self.snapshot.fault = Some(why.to_owned());
-        let latch = latch(why.to_owned());
+        self.snapshot.fault = Some(reason.to_owned());
+        let latch = latch(reason.to_owned());
         match &mut self.job {
             Some(job) => {
-                job.fail(why);
-                // As of a stop: no frame on the way to its stand waits for whoever looks at what is latched.
+                job.fail(reason);
+                // As for a stop: no frame of the braking may wait for a reader of the latches.
                 self.latching = Some(latch);
                 self.latch_fault();
             }
             None => {
                 self.driver.halt(HaltMode::Hold);
-                self.own.permits.latch(latch);
+                self.shared.permits.latch(latch);
             }
         }
-        // Last: whoever should read the log may not.
-        tracing::error!("{why}");
+        // Last, because writing the log may block.
+        tracing::error!("{reason}");
     }
 }

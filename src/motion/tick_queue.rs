@@ -1,7 +1,8 @@
-//! Copies of an arm's ticks for a recording: a bounded queue that the arm's thread fills without ever waiting.
+//! Copies of an arm's ticks for a recording: a bounded queue that the arm's thread fills without
+//! ever waiting.
 //!
-//! There are two slots, so that one is free while the reader empties the other. What finds no room is dropped and
-//! counted. Only simulated time waits until there is room again.
+//! There are two slots, so that one is free while the reader empties the other. A tick without room is
+//! dropped and counted. Only simulated time waits until there is room again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -20,13 +21,13 @@ const SLOT_TICKS: usize = 1_000;
 /// Ticks from which on simulated time waits for the reader.
 const FULL_TICKS: usize = 800;
 
-/// The bus counters are copied once in so many ticks.
+/// Interval in ticks at which the bus counters are copied.
 const COUNTS_EVERY: u64 = 100;
 
 /// The goals sent and the joints read in one tick of a motion.
 #[derive(Clone, Debug)]
 pub struct MotionTick {
-    /// Its place among the ticks, counted from the start of the arm's thread; dropped ones are counted as well.
+    /// Its number since the start of the arm's thread; dropped ticks are counted too.
     pub serial: u64,
     /// Time of the tick.
     pub at: ClockInstant,
@@ -42,7 +43,7 @@ pub struct MotionTick {
     pub counts: Option<Box<BusCounts>>,
 }
 
-/// The queue of one arm; clones are the same queue. It is shut until somebody opens it.
+/// The queue of one arm; clones share it. It is closed until [`TickQueue::open`].
 #[derive(Clone, Debug, Default)]
 pub struct TickQueue(Arc<TickSlots>);
 
@@ -57,7 +58,7 @@ struct TickSlots {
 }
 
 impl TickQueue {
-    /// From now on ticks are kept for [`TickQueue::take`]; what was left from before is gone.
+    /// Starts keeping ticks for [`TickQueue::take`]; earlier ones are dropped.
     pub fn open(&self) {
         for slot in &self.0.slots {
             let mut slot = slot.locked();
@@ -69,13 +70,13 @@ impl TickQueue {
         self.0.is_open.store(true, Ordering::SeqCst);
     }
 
-    /// No more ticks are kept, and nothing waits for room.
+    /// Stops keeping ticks and ends any wait for room.
     pub fn shut(&self) {
         self.0.is_open.store(false, Ordering::SeqCst);
         self.0.room.notify_one();
     }
 
-    /// Moves out what is there, in order.
+    /// Takes all ticks, in order.
     #[must_use]
     pub fn take(&self) -> Vec<MotionTick> {
         let mut taken = Vec::new();
@@ -94,8 +95,8 @@ impl TickQueue {
         self.0.dropped.load(Ordering::SeqCst)
     }
 
-    /// Keeps a tick, if the queue is open and has room; never waits. `tick` makes it from its serial number, and is told
-    /// whether the counters are due.
+    /// Keeps a tick, if the queue is open and has room; never waits. `tick` makes it from its serial
+    /// number and whether the counters are due.
     pub(super) fn put(&self, tick: impl FnOnce(u64, bool) -> MotionTick) {
         if !self.0.is_open.load(Ordering::SeqCst) {
             return;
@@ -118,8 +119,8 @@ impl TickQueue {
         self.0.is_open.load(Ordering::SeqCst) && self.0.waiting.load(Ordering::SeqCst) >= FULL_TICKS
     }
 
-    /// Returns when something was taken out, at once if that was since the last time.
-    pub(super) async fn emptied(&self) {
+    /// Returns when ticks are taken, at once if that happened since the last call.
+    pub(super) async fn wait_for_room(&self) {
         self.0.room.notified().await;
     }
 }
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_comes_out_in_order_and_what_finds_no_room_is_counted() {
+    fn ticks_come_out_in_order_and_those_without_room_are_counted() {
         let queue = TickQueue::default();
         queue.put(tick);
         assert!(queue.take().is_empty(), "shut");
@@ -160,14 +161,14 @@ mod tests {
         assert_eq!(queue.dropped(), 5);
         let taken = queue.take();
         assert_eq!(taken.len(), 2 * SLOT_TICKS);
-        assert!(taken.is_sorted_by(|one, next| one.serial < next.serial));
+        assert!(taken.is_sorted_by(|a, b| a.serial < b.serial));
         assert!(!queue.is_full());
         queue.put(tick);
         assert_eq!(queue.take().len(), 1);
     }
 
     #[test]
-    fn a_reader_that_stands_still_holds_up_nobody_who_puts() {
+    fn a_suspended_reader_does_not_block_the_arms_thread() {
         let queue = TickQueue::default();
         queue.open();
         let readers = [queue.0.slots[0].locked(), queue.0.slots[1].locked()];

@@ -1,7 +1,7 @@
-//! One transaction on a half-duplex bus: discard, ask, gather the replies that were asked for.
+//! One transaction on a half-duplex bus: discard, send a request, collect its replies.
 //!
-//! Nothing that was not asked for is ever used: a reply must have the right id, the right length
-//! and come in its place. What the bytes mean is the families' business.
+//! Only requested replies are ever used: a reply must have the right id and length, and come in
+//! order. The meaning of the bytes is up to the families.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use base::units::ClockInstant;
 use link::ByteLink;
 
 /// Bits on the wire for one byte: start, eight, stop.
-const BITS_A_BYTE: u64 = 10;
+const BITS_PER_BYTE: u64 = 10;
 
-/// More bytes than this in answer to one request are noise without end.
+/// Most bytes in reply to one request: more are endless noise.
 const BYTES_MAX: usize = 4096;
 
-/// The longest that an adapter is given to pass a reply on, before it has been measured.
+/// Longest time for an adapter to pass a reply on; used before its latency was measured.
 pub const SLACK_UNKNOWN: Duration = Duration::from_millis(34);
 
-/// The shortest that an adapter is given, however quick it was.
+/// Shortest time for an adapter to pass a reply on, however quick it was.
 const SLACK_MIN: Duration = Duration::from_millis(2);
 
-/// A reply that was asked for.
+/// A requested reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StatusReply {
     pub error: u8,
@@ -34,20 +34,20 @@ pub struct StatusReply {
 }
 
 impl StatusReply {
-    /// A byte of the reply.
+    /// Returns a byte of the reply.
     ///
     /// # Panics
     /// Beyond its end, which is where its register ends: the length was checked when the reply was
-    /// taken.
+    /// accepted.
     #[expect(
         clippy::indexing_slicing,
-        reason = "a place within the register that was asked for"
+        reason = "an index within the register that was read"
     )]
     pub fn byte(&self, at: usize) -> u8 {
         self.data[at]
     }
 
-    /// The whole reply as one little-endian number.
+    /// Returns the whole reply as one little-endian number.
     ///
     /// # Panics
     /// When it has more than four bytes.
@@ -58,19 +58,19 @@ impl StatusReply {
             self.data.len()
         );
         let mut bytes = [0; 4];
-        for (to, from) in bytes.iter_mut().zip(&self.data) {
-            *to = *from;
+        for (target, byte) in bytes.iter_mut().zip(&self.data) {
+            *target = *byte;
         }
         i32::from_le_bytes(bytes)
     }
 
-    /// Four bytes of the reply as a little-endian number.
+    /// Returns four bytes of the reply as a little-endian number.
     pub fn long(&self, at: usize) -> i32 {
         let bytes = [at, at + 1, at + 2, at + 3].map(|at| self.byte(at));
         i32::from_le_bytes(bytes)
     }
 
-    /// A little-endian word of the reply.
+    /// Returns a little-endian word of the reply.
     pub fn word(&self, at: usize) -> u16 {
         u16::from_le_bytes([self.byte(at), self.byte(at + 1)])
     }
@@ -83,7 +83,7 @@ struct ExpectedReplies<'a> {
     ids: &'a [u8],
     /// Parameter bytes of each reply.
     parameters: usize,
-    /// Latest time to stop waiting.
+    /// Time at which waiting ends at the latest.
     until: ClockInstant,
 }
 
@@ -94,12 +94,12 @@ pub struct ServoBus {
     pub baud: u32,
     pub return_delay: Duration,
     pub slack: Duration,
-    /// Time beyond that for which replies are waited for now.
-    pub longer: Duration,
+    /// Present additional time to wait for replies.
+    pub extra_wait: Duration,
     /// `true` if the adapter was found to echo what it is sent.
     pub echoes: bool,
     /// Arrival of the last bytes in reply to the last request.
-    pub heard_at: ClockInstant,
+    pub received_at: ClockInstant,
     pub counts: BusCounts,
 }
 
@@ -116,20 +116,20 @@ impl ServoBus {
             baud,
             return_delay: Duration::from_micros(500),
             slack: SLACK_UNKNOWN,
-            longer: Duration::ZERO,
+            extra_wait: Duration::ZERO,
             echoes: false,
-            heard_at: ClockInstant::ZERO,
+            received_at: ClockInstant::ZERO,
             counts,
         }
     }
 
-    /// Adapts the waiting to the slowest turn-round seen so far.
+    /// Adapts the slack to the slowest measured round trip.
     pub fn learn_latency(&mut self, worst: Duration) {
         self.slack = (2 * worst + Duration::from_millis(1)).clamp(SLACK_MIN, SLACK_UNKNOWN);
     }
 
-    /// Sends a request of a family behind the bytes of `first`, and returns what each servo that it asks
-    /// answers, in their order.
+    /// Sends a request of a family after the bytes of `first`, and returns the reply of each requested
+    /// servo, in their order.
     ///
     /// # Errors
     /// When the line itself fails.
@@ -144,109 +144,110 @@ impl ServoBus {
         D::encode(&mut bytes, request);
         let (ids, parameters) = match &request {
             ServoRequest::Ping(id) => (std::slice::from_ref(id), D::PING_LENGTH),
-            ServoRequest::Read(id, of) => (std::slice::from_ref(id), usize::from(of.length)),
-            ServoRequest::SyncRead(of, ids) => (*ids, usize::from(of.length)),
-            ServoRequest::FastSyncRead(of, ids) => {
-                (&[BROADCAST][..], D::fast_length(*of, ids.len()))
+            ServoRequest::Read(id, reg) => (std::slice::from_ref(id), usize::from(reg.length)),
+            ServoRequest::SyncRead(reg, ids) => (*ids, usize::from(reg.length)),
+            ServoRequest::FastSyncRead(reg, ids) => {
+                (&[BROADCAST][..], D::fast_length(*reg, ids.len()))
             }
             _ => (&[][..], 0),
         };
-        let expect = ExpectedReplies {
+        let expected = ExpectedReplies {
             ids,
             parameters,
             until,
         };
-        let mut replies = self.ask(link, &bytes, expect).await?;
-        let ServoRequest::FastSyncRead(register, ids) = request else {
+        let mut replies = self.transact(link, &bytes, expected).await?;
+        let ServoRequest::FastSyncRead(reg, ids) = request else {
             return Ok(replies);
         };
-        let whole = replies.pop().flatten();
-        let split = whole.and_then(|whole| D::split_fast(&whole, register, ids));
+        let combined = replies.pop().flatten();
+        let split = combined.and_then(|combined| D::split_fast(&combined, reg, ids));
         Ok(split.unwrap_or_else(|| vec![None; ids.len()]))
     }
 
-    /// Sends `request` and gathers the replies; `None` where one did not come.
-    async fn ask(
+    /// Sends `request` and collects the replies; `None` where one did not come.
+    async fn transact(
         &mut self,
         link: &mut dyn ByteLink,
         request: &[u8],
-        expect: ExpectedReplies<'_>,
+        expected: ExpectedReplies<'_>,
     ) -> Result<Vec<Option<StatusReply>>, BusError> {
-        let gather = self.exchange(link, request, &expect).await?;
-        let (is_echo, replies) = (gather.echoed, gather.replies);
-        let other = self.framing.distinct(request);
-        let Some(other) = other.filter(|_| is_echo && !self.echoes) else {
-            self.found_echo(is_echo);
+        let collector = self.exchange(link, request, &expected).await?;
+        let (is_echo, replies) = (collector.echoed, collector.replies);
+        let probe = self.framing.distinct(request);
+        let Some(probe) = probe.filter(|_| is_echo && !self.echoes) else {
+            self.note_echo(is_echo);
             return Ok(replies);
         };
-        // What came back is our own request, or a reply with the same bytes.
-        let Some(echoes) = self.learns_echo(link, &other, &expect).await? else {
+        // The received bytes are either the echo of the request or a reply with the same bytes.
+        let Some(echoes) = self.probe_echo(link, &probe, &expected).await? else {
             return Ok(replies);
         };
-        self.found_echo(echoes);
-        match (echoes, expect.ids) {
-            (false, [_]) => Ok(self.replies_in(request, &expect)),
+        self.note_echo(echoes);
+        match (echoes, expected.ids) {
+            (false, [_]) => Ok(self.replies_in(request, &expected)),
             _ => Ok(replies),
         }
     }
 
-    /// Counts an echo. An adapter that was heard to return what it is sent always does.
-    fn found_echo(&mut self, is_echo: bool) {
+    /// Notes whether a transaction had an echo. An adapter that has echoed once always does.
+    fn note_echo(&mut self, is_echo: bool) {
         self.counts.echoes += u64::from(is_echo);
         self.echoes |= is_echo;
     }
 
-    /// Finds out whether the adapter returns what it is sent, by a request that no reply equals. `None` where there is no
-    /// time for that before the awaited moment, or where what is heard is neither.
-    async fn learns_echo(
+    /// Finds out whether the adapter echoes, by a request that no reply equals. `None` where there is no
+    /// time for that before the deadline, or where the received bytes are neither echo nor reply.
+    async fn probe_echo(
         &mut self,
         link: &mut dyn ByteLink,
         request: &[u8],
-        expect: &ExpectedReplies<'_>,
+        expected: &ExpectedReplies<'_>,
     ) -> Result<Option<bool>, BusError> {
-        let expect = ExpectedReplies {
+        let expected = ExpectedReplies {
             parameters: 1,
-            ..*expect
+            ..*expected
         };
-        if self.reply_deadline(request.len(), &expect) > expect.until {
+        if self.reply_deadline(request.len(), &expected) > expected.until {
             return Ok(None);
         }
-        let reply = self.framing.overhead() + expect.parameters;
-        let heard_at = self.heard_at;
-        let gather = self.exchange(link, request, &expect).await?;
-        self.heard_at = heard_at;
-        let is_reply_alone = gather.is_complete() && gather.heard == reply;
-        Ok(match gather.echoed {
+        let reply = self.framing.overhead() + expected.parameters;
+        let received_at = self.received_at;
+        let collector = self.exchange(link, request, &expected).await?;
+        self.received_at = received_at;
+        let is_reply_only = collector.is_complete() && collector.received == reply;
+        Ok(match collector.echoed {
             true => Some(true),
-            false if gather.heard == 0 || is_reply_alone => Some(false),
+            false if collector.received == 0 || is_reply_only => Some(false),
             false => None,
         })
     }
 
-    /// Takes bytes that were held for an echo as what they are.
+    /// Decodes bytes that were taken for an echo as replies.
     fn replies_in(
         &mut self,
         bytes: &[u8],
-        expect: &ExpectedReplies<'_>,
+        expected: &ExpectedReplies<'_>,
     ) -> Vec<Option<StatusReply>> {
         self.framing.clear();
-        let mut gather = ReplyCollector::new(&[], expect, false);
-        gather.take(bytes, self.framing.as_mut(), &mut self.counts);
-        gather.replies
+        let mut collector = ReplyCollector::new(&[], expected, false);
+        collector.take(bytes, self.framing.as_mut(), &mut self.counts);
+        collector.replies
     }
 
     async fn exchange<'a>(
         &mut self,
         link: &mut dyn ByteLink,
         request: &'a [u8],
-        expect: &ExpectedReplies<'a>,
+        expected: &ExpectedReplies<'a>,
     ) -> Result<ReplyCollector<'a>, BusError> {
         self.send_unanswered(link, request).await?;
-        let until = expect.until.min(self.reply_deadline(request.len(), expect));
+        let until = self.reply_deadline(request.len(), expected);
+        let until = until.min(expected.until);
         let corrupt_before = self.framing.corrupt();
-        let mut gather = ReplyCollector::new(request, expect, self.echoes);
+        let mut collector = ReplyCollector::new(request, expected, self.echoes);
         let mut buffer = [0_u8; 256];
-        while !gather.is_complete() && gather.heard < BYTES_MAX {
+        while !collector.is_complete() && collector.received < BYTES_MAX {
             let count = link
                 .receive(&mut buffer, until)
                 .await
@@ -254,12 +255,12 @@ impl ServoBus {
             if count == 0 {
                 break;
             }
-            self.heard_at = self.clock.now();
-            let (heard, _) = buffer.split_at(count);
-            gather.take(heard, self.framing.as_mut(), &mut self.counts);
+            self.received_at = self.clock.now();
+            let (received, _) = buffer.split_at(count);
+            collector.take(received, self.framing.as_mut(), &mut self.counts);
         }
         self.counts.corrupt += self.framing.corrupt() - corrupt_before;
-        Ok(gather)
+        Ok(collector)
     }
 
     /// Sends a request that has no reply.
@@ -275,17 +276,17 @@ impl ServoBus {
     }
 
     /// Returns the time by which a transaction that starts now has certainly ended.
-    fn reply_deadline(&self, request: usize, expect: &ExpectedReplies<'_>) -> ClockInstant {
-        let replies = expect.ids.len() * (expect.parameters + self.framing.overhead());
-        let waiting: Duration = expect.ids.iter().map(|_| self.return_delay).sum();
+    fn reply_deadline(&self, request: usize, expected: &ExpectedReplies<'_>) -> ClockInstant {
+        let replies = expected.ids.len() * (expected.parameters + self.framing.overhead());
+        let waiting: Duration = expected.ids.iter().map(|_| self.return_delay).sum();
         self.clock
             .now()
-            .after(self.wire_time(request + replies) + waiting + self.slack + self.longer)
+            .after(self.wire_time(request + replies) + waiting + self.slack + self.extra_wait)
     }
 
-    /// Returns the time that N bytes take on the wire.
+    /// Returns the time that so many bytes take on the wire.
     pub fn wire_time(&self, bytes: usize) -> Duration {
-        let bits = bytes as u64 * BITS_A_BYTE;
+        let bits = bytes as u64 * BITS_PER_BYTE;
         Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.baud))
     }
 }
@@ -296,38 +297,38 @@ struct ReplyCollector<'a> {
     parameters: usize,
     echo: EchoFilter<'a>,
     echoed: bool,
-    next_place: usize,
-    heard: usize,
+    next_index: usize,
+    received: usize,
     replies: Vec<Option<StatusReply>>,
 }
 
 impl<'a> ReplyCollector<'a> {
-    fn new(request: &'a [u8], expect: &ExpectedReplies<'a>, echoes: bool) -> Self {
+    fn new(request: &'a [u8], expected: &ExpectedReplies<'a>, echoes: bool) -> Self {
         Self {
-            ids: expect.ids,
-            parameters: expect.parameters,
+            ids: expected.ids,
+            parameters: expected.parameters,
             echo: EchoFilter::new(request, echoes),
             echoed: false,
-            next_place: 0,
-            heard: 0,
-            replies: vec![None; expect.ids.len()],
+            next_index: 0,
+            received: 0,
+            replies: vec![None; expected.ids.len()],
         }
     }
 
-    /// Once the last servo in the row has spoken the ones before it will not.
+    /// Returns whether the last servo in order has replied: the earlier ones will not reply any more.
     fn is_complete(&self) -> bool {
-        self.next_place >= self.ids.len()
+        self.next_index >= self.ids.len()
     }
 
     fn take(&mut self, bytes: &[u8], framing: &mut dyn ReplyFraming, counts: &mut BusCounts) {
-        self.heard += bytes.len();
-        let ended = self.echo.pass(bytes, |fresh| framing.push(fresh));
+        self.received += bytes.len();
+        let ended = self.echo.filter(bytes, |forward| framing.push(forward));
         self.echoed |= ended;
         while let Some(reply) = framing.next(self.parameters) {
-            match self.place_of(&reply) {
-                Some(place) => {
-                    self.next_place = place + 1;
-                    if let Some(slot) = self.replies.get_mut(place) {
+            match self.index_of(&reply) {
+                Some(index) => {
+                    self.next_index = index + 1;
+                    if let Some(slot) = self.replies.get_mut(index) {
                         *slot = Some(StatusReply {
                             error: reply.error,
                             data: reply.parameters.to_vec(),
@@ -339,39 +340,39 @@ impl<'a> ReplyCollector<'a> {
         }
     }
 
-    fn place_of(&self, reply: &RawReply<'_>) -> Option<usize> {
-        let later = self.ids.get(self.next_place..)?;
-        let offset = later.iter().position(|id| *id == reply.id)?;
-        (reply.parameters.len() == self.parameters).then_some(self.next_place + offset)
+    fn index_of(&self, reply: &RawReply<'_>) -> Option<usize> {
+        let remaining = self.ids.get(self.next_index..)?;
+        let offset = remaining.iter().position(|id| *id == reply.id)?;
+        (reply.parameters.len() == self.parameters).then_some(self.next_index + offset)
     }
 }
 
-/// Drops our own bytes where a half-duplex adapter returns them.
+/// Drops the request's own bytes where a half-duplex adapter echoes them.
 ///
 /// Whether it does is found out on a quiet line, from the first replies. From then on everything up
-/// to the end of our request is ours: the rest of an earlier request may come before it.
+/// to the end of the request is echo: the rest of an earlier request may come before it.
 struct EchoFilter<'a> {
-    awaited: &'a [u8],
-    held: Vec<u8>,
+    request: &'a [u8],
+    pending: Vec<u8>,
     state: EchoState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EchoState {
-    /// Nothing is known yet: what comes may be our own bytes from the first one on.
+    /// It is unknown whether the adapter echoes: the first bytes may be the echo.
     Comparing,
-    /// Our own bytes will come.
+    /// The echo will come.
     Searching,
-    /// The next bytes are not our own.
-    Past,
+    /// The echo is over.
+    Done,
 }
 
 impl<'a> EchoFilter<'a> {
-    fn new(awaited: &'a [u8], known: bool) -> Self {
+    fn new(request: &'a [u8], echoes: bool) -> Self {
         Self {
-            awaited,
-            held: Vec::new(),
-            state: if known {
+            request,
+            pending: Vec::new(),
+            state: if echoes {
                 EchoState::Searching
             } else {
                 EchoState::Comparing
@@ -379,37 +380,37 @@ impl<'a> EchoFilter<'a> {
         }
     }
 
-    /// Hands on what is not ours; whether our own bytes have just ended.
-    fn pass(&mut self, bytes: &[u8], mut fresh: impl FnMut(&[u8])) -> bool {
-        if self.state == EchoState::Past {
-            fresh(bytes);
+    /// Forwards what is no echo; returns whether the echo has just ended.
+    fn filter(&mut self, bytes: &[u8], mut forward: impl FnMut(&[u8])) -> bool {
+        if self.state == EchoState::Done {
+            forward(bytes);
             return false;
         }
-        self.held.extend(bytes);
+        self.pending.extend(bytes);
         let end = match self.state {
-            EchoState::Searching => end_of(&self.held, self.awaited),
+            EchoState::Searching => find_end(&self.pending, self.request),
             _ => self
-                .held
-                .starts_with(self.awaited)
-                .then_some(self.awaited.len()),
+                .pending
+                .starts_with(self.request)
+                .then_some(self.request.len()),
         };
         if let Some(end) = end {
-            let (_, behind) = self.held.split_at(end);
-            fresh(behind);
-        } else if self.state == EchoState::Searching || self.awaited.starts_with(&self.held) {
+            let (_, rest) = self.pending.split_at(end);
+            forward(rest);
+        } else if self.state == EchoState::Searching || self.request.starts_with(&self.pending) {
             return false;
         } else {
-            // It was no echo: what looked like one belongs to a reply.
-            fresh(&self.held);
+            // It was no echo: the bytes belong to a reply.
+            forward(&self.pending);
         }
-        self.state = EchoState::Past;
+        self.state = EchoState::Done;
         end.is_some()
     }
 }
 
-/// Returns the position just behind `wanted` in `bytes`.
-fn end_of(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
-    let places = bytes.windows(wanted.len().max(1));
-    let begin = places.into_iter().position(|window| window == wanted)?;
-    Some(begin + wanted.len())
+/// Returns the position just after `needle` in `bytes`.
+fn find_end(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    let windows = bytes.windows(needle.len().max(1));
+    let begin = windows.into_iter().position(|window| window == needle)?;
+    Some(begin + needle.len())
 }

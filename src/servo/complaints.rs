@@ -1,4 +1,4 @@
-//! Judges what a servo reports of itself: its supply, its temperature and its error bits.
+//! Judges a servo's own readings: its supply, its temperature and its error bits.
 
 use serde::{Serialize, Serializer};
 
@@ -8,13 +8,13 @@ use crate::error::ServoFault;
 use crate::feetech::FeetechDialect;
 use crate::servo_line::ServoProtocol;
 
-/// A servo that is nearer than this to the temperature at which it takes its torque off is too hot.
+/// Margin below the temperature at which a servo takes its torque off; within it a servo is too hot.
 const HEAT_MARGIN_C: f64 = 10.0;
 
-/// Something that is wrong with a servo, by its own report.
+/// A problem that a servo reports.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ServoComplaint {
-    /// The supply is outside what the servo is set for.
+    /// The supply is outside the servo's limits.
     #[error("its supply is {voltage_v:.1} V; it is set for {min_v:.1} to {max_v:.1} V")]
     Supply {
         /// Measured.
@@ -24,7 +24,7 @@ pub enum ServoComplaint {
         /// Greatest.
         max_v: f64,
     },
-    /// It is about to take its torque off.
+    /// It is close to taking its torque off.
     #[error("it is at {temperature_c:.0} °C and takes its torque off at {max_c:.0} °C")]
     Heat {
         /// Measured.
@@ -59,13 +59,13 @@ impl Serialize for ServoComplaint {
     }
 }
 
-/// Returns what these error bits of a servo report, the gravest first.
-pub fn reported(speech: ServoProtocol, error_bits: u8) -> impl Iterator<Item = ServoComplaint> {
-    let known = match speech {
+/// Returns the complaints of a servo's error bits, the most severe first.
+pub fn reported(protocol: ServoProtocol, error_bits: u8) -> impl Iterator<Item = ServoComplaint> {
+    let bits = match protocol {
         ServoProtocol::FeetechSts => FeetechDialect::ERROR_BITS,
         ServoProtocol::Dynamixel2 => DynamixelDialect::ERROR_BITS,
     };
-    faults_of(known, error_bits).map(ServoComplaint::Reported)
+    faults_of(bits, error_bits).map(ServoComplaint::Reported)
 }
 
 /// Limits that a servo keeps in its settings, and the meaning of its error bits.
@@ -77,7 +77,7 @@ pub(crate) struct ServoLimits {
 }
 
 impl ServoLimits {
-    /// Returns what is wrong; a number that a servo does not tell is not judged.
+    /// Returns all complaints; a value that a servo does not report is not judged.
     pub(crate) fn judge(
         &self,
         voltage_v: Option<f64>,
@@ -86,7 +86,7 @@ impl ServoLimits {
     ) -> Vec<ServoComplaint> {
         let (min_v, max_v) = self.voltage_v;
         let supply = voltage_v
-            .filter(|volts| max_v > 0.0 && !(min_v..=max_v).contains(volts))
+            .filter(|supply_v| max_v > 0.0 && !(min_v..=max_v).contains(supply_v))
             .map(|voltage_v| ServoComplaint::Supply {
                 voltage_v,
                 min_v,
@@ -94,18 +94,18 @@ impl ServoLimits {
             });
         let max_c = self.temperature_max_c;
         let heat = temperature_c
-            .filter(|degrees| max_c > 0.0 && *degrees > max_c - HEAT_MARGIN_C)
+            .filter(|servo_c| max_c > 0.0 && *servo_c > max_c - HEAT_MARGIN_C)
             .map(|temperature_c| ServoComplaint::Heat {
                 temperature_c,
                 max_c,
             });
-        let is_said = |fault: &ServoFault| match fault {
+        let is_covered = |fault: &ServoFault| match fault {
             ServoFault::Voltage => supply.is_some(),
             ServoFault::Heat => heat.is_some(),
             _ => false,
         };
         let reported = faults_of(self.error_bits, error_bits)
-            .filter(|fault| !is_said(fault))
+            .filter(|fault| !is_covered(fault))
             .map(ServoComplaint::Reported)
             .collect::<Vec<_>>();
         [supply, heat]

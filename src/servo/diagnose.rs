@@ -1,4 +1,4 @@
-//! From "no status packet" to causes, each with a fix. Nothing is written.
+//! Finds the causes of a bus that does not work, each with a fix. Nothing is written.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::{BusSettings, OpenPort, ServiceError, ServoLine, ServoProtocol, unkno
 use base::clock::NodeClock;
 use link::LinkError;
 
-/// An adapter that holds replies back longer than this keeps an arm from its 100 Hz.
+/// Latency of an adapter beyond which an arm cannot run at 100 Hz.
 const LATENCY_MAX: Duration = Duration::from_millis(4);
 
-/// The ids that are asked with patience where none are expected.
+/// Ids that are pinged patiently where none are expected.
 const LIKELY: std::ops::RangeInclusive<u8> = 1..=8;
 
-/// Looks for everything that keeps servos on a port from being used. `progress` is told what is
-/// tried.
+/// Looks for everything that keeps servos on a port from being used. `progress` is called with each
+/// family and speed that is tried.
 ///
 /// # Errors
 /// When the line fails half-way; a port that cannot be opened is a finding.
@@ -35,7 +35,8 @@ pub async fn diagnose(
     let mut diagnosis = BusDiagnosis::default();
     let latency = check_machine(host, Path::new(port), &mut diagnosis);
     let baud = expected.map_or(1_000_000, |expected| expected.baud);
-    // A port is not opened before it is known that nobody has it; what is no port, such as /dev/null, is open in many programs.
+    // A port is opened only once it is known that no program has it open. A path that is no port, such
+    // as /dev/null, is open in many programs.
     if !host.is_terminal(Path::new(port))
         && let Err(error @ LinkError::Open { .. }) = open(baud)
     {
@@ -51,20 +52,20 @@ pub async fn diagnose(
     }
     let slack = latency.map_or(SLACK, |latency| SLACK + 2 * latency);
     let mut scan = scan_expected(open, clock, slack, expected).await?;
-    let mut late = None;
+    let mut slow_settings = None;
     if scan.found.is_empty() {
         if diagnosis.add_controller(open, clock, expected).await? {
             return Ok(diagnosis);
         }
-        late = scan_usual(open, clock, slack, &mut scan, &mut progress).await?;
-        let is_silent = scan.found.is_empty() && scan.heard.damaged_id.is_none();
-        if is_silent && late.is_none() && diagnosis.add_talk(open, clock).await? {
+        slow_settings = scan_usual(open, clock, slack, &mut scan, &mut progress).await?;
+        let is_silent = scan.found.is_empty() && scan.noise.damaged_id.is_none();
+        if is_silent && slow_settings.is_none() && diagnosis.add_talk(open, clock).await? {
             return Ok(diagnosis);
         }
     }
-    let took = ping_patiently(open, clock, expected, late, &mut scan).await?;
-    if let Some(took) = took.filter(|took| *took > LATENCY_MAX) {
-        diagnosis.add_slow(took);
+    let latency = ping_patiently(open, clock, expected, slow_settings, &mut scan).await?;
+    if let Some(latency) = latency.filter(|latency| *latency > LATENCY_MAX) {
+        diagnosis.add_slow(latency);
     }
     listen_to_servos(open, clock, expected, &mut scan, &mut diagnosis).await?;
     diagnosis.add_scan_findings(&scan, expected);
@@ -73,10 +74,10 @@ pub async fn diagnose(
     Ok(diagnosis)
 }
 
-/// Facts of the machine; how long the adapter holds replies back, where it says so.
-pub fn check_machine(host: &HostSystem, port: &Path, into: &mut BusDiagnosis) -> Option<Duration> {
+/// Checks the machine and returns how long the adapter holds replies back, where it is known.
+pub fn check_machine(host: &HostSystem, port: &Path, out: &mut BusDiagnosis) -> Option<Duration> {
     if let Some(process) = host.modem_manager(port) {
-        into.add(
+        out.add(
             DiagnosisCause::ModemManager,
             format!("ModemManager runs (process {process}) and may send modem commands to this port"),
             "a udev rule with ENV{ID_MM_DEVICE_IGNORE}=\"1\" for the adapter keeps it away (systemd/60-steadyhand.rules)",
@@ -84,7 +85,7 @@ pub fn check_machine(host: &HostSystem, port: &Path, into: &mut BusDiagnosis) ->
     }
     let latency = Duration::from_millis(host.latency_timer_ms(port)?);
     if latency > LATENCY_MAX {
-        into.add(
+        out.add(
             DiagnosisCause::Latency,
             format!(
                 "the FTDI adapter holds replies back for {} ms",
@@ -96,7 +97,7 @@ pub fn check_machine(host: &HostSystem, port: &Path, into: &mut BusDiagnosis) ->
     Some(latency)
 }
 
-/// Those that are expected, where any of them answers as expected.
+/// Scans with the family and speed of the expected servos.
 async fn scan_expected(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
@@ -105,75 +106,75 @@ async fn scan_expected(
 ) -> Result<BusScan, ServiceError> {
     let mut scan = BusScan::default();
     if let Some(expected) = expected {
-        let settings = BusSettings::new(expected.speech, expected.baud, slack);
+        let settings = BusSettings::new(expected.protocol, expected.baud, slack);
         scan::scan_speed(open, clock, settings, &mut scan).await?;
     }
     Ok(scan)
 }
 
-/// Scans at the first speed at which a servo with a usual id answers. Returns how servos are reached that answer later than
-/// they were waited for.
+/// Scans at the first speed at which a servo with a usual id replies. Returns the settings of servos
+/// that only reply late.
 async fn scan_usual(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
     slack: Duration,
-    into: &mut BusScan,
+    scan: &mut BusScan,
     progress: &mut impl FnMut(ServoProtocol, u32),
 ) -> Result<Option<BusSettings>, ServiceError> {
     let search = scan::find_usual(open, clock, slack, None, progress).await?;
-    into.heard.echoes += search.heard.echoes;
+    scan.noise.echoes += search.noise.echoes;
     match search.reached {
-        Some(way) if way.slack > slack => Ok(Some(way)),
-        Some(way) => {
-            scan::scan_speed(open, clock, way, into).await?;
+        Some(settings) if settings.slack > slack => Ok(Some(settings)),
+        Some(settings) => {
+            scan::scan_speed(open, clock, settings, scan).await?;
             Ok(None)
         }
         None => Ok(None),
     }
 }
 
-/// Asks again with time for a slow adapter, where no servo was found: where servos answer late, or as the arm's file says.
-/// Returns the delay of the slowest answer.
+/// Pings again with time for a slow adapter if no servo was found: with the settings of late servos,
+/// or of the arm's file. Returns the delay of the slowest reply.
 async fn ping_patiently(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
     expected: Option<&ExpectedServos>,
-    late: Option<BusSettings>,
+    slow: Option<BusSettings>,
     scan: &mut BusScan,
 ) -> Result<Option<Duration>, ServiceError> {
-    if !scan.found.is_empty() || scan.heard.damaged_id.is_some() {
+    if !scan.found.is_empty() || scan.noise.damaged_id.is_some() {
         return Ok(None);
     }
-    let late = late.map(|way| (way.speech, way.baud));
-    let stated = expected.map(|expected| (expected.speech, expected.baud));
-    let Some((speech, baud)) = late.or(stated) else {
+    let slow = slow.map(|settings| (settings.protocol, settings.baud));
+    let stated = expected.map(|expected| (expected.protocol, expected.baud));
+    let Some((protocol, baud)) = slow.or(stated) else {
         return Ok(None);
     };
     let ids: Vec<u8> = expected.map_or_else(|| LIKELY.collect(), |expected| expected.ids.clone());
-    let settings = BusSettings::new(speech, baud, PATIENT);
+    let settings = BusSettings::new(protocol, baud, PATIENT);
     let Ok(mut line) = ServoLine::open(open, clock, settings) else {
         return Ok(None);
     };
     ping_ids(&mut line, &ids, scan).await
 }
 
-/// Listens at the speed at which servos answer: whether they always do, and who else speaks there.
+/// Checks at the servos' speed whether they always reply, and whether anything else talks there.
 async fn listen_to_servos(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
     expected: Option<&ExpectedServos>,
     scan: &mut BusScan,
-    into: &mut BusDiagnosis,
+    diagnosis: &mut BusDiagnosis,
 ) -> Result<(), ServiceError> {
     let Some(first) = scan.found.first() else {
         return Ok(());
     };
-    let (speech, baud) = (first.family, first.baud);
-    let mut line = ServoLine::open(open, clock, BusSettings::new(speech, baud, PATIENT))?;
-    let fits = expected.filter(|expected| expected.speech == speech);
+    let (protocol, baud) = (first.family, first.baud);
+    let mut line = ServoLine::open(open, clock, BusSettings::new(protocol, baud, PATIENT))?;
+    let fits = expected.filter(|expected| expected.protocol == protocol);
     let ids = fits.map_or(&[][..], |expected| &expected.ids);
-    check_replies(&mut line, ids, scan, into).await?;
-    let Some(talk) = unknown_device::overhear_beside(line.link(), clock).await? else {
+    check_replies(&mut line, ids, scan, diagnosis).await?;
+    let Some(talk) = unknown_device::listen_beside_servos(line.link(), clock).await? else {
         return Ok(());
     };
     drop(line);
@@ -184,7 +185,7 @@ async fn listen_to_servos(
             None => format!("{} bytes that are no text", talk.bytes),
         },
     };
-    into.add(
+    diagnosis.add(
         DiagnosisCause::OtherTalk,
         format!("beside the servos something talks on this port without being asked: {what}"),
         "take it off the servo bus, whose replies it speaks over, or name the arm's own port: /dev/serial/by-id tells adapters apart",
@@ -192,25 +193,25 @@ async fn listen_to_servos(
     Ok(())
 }
 
-/// Reads the servos with these ids that answer; returns the delay of the slowest answer.
+/// Reads the servos with these ids that reply; returns the delay of the slowest reply.
 async fn ping_ids(
     line: &mut ServoLine,
     ids: &[u8],
-    into: &mut BusScan,
+    scan: &mut BusScan,
 ) -> Result<Option<Duration>, ServiceError> {
     let mut slowest = None;
     for id in ids {
-        let Some(took) = line.ping(*id).await? else {
+        let Some(latency) = line.ping(*id).await? else {
             continue;
         };
-        slowest = slowest.max(Some(took));
-        into.found.extend(FoundServo::read(line, *id).await?);
+        slowest = slowest.max(Some(latency));
+        scan.found.extend(FoundServo::read(line, *id).await?);
     }
     Ok(slowest)
 }
 
 impl BusDiagnosis {
-    /// Adds a finding if a controller answers where no servo does; returns whether it did.
+    /// Adds a finding if a controller replies where no servo does; returns whether it did.
     async fn add_controller(
         &mut self,
         open: &mut OpenPort<'_>,
@@ -228,7 +229,7 @@ impl BusDiagnosis {
                 format!(
                     "{what}; arm `{}` has servos of the family {}",
                     expected.arm,
-                    expected.speech.name()
+                    expected.protocol.name()
                 ),
                 RIGHT_ARM,
             ),
@@ -241,7 +242,7 @@ impl BusDiagnosis {
         Ok(true)
     }
 
-    /// Finds out whether a device that is no arm talks where no servo answers.
+    /// Adds a finding if a device that is no arm talks where no servo replies; returns whether it did.
     ///
     /// # Errors
     /// When the port fails.

@@ -1,4 +1,4 @@
-//! Causes that keep servos from being used, each with what was seen of it and what to do.
+//! Causes that keep servos from being used, each with the observation and a fix.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,21 +30,21 @@ pub enum DiagnosisCause {
     ModemManager,
     /// Replies are held back.
     Latency,
-    /// Nothing at all is heard.
+    /// Nothing at all is received.
     NoPower,
     /// Only the node's own bytes come back.
     EchoOnly,
     /// Servos run at another speed.
     WrongBaud,
-    /// Servos of another family answer.
+    /// Servos of another family reply.
     WrongFamily,
-    /// Several servos speak at once.
+    /// Several servos reply at once.
     DuplicateId,
-    /// Some are there, not all.
+    /// Some of the expected servos are missing.
     MissingServo,
-    /// A servo that the arm does not have answers.
+    /// A servo replies that the arm does not have.
     UnexpectedServo,
-    /// Replies fail now and then.
+    /// Replies sometimes fail.
     LostReplies,
     /// A servo complains of its supply, its temperature or a fault.
     Complaint,
@@ -52,17 +52,17 @@ pub enum DiagnosisCause {
     WrongFirmware,
     /// A servo's model or settings are not what the arm needs.
     WrongSetup,
-    /// A servo is not the one that the arm was calibrated with, or was set otherwise since.
+    /// A servo is not the one that the arm was calibrated with, or its settings have changed.
     Stranger,
-    /// A controller with firmware of its own does not answer, or does not fit.
+    /// A controller with firmware of its own does not reply, or does not fit.
     Controller,
-    /// Something that is no arm talks without being asked.
+    /// A device that is no arm talks unasked.
     OtherTalk,
-    /// The arm's own thread has stopped for it.
+    /// A fault has stopped the arm.
     Fault,
 }
 
-/// A cause, what was seen of it, and what to do.
+/// A cause, the observation, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DiagnosisFinding {
     /// The cause.
@@ -73,14 +73,14 @@ pub struct DiagnosisFinding {
     pub fix: String,
 }
 
-/// The servos that should answer.
+/// The servos that should reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpectedServos {
     /// The arm's name.
     pub arm: String,
     /// Protocol of its servos.
-    pub speech: ServoProtocol,
-    /// At which speed.
+    pub protocol: ServoProtocol,
+    /// Their baud rate.
     pub baud: u32,
     /// Their ids.
     pub ids: Vec<u8>,
@@ -91,7 +91,7 @@ pub struct ExpectedServos {
 pub struct BusDiagnosis {
     /// Findings, the likeliest cause first; empty where all is well.
     pub findings: Vec<DiagnosisFinding>,
-    /// The servos that answered.
+    /// The servos that replied.
     pub servos: Vec<FoundServo>,
     /// The present identity of each of an arm's servos, by its id, where its driver could attach.
     pub identity: BTreeMap<String, String>,
@@ -109,7 +109,7 @@ impl BusDiagnosis {
 }
 
 impl BusDiagnosis {
-    /// Adds why the port cannot be opened.
+    /// Adds the reason that the port cannot be opened.
     pub fn add_port(&mut self, error: &LinkError, host: &HostSystem, port: &str) {
         match error {
             LinkError::Missing { .. } if cfg!(unix) && !port.contains('/') => self.add(
@@ -119,7 +119,7 @@ impl BusDiagnosis {
             ),
             LinkError::Missing { .. } => {
                 let ports = host.ports();
-                let there = if ports.is_empty() {
+                let available = if ports.is_empty() {
                     "this machine has no serial port at all".to_owned()
                 } else {
                     let names: Vec<String> = ports.iter().map(|p| p.display().to_string()).collect();
@@ -128,7 +128,7 @@ impl BusDiagnosis {
                 self.add(
                     DiagnosisCause::NoPort,
                     format!("there is no {port}"),
-                    format!("plug the adapter in, or name its port: {there}"),
+                    format!("plug the adapter in, or name its port: {available}"),
                 );
             }
             LinkError::Permission { .. } => {
@@ -149,7 +149,8 @@ impl BusDiagnosis {
         }
     }
 
-    /// Adds the programs that have the port open. For the system's administrator a port opens although another program has it.
+    /// Adds the programs that have the port open: an administrator can open a port that another program
+    /// has open.
     pub fn add_holders(&mut self, host: &HostSystem, port: &str) -> bool {
         let holders = host.users_of(Path::new(port));
         let names: Vec<String> = holders
@@ -189,7 +190,7 @@ impl BusDiagnosis {
     }
 
     pub(super) fn add_scan_findings(&mut self, scan: &BusScan, expected: Option<&ExpectedServos>) {
-        if let Some(id) = scan.heard.damaged_id {
+        if let Some(id) = scan.noise.damaged_id {
             self.add(
                 DiagnosisCause::DuplicateId,
                 format!("what comes from id {id} is damaged every time, as when two servos speak at once"),
@@ -197,8 +198,8 @@ impl BusDiagnosis {
             );
         }
         match scan.found.first() {
-            None if scan.heard.damaged_id.is_some() => {}
-            None if scan.heard.echoes > 0 => self.add(
+            None if scan.noise.damaged_id.is_some() => {}
+            None if scan.noise.echoes > 0 => self.add(
                 DiagnosisCause::EchoOnly,
                 "what is sent comes back, and nobody answers: the adapter is alive, the servos are not heard",
                 "switch the servo supply on; check that the data wire goes to the servos and that transmit and receive are joined at the adapter only",
@@ -212,24 +213,24 @@ impl BusDiagnosis {
         }
     }
 
-    /// Servos answer in the place of what an arm has.
-    pub fn add_family(&mut self, (speech, baud): (ServoProtocol, u32), arm: &str, has: &str) {
+    /// Adds that servos of another family reply than the arm has.
+    pub fn add_family(&mut self, (protocol, baud): (ServoProtocol, u32), arm: &str, has: &str) {
         self.add(
             DiagnosisCause::WrongFamily,
             format!(
                 "servos of the family {} answer at {baud} baud; arm `{arm}` has {has}",
-                speech.name()
+                protocol.name()
             ),
             RIGHT_ARM,
         );
     }
 
-    /// Compares the servos that answered with the expected ones.
+    /// Compares the servos that replied with the expected ones.
     fn compare(&mut self, first: &FoundServo, scan: &BusScan, expected: Option<&ExpectedServos>) {
         let Some(expected) = expected else { return };
-        if first.family != expected.speech {
-            let way = (first.family, first.baud);
-            self.add_family(way, &expected.arm, expected.speech.name());
+        if first.family != expected.protocol {
+            let settings = (first.family, first.baud);
+            self.add_family(settings, &expected.arm, expected.protocol.name());
             return;
         }
         if first.baud != expected.baud {
@@ -248,15 +249,15 @@ impl BusDiagnosis {
         self.compare_ids(scan, expected);
     }
 
-    /// Names the ids that are missing and those that are too many.
+    /// Adds the ids that are missing and those that are unexpected.
     fn compare_ids(&mut self, scan: &BusScan, expected: &ExpectedServos) {
         let found: Vec<u8> = scan.found.iter().map(|found| found.servo.id).collect();
-        let is_missing = |id: &u8| !found.contains(id) && scan.heard.damaged_id != Some(*id);
+        let is_missing = |id: &u8| !found.contains(id) && scan.noise.damaged_id != Some(*id);
         let missing: Vec<u8> = expected.ids.iter().copied().filter(is_missing).collect();
         let is_extra = |id: &u8| !expected.ids.contains(id);
         let extra: Vec<u8> = found.iter().copied().filter(is_extra).collect();
         let arm = &expected.arm;
-        match (listed(&extra), listed(&missing)) {
+        match (join_ids(&extra), join_ids(&missing)) {
             (None, None) => {}
             (None, Some(missing)) => self.add(
                 DiagnosisCause::MissingServo,
@@ -290,8 +291,8 @@ impl BusDiagnosis {
     }
 }
 
-/// Returns ids in a row; `None` without any.
-fn listed(ids: &[u8]) -> Option<String> {
-    let words: Vec<String> = ids.iter().map(u8::to_string).collect();
-    (!words.is_empty()).then(|| words.join(", "))
+/// Joins ids with commas; `None` without any.
+fn join_ids(ids: &[u8]) -> Option<String> {
+    let texts: Vec<String> = ids.iter().map(u8::to_string).collect();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }

@@ -1,5 +1,5 @@
-//! A family of servos as the rest sees it: its requests, its registers and
-//! what their contents mean. A new family is one file that does so, and a codec.
+//! The interface of a servo family: its requests, its registers and what their contents mean. A new
+//! family implements it in one file, and adds a codec.
 
 use std::ops::RangeInclusive;
 
@@ -11,19 +11,19 @@ use crate::identity::ServoIdentity;
 use crate::setup_fault::SetupFault;
 use crate::wire::{BROADCAST, ServoInstruction, ServoWire};
 
-/// A place in a servo's memory: address and length in bytes.
+/// A register in a servo's memory: address and length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServoRegister {
     /// The manual's name.
     pub name: &'static str,
     /// Address of its first byte.
     pub address: u16,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u16,
 }
 
 impl ServoRegister {
-    /// A register of this name.
+    /// Creates a register.
     pub(crate) const fn new(name: &'static str, address: u16, length: u16) -> Self {
         Self {
             name,
@@ -32,7 +32,7 @@ impl ServoRegister {
         }
     }
 
-    /// Returns the bytes with which it holds a value.
+    /// Returns a value as the bytes of this register.
     #[must_use]
     pub fn bytes_of(&self, value: i32) -> Vec<u8> {
         let bytes = value.to_le_bytes().into_iter();
@@ -43,32 +43,32 @@ impl ServoRegister {
 /// A request to servos.
 #[derive(Clone, Copy, Debug)]
 pub enum ServoRequest<'a> {
-    /// Answer.
+    /// Checks that a servo is there.
     Ping(u8),
-    /// One servo's register.
+    /// Reads a register of one servo.
     Read(u8, ServoRegister),
-    /// A register of each; they answer in this order.
+    /// Reads a register of each servo; they reply in this order.
     SyncRead(ServoRegister, &'a [u8]),
-    /// A register of each, in one packet that they build together. `None` from [`Dialect::encode`]
-    /// where a family has no such thing.
+    /// Reads a register of each servo, in one packet that they build together. `false` from
+    /// [`Dialect::encode`] where a family has no such request.
     FastSyncRead(ServoRegister, &'a [u8]),
-    /// A setting of each; nobody answers. `false` from [`Dialect::encode`] where it would let a servo
-    /// move: a goal, or torque switched on.
+    /// Writes a setting of each servo, without a reply. `false` from [`Dialect::encode`] where it would
+    /// let a servo move: a goal, or torque switched on.
     SyncWrite(ServoRegister, &'a [(u8, Vec<u8>)]),
-    /// A register of each that may let it move; nobody answers.
+    /// Writes a register of each servo that may let it move, without a reply.
     MotionWrite(ServoRegister, &'a [(u8, Vec<u8>)], &'a MotionAuthority),
-    /// Restart. `false` from [`Dialect::encode`] where a family has no such request.
+    /// Restarts a servo. `false` from [`Dialect::encode`] where a family has no such request.
     Reboot(u8),
 }
 
-/// Goal of a servo, and the cap that travels with it.
+/// Goal of a servo, with its speed cap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServoGoal {
     pub ticks: i32,
     pub speed_ticks_s: f64,
 }
 
-/// The present state of one servo as it was read.
+/// One reading of a servo's present state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServoReading {
     pub ticks: i32,
@@ -79,7 +79,7 @@ pub struct ServoReading {
     pub error: u8,
 }
 
-/// State of a servo, known from slower readings.
+/// State of a servo from the less frequent readings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlowReadings {
     pub torque_on: Option<bool>,
@@ -105,29 +105,29 @@ impl Default for SlowReadings {
 /// A register and what is written to it in every servo.
 pub type RegisterSetting = (ServoRegister, i32);
 
-/// One family's bytes.
+/// The protocol of one servo family.
 pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Its frames.
     type Framing: ReplyFraming + Default + 'static;
 
-    /// Parameter bytes of the answer to a ping.
+    /// Parameter bytes of the reply to a ping.
     const PING_LENGTH: usize;
-    /// Everything that is kept over power cycles, as far as it is checked.
+    /// The settings that are kept over power cycles and are checked.
     const SETTINGS: ServoRegister;
     /// Torque on or off.
     const TORQUE_ENABLE: ServoRegister;
     /// The goal and its caps.
     const GOAL: ServoRegister;
-    /// The goal position alone, at the end of [`Self::GOAL`], where a servo that keeps its caps also stops
-    /// by itself when the bus is silent. `None`: every goal brings its caps.
-    const GOAL_ALONE: Option<ServoRegister> = None;
+    /// The goal position without the caps, at the end of [`Self::GOAL`], for a servo that keeps its caps
+    /// and also stops by itself when the bus is silent. `None`: every goal includes its caps.
+    const GOAL_POSITION: Option<ServoRegister> = None;
     /// `true` if all servos of an arm must have the same firmware.
     const SAME_FIRMWARE: bool = false;
     /// The present state, read in every cycle.
     const PRESENT: ServoRegister;
     /// Slower readings, one after the other.
     const STATES: &'static [ServoRegister];
-    /// Share of its torque that a servo may use, until its power is cycled.
+    /// Fraction of its torque that a servo may use, until its power is cycled.
     const TORQUE_LIMIT: ServoRegister;
     /// Written and read back before torque goes on.
     const PREPARE: &'static [RegisterSetting];
@@ -138,23 +138,23 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Positions that a servo may report.
     const POSITIONS: RangeInclusive<i32>;
 
-    /// Meaning of each error bit, the gravest first.
+    /// Meaning of each error bit, the most severe first.
     const ERROR_BITS: &'static [(u8, ServoFault)];
 
     /// Addresses that make a servo move, or hold still, when they are written: torque enable and goals.
     const MOTION: &'static [RangeInclusive<u16>];
 
-    /// Appends a request's bytes; whether the family has such a request and it may be sent.
+    /// Appends a request's bytes; returns whether the family has such a request and it may be sent.
     fn encode(out: &mut Vec<u8>, request: ServoRequest<'_>) -> bool {
         let (id, instruction, parameters) = match request {
             ServoRequest::Ping(id) => (id, ServoInstruction::Ping, Vec::new()),
-            ServoRequest::Read(id, register) => (id, ServoInstruction::Read, Self::place(register)),
+            ServoRequest::Read(id, register) => (id, ServoInstruction::Read, Self::range(register)),
             ServoRequest::SyncRead(register, ids) => {
-                let parameters = [&Self::place(register), ids].concat();
+                let parameters = [&Self::range(register), ids].concat();
                 (BROADCAST, ServoInstruction::SyncRead, parameters)
             }
             ServoRequest::FastSyncRead(register, ids) if Self::FAST => {
-                let parameters = [&Self::place(register), ids].concat();
+                let parameters = [&Self::range(register), ids].concat();
                 (BROADCAST, ServoInstruction::FastSyncRead, parameters)
             }
             ServoRequest::Reboot(id) if Self::REBOOTS => (id, ServoInstruction::Reboot, Vec::new()),
@@ -164,7 +164,7 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
             }
             ServoRequest::SyncWrite(register, blocks)
             | ServoRequest::MotionWrite(register, blocks, _) => {
-                let mut parameters = Self::place(register);
+                let mut parameters = Self::range(register);
                 for (id, block) in blocks {
                     parameters.push(*id);
                     parameters.extend(block);
@@ -182,7 +182,7 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// When the register does not hold the goal.
     fn goal_block(acceleration_ticks_s2: f64, goal: ServoGoal) -> Result<Vec<u8>, TooLarge>;
 
-    /// The goal position in [`Self::GOAL`] as it was read back.
+    /// Returns the goal position in [`Self::GOAL`] as it was read back.
     fn goal_ticks(status: &StatusReply) -> i32;
 
     /// Returns the contents of [`Self::PRESENT`].
@@ -205,7 +205,7 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     ///
     /// # Errors
     /// The register, its value, the value needed and the fix.
-    fn check(settings: &StatusReply, asked: u8, others: &[u8]) -> Result<(), SetupFault>;
+    fn check(settings: &StatusReply, requested: u8, others: &[u8]) -> Result<(), SetupFault>;
 
     /// Reads the identity of a servo from [`Self::SETTINGS`].
     fn describe(settings: &StatusReply, servo: ServoName) -> ServoIdentity;
@@ -213,31 +213,32 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     /// Returns the supply limits from a servo's settings.
     fn voltage_limits_v(settings: &StatusReply) -> (f64, f64);
 
-    /// Returns the temperature at which a servo takes its torque off, from its settings; 0 where it never does.
+    /// Returns the temperature at which a servo takes its torque off, from its settings; 0 where it never
+    /// does.
     fn temperature_max_c(settings: &StatusReply) -> f64;
 
     /// Returns what [`Self::TORQUE_LIMIT`] is for work and for touching, in a servo with such
     /// [`Self::SETTINGS`].
     fn torque_limits(settings: &StatusReply) -> [i32; 2];
 
-    /// Takes what the `index`-th of [`Self::STATES`] says of an energised servo; what is wrong
-    /// with it.
+    /// Updates the slow readings from the `index`-th of [`Self::STATES`]; returns the fault of an
+    /// energised servo, if any.
     fn update_slow_readings(
         index: usize,
         status: &StatusReply,
-        known: &mut SlowReadings,
+        slow: &mut SlowReadings,
     ) -> Option<ServoFault>;
 
     /// Returns the fault that a servo reports in its replies.
-    fn reported_fault(error: u8, known: &SlowReadings) -> Option<ServoFault>;
+    fn reported_fault(error: u8, slow: &SlowReadings) -> Option<ServoFault>;
 
-    /// Parameter bytes of the one packet with which servos answer a fast request.
+    /// Returns the number of parameter bytes of the one packet in reply to a fast request.
     fn fast_length(register: ServoRegister, servos: usize) -> usize {
         let _ = (register, servos);
         0
     }
 
-    /// Takes that packet apart, in the order of `ids`; `None` where it is not theirs.
+    /// Splits that packet into replies in the order of `ids`; `None` where it is not theirs.
     fn split_fast(
         status: &StatusReply,
         register: ServoRegister,
@@ -248,25 +249,25 @@ pub trait Dialect: ServoWire + Send + Sized + 'static {
     }
 }
 
-/// Returns the faults that these bits report, the gravest first.
+/// Returns the faults that these bits report, the most severe first.
 pub(crate) fn faults_of(
-    known: &'static [(u8, ServoFault)],
-    bits: u8,
+    table: &'static [(u8, ServoFault)],
+    error_bits: u8,
 ) -> impl Iterator<Item = ServoFault> {
-    let reported = known.iter().filter(move |(bit, _)| bits & bit != 0);
+    let reported = table.iter().filter(move |(bit, _)| error_bits & bit != 0);
     reported.map(|(_, fault)| *fault)
 }
 
-/// Returns whether writing these blocks to `register` leaves every servo of `D` where it is: it is no goal,
-/// and where it is torque enable alone it switches torque off.
+/// Returns whether writing these blocks to `register` moves no servo of `D`: they contain no goal, and
+/// where they are torque enable only, they switch torque off.
 fn is_harmless<D: Dialect>(register: ServoRegister, blocks: &[(u8, Vec<u8>)]) -> bool {
-    let written = blocks.iter().map(|(_, block)| block.len());
-    let longest = written.fold(usize::from(register.length), usize::max);
-    let end = usize::from(register.address) + longest;
-    let moves = D::MOTION.iter().any(|range| {
+    let lengths = blocks.iter().map(|(_, block)| block.len());
+    let length = lengths.fold(usize::from(register.length), usize::max);
+    let end = usize::from(register.address) + length;
+    let is_motion = D::MOTION.iter().any(|range| {
         usize::from(register.address) <= usize::from(*range.end())
             && usize::from(*range.start()) < end
     });
     let is_off = |(_, block): &(u8, Vec<u8>)| block.iter().all(|byte| *byte == 0);
-    !moves || (register == D::TORQUE_ENABLE && longest == 1 && blocks.iter().all(is_off))
+    !is_motion || (register == D::TORQUE_ENABLE && length == 1 && blocks.iter().all(is_off))
 }

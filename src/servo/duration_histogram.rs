@@ -4,10 +4,10 @@ use std::time::Duration;
 
 /// Each bucket ends an eighth of a doubling, about 9 %, above the one before.
 const BUCKETS: usize = 96;
-const STEPS_A_DOUBLING: f64 = 8.0;
+const DOUBLING_STEPS: f64 = 8.0;
 const FIRST_S: f64 = 50e-6;
 
-/// Durations that were noted; quantiles are right within 9 %, the longest is exact.
+/// Noted durations; quantiles are right within 9 %, the longest is exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DurationHistogram {
     counts: [u32; BUCKETS],
@@ -24,17 +24,17 @@ impl Default for DurationHistogram {
 }
 
 impl DurationHistogram {
-    pub fn note(&mut self, took: Duration) {
+    pub fn note(&mut self, time: Duration) {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "`as` saturates, and the last bucket takes everything above"
         )]
-        let bucket = ((took.as_secs_f64() / FIRST_S).log2() * STEPS_A_DOUBLING).ceil() as usize;
+        let bucket = ((time.as_secs_f64() / FIRST_S).log2() * DOUBLING_STEPS).ceil() as usize;
         if let Some(count) = self.counts.get_mut(bucket.min(BUCKETS - 1)) {
             *count = count.saturating_add(1);
         }
-        self.longest = self.longest.max(took);
+        self.longest = self.longest.max(time);
     }
 
     /// Returns the number of durations noted.
@@ -43,36 +43,35 @@ impl DurationHistogram {
         self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// The duration that this share of those noted did not exceed; zero where none was noted.
+    /// Returns the duration that this fraction of those noted did not exceed; zero if none was noted.
     #[must_use]
-    pub fn quantile(&self, share: f64) -> Duration {
+    pub fn quantile(&self, fraction: f64) -> Duration {
         let all: f64 = self.counts.iter().map(|count| f64::from(*count)).sum();
-        let mut seen = 0.0;
+        let mut counted = 0.0;
         for (bucket, count) in (0_u32..).zip(&self.counts) {
-            seen += f64::from(*count);
-            if *count > 0 && seen >= share * all {
+            counted += f64::from(*count);
+            if *count > 0 && counted >= fraction * all {
                 if usize::try_from(bucket) == Ok(BUCKETS - 1) {
                     break;
                 }
-                let end_s = FIRST_S * (f64::from(bucket) / STEPS_A_DOUBLING).exp2();
+                let end_s = FIRST_S * (f64::from(bucket) / DOUBLING_STEPS).exp2();
                 return Duration::from_secs_f64(end_s).min(self.longest);
             }
         }
         self.longest
     }
 
-    /// Returns the number of durations longer than this, as exactly as they are kept: to a share of their
-    /// size.
+    /// Returns the number of durations longer than this, as exactly as the buckets allow.
     #[must_use]
     pub fn longer_than(&self, limit: Duration) -> u64 {
         let begins_s =
-            |bucket: u32| FIRST_S * (f64::from(bucket.saturating_sub(1)) / STEPS_A_DOUBLING).exp2();
+            |bucket: u32| FIRST_S * (f64::from(bucket.saturating_sub(1)) / DOUBLING_STEPS).exp2();
         let buckets = (0_u32..).zip(&self.counts);
         let longer = buckets.filter(|(bucket, _)| begins_s(*bucket) >= limit.as_secs_f64());
         longer.map(|(_, count)| u64::from(*count)).sum()
     }
 
-    /// The longest.
+    /// Returns the longest duration noted.
     #[must_use]
     pub fn longest(&self) -> Duration {
         self.longest
@@ -90,9 +89,9 @@ mod tests {
         for micros in 1..=1000 {
             durations.note(Duration::from_micros(10 * micros));
         }
-        for share in [0.1, 0.5, 0.99] {
-            let apart = durations.quantile(share).as_secs_f64() / (share * 0.01);
-            assert!((0.99..1.1).contains(&apart), "{share}: {apart}");
+        for fraction in [0.1, 0.5, 0.99] {
+            let ratio = durations.quantile(fraction).as_secs_f64() / (fraction * 0.01);
+            assert!((0.99..1.1).contains(&ratio), "{fraction}: {ratio}");
         }
         assert_eq!(durations.longest(), Duration::from_millis(10));
         let longer = durations.longer_than(Duration::from_millis(5));

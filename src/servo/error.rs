@@ -2,12 +2,12 @@
 
 use link::LinkError;
 
-/// A servo by its id and by the joint it turns.
+/// A servo by its id and the joint that it moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServoName {
     /// Its id on the bus.
     pub id: u8,
-    /// The joint that it turns, or what the arm file calls it.
+    /// The joint that it moves, or its name in the arm file.
     pub name: String,
 }
 
@@ -17,7 +17,7 @@ impl std::fmt::Display for ServoName {
     }
 }
 
-/// A transaction that came to nothing.
+/// A failed transaction.
 #[derive(Debug, thiserror::Error)]
 pub enum BusError {
     /// The request did not reach the wire.
@@ -26,15 +26,15 @@ pub enum BusError {
     /// The line failed while a reply was awaited.
     #[error("while reading from the servos: {0}")]
     Read(#[source] LinkError),
-    /// There is nothing that could be restarted on request.
+    /// No servo can be restarted on request.
     #[error(
         "servo {id} cannot be restarted on request: switch its supply off and on; of an arm that is energised, release it first"
     )]
     NoReboot {
-        /// The id that was asked for.
+        /// The requested id.
         id: u8,
     },
-    /// A write that lets a servo move, by somebody who was not given that.
+    /// A write that lets a servo move, without the authority for it.
     #[error("{register} lets a servo move: it is written by an arm's driver alone")]
     NoAuthority {
         /// The register, as the manual calls it.
@@ -48,7 +48,7 @@ pub enum ServoFault {
     /// Supply outside the servo's limits.
     #[error("supply voltage outside the servo's limits: check the supply and its cable")]
     Voltage,
-    /// The position sensor is not believed by the servo itself.
+    /// The servo distrusts its own position sensor.
     #[error("position sensor fault: switch the supply off and on, replace the servo if it stays")]
     Encoder,
     /// Too hot.
@@ -68,14 +68,14 @@ pub enum ServoFault {
     /// The servo's own watchdog has tripped.
     #[error("its bus watchdog tripped: the bus was silent for too long")]
     Watchdog,
-    /// A latched hardware error without a closer name.
+    /// A latched hardware error without a more specific name.
     #[error(
         "it reports a hardware error: switch its supply off and on, or `steadyhand bus reboot`"
     )]
     Hardware,
 }
 
-/// A number that its register does not hold.
+/// A number that does not fit into its register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{value} does not fit into its register, which holds -{most} to {most}")]
 pub struct TooLarge {

@@ -1,7 +1,7 @@
 //! Finds replies in a stream that may hold anything, for the frame format of any family.
 //!
-//! What cannot be a frame costs one byte: behind noise, a cut frame or a false header, the next true
-//! frame is found.
+//! Bytes that cannot begin a frame are skipped one by one: after noise, a cut frame or a false header,
+//! the next true frame is found.
 
 use std::marker::PhantomData;
 
@@ -22,47 +22,47 @@ pub trait ReplyFraming: Send {
     fn clear(&mut self);
     /// Takes bytes from the wire.
     fn push(&mut self, bytes: &[u8]);
-    /// The next whole and correct reply with at most that many parameter bytes.
+    /// Returns the next complete and correct reply with at most that many parameter bytes.
     fn next(&mut self, parameters_max: usize) -> Option<RawReply<'_>>;
-    /// Frames given up for a wrong checksum, ever.
+    /// Returns the total number of frames dropped for a wrong checksum.
     fn corrupt(&self) -> u64;
-    /// Bytes of a reply around its parameters.
+    /// Returns the bytes of a reply around its parameters.
     fn overhead(&self) -> usize;
-    /// See [`Shape::distinct`].
+    /// See [`FrameFormat::distinct`].
     fn distinct(&self, request: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// The kind of frame that the undecoded bytes begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameMatch {
-    /// A whole frame of N bytes with a correct checksum.
+    /// A complete frame of this many bytes with a correct checksum.
     Frame(usize),
-    /// Perhaps a frame; more bytes will tell.
+    /// Possibly a frame; more bytes are needed.
     Incomplete,
-    /// No frame begins with the first of them; `corrupt` if only its checksum says so.
+    /// No frame begins at the first byte.
     NotHere {
-        /// `true` if it looked whole.
+        /// `true` if only the checksum is wrong.
         corrupt: bool,
     },
 }
 
 /// The frame format of one family.
 pub trait FrameFormat: 'static {
-    /// Undecoded bytes that are kept; older ones are given up.
+    /// Most undecoded bytes that are kept; older ones are dropped.
     const PENDING_MAX: usize;
     /// Bytes of a reply around its parameters.
     const OVERHEAD: usize;
 
     /// Returns what `rest` begins with. A length beyond what is now expected cannot begin a reply: if it
-    /// were believed, it would swallow the good ones behind it.
+    /// were accepted, it would swallow the good frames after it.
     fn match_frame(rest: &[u8], parameters_max: usize) -> FrameMatch;
 
-    /// Appends a whole frame's parameters, as they were before stuffing; its id and error byte.
-    /// `None` where it is no reply, such as our own echo.
-    fn unpack_reply(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)>;
+    /// Appends a frame's parameters without stuffing; returns its id and error byte. `None` where it is
+    /// no reply, such as an echo.
+    fn unpack_reply(frame: &[u8], unstuffed: &mut Vec<u8>) -> Option<(u8, u8)>;
 
-    /// Returns, where a reply to `request` can have the very bytes of `request`, a request to the same servo of which that
-    /// is not so and that is answered with one parameter byte. `None` where no reply can.
+    /// Returns, where a reply to `request` can have the same bytes as `request`, another request to the
+    /// same servo that has no such reply, and one parameter byte in its reply. `None` where no reply can.
     fn distinct(request: &[u8]) -> Option<Vec<u8>> {
         let _ = request;
         None
@@ -75,9 +75,9 @@ pub struct FrameDecoder<S> {
     pending: Vec<u8>,
     read: usize,
     /// The last reply's parameters.
-    plain: Vec<u8>,
+    unstuffed: Vec<u8>,
     corrupt: u64,
-    shape: PhantomData<fn() -> S>,
+    format: PhantomData<fn() -> S>,
 }
 
 impl<S> Default for FrameDecoder<S> {
@@ -85,9 +85,9 @@ impl<S> Default for FrameDecoder<S> {
         Self {
             pending: Vec::new(),
             read: 0,
-            plain: Vec::new(),
+            unstuffed: Vec::new(),
             corrupt: 0,
-            shape: PhantomData,
+            format: PhantomData,
         }
     }
 }
@@ -119,14 +119,14 @@ impl<S: FrameFormat> ReplyFraming for FrameDecoder<S> {
                     self.read += 1;
                 }
                 FrameMatch::Frame(length) => {
-                    self.plain.clear();
-                    let taken = S::unpack_reply(rest.get(..length)?, &mut self.plain);
+                    self.unstuffed.clear();
+                    let reply = S::unpack_reply(rest.get(..length)?, &mut self.unstuffed);
                     self.read += length;
-                    if let Some((id, error)) = taken {
+                    if let Some((id, error)) = reply {
                         return Some(RawReply {
                             id,
                             error,
-                            parameters: &self.plain,
+                            parameters: &self.unstuffed,
                         });
                     }
                 }
@@ -154,10 +154,10 @@ mod tests {
     use crate::dynamixel::codec::DynamixelFrames;
     use crate::feetech::codec::FeetechFrames;
 
-    /// Returns the room taken after N pieces of garbage, half of them beginnings of frames.
-    fn room<S: FrameFormat>(decoder: &mut FrameDecoder<S>, pieces: u32) -> usize {
+    /// Returns the decoder's capacity after so many pieces of garbage with many frame headers.
+    fn capacity_after<S: FrameFormat>(decoder: &mut FrameDecoder<S>, count: u32) -> usize {
         let mut chance = 0x2545_F491_u32;
-        for _ in 0..pieces {
+        for _ in 0..count {
             let mut bytes = [0_u8; 64];
             for byte in &mut bytes {
                 chance ^= chance << 13;
@@ -172,20 +172,20 @@ mod tests {
             decoder.push(&bytes);
             while decoder.next(64).is_some() {}
         }
-        assert!(decoder.plain.capacity() <= 256, "a reply is not so long");
+        assert!(decoder.unstuffed.capacity() <= 256, "too long a reply");
         decoder.pending.capacity()
     }
 
     fn check<S: FrameFormat>() {
         let mut decoder = FrameDecoder::<S>::default();
-        let early = room(&mut decoder, 1_000);
-        let late = room(&mut decoder, 50_000);
-        assert!(early <= 4 * S::PENDING_MAX, "{early}");
-        assert_eq!(early, late, "it grows");
+        let initial = capacity_after(&mut decoder, 1_000);
+        let later = capacity_after(&mut decoder, 50_000);
+        assert!(initial <= 4 * S::PENDING_MAX, "{initial}");
+        assert_eq!(initial, later, "it grows");
     }
 
     #[test]
-    fn garbage_without_end_takes_no_more_room() {
+    fn endless_garbage_takes_no_more_memory() {
         check::<FeetechFrames>();
         check::<DynamixelFrames>();
     }

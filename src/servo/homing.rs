@@ -1,11 +1,11 @@
-//! The homing offset of a Feetech servo: what is added to its encoder so that a chosen position reads 2048.
+//! The homing offset of a Feetech servo, which shifts its encoder so that a chosen position reads 2048.
 
 use super::feetech::codec::{from_sign_magnitude, to_sign_magnitude};
-use super::setup::{SetupStep, expect, read};
+use super::setup::{SetupStep, check_written, read};
 use super::{ServiceError, ServoLine, ServoProtocol};
 use crate::ServoRegister;
 
-/// The register's name, as people are told.
+/// The register's name in messages.
 pub(crate) const HOMING_OFFSET: &str = "homing offset";
 
 const OFFSET: ServoRegister = ServoRegister::new(HOMING_OFFSET, 31, 2);
@@ -18,20 +18,20 @@ const POSITION_SIGN_BIT: u32 = 15;
 const TURN_TICKS: i32 = 4096;
 const MIDDLE_TICKS: i32 = 2048;
 
-/// A limp joint may sink so far between a reading and the next.
-const STILL_TICKS: i32 = 8;
+/// Most that a limp joint may sink between two readings.
+const STEADY_TICKS: i32 = 8;
 
-/// Returns the step that makes the present position read 2048; nothing where it does. Both registers are read twice: what the
-/// step makes of them is kept without power, and their replies look alike.
+/// Returns the step that makes the present position read 2048; `None` where it already does. Both
+/// registers are read twice, because the result is permanent and their replies look alike.
 pub(crate) async fn step(line: &mut ServoLine, id: u8) -> Result<Option<SetupStep>, ServiceError> {
-    if line.speech() != ServoProtocol::FeetechSts {
+    if line.protocol() != ServoProtocol::FeetechSts {
         return Err(ServiceError::NoHoming { id });
     }
     let before = read(line, id, OFFSET).await?;
     let position = position_ticks(line, id).await?;
-    let is_same = read(line, id, OFFSET).await? == before
-        && (position_ticks(line, id).await? - position).abs() <= STILL_TICKS;
-    if !is_same {
+    let is_steady = read(line, id, OFFSET).await? == before
+        && (position_ticks(line, id).await? - position).abs() <= STEADY_TICKS;
+    if !is_steady {
         return Err(ServiceError::Unsteady { id });
     }
     let encoder = position + offset_ticks(before);
@@ -50,18 +50,18 @@ pub(crate) async fn step(line: &mut ServoLine, id: u8) -> Result<Option<SetupSte
     }))
 }
 
-/// Checks that the servo reads 2048 where it stands. If it does not, its offset is made what it was.
+/// Checks that the servo reads 2048 where it stands. If it does not, its old offset is restored.
 pub(crate) async fn check(
     line: &mut ServoLine,
     id: u8,
     step: &SetupStep,
 ) -> Result<(), ServiceError> {
     let found = position_ticks(line, id).await?;
-    if (found - MIDDLE_TICKS).abs() <= STILL_TICKS {
+    if (found - MIDDLE_TICKS).abs() <= STEADY_TICKS {
         return Ok(());
     }
     line.write(id, OFFSET, step.before).await?;
-    expect(
+    check_written(
         id,
         HOMING_OFFSET,
         step.before,
@@ -70,7 +70,7 @@ pub(crate) async fn check(
     Err(ServiceError::NotHomed { id, found })
 }
 
-/// Returns a register's value in counts with their sign, and in degrees.
+/// Describes a register's value in signed counts and in degrees.
 pub(crate) fn describe(word: i32) -> String {
     let ticks = offset_ticks(word);
     let degrees = f64::from(ticks) * 360.0 / f64::from(TURN_TICKS);
@@ -86,7 +86,7 @@ fn offset_ticks(word: i32) -> i32 {
     signed(word, OFFSET_SIGN_BIT)
 }
 
-/// A register of two bytes holds no more than a `u16`.
+/// Converts a two-byte register, whose value fits a `u16`, from sign and magnitude.
 fn signed(word: i32, sign_bit: u32) -> i32 {
     from_sign_magnitude(u16::try_from(word).unwrap_or(u16::MAX), sign_bit)
 }

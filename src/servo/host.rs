@@ -1,15 +1,15 @@
-//! The machine's own knowledge of a serial port, apart from the bytes on it.
+//! What the machine knows of a serial port, apart from the bytes on it.
 
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
 
-/// Processes that are looked at; a machine with more has other troubles.
+/// Most processes that are examined.
 const PROCESSES_MAX: usize = 65_536;
 
-/// Links that are followed to a port's name.
+/// Most links that are followed to a port's name.
 const LINKS_MAX: usize = 8;
 
-/// The root of the system's files: different in a container, and in a test.
+/// The system's files below a root, which is different in a container and in a test.
 #[derive(Clone, Debug)]
 pub struct HostSystem {
     /// Usually `/`.
@@ -29,7 +29,7 @@ impl HostSystem {
         self.root.join(path)
     }
 
-    /// Returns the name of the group whose members may open a port, if it is a group that users are in.
+    /// Returns the name of the group whose members may open a port, if it is not `root`.
     #[must_use]
     pub fn group_of(&self, port: &Path) -> Option<String> {
         let number = group_number(port)?.to_string();
@@ -42,23 +42,20 @@ impl HostSystem {
         name.filter(|name| name != "root")
     }
 
-    /// Serial ports of this machine: by their lasting names, and those that have none.
+    /// Returns the serial ports of this machine: by their persistent names, and those without one.
     #[must_use]
     pub fn ports(&self) -> Vec<PathBuf> {
-        let lasting = entries(&self.at("dev/serial/by-id"));
-        let reached: Vec<PathBuf> = lasting
-            .iter()
-            .filter_map(|p| p.canonicalize().ok())
-            .collect();
-        let plain = entries(&self.at("dev")).into_iter().filter(|path| {
+        let by_id = list(&self.at("dev/serial/by-id"));
+        let targets: Vec<PathBuf> = by_id.iter().filter_map(|p| p.canonicalize().ok()).collect();
+        let unnamed = list(&self.at("dev")).into_iter().filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            is_adapter(&name) && !reached.contains(path)
+            is_adapter(&name) && !targets.contains(path)
         });
-        lasting.iter().cloned().chain(plain).collect()
+        by_id.iter().cloned().chain(unnamed).collect()
     }
 
-    /// Returns the processes that have a port open, as far as this user may see: name and process id. The program at the far
-    /// side of a pseudo-terminal is the device, and none of them.
+    /// Returns name and id of the processes that have a port open, as far as this user may see. The
+    /// program at the far side of a pseudo-terminal is the device, and is left out.
     #[must_use]
     pub fn users_of(&self, port: &Path) -> Vec<(String, u32)> {
         let Ok(port) = port.canonicalize() else {
@@ -68,16 +65,16 @@ impl HostSystem {
         let others = self.processes().filter(|id| *id != own);
         others
             .filter(|id| {
-                let files = entries(&self.at(&format!("proc/{id}/fd")));
+                let files = list(&self.at(&format!("proc/{id}/fd")));
                 let links = || {
                     files
                         .iter()
                         .filter_map(|file| Some((file, fs::read_link(file).ok()?)))
                 };
-                let is_device = |(file, to): (&PathBuf, PathBuf)| {
-                    to.ends_with("ptmx") && self.is_far_side(*id, file, &port)
+                let is_device = |(file, target): (&PathBuf, PathBuf)| {
+                    target.ends_with("ptmx") && self.is_far_side(*id, file, &port)
                 };
-                links().any(|(_, to)| to == port) && !links().any(is_device)
+                links().any(|(_, target)| target == port) && !links().any(is_device)
             })
             .map(|id| (self.name_of(id), id))
             .collect()
@@ -93,8 +90,8 @@ impl HostSystem {
         index.is_some_and(|index| port == Path::new("/dev/pts").join(index.trim()))
     }
 
-    /// Returns whether the system knows a path as a serial port or a pseudo-terminal by its name. A port that a container calls
-    /// otherwise is one all the same.
+    /// Returns whether the system knows a path as a serial port or a pseudo-terminal by its name, or by
+    /// the name that it links to.
     #[must_use]
     pub fn is_terminal(&self, port: &Path) -> bool {
         let is_pseudo = || {
@@ -105,22 +102,22 @@ impl HostSystem {
         is_pseudo() || self.tty(port).is_some_and(is_known)
     }
 
-    /// ModemManager's process id, where it runs and may send modem commands to this port.
+    /// Returns ModemManager's process id, if it runs and may send modem commands to this port.
     #[must_use]
     pub fn modem_manager(&self, port: &Path) -> Option<u32> {
         let name = self.tty(port)?;
         if !is_adapter(&name) {
             return None;
         }
-        let runs = self
+        let process = self
             .processes()
             .find(|id| self.name_of(*id) == "ModemManager")?;
         let number = fs::read_to_string(self.at(&format!("sys/class/tty/{name}/dev"))).ok();
         let number = number.unwrap_or_default();
-        let known = self.at(&format!("run/udev/data/c{}", number.trim()));
+        let udev_path = self.at(&format!("run/udev/data/c{}", number.trim()));
         let ignored =
-            fs::read_to_string(known).is_ok_and(|text| text.contains("ID_MM_DEVICE_IGNORE=1"));
-        (!ignored).then_some(runs)
+            fs::read_to_string(udev_path).is_ok_and(|text| text.contains("ID_MM_DEVICE_IGNORE=1"));
+        (!ignored).then_some(process)
     }
 
     /// Returns the time for which an FTDI adapter gathers bytes before it passes them on, in milliseconds.
@@ -131,24 +128,24 @@ impl HostSystem {
         fs::read_to_string(path).ok()?.trim().parse().ok()
     }
 
-    /// The kernel's name of a port: the first behind its links that the system knows, or the last.
+    /// Returns the kernel's name of a port: the first along its links that the system knows, or the last.
     fn tty(&self, port: &Path) -> Option<String> {
-        let behind = |path: &PathBuf| Some(path.parent()?.join(fs::read_link(path).ok()?));
-        let mut chain = iter::successors(Some(port.to_path_buf()), behind).take(LINKS_MAX);
+        let link_target = |path: &PathBuf| Some(path.parent()?.join(fs::read_link(path).ok()?));
+        let mut chain = iter::successors(Some(port.to_path_buf()), link_target).take(LINKS_MAX);
         let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
         let mut last = None;
         chain
             .find_map(|path| {
                 last = name(&path);
-                let known = last.clone()?;
-                let folder = self.at(&format!("sys/class/tty/{known}"));
-                folder.exists().then_some(known)
+                let tty_name = last.clone()?;
+                let folder = self.at(&format!("sys/class/tty/{tty_name}"));
+                folder.exists().then_some(tty_name)
             })
             .or(last)
     }
 
     fn processes(&self) -> impl Iterator<Item = u32> {
-        let all = entries(&self.at("proc")).into_iter().take(PROCESSES_MAX);
+        let all = list(&self.at("proc")).into_iter().take(PROCESSES_MAX);
         all.filter_map(|path| path.file_name()?.to_str()?.parse().ok())
     }
 
@@ -165,8 +162,8 @@ fn is_adapter(name: &str) -> bool {
         .any(|kind| name.starts_with(kind))
 }
 
-/// In order; none where there is no such folder or it may not be read.
-fn entries(folder: &Path) -> Vec<PathBuf> {
+/// Lists a folder in order; empty if it does not exist or may not be read.
+fn list(folder: &Path) -> Vec<PathBuf> {
     let found = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = found.map(|entry| entry.path()).collect();
     paths.sort();

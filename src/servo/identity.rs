@@ -1,10 +1,10 @@
-//! The identity of a servo: its own answers when it is first read.
+//! The identity of a servo, from its registers when it is first read.
 
 use std::time::Duration;
 
 use crate::error::ServoName;
 
-/// Hexadecimal digits of [`Identity::fingerprint`].
+/// Number of hexadecimal digits of [`ServoIdentity::fingerprint`].
 pub const IDENTITY_DIGITS: usize = 8;
 
 /// Identity of a servo, read when the driver attaches. It does not change while it is attached.
@@ -33,24 +33,24 @@ pub struct ServoIdentity {
 }
 
 impl ServoIdentity {
-    /// Returns whether it is the same servo as before; torque and error bits are ignored.
+    /// Returns whether it is the same servo as another; torque and error bits are ignored.
     #[must_use]
-    pub fn is_same(&self, before: &Self) -> bool {
-        let lasting = |one: &Self| Self {
+    pub fn is_same(&self, other: &Self) -> bool {
+        let stable = |identity: &Self| Self {
             torque_on: false,
             error_bits: 0,
-            ..one.clone()
+            ..identity.clone()
         };
-        lasting(self) == lasting(before)
+        stable(self) == stable(other)
     }
 
-    /// Eight hexadecimal digits that say who it is and how it counts: id, model, firmware, limits,
-    /// homing offset and phase. What may be set otherwise at any time, such as its return delay,
-    /// is left out.
+    /// Returns eight hexadecimal digits for who it is and how it counts: id, model, firmware, limits,
+    /// homing offset and phase. Settings that may change at any time, such as its return delay, are
+    /// left out.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let (major, minor) = self.firmware;
-        let said = format!(
+        let text = format!(
             "1 id {} model {} firmware {major}.{minor} limits {} {} offset {} phase {}",
             self.servo.id,
             self.model,
@@ -59,7 +59,7 @@ impl ServoIdentity {
             self.homing_offset_ticks,
             self.phase
         );
-        let hash = blake3::hash(said.as_bytes()).to_hex();
+        let hash = blake3::hash(text.as_bytes()).to_hex();
         hash.chars().take(IDENTITY_DIGITS).collect()
     }
 }
@@ -88,9 +88,9 @@ mod tests {
 
     #[test]
     fn an_identity_changes_with_what_it_covers_and_with_nothing_else() {
-        let known = servo().fingerprint();
-        // Frozen: arm files hold such digits.
-        assert_eq!(known, "166ec3d9");
+        let fingerprint = servo().fingerprint();
+        // Frozen: arm files contain such digits.
+        assert_eq!(fingerprint, "166ec3d9");
         let mut others: [ServoIdentity; 8] = std::array::from_fn(|_| servo());
         let [id, model, major, minor, least, most, offset, phase] = &mut others;
         id.servo.id = 4;
@@ -102,7 +102,7 @@ mod tests {
         offset.homing_offset_ticks = 12;
         phase.phase = 1;
         for other in &others {
-            assert_ne!(other.fingerprint(), known, "{other:?}");
+            assert_ne!(other.fingerprint(), fingerprint, "{other:?}");
         }
         let same = ServoIdentity {
             return_delay: Duration::from_micros(500),
@@ -110,6 +110,6 @@ mod tests {
             error_bits: 32,
             ..servo()
         };
-        assert_eq!(same.fingerprint(), known);
+        assert_eq!(same.fingerprint(), fingerprint);
     }
 }

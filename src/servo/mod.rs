@@ -1,4 +1,4 @@
-//! A servo bus: everything that is said to servos and by them, without a setpoint and without an arm.
+//! A servo bus: all communication with servos, without a setpoint and without an arm.
 #![doc = include_str!("README.md")]
 
 pub mod authority;
@@ -29,7 +29,7 @@ mod tests;
 mod unknown_device;
 mod wire;
 
-// Opening a port and keeping time needs these beside this crate.
+// A user of this crate needs these to open a port and to keep time.
 pub use {base, link};
 
 pub use authority::MotionAuthority;
@@ -44,27 +44,27 @@ pub use setup_fault::SetupFault;
 
 use link::{ByteLink, LinkError};
 
-/// Number of times that a servo is asked again when it did not answer.
+/// Number of retries when a servo does not reply.
 pub const RETRIES_MAX: u32 = 2;
 
-/// Opens the port at a speed.
+/// Opens the port at a baud rate.
 pub type OpenPort<'a> = dyn FnMut(u32) -> Result<Box<dyn ByteLink>, LinkError> + Send + 'a;
 
-/// The reason why reading a bus, or a change on it, failed.
+/// Reason that reading a bus, or a change on it, failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     /// The port could not be opened.
     #[error(transparent)]
     Port(#[from] LinkError),
-    /// The line failed, or a request that it does not know.
+    /// The line failed, or has no such request.
     #[error(transparent)]
     Line(#[from] BusError),
     /// No servo has that id.
     #[error("no servo {id} answers at {baud} baud: `steadyhand bus scan PORT` shows who is there")]
     NoServo {
-        /// The id that was asked.
+        /// The requested id.
         id: u8,
-        /// At which speed.
+        /// The baud rate.
         baud: u32,
     },
     /// No servo is on the bus.
@@ -95,7 +95,7 @@ pub enum ServiceError {
     },
     /// The servo has no such setting.
     #[error(
-        "servo {id} speaks Dynamixel, and a homing offset is set for Feetech servos alone: say in the arm file at which count its joint is zero (`zero_tick`)"
+        "servo {id} is a Dynamixel servo, and a homing offset is set for Feetech servos only: write the count at which its joint is zero into the arm file (`zero_tick`)"
     )]
     NoHoming {
         /// The servo.
@@ -109,7 +109,7 @@ pub enum ServiceError {
     },
     /// Two readings of a servo's position or offset differ.
     #[error(
-        "servo {id} moves, or its replies come late: nothing was written; hold the joint still, and look with `steadyhand doctor` at the line"
+        "servo {id} moves, or its replies come late: nothing was written; hold the joint still, and check the line with `steadyhand doctor`"
     )]
     Unsteady {
         /// The servo.
@@ -126,14 +126,14 @@ pub enum ServiceError {
         found: i32,
     },
     /// A setting was not taken.
-    #[error("{name} of servo {id} reads {found} after {wanted} was written")]
+    #[error("{name} of servo {id} reads {found} after {written} was written")]
     NotTaken {
         /// The servo.
         id: u8,
         /// The setting.
         name: &'static str,
         /// The value written.
-        wanted: i32,
+        written: i32,
         /// The value read back.
         found: i32,
     },

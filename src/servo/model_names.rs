@@ -37,13 +37,13 @@ const DYNAMIXEL: [(u16, &str); 20] = [
     (1240, "XC330-T288"),
 ];
 
-/// The name of a model; its number where it has none here.
+/// Returns the name of a model, or its number if it is unknown.
 #[must_use]
-pub fn name(speech: ServoProtocol, model: u16) -> String {
-    let table: &[(u16, &str)] = match speech {
+pub fn name(protocol: ServoProtocol, model: u16) -> String {
+    let table: &[(u16, &str)] = match protocol {
         ServoProtocol::FeetechSts => &FEETECH,
         ServoProtocol::Dynamixel2 => &DYNAMIXEL,
     };
-    let known = table.iter().find(|(number, _)| *number == model);
-    known.map_or_else(|| format!("model {model}"), |(_, name)| (*name).to_owned())
+    let entry = table.iter().find(|(number, _)| *number == model);
+    entry.map_or_else(|| format!("model {model}"), |(_, name)| (*name).to_owned())
 }

@@ -1,17 +1,17 @@
-//! Restarts a servo at a person's request: what it has latched is cleared, and what it carries drops.
+//! Restarts a servo at a person's request: its latched errors are cleared, and whatever it carries drops.
 
 use std::time::Duration;
 
 use super::{BusError, ServiceError, ServoLine};
 
-/// A servo that has not come back by then does not.
-const BACK: Duration = Duration::from_secs(2);
+/// Longest time for a servo to come back.
+const REBOOT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Lets one servo start anew and waits until it answers; its torque is off then.
+/// Restarts one servo and waits until it replies; its torque is off then.
 ///
 /// # Errors
-/// [`BusError::NoReboot`] where its family knows no such request; [`ServiceError::NoServo`] where
-/// nobody has that id or it does not come back; otherwise when the line itself fails.
+/// [`BusError::NoReboot`] where its family has no such request; [`ServiceError::NoServo`] where no
+/// servo has that id or it does not come back; otherwise when the line itself fails.
 pub async fn reboot(line: &mut ServoLine, id: u8) -> Result<(), ServiceError> {
     if line.ping(id).await?.is_none() {
         return Err(line.no_servo(id));
@@ -19,7 +19,7 @@ pub async fn reboot(line: &mut ServoLine, id: u8) -> Result<(), ServiceError> {
     if !line.reboot(id).await? {
         return Err(BusError::NoReboot { id }.into());
     }
-    let until = line.clock().now().after(BACK);
+    let until = line.clock().now().after(REBOOT_TIMEOUT);
     while line.clock().now() < until {
         if line.ping(id).await?.is_some() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Tells replies that are lost or damaged now and then from two servos that speak at once.
+//! Distinguishes replies that are sometimes lost or damaged from two servos that reply at once.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use super::diagnose::{BusDiagnosis, DiagnosisCause};
 use super::scan::{BusScan, FoundServo};
 use super::{ServiceError, ServoLine};
 
-/// Times that each servo is asked.
-const ASKED: u32 = 12;
+/// Number of pings of each servo.
+const PINGS: u32 = 12;
 
-/// So many replies that are damaged are no chance: two servos speak at once.
+/// Least number of damaged replies that cannot be chance: two servos reply at once.
 const DAMAGED_BY_TWO: u32 = 10;
 
-/// So many that fail are no chance: one may be late on a busy machine.
+/// Least number of failures that cannot be chance: a single reply may be late on a busy machine.
 const FAILED_MIN: u32 = 2;
 
-/// Times that one whose replies fail is read.
+/// Attempts to read a servo whose replies fail.
 const READ_ATTEMPTS: u32 = 5;
 
 /// Replies of one servo.
@@ -27,15 +27,15 @@ struct ReplyTally {
 }
 
 impl ReplyTally {
-    /// Asks a servo for its id again and again.
+    /// Pings a servo repeatedly.
     async fn count(line: &mut ServoLine, id: u8) -> Result<Self, ServiceError> {
         let (mut lost, mut damaged) = (0, 0);
-        for _ in 0..ASKED {
+        for _ in 0..PINGS {
             let corrupt = line.counts().corrupt;
-            let answered = line.ping(id).await?.is_some();
+            let has_replied = line.ping(id).await?.is_some();
             if line.counts().corrupt > corrupt {
                 damaged += 1;
-            } else if !answered {
+            } else if !has_replied {
                 lost += 1;
             }
         }
@@ -47,8 +47,8 @@ impl ReplyTally {
     }
 }
 
-/// Asks the expected servos and those that answered again and again; adds what comes of it. One that was missed and answers
-/// at last is among those found.
+/// Pings the expected servos and those that replied repeatedly, and adds a finding where replies fail.
+/// A servo that was missed and now replies is added to those found.
 ///
 /// # Errors
 /// When the line fails.
@@ -56,33 +56,33 @@ pub(super) async fn check_replies(
     line: &mut ServoLine,
     expected: &[u8],
     scan: &mut BusScan,
-    into: &mut BusDiagnosis,
+    diagnosis: &mut BusDiagnosis,
 ) -> Result<(), ServiceError> {
     let found = scan.found.iter().map(|found| found.servo.id);
-    let known = found.chain(scan.heard.damaged_id.take());
-    let ids: BTreeSet<u8> = known.chain(expected.iter().copied()).collect();
+    let present = found.chain(scan.noise.damaged_id.take());
+    let ids: BTreeSet<u8> = present.chain(expected.iter().copied()).collect();
     let mut unreliable = Vec::new();
     for id in ids {
         let tally = ReplyTally::count(line, id).await?;
         if tally.damaged >= DAMAGED_BY_TWO {
-            scan.heard.damaged_id.get_or_insert(id);
-        } else if tally.failed() < ASKED {
+            scan.noise.damaged_id.get_or_insert(id);
+        } else if tally.failed() < PINGS {
             add_missed(line, id, scan).await?;
             unreliable.extend((tally.failed() >= FAILED_MIN).then_some(tally));
         }
     }
     scan.found.sort_by_key(|found| found.servo.id);
     if !unreliable.is_empty() {
-        into.add(
+        diagnosis.add(
             DiagnosisCause::LostReplies,
-            in_words(&unreliable),
+            describe(&unreliable),
             "push every plug home, look for a crimp that moves and for a supply that sags, and lay the servo cable away from the motors'",
         );
     }
     Ok(())
 }
 
-/// Reads a servo that is not among those found.
+/// Reads a servo that is not among those found yet.
 async fn add_missed(line: &mut ServoLine, id: u8, scan: &mut BusScan) -> Result<(), ServiceError> {
     for _ in 0..READ_ATTEMPTS {
         if scan.found.iter().any(|found| found.servo.id == id) {
@@ -93,8 +93,8 @@ async fn add_missed(line: &mut ServoLine, id: u8, scan: &mut BusScan) -> Result<
     Ok(())
 }
 
-fn in_words(unreliable: &[ReplyTally]) -> String {
-    let each: Vec<String> = unreliable
+fn describe(unreliable: &[ReplyTally]) -> String {
+    let servos: Vec<String> = unreliable
         .iter()
         .map(|tally| {
             let (id, lost, damaged) = (tally.id, tally.lost, tally.damaged);
@@ -102,7 +102,7 @@ fn in_words(unreliable: &[ReplyTally]) -> String {
         })
         .collect();
     format!(
-        "replies fail now and then: of {ASKED} questions each, {}",
-        each.join(", ")
+        "replies sometimes fail: of {PINGS} pings each, {}",
+        servos.join(", ")
     )
 }

@@ -1,4 +1,4 @@
-//! Scans a bus: every speed, both families, every id. Nothing is written.
+//! Scans a bus for every id at every speed of both families. Nothing is written.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use super::{BusError, BusSettings, OpenPort, PATIENT, ServiceError, ServoLine, S
 use base::clock::NodeClock;
 use link::LinkError;
 
-/// A servo that answered.
+/// A servo that replied.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FoundServo {
     /// Its protocol.
     pub family: ServoProtocol,
-    /// At which speed.
+    /// Its baud rate.
     pub baud: u32,
     /// Its own report.
     #[serde(flatten)]
@@ -23,28 +23,28 @@ pub struct FoundServo {
 }
 
 impl FoundServo {
-    /// Reads the servo with an id; `None` where it did not answer every question.
+    /// Reads the servo with an id; `None` where it did not reply to every request.
     ///
     /// # Errors
     /// When the line itself fails.
     pub async fn read(line: &mut ServoLine, id: u8) -> Result<Option<Self>, BusError> {
-        let servo = servo_readout::at(line, id).await?;
+        let servo = servo_readout::read_servo(line, id).await?;
         Ok(servo.map(|servo| Self {
-            family: line.speech(),
+            family: line.protocol(),
             baud: line.baud(),
             servo,
         }))
     }
 }
 
-/// Traffic at one speed beside replies.
+/// Traffic other than replies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BusNoise {
-    /// Bytes that were sent came back.
+    /// Number of echoes of sent bytes.
     pub echoes: u64,
     /// Frames with a wrong checksum.
     pub corrupt: u64,
-    /// The first id that gave damaged answers only.
+    /// The first id with only damaged replies.
     pub damaged_id: Option<u8>,
 }
 
@@ -54,10 +54,10 @@ pub struct BusScan {
     /// The servos, the usual speed of each family first, then by family and speed; by id.
     pub found: Vec<FoundServo>,
     /// Other traffic.
-    pub heard: BusNoise,
+    pub noise: BusNoise,
 }
 
-/// The thoroughness of a scan.
+/// How thorough a scan is.
 #[derive(Clone, Copy, Debug)]
 pub struct ScanEffort {
     /// Longest time for which the adapter may hold a reply back.
@@ -66,7 +66,7 @@ pub struct ScanEffort {
     pub first: bool,
 }
 
-/// Looks for servos; `progress` is told each family and speed before it is tried.
+/// Looks for servos; `progress` is called with each family and speed before it is tried.
 ///
 /// # Errors
 /// When the port cannot be opened or fails.
@@ -78,7 +78,7 @@ pub async fn scan(
 ) -> Result<BusScan, ServiceError> {
     let mut scan = BusScan::default();
     for settings in all_speeds(effort.slack) {
-        progress(settings.speech, settings.baud);
+        progress(settings.protocol, settings.baud);
         scan_speed(open, clock, settings, &mut scan).await?;
         if effort.first && !scan.found.is_empty() {
             break;
@@ -87,31 +87,31 @@ pub async fn scan(
     Ok(scan)
 }
 
-/// Most arms run at this speed, of either family.
+/// The baud rate of most arms, of either family.
 const USUAL_BAUD: u32 = 1_000_000;
 
-/// Every family at every speed, the usual speed of each first.
+/// Returns every family at every speed, the usual speed of each first.
 fn all_speeds(slack: Duration) -> Vec<BusSettings> {
-    let at_each = |speech: ServoProtocol| {
-        let bauds = speech.bauds().iter();
-        bauds.map(move |baud| BusSettings::new(speech, *baud, slack))
+    let at_each = |protocol: ServoProtocol| {
+        let bauds = protocol.bauds().iter();
+        bauds.map(move |baud| BusSettings::new(protocol, *baud, slack))
     };
     let mut all: Vec<_> = ServoProtocol::ALL.into_iter().flat_map(at_each).collect();
     all.sort_by_key(|settings| settings.baud != USUAL_BAUD);
     all
 }
 
-/// The result of asking the usual ids at every speed.
+/// The result of pinging the usual ids at every speed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UsualSearch {
-    /// The first way on which a servo answered.
+    /// The first settings with which a servo replied.
     pub reached: Option<BusSettings>,
     /// Traffic until then.
-    pub heard: BusNoise,
+    pub noise: BusNoise,
 }
 
-/// The first way on which a servo with a usual id answers, or the one that is meant; `progress` is told
-/// each family and speed before it is tried.
+/// Finds the first settings with which a servo with a usual id, or the requested one, replies;
+/// `progress` is called with each family and speed before it is tried.
 ///
 /// # Errors
 /// As [`scan`].
@@ -119,36 +119,36 @@ pub async fn find_usual(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
     slack: Duration,
-    meant: Option<u8>,
+    requested: Option<u8>,
     progress: &mut impl FnMut(ServoProtocol, u32),
 ) -> Result<UsualSearch, ServiceError> {
     let mut search = UsualSearch::default();
-    let unusual = meant.filter(|id| !USUAL.contains(id));
-    let mut late = all_speeds(PATIENT.max(slack));
-    late.retain(|settings| settings.baud == USUAL_BAUD);
-    for settings in all_speeds(slack).into_iter().chain(late) {
+    let extra = requested.filter(|id| !USUAL.contains(id));
+    let mut patient = all_speeds(PATIENT.max(slack));
+    patient.retain(|settings| settings.baud == USUAL_BAUD);
+    for settings in all_speeds(slack).into_iter().chain(patient) {
         let mut line = match ServoLine::open(open, clock, settings) {
             Ok(line) => line,
-            // At no speed is a port that is away, taken or closed to this user any better.
+            // Another speed does not help with a port that is missing, busy or not permitted.
             Err(
-                why @ (LinkError::Busy { .. }
+                error @ (LinkError::Busy { .. }
                 | LinkError::Missing { .. }
                 | LinkError::Permission { .. }
                 | LinkError::OtherSystem { .. }),
-            ) => return Err(why.into()),
+            ) => return Err(error.into()),
             // Not every adapter can do every speed.
             Err(_) => continue,
         };
-        progress(settings.speech, settings.baud);
-        for id in USUAL.chain(unusual) {
-            let answered = line.ping(id).await?.is_some();
-            // One that speaks over another is there as well.
-            if answered || line.counts().corrupt > 0 {
+        progress(settings.protocol, settings.baud);
+        for id in USUAL.chain(extra) {
+            let has_replied = line.ping(id).await?.is_some();
+            // A damaged reply counts too: two servos may reply at once.
+            if has_replied || line.counts().corrupt > 0 {
                 search.reached = Some(settings);
                 return Ok(search);
             }
         }
-        search.heard.echoes += line.counts().echoes;
+        search.noise.echoes += line.counts().echoes;
     }
     Ok(search)
 }
@@ -161,7 +161,7 @@ pub async fn scan_speed(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
     settings: BusSettings,
-    into: &mut BusScan,
+    scan: &mut BusScan,
 ) -> Result<(), ServiceError> {
     let mut line = match ServoLine::open(open, clock, settings) {
         Ok(line) => line,
@@ -169,63 +169,63 @@ pub async fn scan_speed(
         Err(LinkError::Open { .. }) if settings.baud != USUAL_BAUD => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    let before = into.found.len();
+    let before = scan.found.len();
     for id in IDS {
         let corrupt = line.counts().corrupt;
-        let mut there = line.ping(id).await?.is_some();
-        if !there && line.counts().corrupt > corrupt {
-            // Somebody spoke, and it could not be read: once more.
-            there = line.ping(id).await?.is_some();
-            if !there {
-                into.heard.damaged_id.get_or_insert(id);
+        let mut is_present = line.ping(id).await?.is_some();
+        if !is_present && line.counts().corrupt > corrupt {
+            // A reply came but was damaged: try once more.
+            is_present = line.ping(id).await?.is_some();
+            if !is_present {
+                scan.noise.damaged_id.get_or_insert(id);
             }
         }
-        if there {
-            look_at(&mut line, id, into).await?;
+        if is_present {
+            add_servo(&mut line, id, scan).await?;
         }
     }
-    if into.found.len() > before {
-        retry_usual(&mut line, before, into).await?;
+    if scan.found.len() > before {
+        retry_usual(&mut line, before, scan).await?;
     }
-    into.heard.echoes += line.counts().echoes;
-    into.heard.corrupt += line.counts().corrupt;
+    scan.noise.echoes += line.counts().echoes;
+    scan.noise.corrupt += line.counts().corrupt;
     Ok(())
 }
 
-/// Adds what a servo that answered reports of itself.
-async fn look_at(line: &mut ServoLine, id: u8, into: &mut BusScan) -> Result<(), ServiceError> {
+/// Reads a servo that replied, and adds it.
+async fn add_servo(line: &mut ServoLine, id: u8, scan: &mut BusScan) -> Result<(), ServiceError> {
     match FoundServo::read(line, id).await? {
-        Some(found) => into.found.push(found),
-        // It answers to its name and then cannot be read.
+        Some(found) => scan.found.push(found),
+        // It replies to a ping but cannot be read.
         None => {
-            into.heard.damaged_id.get_or_insert(id);
+            scan.noise.damaged_id.get_or_insert(id);
         }
     }
     Ok(())
 }
 
-/// Ids that servos are usually given.
+/// Ids that servos usually have.
 pub const USUAL: std::ops::RangeInclusive<u8> = 0..=16;
 
-/// Asks the usual ids that did not answer once more, where other servos do, with time for one that
-/// woke late or was spoken over.
+/// Pings the usual ids that did not reply once more, where other servos do, with more time: one may
+/// have woken late, or replied at the same time as another.
 async fn retry_usual(
     line: &mut ServoLine,
     from: usize,
-    into: &mut BusScan,
+    scan: &mut BusScan,
 ) -> Result<(), ServiceError> {
-    let found = into.found.get(from..).unwrap_or_default();
+    let found = scan.found.get(from..).unwrap_or_default();
     let missing: Vec<u8> = USUAL
         .filter(|id| found.iter().all(|found| found.servo.id != *id))
-        .filter(|id| into.heard.damaged_id != Some(*id))
+        .filter(|id| scan.noise.damaged_id != Some(*id))
         .collect();
-    line.wait_longer(PATIENT);
+    line.set_slack(PATIENT);
     for id in missing {
         if line.ping(id).await?.is_some() {
-            look_at(line, id, into).await?;
+            add_servo(line, id, scan).await?;
         }
     }
-    if let Some(found) = into.found.get_mut(from..) {
+    if let Some(found) = scan.found.get_mut(from..) {
         found.sort_by_key(|found| found.servo.id);
     }
     Ok(())

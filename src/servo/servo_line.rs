@@ -1,4 +1,4 @@
-//! One family's words on a bus, to any id.
+//! Requests of one family on a bus, to any id.
 
 use std::time::Duration;
 
@@ -28,10 +28,10 @@ pub enum ServoProtocol {
 pub const IDS: std::ops::RangeInclusive<u8> = 0..=252;
 
 impl ServoProtocol {
-    /// Both.
+    /// Both protocols.
     pub const ALL: [Self; 2] = [Self::FeetechSts, Self::Dynamixel2];
 
-    /// As an arm's file calls it.
+    /// Returns its name in an arm's file.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl ServoProtocol {
         }
     }
 
-    /// Every speed of the family, the usual one first.
+    /// Returns every speed of the family, the usual one first.
     #[must_use]
     pub const fn bauds(self) -> &'static [u32] {
         match self {
@@ -54,58 +54,62 @@ impl ServoProtocol {
     }
 }
 
-/// The settings with which servos are spoken to.
+/// The settings for communication with servos.
 #[derive(Clone, Copy, Debug)]
 pub struct BusSettings {
     /// Their protocol.
-    pub speech: ServoProtocol,
-    /// At which speed.
+    pub protocol: ServoProtocol,
+    /// Their baud rate.
     pub baud: u32,
-    /// Waiting time for the adapter: how long it may hold a reply back.
+    /// Longest time for which the adapter may hold a reply back.
     pub slack: Duration,
 }
 
 impl BusSettings {
     /// Returns the settings for these.
     #[must_use]
-    pub const fn new(speech: ServoProtocol, baud: u32, slack: Duration) -> Self {
+    pub const fn new(protocol: ServoProtocol, baud: u32, slack: Duration) -> Self {
         Self {
-            speech,
+            protocol,
             baud,
             slack,
         }
     }
 }
 
-/// The near end of a bus on which one family is spoken to.
+/// The near end of a bus with servos of one family.
 pub struct ServoLine {
     link: Box<dyn ByteLink>,
-    speech: ServoProtocol,
+    protocol: ServoProtocol,
     bus: ServoBus,
 }
 
-/// The longest that an adapter is waited for where nothing is known of it.
+/// Longest wait for an adapter of which nothing is known.
 pub const SLACK: Duration = Duration::from_millis(6);
 
 /// Waiting time for a servo that may be behind a slow adapter, or wake late.
 pub const PATIENT: Duration = Duration::from_millis(40);
 
 impl ServoLine {
-    /// A line to the servos at the far end of a link that runs at the settings' speed.
+    /// Creates a line to the servos at the far end of a link that runs at the settings' speed.
     #[must_use]
     pub fn new(link: Box<dyn ByteLink>, clock: &NodeClock, settings: BusSettings) -> Self {
         let BusSettings {
-            speech,
+            protocol,
             baud,
             slack,
         } = settings;
-        let framing: Box<dyn ReplyFraming> = match speech {
+        let framing: Box<dyn ReplyFraming> = match protocol {
             ServoProtocol::FeetechSts => Box::new(feetech::codec::FeetechDecoder::default()),
             ServoProtocol::Dynamixel2 => Box::new(dynamixel::codec::DynamixelDecoder::default()),
         };
         let mut bus = ServoBus::new(framing, clock, baud, BusCounts::default());
         bus.slack = slack;
-        Self { link, speech, bus }
+        Self {
+            link,
+            protocol,
+            bus,
+        }
     }
 
     /// Opens a port and returns a line to the servos on it.
@@ -122,27 +126,27 @@ impl ServoLine {
 
     /// Returns its protocol.
     #[must_use]
-    pub const fn speech(&self) -> ServoProtocol {
-        self.speech
+    pub const fn protocol(&self) -> ServoProtocol {
+        self.protocol
     }
 
-    /// The speed that it expects of the wire.
+    /// Returns its baud rate.
     #[must_use]
     pub fn baud(&self) -> u32 {
         self.bus.baud
     }
 
-    /// The clock that it keeps time with.
+    /// Returns its clock.
     pub(crate) fn clock(&self) -> &NodeClock {
         &self.bus.clock
     }
 
-    /// The link beneath, to listen to it.
+    /// Returns the underlying link, to listen to it.
     pub(crate) fn link(&mut self) -> &mut dyn ByteLink {
         self.link.as_mut()
     }
 
-    /// Returns the error that no servo with this id answers.
+    /// Returns the error that no servo with this id replies.
     #[must_use]
     pub fn no_servo(&self, id: u8) -> ServiceError {
         ServiceError::NoServo {
@@ -151,8 +155,8 @@ impl ServoLine {
         }
     }
 
-    /// From now on the adapter may hold a reply back for so long.
-    pub fn wait_longer(&mut self, slack: Duration) {
+    /// Sets the longest time for which the adapter may hold a reply back.
+    pub fn set_slack(&mut self, slack: Duration) {
         self.bus.slack = slack;
     }
 
@@ -162,17 +166,17 @@ impl ServoLine {
         &self.bus.counts
     }
 
-    /// Asks a servo once for its id; returns the time until the answer, or `None` without one.
+    /// Pings a servo once; returns the time until the reply, or `None` without one.
     ///
     /// # Errors
     /// When the line itself fails.
     pub async fn ping(&mut self, id: u8) -> Result<Option<Duration>, BusError> {
         let began = self.bus.clock.now();
-        let reply = self.ask(ServoRequest::Ping(id)).await?;
-        Ok(reply.map(|_| self.bus.heard_at.since(began)))
+        let reply = self.query(ServoRequest::Ping(id)).await?;
+        Ok(reply.map(|_| self.bus.received_at.since(began)))
     }
 
-    /// A register of one servo, asked again where no answer comes; `None` where none came.
+    /// Reads a register of one servo, with retries; `None` if no reply came.
     ///
     /// # Errors
     /// When the line itself fails.
@@ -183,7 +187,7 @@ impl ServoLine {
     ) -> Result<Option<StatusReply>, BusError> {
         let began = self.bus.clock.now();
         for retries in 0..=RETRIES_MAX {
-            let reply = self.ask(ServoRequest::Read(id, register)).await?;
+            let reply = self.query(ServoRequest::Read(id, register)).await?;
             if reply.is_some() {
                 if retries > 0 {
                     self.await_silence(self.bus.clock.now().since(began))
@@ -195,12 +199,13 @@ impl ServoLine {
         Ok(None)
     }
 
-    /// Drops what still arrives until nothing has for `late` and the adapter's time. A request that was repeated may be answered
-    /// twice, and not every family says in a reply which register it is of: the second must not answer the next request.
-    async fn await_silence(&mut self, late: Duration) -> Result<(), BusError> {
+    /// Drops received bytes until none have come for `delay` and the adapter's slack. A repeated request
+    /// may have two replies, and not every family names the register in a reply: the second one must not
+    /// pass for the reply to the next request.
+    async fn await_silence(&mut self, delay: Duration) -> Result<(), BusError> {
         let mut dropped = [0_u8; 256];
         for _ in 0..=RETRIES_MAX {
-            let until = self.bus.clock.now().after(late + self.bus.slack);
+            let until = self.bus.clock.now().after(delay + self.bus.slack);
             let count = self.link.receive(&mut dropped, until).await;
             if count.map_err(BusError::Read)? == 0 {
                 break;
@@ -209,7 +214,7 @@ impl ServoLine {
         Ok(())
     }
 
-    /// Writes to one servo, which does not answer: what came of it has to be read.
+    /// Writes to one servo, which does not reply: the result has to be read back.
     ///
     /// # Errors
     /// When the line itself fails, or a register lets the servo move.
@@ -221,7 +226,7 @@ impl ServoLine {
     ) -> Result<(), BusError> {
         let blocks = [(id, register.bytes_of(value))];
         let is_sent = self
-            .tell(ServoRequest::SyncWrite(register, &blocks))
+            .send_request(ServoRequest::SyncWrite(register, &blocks))
             .await?;
         if is_sent {
             Ok(())
@@ -231,19 +236,19 @@ impl ServoLine {
         }
     }
 
-    /// Asks a servo to restart, without waiting for it; `false` if its family has no such request.
+    /// Restarts a servo, without waiting for it; `false` if its family has no such request.
     ///
     /// # Errors
     /// When the line itself fails.
     pub(crate) async fn reboot(&mut self, id: u8) -> Result<bool, BusError> {
-        self.tell(ServoRequest::Reboot(id)).await
+        self.send_request(ServoRequest::Reboot(id)).await
     }
 
-    /// Sends a request that no servo answers; `false` where the family has no such request or it may not be
+    /// Sends a request without a reply; `false` where the family has no such request or it may not be
     /// sent.
-    async fn tell(&mut self, request: ServoRequest<'_>) -> Result<bool, BusError> {
+    async fn send_request(&mut self, request: ServoRequest<'_>) -> Result<bool, BusError> {
         let mut bytes = Vec::new();
-        let is_known = match self.speech {
+        let is_known = match self.protocol {
             ServoProtocol::FeetechSts => FeetechDialect::encode(&mut bytes, request),
             ServoProtocol::Dynamixel2 => DynamixelDialect::encode(&mut bytes, request),
         };
@@ -253,15 +258,15 @@ impl ServoLine {
         Ok(is_known)
     }
 
-    async fn ask(&mut self, request: ServoRequest<'_>) -> Result<Option<StatusReply>, BusError> {
+    async fn query(&mut self, request: ServoRequest<'_>) -> Result<Option<StatusReply>, BusError> {
         let (bus, link, first) = (&mut self.bus, self.link.as_mut(), Vec::new());
-        let mut replies = match self.speech {
+        let mut replies = match self.protocol {
             ServoProtocol::FeetechSts => {
-                bus.request::<FeetechDialect>(link, first, request, PATIENTLY)
+                bus.request::<FeetechDialect>(link, first, request, NO_DEADLINE)
                     .await?
             }
             ServoProtocol::Dynamixel2 => {
-                bus.request::<DynamixelDialect>(link, first, request, PATIENTLY)
+                bus.request::<DynamixelDialect>(link, first, request, NO_DEADLINE)
                     .await?
             }
         };
@@ -269,5 +274,5 @@ impl ServoLine {
     }
 }
 
-/// However long the replies take that were asked for.
-const PATIENTLY: ClockInstant = ClockInstant::from_nanos(u64::MAX);
+/// Deadline of a request that ends only by the time of its replies.
+const NO_DEADLINE: ClockInstant = ClockInstant::from_nanos(u64::MAX);

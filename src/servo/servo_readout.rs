@@ -1,4 +1,4 @@
-//! Reads all that one servo reports of itself. Nothing is written.
+//! Reads everything that one servo reports of itself. Nothing is written.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ pub struct ServoReadout {
     pub position_ticks: i32,
     /// Present speed.
     pub speed_ticks_s: i32,
-    /// Signed share of what it can push, in hundredths.
+    /// Signed load in percent of its torque.
     pub load_percent: i32,
     /// Its supply.
     pub voltage_v: Option<f64>,
@@ -44,12 +44,12 @@ pub struct ServoReadout {
     pub complaints: Vec<ServoComplaint>,
 }
 
-/// Reads a servo; `None` where it did not answer every question.
+/// Reads a servo; `None` where it did not reply to every request.
 ///
 /// # Errors
 /// When the line itself fails.
-pub async fn at(line: &mut ServoLine, id: u8) -> Result<Option<ServoReadout>, BusError> {
-    match line.speech() {
+pub async fn read_servo(line: &mut ServoLine, id: u8) -> Result<Option<ServoReadout>, BusError> {
+    match line.protocol() {
         ServoProtocol::FeetechSts => read::<FeetechDialect>(line, id).await,
         ServoProtocol::Dynamixel2 => read::<DynamixelDialect>(line, id).await,
     }
@@ -59,13 +59,13 @@ async fn read<D: Dialect>(line: &mut ServoLine, id: u8) -> Result<Option<ServoRe
     let Some(settings) = line.read(id, D::SETTINGS).await? else {
         return Ok(None);
     };
-    let mut known = SlowReadings::default();
+    let mut slow = SlowReadings::default();
     for (index, register) in D::STATES.iter().enumerate() {
         match line.read(id, *register).await? {
             Some(status) => {
-                let _ = D::update_slow_readings(index, &status, &mut known);
+                let _ = D::update_slow_readings(index, &status, &mut slow);
             }
-            // The first says whether torque is on; a servo without the others is shown all the same.
+            // The first one has the torque state; a servo without the others is shown all the same.
             None if index == 0 => return Ok(None),
             None => {}
         }
@@ -73,25 +73,25 @@ async fn read<D: Dialect>(line: &mut ServoLine, id: u8) -> Result<Option<ServoRe
     let Some(present) = line.read(id, D::PRESENT).await? else {
         return Ok(None);
     };
-    let (speech, reading) = (line.speech(), D::parse_reading(&present));
+    let (protocol, reading) = (line.protocol(), D::parse_reading(&present));
     let name = String::new();
     let identity = D::describe(&settings, ServoName { id, name });
     let (major, minor) = identity.firmware;
-    let (firmware, error_bits) = match speech {
+    let (firmware, error_bits) = match protocol {
         ServoProtocol::FeetechSts => (format!("{major}.{minor}"), reading.error),
-        ServoProtocol::Dynamixel2 => (major.to_string(), known.hardware_error),
+        ServoProtocol::Dynamixel2 => (major.to_string(), slow.hardware_error),
     };
     let limits = ServoLimits {
         voltage_v: D::voltage_limits_v(&settings),
         temperature_max_c: D::temperature_max_c(&settings),
         error_bits: D::ERROR_BITS,
     };
-    let voltage_v = reading.voltage_v.or(known.voltage_v);
-    let temperature_c = reading.temperature_c.or(known.temperature_c);
+    let voltage_v = reading.voltage_v.or(slow.voltage_v);
+    let temperature_c = reading.temperature_c.or(slow.temperature_c);
     Ok(Some(ServoReadout {
         id,
         model: identity.model,
-        name: model_names::name(speech, identity.model),
+        name: model_names::name(protocol, identity.model),
         firmware,
         return_delay_us: u32::try_from(identity.return_delay.as_micros()).unwrap_or(u32::MAX),
         position_min_ticks: identity.position_min_ticks,
@@ -101,7 +101,7 @@ async fn read<D: Dialect>(line: &mut ServoLine, id: u8) -> Result<Option<ServoRe
         load_percent: rounded(reading.load_ratio * 100.0),
         voltage_v,
         temperature_c,
-        torque_on: known.torque_on == Some(true),
+        torque_on: slow.torque_on == Some(true),
         error_bits,
         complaints: limits.judge(voltage_v, temperature_c, error_bits),
     }))

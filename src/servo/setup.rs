@@ -1,6 +1,6 @@
-//! Settings that outlive a servo's power: the only place in this program that writes them.
+//! Writes a servo's permanent settings; nothing else in this program does.
 //!
-//! Torque goes off first, every register is read back, and the lock is put back however it ended.
+//! Torque goes off first, every register is read back, and the lock is restored in any case.
 
 use std::time::Duration;
 
@@ -19,19 +19,19 @@ pub struct SetupChange {
     pub return_delay: Option<Duration>,
     /// Least and greatest position.
     pub limits_ticks: Option<(i32, i32)>,
-    /// `true` to repair what keeps a node from using it: operating mode, multi-turn counting, drive mode,
-    /// second id.
+    /// `true` to repair settings that keep a node from using it: operating mode, multi-turn counting,
+    /// drive mode, secondary id.
     pub repair: bool,
-    /// `true` to make the present position read 2048; Feetech servos alone.
+    /// `true` to make the present position read 2048; Feetech servos only.
     pub home: bool,
 }
 
-/// A register that is to be written.
+/// A register to be written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SetupStep {
     /// Its name.
     pub name: &'static str,
-    /// Its place in the servo's memory.
+    /// Its address in the servo's memory.
     #[serde(skip)]
     pub(crate) register: ServoRegister,
     /// The present value.
@@ -40,12 +40,12 @@ pub struct SetupStep {
     pub after: i32,
 }
 
-/// Both families keep it in steps of 2 µs.
+/// Name of the return delay, which both families keep in steps of 2 µs.
 const RETURN_DELAY: &str = "return delay";
 const RETURN_DELAY_STEP_US: i32 = 2;
 
 impl SetupStep {
-    /// Returns the change as text, in the unit that a person would use.
+    /// Describes the change in a unit for people.
     #[must_use]
     pub fn describe(&self) -> String {
         if self.name == homing::HOMING_OFFSET {
@@ -62,36 +62,36 @@ impl SetupStep {
     }
 }
 
-/// A register's wanted value: the bits of its present one that it keeps, and those that are set.
+/// The target of a register: which bits of its present value are kept, and which are set.
 #[derive(Clone, Copy, Debug)]
-struct WantedSetting {
+struct TargetSetting {
     register: ServoRegister,
-    kept: i32,
+    mask: i32,
     set: i32,
 }
 
-impl WantedSetting {
-    /// Wants a value, whatever the present one is.
+impl TargetSetting {
+    /// Sets a value, whatever the present one is.
     const fn value(register: ServoRegister, set: i32) -> Self {
         Self {
             register,
-            kept: 0,
+            mask: 0,
             set,
         }
     }
 
-    /// Wants these bits of the present value cleared.
+    /// Clears these bits of the present value.
     const fn cleared(register: ServoRegister, bits: u8) -> Self {
         Self {
             register,
-            kept: !(bits as i32),
+            mask: !(bits as i32),
             set: 0,
         }
     }
 
-    /// Returns the wanted value of a register that has this one.
-    const fn of(self, before: i32) -> i32 {
-        before & self.kept | self.set
+    /// Returns the target value of a register with this present value.
+    const fn value_from(self, before: i32) -> i32 {
+        before & self.mask | self.set
     }
 }
 
@@ -101,68 +101,68 @@ const TICKS_MAX: i32 = 4095;
 struct SettingsMap {
     id: ServoRegister,
     return_delay: ServoRegister,
-    least: ServoRegister,
-    most: ServoRegister,
+    min: ServoRegister,
+    max: ServoRegister,
     torque: ServoRegister,
     lock: Option<ServoRegister>,
-    repairs: &'static [WantedSetting],
+    repairs: &'static [TargetSetting],
 }
 
 const FEETECH: SettingsMap = SettingsMap {
     id: ServoRegister::new("id", 5, 1),
     return_delay: ServoRegister::new(RETURN_DELAY, 7, 1),
-    least: ServoRegister::new("least position", 9, 2),
-    most: ServoRegister::new("greatest position", 11, 2),
+    min: ServoRegister::new("least position", 9, 2),
+    max: ServoRegister::new("greatest position", 11, 2),
     torque: feetech::registers::TORQUE_ENABLE,
     lock: Some(ServoRegister::new("lock", 55, 1)),
     repairs: &[
-        WantedSetting::value(ServoRegister::new("response level", 8, 1), 1),
-        WantedSetting::cleared(
+        TargetSetting::value(ServoRegister::new("response level", 8, 1), 1),
+        TargetSetting::cleared(
             ServoRegister::new("phase", 18, 1),
             feetech::registers::PHASE_MULTI_TURN,
         ),
-        WantedSetting::value(ServoRegister::new("operating mode", 33, 1), 0),
+        TargetSetting::value(ServoRegister::new("operating mode", 33, 1), 0),
     ],
 };
 
 const DYNAMIXEL: SettingsMap = SettingsMap {
     id: ServoRegister::new("id", 7, 1),
     return_delay: ServoRegister::new(RETURN_DELAY, 9, 1),
-    least: ServoRegister::new("least position", 52, 4),
-    most: ServoRegister::new("greatest position", 48, 4),
+    min: ServoRegister::new("least position", 52, 4),
+    max: ServoRegister::new("greatest position", 48, 4),
     torque: dynamixel::registers::TORQUE_ENABLE,
     lock: None,
     repairs: &[
-        WantedSetting::cleared(
+        TargetSetting::cleared(
             ServoRegister::new("drive mode", 10, 1),
             dynamixel::registers::DRIVE_MODE_TIME_BASED,
         ),
-        WantedSetting::value(
+        TargetSetting::value(
             ServoRegister::new("operating mode", 11, 1),
             dynamixel::registers::OPERATING_MODE_POSITION as i32,
         ),
-        WantedSetting::value(ServoRegister::new("secondary id", 12, 1), 255),
+        TargetSetting::value(ServoRegister::new("secondary id", 12, 1), 255),
     ],
 };
 
-const fn settings_map(speech: ServoProtocol) -> &'static SettingsMap {
-    match speech {
+const fn settings_map(protocol: ServoProtocol) -> &'static SettingsMap {
+    match protocol {
         ServoProtocol::FeetechSts => &FEETECH,
         ServoProtocol::Dynamixel2 => &DYNAMIXEL,
     }
 }
 
-/// Lists the registers that would be written to a servo, without those that have their value already.
+/// Lists the registers that would be written to a servo, without those that already have their value.
 /// Writes nothing.
 ///
 /// # Errors
-/// A value that is not possible, an id that is taken, a servo that does not answer.
+/// A value that is not possible, an id that is taken, or a servo that does not reply.
 pub async fn plan(
     line: &mut ServoLine,
     id: u8,
     change: &SetupChange,
 ) -> Result<Vec<SetupStep>, ServiceError> {
-    let wanted = wanted(settings_map(line.speech()), change)?;
+    let settings = targets(settings_map(line.protocol()), change)?;
     if let Some(new) = change.id.filter(|new| *new != id)
         && line.ping(new).await?.is_some()
     {
@@ -172,10 +172,10 @@ pub async fn plan(
     if change.home {
         steps.extend(homing::step(line, id).await?);
     }
-    for setting in wanted {
+    for setting in settings {
         let register = setting.register;
         let before = read(line, id, register).await?;
-        let after = setting.of(before);
+        let after = setting.value_from(before);
         if before != after {
             steps.push(SetupStep {
                 name: register.name,
@@ -188,12 +188,12 @@ pub async fn plan(
     Ok(steps)
 }
 
-/// The registers in the order in which they are written: a new id last, for it answers to the old
-/// one until then.
-fn wanted(map: &SettingsMap, change: &SetupChange) -> Result<Vec<WantedSetting>, ServiceError> {
-    let mut all = Vec::new();
+/// Returns the target settings in the order in which they are written: a new id last, because the
+/// servo replies to the old one until then.
+fn targets(map: &SettingsMap, change: &SetupChange) -> Result<Vec<TargetSetting>, ServiceError> {
+    let mut settings = Vec::new();
     if change.repair {
-        all.extend(map.repairs);
+        settings.extend(map.repairs);
     }
     if let Some(delay) = change.return_delay {
         let steps = u8::try_from(delay.as_micros() / 2).ok();
@@ -204,18 +204,18 @@ fn wanted(map: &SettingsMap, change: &SetupChange) -> Result<Vec<WantedSetting>,
                 value: format!("{delay:?}"),
                 range: "0 to 508 µs",
             })?;
-        all.push(WantedSetting::value(map.return_delay, i32::from(steps)));
+        settings.push(TargetSetting::value(map.return_delay, i32::from(steps)));
     }
-    if let Some((least, most)) = change.limits_ticks {
-        if !(0 <= least && least < most && most <= TICKS_MAX) {
+    if let Some((min, max)) = change.limits_ticks {
+        if !(0 <= min && min < max && max <= TICKS_MAX) {
             return Err(ServiceError::Range {
                 what: "the position limits",
-                value: format!("{least} to {most}"),
+                value: format!("{min} to {max}"),
                 range: "a range within 0 to 4095",
             });
         }
-        all.push(WantedSetting::value(map.least, least));
-        all.push(WantedSetting::value(map.most, most));
+        settings.push(TargetSetting::value(map.min, min));
+        settings.push(TargetSetting::value(map.max, max));
     }
     if let Some(id) = change.id {
         if !IDS.contains(&id) {
@@ -225,21 +225,21 @@ fn wanted(map: &SettingsMap, change: &SetupChange) -> Result<Vec<WantedSetting>,
                 range: "0 to 252",
             });
         }
-        all.push(WantedSetting::value(map.id, i32::from(id)));
+        settings.push(TargetSetting::value(map.id, i32::from(id)));
     }
-    Ok(all)
+    Ok(settings)
 }
 
 /// Writes the steps to a servo, torque off first, and reads each back.
 ///
 /// # Errors
-/// The step that was not taken. Those before it are; the lock is put back in any case.
+/// The step that failed. Earlier steps stay written; the lock is restored in any case.
 pub async fn apply_steps(
     line: &mut ServoLine,
     id: u8,
     steps: &[SetupStep],
 ) -> Result<(), ServiceError> {
-    let map = settings_map(line.speech());
+    let map = settings_map(line.protocol());
     line.write(id, map.torque, 0).await?;
     if read(line, id, map.torque).await? != 0 {
         return Err(ServiceError::TorqueOn { id });
@@ -251,13 +251,13 @@ pub async fn apply_steps(
     if let Some((lock, _)) = lock {
         line.write(id, lock, 0).await?;
     }
-    let mut now = id;
-    let result = write_all(line, &mut now, steps).await;
-    let relocked = match lock {
-        Some((lock, before)) => restore_lock(line, now, lock, before).await,
+    let mut current_id = id;
+    let result = write_all(line, &mut current_id, steps).await;
+    let lock_result = match lock {
+        Some((lock, before)) => restore_lock(line, current_id, lock, before).await,
         None => Ok(()),
     };
-    result.and(relocked)
+    result.and(lock_result)
 }
 
 async fn restore_lock(
@@ -268,7 +268,7 @@ async fn restore_lock(
 ) -> Result<(), ServiceError> {
     line.write(id, lock, before).await?;
     let found = read(line, id, lock).await?;
-    expect(id, lock.name, before, found)
+    check_written(id, lock.name, before, found)
 }
 
 async fn write_all(
@@ -278,11 +278,11 @@ async fn write_all(
 ) -> Result<(), ServiceError> {
     for step in steps {
         line.write(*id, step.register, step.after).await?;
-        if step.register == settings_map(line.speech()).id {
+        if step.register == settings_map(line.protocol()).id {
             *id = u8::try_from(step.after).unwrap_or(*id);
         }
         let found = read(line, *id, step.register).await?;
-        expect(*id, step.name, step.after, found)?;
+        check_written(*id, step.name, step.after, found)?;
         if step.name == homing::HOMING_OFFSET {
             homing::check(line, *id, step).await?;
         }
@@ -290,19 +290,19 @@ async fn write_all(
     Ok(())
 }
 
-pub(crate) fn expect(
+pub(crate) fn check_written(
     id: u8,
     name: &'static str,
-    wanted: i32,
+    written: i32,
     found: i32,
 ) -> Result<(), ServiceError> {
-    if wanted == found {
+    if written == found {
         return Ok(());
     }
     Err(ServiceError::NotTaken {
         id,
         name,
-        wanted,
+        written,
         found,
     })
 }

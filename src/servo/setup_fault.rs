@@ -23,7 +23,7 @@ pub enum SetupFault {
         "operating mode (register 11) is {0}, it must be 3 (position): in extended position mode a tripped watchdog may keep moving"
     )]
     DynamixelMode(u8),
-    /// A Dynamixel servo that obeys another one's goals.
+    /// A Dynamixel servo that also obeys another one's goals.
     #[error(
         "secondary id (register 12) is {0}, which is another servo of this arm: it would obey that one's goals too; set it to 255, both are commanded in one frame"
     )]
@@ -40,15 +40,15 @@ pub enum SetupFault {
     },
     /// Two Feetech servos with one id.
     #[error(
-        "id (register 5) is {id} in a reply from id {asked}: two servos answer to one id; connect one of them alone and give it another"
+        "id (register 5) is {id} in a reply from id {requested}: two servos answer to one id; connect one of them alone and give it another"
     )]
     SharedId {
         /// The id in the reply.
         id: u8,
-        /// The id that was asked.
-        asked: u8,
+        /// The requested id.
+        requested: u8,
     },
-    /// A Feetech servo that answers something else than reads.
+    /// A Feetech servo that replies to more than reads.
     #[error("response level (register 8) is {0}, it must be 0 or 1; set it to 1")]
     ResponseLevel(u8),
     /// A Feetech servo that counts beyond one turn.

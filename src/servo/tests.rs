@@ -1,4 +1,4 @@
-//! The bus tools against simulated servos.
+//! Tests the bus tools against simulated servos.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -52,7 +52,7 @@ impl Bench {
         }
     }
 
-    /// A port that has the speed it is opened at.
+    /// Returns an opener of a port that runs at the speed it is opened at.
     fn opener(&self) -> impl FnMut(u32) -> Result<Box<dyn ByteLink>, LinkError> + Send + use<> {
         let (sim, clock) = (self.sim.clone(), self.clock.clone());
         move |baud| {
@@ -67,17 +67,17 @@ impl Bench {
         (self.opener())(self.arm.file.baud).unwrap()
     }
 
-    fn line(&self, speech: ServoProtocol) -> ServoLine {
-        let settings = BusSettings::new(speech, self.arm.file.baud, SLACK);
+    fn line(&self, protocol: ServoProtocol) -> ServoLine {
+        let settings = BusSettings::new(protocol, self.arm.file.baud, SLACK);
         ServoLine::new(self.link(), &self.clock, settings)
     }
 
     /// Switches a servo's torque on.
-    async fn stiffen(&self, speech: ServoProtocol, id: u8) {
+    async fn switch_torque_on(&self, protocol: ServoProtocol, id: u8) {
         let authority = MotionAuthority::claim();
         let mut frame = Vec::new();
         let on = [(id, vec![1])];
-        let is_known = match speech {
+        let is_known = match protocol {
             ServoProtocol::FeetechSts => FeetechDialect::encode(
                 &mut frame,
                 ServoRequest::MotionWrite(FeetechDialect::TORQUE_ENABLE, &on, &authority),
@@ -90,8 +90,8 @@ impl Bench {
         assert!(is_known);
         let mut link = self.link();
         link.send(&frame).await.unwrap();
-        let mut line = self.line(speech);
-        let servo = servo_readout::at(&mut line, id).await.unwrap();
+        let mut line = self.line(protocol);
+        let servo = servo_readout::read_servo(&mut line, id).await.unwrap();
         assert!(servo.unwrap().torque_on);
     }
 
@@ -107,14 +107,14 @@ impl Bench {
     }
 
     async fn diagnose(&self, expected: Option<&ExpectedServos>) -> BusDiagnosis {
-        let nowhere = HostSystem {
+        let empty_host = HostSystem {
             root: "/nowhere".into(),
         };
         let mut open = self.opener();
         diagnose(
             &mut open,
             &self.clock,
-            &nowhere,
+            &empty_host,
             "bench",
             expected,
             |_, _| {},
@@ -127,14 +127,14 @@ impl Bench {
 fn so101() -> ExpectedServos {
     ExpectedServos {
         arm: "so101".to_owned(),
-        speech: ServoProtocol::FeetechSts,
+        protocol: ServoProtocol::FeetechSts,
         baud: 1_000_000,
         ids: (1..=6).collect(),
     }
 }
 
 fn causes(diagnosis: &BusDiagnosis) -> Vec<DiagnosisCause> {
-    diagnosis.findings.iter().map(|one| one.cause).collect()
+    diagnosis.findings.iter().map(|it| it.cause).collect()
 }
 
 #[tokio::test]
@@ -159,7 +159,7 @@ async fn a_scan_finds_servos_at_their_speed_and_writes_nothing() {
 }
 
 #[tokio::test]
-async fn each_cause_is_told_from_the_others() {
+async fn each_cause_is_distinguished_from_the_others() {
     let silent =
         |bench: &Bench| (1..=9).for_each(|id| bench.sim.break_it(SimulatedFault::Silence(id)));
     type Break<'a> = &'a dyn Fn(&Bench);
@@ -195,13 +195,13 @@ async fn each_cause_is_told_from_the_others() {
             &[DiagnosisCause::EchoOnly],
         ),
     ];
-    for (name, baud, break_it, wanted) in cases {
+    for (name, baud, break_it, expected) in cases {
         let bench = Bench::at(name, baud);
         break_it(&bench);
         let diagnosis = bench.diagnose(Some(&so101())).await;
         assert_eq!(
             causes(&diagnosis),
-            wanted,
+            expected,
             "{name} at {baud}: {:#?}",
             diagnosis.findings
         );
@@ -222,7 +222,7 @@ async fn a_scan_finds_a_servo_of_low_voltage_and_none_that_is_an_echo() {
             let scan = bench.scan(false).await;
             let ids: Vec<u8> = scan.found.iter().map(|found| found.servo.id).collect();
             assert_eq!(ids, [1, 2, 4, 5, 6], "echo: {echo}");
-            assert_eq!(scan.heard.echoes > 0, echo);
+            assert_eq!(scan.noise.echoes > 0, echo);
             assert_eq!(
                 causes(&bench.diagnose(Some(&so101())).await),
                 [DiagnosisCause::MissingServo, DiagnosisCause::Complaint]
@@ -232,7 +232,7 @@ async fn a_scan_finds_a_servo_of_low_voltage_and_none_that_is_an_echo() {
 }
 
 #[tokio::test]
-async fn replies_that_fail_now_and_then_are_told_from_two_servos_with_one_id() {
+async fn replies_that_sometimes_fail_are_distinguished_from_two_servos_with_one_id() {
     let noise = [
         SimulatedFault::DropReplies(0.3),
         SimulatedFault::CorruptReplies {
@@ -251,18 +251,18 @@ async fn replies_that_fail_now_and_then_are_told_from_two_servos_with_one_id() {
             diagnosis.findings
         );
         let what = &diagnosis.findings[0].what;
-        assert!(what.contains("of 12 questions each, id"), "{what}");
+        assert!(what.contains("of 12 pings each, id"), "{what}");
     }
 }
 
 #[tokio::test]
-async fn a_servo_with_a_strange_id_is_named_beside_the_one_that_is_missing() {
+async fn a_servo_with_an_unexpected_id_is_named_with_the_missing_one() {
     let bench = Bench::new("so101");
-    let strange = ExpectedServos {
+    let other_ids = ExpectedServos {
         ids: vec![1, 2, 3, 4, 9, 6],
         ..so101()
     };
-    let finding = bench.diagnose(Some(&strange)).await.findings.remove(0);
+    let finding = bench.diagnose(Some(&other_ids)).await.findings.remove(0);
     assert_eq!(finding.cause, DiagnosisCause::MissingServo);
     assert_eq!(finding.what, "id 5 answers, id 9 does not");
     assert!(finding.fix.contains("--id 5 --new-id 9"), "{finding:?}");
@@ -279,7 +279,7 @@ async fn a_servo_with_a_strange_id_is_named_beside_the_one_that_is_missing() {
 }
 
 #[tokio::test]
-async fn what_servos_report_of_themselves_is_judged() {
+async fn the_servos_own_reports_are_judged() {
     let faults = [
         (
             SimulatedFault::SupplyV(3.4),
@@ -297,21 +297,21 @@ async fn what_servos_report_of_themselves_is_judged() {
             "it reports overload: free the arm",
         ),
     ];
-    for (fault, says) in faults {
+    for (fault, expected) in faults {
         let bench = Bench::new("so101");
         bench.sim.break_it(fault);
         let diagnosis = bench.diagnose(Some(&so101())).await;
-        let said = diagnosis.findings.iter().find(|one| {
-            one.cause == DiagnosisCause::Complaint && one.what.starts_with("servo 3: ")
+        let finding = diagnosis.findings.iter().find(|finding| {
+            finding.cause == DiagnosisCause::Complaint && finding.what.starts_with("servo 3: ")
         });
-        let what = &said
-            .unwrap_or_else(|| panic!("{says}: {diagnosis:#?}"))
+        let what = &finding
+            .unwrap_or_else(|| panic!("{expected}: {diagnosis:#?}"))
             .what;
-        assert!(what.contains(says), "{what}");
+        assert!(what.contains(expected), "{what}");
     }
 }
 
-/// An arm and a receiver of satellites on one wire.
+/// An arm and a satellite receiver on one wire.
 struct ArmAndTalker {
     arm: ArmSimulator,
     next: ClockInstant,
@@ -340,7 +340,7 @@ impl FarEnd for ArmAndTalker {
 }
 
 #[tokio::test]
-async fn something_that_talks_beside_good_servos_is_named() {
+async fn a_device_that_talks_next_to_good_servos_is_named() {
     let bench = Bench::new("so101");
     let (sim, clock) = (bench.sim.clone(), bench.clock.clone());
     let mut open = move |_| {
@@ -352,25 +352,25 @@ async fn something_that_talks_beside_good_servos_is_named() {
         let link = MemoryLink::new(device, &clock, "bench").map_err(LinkError::Read)?;
         Ok(Box::new(link) as Box<dyn ByteLink>)
     };
-    let nowhere = HostSystem {
+    let empty_host = HostSystem {
         root: "/nowhere".into(),
     };
     let arm = so101();
     let diagnosis = diagnose(
         &mut open,
         &bench.clock,
-        &nowhere,
+        &empty_host,
         "bench",
         Some(&arm),
         |_, _| {},
     )
     .await
     .unwrap();
-    let talk = diagnosis
+    let finding = diagnosis
         .findings
         .iter()
-        .find(|one| one.cause == DiagnosisCause::OtherTalk);
-    let what = &talk.unwrap_or_else(|| panic!("{diagnosis:#?}")).what;
+        .find(|finding| finding.cause == DiagnosisCause::OtherTalk);
+    let what = &finding.unwrap_or_else(|| panic!("{diagnosis:#?}")).what;
     assert!(
         what.contains("beside the servos") && what.contains("$GPGGA,"),
         "{what}"
@@ -378,12 +378,11 @@ async fn something_that_talks_beside_good_servos_is_named() {
 }
 
 #[tokio::test]
-async fn an_adapter_that_holds_replies_back_is_told_from_a_dead_bus() {
+async fn an_adapter_that_holds_replies_back_is_distinguished_from_a_dead_bus() {
     let bench = Bench::new("so101");
     let by = Duration::from_millis(16);
-    bench
-        .sim
-        .break_it(SimulatedFault::LateReplies { share: 1.0, by });
+    let late = SimulatedFault::LateReplies { share: 1.0, by };
+    bench.sim.break_it(late);
     let diagnosis = bench.diagnose(Some(&so101())).await;
     assert_eq!(causes(&diagnosis), [DiagnosisCause::Latency]);
     assert!(
@@ -417,10 +416,10 @@ async fn ports_that_cannot_be_opened_say_why() {
         let host = HostSystem {
             root: "/nowhere".into(),
         };
-        let told = diagnose(&mut open, &clock, &host, port, None, |_, _| {})
+        let diagnosis = diagnose(&mut open, &clock, &host, port, None, |_, _| {})
             .await
             .unwrap();
-        assert_eq!(causes(&told), [cause]);
+        assert_eq!(causes(&diagnosis), [cause]);
     }
 }
 
@@ -439,27 +438,27 @@ async fn modem_manager_and_the_latency_timer_are_read_from_the_machine() {
     write(root, "sys/class/tty/ttyUSB0/dev", "188:0\n");
     let host = HostSystem { root: root.into() };
     let bench = Bench::new("so101");
-    let told = |host: HostSystem| {
+    let diagnosis = |host: HostSystem| {
         let (mut open, clock) = (bench.opener(), bench.clock.clone());
         async move {
             let expected = so101();
             let port = "/dev/ttyUSB0";
-            let told = diagnose(&mut open, &clock, &host, port, Some(&expected), |_, _| {});
-            causes(&told.await.unwrap())
+            let diagnosis = diagnose(&mut open, &clock, &host, port, Some(&expected), |_, _| {});
+            causes(&diagnosis.await.unwrap())
         }
     };
     assert_eq!(
-        told(host.clone()).await,
+        diagnosis(host.clone()).await,
         [DiagnosisCause::ModemManager, DiagnosisCause::Latency]
     );
-    // Both mended by the udev rules.
+    // Both are fixed by the udev rules.
     write(root, "run/udev/data/c188:0", "E:ID_MM_DEVICE_IGNORE=1\n");
     write(root, "sys/class/tty/ttyUSB0/device/latency_timer", "1\n");
-    assert_eq!(told(host).await, []);
+    assert_eq!(diagnosis(host).await, []);
 }
 
 #[test]
-fn who_has_a_file_open_is_found() {
+fn the_process_that_has_a_file_open_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     let port = root.join("port");
@@ -496,11 +495,11 @@ fn the_group_that_may_open_a_port_is_found_by_its_number() {
 
 async fn change(
     bench: &Bench,
-    speech: ServoProtocol,
+    protocol: ServoProtocol,
     id: u8,
     change: &SetupChange,
 ) -> Result<Vec<String>, ServiceError> {
-    let mut line = bench.line(speech);
+    let mut line = bench.line(protocol);
     let steps = setup::plan(&mut line, id, change).await?;
     setup::apply_steps(&mut line, id, &steps).await?;
     let id_now = change.id.unwrap_or(id);
@@ -508,8 +507,8 @@ async fn change(
         id: None,
         ..change.clone()
     };
-    let again = setup::plan(&mut line, id_now, &rest);
-    assert!(again.await?.is_empty(), "something is still to be done");
+    let remaining = setup::plan(&mut line, id_now, &rest);
+    assert!(remaining.await?.is_empty(), "something is still to be done");
     Ok(steps
         .iter()
         .map(|step| format!("{} {} to {}", step.name, step.before, step.after))
@@ -518,20 +517,20 @@ async fn change(
 
 #[tokio::test]
 async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
-    for (name, speech) in [
+    for (name, protocol) in [
         ("so101", ServoProtocol::FeetechSts),
         ("widowx250s", ServoProtocol::Dynamixel2),
     ] {
         let bench = Bench::new(name);
-        bench.stiffen(speech, 2).await;
-        let wanted = SetupChange {
+        bench.switch_torque_on(protocol, 2).await;
+        let requested = SetupChange {
             id: Some(21),
             return_delay: Some(Duration::from_micros(20)),
             limits_ticks: Some((500, 3500)),
             repair: true,
             home: false,
         };
-        let steps = change(&bench, speech, 2, &wanted).await.unwrap();
+        let steps = change(&bench, protocol, 2, &requested).await.unwrap();
         assert_eq!(steps.last().unwrap(), "id 2 to 21");
         assert!(
             steps.contains(&"least position 0 to 500".to_owned()),
@@ -546,7 +545,7 @@ async fn settings_are_written_with_torque_off_read_back_and_locked_again() {
             .unwrap();
         assert_eq!(found.servo.return_delay_us, 20);
         assert!(!found.servo.torque_on);
-        // What is locked again takes nothing.
+        // A locked servo takes no setting.
         let kept = bench.sim.kept_writes();
         let scan_again = bench.scan(true).await;
         assert_eq!(
@@ -566,9 +565,8 @@ async fn a_servo_is_homed_by_its_own_position_on_a_slow_line_too() {
     for late_ms in [0, 8, 12, 20] {
         let bench = Bench::new("so101");
         let by = Duration::from_millis(late_ms);
-        bench
-            .sim
-            .break_it(SimulatedFault::LateReplies { share: 0.5, by });
+        let late = SimulatedFault::LateReplies { share: 0.5, by };
+        bench.sim.break_it(late);
         for id in 1..=6 {
             let mut line = bench.line(ServoProtocol::FeetechSts);
             match setup::plan(&mut line, id, &home).await {
@@ -580,21 +578,21 @@ async fn a_servo_is_homed_by_its_own_position_on_a_slow_line_too() {
 }
 
 #[tokio::test]
-async fn a_latched_servo_starts_anew_on_request() {
+async fn a_latched_servo_restarts_on_request() {
     let bench = Bench::new("widowx250s");
     bench
         .sim
         .break_it(SimulatedFault::ErrorBits { id: 5, bits: 0x20 });
     let mut line = bench.line(ServoProtocol::Dynamixel2);
-    let latched = servo_readout::at(&mut line, 5).await.unwrap();
+    let latched = servo_readout::read_servo(&mut line, 5).await.unwrap();
     assert_ne!(latched.unwrap().error_bits, 0);
     reboot(&mut line, 5).await.unwrap();
-    let free = servo_readout::at(&mut line, 5).await.unwrap();
+    let free = servo_readout::read_servo(&mut line, 5).await.unwrap();
     assert_eq!(free.unwrap().error_bits, 0);
-    let nobody = reboot(&mut line, 99).await;
+    let missing = reboot(&mut line, 99).await;
     assert!(
-        matches!(nobody, Err(ServiceError::NoServo { id: 99, .. })),
-        "{nobody:?}"
+        matches!(missing, Err(ServiceError::NoServo { id: 99, .. })),
+        "{missing:?}"
     );
     assert_eq!(bench.sim.kept_writes(), 0);
 }
@@ -643,7 +641,7 @@ async fn impossible_changes_write_nothing() {
 }
 
 #[tokio::test]
-async fn what_keeps_a_node_from_a_servo_is_repaired() {
+async fn settings_that_keep_a_node_from_a_servo_are_repaired() {
     let bench = Bench::new("widowx250s");
     for (address, value) in [(10, 4), (11, 4), (12, 2)] {
         bench.sim.break_it(SimulatedFault::Register {
@@ -677,7 +675,7 @@ async fn what_keeps_a_node_from_a_servo_is_repaired() {
     assert!(identity.is_ok(), "{identity:?}");
 }
 
-/// Asserts that without authority only those bytes are written that leave a servo of `D` standing.
+/// Asserts that without authority only bytes that do not move a servo of `D` are written.
 fn check_guarded<D: Dialect>(harmless: impl Fn(u16, u16) -> bool) {
     for address in 0..200 {
         for length in 1..=12 {
@@ -688,9 +686,9 @@ fn check_guarded<D: Dialect>(harmless: impl Fn(u16, u16) -> bool) {
             };
             let blocks = [(1, vec![1; usize::from(length)])];
             let mut frame = Vec::new();
-            let sent = D::encode(&mut frame, ServoRequest::SyncWrite(register, &blocks));
-            assert_eq!(sent, harmless(address, length), "{length} at {address}");
-            assert_eq!(frame.is_empty(), !sent);
+            let is_sent = D::encode(&mut frame, ServoRequest::SyncWrite(register, &blocks));
+            assert_eq!(is_sent, harmless(address, length), "{length} at {address}");
+            assert_eq!(frame.is_empty(), !is_sent);
         }
     }
 }
@@ -715,7 +713,7 @@ fn without_authority_torque_is_only_switched_off() {
         for block in [vec![1], vec![128], vec![0, 0]] {
             assert!(!written(D::TORQUE_ENABLE, block.clone()), "{block:?}");
         }
-        // A goal that follows in the same block is none of torque's.
+        // A block that reaches beyond torque enable may contain a goal.
         let longer = ServoRegister {
             length: 3,
             ..D::TORQUE_ENABLE

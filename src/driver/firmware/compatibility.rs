@@ -12,8 +12,8 @@ const ACCELERATION_ROOM: f64 = 2.5;
 /// Largest speed of a segment over the plan's, for the same reasons.
 const VELOCITY_ROOM: f64 = 1.25;
 
-/// Refuses a controller that would refuse what this arm is sent; warns of what it does not watch.
-/// It has as many joints.
+/// Refuses a controller that would refuse this arm's motions, and warns of limits that guard nothing.
+/// It has as many joints as the arm.
 pub(super) fn check(
     map: &ServoMap,
     limits: &[JointLimits],
@@ -30,10 +30,10 @@ pub(super) fn check(
 }
 
 fn too_strict(entry: &ServoEntry, limits: &JointLimits) -> Option<String> {
-    let (least, most) = entry.range_ticks()?;
-    if limits.position_min_urad > least || limits.position_max_urad < most {
+    let (min_ticks, max_ticks) = entry.range_ticks()?;
+    if limits.position_min_urad > min_ticks || limits.position_max_urad < max_ticks {
         return Some(format!(
-            "its range is {} to {} microradians, and the arm is sent from {least} to {most}: widen it, or narrow the joint in the arm's file",
+            "its range is {} to {} microradians, and the arm is sent from {min_ticks} to {max_ticks}: widen it, or narrow the joint in the arm's file",
             limits.position_min_urad, limits.position_max_urad
         ));
     }
@@ -53,10 +53,10 @@ fn too_strict(entry: &ServoEntry, limits: &JointLimits) -> Option<String> {
     })
 }
 
-/// A controller that would go ten times as fast as the arm is ever sent guards nothing.
+/// Warns of a speed limit of more than ten times the arm's, which guards nothing.
 fn too_wide(entry: &ServoEntry, limits: &JointLimits) -> Option<String> {
-    let most = 10.0 * entry.velocity_max_ticks_s;
-    (f64::from(limits.velocity_max_urad_s) > most).then(|| {
+    let max_ticks = 10.0 * entry.velocity_max_ticks_s;
+    (f64::from(limits.velocity_max_urad_s) > max_ticks).then(|| {
         format!(
             "{}: the controller's own speed limit of {} microradians/s is more than ten times the arm's; lower it, so that it guards the arm",
             entry.name, limits.velocity_max_urad_s

@@ -5,15 +5,15 @@ use firmware_protocol::message::{Cause, CommandResult, Mode, SegmentAck, Segment
 
 use crate::ServoName;
 
-/// The reason why a controller cannot be used, or no longer does what it was told.
+/// Reason that a controller cannot be used, or no longer follows its commands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ControllerFault {
-    /// Nothing was heard from it.
+    /// It sent nothing.
     #[error(
         "says nothing: switch it on, check its cable and that it runs at {baud} baud; it must answer HELLO within {within_ms} ms"
     )]
     Silent {
-        /// The speed it was asked at.
+        /// The baud rate of the requests.
         baud: u32,
         /// Time waited.
         within_ms: u128,
@@ -28,7 +28,7 @@ pub enum ControllerFault {
         /// This node's.
         ours: u8,
     },
-    /// Its layouts are not this node's.
+    /// Its message layouts differ from this node's.
     #[error(
         "has other message layouts (schema {theirs:08X}, this node has {ours:08X}): build both from the same `firmware-protocol`"
     )]
@@ -56,7 +56,7 @@ pub enum ControllerFault {
         /// Time waited.
         within_ms: u128,
     },
-    /// A limit of its is narrower than what the arm is sent.
+    /// One of its limits is narrower than what the arm is sent.
     #[error("is too strict for {joint}: {what}")]
     Limit {
         /// The joint.
@@ -77,11 +77,11 @@ pub enum ControllerFault {
         /// The boot now.
         after: u32,
     },
-    /// It left the motion.
-    #[error("stopped by itself: {}", why(*.0))]
+    /// It stopped the motion by itself.
+    #[error("stopped by itself: {}", stop_reason(*.0))]
     Stopped(Cause),
-    /// It is latched.
-    #[error("is latched ({}){}: {}; then `reset`", latch(*.mode), at(.joints), remedy(*.cause))]
+    /// An emergency stop or fault is latched.
+    #[error("is latched ({}){}: {}; then `reset`", latch_name(*.mode), at_joints(.joints), remedy(*.cause))]
     Latched {
         /// Emergency stop or fault.
         mode: Mode,
@@ -90,16 +90,16 @@ pub enum ControllerFault {
         /// The joints whose drives failed.
         joints: Vec<String>,
     },
-    /// It would not carry out a piece of motion, and stopped.
-    #[error("refused a piece of the motion{}: {}", of(.joint.as_ref()), refusal(*.status))]
+    /// It refused a segment of the motion, and stopped.
+    #[error("refused a piece of the motion{}: {}", of_joint(.joint.as_ref()), refusal_reason(*.status))]
     Refused {
         /// Its reason.
         status: SegmentStatus,
         /// The joint that it names.
         joint: Option<ServoName>,
     },
-    /// It would not obey a command.
-    #[error("did not {command}: it says {}", answer(*.result))]
+    /// It did not obey a command.
+    #[error("did not {command}: it says {}", result_text(*.result))]
     Disobeyed {
         /// The command.
         command: &'static str,
@@ -112,7 +112,7 @@ pub enum ControllerFault {
     /// Torque is off although it was switched on.
     #[error("has switched torque off by itself; nothing moves before `reset`")]
     Limp,
-    /// More goals wait than are ever kept.
+    /// More goals are waiting than are kept.
     #[error("takes no more motion: {0} goals wait for it; it was held for too long")]
     Behind(usize),
 }
@@ -133,12 +133,12 @@ impl From<Mismatch> for ControllerFault {
 }
 
 impl ControllerFault {
-    /// A refusal, with the name of the joint that it is about; `names` are those of the arm's.
+    /// Creates a refusal with the name of its joint; `names` are those of the arm's joints.
     pub(super) fn refused<'a>(
         ack: &SegmentAck,
         mut names: impl Iterator<Item = &'a ServoName>,
     ) -> Self {
-        let named = match ack.joint {
+        let joint = match ack.joint {
             firmware_protocol::message::NO_JOINT => None,
             joint => Some(match names.nth(usize::from(joint)) {
                 Some(name) => name.clone(),
@@ -150,41 +150,41 @@ impl ControllerFault {
         };
         Self::Refused {
             status: ack.status,
-            joint: named,
+            joint,
         }
     }
 }
 
-fn at(joints: &[String]) -> String {
+fn at_joints(joints: &[String]) -> String {
     match joints {
         [] => String::new(),
         joints => format!(" at {}", joints.join(", ")),
     }
 }
 
-fn of(joint: Option<&ServoName>) -> String {
+fn of_joint(joint: Option<&ServoName>) -> String {
     joint.map_or_else(String::new, |joint| format!(" of {joint}"))
 }
 
-const fn latch(mode: Mode) -> &'static str {
+const fn latch_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Estop => "emergency stop",
         _ => "fault",
     }
 }
 
-const fn why(cause: Cause) -> &'static str {
+const fn stop_reason(cause: Cause) -> &'static str {
     match cause {
-        Cause::Deadman => "it heard nothing of this node for 150 ms; the machine is too busy",
+        Cause::Deadman => "it received nothing from this node for 150 ms; the machine is too busy",
         Cause::Underrun => "its queue ran dry in motion; the machine is too busy",
         Cause::Late => "a piece of the motion came too late; the machine is too busy",
         Cause::Stalled => "its own loop stood still for more than 20 ms",
         Cause::Hello => "another program opened a session with it",
-        Cause::Discontinuous => "the motion was not of one piece",
+        Cause::Discontinuous => "the motion was not continuous",
         Cause::Limit => "the motion broke one of its limits",
         Cause::Drive => "a drive failed",
         Cause::Estop => "an emergency stop",
-        Cause::None | Cause::Hold | Cause::Flush => "it was told to by somebody else",
+        Cause::None | Cause::Hold | Cause::Flush => "another program told it to",
     }
 }
 
@@ -195,7 +195,7 @@ const fn remedy(cause: Cause) -> &'static str {
     }
 }
 
-const fn refusal(status: SegmentStatus) -> &'static str {
+const fn refusal_reason(status: SegmentStatus) -> &'static str {
     match status {
         SegmentStatus::Late => "it came too late; the machine is too busy, or the line too slow",
         SegmentStatus::Discontinuous => "it does not begin where the one before ends",
@@ -205,11 +205,11 @@ const fn refusal(status: SegmentStatus) -> &'static str {
         SegmentStatus::NoStop => "the arm could not be stopped inside its range after it",
         SegmentStatus::Shape => "it has another number of joints",
         SegmentStatus::NotReady => "it takes none in its present mode",
-        _ => "it was not wanted",
+        _ => "it was not expected",
     }
 }
 
-const fn answer(result: CommandResult) -> &'static str {
+const fn result_text(result: CommandResult) -> &'static str {
     match result {
         CommandResult::Done => "that it did",
         CommandResult::WrongMode => "that its mode forbids it",

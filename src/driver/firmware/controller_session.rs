@@ -1,4 +1,4 @@
-//! The host state machine on a link: what it wants sent goes out, what comes in reaches it.
+//! Runs the host state machine of `firmware-protocol` over a link.
 
 use std::time::Duration;
 
@@ -15,31 +15,31 @@ use base::units::ClockInstant;
 use link::ByteLink;
 
 /// Time after which a command counts as unanswered.
-const ANSWER: Duration = Duration::from_millis(500);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Between two looks at the line while an answer is awaited.
-const LOOK: Duration = Duration::from_millis(2);
+/// Interval at which the line is polled while a reply is awaited.
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// More bytes than this in one look are noise without end.
+/// Most bytes of one poll: more are endless noise.
 const BYTES_MAX: usize = 16 * 1024;
 
-/// One session after another with a controller.
+/// The sessions with a controller.
 pub(super) struct ControllerSession {
     pub(super) host: Host,
     pub(super) clock: NodeClock,
     pub(super) counts: BusCounts,
     state: Option<State>,
-    /// Time at which that was true; `None` where the controller's clock was not known yet.
+    /// Time of that state; `None` where the controller's clock was not known yet.
     state_at: Option<ClockInstant>,
-    refused: Option<SegmentAck>,
-    /// A controller that was not ready has restarted, or its next STATE says what else it is doing.
-    unexplained: Option<SegmentAck>,
+    refusal: Option<SegmentAck>,
+    /// A refusal because the controller is not ready: it has restarted, or its next STATE explains it.
+    not_ready: Option<SegmentAck>,
     rebooted: Option<(u32, u32)>,
     mismatch: Option<ControllerFault>,
     boot: u32,
     tally: FrameTally,
-    /// Frames that the controller dropped since it started, which wraps; `None` before that is
-    /// known, and behind a restart.
+    /// Frames that the controller dropped since it started, wrapping; `None` before that is known, and
+    /// after a restart.
     device_corrupt: Option<u16>,
 }
 
@@ -60,8 +60,8 @@ impl ControllerSession {
             counts,
             state: None,
             state_at: None,
-            refused: None,
-            unexplained: None,
+            refusal: None,
+            not_ready: None,
             rebooted: None,
             mismatch: None,
             boot: 0,
@@ -70,7 +70,7 @@ impl ControllerSession {
         }
     }
 
-    /// Nothing that was known of another port or before a break is believed.
+    /// Forgets everything known from another port or before a break.
     pub(super) fn forget(&mut self) {
         let counts = std::mem::take(&mut self.counts);
         *self = Self::new(&self.clock.clone(), counts);
@@ -80,8 +80,8 @@ impl ControllerSession {
         micros(self.clock.now())
     }
 
-    /// The last STATE, and when it was true: `None` where it came before the controller's clock was
-    /// known. It may be as old as what waited in an adapter then, and is no reading.
+    /// Returns the last STATE and its time, which is `None` where it came before the controller's clock
+    /// was known: it may have waited in an adapter, and is no reading.
     pub(super) fn state(&self) -> Option<(&State, Option<ClockInstant>)> {
         self.state.as_ref().map(|state| (state, self.state_at))
     }
@@ -103,31 +103,31 @@ impl ControllerSession {
         self.state.map_or(Cause::None, |state| state.cause)
     }
 
-    /// The controller's clock now; `None` until it is known.
+    /// Returns the controller's clock now; `None` until it is known.
     pub(super) fn device_us(&self) -> Option<u32> {
         let device_us = self.host.clock().device_us(self.now_us())?;
         u32::try_from(device_us & u64::from(u32::MAX)).ok()
     }
 
-    /// The time in which segments are scheduled, now; `None` until the controller has said it.
+    /// Returns the present time on the clock of segments; `None` until the controller has reported it.
     pub(super) fn path_us(&self) -> Option<u32> {
         let shift_us = self.state?.shift_us;
         Some(self.device_us()?.wrapping_sub(shift_us))
     }
 
-    /// The first refusal since this was last asked.
+    /// Takes the first refusal since the last call.
     pub(super) fn take_refusal(&mut self) -> Option<SegmentAck> {
-        self.refused.take()
+        self.refusal.take()
     }
 
-    /// The boot before and after a restart since this was last asked.
+    /// Takes the boots before and after a restart since the last call.
     pub(super) fn take_reboot(&mut self) -> Option<(u32, u32)> {
         self.rebooted.take()
     }
 
     /// Clears errors that have been reported.
     pub(super) fn clear_errors(&mut self) {
-        (self.refused, self.unexplained, self.rebooted) = (None, None, None);
+        (self.refusal, self.not_ready, self.rebooted) = (None, None, None);
     }
 
     pub(super) fn mismatch(&self) -> Option<ControllerFault> {
@@ -149,16 +149,16 @@ impl ControllerSession {
         }
     }
 
-    /// Takes what arrives until `until`, or until there was something and it `suffices`.
+    /// Receives until `until`, or until something has arrived and `is_enough`.
     pub(super) async fn listen(
         &mut self,
         link: &mut dyn ByteLink,
         until: ClockInstant,
-        suffices: impl Fn(&Self) -> bool,
+        is_enough: impl Fn(&Self) -> bool,
     ) -> Result<(), DriverError> {
         let mut buffer = [0_u8; 1024];
-        let mut heard = 0;
-        while heard < BYTES_MAX {
+        let mut received = 0;
+        while received < BYTES_MAX {
             let count = link
                 .receive(&mut buffer, until)
                 .await
@@ -166,12 +166,12 @@ impl ControllerSession {
             if count == 0 {
                 break;
             }
-            heard += count;
+            received += count;
             let now_us = self.now_us();
             let (bytes, _) = buffer.split_at(count);
             self.host.receive(bytes, now_us);
             self.take_events();
-            if suffices(self) {
+            if is_enough(self) {
                 break;
             }
         }
@@ -179,29 +179,29 @@ impl ControllerSession {
         Ok(())
     }
 
-    /// Counts what has happened on the line since this was last done.
+    /// Counts what has happened on the line since the last call.
     fn count(&mut self) {
-        let line = self.host.counters();
+        let link_counters = self.host.counters();
         let now = FrameTally {
-            frames: line.frames,
-            corrupt: line.corrupt,
+            frames: link_counters.frames,
+            corrupt: link_counters.corrupt,
             resent: self.host.resent(),
             ignored: self.host.ignored(),
         };
-        let before = std::mem::replace(&mut self.tally, now);
-        let more = |now: u32, before: u32| u64::from(now.saturating_sub(before));
-        let resent = more(now.resent, before.resent);
+        let previous = std::mem::replace(&mut self.tally, now);
+        let increase = |now: u32, previous: u32| u64::from(now.saturating_sub(previous));
+        let resent = increase(now.resent, previous.resent);
         let counts = &mut self.counts;
-        counts.frames += more(now.frames, before.frames) + resent;
-        counts.corrupt += more(now.corrupt, before.corrupt);
+        counts.frames += increase(now.frames, previous.frames) + resent;
+        counts.corrupt += increase(now.corrupt, previous.corrupt);
         counts.resent += resent;
-        counts.foreign += more(now.ignored, before.ignored);
-        // A piece of motion is for every joint.
+        counts.foreign += increase(now.ignored, previous.ignored);
+        // A segment concerns every joint.
         let servos = counts.servos.iter_mut();
         servos.for_each(|servo| servo.retries += resent);
     }
 
-    /// A cycle of such a length gave no reading of any joint.
+    /// Counts a cycle without a reading of any joint.
     pub(super) fn count_blind(&mut self, period: Duration) {
         for servo in &mut self.counts.servos {
             servo.blind += 1;
@@ -213,8 +213,8 @@ impl ControllerSession {
         while let Some(event) = self.host.next_event() {
             match event {
                 Event::State(state) => {
-                    // The boot is the old one: the refusal was none of a restart.
-                    self.refused = self.refused.or(self.unexplained.take());
+                    // The boot is the same: the refusal was not due to a restart.
+                    self.refusal = self.refusal.or(self.not_ready.take());
                     self.take_state(state);
                 }
                 Event::Paired(ack) => {
@@ -222,13 +222,13 @@ impl ControllerSession {
                         self.rebooted = Some((self.boot, ack.boot_id));
                         self.device_corrupt = None;
                     }
-                    self.unexplained = None;
+                    self.not_ready = None;
                     self.boot = ack.boot_id;
                 }
                 Event::Refused(ack) if ack.status == SegmentStatus::NotReady => {
-                    self.unexplained = self.unexplained.or(Some(ack));
+                    self.not_ready = self.not_ready.or(Some(ack));
                 }
-                Event::Refused(ack) => self.refused = self.refused.or(Some(ack)),
+                Event::Refused(ack) => self.refusal = self.refusal.or(Some(ack)),
                 Event::Mismatch(mismatch) => self.mismatch = Some(mismatch.into()),
                 Event::Log(log) => {
                     tracing::info!(
@@ -242,33 +242,33 @@ impl ControllerSession {
     }
 
     fn take_state(&mut self, state: State) {
-        // What the controller dropped before this session is nothing of now.
-        if let Some(before) = self.device_corrupt.replace(state.corrupt) {
-            self.counts.corrupt += u64::from(state.corrupt.wrapping_sub(before));
+        // Frames that the controller dropped before this session do not count.
+        if let Some(previous) = self.device_corrupt.replace(state.corrupt) {
+            self.counts.corrupt += u64::from(state.corrupt.wrapping_sub(previous));
         }
         let now = self.clock.now();
         self.state_at = self.device_us().map(|device_us| {
             let age_us = device_us.wrapping_sub(state.clock_us);
-            // A clock that is not known well may make a STATE a little younger than new.
+            // An inexact clock may give a STATE a slightly negative age.
             let age_us = if age_us > u32::MAX / 2 { 0 } else { age_us };
             now.before(Duration::from_micros(u64::from(age_us)))
         });
         self.state = Some(state);
     }
 
-    /// Exchanges bytes until `done`; whether it came to that before `patience` was over.
+    /// Exchanges bytes until `is_done`; returns whether that happened within `timeout`.
     pub(super) async fn until(
         &mut self,
         link: &mut dyn ByteLink,
-        patience: Duration,
-        done: impl Fn(&Self) -> bool,
+        timeout: Duration,
+        is_done: impl Fn(&Self) -> bool,
     ) -> Result<bool, DriverError> {
-        let end = self.clock.now().after(patience);
+        let end = self.clock.now().after(timeout);
         loop {
             self.send(link).await?;
-            let look = self.clock.now().after(LOOK);
-            self.listen(link, look, &done).await?;
-            if done(self) {
+            let poll_end = self.clock.now().after(POLL_INTERVAL);
+            self.listen(link, poll_end, &is_done).await?;
+            if is_done(self) {
                 return Ok(true);
             }
             if self.clock.now() >= end {
@@ -277,21 +277,21 @@ impl ControllerSession {
         }
     }
 
-    /// Sends a command with the next frames, without waiting for its answer.
-    pub(super) fn tell(&mut self, message: Message) {
+    /// Queues a command for the next frames, without waiting for its reply.
+    pub(super) fn queue_command(&mut self, message: Message) {
         let now_us = self.now_us();
         self.host.command(message, now_us);
     }
 
-    /// Gives a command and waits for what became of it.
+    /// Sends a command and waits for its result.
     pub(super) async fn command(
         &mut self,
         link: &mut dyn ByteLink,
         message: Message,
     ) -> Result<(), DriverError> {
-        self.tell(message);
-        let answered = |session: &Self| !session.host.command_pending();
-        if !self.until(link, ANSWER, answered).await? {
+        self.queue_command(message);
+        let has_replied = |session: &Self| !session.host.command_pending();
+        if !self.until(link, REPLY_TIMEOUT, has_replied).await? {
             return Err(ControllerFault::Unanswered(verb(&message)).into());
         }
         match self.state.map(|state| state.result) {
@@ -307,7 +307,7 @@ impl ControllerSession {
     }
 }
 
-/// A moment in whole microseconds.
+/// Returns an instant in whole microseconds.
 fn micros(at: ClockInstant) -> u64 {
     at.as_nanos() / 1_000
 }
@@ -351,13 +351,13 @@ mod tests {
         }
     }
 
-    /// It counted as new, however long it had waited in an adapter.
+    /// Otherwise it would count as new, however long it had waited in an adapter.
     #[test]
     fn a_state_before_the_clock_is_known_is_no_reading() {
         let mut session = ControllerSession::new(&NodeClock::simulated(), BusCounts::default());
         assert!(session.device_us().is_none());
         session.take_state(state(5_000_000));
-        let (seen, at) = session.state().unwrap();
-        assert_eq!((seen.mode, at), (Mode::Idle, None));
+        let (state, at) = session.state().unwrap();
+        assert_eq!((state.mode, at), (Mode::Idle, None));
     }
 }

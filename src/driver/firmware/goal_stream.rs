@@ -1,31 +1,31 @@
-//! Goals, one a tick, become segments: a cubic between every two, at rest at both ends.
+//! Turns goals, one per tick, into segments: a cubic between every two, at rest at both ends.
 //!
-//! Pure: no clock and no wire. The speed at a goal is the mean of the steps before and behind it,
-//! so that a goal goes out when the one behind it is known.
+//! Pure: no clock and no wire. The speed at a goal is the mean of the steps before and after it, so
+//! a goal is sent once the next one is known.
 
 use std::collections::VecDeque;
 
 use firmware_protocol::message::{JointLimits, Knot};
 
-/// One number a joint, in the controller's microradians.
+/// One number per joint, in the controller's microradians.
 pub(super) type JointsUrad = Vec<f64>;
 
-/// Between two goals, in microseconds: the period of the loop that makes them.
+/// Time between two goals, in microseconds: the period of the loop that makes them.
 pub(super) const STEP_US: u16 = 10_000;
 
 const STEP_S: f64 = 0.01;
 
-/// Goals that may wait: what a held arm leaves over. More are refused.
+/// Most goals that may wait while the arm is held. More are refused.
 pub(super) const GOALS_MAX: usize = 64;
 
-/// The share of a joint's limits that leading it from where it was told to be onto the goals may
-/// use; the goals need the rest.
-const BRIDGE_SHARE: f64 = 0.2;
+/// Fraction of a joint's limits that the bridge from its set-point to the goals may use; the goals
+/// need the rest.
+const BRIDGE_FRACTION: f64 = 0.2;
 
 /// Peaks of the smooth step over its duration, and over its square.
 const SMOOTH_PEAKS: (f64, f64) = (1.875, 5.774);
 
-/// The goals of one motion on their way to becoming segments.
+/// The goals of one motion that become segments.
 #[derive(Debug, Default)]
 pub(super) struct GoalStream {
     limits: Vec<JointLimits>,
@@ -34,16 +34,16 @@ pub(super) struct GoalStream {
     bridge: Option<GoalBridge>,
     /// The last knot that became a segment's end.
     sent: Vec<Knot>,
-    /// The arm is to come to rest at the only goal that waits.
-    closed: bool,
-    /// It is on its way to rest there.
-    ended: bool,
+    /// `true` if the arm must come to rest at the only waiting goal.
+    is_closed: bool,
+    /// `true` if it is on its way to rest there.
+    is_ended: bool,
 }
 
-/// Leads from where the controller's set-points stand to the goals, smoothly.
+/// Leads smoothly from the controller's set-points to the goals.
 #[derive(Debug)]
 struct GoalBridge {
-    off: JointsUrad,
+    offset: JointsUrad,
     step: f64,
     steps: f64,
 }
@@ -57,28 +57,28 @@ impl GoalStream {
     }
 
     /// Takes a goal; `false` when too many wait.
-    pub(super) fn goal(&mut self, goal: JointsUrad) -> bool {
+    pub(super) fn push_goal(&mut self, goal: JointsUrad) -> bool {
         if self.waiting.len() >= GOALS_MAX {
             return false;
         }
         self.last_goal = Some(goal.clone());
         self.waiting.push_back(goal);
-        self.closed = false;
+        self.is_closed = false;
         true
     }
 
-    /// No goal came in this tick: where the arm can be brought to rest at the last one, it will be.
+    /// Notes a tick without a goal: the arm comes to rest at the last one, where it can.
     pub(super) fn pause(&mut self) {
         if self.is_bridging() {
             // The set-points are still on their way onto the goals; there is always room for it.
             if let Some(last) = self.last_goal.clone() {
-                self.goal(last);
+                self.push_goal(last);
             }
         } else if let Some(last) = self.waiting.back()
             && self.waiting.len() == 1
             && self.can_rest_at(last)
         {
-            self.closed = true;
+            self.is_closed = true;
         }
     }
 
@@ -93,61 +93,61 @@ impl GoalStream {
         !self.waiting.is_empty()
     }
 
-    /// Returns whether the segments sent so far end at rest: what waits begins a motion of its own.
+    /// Returns whether the segments sent so far end at rest: later goals begin a new motion.
     pub(super) fn has_ended(&self) -> bool {
-        self.ended
+        self.is_ended
     }
 
-    /// Begins a motion where the controller's set-points stand.
-    pub(super) fn begin(&mut self, here: &[Knot]) {
-        self.sent = here.to_vec();
-        self.ended = false;
+    /// Begins a motion at the controller's set-points.
+    pub(super) fn begin(&mut self, start: &[Knot]) {
+        self.sent = start.to_vec();
+        self.is_ended = false;
         let first = self.waiting.front();
-        let off: JointsUrad = first
+        let offset: JointsUrad = first
             .into_iter()
             .flatten()
-            .zip(here)
-            .map(|(goal, here)| f64::from(here.position_urad) - goal)
+            .zip(start)
+            .map(|(goal, start)| f64::from(start.position_urad) - goal)
             .collect();
-        let steps = self.bridge_steps(&off);
+        let steps = self.bridge_steps(&offset);
         self.bridge = Some(GoalBridge {
-            off,
+            offset,
             step: 0.0,
             steps,
         });
     }
 
-    fn bridge_steps(&self, off: &[f64]) -> f64 {
-        let longest_s = off.iter().zip(&self.limits).map(|(off, limits)| {
-            let speed = BRIDGE_SHARE * f64::from(limits.velocity_max_urad_s);
-            let push = BRIDGE_SHARE * f64::from(limits.acceleration_max_urad_s2);
+    fn bridge_steps(&self, offset: &[f64]) -> f64 {
+        let longest_s = offset.iter().zip(&self.limits).map(|(offset, limits)| {
+            let speed = BRIDGE_FRACTION * f64::from(limits.velocity_max_urad_s);
+            let acceleration = BRIDGE_FRACTION * f64::from(limits.acceleration_max_urad_s2);
             let (by_speed, by_push) = SMOOTH_PEAKS;
-            (by_speed * off.abs() / speed).max((by_push * off.abs() / push).sqrt())
+            (by_speed * offset.abs() / speed).max((by_push * offset.abs() / acceleration).sqrt())
         });
         (longest_s.fold(0.0, f64::max) / STEP_S).ceil()
     }
 
-    /// The end of the next segment; taken off with [`Self::sent`].
+    /// Returns the end of the next segment; [`Self::mark_sent`] removes it.
     pub(super) fn next(&self) -> Option<Vec<Knot>> {
-        let here = self.waiting.front().filter(|_| !self.ended)?;
-        let at = self.bridged(here, 0.0);
-        let Some(behind) = self.waiting.get(1) else {
-            let rest = at.iter().map(|at| knot(*at, 0.0));
-            return self.closed.then(|| rest.collect());
+        let goal = self.waiting.front().filter(|_| !self.is_ended)?;
+        let position = self.bridged(goal, 0.0);
+        let Some(following) = self.waiting.get(1) else {
+            let rest = position.iter().map(|position| knot(*position, 0.0));
+            return self.is_closed.then(|| rest.collect());
         };
-        let behind = self.bridged(behind, 1.0);
-        let knots = at.iter().zip(&behind).zip(&self.sent);
-        let knots = knots.map(|((at, behind), before)| {
-            let before = f64::from(before.position_urad);
-            knot(*at, (behind - before) / (2.0 * STEP_S))
+        let following = self.bridged(following, 1.0);
+        let knots = position.iter().zip(&following).zip(&self.sent);
+        let knots = knots.map(|((position, following), previous)| {
+            let previous = f64::from(previous.position_urad);
+            knot(*position, (following - previous) / (2.0 * STEP_S))
         });
         Some(knots.collect())
     }
 
-    /// The segment that [`Self::next`] gave is on its way.
-    pub(super) fn sent(&mut self, end: Vec<Knot>) {
+    /// Notes that the segment from [`Self::next`] was sent.
+    pub(super) fn mark_sent(&mut self, end: Vec<Knot>) {
         self.waiting.pop_front();
-        self.ended = self.closed && self.waiting.is_empty();
+        self.is_ended = self.is_closed && self.waiting.is_empty();
         self.sent = end;
         if let Some(bridge) = &mut self.bridge {
             bridge.step += 1.0;
@@ -158,10 +158,10 @@ impl GoalStream {
         let Some(bridge) = self.bridge.as_ref().filter(|bridge| bridge.steps > 0.0) else {
             return goal.to_vec();
         };
-        let share = ((bridge.step + ahead) / bridge.steps).min(1.0);
-        let left = 1.0 - share.powi(3) * (10.0 + share * (6.0 * share - 15.0));
-        let both = goal.iter().zip(&bridge.off);
-        both.map(|(goal, off)| goal + off * left).collect()
+        let fraction = ((bridge.step + ahead) / bridge.steps).min(1.0);
+        let remaining = 1.0 - fraction.powi(3) * (10.0 + fraction * (6.0 * fraction - 15.0));
+        let joints = goal.iter().zip(&bridge.offset);
+        joints.map(|(goal, by)| goal + by * remaining).collect()
     }
 
     /// Returns whether every joint can come to rest at `goal` within one step and its limits.
@@ -169,9 +169,9 @@ impl GoalStream {
         let joints = self.sent.iter().zip(goal).zip(&self.limits);
         joints.into_iter().all(|((from, to), limits)| {
             let distance = to - f64::from(from.position_urad);
-            let leave = f64::from(from.velocity_urad_s);
-            let first = (6.0 * distance / STEP_S - 4.0 * leave) / STEP_S;
-            let last = (2.0 * leave - 6.0 * distance / STEP_S) / STEP_S;
+            let speed = f64::from(from.velocity_urad_s);
+            let first = (6.0 * distance / STEP_S - 4.0 * speed) / STEP_S;
+            let last = (2.0 * speed - 6.0 * distance / STEP_S) / STEP_S;
             first.abs().max(last.abs()) <= f64::from(limits.acceleration_max_urad_s2)
         })
     }
@@ -206,12 +206,12 @@ mod tests {
         let mut ends = Vec::new();
         while let Some(end) = stream.next() {
             ends.push(end[0]);
-            stream.sent(end);
+            stream.mark_sent(end);
         }
         ends
     }
 
-    /// Even acceleration up and down again, in microradians.
+    /// A position under constant acceleration and then deceleration, in microradians.
     fn ramp(at_s: f64) -> f64 {
         let half = 0.5 * 15e6 * 0.1 * 0.1;
         if at_s < 0.1 {
@@ -221,8 +221,8 @@ mod tests {
         }
     }
 
-    /// The hardest that a cubic between two knots pushes.
-    fn push(from: Knot, to: Knot) -> f64 {
+    /// Returns the largest acceleration of a cubic between two knots.
+    fn acceleration(from: Knot, to: Knot) -> f64 {
         let d = f64::from(to.position_urad) - f64::from(from.position_urad);
         let (u, v) = (
             f64::from(from.velocity_urad_s),
@@ -236,10 +236,10 @@ mod tests {
     #[test]
     fn a_ramp_needs_twice_its_own_acceleration_and_no_more() {
         let mut stream = GoalStream::new(&[LIMITS]);
-        stream.goal(vec![ramp(0.0)]);
+        stream.push_goal(vec![ramp(0.0)]);
         stream.begin(&[Knot::default()]);
         for step in 1..=20_u32 {
-            stream.goal(vec![ramp(f64::from(step) * STEP_S)]);
+            stream.push_goal(vec![ramp(f64::from(step) * STEP_S)]);
         }
         stream.pause();
         let mut ends = vec![Knot::default()];
@@ -248,15 +248,15 @@ mod tests {
         ends.extend(drain(&mut stream));
         assert!(stream.has_ended());
         assert_eq!(ends.last().unwrap().position_urad, 150_000);
-        let hardest = ends.windows(2).map(|pair| push(pair[0], pair[1]));
+        let hardest = ends.windows(2).map(|pair| acceleration(pair[0], pair[1]));
         let hardest = hardest.fold(0.0, f64::max);
         assert!((15e6..30.01e6).contains(&hardest), "{hardest}");
     }
 
     #[test]
-    fn set_points_that_lag_are_led_onto_the_goals_gently() {
+    fn lagging_set_points_are_led_smoothly_onto_the_goals() {
         let mut stream = GoalStream::new(&[LIMITS]);
-        stream.goal(vec![500_000.0]);
+        stream.push_goal(vec![500_000.0]);
         stream.begin(&[knot(470_000.0, 0.0)]);
         let mut ends = vec![knot(470_000.0, 0.0)];
         for _ in 0..100 {
@@ -265,7 +265,7 @@ mod tests {
         }
         assert!(stream.has_ended());
         assert_eq!(*ends.last().unwrap(), knot(500_000.0, 0.0));
-        let hardest = ends.windows(2).map(|pair| push(pair[0], pair[1]));
+        let hardest = ends.windows(2).map(|pair| acceleration(pair[0], pair[1]));
         assert!(hardest.fold(0.0, f64::max) < 0.35 * 30e6);
     }
 
@@ -273,7 +273,7 @@ mod tests {
     fn a_motion_that_breaks_off_at_speed_is_not_closed() {
         let mut stream = GoalStream::new(&[LIMITS]);
         for step in 0..30_u32 {
-            stream.goal(vec![ramp(f64::from(step.min(10)) * STEP_S)]);
+            stream.push_goal(vec![ramp(f64::from(step.min(10)) * STEP_S)]);
             if step == 0 {
                 stream.begin(&[Knot::default()]);
             }
@@ -289,7 +289,7 @@ mod tests {
     #[test]
     fn goals_that_wait_are_bounded() {
         let mut stream = GoalStream::new(&[LIMITS]);
-        assert!((0..GOALS_MAX).all(|_| stream.goal(vec![0.0])));
-        assert!(!stream.goal(vec![0.0]));
+        assert!((0..GOALS_MAX).all(|_| stream.push_goal(vec![0.0])));
+        assert!(!stream.push_goal(vec![0.0]));
     }
 }

@@ -1,9 +1,9 @@
-//! Controllers that people build, over `firmware-protocol`: a stream of goals becomes timed
-//! segments, which the controller carries out and watches over by itself.
+//! Drives self-built controllers over `firmware-protocol`: a stream of goals becomes timed segments,
+//! which the controller executes and supervises by itself.
 //!
-//! What a goal says is done 100 ms later, so that a line that jitters does not stop the arm.
-//! A hold or an emergency stop waits for nothing: it goes ahead of everything, and what the
-//! controller has queued is dropped. The controller holds by itself when it hears nothing of us.
+//! A goal is reached 100 ms after it was sent, so that jitter on the line does not stop the arm. A
+//! hold or an emergency stop waits for nothing: it goes ahead of everything, and the controller's
+//! queue is dropped. The controller holds by itself when it receives nothing from the node.
 
 use std::time::Duration;
 
@@ -28,20 +28,20 @@ pub use controller_fault::ControllerFault;
 use controller_session::ControllerSession;
 use goal_stream::GoalStream;
 
-/// From one cycle to the next.
+/// Duration of a cycle.
 const PERIOD: Duration = Duration::from_millis(10);
 
-/// Time that a cycle listens.
-const LISTEN: Duration = Duration::from_millis(2);
+/// Time for which a cycle listens.
+const LISTEN_TIME: Duration = Duration::from_millis(2);
 
-/// A state older than this is no reading.
-const STALE: Duration = Duration::from_millis(100);
+/// Largest age of a STATE that still counts as a reading.
+const STATE_AGE_MAX: Duration = Duration::from_millis(100);
 
 /// Longest time for the cycle before a motion.
-const BEGIN: Duration = Duration::from_millis(50);
+const BEGIN_TIME: Duration = Duration::from_millis(50);
 
-/// Longest time for a controller to answer HELLO, and to show its clock and its joints.
-const GREETING: Duration = Duration::from_millis(1500);
+/// Longest time for a controller to reply to HELLO, and to report its clock and its joints.
+const HELLO: Duration = Duration::from_millis(1500);
 
 /// Longest time for an arm to come to rest.
 const REST: Duration = Duration::from_millis(1500);
@@ -49,19 +49,19 @@ const REST: Duration = Duration::from_millis(1500);
 /// The state of the goal stream and the controller together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StreamPhase {
-    /// Not energised, or found broken since.
+    /// Not energised, or faulty since.
     Limp,
     /// At rest: the next goal begins a motion.
     Resting,
     /// Segments are on their way.
     Running,
-    /// Held along the path; `drop` says that nothing of it will be carried out.
+    /// Held along the path; `drop` if the rest of the path is to be dropped.
     Holding { since: ClockInstant, drop: bool },
     /// Going on after a hold.
     Resuming,
     /// The queue is being dropped.
     Flushing,
-    /// An emergency stop is latched in the controller, as it was asked to.
+    /// An emergency stop is latched in the controller, as requested.
     Stopped,
 }
 
@@ -75,7 +75,7 @@ pub struct FirmwareDriver {
     baud: u32,
     phase: StreamPhase,
     halt: Option<HaltMode>,
-    /// Positions of the joints when torque went on: perhaps beyond a limit.
+    /// Positions of the joints when torque was switched on; they may be beyond a limit.
     found_urad: Vec<i32>,
     /// End of the last segment sent, in path time.
     tail_us: u32,
@@ -134,16 +134,16 @@ impl FirmwareDriver {
         let mut warnings = compatibility::check(&self.map, ack.limits.as_slice())?;
         identity::check(&self.arm, &self.identities(&ack))?;
         self.limits = ack.limits.as_slice().to_vec();
-        let known = |session: &ControllerSession| {
+        let has_position = |session: &ControllerSession| {
             let state = session.state();
             state.is_some_and(|(state, at)| at.is_some() && is_measured(state))
         };
-        if !self.session.until(link, GREETING, known).await? {
+        if !self.session.until(link, HELLO, has_position).await? {
             return Err(ControllerFault::NoPosition.into());
         }
         let round_us = self.session.host.clock().round_trip_us();
-        let round_us = round_us.ok_or_else(|| self.silent(GREETING))?;
-        warnings.extend(late(round_us));
+        let round_us = round_us.ok_or_else(|| self.silent(HELLO))?;
+        warnings.extend(latency_warning(round_us));
         Ok(AttachReport {
             measured: self.measured()?,
             servos: self.identities(&ack),
@@ -153,15 +153,15 @@ impl FirmwareDriver {
     }
 
     async fn greet(&mut self, link: &mut dyn ByteLink) -> Result<HelloAck, DriverError> {
-        let answered = |session: &ControllerSession| {
+        let has_replied = |session: &ControllerSession| {
             session.host.paired().is_some() || session.mismatch().is_some()
         };
-        self.session.until(link, GREETING, answered).await?;
+        self.session.until(link, HELLO, has_replied).await?;
         if let Some(mismatch) = self.session.mismatch() {
             return Err(mismatch.into());
         }
         let paired = self.session.host.paired().copied();
-        Ok(paired.ok_or_else(|| self.silent(GREETING))?)
+        Ok(paired.ok_or_else(|| self.silent(HELLO))?)
     }
 
     fn silent(&self, within: Duration) -> ControllerFault {
@@ -171,7 +171,8 @@ impl FirmwareDriver {
         }
     }
 
-    /// Refuses a HELLO_ACK or a STATE of another number of joints than this arm's: one that is left out stands nowhere.
+    /// Refuses a HELLO_ACK or a STATE with another number of joints than this arm's: a missing joint
+    /// would have no position.
     fn check_joints(&self, device: usize) -> Result<(), ControllerFault> {
         let arm = self.map.entries.len();
         if device == arm {
@@ -210,20 +211,20 @@ impl FirmwareDriver {
         if self.session.host.paired().is_none() {
             self.greet(link).await?;
         }
-        // What went wrong before has been reported, and reset since.
+        // Earlier errors have been reported and reset.
         self.session.clear_errors();
-        self.quiet(link).await?;
+        self.bring_to_rest(link).await?;
         self.session.command(link, Message::Torque(true)).await?;
-        let ready = |session: &ControllerSession| {
+        let is_ready = |session: &ControllerSession| {
             let state = session.state();
             state.is_some_and(|(state, at)| at.is_some() && state.mode == Mode::Idle)
         };
-        if !self.session.until(link, REST, ready).await? {
+        if !self.session.until(link, REST, is_ready).await? {
             let busy = ControllerFault::Busy {
                 mode: self.session.mode(),
                 within_ms: REST.as_millis(),
             };
-            return Err(self.broken().unwrap_or(busy).into());
+            return Err(self.find_fault().unwrap_or(busy).into());
         }
         let measured = self.measured()?;
         let (state, _) = self.session.state().ok_or_else(|| self.silent(REST))?;
@@ -234,9 +235,9 @@ impl FirmwareDriver {
     }
 
     /// Brings the controller to rest with nothing queued and nothing latched.
-    async fn quiet(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
-        let fresh = |session: &ControllerSession| session.state().is_some();
-        self.session.until(link, GREETING, fresh).await?;
+    async fn bring_to_rest(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
+        let has_state = |session: &ControllerSession| session.state().is_some();
+        self.session.until(link, HELLO, has_state).await?;
         match self.session.mode() {
             Mode::Estop | Mode::Fault => self.clear(link).await,
             Mode::Unpaired | Mode::Disarmed | Mode::Idle => Ok(()),
@@ -257,8 +258,8 @@ impl FirmwareDriver {
 
     async fn flush(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
         self.session.command(link, Message::Flush).await?;
-        let idle = |session: &ControllerSession| session.mode() == Mode::Idle;
-        self.session.until(link, REST, idle).await.map(|_| ())
+        let is_idle = |session: &ControllerSession| session.mode() == Mode::Idle;
+        self.session.until(link, REST, is_idle).await.map(|_| ())
     }
 
     pub async fn release(
@@ -267,33 +268,33 @@ impl FirmwareDriver {
     ) -> Result<TorqueOffReport, DriverError> {
         self.phase = StreamPhase::Limp;
         self.stream = GoalStream::default();
-        let result = self.limp(link).await;
+        let result = self.switch_torque_off(link).await;
         let names = self.map.entries.iter().map(|entry| entry.name.clone());
         let mut released = TorqueOffReport::default();
         match result {
             Ok(()) => released.off = names.collect(),
             Err(error @ DriverError::Bus(_)) => return Err(error),
             Err(_) => {
-                let why = || ControllerFault::Unanswered("switch torque off").into();
-                released.failed = names.map(|name| (name, why())).collect();
+                let error = || ControllerFault::Unanswered("switch torque off").into();
+                released.failed = names.map(|name| (name, error())).collect();
             }
         }
         Ok(released)
     }
 
-    async fn limp(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
+    async fn switch_torque_off(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
         if matches!(self.session.mode(), Mode::Running | Mode::Parking) {
             self.session.command(link, Message::Hold).await?;
         }
         let at_rest = ControllerSession::is_at_rest;
         self.session.until(link, REST, at_rest).await?;
-        // A latched controller says so, and takes torque off nevertheless.
-        let told = self.session.command(link, Message::Torque(false)).await;
-        let off = |session: &ControllerSession| session.has(State::TORQUE) == Some(false);
-        if self.session.until(link, REST, off).await? {
+        // A latched controller refuses the command, but takes torque off nevertheless.
+        let result = self.session.command(link, Message::Torque(false)).await;
+        let is_off = |session: &ControllerSession| session.has(State::TORQUE) == Some(false);
+        if self.session.until(link, REST, is_off).await? {
             return Ok(());
         }
-        told.and(Err(ControllerFault::Unanswered("switch torque off").into()))
+        result.and(Err(ControllerFault::Unanswered("switch torque off").into()))
     }
 
     pub(crate) async fn cycle(
@@ -302,13 +303,13 @@ impl FirmwareDriver {
         command: Option<&JointCommand>,
         deadline: ClockInstant,
     ) -> Result<ArmMeasurement, DriverError> {
-        let (begun, worked) = (
+        let (began, cpu) = (
             self.session.clock.now(),
             self.session.clock.thread_cpu_time(),
         );
         self.session.counts.cycles += 1;
         if self.halt == Some(HaltMode::Emergency) {
-            // Ahead of everything, even of reading what has arrived.
+            // Ahead of everything, even of reading what has been received.
             self.send_emergency_stop();
             self.session.send(link).await?;
         } else if let Some(command) = command {
@@ -316,22 +317,22 @@ impl FirmwareDriver {
         } else if self.phase != StreamPhase::Limp {
             self.stream.pause();
         }
-        self.session.listen(link, begun, |_| false).await?;
-        let steered = self.check_controller().and_then(|()| self.steer());
+        self.session.listen(link, began, |_| false).await?;
+        let steer_result = self.check_controller().and_then(|()| self.steer());
         self.session.send(link).await?;
-        let until = begun.after(LISTEN).min(deadline);
+        let until = began.after(LISTEN_TIME).min(deadline);
         self.session.listen(link, until, |_| false).await?;
-        steered?;
+        steer_result?;
         self.check_controller()?;
         let measured = self.measured();
         if measured.is_err() {
             self.session.count_blind(PERIOD);
         }
         let measured = measured?;
-        let took = self.session.clock.now().since(begun);
-        let worked = self.session.clock.thread_cpu_time().saturating_sub(worked);
-        self.session.counts.cycle_time.note(took);
-        self.session.counts.cycle_work.note(worked);
+        let elapsed = self.session.clock.now().since(began);
+        let cpu = self.session.clock.thread_cpu_time().saturating_sub(cpu);
+        self.session.counts.cycle_time.note(elapsed);
+        self.session.counts.cycle_work.note(cpu);
         Ok(measured)
     }
 
@@ -340,7 +341,7 @@ impl FirmwareDriver {
         &mut self,
         link: &mut dyn ByteLink,
     ) -> Result<ArmMeasurement, DriverError> {
-        let until = self.session.clock.now().after(BEGIN);
+        let until = self.session.clock.now().after(BEGIN_TIME);
         self.cycle(link, None, until).await
     }
 
@@ -350,25 +351,25 @@ impl FirmwareDriver {
 
     /// Returns the contents of the last STATE, with the time at which it was true.
     fn measured(&self) -> Result<ArmMeasurement, DriverError> {
-        let silent = || self.silent(STALE);
+        let silent = || self.silent(STATE_AGE_MAX);
         let (state, at) = self.session.state().ok_or_else(silent)?;
         let at = at.ok_or_else(silent)?;
-        if self.session.clock.now().since(at) > STALE {
+        if self.session.clock.now().since(at) > STATE_AGE_MAX {
             return Err(silent().into());
         }
         self.check_joints(state.joints.len())?;
         if !is_measured(state) {
             return Err(ControllerFault::NoPosition.into());
         }
-        let joint = |place: usize| state.joints.at(place);
+        let joint = |index: usize| state.joints.at(index);
         Ok(ArmMeasurement {
             at,
             position_rad: self
                 .map
-                .joints(|place, servo| servo.angle_rad(joint(place).measured_urad)),
+                .joints(|index, servo| servo.angle_rad(joint(index).measured_urad)),
             velocity_rad_s: self
                 .map
-                .joints(|place, servo| speed_rad_s(servo, joint(place).velocity_urad_s)),
+                .joints(|index, servo| speed_rad_s(servo, joint(index).velocity_urad_s)),
             servos: self.servo_states(state),
         })
     }
@@ -376,11 +377,11 @@ impl FirmwareDriver {
     fn servo_states(&self, state: &State) -> Vec<ServoState> {
         let entries = self.map.entries.iter().zip(&state.joints).enumerate();
         entries
-            .map(|(place, (entry, joint))| ServoState {
+            .map(|(index, (entry, joint))| ServoState {
                 id: entry.name.id,
                 position_ticks: Some(joint.measured_urad),
-                load_ratio: Some(push(joint)),
-                error_bits: Some(u8::from(state.drive_faults >> place & 1 == 1)),
+                load_ratio: Some(estimate_load(joint)),
+                error_bits: Some(u8::from(state.drive_faults >> index & 1 == 1)),
                 torque_on: Some(state.flags & State::TORQUE != 0),
                 ..ServoState::default()
             })
@@ -388,21 +389,21 @@ impl FirmwareDriver {
     }
 }
 
-/// A drive that is so far behind its set-point pushes with all it has: five degrees.
-const ALL_IT_HAS_URAD: f64 = 87_266.0;
+/// Lag behind its set-point at which a drive pushes with its full torque: five degrees.
+const FULL_LOAD_LAG_URAD: f64 = 87_266.0;
 
-/// A controller does not say how hard its drives push. How far they are behind their set-points
-/// stands for it, so that a joint that something holds is found here as with servos.
-fn push(joint: &JointState) -> f64 {
-    let behind_urad = f64::from(joint.commanded_urad) - f64::from(joint.measured_urad);
-    (behind_urad / ALL_IT_HAS_URAD).clamp(-1.0, 1.0)
+/// Estimates the load of a drive, which a controller does not report, from its lag behind the
+/// set-point, so that a blocked joint is found as with servos.
+fn estimate_load(joint: &JointState) -> f64 {
+    let lag_urad = f64::from(joint.commanded_urad) - f64::from(joint.measured_urad);
+    (lag_urad / FULL_LOAD_LAG_URAD).clamp(-1.0, 1.0)
 }
 
-/// An answer that takes longer is held back on its way.
-const LATE_US: u64 = 5_000;
+/// Round trip from which the latency is warned of.
+const LATENCY_WARN_US: u64 = 5_000;
 
-fn late(round_us: u64) -> Option<String> {
-    (round_us >= LATE_US).then(|| {
+fn latency_warning(round_us: u64) -> Option<String> {
+    (round_us >= LATENCY_WARN_US).then(|| {
         format!(
             "what the arm's controller says comes {:.0} ms late: its queue bridges that, but where the arm is, and that it stands, is known so much later; on an FTDI adapter set its `latency_timer` to 1 ms",
             Duration::from_micros(round_us).as_secs_f64() * 1e3

@@ -14,17 +14,17 @@ use base::units::ClockInstant;
 /// Delay between receiving a goal and reaching it, in microseconds.
 const LEAD_US: u32 = 100_000;
 
-/// Nothing is sent further ahead than this, in microseconds.
+/// Largest lead of sent segments over the present, in microseconds.
 const AHEAD_MAX_US: i32 = 150_000;
 
-/// With less than this queued and nothing to follow, the arm is held along its path.
+/// Queued time below which, with nothing to follow, the arm is held along its path.
 const HOLD_AT_US: i32 = 45_000;
 
-/// With this much queued a held motion goes on.
+/// Queued time from which a held motion goes on.
 const RESUME_AT_US: i32 = 80_000;
 
 /// Longest time that a held motion waits for its next goal before it is dropped.
-const HELD: Duration = Duration::from_millis(500);
+const HOLD_TIMEOUT: Duration = Duration::from_millis(500);
 
 impl FirmwareDriver {
     pub(super) fn send_emergency_stop(&mut self) {
@@ -41,14 +41,14 @@ impl FirmwareDriver {
         }
         let goals = self.map.goals(command, &self.found_urad)?;
         let goal = goals.into_iter().flatten().map(|(urad, _)| urad.round());
-        if self.stream.goal(goal.collect()) {
+        if self.stream.push_goal(goal.collect()) {
             Ok(())
         } else {
             Err(ControllerFault::Behind(goal_stream::GOALS_MAX).into())
         }
     }
 
-    /// Does what the controller's mode and the goals that wait call for.
+    /// Acts on the controller's mode and the waiting goals.
     pub(super) fn steer(&mut self) -> Result<(), DriverError> {
         if self.halt.take().is_some() {
             self.hold(true);
@@ -86,7 +86,7 @@ impl FirmwareDriver {
         if drop {
             self.stream = GoalStream::new(&self.limits);
         }
-        self.session.tell(Message::Hold);
+        self.session.queue_command(Message::Hold);
         self.phase = StreamPhase::Holding {
             since: self.session.clock.now(),
             drop,
@@ -99,7 +99,7 @@ impl FirmwareDriver {
         }
         match self.session.mode() {
             Mode::Idle => self.open(),
-            // It held while nothing was under way, for want of beats perhaps.
+            // It held while nothing was under way, perhaps because beats were missing.
             Mode::Held | Mode::Stopped => {
                 self.drop_queue();
                 Ok(())
@@ -108,7 +108,7 @@ impl FirmwareDriver {
         }
     }
 
-    /// Anchors a motion where the controller's set-points stand.
+    /// Opens a motion at the controller's present set-points.
     #[expect(clippy::expect_used, reason = "a STATE has no more joints than it may")]
     fn open(&mut self) -> Result<(), DriverError> {
         let Some((device_us, (state, _))) = self.session.device_us().zip(self.session.state())
@@ -116,12 +116,12 @@ impl FirmwareDriver {
             return Ok(());
         };
         self.check_joints(state.joints.len())?;
-        let here = firmware_protocol::Joints::from_slice(&rest_knots(state));
-        let here = here.expect("the joints of a STATE");
-        self.stream.begin(here.as_slice());
+        let start = firmware_protocol::Joints::from_slice(&rest_knots(state));
+        let start = start.expect("the joints of a STATE");
+        self.stream.begin(start.as_slice());
         self.tail_us = device_us.wrapping_add(LEAD_US);
         let now_us = self.session.now_us();
-        let opened = self.session.host.open(self.tail_us, &here, now_us);
+        let opened = self.session.host.open(self.tail_us, &start, now_us);
         if opened.is_ok() {
             self.phase = StreamPhase::Running;
             self.feed();
@@ -135,8 +135,8 @@ impl FirmwareDriver {
             return Ok(());
         };
         if self.stream.has_ended() {
-            let idle = self.session.mode() == Mode::Idle && self.state_is_past_tail();
-            if idle && !self.session.host.has_unacknowledged() {
+            let is_idle = self.session.mode() == Mode::Idle && self.state_is_past_tail();
+            if is_idle && !self.session.host.has_unacknowledged() {
                 self.phase = StreamPhase::Resting;
             }
         } else if ahead_us < HOLD_AT_US {
@@ -158,7 +158,7 @@ impl FirmwareDriver {
         Some(self.tail_us.wrapping_sub(path_us).cast_signed())
     }
 
-    /// Sends goals that wait, but never far ahead.
+    /// Sends waiting goals, but never far ahead.
     #[expect(
         clippy::expect_used,
         reason = "as many knots as a motion was opened with"
@@ -170,15 +170,15 @@ impl FirmwareDriver {
             let knots = firmware_protocol::Joints::from_slice(&end);
             let knots = knots.expect("the joints of a motion");
             let now_us = self.session.now_us();
-            let pushed = self
+            let push_result = self
                 .session
                 .host
                 .push(self.tail_us, STEP_US, &knots, now_us);
-            if pushed.is_err() {
+            if push_result.is_err() {
                 break;
             }
             self.tail_us = self.tail_us.wrapping_add(u32::from(STEP_US));
-            self.stream.sent(end);
+            self.stream.mark_sent(end);
         }
     }
 
@@ -186,22 +186,22 @@ impl FirmwareDriver {
         if !drop {
             self.feed();
         }
-        let stands = matches!(self.session.mode(), Mode::Held | Mode::Stopped);
-        if self.session.host.command_pending() || !stands {
+        let is_held = matches!(self.session.mode(), Mode::Held | Mode::Stopped);
+        if self.session.host.command_pending() || !is_held {
             return;
         }
         let waited = self.session.clock.now().since(since);
-        let ready = self.queued_us().is_some_and(|ahead| ahead >= RESUME_AT_US);
-        if drop || waited > HELD {
+        let can_resume = self.queued_us().is_some_and(|ahead| ahead >= RESUME_AT_US);
+        if drop || waited > HOLD_TIMEOUT {
             self.drop_queue();
-        } else if ready || self.stream.has_ended() {
-            self.session.tell(Message::Resume);
+        } else if can_resume || self.stream.has_ended() {
+            self.session.queue_command(Message::Resume);
             self.phase = StreamPhase::Resuming;
         }
     }
 
     fn drop_queue(&mut self) {
-        self.session.tell(Message::Flush);
+        self.session.queue_command(Message::Flush);
         if self.phase != StreamPhase::Resting {
             self.stream = GoalStream::new(&self.limits);
             self.phase = StreamPhase::Flushing;
@@ -222,34 +222,34 @@ impl FirmwareDriver {
             let names = self.map.entries.iter().map(|entry| &entry.name);
             (ack.status, ControllerFault::refused(&ack, names))
         });
-        let complaint = match refusal {
-            // A controller that takes no segments says in its STATE why not.
-            Some((SegmentStatus::NotReady, refused)) => self.broken().or(Some(refused)),
-            Some((_, refused)) => Some(refused),
-            None => self.broken(),
+        let fault = match refusal {
+            // A controller that takes no segments gives the reason in its STATE.
+            Some((SegmentStatus::NotReady, fault)) => self.find_fault().or(Some(fault)),
+            Some((_, fault)) => Some(fault),
+            None => self.find_fault(),
         };
-        let Some(complaint) = complaint else {
+        let Some(fault) = fault else {
             return Ok(());
         };
         self.phase = StreamPhase::Limp;
         self.stream = GoalStream::default();
-        Err(complaint.into())
+        Err(fault.into())
     }
 
-    pub(super) fn broken(&self) -> Option<ControllerFault> {
+    pub(super) fn find_fault(&self) -> Option<ControllerFault> {
         let stopped = ControllerFault::Stopped(self.session.cause());
         match self.session.mode() {
             Mode::Estop | Mode::Fault => Some(self.latched()),
             Mode::Unpaired | Mode::Disarmed => Some(ControllerFault::Limp),
             Mode::Stopping | Mode::Held | Mode::Stopped => {
-                self.left_motion_unasked().then_some(stopped)
+                self.left_motion_by_itself().then_some(stopped)
             }
             _ => None,
         }
     }
 
     /// Returns whether a controller has left its motion without a command.
-    fn left_motion_unasked(&self) -> bool {
+    fn left_motion_by_itself(&self) -> bool {
         match self.phase {
             StreamPhase::Running => true,
             StreamPhase::Holding { drop: false, .. } => {
@@ -268,7 +268,7 @@ impl FirmwareDriver {
                 (state.mode, state.cause, state.drive_faults)
             });
         let failed = self.map.entries.iter().enumerate();
-        let failed = failed.filter(|(place, _)| faults >> place & 1 == 1);
+        let failed = failed.filter(|(index, _)| faults >> index & 1 == 1);
         ControllerFault::Latched {
             mode,
             cause,

@@ -5,22 +5,22 @@ use crate::identity;
 use crate::servo_map::ServoEntry;
 use servo::SetupFault;
 
-/// Readings of a position that are compared before the first is believed.
+/// Most readings of the positions until two agree.
 const FIRST_READINGS: u32 = 4;
 
-/// Largest difference of two first readings: a limp arm may be moving.
-const FIRST_APART_TICKS: i32 = 40;
+/// Largest difference of two first readings that agree: a limp arm may be moving.
+const FIRST_DIFFERENCE_TICKS: i32 = 40;
 
 impl<D: Dialect> ServoDriver<D> {
     pub(crate) async fn attach(
         &mut self,
         link: &mut dyn ByteLink,
     ) -> Result<AttachReport, DriverError> {
-        self.forget();
+        self.reset();
         let latency = self.ping_all(link).await?;
         let mut servos = Vec::with_capacity(self.ids.len());
-        for place in 0..self.ids.len() {
-            servos.push(self.identify(link, place).await?);
+        for index in 0..self.ids.len() {
+            servos.push(self.identify(link, index).await?);
         }
         self.check_firmware(&servos)?;
         identity::check(&self.arm, &servos)?;
@@ -29,16 +29,16 @@ impl<D: Dialect> ServoDriver<D> {
         self.bus.return_delay = delays.fold(Duration::ZERO, Duration::max);
         let readings = self.first_readings(link).await?;
         self.probe_fast_read(link).await?;
-        // Supply and heat are known before anybody switches torque on.
+        // Supply and temperature must be known before torque is switched on.
         for _ in D::STATES {
-            self.read_state(link, PATIENT).await?;
+            self.read_state(link, NO_DEADLINE).await?;
         }
         let mut warnings = self.range_warnings(&servos);
         warnings.extend(delay_warnings(&servos));
-        for (place, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
+        for (index, (servo, reading)) in servos.iter_mut().zip(&readings).enumerate() {
             servo.error_bits = reading.error;
-            if let Some(ailment) = self.reading_fault(place, reading) {
-                warnings.push(format!("{}: {ailment}", servo.servo));
+            if let Some(fault) = self.reading_fault(index, reading) {
+                warnings.push(format!("{}: {fault}", servo.servo));
             }
         }
         Ok(AttachReport {
@@ -49,31 +49,31 @@ impl<D: Dialect> ServoDriver<D> {
         })
     }
 
-    /// Nothing that was known of another port or before a break is believed.
-    fn forget(&mut self) {
+    /// Forgets everything known from another port or before a break.
+    fn reset(&mut self) {
         self.begin_tries = 0;
         self.bus.slack = SLACK_UNKNOWN;
-        self.bus.longer = Duration::ZERO;
+        self.bus.extra_wait = Duration::ZERO;
         self.bus.return_delay = Duration::from_micros(500);
         self.bus.echoes = false;
-        self.fast = false;
+        self.has_fast_read = false;
         self.goals = None;
         self.torque_limits.clear();
         self.torque_limit = None;
-        self.known.fill(SlowReadings::default());
-        for ailments in [&mut self.suspected, &mut self.doubted, &mut self.ailing] {
-            ailments.fill(None);
+        self.slow_readings.fill(SlowReadings::default());
+        for faults in [&mut self.suspected, &mut self.doubted, &mut self.confirmed] {
+            faults.fill(None);
         }
     }
 
-    /// Pings every servo; the slowest answer.
+    /// Pings every servo and returns the slowest round trip.
     async fn ping_all(&mut self, link: &mut dyn ByteLink) -> Result<Duration, DriverError> {
         let mut latency = Duration::ZERO;
         let mut missing = Vec::new();
-        for place in 0..self.ids.len() {
-            match self.ping(link, place).await? {
-                Some(took) => latency = latency.max(took),
-                None => missing.push(place),
+        for index in 0..self.ids.len() {
+            match self.ping(link, index).await? {
+                Some(elapsed) => latency = latency.max(elapsed),
+                None => missing.push(index),
             }
         }
         self.check_missing(&missing, RETRIES_MAX + 1)?;
@@ -83,39 +83,39 @@ impl<D: Dialect> ServoDriver<D> {
     pub(super) async fn ping(
         &mut self,
         link: &mut dyn ByteLink,
-        place: usize,
+        index: usize,
     ) -> Result<Option<Duration>, DriverError> {
-        let id = self.map.name(place).id;
+        let id = self.map.name(index).id;
         for _ in 0..=RETRIES_MAX {
             let began = self.bus.clock.now();
             let ping = ServoRequest::Ping(id);
             let replies = self
                 .bus
-                .request::<D>(link, Vec::new(), ping, PATIENT)
+                .request::<D>(link, Vec::new(), ping, NO_DEADLINE)
                 .await?;
             if matches!(replies.first(), Some(Some(_))) {
-                return Ok(Some(self.bus.heard_at.since(began)));
+                return Ok(Some(self.bus.received_at.since(began)));
             }
         }
         Ok(None)
     }
 
-    /// Reads a register of one servo, asking again where no answer comes.
+    /// Reads a register of one servo, with retries.
     pub(super) async fn read(
         &mut self,
         link: &mut dyn ByteLink,
-        place: usize,
+        index: usize,
         register: ServoRegister,
     ) -> Result<StatusReply, DriverError> {
-        let servo = self.map.name(place);
+        let servo = self.map.name(index);
         let mut tries = 0;
-        while self.asks_again(tries, PATIENT) {
-            self.count_retries(&[place], tries);
+        while self.may_retry(tries, NO_DEADLINE) {
+            self.count_retries(&[index], tries);
             tries += 1;
             let read = ServoRequest::Read(servo.id, register);
             let mut replies = self
                 .bus
-                .request::<D>(link, Vec::new(), read, PATIENT)
+                .request::<D>(link, Vec::new(), read, NO_DEADLINE)
                 .await?;
             if let Some(Some(status)) = replies.pop() {
                 return Ok(status);
@@ -127,24 +127,24 @@ impl<D: Dialect> ServoDriver<D> {
     async fn identify(
         &mut self,
         link: &mut dyn ByteLink,
-        place: usize,
+        index: usize,
     ) -> Result<ServoIdentity, DriverError> {
-        let settings = self.read(link, place, D::SETTINGS).await?;
-        let servo = self.map.name(place);
+        let settings = self.read(link, index, D::SETTINGS).await?;
+        let servo = self.map.name(index);
         let identity = D::identify(&settings, servo.clone(), &self.ids);
-        let fits = fits_turn::<D>(&self.map.entries[place]);
+        let fits = fits_turn::<D>(&self.map.entries[index]);
         let identity = identity.and_then(|identity| fits.map(|()| identity));
         let mut identity = identity.map_err(|fault| DriverError::Setup { servo, fault })?;
-        let torque = self.read(link, place, D::TORQUE_ENABLE).await?;
+        let torque = self.read(link, index, D::TORQUE_ENABLE).await?;
         self.torque_limits.push(D::torque_limits(&settings));
         identity.torque_on = torque.byte(0) != 0;
-        let known = &mut self.known[place];
-        known.torque_on = Some(identity.torque_on);
-        known.voltage_limits_v = D::voltage_limits_v(&settings);
+        let slow = &mut self.slow_readings[index];
+        slow.torque_on = Some(identity.torque_on);
+        slow.voltage_limits_v = D::voltage_limits_v(&settings);
         Ok(identity)
     }
 
-    /// Positions have no history yet: each must come twice before it is believed.
+    /// Reads the positions until two readings agree, because they have no history yet.
     async fn first_readings(
         &mut self,
         link: &mut dyn ByteLink,
@@ -152,7 +152,7 @@ impl<D: Dialect> ServoDriver<D> {
         let mut last: Option<Vec<ServoReading>> = None;
         for _ in 0..FIRST_READINGS {
             self.filters.iter_mut().for_each(PositionFilter::reset);
-            let readings = self.read_present(link, Vec::new(), PATIENT).await?;
+            let readings = self.read_present(link, Vec::new(), NO_DEADLINE).await?;
             if last.as_ref().is_some_and(|last| agree(last, &readings)) {
                 self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
                 return Ok(readings);
@@ -165,28 +165,28 @@ impl<D: Dialect> ServoDriver<D> {
         })
     }
 
-    /// Checks whether all servos can answer in one packet.
+    /// Checks whether all servos can reply in one packet.
     async fn probe_fast_read(&mut self, link: &mut dyn ByteLink) -> Result<(), DriverError> {
         if D::fast_length(D::PRESENT, self.ids.len()) == 0 {
             return Ok(());
         }
-        let all = self.all_places();
+        let all = self.all_indices();
         let replies = self
-            .sync_read(link, Vec::new(), D::PRESENT, (&all, true), PATIENT)
+            .sync_read(link, Vec::new(), D::PRESENT, (&all, true), NO_DEADLINE)
             .await?;
-        self.fast = replies.iter().all(Option::is_some);
+        self.has_fast_read = replies.iter().all(Option::is_some);
         Ok(())
     }
 
-    /// A servo with other firmware than the rest is the odd one out.
+    /// Refuses a servo with other firmware than most.
     fn check_firmware(&self, servos: &[ServoIdentity]) -> Result<(), DriverError> {
-        let like = |servo: &ServoIdentity| {
+        let same_count = |servo: &ServoIdentity| {
             let same = servos
                 .iter()
                 .filter(|other| other.firmware == servo.firmware);
             same.count()
         };
-        let usual = servos.iter().max_by_key(|servo| like(servo));
+        let usual = servos.iter().max_by_key(|servo| same_count(servo));
         let Some(usual) = usual.filter(|_| D::SAME_FIRMWARE) else {
             return Ok(());
         };
@@ -200,17 +200,17 @@ impl<D: Dialect> ServoDriver<D> {
         }
     }
 
-    /// Joints that their servos would stop short of their limits.
+    /// Warns of joints whose servos stop short of the joints' limits.
     fn range_warnings(&self, servos: &[ServoIdentity]) -> Vec<String> {
         let entries = self.map.entries.iter().zip(servos);
         entries
             .filter_map(|(entry, servo)| {
-                let (least, most) = entry.range_ticks()?;
-                let unlimited = servo.position_min_ticks == 0 && servo.position_max_ticks == 0;
-                let inside = servo.position_min_ticks <= least && most <= servo.position_max_ticks;
-                (!unlimited && !inside).then(|| {
+                let (min_ticks, max_ticks) = entry.range_ticks()?;
+                let is_unlimited = servo.position_min_ticks == 0 && servo.position_max_ticks == 0;
+                let is_inside = servo.position_min_ticks <= min_ticks && max_ticks <= servo.position_max_ticks;
+                (!is_unlimited && !is_inside).then(|| {
                     format!(
-                        "{} stops at {} to {} ticks by its own settings; the arm's limits are {least} to {most}",
+                        "{} stops at {} to {} ticks by its own settings; the arm's limits are {min_ticks} to {max_ticks}",
                         servo.servo, servo.position_min_ticks, servo.position_max_ticks
                     )
                 })
@@ -219,8 +219,8 @@ impl<D: Dialect> ServoDriver<D> {
     }
 }
 
-/// Refuses a joint that would be sent to positions that its servo does not count within one turn:
-/// it would fault there in the middle of a motion.
+/// Refuses a joint whose range leaves the one turn that its servo counts: it would fault there in the
+/// middle of a motion.
 fn fits_turn<D: Dialect>(entry: &ServoEntry) -> Result<(), SetupFault> {
     let Some((least, most)) = entry.range_ticks() else {
         return Ok(());
@@ -235,19 +235,19 @@ fn fits_turn<D: Dialect>(entry: &ServoEntry) -> Result<(), SetupFault> {
     })
 }
 
-/// Waiting before each reply costs more than a tenth of a cycle.
-const DELAY_SHARE: u32 = 10;
+/// Fraction of a cycle, as a divisor, that return delays may cost without a warning.
+const DELAY_DIVISOR: u32 = 10;
 
-/// Servos that wait long before they answer.
+/// Warns of servos that wait long before they reply.
 fn delay_warnings(servos: &[ServoIdentity]) -> Option<String> {
-    let all: Duration = servos.iter().map(|servo| servo.return_delay).sum();
+    let total: Duration = servos.iter().map(|servo| servo.return_delay).sum();
     let slowest = servos.iter().max_by_key(|servo| servo.return_delay)?;
-    (all > PERIOD_DEFAULT / DELAY_SHARE).then(|| {
+    (total > PERIOD_DEFAULT / DELAY_DIVISOR).then(|| {
         format!(
             "{}: return delay is {} µs; those of all servos cost {:.1} ms of every cycle: set it to 0 with `steadyhand bus configure`",
             slowest.servo,
             slowest.return_delay.as_micros(),
-            all.as_secs_f64() * 1e3
+            total.as_secs_f64() * 1e3
         )
     })
 }
@@ -255,5 +255,5 @@ fn delay_warnings(servos: &[ServoIdentity]) -> Option<String> {
 fn agree(a: &[ServoReading], b: &[ServoReading]) -> bool {
     a.iter()
         .zip(b)
-        .all(|(a, b)| a.ticks.saturating_sub(b.ticks).abs() <= FIRST_APART_TICKS)
+        .all(|(a, b)| a.ticks.saturating_sub(b.ticks).abs() <= FIRST_DIFFERENCE_TICKS)
 }

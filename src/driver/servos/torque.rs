@@ -1,35 +1,35 @@
-//! Switches torque on where the arm stands and off in any event, and checks that it is still on.
+//! Switches torque on where the arm stands and off in any case, and checks that it is still on.
 
 use super::*;
 use servo::dialect::RegisterSetting;
 
-/// Largest difference of a goal that was read back from the servo's position.
-const GOAL_APART_TICKS: i32 = 2;
+/// Largest difference between a goal that was read back and the servo's position.
+const GOAL_TOLERANCE_TICKS: i32 = 2;
 
-/// Number of attempts to find a limp arm at its place of a moment ago.
-const AIMS_MAX: u32 = 3;
+/// Number of attempts to find a limp arm where it was just read.
+const ATTEMPTS_MAX: u32 = 3;
 
 /// Longest time for a servo to start.
-const REBOOT: Duration = Duration::from_secs(2);
+const REBOOT_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl<D: Dialect> ServoDriver<D> {
     pub(crate) async fn energise(
         &mut self,
         link: &mut dyn ByteLink,
     ) -> Result<ArmMeasurement, DriverError> {
-        let was_on = |known: &SlowReadings| known.torque_on == Some(true);
-        let limp = self.known.iter().enumerate();
+        let is_on = |slow: &SlowReadings| slow.torque_on == Some(true);
+        let limp = self.slow_readings.iter().enumerate();
         let limp: Vec<usize> = limp
-            .filter(|(_, known)| !was_on(known))
-            .map(|(place, _)| place)
+            .filter(|(_, slow)| !is_on(slow))
+            .map(|(index, _)| index)
             .collect();
         self.begin_tries = BEGIN_TRIES;
         let result = self.try_energise(link, &limp).await;
-        // The tidying has the tries of a cycle: what is lost is told without another wait.
-        self.end_beginning();
+        // The cleanup has only the tries of a cycle, so that an error is reported without more waiting.
+        self.end_begin_tries();
         if result.is_err() {
             self.goals = None;
-            // The first error is the one to report; this is the tidying after it.
+            // The first error is the one to report; this is only cleanup.
             let _ = self.torque_off(link, &limp).await;
         }
         result
@@ -41,51 +41,51 @@ impl<D: Dialect> ServoDriver<D> {
         limp: &[usize],
     ) -> Result<ArmMeasurement, DriverError> {
         self.goals = None;
-        self.ailing.fill(None);
+        self.confirmed.fill(None);
         self.doubted.fill(None);
-        let readings = self.read_present(link, Vec::new(), PATIENT).await?;
-        self.find_ailment(&readings, &self.measure(&readings))?;
+        let readings = self.read_present(link, Vec::new(), NO_DEADLINE).await?;
+        self.find_fault(&readings, &self.measure(&readings))?;
         self.set_all(link, D::PREPARE).await?;
         self.write_torque_limit(link, TorqueLimit::Work).await?;
         self.hold_present_positions(link, limp).await?;
         self.set_all(link, &[(D::TORQUE_ENABLE, 1)]).await?;
         self.set_all(link, D::ARM).await?;
-        self.known
+        self.slow_readings
             .iter_mut()
-            .for_each(|known| known.torque_on = Some(true));
-        let readings = self.read_present(link, Vec::new(), PATIENT).await?;
+            .for_each(|slow| slow.torque_on = Some(true));
+        let readings = self.read_present(link, Vec::new(), NO_DEADLINE).await?;
         let measured = self.measure(&readings);
-        self.find_ailment(&readings, &measured)?;
-        self.goals = Some(self.goals_here());
-        self.aimed_rad = None;
+        self.find_fault(&readings, &measured)?;
+        self.goals = Some(self.present_goals());
+        self.last_goal_rad = None;
         self.travel = self.travel.map(|_, _| 0.0);
         self.leads.fill(DeadBandLead::default());
         Ok(measured)
     }
 
-    /// Sets the goal of every servo to its position. A limp joint may be moved by hand after it was read:
-    /// it is read again, or torque would pull it back.
+    /// Sets the goal of every servo to its position. A limp joint may be moved by hand after it was read,
+    /// and torque would pull it back, so it is read again.
     async fn hold_present_positions(
         &mut self,
         link: &mut dyn ByteLink,
         limp: &[usize],
     ) -> Result<(), DriverError> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            tries += 1;
-            let readings = self.read_present(link, Vec::new(), PATIENT).await?;
+            attempts += 1;
+            let readings = self.read_present(link, Vec::new(), NO_DEADLINE).await?;
             self.found_ticks = readings.iter().map(|reading| reading.ticks).collect();
-            self.write_goals_here(link, &readings).await?;
-            let after = self.read_present(link, Vec::new(), PATIENT).await?;
-            let moved = |place: &&usize| {
-                let (aim, is) = (readings[**place].ticks, after[**place].ticks);
-                (is - aim).abs() > GOAL_APART_TICKS
+            self.write_present_goals(link, &readings).await?;
+            let later = self.read_present(link, Vec::new(), NO_DEADLINE).await?;
+            let has_moved = |index: &&usize| {
+                let (goal, now) = (readings[**index].ticks, later[**index].ticks);
+                (now - goal).abs() > GOAL_TOLERANCE_TICKS
             };
-            match limp.iter().find(moved) {
+            match limp.iter().find(has_moved) {
                 None => return Ok(()),
-                Some(turned) if tries == AIMS_MAX => {
+                Some(moved) if attempts == ATTEMPTS_MAX => {
                     return Err(DriverError::Turned {
-                        servo: self.map.name(*turned),
+                        servo: self.map.name(*moved),
                     });
                 }
                 Some(_) => {}
@@ -93,7 +93,7 @@ impl<D: Dialect> ServoDriver<D> {
         }
     }
 
-    fn goals_here(&self) -> Vec<ServoGoal> {
+    fn present_goals(&self) -> Vec<ServoGoal> {
         let entries = self.map.entries.iter().zip(&self.found_ticks);
         entries
             .map(|(entry, ticks)| ServoGoal {
@@ -103,30 +103,31 @@ impl<D: Dialect> ServoDriver<D> {
             .collect()
     }
 
-    /// A servo that is energised goes to the goal it last had: that must be where it stands.
-    async fn write_goals_here(
+    /// Writes the position of every servo as its goal, where it would go when energised, and reads it
+    /// back.
+    async fn write_present_goals(
         &mut self,
         link: &mut dyn ByteLink,
         readings: &[ServoReading],
     ) -> Result<(), DriverError> {
-        let goals = self.goals_here();
+        let goals = self.present_goals();
         let frame = self.goals_frame(&goals, D::GOAL)?;
         self.bus.send_unanswered(link, &frame).await?;
-        self.capped = goals.iter().map(|goal| goal.speed_ticks_s).collect();
-        self.capped_cycles = 0;
-        for (place, reading) in readings.iter().enumerate() {
-            let status = self.read(link, place, D::GOAL).await?;
+        self.sent_caps = goals.iter().map(|goal| goal.speed_ticks_s).collect();
+        self.caps_age = 0;
+        for (index, reading) in readings.iter().enumerate() {
+            let status = self.read(link, index, D::GOAL).await?;
             let found = D::goal_ticks(&status);
-            self.expect(place, D::GOAL, reading.ticks, found, GOAL_APART_TICKS)?;
-            self.expect_caps(place, goals[place], &status)?;
+            self.check_written(index, D::GOAL, reading.ticks, found, GOAL_TOLERANCE_TICKS)?;
+            self.check_caps_written(index, goals[index], &status)?;
         }
         Ok(())
     }
 
-    /// The caps beside a goal that was read back are the ones that were written.
-    fn expect_caps(
+    /// Checks that the caps read back with a goal are those that were written.
+    fn check_caps_written(
         &self,
-        place: usize,
+        index: usize,
         goal: ServoGoal,
         status: &StatusReply,
     ) -> Result<(), DriverError> {
@@ -134,10 +135,10 @@ impl<D: Dialect> ServoDriver<D> {
             ticks: D::goal_ticks(status),
             ..goal
         };
-        let wanted = Self::goal_block(&self.map.entries[place], same_goal)?;
-        let differs = wanted.iter().zip(&status.data).find(|(a, b)| a != b);
-        let (wanted, found) = differs.map_or((0, 0), |(a, b)| (i32::from(*a), i32::from(*b)));
-        self.expect(place, D::GOAL, wanted, found, 0)
+        let written = Self::goal_block(&self.map.entries[index], same_goal)?;
+        let differs = written.iter().zip(&status.data).find(|(a, b)| a != b);
+        let (written, found) = differs.map_or((0, 0), |(a, b)| (i32::from(*a), i32::from(*b)));
+        self.check_written(index, D::GOAL, written, found, 0)
     }
 
     /// Restarts one servo.
@@ -146,31 +147,31 @@ impl<D: Dialect> ServoDriver<D> {
         link: &mut dyn ByteLink,
         id: u8,
     ) -> Result<(), DriverError> {
-        let place = self.ids.iter().position(|known| *known == id);
+        let index = self.ids.iter().position(|other| *other == id);
         let mut request = Vec::new();
-        let knows = D::encode(&mut request, ServoRequest::Reboot(id));
-        let Some(place) = place.filter(|_| knows && self.goals.is_none()) else {
+        let can_reboot = D::encode(&mut request, ServoRequest::Reboot(id));
+        let Some(index) = index.filter(|_| can_reboot && self.goals.is_none()) else {
             return Err(BusError::NoReboot { id }.into());
         };
         self.bus.send_unanswered(link, &request).await?;
-        self.known[place] = SlowReadings {
-            voltage_limits_v: self.known[place].voltage_limits_v,
+        self.slow_readings[index] = SlowReadings {
+            voltage_limits_v: self.slow_readings[index].voltage_limits_v,
             ..SlowReadings::default()
         };
-        let until = self.bus.clock.now().after(REBOOT);
+        let until = self.bus.clock.now().after(REBOOT_TIMEOUT);
         while self.bus.clock.now() < until {
-            if self.ping(link, place).await?.is_some() {
+            if self.ping(link, index).await?.is_some() {
                 return Ok(());
             }
         }
         Err(DriverError::NoReply {
-            servo: self.map.name(place),
+            servo: self.map.name(index),
             tries: RETRIES_MAX + 1,
         })
     }
 
-    /// Limits the torque of every servo for the motion that follows, if that is not its limit
-    /// already, and reads where it begins.
+    /// Sets the torque limit of every servo for the motion that follows, if it differs, and reads where
+    /// the motion begins.
     pub(crate) async fn begin(
         &mut self,
         link: &mut dyn ByteLink,
@@ -178,13 +179,13 @@ impl<D: Dialect> ServoDriver<D> {
     ) -> Result<ArmMeasurement, DriverError> {
         self.begin_tries = BEGIN_TRIES;
         let measured = self.try_begin(link, limit).await;
-        self.end_beginning();
+        self.end_begin_tries();
         measured
     }
 
-    fn end_beginning(&mut self) {
+    fn end_begin_tries(&mut self) {
         self.begin_tries = 0;
-        self.bus.longer = Duration::ZERO;
+        self.bus.extra_wait = Duration::ZERO;
     }
 
     async fn try_begin(
@@ -195,7 +196,7 @@ impl<D: Dialect> ServoDriver<D> {
         if self.torque_limit != Some(limit) {
             self.write_torque_limit(link, limit).await?;
         }
-        self.cycle(link, None, PATIENT).await
+        self.cycle(link, None, NO_DEADLINE).await
     }
 
     /// Writes each servo's torque limit, all in one frame, and reads it back.
@@ -205,11 +206,11 @@ impl<D: Dialect> ServoDriver<D> {
         limit: TorqueLimit,
     ) -> Result<(), DriverError> {
         self.torque_limit = None;
-        let of = |[work, touch]: &[i32; 2]| match limit {
+        let select = |[work, touch]: &[i32; 2]| match limit {
             TorqueLimit::Work => *work,
             TorqueLimit::Touch => *touch,
         };
-        let limits: Vec<i32> = self.torque_limits.iter().map(of).collect();
+        let limits: Vec<i32> = self.torque_limits.iter().map(select).collect();
         if limits.len() != self.ids.len() {
             return Err(DriverError::Limp);
         }
@@ -218,7 +219,7 @@ impl<D: Dialect> ServoDriver<D> {
         Ok(())
     }
 
-    /// Writes the same to every servo, in one frame each, and reads it back.
+    /// Writes each setting to all servos in one frame, and reads it back.
     async fn set_all(
         &mut self,
         link: &mut dyn ByteLink,
@@ -231,7 +232,7 @@ impl<D: Dialect> ServoDriver<D> {
         Ok(())
     }
 
-    /// Writes its value to each servo, all in one frame, and reads it back.
+    /// Writes each servo's value, all in one frame, and reads it back.
     async fn set_each(
         &mut self,
         link: &mut dyn ByteLink,
@@ -240,9 +241,9 @@ impl<D: Dialect> ServoDriver<D> {
     ) -> Result<(), DriverError> {
         let all = self.ids.iter().copied().zip(values.iter().copied());
         self.write(link, register, all.collect()).await?;
-        for (place, wanted) in values.iter().enumerate() {
-            let found = self.read(link, place, register).await?.number();
-            self.expect(place, register, *wanted, found, 0)?;
+        for (index, written) in values.iter().enumerate() {
+            let found = self.read(link, index, register).await?.number();
+            self.check_written(index, register, *written, found, 0)?;
         }
         Ok(())
     }
@@ -252,14 +253,14 @@ impl<D: Dialect> ServoDriver<D> {
         link: &mut dyn ByteLink,
         register: ServoRegister,
         value: i32,
-        places: &[usize],
+        indices: &[usize],
     ) -> Result<(), DriverError> {
-        let ids = places.iter().map(|place| self.ids[*place]);
+        let ids = indices.iter().map(|index| self.ids[*index]);
         self.write(link, register, ids.map(|id| (id, value)).collect())
             .await
     }
 
-    /// Writes each servo's value, all in one frame that no servo answers.
+    /// Writes each servo's value, all in one frame that no servo replies to.
     async fn write(
         &mut self,
         link: &mut dyn ByteLink,
@@ -276,21 +277,21 @@ impl<D: Dialect> ServoDriver<D> {
         Ok(self.bus.send_unanswered(link, &frame).await?)
     }
 
-    fn expect(
+    fn check_written(
         &self,
-        place: usize,
+        index: usize,
         register: ServoRegister,
-        wanted: i32,
+        written: i32,
         found: i32,
-        apart: i32,
+        tolerance: i32,
     ) -> Result<(), DriverError> {
-        if wanted.saturating_sub(found).abs() <= apart {
+        if written.saturating_sub(found).abs() <= tolerance {
             return Ok(());
         }
         Err(DriverError::NotTaken {
-            servo: self.map.name(place),
+            servo: self.map.name(index),
             register: register.name,
-            wanted,
+            written,
             found,
         })
     }
@@ -300,7 +301,7 @@ impl<D: Dialect> ServoDriver<D> {
         link: &mut dyn ByteLink,
     ) -> Result<TorqueOffReport, DriverError> {
         self.goals = None;
-        let all = self.all_places();
+        let all = self.all_indices();
         let released = self.torque_off(link, &all).await?;
         for (register, value) in D::DISARM {
             self.write_all(link, *register, *value, &all).await?;
@@ -308,27 +309,27 @@ impl<D: Dialect> ServoDriver<D> {
         Ok(released)
     }
 
-    /// Takes torque off the servos at `places`, each attempted even if others fail.
+    /// Takes torque off the servos at `indices`, each attempted even if others fail.
     async fn torque_off(
         &mut self,
         link: &mut dyn ByteLink,
-        places: &[usize],
+        indices: &[usize],
     ) -> Result<TorqueOffReport, DriverError> {
         let mut released = TorqueOffReport::default();
-        if places.is_empty() {
+        if indices.is_empty() {
             return Ok(released);
         }
         for _ in 0..=RETRIES_MAX {
-            self.write_all(link, D::TORQUE_ENABLE, 0, places).await?;
+            self.write_all(link, D::TORQUE_ENABLE, 0, indices).await?;
         }
-        for place in places {
-            let servo = self.map.name(*place);
-            let result = match self.read(link, *place, D::TORQUE_ENABLE).await {
-                Ok(status) => self.expect(*place, D::TORQUE_ENABLE, 0, status.number(), 0),
+        for index in indices {
+            let servo = self.map.name(*index);
+            let result = match self.read(link, *index, D::TORQUE_ENABLE).await {
+                Ok(status) => self.check_written(*index, D::TORQUE_ENABLE, 0, status.number(), 0),
                 Err(error @ DriverError::Bus(_)) => return Err(error),
                 Err(error) => Err(error),
             };
-            self.known[*place].torque_on = result.is_ok().then_some(false);
+            self.slow_readings[*index].torque_on = result.is_ok().then_some(false);
             match result {
                 Ok(()) => released.off.push(servo),
                 Err(error) => released.failed.push((servo, error)),
@@ -341,51 +342,51 @@ impl<D: Dialect> ServoDriver<D> {
         let now = self.bus.clock.now();
         #[expect(clippy::cast_possible_truncation, reason = "a few registers")]
         let count = D::STATES.len() as u32;
-        now.since(self.state_read) >= STATES_EVERY / count && now < deadline
+        now.since(self.state_read_at) >= STATES_EVERY / count && now < deadline
     }
 
-    /// Takes the next of the slow readings. What it finds wrong must be found twice: a damaged
-    /// reply must not end a stroke. One unread servo is asked next time.
+    /// Takes the next of the slow readings. A fault must be found twice: a damaged reply must not end a
+    /// stroke. A servo that was not read is read next time.
     pub(super) async fn read_state(
         &mut self,
         link: &mut dyn ByteLink,
         deadline: ClockInstant,
     ) -> Result<(), DriverError> {
         let register = D::STATES[self.state_next];
-        // In one packet where they can; one after another where that came to nothing.
-        let (all, fast) = (self.all_places(), self.fast && !self.state_missed);
+        // In one packet where possible; one by one after that has failed.
+        let (all, fast) = (self.all_indices(), self.has_fast_read && !self.state_missed);
         let replies = self
             .sync_read(link, Vec::new(), register, (&all, fast), deadline)
             .await?;
         self.state_missed = replies.iter().all(Option::is_none);
-        let mut doubt = self.state_missed;
-        for (place, reply) in replies.iter().enumerate() {
+        let mut must_repeat = self.state_missed;
+        for (index, reply) in replies.iter().enumerate() {
             if let Some(status) = reply {
-                doubt |= self.note_slow_readings(place, status);
+                must_repeat |= self.update_slow_readings(index, status);
             }
         }
-        if !doubt {
+        if !must_repeat {
             self.state_next = (self.state_next + 1) % D::STATES.len();
-            self.state_read = self.bus.clock.now();
+            self.state_read_at = self.bus.clock.now();
         }
         Ok(())
     }
 
     /// Takes a slow reading; returns whether a fault was found for the first time.
-    fn note_slow_readings(&mut self, place: usize, status: &StatusReply) -> bool {
-        let known = &mut self.known[place];
-        let mut found = *known;
-        let ailment = D::update_slow_readings(self.state_next, status, &mut found);
-        let before = std::mem::replace(&mut self.doubted[place], ailment);
-        if ailment.is_some() && before != ailment && self.goals.is_some() {
-            // A name alone ends nothing: what it names has been reported twice by then.
-            known.hardware_error = found.hardware_error;
+    fn update_slow_readings(&mut self, index: usize, status: &StatusReply) -> bool {
+        let slow = &mut self.slow_readings[index];
+        let mut updated = *slow;
+        let fault = D::update_slow_readings(self.state_next, status, &mut updated);
+        let previous = std::mem::replace(&mut self.doubted[index], fault);
+        if fault.is_some() && previous != fault && self.goals.is_some() {
+            // Naming an error ends nothing: the error itself has been reported twice by then.
+            slow.hardware_error = updated.hardware_error;
             return true;
         }
-        *known = found;
+        *slow = updated;
         // A limp arm has no torque to lose.
-        if ailment.is_some() && self.goals.is_some() {
-            self.ailing[place] = ailment;
+        if fault.is_some() && self.goals.is_some() {
+            self.confirmed[index] = fault;
         }
         false
     }

@@ -27,7 +27,7 @@ async fn a_servo_set_up_otherwise_is_named_with_its_register() {
 
 #[tokio::test]
 async fn a_reply_that_is_lost_as_registers_are_read_is_no_wrong_setup() {
-    for (lost, id) in [
+    for (faults, id) in [
         (vec![SimulatedFault::Silence(3)], "servo 3"),
         (
             (1..=6).map(SimulatedFault::Silence).collect(),
@@ -35,7 +35,7 @@ async fn a_reply_that_is_lost_as_registers_are_read_is_no_wrong_setup() {
         ),
     ] {
         let mut bench = Bench::new("so101");
-        lost.into_iter().for_each(|it| bench.sim.break_it(it));
+        faults.into_iter().for_each(|it| bench.sim.break_it(it));
         let mut diagnosis = BusDiagnosis::default();
         let refused = setup(&mut bench.link, &bench.arm, &bench.clock, &mut diagnosis).await;
         assert!(refused.is_err());

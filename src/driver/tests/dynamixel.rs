@@ -1,4 +1,4 @@
-//! Tests of what only Dynamixel servos have: a watchdog, coupled servos, answers in one packet.
+//! Tests of what only Dynamixel servos have: a watchdog, coupled servos, replies in one packet.
 
 use super::*;
 use crate::error::ServoFault;
@@ -16,8 +16,8 @@ async fn an_arm_is_attached_energised_and_follows_a_wave() {
         let swing = 0.3 * (1.0 - (f64::from(cycle) * 0.01).cos());
         let goal = before.map(|_, angle| angle + swing);
         let measured = bench.cycle(Some(bench.command(goal))).await.unwrap();
-        let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
-        assert!(apart < 0.02, "{apart}");
+        let error_rad = measured.position_rad.distance_max(&bench.sim.true_joints());
+        assert!(error_rad < 0.02, "{error_rad}");
     }
     let counts = bench.driver.counts();
     assert!(counts.servos.iter().all(|s| (s.retries, s.jumps) == (0, 0)));
@@ -50,7 +50,7 @@ async fn the_watchdog_stops_an_arm_whose_host_has_died() {
     bench.sim.advance(bench.clock.now());
     assert!(bench.sim.true_joints().distance_max(&stopped) < 0.02);
     assert!(stopped.distance_max(&far) > 0.3);
-    // Nothing moves again without energising anew.
+    // Nothing moves again before the arm is energised again.
     let error = loop {
         if let Err(error) = bench.cycle(Some(bench.command(far))).await {
             break error;
@@ -61,7 +61,7 @@ async fn the_watchdog_stops_an_arm_whose_host_has_died() {
         matches!(
             error,
             DriverError::Device {
-                ailment: ServoFault::Watchdog,
+                fault: ServoFault::Watchdog,
                 ..
             }
         ),
@@ -75,7 +75,7 @@ async fn the_watchdog_stops_an_arm_whose_host_has_died() {
 
 #[tokio::test]
 async fn a_servo_set_up_for_something_else_is_refused_by_name() {
-    for (address, value, word) in [
+    for (address, value, expected) in [
         (11, 4, "operating mode (register 11) is 4"),
         (10, 4, "drive mode"),
         (12, 2, "secondary id (register 12) is 2"),
@@ -87,15 +87,15 @@ async fn a_servo_set_up_for_something_else_is_refused_by_name() {
             address,
             value,
         });
-        let text = bench
+        let message = bench
             .driver
             .attach(&mut bench.link)
             .await
             .unwrap_err()
             .to_string();
         assert!(
-            text.contains("servo 3 (shoulder)") && text.contains(word),
-            "{text}"
+            message.contains("servo 3 (shoulder)") && message.contains(expected),
+            "{message}"
         );
     }
 }
@@ -108,19 +108,19 @@ async fn servos_that_cannot_answer_together_are_asked_one_by_one() {
         bits: 2,
     });
     let start = bench.sim.true_joints();
-    let mut good = 0;
+    let mut read_cycles = 0;
     for cycle in 0..2000 {
         let goal = start.map(|_, angle| angle + 0.3 * (f64::from(cycle) * 0.01).sin());
         match bench.cycle(Some(bench.command(goal))).await {
             Ok(measured) => {
-                good += 1;
-                let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
-                assert!(apart < 0.1, "{apart}");
+                read_cycles += 1;
+                let error_rad = measured.position_rad.distance_max(&bench.sim.true_joints());
+                assert!(error_rad < 0.1, "{error_rad}");
             }
             Err(error) => assert!(error.is_transient(), "{error}"),
         }
     }
-    assert!(good > 1900, "{good}");
+    assert!(read_cycles > 1900, "{read_cycles}");
 }
 
 #[tokio::test]
@@ -140,7 +140,7 @@ async fn a_hardware_error_is_named_and_needs_a_restart() {
         matches!(
             error,
             DriverError::Device {
-                ailment: ServoFault::Overload,
+                fault: ServoFault::Overload,
                 ..
             }
         ),
@@ -168,7 +168,7 @@ async fn a_restart_of_one_of_two_coupled_servos_is_noticed_within_200_ms() {
         matches!(
             error,
             DriverError::Device {
-                ailment: ServoFault::TorqueLost,
+                fault: ServoFault::TorqueLost,
                 ..
             }
         ),
@@ -177,7 +177,7 @@ async fn a_restart_of_one_of_two_coupled_servos_is_noticed_within_200_ms() {
     assert_eq!(error.servo().unwrap().id, 3);
 }
 
-/// The sync writes of goals among what was sent: how long each servo's block is.
+/// Returns the length of each servo's block, for each sync write of goals in what was sent.
 fn goal_blocks(sent: &[u8]) -> Vec<usize> {
     let header = [0xFF, 0xFF, 0xFD, 0x00, 0xFE];
     let mut lengths = Vec::new();
@@ -192,7 +192,7 @@ fn goal_blocks(sent: &[u8]) -> Vec<usize> {
 #[tokio::test]
 async fn caps_go_out_when_they_change_and_now_and_then_and_goals_alone_otherwise() {
     let mut bench = Bench::energised("widowx250s").await;
-    let mut link = Tapped(&mut bench.link, Vec::new());
+    let mut link = RecordingLink(&mut bench.link, Vec::new());
     let start = bench.sim.true_joints();
     let fast = bench.arm.limits.velocity_rad_s;
     for cycle in 0..60 {
@@ -224,19 +224,19 @@ async fn a_reboot_clears_a_latch_and_is_refused_while_the_arm_is_held() {
     bench
         .sim
         .break_it(SimulatedFault::ErrorBits { id: 4, bits: 0x20 });
-    let mut ailing = None;
+    let mut message = None;
     for _ in 0..20 {
         if let Err(error) = bench.cycle(None).await {
-            ailing = Some(error.to_string());
+            message = Some(error.to_string());
         }
     }
-    assert!(ailing.is_some_and(|said| said.contains("servo 4")));
+    assert!(message.is_some_and(|message| message.contains("servo 4")));
     bench.driver.release(&mut bench.link).await.unwrap();
     bench.driver.reboot(&mut bench.link, 4).await.unwrap();
     bench.driver.energise(&mut bench.link).await.unwrap();
-    let nobody = bench.driver.reboot(&mut bench.link, 99).await;
+    let unknown = bench.driver.reboot(&mut bench.link, 99).await;
     assert!(matches!(
-        nobody,
+        unknown,
         Err(DriverError::Bus(BusError::NoReboot { id: 99 }))
     ));
 }
@@ -251,16 +251,16 @@ async fn one_servo_with_old_firmware_makes_all_be_asked_one_by_one() {
     });
     bench.driver.attach(&mut bench.link).await.unwrap();
     bench.driver.energise(&mut bench.link).await.unwrap();
-    let mut link = Tapped(&mut bench.link, Vec::new());
+    let mut link = RecordingLink(&mut bench.link, Vec::new());
     let next = bench.clock.now().after(PERIOD);
     bench.driver.follow(&mut link, None, next).await.unwrap();
-    let asks = |instruction: u8| {
+    let request_count = |instruction: u8| {
         let header = [0xFF, 0xFF, 0xFD, 0x00, 0xFE];
         let frames = link.1.windows(8);
         frames
             .filter(|frame| frame.starts_with(&header) && frame[7] == instruction)
             .count()
     };
-    assert_eq!(asks(0x8A), 0);
-    assert!(asks(0x82) > 0);
+    assert_eq!(request_count(0x8A), 0);
+    assert!(request_count(0x82) > 0);
 }

@@ -1,6 +1,6 @@
-//! A bad cable around any link, a real one too: bytes are lost and damaged by a seed.
+//! Wraps any link, even a real one, in a bad cable: bytes are lost and damaged by a seed.
 //!
-//! What goes wrong inside an arm, the simulator breaks; this breaks what is between.
+//! The simulator injects faults inside an arm; this injects those of the cable.
 
 use base::units::ClockInstant;
 use link::{ByteLink, LinkError, LinkFuture};
@@ -8,46 +8,46 @@ use link::{ByteLink, LinkError, LinkFuture};
 /// Faults of a cable. The default has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct CableFaults {
-    /// Share of the bytes from the device that are lost, 0 to 1.
+    /// Fraction of the bytes from the device that are lost, 0 to 1.
     pub(super) lost: f64,
-    /// Share of the bytes from the device in which one bit is flipped, 0 to 1.
+    /// Fraction of the bytes from the device in which one bit is flipped, 0 to 1.
     pub(super) damaged: f64,
     /// `true` if the cable has come off.
     pub(super) unplugged: bool,
 }
 
-/// A link with a bad cable. Same seed and same bytes, same faults.
+/// A link with a bad cable. The same seed and bytes give the same faults.
 pub(super) struct FaultLink<L> {
     inner: L,
-    badness: CableFaults,
+    faults: CableFaults,
     state: u64,
 }
 
 impl<L: ByteLink> FaultLink<L> {
-    /// A cable around `inner`.
-    pub(super) fn new(inner: L, badness: CableFaults, seed: u64) -> Self {
+    /// Wraps a link.
+    pub(super) fn new(inner: L, faults: CableFaults, seed: u64) -> Self {
         Self {
             inner,
-            badness,
-            // Zero would stay zero for ever.
+            faults,
+            // Zero would stay zero forever.
             state: seed | 1,
         }
     }
 
-    /// From now on the cable is as bad as that.
-    pub(super) fn set(&mut self, badness: CableFaults) {
-        self.badness = badness;
+    /// Sets the faults from now on.
+    pub(super) fn set(&mut self, faults: CableFaults) {
+        self.faults = faults;
     }
 
     fn check(&self) -> Result<(), LinkError> {
-        if self.badness.unplugged {
+        if self.faults.unplugged {
             Err(LinkError::Unplugged)
         } else {
             Ok(())
         }
     }
 
-    /// The next number of the seed's sequence (xorshift).
+    /// Returns the next number of the seed's sequence (xorshift).
     fn draw(&mut self) -> u32 {
         self.state ^= self.state << 13;
         self.state ^= self.state >> 7;
@@ -56,19 +56,19 @@ impl<L: ByteLink> FaultLink<L> {
         u32::from_le_bytes(bytes)
     }
 
-    fn happens(&mut self, share: f64) -> bool {
-        f64::from(self.draw()) < share * f64::from(u32::MAX)
+    fn happens(&mut self, probability: f64) -> bool {
+        f64::from(self.draw()) < probability * f64::from(u32::MAX)
     }
 
-    /// Damages bytes in place; how many are left.
-    fn spoil(&mut self, bytes: &mut [u8]) -> usize {
+    /// Damages bytes in place and returns how many are left.
+    fn corrupt(&mut self, bytes: &mut [u8]) -> usize {
         let mut kept = 0;
         for at in 0..bytes.len() {
-            if self.happens(self.badness.lost) {
+            if self.happens(self.faults.lost) {
                 continue;
             }
             let mut byte = bytes.get(at).copied().unwrap_or(0);
-            if self.happens(self.badness.damaged) {
+            if self.happens(self.faults.damaged) {
                 byte ^= 1 << (self.draw() % 8);
             }
             if let Some(slot) = bytes.get_mut(kept) {
@@ -96,8 +96,8 @@ impl<L: ByteLink> ByteLink for FaultLink<L> {
                 if count == 0 {
                     return Ok(0);
                 }
-                // Nothing left is not the same as nothing for the rest of the time.
-                let kept = self.spoil(into.get_mut(..count).unwrap_or_default());
+                // All bytes lost is not the same as none received until the deadline.
+                let kept = self.corrupt(into.get_mut(..count).unwrap_or_default());
                 if kept > 0 {
                     return Ok(kept);
                 }

@@ -1,4 +1,4 @@
-//! Faults of users' buses during a stroke: each is injected at the far end of the wire.
+//! Faults of users' buses during a stroke, each injected at the far end of the wire.
 
 use super::fault_link::{CableFaults, FaultLink};
 use super::*;
@@ -47,8 +47,8 @@ async fn damaged_replies_never_become_positions_or_faults() {
         for cycle in 0..3000 {
             match bench.cycle(Some(bench.command(swing(start, cycle)))).await {
                 Ok(measured) => {
-                    let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
-                    assert!(apart < NEAR_RAD, "{apart} rad after {bits} flips");
+                    let error_rad = measured.position_rad.distance_max(&bench.sim.true_joints());
+                    assert!(error_rad < NEAR_RAD, "{error_rad} rad after {bits} flips");
                 }
                 Err(error) => assert!(error.is_transient(), "{error}"),
             }
@@ -69,7 +69,7 @@ async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
         matches!(
             error,
             DriverError::Device {
-                ailment: ServoFault::Overload,
+                fault: ServoFault::Overload,
                 ..
             }
         ),
@@ -97,11 +97,11 @@ async fn an_overload_names_its_servo_and_the_others_go_on_holding() {
 }
 
 #[tokio::test]
-async fn late_and_foreign_frames_are_never_somebody_elses_reply() {
+async fn late_and_foreign_frames_never_pass_for_another_reply() {
     let mut bench = Bench::energised("so101").await;
     let start = bench.sim.true_joints();
     for cycle in 0..200 {
-        // An acknowledgement nobody read, a whole present state of servo 9, and half a frame.
+        // An unread acknowledgement, a complete present state of servo 9, and half a frame.
         for frame in [
             &[0xFF, 0xFF, 3, 2, 0, 0xFA][..],
             &[0xFF, 0xFF, 9, 10, 0, 0, 1, 0, 0, 0, 0, 120, 25, 0x5A],
@@ -155,10 +155,10 @@ async fn a_position_beyond_one_turn_is_a_fault_only_when_it_comes_three_times() 
     let mut cycles = 0;
     loop {
         let error = bench.cycle(None).await.unwrap_err();
-        let strange = bench.driver.counts().servos[1].jumps;
-        assert_eq!(error.is_transient(), strange < 3, "{strange}: {error}");
+        let jumps = bench.driver.counts().servos[1].jumps;
+        assert_eq!(error.is_transient(), jumps < 3, "{jumps}: {error}");
         cycles += 1;
-        if strange == 3 {
+        if jumps == 3 {
             assert!(error.to_string().contains("servo 2"), "{error}");
             break;
         }
@@ -219,10 +219,10 @@ async fn servos_that_wait_before_they_answer_are_warned_of() {
         });
     }
     let attached = bench.driver.attach(&mut bench.link).await.unwrap();
-    let said = attached.warnings.join("; ");
+    let message = attached.warnings.join("; ");
     assert!(
-        said.contains("500 µs") && said.contains("3.0 ms of every cycle"),
-        "{said}"
+        message.contains("500 µs") && message.contains("3.0 ms of every cycle"),
+        "{message}"
     );
 }
 
@@ -264,14 +264,14 @@ async fn a_servo_that_restarts_is_noticed_within_200_ms() {
         matches!(
             error,
             DriverError::Device {
-                ailment: ServoFault::TorqueLost,
+                fault: ServoFault::TorqueLost,
                 ..
             }
         ),
         "{error}"
     );
     assert_eq!(error.servo().unwrap().id, 3);
-    // A goal would pull it back: none is sent until somebody energises the arm anew.
+    // A goal would pull it back: none is sent until the arm is energised again.
     let limp = bench.sim.true_joints();
     for _ in 0..50 {
         bench.cycle(None).await.unwrap();
@@ -305,7 +305,7 @@ async fn a_weak_supply_is_named() {
         matches!(
             error,
             DriverError::Device {
-                ailment: ServoFault::Voltage,
+                fault: ServoFault::Voltage,
                 ..
             }
         ),
@@ -329,10 +329,10 @@ async fn an_adapter_that_echoes_changes_nothing() {
     assert!(bench.driver.counts().echoes >= 200);
 }
 
-/// It is not known at first whether the adapter echoes, and a ping's reply with the voltage bit has the
-/// bytes of the ping.
+/// At first it is unknown whether the adapter echoes, and a ping's reply with the voltage bit has the
+/// same bytes as the ping.
 #[tokio::test]
-async fn a_low_voltage_is_told_as_such_through_every_adapter() {
+async fn a_low_voltage_is_reported_as_such_through_every_adapter() {
     for echo in [false, true] {
         for ids in [&[1][..], &[2], &[6], &[1, 2, 3, 4, 5, 6]] {
             let mut bench = Bench::new("so101");
@@ -343,7 +343,7 @@ async fn a_low_voltage_is_told_as_such_through_every_adapter() {
                     .break_it(SimulatedFault::ErrorBits { id: *id, bits: 1 });
             }
             let attached = bench.driver.attach(&mut bench.link).await.unwrap();
-            // A reply counts from when it came, not from when it was known to be one.
+            // Latency counts from when a reply came, not from when it was recognised.
             assert!(
                 attached.latency < Duration::from_millis(2),
                 "{:?}",
@@ -356,7 +356,7 @@ async fn a_low_voltage_is_told_as_such_through_every_adapter() {
             let error = bench.cycle(None).await.unwrap_err();
             let voltage = ServoFault::Voltage;
             assert!(
-                matches!(&error, DriverError::Device { ailment, .. } if *ailment == voltage),
+                matches!(&error, DriverError::Device { fault, .. } if *fault == voltage),
                 "{error}"
             );
         }
@@ -402,7 +402,7 @@ async fn one_servo_that_does_not_answer_does_not_keep_the_others_energised() {
 }
 
 #[tokio::test]
-async fn nothing_is_written_that_outlives_the_power() {
+async fn nothing_is_written_to_permanent_memory() {
     let mut bench = Bench::energised("so101").await;
     bench
         .cycle(Some(bench.command(JointVector::zeros(5))))
@@ -416,21 +416,21 @@ async fn nothing_is_written_that_outlives_the_power() {
 async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
     for name in ["so101", "widowx250s"] {
         let mut bench = Bench::energised(name).await;
-        let badness = CableFaults {
+        let faults = CableFaults {
             lost: 0.0003,
             damaged: 0.0003,
             unplugged: false,
         };
-        let wire = MemoryLink::new(bench.sim.clone(), &bench.clock, "bad cable").unwrap();
-        let mut link = FaultLink::new(wire, badness, 7);
+        let inner = MemoryLink::new(bench.sim.clone(), &bench.clock, "bad cable").unwrap();
+        let mut link = FaultLink::new(inner, faults, 7);
         let start = bench.sim.true_joints();
         for cycle in 0..2000 {
             let next = bench.clock.now().after(PERIOD);
             let command = bench.command(swing(start, cycle));
             match bench.driver.follow(&mut link, Some(&command), next).await {
                 Ok(measured) => {
-                    let apart = measured.position_rad.distance_max(&bench.sim.true_joints());
-                    assert!(apart < NEAR_RAD, "{apart}");
+                    let error_rad = measured.position_rad.distance_max(&bench.sim.true_joints());
+                    assert!(error_rad < NEAR_RAD, "{error_rad}");
                 }
                 Err(error) => assert!(error.is_transient(), "{error}"),
             }
@@ -440,7 +440,7 @@ async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
         assert!(counts.corrupt > 0 && counts.servos.iter().any(|servo| servo.retries > 0));
         link.set(CableFaults {
             unplugged: true,
-            ..badness
+            ..faults
         });
         let deadline = bench.clock.now().after(PERIOD);
         let lost = bench.driver.follow(&mut link, None, deadline).await;
@@ -448,8 +448,7 @@ async fn a_bad_cable_costs_retries_and_never_a_wrong_position() {
     }
 }
 
-/// The joint's limits reach beyond the turn that the servo counts: it came to light in the middle of
-/// a motion.
+/// Limits beyond the one turn that the servo counts would otherwise show in the middle of a motion.
 #[tokio::test]
 async fn refuses_a_joint_that_leaves_its_servos_turn() {
     for name in ["so101", "widowx250s"] {
@@ -457,8 +456,8 @@ async fn refuses_a_joint_that_leaves_its_servos_turn() {
         let mut file = bench.arm.file.clone();
         file.joints[1].servos[0].zero_tick = 3900;
         let mut driver = ArmDriver::new(&ArmModel::new(file).unwrap(), &bench.clock);
-        let said = driver.attach(&mut bench.link).await;
-        let said = said.unwrap_err().to_string();
-        assert!(said.contains("leaves one turn"), "{said}");
+        let message = driver.attach(&mut bench.link).await;
+        let message = message.unwrap_err().to_string();
+        assert!(message.contains("leaves one turn"), "{message}");
     }
 }

@@ -7,7 +7,7 @@ use firmware_protocol::message::{Cause, Message};
 /// Ticks between a goal and reaching it, with room for the drives' lag.
 const LAG_TICKS: usize = 14;
 
-/// Settles, then gives how far the arm is from where it was sent.
+/// Waits until the arm has settled and returns its distance from the goal.
 async fn settle(bench: &mut Bench, goal: &JointVector) -> f64 {
     for _ in 0..100 {
         bench.cycle(None).await.unwrap();
@@ -23,8 +23,8 @@ async fn settle(bench: &mut Bench, goal: &JointVector) -> f64 {
 }
 
 /// Returns a joint's position on its way out and back, at rest at both ends.
-fn swing(start: &JointVector, tick: u32, of: u32) -> JointVector {
-    let angle = std::f64::consts::TAU * f64::from(tick) / f64::from(of);
+fn swing(start: &JointVector, tick: u32, period: u32) -> JointVector {
+    let angle = std::f64::consts::TAU * f64::from(tick) / f64::from(period);
     start.map(|_, at| at + 0.2 * (1.0 - angle.cos()))
 }
 
@@ -52,9 +52,9 @@ async fn a_motion_is_followed_a_tenth_of_a_second_later_and_ends_where_it_was_se
         bench.cycle(Some(bench.command(goal))).await.unwrap();
         bench.sim.advance(bench.clock.now());
         if let Some(then) = sent.len().checked_sub(LAG_TICKS) {
-            let truth = bench.sim.true_joints();
-            let near = sent[then..].iter().map(|goal| goal.distance_max(&truth));
-            worst = worst.max(near.fold(f64::INFINITY, f64::min));
+            let true_rad = bench.sim.true_joints();
+            let distances = sent[then..].iter().map(|goal| goal.distance_max(&true_rad));
+            worst = worst.max(distances.fold(f64::INFINITY, f64::min));
         }
     }
     assert!(worst < 0.002, "{worst}");
@@ -67,18 +67,18 @@ async fn a_motion_is_followed_a_tenth_of_a_second_later_and_ends_where_it_was_se
 async fn one_motion_follows_another() {
     let mut bench = Bench::energised("custom").await;
     let start = bench.sim.true_joints();
-    for of in [100, 150, 200] {
-        for tick in 1..=of / 2 {
-            let goal = swing(&start, tick, of);
+    for period in [100, 150, 200] {
+        for tick in 1..=period / 2 {
+            let goal = swing(&start, tick, period);
             bench.cycle(Some(bench.command(goal))).await.unwrap();
         }
-        let top = swing(&start, of / 2, of);
+        let top = swing(&start, period / 2, period);
         assert!(settle(&mut bench, &top).await < 1e-4);
-        for tick in of / 2 + 1..=of {
-            let goal = swing(&start, tick, of);
+        for tick in period / 2 + 1..=period {
+            let goal = swing(&start, tick, period);
             bench.cycle(Some(bench.command(goal))).await.unwrap();
         }
-        assert!(settle(&mut bench, &swing(&start, of, of)).await < 1e-4);
+        assert!(settle(&mut bench, &swing(&start, period, period)).await < 1e-4);
     }
 }
 
@@ -153,15 +153,15 @@ async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
     bench.sim.advance(later.after(Duration::from_secs(10)));
     assert_eq!(bench.sim.true_joints(), stands);
     bench.clock.jump_to(later.after(Duration::from_secs(10)));
-    let mut said = Ok(());
+    let mut result = Ok(());
     for _ in 0..20 {
-        said = bench.cycle(None).await.map(|_| ());
-        if matches!(&said, Err(error) if !error.is_transient()) {
+        result = bench.cycle(None).await.map(|_| ());
+        if matches!(&result, Err(error) if !error.is_transient()) {
             break;
         }
     }
-    let Err(DriverError::Controller(ControllerFault::Stopped(cause))) = said else {
-        panic!("{said:?}");
+    let Err(DriverError::Controller(ControllerFault::Stopped(cause))) = result else {
+        panic!("{result:?}");
     };
     assert!(
         matches!(cause, Cause::Underrun | Cause::Deadman),
@@ -174,14 +174,14 @@ async fn a_node_that_falls_silent_leaves_a_held_arm_that_says_why() {
 async fn a_controller_that_restarts_is_a_fault_and_is_not_energised_again() {
     let mut bench = Bench::energised("custom").await;
     bench.sim.break_it(SimulatedFault::PowerCycle(1));
-    let mut said = Ok(());
+    let mut result = Ok(());
     for _ in 0..60 {
-        said = bench.cycle(None).await.map(|_| ());
-        if said.is_err() {
+        result = bench.cycle(None).await.map(|_| ());
+        if result.is_err() {
             break;
         }
     }
-    let error = said.unwrap_err();
+    let error = result.unwrap_err();
     assert!(error.to_string().contains("restarted"), "{error}");
     assert!(!bench.driver.is_energised() && !error.is_transient());
     for _ in 0..20 {
@@ -197,14 +197,14 @@ async fn a_drive_that_fails_names_its_joint() {
     bench
         .sim
         .break_it(SimulatedFault::ErrorBits { id: 3, bits: 1 });
-    let mut said = String::new();
+    let mut message = String::new();
     for _ in 0..10 {
         if let Err(error) = bench.cycle(None).await {
-            said = error.to_string();
+            message = error.to_string();
             break;
         }
     }
-    assert!(said.contains("servo 3 (elbow_flex)"), "{said}");
+    assert!(message.contains("servo 3 (elbow_flex)"), "{message}");
     assert!(bench.driver.energise(&mut bench.link).await.is_err());
     bench
         .sim
@@ -228,7 +228,7 @@ async fn frames_lost_in_both_directions_do_not_stop_a_motion() {
 }
 
 #[tokio::test]
-async fn release_switches_torque_off_and_says_so_of_every_joint() {
+async fn release_switches_torque_off_and_reports_every_joint() {
     let mut bench = Bench::energised("custom").await;
     let released = bench.driver.release(&mut bench.link).await.unwrap();
     assert_eq!((released.off.len(), released.failed.len()), (5, 0));
@@ -242,15 +242,15 @@ async fn an_arm_that_is_too_fast_for_its_controller_is_not_attached() {
     file.joints[2].velocity_max_rad_s = base::units::Finite::new(4.0).unwrap();
     let arm = ArmModel::new(file).unwrap();
     let mut driver = ArmDriver::new(&arm, &bench.clock);
-    let said = driver
+    let message = driver
         .attach(&mut bench.link)
         .await
         .unwrap_err()
         .to_string();
-    let wanted = "too strict for servo 3 (elbow_flex)";
+    let expected = "too strict for servo 3 (elbow_flex)";
     assert!(
-        said.contains(wanted) && said.contains("velocity_max_rad_s"),
-        "{said}"
+        message.contains(expected) && message.contains("velocity_max_rad_s"),
+        "{message}"
     );
 }
 
@@ -264,9 +264,9 @@ async fn a_silent_controller_is_named_with_its_speed() {
 }
 
 #[tokio::test]
-async fn what_a_controller_dropped_before_this_session_is_not_counted() {
+async fn frames_dropped_before_this_session_are_not_counted() {
     let mut bench = Bench::new("custom");
-    // Noise of some other program, as frames that are none.
+    // Noise of another program that looks like frames.
     for _ in 0..20 {
         bench.link.send(&[7, 1, 2, 3, 4, 5, 6, 0]).await.unwrap();
     }
@@ -286,7 +286,7 @@ async fn what_a_controller_dropped_before_this_session_is_not_counted() {
 }
 
 #[tokio::test]
-async fn what_is_sent_again_and_cycles_without_a_reading_are_counted() {
+async fn repeated_frames_and_cycles_without_a_reading_are_counted() {
     let mut bench = Bench::energised("custom").await;
     let start = bench.sim.true_joints();
     bench.sim.break_it(SimulatedFault::DropReplies(0.3));
@@ -305,14 +305,14 @@ async fn what_is_sent_again_and_cycles_without_a_reading_are_counted() {
     assert!(servo.blind > 0 && servo.blind_time > PERIOD, "{servo:?}");
 }
 
-/// A wire at whose far end a controller leaves its last joint out of what it says of them all.
-struct Shortened<'a>(&'a mut MemoryLink<ArmSimulator>, firmware_protocol::Decoder);
+/// A link at whose far end a controller leaves the last joint out of every STATE.
+struct MissingJointLink<'a>(&'a mut MemoryLink<ArmSimulator>, firmware_protocol::Decoder);
 
-impl Shortened<'_> {
-    fn shorten(&mut self, mut said: &[u8]) -> Vec<u8> {
+impl MissingJointLink<'_> {
+    fn shorten(&mut self, mut received: &[u8]) -> Vec<u8> {
         let mut bytes = Vec::new();
-        while !said.is_empty() {
-            let firmware_protocol::Received::Frame(frame) = self.1.take(&mut said) else {
+        while !received.is_empty() {
+            let firmware_protocol::Received::Frame(frame) = self.1.take(&mut received) else {
                 continue;
             };
             let mut message = Message::decode(&frame).unwrap();
@@ -327,7 +327,7 @@ impl Shortened<'_> {
     }
 }
 
-impl ByteLink for Shortened<'_> {
+impl ByteLink for MissingJointLink<'_> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         self.0.send(bytes)
     }
@@ -340,9 +340,9 @@ impl ByteLink for Shortened<'_> {
         Box::pin(async move {
             let mut raw = vec![0; into.len() / 2];
             let count = self.0.receive(&mut raw, until).await?;
-            let said = self.shorten(&raw[..count]);
-            into[..said.len()].copy_from_slice(&said);
-            Ok(said.len())
+            let received = self.shorten(&raw[..count]);
+            into[..received.len()].copy_from_slice(&received);
+            Ok(received.len())
         })
     }
 
@@ -355,13 +355,13 @@ impl ByteLink for Shortened<'_> {
     }
 }
 
-/// The joint that was left out was read as one at zero.
+/// A joint that is left out must not be read as zero.
 #[tokio::test]
 async fn refuses_a_state_that_leaves_out_a_joint() {
     let mut bench = Bench::new("custom");
-    let mut link = Shortened(&mut bench.link, firmware_protocol::Decoder::new());
-    let said = bench.driver.attach(&mut link).await;
-    let said = said.map(|attached| attached.measured.position_rad);
-    let why = said.unwrap_err().to_string();
-    assert!(why.contains("4 joints and the arm's file has 5"), "{why}");
+    let mut link = MissingJointLink(&mut bench.link, firmware_protocol::Decoder::new());
+    let attached = bench.driver.attach(&mut link).await;
+    let attached = attached.map(|attached| attached.measured.position_rad);
+    let text = attached.unwrap_err().to_string();
+    assert!(text.contains("4 joints and the arm's file has 5"), "{text}");
 }

@@ -1,9 +1,9 @@
-//! Measures the share of the wire that a cycle uses, and the decoders' treatment of noise.
+//! Measures how well a cycle uses the wire, and how the decoders treat noise.
 
 use super::*;
 use servo::framing::ReplyFraming;
 
-/// Cycles a second as fast as the wire allows, on the simulated clock.
+/// Returns the cycles per second that the wire allows, on the simulated clock.
 async fn rate(name: &str) -> f64 {
     let mut bench = Bench::new(name);
     for id in 1..=9 {
@@ -32,7 +32,7 @@ async fn rate(name: &str) -> f64 {
 #[tokio::test]
 async fn cycles_use_the_wire_as_well_as_it_can_be() {
     // Six servos: 52 + 14 bytes out with the acceleration, 6 times 14 back; 676 Hz is the bound
-    // for the shorter write without it, 93 % of which are wanted.
+    // for the shorter write without it, of which at least 93 % are required.
     let feetech = rate("so101").await;
     assert!(feetech >= 0.93 * 676.0, "{feetech}");
     // Nine servos, 14 + 9 times 5 and 23 bytes out, 7 + 9 times 14 back together.
@@ -61,24 +61,24 @@ fn noise(count: usize, header: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Bytes that are fuzzed: a million, or as many as `STEADYHAND_FUZZ_BYTES` says.
+/// Number of bytes to fuzz: a million, or `STEADYHAND_FUZZ_BYTES`.
 fn fuzzed_bytes() -> usize {
-    let said = std::env::var("STEADYHAND_FUZZ_BYTES").ok();
-    said.and_then(|said| said.parse().ok()).unwrap_or(1_000_000)
+    let text = std::env::var("STEADYHAND_FUZZ_BYTES").ok();
+    text.and_then(|text| text.parse().ok()).unwrap_or(1_000_000)
 }
 
 /// Feeds noise in pieces of every length.
-fn feed(bytes: &[u8], mut each: impl FnMut(&[u8])) {
+fn feed(bytes: &[u8], mut take: impl FnMut(&[u8])) {
     let (mut at, mut piece) = (0, 1);
     while at < bytes.len() {
         let end = (at + piece).min(bytes.len());
-        each(&bytes[at..end]);
+        take(&bytes[at..end]);
         at = end;
         piece = piece % 97 + 1;
     }
 }
 
-/// Frames that pass among noise.
+/// Counts the frames that are accepted in noise.
 fn accepted(framing: &mut impl ReplyFraming, header: &[u8], parameters: usize) -> u64 {
     let mut count = 0;
     feed(&noise(fuzzed_bytes(), header), |piece| {
@@ -94,16 +94,16 @@ fn accepted(framing: &mut impl ReplyFraming, header: &[u8], parameters: usize) -
 fn noisy_bytes_pass_only_as_often_as_the_checksum_says() {
     let mut sts = servo::feetech::codec::FeetechDecoder::default();
     let passed = accepted(&mut sts, &[0xFF, 0xFF, 1, 10, 0], 8);
-    // Each frame that looked whole had one chance in 256.
-    let looked = passed + sts.corrupt();
-    assert!(looked > 1000, "{looked}");
-    assert!(passed <= looked / 128, "{passed} of {looked}");
+    // Each candidate frame had one chance in 256.
+    let tried = passed + sts.corrupt();
+    assert!(tried > 1000, "{tried}");
+    assert!(passed <= tried / 128, "{passed} of {tried}");
     let mut dxl = servo::dynamixel::codec::DynamixelDecoder::default();
     let passed = accepted(&mut dxl, &[0xFF, 0xFF, 0xFD, 0, 1, 14, 0, 0x55], 10);
-    let looked = passed + dxl.corrupt();
-    assert!(looked > 1000, "{looked}");
+    let tried = passed + dxl.corrupt();
+    assert!(tried > 1000, "{tried}");
     // One in 65 536.
-    assert!(passed <= 8 + looked / 16_384, "{passed} of {looked}");
+    assert!(passed <= 8 + tried / 16_384, "{passed} of {tried}");
     let mut firmware = firmware_protocol::Decoder::new();
     feed(&noise(fuzzed_bytes(), &[0x00, 0x02, 0x43]), |mut piece| {
         while !piece.is_empty() {
@@ -116,7 +116,7 @@ fn noisy_bytes_pass_only_as_often_as_the_checksum_says() {
     assert_eq!(counters.frames, 0, "{counters:?}");
 }
 
-/// Returns whether a reply behind noise is found.
+/// Returns whether a reply after noise is found.
 fn is_found(
     framing: &mut impl ReplyFraming,
     noise: &[u8],
@@ -126,7 +126,7 @@ fn is_found(
     framing.clear();
     framing.push(noise);
     framing.push(reply);
-    // What follows in the same cycle, and shows that a cut frame is none.
+    // Further bytes of the same cycle, which show that a cut frame is incomplete.
     framing.push(&[0; 64]);
     let mut found = false;
     while let Some(reply) = framing.next(parameters) {
@@ -136,7 +136,7 @@ fn is_found(
 }
 
 #[test]
-fn behind_64_bytes_of_garbage_the_next_frame_is_found() {
+fn the_next_frame_after_64_bytes_of_garbage_is_found() {
     let mut sts = servo::feetech::codec::FeetechDecoder::default();
     let mut dxl = servo::dynamixel::codec::DynamixelDecoder::default();
     let sts_reply = [0xFF, 0xFF, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xF4];
@@ -152,16 +152,16 @@ fn behind_64_bytes_of_garbage_the_next_frame_is_found() {
         lost.0 += usize::from(!is_found(&mut sts, garbage, &sts_reply, 8));
         lost.1 += usize::from(!is_found(&mut dxl, garbage, &dxl_reply, 10));
         let mut decoder = firmware_protocol::Decoder::new();
-        let mut heard = false;
+        let mut is_received = false;
         for mut bytes in [garbage, beat.as_slice()] {
             while !bytes.is_empty() {
-                heard |= matches!(
+                is_received |= matches!(
                     decoder.take(&mut bytes),
                     firmware_protocol::Received::Frame(_)
                 );
             }
         }
-        assert!(heard, "{garbage:?}");
+        assert!(is_received, "{garbage:?}");
     }
     assert!(lost.0 <= cases / 128, "{lost:?} of {cases}");
     assert_eq!(lost.1, 0, "of {cases}");

@@ -21,14 +21,14 @@ impl Write for Trace {
 }
 
 /// Returns every measurement and every error of a driver on a link, as text.
-async fn life(
+async fn run_driver(
     arm: &ArmModel,
     clock: &NodeClock,
     link: &mut dyn ByteLink,
     mut break_it: impl FnMut(u32),
 ) -> Vec<String> {
     let mut driver = ArmDriver::new(arm, clock);
-    let mut seen = vec![
+    let mut results = vec![
         format!("{:?}", driver.attach(link).await),
         format!("{:?}", driver.energise(link).await),
     ];
@@ -41,11 +41,11 @@ async fn life(
             velocity_cap_rad_s: arm.limits.velocity_rad_s,
         };
         let result = driver.follow(link, Some(&command), next).await;
-        seen.push(format!("{result:?}"));
+        results.push(format!("{result:?}"));
         clock.jump_to(next);
     }
-    seen.push(format!("{:?}", driver.counts()));
-    seen
+    results.push(format!("{:?}", driver.counts()));
+    results
 }
 
 #[tokio::test]
@@ -55,9 +55,9 @@ async fn a_trace_replays_to_the_same_measurements_and_errors() {
         let clock = NodeClock::simulated();
         let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
         let trace = Trace::default();
-        let wire = MemoryLink::new(sim.clone(), &clock, "recorded").unwrap();
-        let mut link = RecordLink::new(wire, &clock, Box::new(trace.clone()));
-        let lived = life(&arm, &clock, &mut link, |cycle| match cycle {
+        let inner = MemoryLink::new(sim.clone(), &clock, "recorded").unwrap();
+        let mut link = RecordLink::new(inner, &clock, Box::new(trace.clone()));
+        let recorded = run_driver(&arm, &clock, &mut link, |cycle| match cycle {
             50 => sim.break_it(SimulatedFault::DropReplies(0.1)),
             100 => sim.break_it(SimulatedFault::CorruptReplies {
                 share: 0.1,
@@ -71,13 +71,13 @@ async fn a_trace_replays_to_the_same_measurements_and_errors() {
         let events: Vec<TraceEvent> = text.lines().map(|line| line.parse().unwrap()).collect();
         let clock = NodeClock::simulated();
         let mut link = MemoryLink::new(ReplayDevice::new(events), &clock, "replayed").unwrap();
-        let again = life(&arm, &clock, &mut link, |_| {}).await;
-        for (lived, again) in lived.iter().zip(&again) {
-            assert_eq!(lived, again, "{name}");
+        let replayed = run_driver(&arm, &clock, &mut link, |_| {}).await;
+        for (recorded, replayed) in recorded.iter().zip(&replayed) {
+            assert_eq!(recorded, replayed, "{name}");
         }
-        assert_eq!(lived.len(), again.len());
+        assert_eq!(recorded.len(), replayed.len());
         assert!(
-            lived.iter().any(|line| line.contains("TorqueLost")),
+            recorded.iter().any(|line| line.contains("TorqueLost")),
             "{name}"
         );
     }

@@ -1,4 +1,4 @@
-//! The arithmetic of a motion that is braked, goes back and is lifted.
+//! Tests how a motion brakes, goes back and lifts.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -8,19 +8,19 @@
 use std::sync::Arc;
 
 use super::super::clearance::tip_m;
-use super::super::tests::{begun, drawing, in_a_stroke, seen};
+use super::super::tests::{begin, drawing, reading, sample_in_stroke};
 use super::super::{GateRule, TorqueLimit};
 use super::*;
 use plan::{self, Trajectory};
 use scene::{PROBE_DEPTH_MM, PROBE_FROM_MM, PROBE_MM_S, SceneLibrary};
 
-/// In the middle of a stroke, at a rate.
-fn going(rate: f64) -> Execution {
+/// An execution in the middle of a stroke, at a rate.
+fn at_rate(rate: f64) -> Execution {
     let (scene, trajectory) = drawing();
-    let mut execution = begun(scene, trajectory);
-    execution.at = in_a_stroke() as f64;
+    let mut execution = begin(scene, trajectory);
+    execution.position = sample_in_stroke() as f64;
     execution.rate = rate;
-    execution.goal_rad = execution.on_path(execution.at);
+    execution.goal_rad = execution.goal_at(execution.position);
     execution
 }
 
@@ -31,24 +31,24 @@ fn is_about(a: f64, b: f64) -> bool {
 #[test]
 fn a_stalled_arm_goes_back_to_the_sample_nearest_to_it_and_not_too_far() {
     let samples = &drawing().1.samples;
-    let here = 2 * BACK_SAMPLES_MAX + in_a_stroke();
-    let mut execution = going(0.0);
-    execution.at = here as f64 + 0.4;
-    let back = |by: usize| execution.back_to(samples.get(here - by).unwrap());
+    let here = 2 * BACK_SAMPLES_MAX + sample_in_stroke();
+    let mut execution = at_rate(0.0);
+    execution.position = here as f64 + 0.4;
+    let back = |by: usize| execution.return_position(samples.get(here - by).unwrap());
     for by in [0, 1, 2, 17, BACK_SAMPLES_MAX] {
         assert!(is_about(back(by), (here - by) as f64), "{by}");
     }
     assert!(back(BACK_SAMPLES_MAX + 1) >= (here - BACK_SAMPLES_MAX) as f64);
 }
 
-/// Of what was sent, from where it was on, and no further ahead than it can be.
+/// Only samples that were sent count, from the last one on, and only as far ahead as it can be.
 #[test]
-fn an_arm_is_at_the_sample_that_it_is_nearest_to() {
+fn an_arm_is_at_its_nearest_sample() {
     const FROM: usize = 20;
     let at = |sample: usize| drawing().1.samples.get(sample).unwrap();
-    let mut execution = going(0.0);
-    let here = in_a_stroke();
-    execution.at = here as f64 + 0.4;
+    let mut execution = at_rate(0.0);
+    let here = sample_in_stroke();
+    execution.position = here as f64 + 0.4;
     for by in [0, 1, 17] {
         assert_eq!(execution.nearest(here - 30, at(here - by)), here - by);
     }
@@ -62,79 +62,79 @@ fn an_arm_is_at_the_sample_that_it_is_nearest_to() {
 }
 
 #[test]
-fn a_rate_goes_evenly_to_another_and_not_beyond() {
-    assert!(is_about(ramped(0.0, 1.0, 4.0), 0.25));
-    assert!(is_about(ramped(1.0, 0.0, 4.0), 0.75));
-    assert!(is_about(ramped(0.0, -1.0, 4.0), -0.25));
-    assert!(is_about(ramped(0.9, 1.0, 4.0), 1.0));
-    assert!(is_about(ramped(-0.1, 0.0, 4.0), 0.0));
+fn a_rate_ramps_to_its_target_and_not_beyond() {
+    assert!(is_about(ramp_rate(0.0, 1.0, 4.0), 0.25));
+    assert!(is_about(ramp_rate(1.0, 0.0, 4.0), 0.75));
+    assert!(is_about(ramp_rate(0.0, -1.0, 4.0), -0.25));
+    assert!(is_about(ramp_rate(0.9, 1.0, 4.0), 1.0));
+    assert!(is_about(ramp_rate(-0.1, 0.0, 4.0), 0.0));
 }
 
 /// The rate falls evenly: half as many samples are passed as ticks, and at half the rate a quarter.
 #[test]
 fn braking_passes_what_an_even_ramp_passes() {
-    let whole = going(1.0).braking_samples();
-    assert!(is_about(whole, going(1.0).brake_ticks() / 2.0) && whole > 1.0);
-    assert!(is_about(going(-1.0).braking_samples(), whole));
-    assert!(is_about(going(0.5).braking_samples(), whole / 4.0));
-    assert!(is_about(going(0.0).braking_samples(), 0.0));
+    let full_rate = at_rate(1.0).braking_samples();
+    assert!(is_about(full_rate, at_rate(1.0).brake_ticks() / 2.0) && full_rate > 1.0);
+    assert!(is_about(at_rate(-1.0).braking_samples(), full_rate));
+    assert!(is_about(at_rate(0.5).braking_samples(), full_rate / 4.0));
+    assert!(is_about(at_rate(0.0).braking_samples(), 0.0));
 }
 
-/// On the way back the goal itself is what the leash is held against.
+/// On the way back the leash applies to the goal itself.
 #[test]
-fn what_braking_comes_to_is_ahead_only_on_the_way_forth() {
-    let forth = going(1.0);
-    let there = forth.on_path(forth.at + forth.braking_samples());
-    assert!(forth.braked_rad().distance_max(&there) < 1e-12);
-    assert!(there.distance_max(forth.goal_rad()) > 1e-4);
+fn the_braked_goal_is_ahead_only_while_going_forward() {
+    let forward = at_rate(1.0);
+    let there = forward.goal_at(forward.position + forward.braking_samples());
+    assert!(forward.braked_rad().distance_max(&there) < 1e-12);
+    assert!(there.distance_max(forward.goal_rad()) > 1e-4);
     for rate in [0.0, -0.5, -1.0] {
-        let back = going(rate);
+        let back = at_rate(rate);
         assert!(back.braked_rad().distance_max(back.goal_rad()) < 1e-12);
     }
 }
 
 #[test]
-fn a_way_back_is_braked_so_that_it_ends_where_it_is_to() {
-    let until = in_a_stroke() as f64;
-    let wanted = |rate: f64, before: f64| {
-        let mut back = going(rate);
-        back.wish = MotionGoal::Back(until - before);
-        back.wanted_rate(false)
+fn a_move_back_brakes_in_time_for_its_end() {
+    let until = sample_in_stroke() as f64;
+    let target_rate = |rate: f64, before: f64| {
+        let mut back = at_rate(rate);
+        back.request = MotionGoal::Back(until - before);
+        back.target_rate(false)
     };
-    let braking = going(-1.0).braking_samples();
-    assert!(is_about(wanted(0.0, 0.0), 0.0));
-    assert!(is_about(wanted(0.0, 0.1), -1.0));
-    assert!(is_about(wanted(-1.0, braking + 0.1), -1.0));
-    assert!(is_about(wanted(-1.0, braking - 0.1), 0.0));
+    let braking = at_rate(-1.0).braking_samples();
+    assert!(is_about(target_rate(0.0, 0.0), 0.0));
+    assert!(is_about(target_rate(0.0, 0.1), -1.0));
+    assert!(is_about(target_rate(-1.0, braking + 0.1), -1.0));
+    assert!(is_about(target_rate(-1.0, braking - 0.1), 0.0));
 }
 
-/// A pause stops the way back; once there, the arm is already on its way up.
+/// A pause stops the move back; an arm that has arrived is already being lifted.
 #[test]
-fn a_way_back_that_waits_goes_on_back_and_is_not_left_for_a_lift() {
-    let mut back = going(-1.0);
-    let here = back.at;
-    back.wish = MotionGoal::Back(here - 30.0);
+fn a_paused_move_back_goes_on_and_is_not_left_for_a_lift() {
+    let mut back = at_rate(-1.0);
+    let here = back.position;
+    back.request = MotionGoal::Back(here - 30.0);
     back.wait(true);
     let mut now = ClockInstant::ZERO;
     while !matches!(tick(&mut back, &mut now), Ok(ExecutionStep::Hold)) {}
     for _ in 0..3 {
         assert!(matches!(tick(&mut back, &mut now), Ok(ExecutionStep::Hold)));
-        assert!(matches!(back.phase, ExecutionPhase::Path) && back.at > here - 29.0);
+        assert!(matches!(back.phase, ExecutionPhase::Path) && back.position > here - 29.0);
     }
     back.wait(false);
-    let mut least = back.at;
+    let mut least = back.position;
     while !matches!(tick(&mut back, &mut now), Ok(ExecutionStep::Finished)) {
-        least = least.min(back.at);
+        least = least.min(back.position);
     }
     assert!(back.has_lifted() && least < here - 29.0, "{least} {here}");
-    let mut there = going(0.0);
-    there.wish = MotionGoal::Back(there.at);
+    let mut there = at_rate(0.0);
+    there.request = MotionGoal::Back(there.position);
     there.wait(true);
     assert!(matches!(
         tick(&mut there, &mut now),
         Ok(ExecutionStep::Hold)
     ));
-    assert!(matches!(there.phase, ExecutionPhase::Line(_)));
+    assert!(matches!(there.phase, ExecutionPhase::Lift(_)));
 }
 
 #[test]
@@ -143,63 +143,63 @@ fn only_what_stalls_on_the_path_goes_back() {
         joint: "elbow".to_owned(),
         behind_deg: 5,
     };
-    let wish_after = |broken: &ExecutionError, change: fn(&mut Execution)| {
-        let mut execution = going(0.0);
+    let ended_by = |error: &ExecutionError, change: fn(&mut Execution)| {
+        let mut execution = at_rate(0.0);
         change(&mut execution);
-        let is = seen(*execution.goal_rad(), ClockInstant::ZERO);
-        execution.end_after(broken, &is);
-        execution.wish
+        let measured = reading(*execution.goal_rad(), ClockInstant::ZERO);
+        execution.choose_safe_end(error, &measured);
+        execution.request
     };
-    assert!(matches!(wish_after(&stalled, |_| {}), MotionGoal::Back(_)));
-    assert_eq!(wish_after(&stalled, Execution::halt), MotionGoal::Halt);
-    // Of which a joint is not known, nowhere.
-    for unseen in [
+    assert!(matches!(ended_by(&stalled, |_| {}), MotionGoal::Back(_)));
+    assert_eq!(ended_by(&stalled, Execution::halt), MotionGoal::Halt);
+    // Without a reading of every joint it goes nowhere.
+    for unread in [
         JointVector::zeros(0),
         JointVector::zeros(4),
-        going(0.0)
+        at_rate(0.0)
             .goal_rad
             .map(|joint, q| if joint == 3 { f64::NAN } else { q }),
     ] {
-        let mut execution = going(0.0);
-        execution.end_after(&stalled, &seen(unseen, ClockInstant::ZERO));
-        assert_eq!(execution.wish, MotionGoal::Halt, "{unseen:?}");
+        let mut execution = at_rate(0.0);
+        execution.choose_safe_end(&stalled, &reading(unread, ClockInstant::ZERO));
+        assert_eq!(execution.request, MotionGoal::Halt, "{unread:?}");
     }
-    let upward = |going: &mut Execution| {
-        going.phase = ExecutionPhase::Line(JointSpaceMove {
-            from_rad: *going.goal_rad(),
-            by_rad: *going.goal_rad(),
+    let upward = |execution: &mut Execution| {
+        execution.phase = ExecutionPhase::Lift(JointSpaceMove {
+            from_rad: *execution.goal_rad(),
+            by_rad: *execution.goal_rad(),
             tick: 1.0,
             ticks: 9.0,
         });
     };
-    assert_eq!(wish_after(&stalled, upward), MotionGoal::Halt);
+    assert_eq!(ended_by(&stalled, upward), MotionGoal::Halt);
     assert_eq!(
-        wish_after(&ExecutionError::Blind(120), |_| {}),
+        ended_by(&ExecutionError::Blind(120), |_| {}),
         MotionGoal::Halt
     );
 }
 
 #[test]
-fn a_joint_presses_only_where_it_is_further_from_its_goal_than_that() {
-    let mut execution = going(0.0);
+fn a_joint_presses_only_beyond_a_minimum_distance_from_its_goal() {
+    let mut execution = at_rate(0.0);
     execution.goal_rad = execution.goal_rad.map(|_, _| 0.0);
     execution.stand();
     let behind = |by_rad: f64| {
         let zero = execution.goal_rad;
-        seen(
+        reading(
             zero.map(|joint, q| if joint == 0 { by_rad } else { q }),
             ClockInstant::ZERO,
         )
     };
-    let (just, more) = (behind(PRESSES_RAD), behind(1.01 * PRESSES_RAD));
+    let (just, more) = (behind(PRESSING_RAD), behind(1.01 * PRESSING_RAD));
     assert!(!execution.let_go(&just));
     assert!(execution.let_go(&more));
 }
 
-/// No joint is faster or pushed harder than it may be, and no lift takes longer than it must.
+/// No joint exceeds its speed or acceleration limit, and no lift takes longer than it must.
 #[test]
 fn a_lift_is_as_quick_as_its_joints_may_be() {
-    let execution = going(0.0);
+    let execution = at_rate(0.0);
     let (limits, period) = (
         execution.scene().arm.limits,
         drawing().1.period.as_secs_f64(),
@@ -217,7 +217,7 @@ fn a_lift_is_as_quick_as_its_joints_may_be() {
         for by in [0.0, 0.01, 0.3, 1.0, 5.0, 50.0] {
             let by_rad = limits
                 .velocity_rad_s
-                .map(|of, _| if of == joint { by } else { 0.0 });
+                .map(|index, _| if index == joint { by } else { 0.0 });
             let ticks = execution.lift_ticks(&by_rad);
             assert!(is_within(&by_rad, ticks), "{joint} {by}: {ticks}");
             assert!(ticks >= LIFT_TICKS_MIN);
@@ -227,28 +227,28 @@ fn a_lift_is_as_quick_as_its_joints_may_be() {
     }
 }
 
-/// A lift that nothing interrupts is not ramped besides: it begins and ends at rest by itself.
+/// A lift that nothing interrupts needs no ramp: it begins and ends at rest by itself.
 #[test]
 fn a_lift_takes_its_time_and_no_more() {
     let (scene, trajectory) = drawing();
-    let mut execution = begun(scene, trajectory);
+    let mut execution = begin(scene, trajectory);
     let mut now = ClockInstant::ZERO;
-    while execution.sample() < in_a_stroke() {
+    while execution.sample() < sample_in_stroke() {
         tick(&mut execution, &mut now).unwrap();
     }
     execution.stop();
-    while !matches!(execution.phase, ExecutionPhase::Line(_)) {
+    while !matches!(execution.phase, ExecutionPhase::Lift(_)) {
         tick(&mut execution, &mut now).unwrap();
     }
-    let ExecutionPhase::Line(line) = execution.phase else {
+    let ExecutionPhase::Lift(motion) = execution.phase else {
         return;
     };
-    assert!(is_about(line.tick, 1.0), "{line:?}");
+    assert!(is_about(motion.tick, 1.0), "{motion:?}");
     let mut ticks = 1.0;
     while matches!(tick(&mut execution, &mut now), Ok(ExecutionStep::Go(_))) {
         ticks += 1.0;
     }
-    assert!(is_about(ticks, line.ticks), "{ticks} of {line:?}");
+    assert!(is_about(ticks, motion.ticks), "{ticks} of {motion:?}");
 }
 
 fn tick(
@@ -256,21 +256,21 @@ fn tick(
     now: &mut ClockInstant,
 ) -> Result<ExecutionStep, ExecutionError> {
     *now = now.after(drawing().1.period);
-    execution.next(&seen(*execution.goal_rad(), *now), *now)
+    execution.next(&reading(*execution.goal_rad(), *now), *now)
 }
 
-/// At the end of a lift of its own there is nothing to lift.
+/// Where the path itself is at lift height there is nothing to lift.
 #[test]
 fn a_stop_where_the_tip_is_as_high_as_a_lift_brings_it_is_done_there() {
-    let mut execution = going(0.0);
+    let mut execution = at_rate(0.0);
     let stops = &execution.checked.stops;
     let is_up = |sample: &usize| {
         let by_rad = stops.lift(*sample).map(|lift| lift.by_rad);
         by_rad.is_some_and(|by| by.iter().all(|by| by.abs() < 1e-12))
     };
     let up = (0..drawing().1.samples.len()).find(is_up).unwrap();
-    execution.at = up as f64;
-    execution.goal_rad = execution.on_path(execution.at);
+    execution.position = up as f64;
+    execution.goal_rad = execution.goal_at(execution.position);
     execution.stop();
     let mut now = ClockInstant::ZERO;
     let stands = tick(&mut execution, &mut now);
@@ -298,14 +298,14 @@ fn height_mm(execution: &Execution) -> f64 {
     scene.surface.project(&tip).height_mm
 }
 
-/// Ticks until nothing comes any more, `act` before each; the heights of the goals.
-fn heights(execution: &mut Execution, mut act: impl FnMut(&mut Execution)) -> Vec<f64> {
+/// Ticks until the motion has finished, calling `before_tick` each time; returns the goals' heights.
+fn heights(execution: &mut Execution, mut before_tick: impl FnMut(&mut Execution)) -> Vec<f64> {
     let (mut now, mut heights) = (ClockInstant::ZERO, Vec::new());
     for _ in 0..5_000 {
-        act(execution);
+        before_tick(execution);
         now = now.after(Duration::from_millis(10));
-        let is = seen(*execution.goal_rad(), now);
-        match execution.next(&is, now).unwrap() {
+        let measured = reading(*execution.goal_rad(), now);
+        match execution.next(&measured, now).unwrap() {
             ExecutionStep::Finished => return heights,
             _ => heights.push(height_mm(execution)),
         }
@@ -320,7 +320,7 @@ fn deepest(heights: &[f64]) -> f64 {
 #[test]
 fn a_tip_that_looks_for_something_has_a_low_torque_limit_and_a_height() {
     let (scene, probe) = probing();
-    let execution = begun(&scene, &probe);
+    let execution = begin(&scene, &probe);
     let goal_rad = *execution.goal_rad();
     assert_eq!(
         execution.tip_height_mm(&goal_rad),
@@ -341,7 +341,7 @@ fn a_tip_that_looks_for_something_has_a_low_torque_limit_and_a_height() {
         (jog.trajectory, TorqueLimit::Touch),
         (pose.unwrap().trajectory, TorqueLimit::Work),
     ] {
-        let execution = begun(&scene, &trajectory);
+        let execution = begin(&scene, &trajectory);
         assert_eq!(execution.checked().torque_limit(), limit);
     }
 }
@@ -350,7 +350,7 @@ fn a_tip_that_looks_for_something_has_a_low_torque_limit_and_a_height() {
 fn a_probe_that_finds_nothing_goes_up_again() {
     let (scene, trajectory) = probing();
     assert!(super::super::preview(&scene, &trajectory).is_ok());
-    let mut execution = begun(&scene, &trajectory);
+    let mut execution = begin(&scene, &trajectory);
     let heights = heights(&mut execution, |_| {});
     let low = deepest(&heights);
     assert!((low + PROBE_DEPTH_MM).abs() < 0.05, "{low}");
@@ -362,23 +362,23 @@ fn a_probe_that_finds_nothing_goes_up_again() {
 #[test]
 fn a_probe_that_felt_something_turns_back_once() {
     let (scene, trajectory) = probing();
-    let mut execution = begun(&scene, &trajectory);
+    let mut execution = begin(&scene, &trajectory);
     assert!(!execution.turn_back(), "it is still on its way there");
-    let (mut turned, mut at) = (0, 0.0);
+    let (mut turn_backs, mut turned_at_mm) = (0, 0.0);
     let heights = heights(&mut execution, |execution| {
         if execution.progress().doing == SpanKind::Probe && height_mm(execution) < 1.0 {
-            at = if turned == 0 {
+            turned_at_mm = if turn_backs == 0 {
                 height_mm(execution)
             } else {
-                at
+                turned_at_mm
             };
-            turned += usize::from(execution.turn_back());
+            turn_backs += usize::from(execution.turn_back());
         }
     });
     let low = deepest(&heights);
     assert!(
-        turned == 1 && low <= at && low > at - 0.2,
-        "{turned} {at} {low}"
+        turn_backs == 1 && low <= turned_at_mm && low > turned_at_mm - 0.2,
+        "{turn_backs} {turned_at_mm} {low}"
     );
     assert!(*heights.last().unwrap() > scene.heights.lift_mm - 0.5);
     // What it touched is not pushed at full speed on the way back either.
@@ -393,21 +393,23 @@ fn a_probe_that_felt_something_turns_back_once() {
     );
 }
 
-/// The way back from a touch lasts seconds: a stop waits for none of it.
+/// The move back from a touch lasts seconds: a stop does not wait for it.
 #[test]
 fn a_stop_does_not_wait_for_a_probe_to_come_back() {
     let (scene, trajectory) = probing();
-    for (stops_below, turns) in [(2.0, false), (-1.0, true)] {
-        let mut execution = begun(&scene, &trajectory);
+    for (stops_below, turns_back) in [(2.0, false), (-1.0, true)] {
+        let mut execution = begin(&scene, &trajectory);
         let mut after = 0;
         let all = heights(&mut execution, |execution| {
             if execution.progress().doing != SpanKind::Probe {
                 return;
             }
-            if turns && height_mm(execution) < stops_below {
+            if turns_back && height_mm(execution) < stops_below {
                 execution.turn_back();
             }
-            if execution.wish != MotionGoal::Go || (!turns && height_mm(execution) < stops_below) {
+            if execution.request != MotionGoal::Go
+                || (!turns_back && height_mm(execution) < stops_below)
+            {
                 execution.stop();
             }
             after += usize::from(execution.was_stopped());
@@ -428,8 +430,8 @@ fn a_probe_is_slow_and_the_end_of_its_motion() {
         Err(refused) => refused.0.iter().map(|refusal| refusal.rule).collect(),
     };
     let mut fast = trajectory.clone();
-    let kept = |(index, _): &(usize, &JointVector)| *index < probe.first || index % 2 == 0;
-    let samples = trajectory.samples.iter().enumerate().filter(kept);
+    let is_kept = |(index, _): &(usize, &JointVector)| *index < probe.first || index % 2 == 0;
+    let samples = trajectory.samples.iter().enumerate().filter(is_kept);
     fast.samples = samples.map(|(_, q)| *q).collect();
     fast.spans.last_mut().unwrap().end = fast.samples.len();
     assert!(

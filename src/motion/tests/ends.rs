@@ -1,25 +1,23 @@
-//! Ends of motions that an obstacle, a deaf thread or a sleeping machine interrupts.
+//! Tests motions that an obstacle, a hung thread or a sleeping machine interrupts.
 
 use std::sync::Mutex;
 
 use super::*;
 use base::units::JointVector;
 
-/// Three degrees: with this a servo pushes with all that it has.
-const PRESSES_RAD: f64 = 0.0524;
+/// Three degrees: the lag at which a servo pushes with its full torque.
+const PRESSING_RAD: f64 = 0.0524;
 
 impl Bench {
-    /// To one pose, from where the arm is.
-    fn way_to(&self, pose: JointVector) -> CheckedTrajectory {
-        let measured = self.motion.snapshot().measured.unwrap();
-        let plan = plan::go_to(&self.scene, &measured.position_rad, &[pose], &Wanted).unwrap();
-        let now = self.motion.clock().now();
-        gate::check(&self.scene, self.permit(), &measured, now, plan.trajectory).unwrap()
+    /// Returns a motion to one pose, from where the arm is.
+    fn move_to(&self, pose: JointVector) -> CheckedTrajectory {
+        let plan = plan::go_to(&self.scene, &self.start_rad(), &[pose], &SilentObserver);
+        self.check(plan.unwrap().trajectory, self.permit())
     }
 
-    /// At its ready pose, and something holds the shoulder short of rest.
-    async fn blocked_on_the_way_to_rest(&self, short_rad: f64) {
-        let ready = self.motion.run(self.way_to(self.scene.ready_rad), 0);
+    /// Moves to the ready pose and blocks the shoulder short of the rest pose.
+    async fn block_before_rest(&self, short_rad: f64) {
+        let ready = self.motion.run(self.move_to(self.scene.ready_rad), 0);
         let ready = ready.await.unwrap();
         assert!(matches!(ready, MotionOutcome::Reached { .. }), "{ready:?}");
         let rest = *self.scene.rest_rad.get(1).unwrap();
@@ -31,7 +29,7 @@ impl Bench {
     }
 
     /// Returns the angle by which the arm springs when its obstacle is removed.
-    fn springs_rad(&self) -> f64 {
+    fn released_rad(&self) -> f64 {
         let held = self.sim.true_joints();
         self.sim.break_it(SimulatedFault::Block {
             joint: 1,
@@ -42,33 +40,33 @@ impl Bench {
         self.sim.true_joints().distance_max(&held)
     }
 
-    /// Does something in the middle of a motion, once: at a tick that `when` chooses.
-    fn at_a_tick(
+    /// Calls `act` once in the middle of a motion, at the tick that `when` chooses.
+    fn once_at_tick(
         &self,
         mut when: impl FnMut(&JointVector) -> bool + Send + 'static,
-        then: impl FnOnce(&ArmSimulator, &StopSignal, &NodeClock) + Send + 'static,
+        act: impl FnOnce(&ArmSimulator, &StopSignal, &NodeClock) + Send + 'static,
     ) {
-        let (sim, line) = (self.sim.clone(), Arc::clone(&self.motion.shared.stop));
-        let (clock, then) = (self.motion.clock().clone(), Mutex::new(Some(then)));
-        let when = Mutex::new(move |truth: &JointVector| when(truth));
+        let (sim, stop) = (self.sim.clone(), Arc::clone(&self.motion.shared.stop));
+        let (clock, act) = (self.motion.clock().clone(), Mutex::new(Some(act)));
+        let when = Mutex::new(move |true_rad: &JointVector| when(true_rad));
         self.motion.set_heartbeat(Box::new(move || {
-            if then.lock().unwrap().is_some() && (when.lock().unwrap())(&sim.true_joints()) {
-                let then = then.lock().unwrap().take().unwrap();
-                then(&sim, &line, &clock);
+            if act.lock().unwrap().is_some() && (when.lock().unwrap())(&sim.true_joints()) {
+                let act = act.lock().unwrap().take().unwrap();
+                act(&sim, &stop, &clock);
             }
         }));
     }
 }
 
-/// Counts the ticks that the shoulder stood after it moved.
-fn stood(ticks: u32) -> impl FnMut(&JointVector) -> bool {
-    let (mut before, mut moved, mut stands) = (None::<f64>, false, 0);
-    move |truth| {
-        let at = *truth.get(1).unwrap();
-        let far = before.replace(at).map_or(0.0, |before| (before - at).abs());
-        moved |= far > 1e-3;
-        stands = if moved && far < 1e-6 { stands + 1 } else { 0 };
-        stands == ticks
+/// Returns a condition that holds once the shoulder has moved and then stood for `ticks`.
+fn standing_for(ticks: u32) -> impl FnMut(&JointVector) -> bool {
+    let (mut previous, mut moved, mut still) = (None::<f64>, false, 0);
+    move |true_rad| {
+        let at = *true_rad.get(1).unwrap();
+        let step = previous.replace(at).map_or(0.0, |last| (last - at).abs());
+        moved |= step > 1e-3;
+        still = if moved && step < 1e-6 { still + 1 } else { 0 };
+        still == ticks
     }
 }
 
@@ -76,11 +74,11 @@ fn stood(ticks: u32) -> impl FnMut(&JointVector) -> bool {
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,
-    reason = "whoever looks stands still, whatever the arm's clock shows"
+    reason = "the reader is suspended in real time, not on the arm's clock"
 )]
-async fn a_stop_brakes_while_somebody_looks_at_what_is_latched() {
+async fn a_stop_brakes_while_a_reader_holds_the_latches() {
     let bench = Bench::new();
-    let answer = bench.motion.run(bench.way_to(bench.scene.ready_rad), 0);
+    let reply = bench.motion.run(bench.move_to(bench.scene.ready_rad), 0);
     let mut snapshots = bench.motion.watch();
     let moving = |snapshot: &Snapshot| snapshot.progress.is_some_and(|at| at.sample > 20);
     snapshots.wait_for(moving).await.unwrap();
@@ -92,7 +90,7 @@ async fn a_stop_brakes_while_somebody_looks_at_what_is_latched() {
         std::thread::sleep(Duration::from_secs(2) / RATE);
         assert!(cycles() > before + 20, "{} cycles", cycles() - before);
     });
-    let outcome = answer.await.unwrap();
+    let outcome = reply.await.unwrap();
     let MotionOutcome::Stopped(report) = outcome else {
         panic!("{outcome:?}");
     };
@@ -108,14 +106,14 @@ async fn a_stop_brakes_while_somebody_looks_at_what_is_latched() {
 async fn a_joint_that_stalls_at_the_end_of_a_motion_is_let_go() {
     for short_rad in [0.04, 0.12, 0.3] {
         let bench = Bench::new();
-        bench.blocked_on_the_way_to_rest(short_rad).await;
-        let outcome = bench.motion.run(bench.way_to(bench.scene.rest_rad), 0);
+        bench.block_before_rest(short_rad).await;
+        let outcome = bench.motion.run(bench.move_to(bench.scene.rest_rad), 0);
         let outcome = outcome.await.unwrap();
         assert!(matches!(outcome, MotionOutcome::Faulted(_)), "{outcome:?}");
-        let springs_rad = bench.springs_rad();
+        let released_rad = bench.released_rad();
         assert!(
-            springs_rad < PRESSES_RAD,
-            "{short_rad}: it springs {springs_rad} rad after {outcome:?}"
+            released_rad < PRESSING_RAD,
+            "{short_rad}: it springs {released_rad} rad after {outcome:?}"
         );
     }
 }
@@ -124,37 +122,37 @@ async fn a_joint_that_stalls_at_the_end_of_a_motion_is_let_go() {
 async fn an_emergency_stop_against_an_obstacle_leaves_nothing_that_springs() {
     for emergency in [true, false] {
         let bench = Bench::new();
-        bench.blocked_on_the_way_to_rest(0.3).await;
-        bench.at_a_tick(stood(10), move |_, line, clock| {
-            line.request(ActorRank::Operator, emergency, clock.now());
+        bench.block_before_rest(0.3).await;
+        bench.once_at_tick(standing_for(10), move |_, stop, clock| {
+            stop.request(ActorRank::Operator, emergency, clock.now());
         });
-        let outcome = bench.motion.run(bench.way_to(bench.scene.rest_rad), 0);
+        let outcome = bench.motion.run(bench.move_to(bench.scene.rest_rad), 0);
         let outcome = outcome.await.unwrap();
         let report = bench.motion.stopped(1).await.unwrap();
         assert!(report.verified && !report.lifted, "{report:?} {outcome:?}");
-        let springs_rad = bench.springs_rad();
-        assert!(springs_rad < PRESSES_RAD, "it springs {springs_rad} rad");
+        let released_rad = bench.released_rad();
+        assert!(released_rad < PRESSING_RAD, "it springs {released_rad} rad");
     }
 }
 
-/// From some moment on every joint reads where it was then: it does not follow.
+/// From some tick on every joint reads the same position: it does not follow.
 #[tokio::test]
-async fn what_was_only_sent_is_neither_lifted_nor_drawn() {
+async fn samples_that_were_only_sent_are_neither_lifted_nor_reached() {
     let bench = Bench::new();
     let snapshots = bench.motion.watch();
     let servos: Vec<_> = bench.scene.arm.servos().collect();
     let mut ticks = 0;
     let frozen = Arc::new(Mutex::new(None));
-    let (kept, release) = (Arc::clone(&frozen), MotionRelease::whole());
-    let (mine, mut breaks) = (release.clone(), Some(bench.sim.clone()));
-    let when = move |truth: &JointVector| {
+    let (frozen_at, release) = (Arc::clone(&frozen), MotionRelease::whole());
+    let (watched, mut sim) = (release.clone(), Some(bench.sim.clone()));
+    let when = move |true_rad: &JointVector| {
         ticks += u32::from(draws(&snapshots.borrow()));
         if ticks == 30
-            && let Some(sim) = breaks.take()
+            && let Some(sim) = sim.take()
         {
-            *kept.lock().unwrap() = Some(mine.at());
+            *frozen_at.lock().unwrap() = Some(watched.at());
             for (joint, servo) in &servos {
-                let at = servo.ticks(truth.get(*joint).copied().unwrap());
+                let at = servo.ticks(true_rad.get(*joint).copied().unwrap());
                 sim.break_it(SimulatedFault::Position {
                     id: servo.id,
                     word: Some(u16::try_from(at).unwrap()),
@@ -163,8 +161,8 @@ async fn what_was_only_sent_is_neither_lifted_nor_drawn() {
         }
         ticks == 45
     };
-    bench.at_a_tick(when, |_, line, clock| {
-        line.request(ActorRank::Planner, false, clock.now());
+    bench.once_at_tick(when, |_, stop, clock| {
+        stop.request(ActorRank::Planner, false, clock.now());
     });
     let proof = bench.drawing(bench.permit());
     let outcome = bench.motion.run_released(proof, 0, release.clone());
@@ -185,7 +183,7 @@ async fn what_was_only_sent_is_neither_lifted_nor_drawn() {
 }
 
 #[tokio::test]
-async fn what_was_followed_is_drawn() {
+async fn samples_that_the_arm_followed_are_reached() {
     let bench = Bench::new();
     let release = MotionRelease::whole();
     let proof = bench.drawing(bench.permit());
@@ -199,15 +197,15 @@ async fn what_was_followed_is_drawn() {
 }
 
 #[tokio::test]
-async fn an_emergency_stop_is_latched_though_nobody_hears_it() {
-    let is_latched = |bench: &Bench| {
+async fn an_emergency_stop_is_latched_without_a_running_thread() {
+    let assert_latched = |bench: &Bench| {
         let latched = bench.motion.permits().latched();
         assert!(
             matches!(latched, Some(StopLatch::Emergency(_))),
             "{latched:?}"
         );
     };
-    let (bench, grip) = rough(NodeClock::simulated_at(RATE), PermitRegistry::everything());
+    let (bench, control) = faulty(NodeClock::simulated_at(RATE), PermitRegistry::everything());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("emergency-stop-arm");
     bench
@@ -215,11 +213,11 @@ async fn an_emergency_stop_is_latched_though_nobody_hears_it() {
         .permits()
         .keep_emergency_in(file.clone())
         .unwrap();
-    make(&grip, Wire::Panics);
+    set_behaviour(&control, LinkBehaviour::Panics);
     let ended = bench.motion.run(bench.proof(bench.permit()), 0).await;
     assert!(ended.is_err(), "{ended:?}");
     let ticket = bench.motion.stop(ActorRank::Operator, true);
-    is_latched(&bench);
+    assert_latched(&bench);
     assert_eq!(bench.motion.stopped(ticket).await, None);
     bench.motion.permits().emergency_is_kept().await.unwrap();
     assert!(file.exists());
@@ -227,8 +225,8 @@ async fn an_emergency_stop_is_latched_though_nobody_hears_it() {
 
 #[tokio::test]
 async fn a_thread_that_hangs_leaves_no_stop_unanswered() {
-    let (bench, grip) = rough(NodeClock::real(), PermitRegistry::everything());
-    make(&grip, Wire::Hangs);
+    let (bench, control) = faulty(NodeClock::real(), PermitRegistry::everything());
+    set_behaviour(&control, LinkBehaviour::Hangs);
     pause(&NodeClock::real(), 200).await;
     let ticket = bench.motion.stop(ActorRank::Operator, true);
     let latched = bench.motion.permits().latched();
@@ -237,43 +235,43 @@ async fn a_thread_that_hangs_leaves_no_stop_unanswered() {
         "{latched:?}"
     );
     assert_eq!(bench.motion.stopped(ticket).await, None);
-    // Awake again, it says that it took too long.
-    make(&grip, Wire::Works);
+    // Once it runs again, it reports that the stop took too long.
+    set_behaviour(&control, LinkBehaviour::Works);
     assert!(!bench.motion.stopped(ticket).await.unwrap().verified);
 }
 
 #[tokio::test]
-async fn a_machine_that_slept_stands_and_has_no_leave_any_more() {
+async fn an_arm_stands_and_loses_its_permits_after_the_machine_slept() {
     let bench = Bench::new();
     let outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
     bench.until(draws).await;
     let clock = bench.motion.clock();
     clock.sleep_through(Duration::from_secs(3600));
-    let MotionOutcome::Faulted(why) = outcome.await.unwrap() else {
+    let MotionOutcome::Faulted(reason) = outcome.await.unwrap() else {
         panic!("it went on");
     };
-    assert!(why.contains("slept for 3600"), "{why}");
+    assert!(reason.contains("slept for 3600"), "{reason}");
     assert!(!bench.motion.permits().any_enabled(clock.now()));
     // It stands where it was, and lifts nothing by itself.
     assert!(bench.height_mm() < 1.0, "{} mm", bench.height_mm());
 }
 
-/// An arm that the node brings to rest by its own permission keeps its fault, and gets no torque.
+/// An arm that the node brings to rest by its own permit keeps its fault, and gets no torque.
 #[tokio::test]
-async fn the_nodes_own_leave_switches_no_torque_on_and_mends_nothing() {
+async fn the_nodes_own_permit_switches_no_torque_on_and_clears_no_fault() {
     let bench = Bench::new();
-    let nodes_own = || {
+    let node_permit = || {
         let now = bench.motion.clock().now();
         bench
             .motion
             .permits()
             .ask_reset(&bench.scene, ActorRank::Node, now)
     };
-    let limp = bench.motion.run(bench.proof(nodes_own().unwrap()), 0);
-    let limp = limp.await.unwrap();
+    let without_torque = bench.motion.run(bench.proof(node_permit().unwrap()), 0);
+    let without_torque = without_torque.await.unwrap();
     assert!(
-        matches!(&limp, MotionOutcome::Refused(why) if why.to_string().contains("torque")),
-        "{limp:?}"
+        matches!(&without_torque, MotionOutcome::Refused(reason) if reason.to_string().contains("torque")),
+        "{without_torque:?}"
     );
     assert!(!bench.motion.snapshot().energised);
     let outcome = bench.motion.run(bench.drawing(bench.permit()), 0);
@@ -288,7 +286,7 @@ async fn the_nodes_own_leave_switches_no_torque_on_and_mends_nothing() {
         bench.motion.permits().latched(),
         Some(StopLatch::Hot(_))
     ));
-    let parked = bench.motion.run(bench.proof(nodes_own().unwrap()), 0);
+    let parked = bench.motion.run(bench.proof(node_permit().unwrap()), 0);
     let parked = parked.await.unwrap();
     assert!(
         matches!(parked, MotionOutcome::Reached { .. }),
@@ -299,36 +297,37 @@ async fn the_nodes_own_leave_switches_no_torque_on_and_mends_nothing() {
     assert!(after.fault.unwrap().contains("too hot"));
 }
 
-/// The reading that begins a motion is the last that tells of a servo whose loss of torque the one before it suspected.
+/// The reading that begins a motion is the last to report a loss of torque that the previous one
+/// suspected.
 #[tokio::test]
-async fn torque_that_is_lost_as_a_motion_begins_is_a_fault() {
+async fn torque_lost_as_a_motion_begins_is_a_fault() {
     for ticks in 0..5_u32 {
         // A simulated arm is read while it stands only where time passes by itself.
         let bench = Bench::with(NodeClock::real());
-        let near = |joint, at| if joint == 0 { at + 0.03 } else { at };
-        let near = bench.way_to(bench.scene.rest_rad.map(near));
-        let first = bench.motion.run(near, 0);
+        let near_pose = |joint, at| if joint == 0 { at + 0.03 } else { at };
+        let near_pose = bench.move_to(bench.scene.rest_rad.map(near_pose));
+        let first = bench.motion.run(near_pose, 0);
         let first = first.await.unwrap();
         assert!(matches!(first, MotionOutcome::Reached { .. }), "{first:?}");
         let (done, outcome) = tokio::sync::oneshot::channel();
         let run = MotionCommand::Run {
-            proof: Box::new(bench.way_to(bench.scene.rest_rad)),
+            proof: Box::new(bench.move_to(bench.scene.rest_rad)),
             seen_stops: 0,
             release: MotionRelease::whole(),
             done,
         };
         let (sim, shared) = (bench.sim.clone(), Arc::clone(&bench.motion.shared));
-        let (run, passed) = (Mutex::new(Some(run)), Mutex::new(0));
+        let (run, beats) = (Mutex::new(Some(run)), Mutex::new(0));
         bench.motion.set_heartbeat(Box::new(move || {
-            let mut passed = passed.lock().unwrap();
-            if *passed == 0 {
+            let mut beats = beats.lock().unwrap();
+            if *beats == 0 {
                 sim.break_it(SimulatedFault::PowerCycle(3));
             }
-            if *passed == ticks {
-                let _ = shared.orders.put(run.lock().unwrap().take().unwrap());
+            if *beats == ticks {
+                let _ = shared.commands.put(run.lock().unwrap().take().unwrap());
                 shared.stop.wake();
             }
-            *passed += 1;
+            *beats += 1;
         }));
         let outcome = outcome.await.unwrap();
         let fault = bench.motion.snapshot().fault.clone();
@@ -336,17 +335,15 @@ async fn torque_that_is_lost_as_a_motion_begins_is_a_fault() {
     }
 }
 
-/// A thinned trajectory would be driven as many times faster than it was judged.
+/// A trajectory of a longer period would be driven that many times faster than it was judged.
 #[tokio::test]
 async fn a_motion_of_another_period_is_not_begun() {
     let bench = Bench::new();
-    let measured = bench.motion.snapshot().measured.unwrap();
     let poses = [bench.scene.ready_rad];
-    let plan = plan::go_to(&bench.scene, &measured.position_rad, &poses, &Wanted).unwrap();
-    let mut slow = plan.trajectory;
+    let plan = plan::go_to(&bench.scene, &bench.start_rad(), &poses, &SilentObserver);
+    let mut slow = plan.unwrap().trajectory;
     slow.period *= 2;
-    let now = bench.motion.clock().now();
-    let proof = gate::check(&bench.scene, bench.permit(), &measured, now, slow).unwrap();
+    let proof = bench.check(slow, bench.permit());
     let outcome = bench.motion.run(proof, 0).await.unwrap();
     assert!(
         matches!(outcome, MotionOutcome::Refused(MotionError::OtherPeriod(_))),

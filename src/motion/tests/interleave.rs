@@ -1,6 +1,6 @@
-//! Random operations by people, clocks and links during a motion, in any order, on a virtual clock:
+//! Random operations by people, clocks and links during a motion, in any order, on a simulated clock:
 //! after a stop nothing queued moves, motion needs a reset by an entitled person or planner, an
-//! emergency stop is on the disk, and nothing unreleased is sent. All judged by the frames sent.
+//! emergency stop is saved to disk, and nothing unreleased is sent. All judged by the frames sent.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -19,17 +19,17 @@ use super::super::*;
 use link::memory::MemoryLink;
 use permit::StopLatch;
 use plan::{self, SilentObserver};
-use scene::{Order as DrawingOrder, Scene, SceneLibrary, SheetStroke};
+use scene::{Order as StrokeOrder, Scene, SceneLibrary, SheetStroke};
 use sim::{ArmSimulator, SimulatedFault};
 
-/// Frames in which a stop comes to its stand: brake and lift.
+/// Most frames of a stop: brake and lift.
 const STAND_FRAMES: usize = 150;
 
-/// And any other end: the rest of a stroke, the way back from an obstacle, a lift.
+/// Most frames of any other end: the rest of a stroke, the move back from an obstacle, a lift.
 const END_FRAMES: usize = 700;
 
-/// No frame for so long: the arm sleeps, and what is next in the script is done anyway.
-const ASLEEP: Duration = Duration::from_millis(4);
+/// Time without a frame after which the arm counts as asleep, and the script goes on anyway.
+const ASLEEP_AFTER: Duration = Duration::from_millis(4);
 
 #[derive(Clone, Copy, Debug)]
 enum Op {
@@ -46,28 +46,28 @@ enum Op {
     Release(u16),
     Reset(ActorRank),
     Draw,
-    /// A motion that was allowed and proven before all else.
+    /// A motion that was permitted and proven before everything else.
     OldProof,
 }
 
 impl Op {
-    /// Those that plan are not the arm's thread's to do.
-    fn plans(self) -> bool {
+    /// Returns whether it needs a plan, which the arm's thread must not make.
+    fn needs_plan(self) -> bool {
         matches!(self, Self::Reset(_) | Self::Draw | Self::OldProof)
     }
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let who = || {
+    let actor = || {
         prop_oneof![
             Just(ActorRank::Planner),
             Just(ActorRank::Operator),
             Just(ActorRank::Node)
         ]
     };
-    let asks = || prop_oneof![Just(ActorRank::Planner), Just(ActorRank::Operator)];
+    let resetter = || prop_oneof![Just(ActorRank::Planner), Just(ActorRank::Operator)];
     prop_oneof![
-        3 => who().prop_map(Op::Stop),
+        3 => actor().prop_map(Op::Stop),
         1 => Just(Op::Emergency),
         1 => Just(Op::Clear),
         2 => prop_oneof![Just(HoldAt::Once), Just(HoldAt::StrokeEnd)].prop_map(Op::Hold),
@@ -78,7 +78,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any::<bool>().prop_map(Op::Block),
         1 => (1_u16..400).prop_map(Op::Jump),
         4 => (1_u16..300).prop_map(Op::Release),
-        4 => asks().prop_map(Op::Reset),
+        4 => resetter().prop_map(Op::Reset),
         4 => Just(Op::Draw),
         1 => Just(Op::OldProof),
     ]
@@ -90,31 +90,31 @@ fn script() -> impl Strategy<Value = Vec<(usize, Op)>> {
 
 /// Observations on the link, and the rules that must hold there.
 #[derive(Default)]
-struct Seen {
+struct Observed {
     frames: usize,
     goals: Vec<u8>,
     script: VecDeque<(usize, Op)>,
-    /// The frame at which the next of the script is due.
-    due: usize,
+    /// The frame at which the next operation is due.
+    next_frame: usize,
     /// Withdrawals when the motion under way was allowed.
     allowed: Option<u64>,
     /// Number of withdrawals, and the frame at which it last changed.
-    withdrawn: (u64, usize),
+    withdrawal: (u64, usize),
     /// The last stop and the last emergency stop that no reset has followed.
     stopped: Option<usize>,
     emergency: Option<usize>,
     release: Option<MotionRelease>,
-    wrong: Vec<String>,
+    errors: Vec<String>,
 }
 
 struct Shared {
-    seen: Mutex<Seen>,
+    observed: Mutex<Observed>,
     scene: Arc<Scene>,
     sim: ArmSimulator,
     clock: NodeClock,
     permits: Arc<PermitRegistry>,
     motion: OnceLock<Weak<MotionHandle>>,
-    over: AtomicBool,
+    is_over: AtomicBool,
 }
 
 enum Due {
@@ -132,13 +132,13 @@ fn goals(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl Shared {
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap()
+    fn observed(&self) -> MutexGuard<'_, Observed> {
+        self.observed.lock().unwrap()
     }
 
     /// Returns whether no goal is further from its servo's position than the goal before: all that is
     /// permitted after an emergency stop, where the arm presses against something.
-    fn comes_back(&self, before: &[u8], after: &[u8]) -> bool {
+    fn moves_no_farther(&self, before: &[u8], after: &[u8]) -> bool {
         let truth = self.sim.true_joints();
         let ticks = |bytes: &[u8]| i32::from(u16::from_le_bytes([bytes[0], bytes[1]]));
         let goals = before.chunks_exact(2).zip(after.chunks_exact(2));
@@ -150,46 +150,46 @@ impl Shared {
             })
     }
 
-    /// A frame has come by; what is due is done on the arm's own thread.
+    /// Judges a frame and performs what is due, on the arm's own thread.
     fn frame(&self, goals: Vec<u8>) {
-        let mut seen = self.seen();
-        seen.frames += 1;
-        let moved = !seen.goals.is_empty() && seen.goals != goals;
-        let back = self.comes_back(&seen.goals, &goals);
-        seen.goals = goals;
-        seen.judge(moved, back, self.permits.withdrawals());
-        while !self.over.load(Ordering::SeqCst)
-            && let Some((_, op)) = seen.script.front().copied()
-            && seen.frames >= seen.due
-            && !op.plans()
+        let mut observed = self.observed();
+        observed.frames += 1;
+        let has_moved = !observed.goals.is_empty() && observed.goals != goals;
+        let is_back = self.moves_no_farther(&observed.goals, &goals);
+        observed.goals = goals;
+        observed.judge(has_moved, is_back, self.permits.withdrawals());
+        while !self.is_over.load(Ordering::SeqCst)
+            && let Some((_, op)) = observed.script.front().copied()
+            && observed.frames >= observed.next_frame
+            && !op.needs_plan()
         {
-            seen.next();
-            drop(seen);
-            self.act(op, 0);
-            seen = self.seen();
+            observed.next();
+            drop(observed);
+            self.perform(op, 0);
+            observed = self.observed();
         }
     }
 
-    fn is_asleep(&self, seen_frames: &mut usize) -> bool {
-        let frames = self.seen().frames;
-        std::mem::replace(seen_frames, frames) == frames
+    fn is_asleep(&self, previous_frames: &mut usize) -> bool {
+        let frames = self.observed().frames;
+        std::mem::replace(previous_frames, frames) == frames
     }
 
-    /// Returns the due part of the script that the arm's thread does not do, or not while it sleeps.
-    fn due(&self, asleep: bool) -> Due {
-        let mut seen = self.seen();
-        let Some((_, op)) = seen.script.front().copied() else {
+    /// Takes the due operation that the arm's thread does not perform, or not while it sleeps.
+    fn take_due(&self, is_asleep: bool) -> Due {
+        let mut observed = self.observed();
+        let Some((_, op)) = observed.script.front().copied() else {
             return Due::Never;
         };
-        if !asleep && (seen.frames < seen.due || !op.plans()) {
+        if !is_asleep && (observed.frames < observed.next_frame || !op.needs_plan()) {
             return Due::Later;
         }
-        seen.next();
+        observed.next();
         Due::Now(op)
     }
 
-    /// Does what needs no plan. A frame may be on its way already where `late` is 1.
-    fn act(&self, op: Op, late: usize) {
+    /// Performs an operation that needs no plan. `frame_lag` is 1 where a frame may be on its way already.
+    fn perform(&self, op: Op, frame_lag: usize) {
         let Some(motion) = self.motion.get().and_then(Weak::upgrade) else {
             return;
         };
@@ -197,17 +197,17 @@ impl Shared {
         match op {
             Op::Stop(by) => {
                 motion.stop(by, false);
-                let mut seen = self.seen();
-                let at = seen.frames + late;
-                seen.stopped.get_or_insert(at);
-                seen.allowed = None;
+                let mut observed = self.observed();
+                let at = observed.frames + frame_lag;
+                observed.stopped.get_or_insert(at);
+                observed.allowed = None;
             }
             Op::Emergency => {
                 motion.stop(ActorRank::Operator, true);
-                let mut seen = self.seen();
-                let at = seen.frames + late;
-                seen.emergency.get_or_insert(at);
-                seen.allowed = None;
+                let mut observed = self.observed();
+                let at = observed.frames + frame_lag;
+                observed.emergency.get_or_insert(at);
+                observed.allowed = None;
             }
             // Another emergency stop may have come meanwhile.
             Op::Clear => drop(self.permits.clear_emergency(self.permits.emergencies())),
@@ -216,21 +216,21 @@ impl Shared {
                 if let Ok(permit) = self.permits.ask(&self.scene, now) {
                     drop(motion.resume(permit));
                     let withdrawals = self.permits.withdrawals();
-                    let mut seen = self.seen();
-                    if seen.stopped.is_none() && seen.emergency.is_none() {
-                        seen.allowed = Some(withdrawals);
+                    let mut observed = self.observed();
+                    if observed.stopped.is_none() && observed.emergency.is_none() {
+                        observed.allowed = Some(withdrawals);
                     }
                 }
             }
             Op::Enable(ticks) => {
-                let lasts = ticks.map(|ticks| plan::PERIOD * u32::from(ticks));
-                self.permits.enable(&self.scene, now, lasts).unwrap();
+                let duration = ticks.map(|ticks| plan::PERIOD * u32::from(ticks));
+                self.permits.enable(&self.scene, now, duration).unwrap();
             }
             Op::Disable => self.permits.disable(),
             Op::Silence(true) => self.sim.break_it(SimulatedFault::Silence(2)),
             Op::Silence(false) => self.sim.break_it(SimulatedFault::Speak(2)),
-            Op::Block(on) => {
-                let at_rad = on.then(|| self.sim.true_joints()[1]);
+            Op::Block(is_blocked) => {
+                let at_rad = is_blocked.then(|| self.sim.true_joints()[1]);
                 self.sim
                     .break_it(SimulatedFault::Block { joint: 1, at_rad });
             }
@@ -238,7 +238,7 @@ impl Shared {
                 .clock
                 .jump_to(now.after(Duration::from_millis(u64::from(ms)))),
             Op::Release(samples) => {
-                if let Some(release) = self.seen().release.clone() {
+                if let Some(release) = self.observed().release.clone() {
                     release.up_to(release.end() + usize::from(samples));
                 }
             }
@@ -247,48 +247,48 @@ impl Shared {
     }
 }
 
-impl Seen {
+impl Observed {
     fn next(&mut self) -> Option<Op> {
         let (_, op) = self.script.pop_front()?;
-        self.due = self.frames + self.script.front().map_or(0, |(frames, _)| *frames);
+        self.next_frame = self.frames + self.script.front().map_or(0, |(frames, _)| *frames);
         Some(op)
     }
 
-    fn judge(&mut self, moved: bool, back: bool, withdrawals: u64) {
-        if self.withdrawn.0 != withdrawals {
-            self.withdrawn = (withdrawals, self.frames);
+    fn judge(&mut self, has_moved: bool, is_back: bool, withdrawals: u64) {
+        if self.withdrawal.0 != withdrawals {
+            self.withdrawal = (withdrawals, self.frames);
         }
         if let Some(release) = &self.release
             && release.at() >= release.end().max(1)
         {
             let (at, end) = (release.at(), release.end());
-            self.wrong.push(format!("sample {at} was sent of {end}"));
+            self.errors.push(format!("sample {at} was sent of {end}"));
         }
-        if !moved {
+        if !has_moved {
             return;
         }
         let frame = self.frames;
-        let past = |since: Option<usize>, by: usize| since.is_some_and(|at| frame > at + by);
-        if past(self.emergency, 0) && !back {
-            self.wrong
+        let is_past = |since: Option<usize>, by: usize| since.is_some_and(|at| frame > at + by);
+        if is_past(self.emergency, 0) && !is_back {
+            self.errors
                 .push(format!("moved at {frame} after an emergency stop"));
         }
-        if past(self.stopped, STAND_FRAMES) {
-            self.wrong.push(format!("moved at {frame} after a stop"));
+        if is_past(self.stopped, STAND_FRAMES) {
+            self.errors.push(format!("moved at {frame} after a stop"));
         }
         let is_allowed = self.allowed == Some(withdrawals);
-        if !is_allowed && frame > self.withdrawn.1 + END_FRAMES {
-            self.wrong.push(format!("moved at {frame} without leave"));
+        if !is_allowed && frame > self.withdrawal.1 + END_FRAMES {
+            self.errors.push(format!("moved at {frame} without leave"));
         }
     }
 }
 
-struct Tapped {
+struct ObservedLink {
     inner: MemoryLink<ArmSimulator>,
     shared: Arc<Shared>,
 }
 
-impl ByteLink for Tapped {
+impl ByteLink for ObservedLink {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> link::LinkFuture<'a, ()> {
         if let Some(goals) = goals(bytes) {
             self.shared.frame(goals);
@@ -314,7 +314,7 @@ impl ByteLink for Tapped {
 }
 
 /// The default scene with two short lines.
-fn short() -> Arc<Scene> {
+fn two_line_scene() -> Arc<Scene> {
     let scene = SceneLibrary::new(None).scene("default", None).unwrap();
     let line = |y: f64| SheetStroke {
         points_mm: vec![[30.0, y], [55.0, y]],
@@ -324,7 +324,7 @@ fn short() -> Arc<Scene> {
     };
     Arc::new(Scene {
         strokes: vec![line(40.0), line(48.0)],
-        order: DrawingOrder::AsDrawn,
+        order: StrokeOrder::AsDrawn,
         ..Scene::clone(&scene)
     })
 }
@@ -344,26 +344,26 @@ impl Bench {
         let permits = Arc::new(PermitRegistry::none());
         permits.keep_emergency_in(latch_file(&folder)).unwrap();
         let clock = NodeClock::simulated();
-        let due = script.first().map_or(0, |(frames, _)| *frames);
-        let seen = Seen {
+        let next_frame = script.first().map_or(0, |(frames, _)| *frames);
+        let observed = Observed {
             script: script.into(),
-            due,
-            ..Seen::default()
+            next_frame,
+            ..Observed::default()
         };
         let shared = Arc::new(Shared {
-            seen: Mutex::new(seen),
+            observed: Mutex::new(observed),
             scene: Arc::clone(scene),
             sim: sim.clone(),
             clock: clock.clone(),
             permits: Arc::clone(&permits),
             motion: OnceLock::new(),
-            over: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
         });
-        let tapped = Arc::clone(&shared);
+        let observer = Arc::clone(&shared);
         let open: PortOpener = Box::new(move |clock| {
             let inner = MemoryLink::new(sim.clone(), clock, "tapped").map_err(LinkError::Read)?;
-            let shared = Arc::clone(&tapped);
-            Ok(Box::new(Tapped { inner, shared }) as Box<dyn ByteLink>)
+            let shared = Arc::clone(&observer);
+            Ok(Box::new(ObservedLink { inner, shared }) as Box<dyn ByteLink>)
         });
         let motion = MotionHandle::start(Arc::clone(&scene.arm), clock, permits, open).unwrap();
         let motion = Arc::new(motion);
@@ -386,10 +386,10 @@ impl Bench {
 
     fn proof(
         &self,
-        leave: impl FnOnce(&PermitRegistry, &Scene) -> Option<MotionPermit>,
+        permit: impl FnOnce(&PermitRegistry, &Scene) -> Option<MotionPermit>,
     ) -> Option<CheckedTrajectory> {
         let Shared { scene, permits, .. } = &*self.shared;
-        let permit = leave(permits, scene)?;
+        let permit = permit(permits, scene)?;
         let start = self.motion.snapshot().measured?;
         let poses = [scene.ready_rad, scene.rest_rad];
         let plan = plan::go_to(scene, &start.position_rad, &poses, &SilentObserver).ok()?;
@@ -410,9 +410,9 @@ impl Bench {
         let seen_stops = self.motion.stops_requested();
         let latched = permits.latched().is_some();
         let withdrawals = permits.withdrawals();
-        let leave = permits.ask(scene, self.shared.clock.now());
-        assert!(!latched || leave.is_err(), "leave under a latch");
-        let Some(proof) = leave.ok().and_then(|permit| self.drawing(permit)) else {
+        let permit = permits.ask(scene, self.shared.clock.now());
+        assert!(!latched || permit.is_err(), "leave under a latch");
+        let Some(proof) = permit.ok().and_then(|permit| self.drawing(permit)) else {
             return;
         };
         if self.running.is_some() {
@@ -420,13 +420,13 @@ impl Bench {
         }
         let release = MotionRelease::nothing();
         release.up_to(40);
-        let mut seen = self.shared.seen();
-        // A stop from before may be still on its way: its frames are judged all the same.
-        if seen.stopped.is_none() && seen.emergency.is_none() {
-            seen.allowed = Some(withdrawals);
+        let mut observed = self.shared.observed();
+        // An earlier stop may still be under way: its frames are judged all the same.
+        if observed.stopped.is_none() && observed.emergency.is_none() {
+            observed.allowed = Some(withdrawals);
         }
-        seen.release = Some(release.clone());
-        drop(seen);
+        observed.release = Some(release.clone());
+        drop(observed);
         let ended = self.motion.run_released(proof, seen_stops, release);
         self.running = Some((ended, None));
     }
@@ -436,15 +436,17 @@ impl Bench {
         let seen_stops = self.motion.stops_requested();
         let withdrawals = permits.withdrawals();
         let latched = permits.latched();
-        let leave = permits.ask_reset(scene, by, self.shared.clock.now());
+        let permit = permits.ask_reset(scene, by, self.shared.clock.now());
         match latched {
-            Some(StopLatch::Emergency(_)) => assert!(leave.is_err(), "an emergency stop was reset"),
+            Some(StopLatch::Emergency(_)) => {
+                assert!(permit.is_err(), "an emergency stop was reset");
+            }
             Some(StopLatch::Stopped(ActorRank::Operator)) if by == ActorRank::Planner => {
-                assert!(leave.is_err(), "a planner reset an operator's stop");
+                assert!(permit.is_err(), "a planner reset an operator's stop");
             }
             _ => {}
         }
-        let Some(proof) = leave
+        let Some(proof) = permit
             .clone()
             .ok()
             .and_then(|permit| self.proof(|_, _| Some(permit)))
@@ -454,20 +456,22 @@ impl Bench {
         if self.running.is_some() {
             return;
         }
-        let mut seen = self.shared.seen();
-        // A stop that came while this was planned counts on.
+        let mut observed = self.shared.observed();
+        // A stop that came while this was planned still counts.
         if permits.withdrawals() == withdrawals && self.motion.stops_requested() == seen_stops {
-            (seen.stopped, seen.emergency) = (None, None);
-            seen.allowed = Some(withdrawals);
+            (observed.stopped, observed.emergency) = (None, None);
+            observed.allowed = Some(withdrawals);
         }
-        seen.release = None;
-        drop(seen);
+        observed.release = None;
+        drop(observed);
         let ended = self.motion.run(proof, seen_stops);
-        self.running = Some((ended, leave.ok()));
+        self.running = Some((ended, permit.ok()));
     }
 
     async fn old_proof(&mut self) {
-        let Some(proof) = self.old.take() else { return };
+        let Some(proof) = self.old.take() else {
+            return;
+        };
         let withdrawn = !self.shared.permits.is_current(proof.permit());
         if self.running.is_some() || !withdrawn {
             return;
@@ -479,17 +483,17 @@ impl Bench {
         );
     }
 
-    /// All of the script, then a stop.
-    async fn play(&mut self) {
+    /// Runs the whole script, then a stop.
+    async fn run(&mut self) {
         self.draw();
-        let mut seen_frames = 0;
+        let mut previous_frames = 0;
         loop {
             self.take_outcome();
-            tokio::time::timeout(ASLEEP, std::future::pending::<()>())
+            tokio::time::timeout(ASLEEP_AFTER, std::future::pending::<()>())
                 .await
                 .unwrap_err();
-            let asleep = self.shared.is_asleep(&mut seen_frames);
-            let op = match self.shared.due(asleep) {
+            let is_asleep = self.shared.is_asleep(&mut previous_frames);
+            let op = match self.shared.take_due(is_asleep) {
                 Due::Now(op) => op,
                 Due::Later => continue,
                 Due::Never => break,
@@ -498,7 +502,7 @@ impl Bench {
                 Op::Draw => self.draw(),
                 Op::Reset(by) => self.reset(by),
                 Op::OldProof => self.old_proof().await,
-                op => self.shared.act(op, 1),
+                op => self.shared.perform(op, 1),
             }
         }
         self.end().await;
@@ -526,32 +530,32 @@ impl Bench {
 
     async fn end(&mut self) {
         self.shared.sim.break_it(SimulatedFault::Speak(2));
-        self.shared.over.store(true, Ordering::SeqCst);
-        let was_emergency = self.shared.permits.latched();
-        // This stop may share the end of one before it, whose time a silent servo has used up.
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        let latched_before = self.shared.permits.latched();
+        // This stop may end with an earlier one that a silent servo has delayed too long.
         let mut report = self.stop().await;
         if !report.verified {
             report = self.stop().await;
         }
         assert!(report.verified, "{report:?}");
         self.shared.permits.emergency_is_kept().await.unwrap();
-        let on_disk = latch_file(&self.folder).exists();
+        let is_saved = latch_file(&self.folder).exists();
         let latched = self.shared.permits.latched();
         assert_eq!(
             matches!(latched, Some(StopLatch::Emergency(_))),
-            on_disk,
+            is_saved,
             "{latched:?}"
         );
         if let Some(StopLatch::Emergency(_) | StopLatch::Stopped(ActorRank::Operator)) =
-            was_emergency
+            latched_before
         {
             assert_eq!(
-                latched, was_emergency,
+                latched, latched_before,
                 "a lesser stop replaced a graver one"
             );
         }
-        let seen = self.shared.seen();
-        assert!(seen.wrong.is_empty(), "{:#?}", seen.wrong);
+        let observed = self.shared.observed();
+        assert!(observed.errors.is_empty(), "{:#?}", observed.errors);
     }
 }
 
@@ -560,8 +564,8 @@ fn latch_file(folder: &tempfile::TempDir) -> PathBuf {
 }
 
 fn cases() -> u32 {
-    let asked = std::env::var("STEADYHAND_CASES").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(64)
+    let requested = std::env::var("STEADYHAND_CASES").ok();
+    requested.and_then(|text| text.parse().ok()).unwrap_or(64)
 }
 
 proptest! {
@@ -570,8 +574,8 @@ proptest! {
     #[test]
     fn nothing_moves_after_a_stop_until_the_right_person_resets(script in script()) {
         static SCENE: OnceLock<Arc<Scene>> = OnceLock::new();
-        let scene = SCENE.get_or_init(short);
+        let scene = SCENE.get_or_init(two_line_scene);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(Bench::new(scene, script).play());
+        runtime.block_on(Bench::new(scene, script).run());
     }
 }

@@ -15,7 +15,7 @@ pub const PARAMETERS_MAX: usize = 1000;
 const HEADER: [u8; 4] = [0xFF, 0xFF, 0xFD, 0x00];
 const STATUS: u8 = 0x55;
 
-/// Before what the length counts.
+/// Bytes before those that the length counts.
 const PREFIX: usize = 7;
 
 static CHECK: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_UMTS);
@@ -98,22 +98,22 @@ impl FrameFormat for DynamixelFrames {
         }
     }
 
-    fn unpack_reply(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
+    fn unpack_reply(frame: &[u8], unstuffed: &mut Vec<u8>) -> Option<(u8, u8)> {
         let [_, _, _, _, id, _, _, instruction, error, body @ .., _, _] = frame else {
             return None;
         };
         if *id == BROADCAST {
-            // Servos that answer together do not know of each other's bytes: nothing is stuffed.
-            plain.extend(body);
+            // Servos that reply together do not know each other's bytes: nothing is stuffed.
+            unstuffed.extend(body);
         } else {
-            unstuff(*error, body, plain);
+            unstuff(*error, body, unstuffed);
         }
         (*instruction == STATUS).then_some((*id, *error))
     }
 }
 
 /// Appends `body` without the bytes that were stuffed into it. The error byte before it counts.
-fn unstuff(error: u8, body: &[u8], into: &mut Vec<u8>) {
+fn unstuff(error: u8, body: &[u8], out: &mut Vec<u8>) {
     let mut run = header_run(0, error);
     for byte in body {
         if run == 3 {
@@ -122,7 +122,7 @@ fn unstuff(error: u8, body: &[u8], into: &mut Vec<u8>) {
                 continue;
             }
         }
-        into.push(*byte);
+        out.push(*byte);
         run = header_run(run, *byte);
     }
 }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn frames_are_the_manufacturers() {
         use ServoInstruction::*;
-        for (made, known) in [
+        for (encoded, expected) in [
             (frame(1, Ping, &[]), "FF FF FD 00 01 03 00 01 19 4E"),
             (
                 frame(1, Read, &[132, 0, 4, 0]),
@@ -190,11 +190,11 @@ mod tests {
             ),
             (frame(1, Reboot, &[]), "FF FF FD 00 01 03 00 08 2F 4E"),
         ] {
-            assert_eq!(made, hex(known));
+            assert_eq!(encoded, hex(expected));
         }
     }
 
-    /// Parameters that do not fit must not be cut: the servos that they are for would not be told.
+    /// Parameters that do not fit must not be cut: some servos would not receive theirs.
     #[test]
     #[should_panic = "1001 parameters for a frame"]
     fn refuses_a_frame_that_would_be_cut() {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_echo_is_no_reply() {
+    fn an_echo_is_no_reply() {
         let mut decoder = DynamixelDecoder::default();
         decoder.push(&frame(1, ServoInstruction::Read, &[132, 0, 4, 0]));
         decoder.push(&status(1, &[0, 8, 0, 0]));

@@ -18,11 +18,11 @@ pub mod registers;
 use codec::DynamixelDecoder;
 use registers::{present, settings, torque_state};
 
-/// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
+/// Factor by which the servo may accelerate harder than the plan: at the plan's own limit its ramps
 /// would lag behind the stream of goals.
 const ACCELERATION_HEADROOM: f64 = 2.0;
 
-/// Set in the error byte of a reply while a hardware error is latched. It refuses nothing.
+/// Bit in the error byte of a reply while a hardware error is latched. Requests are still accepted.
 const ALERT: u8 = 0x80;
 
 /// The protocol 2.0 dialect of the X series.
@@ -37,7 +37,7 @@ impl ServoWire for DynamixelDialect {
         codec::encode(out, id, instruction, parameters);
     }
 
-    fn place(register: ServoRegister) -> Vec<u8> {
+    fn range(register: ServoRegister) -> Vec<u8> {
         [
             register.address.to_le_bytes(),
             register.length.to_le_bytes(),
@@ -53,7 +53,7 @@ impl Dialect for DynamixelDialect {
     const SETTINGS: ServoRegister = registers::SETTINGS;
     const TORQUE_ENABLE: ServoRegister = registers::TORQUE_ENABLE;
     const GOAL: ServoRegister = registers::GOAL;
-    const GOAL_ALONE: Option<ServoRegister> = Some(registers::GOAL_POSITION);
+    const GOAL_POSITION: Option<ServoRegister> = Some(registers::GOAL_POSITION);
     const PRESENT: ServoRegister = registers::PRESENT;
     const STATES: &'static [ServoRegister] = &[
         registers::TORQUE_STATE,
@@ -103,7 +103,7 @@ impl Dialect for DynamixelDialect {
         }
     }
 
-    fn check(status: &StatusReply, _asked: u8, others: &[u8]) -> Result<(), SetupFault> {
+    fn check(status: &StatusReply, _requested: u8, others: &[u8]) -> Result<(), SetupFault> {
         let model = status.word(settings::MODEL);
         let drive = status.byte(settings::DRIVE_MODE);
         let mode = status.byte(settings::OPERATING_MODE);
@@ -151,38 +151,38 @@ impl Dialect for DynamixelDialect {
     }
 
     fn torque_limits(settings: &StatusReply) -> [i32; 2] {
-        let most = i32::from(settings.word(settings::PWM_LIMIT));
-        [most, most.min(registers::PWM_MAX / 2)]
+        let limit = i32::from(settings.word(settings::PWM_LIMIT));
+        [limit, limit.min(registers::PWM_MAX / 2)]
     }
 
     fn update_slow_readings(
         index: usize,
         status: &StatusReply,
-        known: &mut SlowReadings,
+        slow: &mut SlowReadings,
     ) -> Option<ServoFault> {
         match index {
             0 => {
-                let on = status.byte(torque_state::TORQUE) == 1;
-                known.torque_on = Some(on);
-                known.hardware_error = status.byte(torque_state::HARDWARE_ERROR);
-                (!on).then_some(ServoFault::TorqueLost)
+                let is_on = status.byte(torque_state::TORQUE) == 1;
+                slow.torque_on = Some(is_on);
+                slow.hardware_error = status.byte(torque_state::HARDWARE_ERROR);
+                (!is_on).then_some(ServoFault::TorqueLost)
             }
             1 if status.byte(0) == registers::WATCHDOG_TRIPPED => Some(ServoFault::Watchdog),
             // A servo that restarted has forgotten its watchdog.
             1 => (status.number() != registers::WATCHDOG_STEPS).then_some(ServoFault::TorqueLost),
             _ => {
-                known.voltage_v = Some(f64::from(status.word(0)) / 10.0);
-                known.temperature_c = Some(f64::from(status.byte(2)));
+                slow.voltage_v = Some(f64::from(status.word(0)) / 10.0);
+                slow.temperature_c = Some(f64::from(status.byte(2)));
                 None
             }
         }
     }
 
-    fn reported_fault(error: u8, known: &SlowReadings) -> Option<ServoFault> {
+    fn reported_fault(error: u8, slow: &SlowReadings) -> Option<ServoFault> {
         if error & ALERT == 0 {
             return None;
         }
-        let named = faults_of(Self::ERROR_BITS, known.hardware_error).next();
+        let named = faults_of(Self::ERROR_BITS, slow.hardware_error).next();
         named.or(Some(ServoFault::Hardware))
     }
 
@@ -196,14 +196,14 @@ impl Dialect for DynamixelDialect {
         ids: &[u8],
     ) -> Option<Vec<Option<StatusReply>>> {
         let length = usize::from(register.length);
-        // The first servo's error stands before the parameters, the last one's CRC behind them.
+        // The first servo's error is before the parameters, the last one's CRC after them.
         let mut all = vec![status.error];
         all.extend(&status.data);
         all.extend([0, 0]);
-        let shares = all.chunks_exact(length + FAST_OVERHEAD);
-        let replies: Option<Vec<_>> = shares
+        let parts = all.chunks_exact(length + FAST_OVERHEAD);
+        let replies: Option<Vec<_>> = parts
             .zip(ids)
-            .map(|(share, id)| match share {
+            .map(|(part, id)| match part {
                 [error, from, data @ .., _, _] if from == id => Some(Some(StatusReply {
                     error: *error,
                     data: data.to_vec(),
@@ -215,7 +215,7 @@ impl Dialect for DynamixelDialect {
     }
 }
 
-/// Error, id and CRC around each servo's share of a fast reply.
+/// Error, id and CRC around each servo's part of a fast reply.
 const FAST_OVERHEAD: usize = 4;
 
 /// A profile register's value; 0 would mean "without limit".

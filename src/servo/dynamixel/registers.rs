@@ -11,7 +11,7 @@ pub const MODELS: [u16; 24] = [
 /// Addresses below this are kept over power cycles; nothing here ever writes them.
 pub const EEPROM_END: u16 = 64;
 
-/// Everything kept over power cycles.
+/// All settings that are kept over power cycles.
 pub const SETTINGS: ServoRegister = ServoRegister::new("settings", 0, EEPROM_END);
 /// Torque on or off.
 pub const TORQUE_ENABLE: ServoRegister = ServoRegister::new("torque enable", 64, 1);
@@ -19,8 +19,8 @@ pub const TORQUE_ENABLE: ServoRegister = ServoRegister::new("torque enable", 64,
 pub const TORQUE_STATE: ServoRegister = ServoRegister::new("torque state", 64, 7);
 /// Stops the servo when the bus is silent, in steps of 20 ms.
 pub const BUS_WATCHDOG: ServoRegister = ServoRegister::new("bus watchdog", 98, 1);
-/// Share of the supply's voltage that a servo may use, and so of its torque, in [`PWM_MAX`]ths. A
-/// servo wakes up with [`settings::PWM_LIMIT`] there and takes no more than that.
+/// Fraction of the supply's voltage that a servo may use, and so of its torque, in [`PWM_MAX`]ths. A
+/// servo starts with [`settings::PWM_LIMIT`] there and takes no more than that.
 pub const GOAL_PWM: ServoRegister = ServoRegister::new("goal PWM", 100, 2);
 /// Profile acceleration, profile velocity and goal position: written together, and read back,
 /// whenever a cap changes.
@@ -35,7 +35,7 @@ pub const SUPPLY: ServoRegister = ServoRegister::new("present supply", 144, 3);
 /// Torque enable, and goals of PWM, current, velocity and position with their profile.
 pub const MOTION: &[std::ops::RangeInclusive<u16>] = &[64..=64, 100..=119];
 
-/// Places within [`SETTINGS`].
+/// Offsets within [`SETTINGS`].
 pub mod settings {
     /// Model number, a word.
     pub const MODEL: usize = 0;
@@ -57,7 +57,7 @@ pub mod settings {
     pub const VOLTAGE_MAX: usize = 32;
     /// Least voltage in 0.1 V, a word.
     pub const VOLTAGE_MIN: usize = 34;
-    /// Greatest share of the supply's voltage, a word.
+    /// Largest fraction of the supply's voltage, a word.
     pub const PWM_LIMIT: usize = 36;
     /// Greatest position, four bytes.
     pub const POSITION_MAX: usize = 48;
@@ -65,16 +65,16 @@ pub mod settings {
     pub const POSITION_MIN: usize = 52;
 }
 
-/// All of the supply's voltage.
+/// Value for all of the supply's voltage.
 pub const PWM_MAX: i32 = 885;
 
-/// In the drive mode: profiles are counted in time, not in velocity.
+/// Bit in the drive mode: profiles are in time, not in velocity.
 pub const DRIVE_MODE_TIME_BASED: u8 = 0x04;
 
-/// The operating mode that is needed. In extended position mode a tripped watchdog may move on.
+/// The required operating mode. In extended position mode a tripped watchdog may move on.
 pub const OPERATING_MODE_POSITION: u8 = 3;
 
-/// Places within [`TORQUE_STATE`].
+/// Offsets within [`TORQUE_STATE`].
 pub mod torque_state {
     /// Torque enable.
     pub const TORQUE: usize = 0;
@@ -82,7 +82,7 @@ pub mod torque_state {
     pub const HARDWARE_ERROR: usize = 6;
 }
 
-/// Places within [`PRESENT`].
+/// Offsets within [`PRESENT`].
 pub mod present {
     /// Current or load, signed.
     pub const CURRENT: usize = 0;
@@ -92,10 +92,10 @@ pub mod present {
     pub const POSITION: usize = 6;
 }
 
-/// One step of the velocity registers: 0.229 turns a minute.
+/// One step of the velocity registers: 0.229 turns per minute.
 pub const VELOCITY_STEP_TICKS_S: f64 = 0.229 * 4096.0 / 60.0;
 
-/// One step of the acceleration register: 214.577 turns a minute each minute.
+/// One step of the acceleration register: 214.577 turns per minute squared.
 pub const ACCELERATION_STEP_TICKS_S2: f64 = 214.577 * 4096.0 / 3600.0;
 
 /// The largest value of either register.

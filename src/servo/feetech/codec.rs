@@ -1,8 +1,8 @@
 //! Frames of the Feetech STS protocol, without I/O.
 //!
 //! `FF FF id length instruction parameters… checksum`, where the checksum is the inverted sum
-//! from the id on. Eight bits of sum let one damaged frame in 256 pass: who uses a reply must
-//! also ask whether it is plausible.
+//! from the id on. An eight-bit sum lets one damaged frame in 256 pass: a reply must also be checked
+//! for plausibility.
 
 use crate::error::TooLarge;
 use crate::framing::{self, FrameFormat, FrameMatch};
@@ -34,12 +34,13 @@ pub(crate) fn encode(out: &mut Vec<u8>, id: u8, instruction: ServoInstruction, p
     out.push(checksum(counted));
 }
 
-/// The inverted eight-bit sum.
+/// Returns the inverted eight-bit sum.
 fn checksum(bytes: &[u8]) -> u8 {
     !bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte))
 }
 
-/// A magnitude with its sign in bit `sign_bit`, below 16, as Feetech counts; not two's complement.
+/// Decodes a magnitude with its sign in bit `sign_bit`, below 16, as Feetech uses instead of two's
+/// complement.
 #[must_use]
 pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
     let sign = 1_u16 << sign_bit;
@@ -54,8 +55,7 @@ pub fn from_sign_magnitude(word: u16, sign_bit: u32) -> i32 {
 /// Returns the reverse of [`from_sign_magnitude`].
 ///
 /// # Errors
-/// When the magnitude needs the sign's bit or one above it: cut to what fits, it would be another
-/// position.
+/// When the magnitude needs the sign's bit or one above it: truncated, it would be another position.
 pub fn to_sign_magnitude(value: i32, sign_bit: u32) -> Result<u16, TooLarge> {
     let sign = 1_u16 << sign_bit;
     let most = sign - 1;
@@ -81,8 +81,8 @@ impl FrameFormat for FeetechFrames {
 
     fn match_frame(rest: &[u8], parameters_max: usize) -> FrameMatch {
         let &[HEADER, HEADER, id, length, ..] = rest else {
-            let begun = rest.len() < 4 && rest.iter().take(2).all(|byte| *byte == HEADER);
-            return if begun {
+            let may_begin = rest.len() < 4 && rest.iter().take(2).all(|byte| *byte == HEADER);
+            return if may_begin {
                 FrameMatch::Incomplete
             } else {
                 FrameMatch::NotHere { corrupt: false }
@@ -102,16 +102,16 @@ impl FrameFormat for FeetechFrames {
         }
     }
 
-    fn unpack_reply(frame: &[u8], plain: &mut Vec<u8>) -> Option<(u8, u8)> {
+    fn unpack_reply(frame: &[u8], unstuffed: &mut Vec<u8>) -> Option<(u8, u8)> {
         let [_, _, id, _, error, parameters @ .., _] = frame else {
             return None;
         };
-        plain.extend(parameters);
+        unstuffed.extend(parameters);
         Some((*id, *error))
     }
 
-    /// A reply has its error byte where a request has its instruction. So a ping equals its reply with the voltage bit, and
-    /// a read of two bytes its reply with the encoder's bit and two certain bytes.
+    /// A reply has its error byte where a request has its instruction. So a ping equals its reply with
+    /// the voltage bit, and a read of two bytes its reply with the encoder's bit and certain two bytes.
     fn distinct(request: &[u8]) -> Option<Vec<u8>> {
         let id = match request {
             [_, _, id, 2, instruction, _] if *instruction == ServoInstruction::Ping as u8 => *id,
@@ -120,9 +120,9 @@ impl FrameFormat for FeetechFrames {
             }
             _ => return None,
         };
-        let mut other = Vec::new();
-        encode(&mut other, id, ServoInstruction::Read, &[ID_ADDRESS, 1]);
-        Some(other)
+        let mut probe = Vec::new();
+        encode(&mut probe, id, ServoInstruction::Read, &[ID_ADDRESS, 1]);
+        Some(probe)
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn frames_are_the_manufacturers() {
-        for (made, known) in [
+        for (encoded, expected) in [
             (frame(1, ServoInstruction::Ping, &[]), "FF FF 01 02 01 FB"),
             (
                 frame(1, ServoInstruction::Read, &[56, 8]),
@@ -180,14 +180,14 @@ mod tests {
                 "FF FF FE 04 03 28 00 D2",
             ),
         ] {
-            assert_eq!(made, hex(known));
+            assert_eq!(encoded, hex(expected));
         }
     }
 
     #[test]
-    fn reads_a_reply_among_rubbish() {
+    fn reads_a_reply_in_garbage() {
         let mut decoder = FeetechDecoder::default();
-        // A false header with a great length, then half a frame, then the reply.
+        // A false header with a large length, then half a frame, then the reply.
         decoder.push(&hex(
             "FF FF 01 F0 FF FF FF 01 04 FF FF 01 04 00 00 08 F2 FF",
         ));
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(decoder.corrupt(), 1);
     }
 
-    /// Parameters that do not fit must not be cut: the servos that they are for would not be told.
+    /// Parameters that do not fit must not be cut: some servos would not receive theirs.
     #[test]
     #[should_panic = "251 parameters for a frame"]
     fn refuses_a_frame_that_would_be_cut() {
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(to_sign_magnitude(-2047, 11), Ok(0x0FFF));
     }
 
-    /// They were cut to the largest that fits, which is another position.
+    /// A truncated number would be another position.
     #[test]
     fn refuses_a_number_that_does_not_fit_beside_its_sign() {
         for (value, bit, most) in [
@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_reply_has_the_bytes_of_a_request_that_is_said_to_be_distinct(
+        fn no_reply_has_the_bytes_of_a_distinct_request(
             id in 0_u8..=253, address: u8, length in 1_u8..=64, error: u8, data in proptest::collection::vec(any::<u8>(), 64)
         ) {
             let reply = |length: u8| {
@@ -277,16 +277,16 @@ mod tests {
             let read = frame(id, ServoInstruction::Read, &[address, length]);
             match FeetechFrames::distinct(&read) {
                 None => prop_assert_ne!(reply(length), read),
-                Some(other) => {
+                Some(probe) => {
                     prop_assert_eq!(length, 2);
-                    prop_assert!(FeetechFrames::distinct(&other).is_none());
-                    prop_assert_ne!(reply(1), other);
+                    prop_assert!(FeetechFrames::distinct(&probe).is_none());
+                    prop_assert_ne!(reply(1), probe);
                 }
             }
         }
 
         #[test]
-        fn never_panics_and_always_finds_the_reply_behind(
+        fn never_panics_and_always_finds_the_next_reply(
             noise in proptest::collection::vec(any::<u8>(), 0..64),
             position in any::<[u8; 2]>(),
         ) {
@@ -294,14 +294,14 @@ mod tests {
             decoder.push(&noise);
             let mut good = vec![0xFF, 0xFF, 9, 4, 0, position[0], position[1]];
             good.push(checksum(&good[2..]));
-            // Enough behind it that no false header can still be waiting.
+            // Enough bytes after it that no false header can still be waiting.
             decoder.push(&good);
             decoder.push(&[0; 8]);
             let mut found = false;
             while let Some(reply) = decoder.next(2) {
                 found |= reply.id == 9 && reply.parameters == position;
             }
-            // Rubbish whose end makes a correct frame with the reply's own bytes may hide it:
+            // Garbage whose end makes a correct frame with the reply's own bytes may hide it:
             // one header in 256 does.
             prop_assert!(found || noise.windows(2).any(|pair| pair == [0xFF, 0xFF])
                 || noise.last() == Some(&0xFF));

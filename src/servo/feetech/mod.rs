@@ -18,16 +18,16 @@ pub mod registers;
 use codec::{FeetechDecoder, from_sign_magnitude, to_sign_magnitude};
 use registers::{present, settings};
 
-/// The servo may accelerate this much harder than the plan: at the plan's own figure its ramps
+/// Factor by which the servo may accelerate harder than the plan: at the plan's own limit its ramps
 /// would lag behind the stream of goals.
 const ACCELERATION_HEADROOM: f64 = 2.0;
 
-/// Share of stall torque that the servos may use, in thousandths. Other than what a servo wakes up
-/// with, so that it also tells one that restarted: a goal makes such a servo stiff again, and its
-/// torque enable alone would then read as if nothing had happened.
+/// Fraction of stall torque that the servos may use, in thousandths. It differs from the value after
+/// power-on, so that it also reveals a restart: a goal energises such a servo again, and its torque
+/// enable would then read as if nothing had happened.
 const TORQUE_LIMIT_PERMILLE: i32 = 950;
 
-/// The same for a tip that looks for something: half, and no round number, for the same reason.
+/// The same for a tip that looks for something: half, and not a round number, for the same reason.
 const TORQUE_LIMIT_TOUCH_PERMILLE: i32 = 475;
 
 /// The STS dialect.
@@ -43,7 +43,7 @@ impl ServoWire for FeetechDialect {
         clippy::cast_possible_truncation,
         reason = "every register of this family lies below 256"
     )]
-    fn place(register: ServoRegister) -> Vec<u8> {
+    fn range(register: ServoRegister) -> Vec<u8> {
         vec![register.address as u8, register.length as u8]
     }
 }
@@ -55,7 +55,7 @@ impl Dialect for FeetechDialect {
     const SETTINGS: ServoRegister = registers::SETTINGS;
     const TORQUE_ENABLE: ServoRegister = registers::TORQUE_ENABLE;
     const GOAL: ServoRegister = registers::GOAL;
-    // Variants of a servo for other voltages differ in nothing else that they tell.
+    // Variants of a servo for other voltages differ only in their firmware.
     const SAME_FIRMWARE: bool = true;
     const PRESENT: ServoRegister = registers::PRESENT;
     const STATES: &'static [ServoRegister] = &[registers::TORQUE_STATE];
@@ -113,7 +113,7 @@ impl Dialect for FeetechDialect {
         }
     }
 
-    fn check(status: &StatusReply, asked: u8, _others: &[u8]) -> Result<(), SetupFault> {
+    fn check(status: &StatusReply, requested: u8, _others: &[u8]) -> Result<(), SetupFault> {
         let id = status.byte(settings::ID);
         let model = status.word(settings::MODEL);
         let level = status.byte(settings::RESPONSE_LEVEL);
@@ -123,8 +123,8 @@ impl Dialect for FeetechDialect {
         if model != needed {
             return Err(SetupFault::NoSts3215 { model, needed });
         }
-        if id != asked {
-            return Err(SetupFault::SharedId { id, asked });
+        if id != requested {
+            return Err(SetupFault::SharedId { id, requested });
         }
         if level > 1 {
             return Err(SetupFault::ResponseLevel(level));
@@ -175,13 +175,13 @@ impl Dialect for FeetechDialect {
     fn update_slow_readings(
         _index: usize,
         status: &StatusReply,
-        known: &mut SlowReadings,
+        slow: &mut SlowReadings,
     ) -> Option<ServoFault> {
         let limit = i32::from(status.word(registers::TORQUE_LIMIT_AT));
-        let on = status.byte(0) == 1;
-        known.torque_on = Some(on);
+        let is_on = status.byte(0) == 1;
+        slow.torque_on = Some(is_on);
         let is_ours = [TORQUE_LIMIT_PERMILLE, TORQUE_LIMIT_TOUCH_PERMILLE].contains(&limit);
-        (!on || !is_ours).then_some(ServoFault::TorqueLost)
+        (!is_on || !is_ours).then_some(ServoFault::TorqueLost)
     }
 
     fn reported_fault(error: u8, _known: &SlowReadings) -> Option<ServoFault> {
@@ -190,15 +190,15 @@ impl Dialect for FeetechDialect {
 }
 
 fn check_limits(status: &StatusReply) -> Result<(), SetupFault> {
-    let (least, most) = (
+    let (min, max) = (
         status.word(settings::POSITION_MIN),
         status.word(settings::POSITION_MAX),
     );
     let offset = status.word(settings::HOMING_OFFSET);
-    if (least, most) != (0, 0) && (least >= most || most > registers::POSITION_LAST) {
+    if (min, max) != (0, 0) && (min >= max || max > registers::POSITION_LAST) {
         return Err(SetupFault::PositionLimits {
-            least,
-            most,
+            least: min,
+            most: max,
             last: registers::POSITION_LAST,
         });
     }
@@ -227,12 +227,12 @@ mod tests {
             id,
             name: "elbow".to_owned(),
         };
-        let said = FeetechDialect::identify(&status, servo(4), &[])
+        let message = FeetechDialect::identify(&status, servo(4), &[])
             .unwrap_err()
             .to_string();
         assert!(
-            said.contains("id (register 5) is 9 in a reply from id 4"),
-            "{said}"
+            message.contains("id (register 5) is 9 in a reply from id 4"),
+            "{message}"
         );
         assert!(FeetechDialect::identify(&status, servo(9), &[]).is_ok());
     }

@@ -8,26 +8,26 @@ pub const MODEL_STS3215: u16 = 777;
 /// Addresses below this are kept over power cycles; nothing here ever writes them.
 pub const EEPROM_END: u16 = 40;
 
-/// Everything kept over power cycles.
+/// All settings that are kept over power cycles.
 pub const SETTINGS: ServoRegister = ServoRegister::new("settings", 0, EEPROM_END);
 /// Torque on or off. 128 would re-centre the servo: nothing but 0 and 1 is ever written.
 pub const TORQUE_ENABLE: ServoRegister = ServoRegister::new("torque enable", 40, 1);
 /// Acceleration, goal position, goal time and goal speed, always written together so that a cap
 /// travels with every goal.
 pub const GOAL: ServoRegister = ServoRegister::new("goal", 41, 7);
-/// Share of stall torque in thousandths, until the power is cycled.
+/// Fraction of stall torque in thousandths, until the power is cycled.
 pub const TORQUE_LIMIT: ServoRegister = ServoRegister::new("torque limit", 48, 2);
-/// From torque enable to torque limit: both are as they were written, unless the servo restarted.
+/// From torque enable to torque limit: both read as they were written, unless the servo restarted.
 pub const TORQUE_STATE: ServoRegister = ServoRegister::new("torque state", 40, 10);
 /// Offset of [`TORQUE_LIMIT`] within [`TORQUE_STATE`].
 pub const TORQUE_LIMIT_AT: usize = 8;
 /// Position, speed, load, voltage and temperature.
 pub const PRESENT: ServoRegister = ServoRegister::new("present state", 56, 8);
 
-/// Torque enable, and everything of a goal.
+/// Torque enable, and all registers of a goal.
 pub const MOTION: &[std::ops::RangeInclusive<u16>] = &[40..=47];
 
-/// Places within [`SETTINGS`].
+/// Offsets within [`SETTINGS`].
 pub mod settings {
     /// Firmware, major then minor.
     pub const FIRMWARE: usize = 0;
@@ -37,7 +37,7 @@ pub mod settings {
     pub const ID: usize = 5;
     /// Return delay in steps of 2 µs.
     pub const RETURN_DELAY: usize = 7;
-    /// Response level: 0 answers reads and pings only, 1 writes too.
+    /// Response level: 0 replies to reads and pings only, 1 to writes too.
     pub const RESPONSE_LEVEL: usize = 8;
     /// Least position, a word.
     pub const POSITION_MIN: usize = 9;
@@ -57,16 +57,16 @@ pub mod settings {
     pub const MODE: usize = 33;
 }
 
-/// In the phase byte: positions count on beyond one turn.
+/// Bit in the phase byte: positions count beyond one turn.
 pub const PHASE_MULTI_TURN: u8 = 0x10;
 
 /// The greatest position within one turn.
 pub const POSITION_LAST: u16 = 4095;
 
-/// The bits of a homing offset, its sign among them.
+/// The bits of a homing offset, including its sign.
 pub const HOMING_OFFSET_BITS: u16 = 0x0FFF;
 
-/// Places within [`PRESENT`].
+/// Offsets within [`PRESENT`].
 pub mod present {
     /// Position, sign in bit 15.
     pub const POSITION: usize = 0;
