@@ -1,25 +1,25 @@
-//! Gathers strokes under caps: what comes out is finite, bounded and has neighbours apart.
+//! Collects strokes within caps: they are finite, bounded and without repeated points.
 
 use base::plane::{Point, bounds, distance};
 
 use super::{Design, DesignCaps, DesignError, DesignStroke};
 
-/// Neighbouring points nearer than this are one point.
-const APART_MM: f64 = 1e-4;
+/// Neighbouring points nearer than this count as one.
+const SAME_POINT_MM: f64 = 1e-4;
 
 /// Length of the mark for a path without length.
 pub const DOT_MM: f64 = 0.1;
 
-/// On small pages, which may be drawn larger, dots are no longer than this share of the page.
-const DOT_SHARE: f64 = 1e-3;
+/// Largest length of a dot, as a fraction of the page: small pages may be drawn larger.
+const DOT_FRACTION: f64 = 1e-3;
 
 /// Largest distance of a drawing from its origin.
 const REACH_MAX_MM: f64 = 100_000.0;
 
-/// The least side of a page that a drawing covers.
+/// Shortest side of a page that is fitted to a drawing.
 const PAGE_MIN_MM: f64 = 0.1;
 
-/// The strokes so far.
+/// Collects the strokes of one drawing.
 pub(crate) struct StrokeCollector<'c> {
     caps: &'c DesignCaps,
     dot_mm: f64,
@@ -37,22 +37,22 @@ impl<'c> StrokeCollector<'c> {
         }
     }
 
-    /// With dots that suit a page of this size.
+    /// Creates a collector whose dots suit a page of this size.
     pub(crate) fn for_page(caps: &'c DesignCaps, page_mm: Point) -> Self {
-        let dot_mm = page_mm[0].max(page_mm[1]) * DOT_SHARE;
+        let dot_mm = page_mm[0].max(page_mm[1]) * DOT_FRACTION;
         Self {
-            dot_mm: dot_mm.clamp(2.0 * APART_MM, DOT_MM),
+            dot_mm: dot_mm.clamp(2.0 * SAME_POINT_MM, DOT_MM),
             ..Self::new(caps)
         }
     }
 
     /// Returns the number of points that still fit.
-    pub(crate) fn room(&self) -> usize {
+    pub(crate) fn points_left(&self) -> usize {
         self.caps.points_max.saturating_sub(self.points)
     }
 
-    /// Returns the error that the cap on points was passed at `source`.
-    pub(crate) fn full(&self, source: &str) -> DesignError {
+    /// Returns the error that the cap on points was exceeded at `source`.
+    pub(crate) fn too_many_points(&self, source: &str) -> DesignError {
         DesignError::TooMany {
             at: source.to_owned(),
             what: "points",
@@ -60,35 +60,35 @@ impl<'c> StrokeCollector<'c> {
         }
     }
 
-    /// Takes a path in, as the stroke that `mark` is but for its points: repeated points fall away, a path without
-    /// length becomes a dot, an empty one nothing.
+    /// Adds a path as a stroke with the attributes of `template`. Drops repeated points; a path
+    /// without length becomes a dot, and an empty one adds nothing.
     pub(crate) fn push(
         &mut self,
         points_mm: Vec<Point>,
-        mark: &DesignStroke,
+        template: &DesignStroke,
     ) -> Result<(), DesignError> {
-        if points_mm.len() > self.room() {
-            return Err(self.full(&mark.source));
+        if points_mm.len() > self.points_left() {
+            return Err(self.too_many_points(&template.source));
         }
         if self.strokes.len() >= self.caps.strokes_max {
             return Err(DesignError::TooMany {
-                at: mark.source.clone(),
+                at: template.source.clone(),
                 what: "strokes",
                 max: self.caps.strokes_max,
             });
         }
-        refuse_far_points(&points_mm, &mark.source)?;
-        if let Some(points_mm) = tidy(points_mm, self.dot_mm) {
+        refuse_far_points(&points_mm, &template.source)?;
+        if let Some(points_mm) = drop_repeated_points(points_mm, self.dot_mm) {
             self.points += points_mm.len();
             self.strokes.push(DesignStroke {
                 points_mm,
-                ..mark.clone()
+                ..template.clone()
             });
         }
         Ok(())
     }
 
-    /// The drawing on the page that its file states.
+    /// Returns the drawing on the page that its file states.
     pub(crate) fn on_page(self, page_mm: Point, hint: &'static str) -> Result<Design, DesignError> {
         if self.strokes.is_empty() {
             return Err(DesignError::Empty { hint });
@@ -100,20 +100,20 @@ impl<'c> StrokeCollector<'c> {
         })
     }
 
-    /// The drawing on the page that it just covers.
-    pub(crate) fn on_own_page(self, hint: &'static str) -> Result<Design, DesignError> {
+    /// Returns the drawing on a page that just fits it.
+    pub(crate) fn on_fitted_page(self, hint: &'static str) -> Result<Design, DesignError> {
         let (low, high) = self.bounds().ok_or(DesignError::Empty { hint })?;
-        self.moved_onto_page(low, high, hint)
+        self.move_onto_page(low, high, hint)
     }
 
-    /// The drawing on a page of which its file's origin is the middle, if that lies in the middle of the lines, and
-    /// otherwise on the page that it just covers.
-    pub(crate) fn on_page_about_origin(self, hint: &'static str) -> Result<Design, DesignError> {
+    /// Returns the drawing on a page centred on the file's origin if that lies centrally among the
+    /// lines, and otherwise on a page that just fits it.
+    pub(crate) fn on_page_around_origin(self, hint: &'static str) -> Result<Design, DesignError> {
         let Some((low, high)) = self.bounds().filter(|(low, high)| is_central(*low, *high)) else {
-            return self.on_own_page(hint);
+            return self.on_fitted_page(hint);
         };
-        let half = [(-low[0]).max(high[0]), (-low[1]).max(high[1])];
-        let mut design = self.moved_onto_page(half.map(|mm| -mm), half, hint)?;
+        let half_size = [(-low[0]).max(high[0]), (-low[1]).max(high[1])];
+        let mut design = self.move_onto_page(half_size.map(|mm| -mm), half_size, hint)?;
         let note = "the file's origin, which lies inside the drawing, is the middle of its page";
         design.notes.push(note.to_owned());
         Ok(design)
@@ -123,7 +123,7 @@ impl<'c> StrokeCollector<'c> {
         bounds(self.strokes.iter().flat_map(|stroke| &stroke.points_mm))
     }
 
-    fn moved_onto_page(
+    fn move_onto_page(
         mut self,
         low: Point,
         high: Point,
@@ -137,18 +137,19 @@ impl<'c> StrokeCollector<'c> {
     }
 }
 
-/// The origin is a drawing's middle if no side of it is farther away than this many times the other.
-const OFF_CENTRE_MAX: f64 = 3.0;
+/// The origin is central if no side of the drawing is farther from it than this many times the
+/// opposite side.
+const CENTRAL_RATIO_MAX: f64 = 3.0;
 
 fn is_central(low: Point, high: Point) -> bool {
     low.iter().zip(&high).all(|(low, high)| {
-        *low < 0.0 && *high > 0.0 && (-low).max(*high) <= OFF_CENTRE_MAX * (-low).min(*high)
+        *low < 0.0 && *high > 0.0 && (-low).max(*high) <= CENTRAL_RATIO_MAX * (-low).min(*high)
     })
 }
 
 fn refuse_far_points(points_mm: &[Point], source: &str) -> Result<(), DesignError> {
-    let near = |value: &f64| value.abs() <= REACH_MAX_MM;
-    let Some([x, y]) = points_mm.iter().find(|point| !point.iter().all(near)) else {
+    let is_near = |value: &f64| value.abs() <= REACH_MAX_MM;
+    let Some([x, y]) = points_mm.iter().find(|point| !point.iter().all(is_near)) else {
         return Ok(());
     };
     Err(DesignError::FarAway {
@@ -159,16 +160,17 @@ fn refuse_far_points(points_mm: &[Point], source: &str) -> Result<(), DesignErro
     })
 }
 
-/// Drops points that repeat their neighbour; none for no points, a dot where one is left.
-fn tidy(mut points: Vec<Point>, dot_mm: f64) -> Option<Vec<Point>> {
+/// Drops points that repeat their neighbour. Returns `None` for no points, and a dot if one point
+/// remains.
+fn drop_repeated_points(mut points: Vec<Point>, dot_mm: f64) -> Option<Vec<Point>> {
     let [x, y] = *points.first()?;
     let last = *points.last()?;
-    points.dedup_by(|next, kept| distance(*kept, *next) < APART_MM);
+    points.dedup_by(|next, kept| distance(*kept, *next) < SAME_POINT_MM);
     if points.len() < 2 {
-        let half = dot_mm / 2.0;
-        return Some(vec![[x - half, y], [x + half, y]]);
+        let half_mm = dot_mm / 2.0;
+        return Some(vec![[x - half_mm, y], [x + half_mm, y]]);
     }
-    // A closed path stays closed even where its last step was a short one.
+    // A closed path stays closed even if its last step is a short one.
     if let Some(end) = points.last_mut() {
         *end = last;
     }
@@ -184,7 +186,7 @@ fn tidy(mut points: Vec<Point>, dot_mm: f64) -> Option<Vec<Point>> {
 mod tests {
     use super::*;
 
-    fn mark() -> DesignStroke {
+    fn template() -> DesignStroke {
         DesignStroke {
             source: "line 1".to_owned(),
             ..DesignStroke::default()
@@ -194,10 +196,10 @@ mod tests {
     #[test]
     fn drops_repeated_points_and_keeps_the_end() {
         let caps = DesignCaps::default();
-        let mut all = StrokeCollector::new(&caps);
+        let mut strokes = StrokeCollector::new(&caps);
         let points = vec![[1.0, 1.0], [1.0, 1.0], [3.0, 1.0], [3.000_01, 1.0]];
-        all.push(points, &mark()).unwrap();
-        let design = all.on_own_page("").unwrap();
+        strokes.push(points, &template()).unwrap();
+        let design = strokes.on_fitted_page("").unwrap();
         let stroke = design.strokes.first().unwrap();
         assert_eq!(stroke.points_mm.len(), 2);
         assert_eq!(stroke.points_mm.first(), Some(&[0.0, 0.0]));
@@ -207,27 +209,27 @@ mod tests {
     #[test]
     fn a_path_without_length_leaves_a_dot() {
         let caps = DesignCaps::default();
-        let mut all = StrokeCollector::new(&caps);
-        all.push(vec![[5.0, 5.0]], &mark()).unwrap();
-        let design = all.on_page([10.0, 10.0], "").unwrap();
+        let mut strokes = StrokeCollector::new(&caps);
+        strokes.push(vec![[5.0, 5.0]], &template()).unwrap();
+        let design = strokes.on_page([10.0, 10.0], "").unwrap();
         assert!((design.strokes.first().unwrap().length_mm() - DOT_MM).abs() < 1e-12);
     }
 
     #[test]
-    fn refuses_what_passes_a_cap_or_is_nowhere() {
+    fn refuses_what_exceeds_a_cap_or_has_no_place() {
         let caps = DesignCaps {
             points_max: 3,
             strokes_max: 1,
             ..DesignCaps::default()
         };
-        let mut all = StrokeCollector::new(&caps);
+        let mut strokes = StrokeCollector::new(&caps);
         let four = vec![[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]];
-        let error = all.push(four, &mark()).unwrap_err().to_string();
+        let error = strokes.push(four, &template()).unwrap_err().to_string();
         assert_eq!(error, "line 1: more than 3 points: simplify the drawing");
-        let error = all.push(vec![[0.0, f64::NAN]], &mark()).unwrap_err();
-        assert!(matches!(error, DesignError::FarAway { .. }));
-        all.push(vec![[0.0, 0.0]], &mark()).unwrap();
-        let error = all.push(vec![[0.0, 0.0]], &mark()).unwrap_err();
+        let pushed = strokes.push(vec![[0.0, f64::NAN]], &template());
+        assert!(matches!(pushed, Err(DesignError::FarAway { .. })));
+        strokes.push(vec![[0.0, 0.0]], &template()).unwrap();
+        let error = strokes.push(vec![[0.0, 0.0]], &template()).unwrap_err();
         assert!(matches!(
             error,
             DesignError::TooMany {

@@ -1,9 +1,10 @@
-//! Compares ink with a design: distances of the ink from the design, and of the design from the ink.
+//! Compares ink with a design, by the distances of the ink from the design and of the design from
+//! the ink.
 
 use base::plane::{self, Point, distance};
 use base::segment_index::SegmentIndex;
 
-/// Lines are looked at each so far.
+/// Distance between two samples of a line.
 pub const STEP_MM: f64 = 0.1;
 
 /// Design farther than this from any ink counts as missing.
@@ -14,12 +15,12 @@ const SAMPLES_MAX: f64 = 400_000.0;
 
 /// Distances between two drawings of lines, in both directions.
 ///
-/// With nothing on both sides all is 0; with nothing on one side the distances are infinite.
+/// All values are 0 if both drawings are empty; distances are infinite if one is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InkDeviation {
-    /// 95 of 100 samples, of ink and design together, lie nearer than this.
+    /// 95th percentile of all samples, of ink and design together.
     pub p95_mm: f64,
-    /// The farthest sample.
+    /// Distance of the farthest sample.
     pub max_mm: f64,
     /// The mean over all samples.
     pub mean_mm: f64,
@@ -45,48 +46,48 @@ impl InkDeviation {
     }
 }
 
-/// Compares what a pen drew with what it should have drawn: for samples along the ink the
-/// distance to the nearest line of the design, for samples along the design the distance to the
-/// nearest ink, so that ink too few counts like ink too many. Polylines in one frame, in mm; those
-/// that are not finite are left out.
+/// Compares what a pen drew with what it should have drawn. Measures the distance from samples
+/// along the ink to the nearest line of the design, and from samples along the design to the
+/// nearest ink, so that missing ink counts like excess ink. Both are polylines in one frame, in mm;
+/// those that are not finite are ignored.
 #[must_use]
 pub fn deviation_mm(design: &[Vec<Point>], ink: &[Vec<Point>]) -> InkDeviation {
     let (design, ink) = (SegmentIndex::new(design), SegmentIndex::new(ink));
-    let mut from_ink = distances(&ink, &design);
+    let mut all_mm = distances(&ink, &design);
     let from_design = distances(&design, &ink);
-    let missing = from_design.iter().filter(|mm| **mm > MISSING_MM).count();
-    let share = fraction(missing, from_design.len());
-    from_ink.extend(from_design);
-    from_ink.sort_by(f64::total_cmp);
-    let count = from_ink.len();
+    let missing_count = from_design.iter().filter(|mm| **mm > MISSING_MM).count();
+    let missing_fraction = fraction(missing_count, from_design.len());
+    all_mm.extend(from_design);
+    all_mm.sort_by(f64::total_cmp);
+    let count = all_mm.len();
     let rank = (count * 95).div_ceil(100).saturating_sub(1);
-    let sum: f64 = from_ink.iter().sum();
+    let sum: f64 = all_mm.iter().sum();
     InkDeviation {
-        p95_mm: from_ink.get(rank).copied().unwrap_or(0.0),
-        max_mm: from_ink.last().copied().unwrap_or(0.0),
+        p95_mm: all_mm.get(rank).copied().unwrap_or(0.0),
+        max_mm: all_mm.last().copied().unwrap_or(0.0),
         mean_mm: if count == 0 { 0.0 } else { sum / as_f64(count) },
-        missing_mm: share * design.length_mm(),
+        missing_mm: missing_fraction * design.length_mm(),
         ink_mm: ink.length_mm(),
         design_mm: design.length_mm(),
     }
 }
 
-fn fraction(part: usize, whole: usize) -> f64 {
-    as_f64(part) / as_f64(whole.max(1))
+fn fraction(part: usize, total: usize) -> f64 {
+    as_f64(part) / as_f64(total.max(1))
 }
 
 fn as_f64(count: usize) -> f64 {
     u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }
 
-/// For each sample along `from`, how far `to` is.
+/// Returns the distance to `to` of each sample along `from`.
 fn distances(from: &SegmentIndex, to: &SegmentIndex) -> Vec<f64> {
     let step_mm = STEP_MM.max(from.length_mm() / SAMPLES_MAX);
     let mut all = Vec::new();
     for [a, b] in from.segments() {
         let steps = (distance(a, b) / step_mm).ceil().max(1.0);
         let mut step = 0.0;
-        // Both ends: where pieces join a sample counts twice, which changes nothing to speak of.
+        // Both ends are included: a joint between segments counts twice, which hardly matters.
         while step <= steps {
             all.push(to.distance_mm(plane::along(a, b, step / steps)));
             step += 1.0;
@@ -119,14 +120,14 @@ mod tests {
     }
 
     #[test]
-    fn ink_too_few_and_ink_too_many_both_count() {
-        let whole = [vec![[0.0, 0.0], [100.0, 0.0]]];
+    fn missing_and_excess_ink_both_count() {
+        let full = [vec![[0.0, 0.0], [100.0, 0.0]]];
         let half = [vec![[0.0, 0.0], [50.0, 0.0]]];
-        let few = deviation_mm(&whole, &half);
-        assert!((few.max_mm - 50.0).abs() < 1e-9);
-        assert!((few.missing_mm - 49.0).abs() < 0.2, "{}", few.missing_mm);
-        let many = deviation_mm(&half, &whole);
-        assert!((many.max_mm - 50.0).abs() < 1e-9 && many.missing_mm == 0.0);
+        let less = deviation_mm(&full, &half);
+        assert!((less.max_mm - 50.0).abs() < 1e-9);
+        assert!((less.missing_mm - 49.0).abs() < 0.2, "{}", less.missing_mm);
+        let more = deviation_mm(&half, &full);
+        assert!((more.max_mm - 50.0).abs() < 1e-9 && more.missing_mm == 0.0);
     }
 
     #[test]

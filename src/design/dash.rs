@@ -2,10 +2,10 @@
 
 use base::plane::{Point, along, pieces};
 
-/// Shorter patterns than this are drawn as a whole line: no pen makes such dashes.
+/// Shorter patterns are drawn as a solid line: no pen makes such dashes.
 const PATTERN_MIN_MM: f64 = 0.05;
 
-/// A walk along a path and, at once, along the pattern.
+/// Position along a path and along the dash pattern.
 struct DashCursor<'p> {
     pattern_mm: &'p [f64],
     index: usize,
@@ -16,10 +16,10 @@ struct DashCursor<'p> {
 }
 
 impl<'p> DashCursor<'p> {
-    /// At `offset_mm` into the pattern, which repeats.
+    /// Starts at `offset_mm` into the repeating pattern.
     fn at(pattern_mm: &'p [f64], offset_mm: f64, points_max: usize) -> Self {
-        let whole: f64 = pattern_mm.iter().sum();
-        let mut pen = Self {
+        let pattern_length_mm: f64 = pattern_mm.iter().sum();
+        let mut cursor = Self {
             pattern_mm,
             index: 0,
             left_mm: pattern_mm.first().copied().unwrap_or(f64::INFINITY),
@@ -27,22 +27,22 @@ impl<'p> DashCursor<'p> {
             dash: Vec::new(),
             done: Vec::new(),
         };
-        let mut skip_mm = offset_mm.rem_euclid(whole);
-        while skip_mm >= pen.left_mm && pen.index < pattern_mm.len() {
-            skip_mm -= pen.left_mm;
-            pen.turn();
+        let mut skip_mm = offset_mm.rem_euclid(pattern_length_mm);
+        while skip_mm >= cursor.left_mm && cursor.index < pattern_mm.len() {
+            skip_mm -= cursor.left_mm;
+            cursor.next_element();
         }
-        pen.left_mm -= skip_mm;
-        pen
+        cursor.left_mm -= skip_mm;
+        cursor
     }
 
-    fn turn(&mut self) {
+    fn next_element(&mut self) {
         self.index = (self.index + 1) % self.pattern_mm.len().max(1);
         self.left_mm = self.pattern_mm.get(self.index).copied().unwrap_or(0.0);
     }
 
     fn visit(&mut self, point: Point) -> Option<()> {
-        // Counted up or down, so that the caller's cap bounds the time too.
+        // Counts gaps as well as dashes, so that the caller's cap also bounds the time.
         self.points_left = self.points_left.checked_sub(1)?;
         let is_down = self.index.is_multiple_of(2);
         self.dash.extend(is_down.then_some(point));
@@ -55,23 +55,23 @@ impl<'p> DashCursor<'p> {
         }
     }
 
-    /// Along one straight piece.
-    fn walk(&mut self, from: Point, to: Point, length_mm: f64) -> Option<()> {
-        let mut gone_mm = 0.0;
-        while self.left_mm < length_mm - gone_mm {
-            gone_mm += self.left_mm;
-            let here = along(from, to, gone_mm / length_mm);
+    /// Advances along one straight segment.
+    fn advance(&mut self, from: Point, to: Point, length_mm: f64) -> Option<()> {
+        let mut advanced_mm = 0.0;
+        while self.left_mm < length_mm - advanced_mm {
+            advanced_mm += self.left_mm;
+            let here = along(from, to, advanced_mm / length_mm);
             self.visit(here)?;
-            self.turn();
+            self.next_element();
             self.lift();
             self.visit(here)?;
         }
-        self.left_mm -= length_mm - gone_mm;
+        self.left_mm -= length_mm - advanced_mm;
         self.visit(to)
     }
 }
 
-/// The dashes of `path` by lengths on the page, as [`dashes_by`].
+/// Returns the dashes of `path` by lengths on the page, as [`dashes_by`] does.
 pub(crate) fn dashes(
     path: &[Point],
     pattern_mm: &[f64],
@@ -82,9 +82,10 @@ pub(crate) fn dashes(
     dashes_by(path, pattern_mm, offset_mm, points_max, length_mm)
 }
 
-/// The dashes of `path`, a straight step being as long as `length_mm` says: `pattern_mm` is drawn, left out, drawn … in turn, from `offset_mm` into
-/// it. None where the dashes would have more than `points_max` points. A pattern of an odd
-/// number, of impossible numbers, or too fine to draw gives the whole path.
+/// Returns the dashes of `path`, with the length of a straight step from `length_mm`. Elements of
+/// `pattern_mm` are drawn and skipped in turn, from `offset_mm` into it. `None` if the dashes would
+/// have more than `points_max` points. A pattern with an odd number of elements, with impossible
+/// numbers, or too fine to draw gives the full path.
 pub(crate) fn dashes_by(
     path: &[Point],
     pattern_mm: &[f64],
@@ -92,21 +93,21 @@ pub(crate) fn dashes_by(
     points_max: usize,
     length_mm: impl Fn(Point) -> f64,
 ) -> Option<Vec<Vec<Point>>> {
-    let whole_mm: f64 = pattern_mm.iter().sum();
+    let pattern_length_mm: f64 = pattern_mm.iter().sum();
     let is_pattern = pattern_mm.iter().all(|mm| mm.is_finite() && *mm >= 0.0)
         && pattern_mm.len().is_multiple_of(2)
-        && whole_mm >= PATTERN_MIN_MM;
+        && pattern_length_mm >= PATTERN_MIN_MM;
     if !is_pattern || !offset_mm.is_finite() {
         return Some(vec![path.to_vec()]);
     }
-    let mut pen = DashCursor::at(pattern_mm, offset_mm, points_max);
-    pen.visit(*path.first()?)?;
+    let mut cursor = DashCursor::at(pattern_mm, offset_mm, points_max);
+    cursor.visit(*path.first()?)?;
     for [from, to] in pieces(path) {
         let length_mm = length_mm([to[0] - from[0], to[1] - from[1]]);
-        pen.walk(from, to, length_mm)?;
+        cursor.advance(from, to, length_mm)?;
     }
-    pen.lift();
-    Some(pen.done)
+    cursor.lift();
+    Some(cursor.done)
 }
 
 #[cfg(test)]
@@ -127,8 +128,8 @@ mod tests {
         let path = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0]];
         let dashes = dashes(&path, &[8.0, 1.0], 0.0, 100).unwrap();
         let expected = [8.0, 8.0, 2.0];
-        for (found, wanted) in lengths(&dashes).iter().zip(expected) {
-            assert!((found - wanted).abs() < 1e-9, "{found} {wanted}");
+        for (found, expected_mm) in lengths(&dashes).iter().zip(expected) {
+            assert!((found - expected_mm).abs() < 1e-9, "{found} {expected_mm}");
         }
         assert_eq!(dashes.get(1).unwrap().len(), 3);
     }
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_too_fine_to_draw_gives_the_whole_line() {
+    fn a_pattern_too_fine_to_draw_gives_a_solid_line() {
         let path = [[0.0, 0.0], [10.0, 0.0]];
         for pattern in [&[0.01, 0.01][..], &[f64::NAN, 1.0], &[1.0]] {
             assert_eq!(dashes(&path, pattern, 0.0, 100).unwrap(), [path.to_vec()]);

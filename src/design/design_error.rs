@@ -1,14 +1,15 @@
-//! Errors of a drawing, worded so that its author can fix them.
+//! Errors in a drawing, worded so that its author can fix them.
 
-/// Largest number of characters that a message quotes of the file's text.
+/// Most characters of the file's text that a message quotes.
 const QUOTED_MAX: usize = 40;
 
-/// Reason that a drawing was not read. Every message names the place, the text found there, and a fix.
+/// The reason why a drawing was not read. Every message names the place, the text found there, and
+/// a fix.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum DesignError {
-    /// The file's name says nothing about its kind.
+    /// The file's name has no known extension.
     #[error(
-        "`{name}` is of no kind known here: name it .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt), .dxf or .json"
+        "`{name}` has no known extension: name it .svg, .gcode (.gco, .nc, .ngc), .hpgl (.hpg, .plt), .dxf or .json"
     )]
     Kind {
         /// The name as given.
@@ -25,14 +26,14 @@ pub enum DesignError {
     /// More of something than allowed.
     #[error("{at}: more than {max} {what}: simplify the drawing")]
     TooMany {
-        /// Place at which the cap was exceeded.
+        /// The place at which the cap was exceeded.
         at: String,
-        /// Counted objects.
+        /// The counted objects.
         what: &'static str,
         /// The cap.
         max: usize,
     },
-    /// Bytes that are no text.
+    /// Bytes that are not text.
     #[error(
         "byte {byte} is not UTF-8 text: a design is SVG, G-code, JSON or plain text, saved as UTF-8"
     )]
@@ -60,7 +61,7 @@ pub enum DesignError {
         /// Fix for the author.
         fix: String,
     },
-    /// A point that is nowhere or absurdly far away.
+    /// A point that is not finite or absurdly far away.
     #[error("{at}: a point lies at {x}, {y} mm; coordinates may reach ±{max_mm} mm")]
     FarAway {
         /// The stroke.
@@ -84,23 +85,23 @@ pub enum DesignError {
     },
     /// Letters of an impossible height.
     #[error(
-        "letters of {height_mm} mm were asked for; capital letters may be {min_mm} to {max_mm} mm high"
+        "letters of {height_mm} mm were requested; capital letters may be {min_mm} to {max_mm} mm high"
     )]
     LetterHeight {
-        /// As asked.
+        /// The requested height.
         height_mm: f64,
         /// The smallest.
         min_mm: f64,
         /// The largest.
         max_mm: f64,
     },
-    /// A drawing without a line.
+    /// A drawing without lines.
     #[error("the drawing has no line to draw: {hint}")]
     Empty {
         /// Possible cause.
         hint: &'static str,
     },
-    /// It is wrong with one of a drawing's files.
+    /// An error in one of a drawing's files.
     #[error("{file}: {source}")]
     OfFile {
         /// Its name.
@@ -108,7 +109,7 @@ pub enum DesignError {
         /// Cause.
         source: Box<DesignError>,
     },
-    /// The SVG reader gave up in a way that it should not have.
+    /// The SVG reader failed unexpectedly.
     #[error("the SVG reader failed on this file: save it as plain SVG from a drawing program")]
     Reader,
 }
@@ -121,7 +122,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 impl DesignError {
-    /// The same of one of several files.
+    /// Adds the name of the file, one of several.
     pub(crate) fn in_file(self, file: &str) -> Self {
         Self::OfFile {
             file: quoted(file),

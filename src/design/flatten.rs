@@ -1,17 +1,17 @@
-//! Curves made polylines that stray from them by no more than a stated distance.
+//! Flattens curves to polylines that stray from them by at most a stated distance.
 
 use base::plane::Point;
 
 /// Largest distance of a chord from its curve.
 pub const CHORD_ERROR_MM: f64 = 0.02;
 
-/// Smaller pages are flattened as if they were drawn this large, because they may be.
+/// Smaller pages are flattened as if they were drawn this large, because they might be.
 const DRAWN_AT_MM: f64 = 200.0;
 
-/// The most pieces that one curve is cut into.
+/// Most segments that one curve is cut into.
 pub(crate) const PIECES_MAX: f64 = 4096.0;
 
-/// The chord error for a page of this size: a small drawing may be drawn larger.
+/// Returns the chord error for a page of this size: a small drawing may be drawn larger.
 pub(crate) fn chord_error_mm(page_mm: [f64; 2]) -> f64 {
     let longer_mm = page_mm[0].max(page_mm[1]);
     CHORD_ERROR_MM * (longer_mm / DRAWN_AT_MM).clamp(1e-4, 1.0)
@@ -44,8 +44,8 @@ pub(crate) fn cubic(points: &mut Vec<Point>, [first, second, end]: [Point; 3], e
     });
 }
 
-/// Appends an arc about `centre` from the last of `points`, turning by `sweep_rad` (positive is
-/// counter-clockwise) and ending exactly at `end`. The radius may change along it a little.
+/// Appends an arc around `centre` from the last of `points`, turning by `sweep_rad` (positive is
+/// counter-clockwise) and ending exactly at `end`. The radius may change slightly along it.
 pub(crate) fn arc(points: &mut Vec<Point>, centre: Point, sweep_rad: f64, end: Point) {
     let Some(&start) = points.last() else { return };
     let (radius, from) = polar(centre, start);
@@ -83,7 +83,7 @@ fn pieces(bound_mm: f64, error_mm: f64) -> f64 {
     (bound_mm / error_mm).sqrt().ceil().clamp(1.0, PIECES_MAX)
 }
 
-/// Appends the points of a curve in equal steps of its parameter, from behind 0 up to `end`.
+/// Appends the points of a curve in equal steps of its parameter, from after 0 up to `end`.
 pub(crate) fn append(points: &mut Vec<Point>, pieces: f64, end: Point, at: impl Fn(f64) -> Point) {
     let mut step = 1.0;
     while step < pieces {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The largest distance of the curve from its polyline, measured on a fine grid.
+    /// Returns the largest distance of the curve from its polyline, measured at many points.
     fn stray_mm(points: &[Point], curve: impl Fn(f64) -> Point) -> f64 {
         let to_segment = |p: Point, pair: &[Point]| {
             let (a, b) = (pair[0], pair[1]);
@@ -122,8 +122,8 @@ mod tests {
         (0..=400_u32)
             .map(|i| curve(f64::from(i) / 400.0))
             .map(|p| {
-                let near = points.windows(2).map(|pair| to_segment(p, pair));
-                near.fold(f64::INFINITY, f64::min)
+                let distances_mm = points.windows(2).map(|pair| to_segment(p, pair));
+                distances_mm.fold(f64::INFINITY, f64::min)
             })
             .fold(0.0, f64::max)
     }
@@ -145,7 +145,7 @@ mod tests {
 
         #[test]
         fn arcs_stay_within_the_chord_error(radius in 0.01..200.0_f64, sweep in -6.2..6.2_f64) {
-            let at = |turn: f64| [radius * turn.cos(), radius * turn.sin()];
+            let at = |angle_rad: f64| [radius * angle_rad.cos(), radius * angle_rad.sin()];
             let mut points = vec![at(0.0)];
             arc(&mut points, [0.0, 0.0], sweep, at(sweep));
             prop_assert!(stray_mm(&points, |t| at(sweep * t)) <= CHORD_ERROR_MM * 1.001);

@@ -1,4 +1,4 @@
-//! Pieces of lines made whole lines: ends that touch are joined, points that say nothing fall away.
+//! Joins polylines whose ends touch, and drops points that add nothing.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ struct PolylineEnd {
     is_last: bool,
 }
 
-/// Ends by the cell they lie in; cells are as wide as two ends may be apart.
+/// Ends by the cell they lie in; cells are as wide as the largest distance between joined ends.
 struct NearbyEnds {
     cell_mm: f64,
     cells: HashMap<[i64; 2], Vec<PolylineEnd>>,
@@ -35,12 +35,13 @@ impl NearbyEnds {
         self.cells.entry(cell).or_default().push(end);
     }
 
-    /// The nearest within a cell's width whose line is not joined yet; the first inserted of equals.
-    fn nearest(&self, from: Point, left: &[Option<Vec<Point>>]) -> Option<PolylineEnd> {
+    /// Returns the nearest end within a cell's width whose line is not joined yet; of equally near
+    /// ends, the first inserted.
+    fn nearest(&self, from: Point, remaining: &[Option<Vec<Point>>]) -> Option<PolylineEnd> {
         let [x, y] = self.cell(from);
-        let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [x + dx, y + dy]));
-        let ends = around.filter_map(|cell| self.cells.get(&cell)).flatten();
-        ends.filter(|end| left.get(end.line).is_some_and(Option::is_some))
+        let nearby = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [x + dx, y + dy]));
+        let ends = nearby.filter_map(|cell| self.cells.get(&cell)).flatten();
+        ends.filter(|end| remaining.get(end.line).is_some_and(Option::is_some))
             .map(|end| (distance(from, end.at), *end))
             .filter(|(mm, _)| *mm <= self.cell_mm)
             .min_by(|a, b| a.0.total_cmp(&b.0))
@@ -48,7 +49,7 @@ impl NearbyEnds {
     }
 }
 
-pub(super) fn joined(lines: Vec<Vec<Point>>, join_mm: f64) -> Vec<Vec<Point>> {
+pub(super) fn join(lines: Vec<Vec<Point>>, join_mm: f64) -> Vec<Vec<Point>> {
     let mut ends = NearbyEnds {
         cell_mm: join_mm,
         cells: HashMap::new(),
@@ -62,21 +63,21 @@ pub(super) fn joined(lines: Vec<Vec<Point>>, join_mm: f64) -> Vec<Vec<Point>> {
             }
         }
     }
-    let mut left: Vec<Option<Vec<Point>>> = lines.into_iter().map(Some).collect();
-    let mut all = Vec::new();
-    for index in 0..left.len() {
-        let Some(mut line) = left.get_mut(index).and_then(Option::take) else {
+    let mut remaining: Vec<Option<Vec<Point>>> = lines.into_iter().map(Some).collect();
+    let mut joined = Vec::new();
+    for index in 0..remaining.len() {
+        let Some(mut line) = remaining.get_mut(index).and_then(Option::take) else {
             continue;
         };
         if !is_closed(&line) {
             for _ in 0..2 {
-                grow(&mut line, &ends, &mut left);
+                extend_line(&mut line, &ends, &mut remaining);
                 line.reverse();
             }
         }
-        all.push(line);
+        joined.push(line);
     }
-    all
+    joined
 }
 
 fn is_closed(points: &[Point]) -> bool {
@@ -87,20 +88,21 @@ fn is_closed(points: &[Point]) -> bool {
 }
 
 /// Appends lines that begin or end where this one ends, as long as there are any.
-fn grow(line: &mut Vec<Point>, ends: &NearbyEnds, left: &mut [Option<Vec<Point>>]) {
+fn extend_line(line: &mut Vec<Point>, ends: &NearbyEnds, remaining: &mut [Option<Vec<Point>>]) {
     while let Some(last) = line.last().copied()
-        && let Some(end) = ends.nearest(last, left)
-        && let Some(mut next) = left.get_mut(end.line).and_then(Option::take)
+        && let Some(end) = ends.nearest(last, remaining)
+        && let Some(mut next) = remaining.get_mut(end.line).and_then(Option::take)
     {
         if end.is_last {
             next.reverse();
         }
-        let repeats = next.first() == Some(&last);
-        line.extend(next.into_iter().skip(usize::from(repeats)));
+        let is_repeated = next.first() == Some(&last);
+        line.extend(next.into_iter().skip(usize::from(is_repeated)));
     }
 }
 
-/// The line with fewer points, no farther than `tolerance_mm` from where it was. Its ends stay.
+/// Returns a line with fewer points that strays at most `tolerance_mm` from the given one. Its ends
+/// stay.
 #[must_use]
 pub fn simplified(points: &[Point], tolerance_mm: f64) -> Vec<Point> {
     let mut kept: Vec<Point> = points.first().copied().into_iter().collect();
@@ -108,36 +110,36 @@ pub fn simplified(points: &[Point], tolerance_mm: f64) -> Vec<Point> {
     while start + 1 < points.len() {
         let end = (start + PART_MAX).min(points.len() - 1);
         let part = points.get(start..=end).unwrap_or_default();
-        let keeps = corners(part, tolerance_mm);
-        let chosen = part.iter().zip(keeps).skip(1).filter(|(_, keeps)| *keeps);
+        let keep = points_to_keep(part, tolerance_mm);
+        let chosen = part.iter().zip(keep).skip(1).filter(|(_, keep)| *keep);
         kept.extend(chosen.map(|(point, _)| *point));
         start = end;
     }
     kept
 }
 
-/// Ramer's and Douglas and Peucker's choice, without recursion.
-fn corners(part: &[Point], tolerance_mm: f64) -> Vec<bool> {
-    let mut keeps = vec![false; part.len()];
-    let mut open = vec![(0, part.len().saturating_sub(1))];
-    while let Some((from, to)) = open.pop() {
+/// Chooses the points to keep by the Ramer–Douglas–Peucker algorithm, without recursion.
+fn points_to_keep(part: &[Point], tolerance_mm: f64) -> Vec<bool> {
+    let mut keep = vec![false; part.len()];
+    let mut pending = vec![(0, part.len().saturating_sub(1))];
+    while let Some((from, to)) = pending.pop() {
         let (Some(a), Some(b)) = (part.get(from), part.get(to)) else {
             continue;
         };
         for end in [from, to] {
-            if let Some(keep) = keeps.get_mut(end) {
+            if let Some(keep) = keep.get_mut(end) {
                 *keep = true;
             }
         }
-        let inside = part.iter().enumerate().take(to).skip(from + 1);
-        let farthest = inside
+        let inner_points = part.iter().enumerate().take(to).skip(from + 1);
+        let farthest = inner_points
             .map(|(index, point)| (plane::distance_to_piece(*point, [*a, *b]), index))
             .max_by(|a, b| a.0.total_cmp(&b.0));
-        if let Some((_, middle)) = farthest.filter(|(mm, _)| *mm > tolerance_mm) {
-            open.extend([(from, middle), (middle, to)]);
+        if let Some((_, split)) = farthest.filter(|(mm, _)| *mm > tolerance_mm) {
+            pending.extend([(from, split), (split, to)]);
         }
     }
-    keeps
+    keep
 }
 
 #[cfg(test)]
@@ -152,8 +154,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn check(paths: &[Vec<Point>], wanted: &[Vec<Point>]) {
-        assert_eq!(joined(paths.to_vec(), 0.1), wanted);
+    fn check(paths: &[Vec<Point>], expected: &[Vec<Point>]) {
+        assert_eq!(join(paths.to_vec(), 0.1), expected);
     }
 
     #[test]
@@ -175,8 +177,8 @@ mod tests {
     }
 
     fn paths() -> impl Strategy<Value = Vec<Vec<Point>>> {
-        let whole = (0..6_u8, 0..6_u8).prop_map(|(x, y)| [f64::from(x) * 4.0, f64::from(y) * 4.0]);
-        prop::collection::vec(prop::collection::vec(whole, 2..7), 1..9)
+        let node = (0..6_u8, 0..6_u8).prop_map(|(x, y)| [f64::from(x) * 4.0, f64::from(y) * 4.0]);
+        prop::collection::vec(prop::collection::vec(node, 2..7), 1..9)
     }
 
     proptest! {
@@ -185,7 +187,7 @@ mod tests {
         #[test]
         fn the_ink_stays_where_it_was(paths in paths()) {
             let before: Vec<_> = polylines(&paths).unwrap().strokes.into_iter().map(|s| s.points_mm).collect();
-            let after = joined(before.clone(), 0.1);
+            let after = join(before.clone(), 0.1);
             let found = deviation_mm(&before, &after);
             prop_assert!(found.max_mm < 0.11, "{found:?}");
             // Joining bridges gaps, each by no more than its tolerance.
@@ -201,8 +203,8 @@ mod tests {
             prop_assert_eq!(simple.last(), path.last());
             for point in path {
                 let pieces = simple.windows(2).map(|pair| [pair[0], pair[1]]);
-                let near = pieces.map(|piece| plane::distance_to_piece(point, piece));
-                prop_assert!(near.fold(f64::INFINITY, f64::min) <= mm + 1e-9);
+                let distances_mm = pieces.map(|piece| plane::distance_to_piece(point, piece));
+                prop_assert!(distances_mm.fold(f64::INFINITY, f64::min) <= mm + 1e-9);
             }
         }
     }

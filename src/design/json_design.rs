@@ -1,5 +1,5 @@
-//! JSON → strokes: `{"units": "mm", "strokes": [{"pen": 1, "points": [[x, y], …]}]}`, or a bare
-//! list of paths, each a list of points. y goes up.
+//! Reads JSON as strokes: `{"units": "mm", "strokes": [{"pen": 1, "points": [[x, y], …]}]}`, or a bare
+//! list of paths, each a list of points. y points up.
 
 use base::plane::Point;
 use serde::Deserialize;
@@ -64,26 +64,26 @@ impl JsonUnits {
 
 pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError> {
     let file = if text.trim_start().starts_with('[') {
-        let paths: Vec<Vec<Point>> = serde_json::from_str(text).map_err(|e| refusal(&e))?;
-        bare(paths)
+        let paths: Vec<Vec<Point>> = serde_json::from_str(text).map_err(|e| syntax_error(&e))?;
+        file_from_paths(paths)
     } else {
-        serde_json::from_str(text).map_err(|e| refusal(&e))?
+        serde_json::from_str(text).map_err(|e| syntax_error(&e))?
     };
-    let page_mm = page(&file)?;
+    let page_mm = page_mm(&file)?;
     let mm = file.units.mm();
-    let mut all = StrokeCollector::new(caps);
+    let mut strokes = StrokeCollector::new(caps);
     for (index, stroke) in file.strokes.into_iter().enumerate() {
-        let mark = mark(&stroke, index + 1)?;
+        let template = template(&stroke, index + 1)?;
         let points = stroke.points.into_iter();
-        all.push(points.map(|[x, y]| [x * mm, y * mm]).collect(), &mark)?;
+        strokes.push(points.map(|[x, y]| [x * mm, y * mm]).collect(), &template)?;
     }
     match page_mm {
-        Some(page_mm) => all.on_page(page_mm, EMPTY),
-        None => all.on_own_page(EMPTY),
+        Some(page_mm) => strokes.on_page(page_mm, EMPTY),
+        None => strokes.on_fitted_page(EMPTY),
     }
 }
 
-fn bare(paths: Vec<Vec<Point>>) -> File {
+fn file_from_paths(paths: Vec<Vec<Point>>) -> File {
     let stroke = |points| StrokeFile {
         points,
         ..StrokeFile::default()
@@ -94,7 +94,7 @@ fn bare(paths: Vec<Vec<Point>>) -> File {
     }
 }
 
-fn refusal(error: &serde_json::Error) -> DesignError {
+fn syntax_error(error: &serde_json::Error) -> DesignError {
     DesignError::syntax(
         format!("line {} column {}", error.line(), error.column()),
         printable(&reword(&error.to_string())),
@@ -103,26 +103,26 @@ fn refusal(error: &serde_json::Error) -> DesignError {
 }
 
 /// Rewords a message of the parser in terms of a drawing.
-fn reword(said: &str) -> String {
-    let said = said.rsplit_once(" at line ").map_or(said, |(said, _)| said);
-    let said = said.strip_prefix("invalid type: ").unwrap_or(said);
-    let said = said.strip_prefix("invalid value: ").unwrap_or(said);
-    WORDS.iter().fold(said.to_owned(), |said, (theirs, ours)| {
-        said.replace(theirs, ours)
+fn reword(message: &str) -> String {
+    let message = (message.rsplit_once(" at line ")).map_or(message, |(message, _)| message);
+    let message = message.strip_prefix("invalid type: ").unwrap_or(message);
+    let message = message.strip_prefix("invalid value: ").unwrap_or(message);
+    PHRASES.iter().fold(message.to_owned(), |text, (old, new)| {
+        text.replace(old, new)
     })
 }
 
 /// Escapes characters of a file's text that a terminal would interpret.
-fn printable(said: &str) -> String {
-    let one = |c: char| match c {
+fn printable(text: &str) -> String {
+    let escape = |c: char| match c {
         '"' | '\'' | '\\' => c.to_string(),
         other => other.escape_debug().to_string(),
     };
-    said.chars().map(one).collect()
+    text.chars().map(escape).collect()
 }
 
 /// Phrases of the parser and their replacements; longer phrases first.
-const WORDS: [(&str, &str); 14] = [
+const PHRASES: [(&str, &str); 14] = [
     ("floating point `", "the number `"),
     ("integer `", "the number `"),
     ("boolean `", "the word `"),
@@ -151,7 +151,7 @@ const WORDS: [(&str, &str); 14] = [
     ("map,", "an object,"),
 ];
 
-fn page(file: &File) -> Result<Option<Point>, DesignError> {
+fn page_mm(file: &File) -> Result<Option<Point>, DesignError> {
     let page_mm = match (file.page, file.page_mm) {
         (Some(_), Some(_)) => {
             let at = "`page` and `page_mm`";
@@ -170,10 +170,10 @@ fn page(file: &File) -> Result<Option<Point>, DesignError> {
     Err(DesignError::syntax("the page", found, accepted))
 }
 
-fn mark(stroke: &StrokeFile, number: usize) -> Result<DesignStroke, DesignError> {
+fn template(stroke: &StrokeFile, number: usize) -> Result<DesignStroke, DesignError> {
     let source = format!("stroke {number}");
     let colour = stroke.colour.as_deref().map(|text| {
-        colour(text).ok_or_else(|| {
+        parse_colour(text).ok_or_else(|| {
             let found = format!("the colour {}", quoted(text));
             DesignError::syntax(&source, found, "#rrggbb, such as #c0392b")
         })
@@ -190,8 +190,8 @@ fn mark(stroke: &StrokeFile, number: usize) -> Result<DesignStroke, DesignError>
     })
 }
 
-/// The bytes of `#rrggbb`.
-fn colour(text: &str) -> Option<[u8; 3]> {
+/// Returns the bytes of `#rrggbb`.
+fn parse_colour(text: &str) -> Option<[u8; 3]> {
     let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
     if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
@@ -266,8 +266,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_words_of_a_drawing() {
-        for (text, said) in [
+    fn errors_use_the_terms_of_a_drawing() {
+        for (text, expected) in [
             (
                 r#"[[[0,0],[1,"x"]]]"#,
                 r#"the text "x", expected a number such as 12.5, in mm"#,
@@ -298,8 +298,8 @@ mod tests {
             ),
         ] {
             let error = read(text).unwrap_err().to_string();
-            assert!(error.contains(said), "{text}: {error}");
-            for theirs in [
+            assert!(error.contains(expected), "{text}: {error}");
+            for term in [
                 "f64",
                 "u16",
                 "sequence",
@@ -307,7 +307,7 @@ mod tests {
                 "invalid type",
                 "at line",
             ] {
-                assert!(!error.contains(theirs), "{text}: {error}");
+                assert!(!error.contains(term), "{text}: {error}");
             }
         }
     }

@@ -1,4 +1,5 @@
-//! Drawings as people have them, made strokes on a flat page: geometry, no time, no joints.
+//! Reads drawings in common file formats as strokes on a flat page: geometry without time or
+//! joints.
 #![doc = include_str!("README.md")]
 
 mod collect_strokes;
@@ -31,7 +32,7 @@ use collect_strokes::StrokeCollector;
 pub struct Design {
     /// The page's width and height, both above 0 unless there are no strokes.
     pub page_mm: [f64; 2],
-    /// In the author's order.
+    /// Strokes in the author's order.
     pub strokes: Vec<DesignStroke>,
     /// True if the file gives its page a size on paper: an SVG in mm, cm, in, pt, pc or Q.
     pub states_size: bool,
@@ -42,34 +43,36 @@ pub struct Design {
 /// One path drawn without lifting the pen.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DesignStroke {
-    /// At least two points, finite, neighbours apart. A closed path repeats its first point.
+    /// At least two finite points, without repeats. A closed path repeats its first point.
     pub points_mm: Vec<[f64; 2]>,
     /// The colour that the author gave it, as sRGB bytes; says which pen draws it.
     pub colour: Option<[u8; 3]>,
-    /// The pen's number that the author gave it, counted from 1 (layers, names of G-code files, HPGL's SP).
+    /// The pen number that the author gave it, counted from 1 (by layer, name of a G-code file, or
+    /// HP-GL's SP).
     pub pen: Option<u16>,
-    /// Name of the layer that it is in.
+    /// Name of its layer.
     pub layer: Option<String>,
-    /// Its author asks for a pause before it: a layer whose name begins with `!`, M0 or M6 of G-code.
+    /// True if the author requests a pause before it: by a layer whose name begins with `!`, or by
+    /// M0 or M6 of G-code.
     pub pause_before: bool,
     /// Position in the author's file, for messages: an id, an element, a line.
     pub source: String,
 }
 
-/// Pauses that are noted one by one; more are counted.
+/// Most pauses that are noted one by one; more are counted.
 const PAUSE_NOTES_MAX: usize = 5;
 
 impl Design {
-    /// Returns whether it is no more than a dot, which has no size.
+    /// Returns whether it is only a dot, which has no size.
     #[must_use]
     pub fn is_a_dot(&self) -> bool {
         let is_dot = |mm: f64| mm <= DOT_MM * (1.0 + 1e-9);
         let [width_mm, height_mm] = self.page_mm;
-        let of_dots = |stroke: &DesignStroke| stroke.points_mm.len() == 2;
-        is_dot(width_mm.max(height_mm)) && self.strokes.iter().all(of_dots)
+        let is_dot_stroke = |stroke: &DesignStroke| stroke.points_mm.len() == 2;
+        is_dot(width_mm.max(height_mm)) && self.strokes.iter().all(is_dot_stroke)
     }
 
-    /// Notes where a person has to let the drawing go on.
+    /// Adds notes where a person has to resume the drawing.
     fn with_pause_notes(mut self) -> Self {
         let mut pausing = self.strokes.iter().filter(|stroke| stroke.pause_before);
         let places = pausing.by_ref().take(PAUSE_NOTES_MAX);
@@ -79,13 +82,13 @@ impl Design {
         }));
         let more = pausing.count();
         self.notes
-            .extend((more > 0).then(|| format!("and {more} pauses more")));
+            .extend((more > 0).then(|| format!("and {more} more pauses")));
         self
     }
 }
 
 impl DesignStroke {
-    /// Returns the part of the author's file that it is of, for people: its layer, or else its source.
+    /// Returns its place in the author's file, for people: its layer, or else its source.
     #[must_use]
     pub fn place_text(&self) -> String {
         match &self.layer {
@@ -94,7 +97,7 @@ impl DesignStroke {
         }
     }
 
-    /// Its length.
+    /// Returns its length.
     #[must_use]
     pub fn length_mm(&self) -> f64 {
         plane::length(&self.points_mm)
@@ -104,13 +107,13 @@ impl DesignStroke {
 /// Limits of a drawing's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DesignCaps {
-    /// Bytes of the file.
+    /// Most bytes of the file.
     pub bytes_max: usize,
-    /// Strokes that come of it.
+    /// Most strokes of the drawing.
     pub strokes_max: usize,
-    /// Points of all strokes together.
+    /// Most points of all strokes together.
     pub points_max: usize,
-    /// Elements of an SVG, every `use` counted as what it stands for.
+    /// Most elements of an SVG, with every `use` expanded.
     pub elements_max: usize,
 }
 
@@ -135,7 +138,7 @@ impl Default for DesignCaps {
     }
 }
 
-/// Choices of whoever has a drawing read.
+/// Options for reading a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReadOptions {
     /// Fill of an SVG's coloured areas.
@@ -147,18 +150,18 @@ pub struct ReadOptions {
 /// Reads a drawing. The extension of `name` gives its kind; a G-code file called `*_pen3_red.gcode`
 /// is drawn with pen 3.
 ///
-/// A page comes from an SVG's size and view box or from a JSON file's `page_mm`; a drawing
-/// without a page gets the page that it just covers.
+/// A page comes from an SVG's size and view box or from a JSON file's `page_mm`; a drawing without
+/// a page gets one that just fits it.
 ///
 /// # Errors
-/// Everything that cannot be read or drawn, by its place in the file. Nothing is guessed, and nothing is
-/// skipped without a note except invisible parts: hidden elements, and white areas without an
-/// outline.
+/// Everything that cannot be read or drawn, with its place in the file. Nothing is guessed, and
+/// nothing is skipped without a note except invisible parts: hidden elements, and white areas
+/// without an outline.
 pub fn load(name: &str, bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignError> {
     load_with(name, bytes, caps, ReadOptions::default())
 }
 
-/// Reads a drawing like [`load`], by choices of the caller.
+/// Reads a drawing like [`load`], with options.
 ///
 /// # Errors
 /// As [`load`]; and areas that need too many lines.
@@ -183,16 +186,16 @@ pub fn load_with(
     design.map(Design::with_pause_notes)
 }
 
-/// Endings of the names that [`load`] reads.
+/// File extensions that [`load`] reads.
 pub const ENDINGS: [&str; 10] = [
     "svg", "gcode", "gco", "nc", "ngc", "hpgl", "hpg", "plt", "dxf", "json",
 ];
 
-/// Reads files that are one drawing together, each for its pen, on the page that they just cover:
-/// those of which [`set_of`] says the same. One file is read as [`load_with`] does.
+/// Reads files that form one drawing, each for its pen, on a page that just fits them: those with
+/// the same [`set_of`]. A single file is read as by [`load_with`].
 ///
 /// # Errors
-/// As [`load`], with the file's name; files of a set that are no G-code.
+/// As [`load`], with the file's name; files of a set that are not G-code.
 pub fn load_set(
     files: &[(&str, &[u8])],
     caps: &DesignCaps,
@@ -216,8 +219,8 @@ pub fn load_set(
 /// Fix for a pen 0.
 const PENS_FROM_1: &str = "1 for the first pen, 2 for the next: pens count from 1";
 
-/// The number at the start of a layer's name, perhaps behind the word `pen`.
-fn pen_in(name: &str) -> Option<u16> {
+/// Returns the number at the start of a layer's name, possibly after the word `pen`.
+fn pen_number_in(name: &str) -> Option<u16> {
     let number = name.strip_prefix("pen").unwrap_or(name).trim_start();
     let mut digits = number.split(|c: char| !c.is_ascii_digit());
     digits.next()?.parse().ok()
@@ -230,22 +233,22 @@ fn utf8(bytes: &[u8]) -> Result<&str, DesignError> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Paths given as points, y up, on the page that they just cover; a path of one point is a dot.
+/// Reads paths given as points, y up, on a page that just fits them; a path of one point is a dot.
 ///
 /// # Errors
 /// Points that are not finite or absurdly far away; more than the default caps; no path.
 pub fn polylines(paths: &[Vec<[f64; 2]>]) -> Result<Design, DesignError> {
     let caps = DesignCaps::default();
-    let mut all = StrokeCollector::new(&caps);
+    let mut strokes = StrokeCollector::new(&caps);
     for (index, path) in paths.iter().enumerate() {
         let source = format!("polyline {}", index + 1);
-        let mark = DesignStroke {
+        let template = DesignStroke {
             source,
             ..DesignStroke::default()
         };
-        all.push(path.clone(), &mark)?;
+        strokes.push(path.clone(), &template)?;
     }
-    all.on_own_page("give at least one path with a point")
+    strokes.on_fitted_page("give at least one path with a point")
 }
 
 #[cfg(test)]
@@ -260,7 +263,7 @@ mod tests {
     #[test]
     fn refuses_what_it_does_not_know_by_name() {
         let error = load("cat.dwg", b"", &DesignCaps::default()).unwrap_err();
-        assert!(error.to_string().starts_with("`cat.dwg` is of no kind"));
+        assert!(error.to_string().starts_with("`cat.dwg` has no known"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use nalgebra::Point3;
 
-/// A capsule where it is now.
+/// A capsule at its present position.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacedCapsule {
     /// One end of its axis.
@@ -22,33 +22,34 @@ impl PlacedCapsule {
             - other.radius_m
     }
 
-    /// Never more than [`PlacedCapsule::clearance_m`], and cheaper: by the balls around both.
-    fn clearance_at_least_m(&self, other: &Self) -> f64 {
-        let ball = |of: &Self| {
-            let half = (of.to_m - of.from_m) / 2.0;
-            (of.from_m + half, half.norm() + of.radius_m)
+    /// Returns a lower bound of [`PlacedCapsule::clearance_m`], cheaply, from the balls around both
+    /// capsules.
+    fn clearance_lower_bound_m(&self, other: &Self) -> f64 {
+        let ball = |capsule: &Self| {
+            let half = (capsule.to_m - capsule.from_m) / 2.0;
+            (capsule.from_m + half, half.norm() + capsule.radius_m)
         };
         let ((a, a_radius), (b, b_radius)) = (ball(self), ball(other));
         (b - a).norm() - a_radius - b_radius
     }
 }
 
-/// Returns the two of `pairs` that are nearest to each other: the pair's index and the clearance in
-/// metres, which is minus infinity where a number is NaN.
+/// Returns the index of the pair of capsules that are nearest to each other, and their clearance in
+/// metres, which is minus infinity if a number is NaN.
 ///
 /// # Panics
-/// When a pair names a capsule that is not there: it must not pass for one that is far away.
+/// If a pair names a missing capsule: it must not be mistaken for a distant one.
 #[must_use]
 #[expect(
     clippy::indexing_slicing,
-    reason = "pairs are made once, of the indices of the same capsules"
+    reason = "pairs are made once, from indices of the same capsules"
 )]
 pub fn nearest_pair(capsules: &[PlacedCapsule], pairs: &[(usize, usize)]) -> Option<(usize, f64)> {
     let mut nearest: Option<(usize, f64)> = None;
     for (index, (a, b)) in pairs.iter().enumerate() {
         let (a, b) = (&capsules[*a], &capsules[*b]);
-        let limit_m = nearest.map_or(f64::INFINITY, |(_, least)| least);
-        if a.clearance_at_least_m(b) >= limit_m {
+        let limit_m = nearest.map_or(f64::INFINITY, |(_, least_m)| least_m);
+        if a.clearance_lower_bound_m(b) >= limit_m {
             continue;
         }
         let clearance_m = a.clearance_m(b);
@@ -62,7 +63,7 @@ pub fn nearest_pair(capsules: &[PlacedCapsule], pairs: &[(usize, usize)]) -> Opt
     nearest
 }
 
-/// The distance between two segments; either may be a point.
+/// Returns the distance between two segments; either may be a point.
 #[must_use]
 pub fn segments_apart_m(
     (a_from, a_to): (&Point3<f64>, &Point3<f64>),
@@ -71,16 +72,16 @@ pub fn segments_apart_m(
     let (a, b, between) = (a_to - a_from, b_to - b_from, a_from - b_from);
     let (aa, bb, ab) = (a.norm_squared(), b.norm_squared(), a.dot(&b));
     let (ac, bc) = (a.dot(&between), b.dot(&between));
-    let (s, t) = nearest_shares(aa, bb, ab, ac, bc);
+    let (s, t) = nearest_parameters(aa, bb, ab, ac, bc);
     (between + a * s - b * t).norm()
 }
 
-/// Shorter segments are points.
+/// Squared length below which a segment counts as a point.
 const POINT_M2: f64 = 1e-18;
 
-/// Returns the nearest points of two segments as shares of their lengths: the unbounded solution, clamped on one
-/// segment, solved again on the other, and once more.
-fn nearest_shares(aa: f64, bb: f64, ab: f64, ac: f64, bc: f64) -> (f64, f64) {
+/// Returns the nearest points of two segments as fractions of their lengths: the unbounded
+/// solution, clamped on one segment, solved again on the other, and once more on the first.
+fn nearest_parameters(aa: f64, bb: f64, ab: f64, ac: f64, bc: f64) -> (f64, f64) {
     match (aa > POINT_M2, bb > POINT_M2) {
         (false, false) => (0.0, 0.0),
         (false, true) => (0.0, (bc / bb).clamp(0.0, 1.0)),
@@ -102,7 +103,7 @@ fn nearest_shares(aa: f64, bb: f64, ab: f64, ac: f64, bc: f64) -> (f64, f64) {
     }
 }
 
-/// A capsule carried along by a frame.
+/// Places a capsule of a frame.
 #[must_use]
 pub fn place(
     frame: &nalgebra::IsometryMatrix3<f64>,
@@ -131,10 +132,9 @@ mod tests {
         prop::array::uniform3(-1.0..1.0_f64).prop_map(Point3::from)
     }
 
-    /// The distance by looking at many points of both.
-    fn looked_at(a: (Point3<f64>, Point3<f64>), b: (Point3<f64>, Point3<f64>)) -> f64 {
-        let at =
-            |of: (Point3<f64>, Point3<f64>), n: i32| of.0 + (of.1 - of.0) * (f64::from(n) / 60.0);
+    /// Returns the distance, found by sampling points of both.
+    fn sampled_distance_m(a: (Point3<f64>, Point3<f64>), b: (Point3<f64>, Point3<f64>)) -> f64 {
+        let at = |s: (Point3<f64>, Point3<f64>), n: i32| s.0 + (s.1 - s.0) * (f64::from(n) / 60.0);
         (0..=60)
             .flat_map(|i| (0..=60).map(move |j| (at(a, i) - at(b, j)).norm()))
             .fold(f64::INFINITY, f64::min)
@@ -144,12 +144,12 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(200))]
 
         #[test]
-        fn the_distance_is_what_looking_finds(a in point(), b in point(), c in point(), d in point()) {
-            let apart = segments_apart_m((&a, &b), (&c, &d));
-            let seen = looked_at((a, b), (c, d));
-            prop_assert!(apart <= seen + 1e-12);
-            prop_assert!(seen - apart < 0.06, "{apart} {seen}");
-            prop_assert!((apart - segments_apart_m((&d, &c), (&b, &a))).abs() < 1e-9);
+        fn the_distance_is_what_sampling_finds(a in point(), b in point(), c in point(), d in point()) {
+            let distance_m = segments_apart_m((&a, &b), (&c, &d));
+            let sampled_m = sampled_distance_m((a, b), (c, d));
+            prop_assert!(distance_m <= sampled_m + 1e-12);
+            prop_assert!(sampled_m - distance_m < 0.06, "{distance_m} {sampled_m}");
+            prop_assert!((distance_m - segments_apart_m((&d, &c), (&b, &a))).abs() < 1e-9);
         }
 
         #[test]
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capsule_whose_place_is_unknown_is_not_far_away() {
+    fn a_capsule_with_an_unknown_position_is_not_far_away() {
         let at = |x: f64| PlacedCapsule {
             from_m: Point3::new(x, 0.0, 0.0),
             to_m: Point3::new(x, 0.0, 0.1),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     #[should_panic = "index out of bounds"]
-    fn refuses_a_pair_that_names_no_capsule() {
+    fn refuses_a_pair_of_missing_capsules() {
         let _ = nearest_pair(&[], &[(0, 1)]);
     }
 
@@ -193,12 +193,12 @@ mod tests {
     fn parallel_and_crossing_segments() {
         let p = |x: f64, y: f64, z: f64| Point3::new(x, y, z);
         let (a, b) = (p(0.0, 0.0, 0.0), p(1.0, 0.0, 0.0));
-        let beside = segments_apart_m((&a, &b), (&p(0.2, 0.3, 0.0), &p(0.8, 0.3, 0.0)));
-        let beyond = segments_apart_m((&a, &b), (&p(2.0, 0.0, 0.0), &p(3.0, 0.0, 0.0)));
-        let across = segments_apart_m((&a, &b), (&p(0.5, -1.0, 0.25), &p(0.5, 1.0, 0.25)));
-        assert!((beside - 0.3).abs() < 1e-12);
-        assert!((beyond - 1.0).abs() < 1e-12);
-        assert!((across - 0.25).abs() < 1e-12);
+        let parallel_m = segments_apart_m((&a, &b), (&p(0.2, 0.3, 0.0), &p(0.8, 0.3, 0.0)));
+        let collinear_m = segments_apart_m((&a, &b), (&p(2.0, 0.0, 0.0), &p(3.0, 0.0, 0.0)));
+        let crossing_m = segments_apart_m((&a, &b), (&p(0.5, -1.0, 0.25), &p(0.5, 1.0, 0.25)));
+        assert!((parallel_m - 0.3).abs() < 1e-12);
+        assert!((collinear_m - 1.0).abs() < 1e-12);
+        assert!((crossing_m - 0.25).abs() < 1e-12);
         assert!((segments_apart_m((&a, &a), (&b, &b)) - 1.0).abs() < 1e-12);
     }
 }

@@ -1,5 +1,6 @@
-//! A chain folded for speed: every joint turns about the third axis of its frame, and what lies
-//! between two joints is a step and a lean about the first axis. Any chain can be written so.
+//! A chain folded for speed: every joint turns about the third axis of its frame, and between two
+//! joints there is a translation and a rotation about the first axis. Any chain can be written this
+//! way.
 
 #![expect(
     clippy::indexing_slicing,
@@ -11,20 +12,21 @@ use nalgebra::{Isometry3, Matrix3, Rotation3, SVector, Unit, Vector3};
 use super::sincos::sin_cos;
 use super::{RevoluteJoint, ToolTip};
 
-/// Below this, two turns about the same axis cannot be told apart: all is given to one of them.
+/// Sine below which two rotations about the same axis cannot be distinguished: one of them takes
+/// all.
 const STRAIGHT: f64 = 1e-12;
 
-/// A whole chain.
+/// A folded chain.
 #[derive(Clone, Debug)]
 pub(super) struct FoldedChain {
-    /// Before the first lean.
+    /// Rotation before the first joint.
     start: Matrix3<f64>,
-    spins: Vec<FoldedJoint>,
+    joints: Vec<FoldedJoint>,
     /// The tool mount in the last joint's frame.
     mount: Isometry3<f64>,
 }
 
-/// From the joint before to this one.
+/// Transform from the previous joint to this one.
 #[derive(Clone, Copy, Debug)]
 struct FoldedJoint {
     step_m: Vector3<f64>,
@@ -46,41 +48,41 @@ pub(super) struct TipMotion<const N: usize> {
     /// In the base frame, m.
     pub(super) point: Vector3<f64>,
     pub(super) axis: Vector3<f64>,
-    /// The last joint's frame, a column an axis.
+    /// The axes of the last joint's frame.
     pub(super) last: [Vector3<f64>; 3],
-    /// Metres a radian.
+    /// Metres per radian.
     pub(super) linear: [Vector3<f64>; N],
-    /// Radians a radian: the joints' axes in the base frame.
+    /// Radians per radian: the joints' axes in the base frame.
     pub(super) angular: [Vector3<f64>; N],
 }
 
 impl FoldedChain {
     pub(super) fn new(joints: &[RevoluteJoint], mount: &Isometry3<f64>) -> Self {
-        // `before` leads from the folded frame of the joint before to that of its own.
+        // `before` rotates from the folded frame of the previous joint to its own frame.
         let mut before = Rotation3::identity();
         let mut start = Matrix3::identity();
-        let mut spins: Vec<FoldedJoint> = Vec::with_capacity(joints.len());
+        let mut folded: Vec<FoldedJoint> = Vec::with_capacity(joints.len());
         for joint in joints {
-            let own = to_third(&joint.axis);
+            let to_third_axis = to_third(&joint.axis);
             let [first, lean, last] =
-                in_three(&(before * joint.origin.rotation.to_rotation_matrix() * own));
-            match spins.last_mut() {
-                Some(spin) => spin.zero_rad += first,
+                euler_zxz(&(before * joint.origin.rotation.to_rotation_matrix() * to_third_axis));
+            match folded.last_mut() {
+                Some(previous) => previous.zero_rad += first,
                 None => start = *Rotation3::from_axis_angle(&Vector3::z_axis(), first).matrix(),
             }
-            let ahead = Rotation3::from_axis_angle(&Vector3::z_axis(), -first) * before;
+            let rotation = Rotation3::from_axis_angle(&Vector3::z_axis(), -first) * before;
             let (lean_sin, lean_cos) = lean.sin_cos();
-            spins.push(FoldedJoint {
-                step_m: ahead * joint.origin.translation.vector,
+            folded.push(FoldedJoint {
+                step_m: rotation * joint.origin.translation.vector,
                 lean_sin,
                 lean_cos,
                 zero_rad: last,
             });
-            before = own.inverse();
+            before = to_third_axis.inverse();
         }
         Self {
             start,
-            spins,
+            joints: folded,
             mount: Isometry3::from_parts(
                 (before * mount.translation.vector).into(),
                 (before * mount.rotation.to_rotation_matrix()).into(),
@@ -88,8 +90,8 @@ impl FoldedChain {
         }
     }
 
-    /// A tip of the tool mount, told in the last joint's frame.
-    pub(super) fn hold(&self, tip: &ToolTip) -> FoldedTip {
+    /// Expresses a tip of the tool mount in the last joint's frame.
+    pub(super) fn fold_tip(&self, tip: &ToolTip) -> FoldedTip {
         FoldedTip {
             point_m: (self.mount * tip.point_m).coords,
             axis: self.mount.rotation * tip.axis.into_inner(),
@@ -110,18 +112,18 @@ impl FoldedChain {
         tip: &FoldedTip,
     ) -> TipMotion<N> {
         let mut angles = [0.0; N];
-        for ((angle, q), spin) in angles.iter_mut().zip(q.iter()).zip(&self.spins) {
-            *angle = q + spin.zero_rad;
+        for ((angle, q), folded) in angles.iter_mut().zip(q.iter()).zip(&self.joints) {
+            *angle = q + folded.zero_rad;
         }
         let (sines, cosines) = sin_cos(&angles);
         let (mut origins, mut angular) = ([Vector3::zeros(); N], [Vector3::zeros(); N]);
         let mut origin = Vector3::zeros();
         let [mut x, mut y, mut z] = [0, 1, 2].map(|c| self.start.column(c).into_owned());
-        for (index, spin) in self.spins.iter().take(N).enumerate() {
-            origin += x * spin.step_m.x + y * spin.step_m.y + z * spin.step_m.z;
-            (y, z) = turned(y, z, spin.lean_sin, spin.lean_cos);
+        for (index, folded) in self.joints.iter().take(N).enumerate() {
+            origin += x * folded.step_m.x + y * folded.step_m.y + z * folded.step_m.z;
+            (y, z) = rotate(y, z, folded.lean_sin, folded.lean_cos);
             (origins[index], angular[index]) = (origin, z);
-            (x, y) = turned(x, y, sines[index], cosines[index]);
+            (x, y) = rotate(x, y, sines[index], cosines[index]);
         }
         let point = origin + x * tip.point_m.x + y * tip.point_m.y + z * tip.point_m.z;
         let mut linear = [Vector3::zeros(); N];
@@ -138,28 +140,28 @@ impl FoldedChain {
     }
 }
 
-/// Two axes of a frame after a turn about the third.
+/// Rotates two axes of a frame about the third.
 #[inline(always)]
-fn turned(a: Vector3<f64>, b: Vector3<f64>, sin: f64, cos: f64) -> (Vector3<f64>, Vector3<f64>) {
+fn rotate(a: Vector3<f64>, b: Vector3<f64>, sin: f64, cos: f64) -> (Vector3<f64>, Vector3<f64>) {
     (a * cos + b * sin, b * cos - a * sin)
 }
 
-/// A rotation that brings the third axis there.
+/// Returns a rotation that brings the third axis to another.
 fn to_third(axis: &Unit<Vector3<f64>>) -> Rotation3<f64> {
     match Rotation3::rotation_between(&Vector3::z(), axis) {
         Some(shortest) => shortest,
-        // Opposite directions: half a turn about any axis across them.
+        // Opposite directions: half a turn about any axis at right angles.
         None => Rotation3::from_axis_angle(&Vector3::x_axis(), std::f64::consts::PI),
     }
 }
 
-/// The turns about the third, the first and the third axis again that make up a rotation.
-fn in_three(of: &Rotation3<f64>) -> [f64; 3] {
-    let m = of.matrix();
+/// Splits a rotation into turns about the third, the first and again the third axis.
+fn euler_zxz(rotation: &Rotation3<f64>) -> [f64; 3] {
+    let m = rotation.matrix();
     let sin = m[(0, 2)].hypot(m[(1, 2)]);
     let lean = sin.atan2(m[(2, 2)]);
     if sin < STRAIGHT {
-        // Upright or upside down: the two outer turns are about one line.
+        // Parallel or opposite: both outer turns are about the same line.
         return [0.0, lean, m[(1, 0)].atan2(m[(0, 0)]) * m[(2, 2)].signum()];
     }
     [

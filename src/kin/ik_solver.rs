@@ -1,10 +1,9 @@
 //! Inverse kinematics: damped least squares of fixed size, with the joints' limits inside the step.
 //!
-//! Two kinds of step. Where the arm has joints enough, position and direction are one residual.
-//! Where it has not, position is met exactly and the direction as well as it can be: those are in
-//! `exact`. In both, a joint that would pass its limit is held at it and the rest is solved again
-//! within the same step: letting it go and holding it in turns from step to step loses a quarter of
-//! all goals.
+//! There are two kinds of step. If the arm has enough joints, position and direction form one residual.
+//! If not, the position is met exactly and the direction as well as possible: see `exact_position_ik`.
+//! In both, a joint that would exceed its limit is held at it, and the rest is solved again within the
+//! same step: releasing and holding it alternately from step to step loses a quarter of all goals.
 
 #![expect(
     clippy::indexing_slicing,
@@ -22,16 +21,16 @@ use base::units::{JOINTS_MAX, JointVector};
 /// Goal of the tip.
 #[derive(Clone, Copy, Debug)]
 pub enum IkGoal {
-    /// The tip here, and the tool mount turned exactly so.
+    /// The tip at this position, and the tool mount in exactly this orientation.
     Pose(Isometry3<f64>),
-    /// The tip here and pointing there; turning about that direction is free.
+    /// The tip at this point with this direction; rotation about the direction is free.
     PointAndAxis {
         /// In the base frame.
         point_m: Point3<f64>,
         /// In the base frame.
         axis: Unit<Vector3<f64>>,
     },
-    /// The tip here, and pointing there as well as it can.
+    /// The tip at this point, and as near to this direction as possible.
     PointThenAxis {
         /// In the base frame.
         point_m: Point3<f64>,
@@ -49,40 +48,40 @@ pub struct IkSolution {
     pub off_m: f64,
     /// Angle between the tip's direction and the goal's.
     pub off_rad: f64,
-    /// Number of steps, restarts included.
+    /// Number of steps, including restarts.
     pub steps: usize,
 }
 
-/// The nearest that was found where a goal could not be met.
+/// The nearest solution found for a goal that could not be met.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("nearest is {:.2} mm and {:.2}° away", nearest.off_m * 1e3, nearest.off_rad.to_degrees())]
 pub struct IkFailure {
-    /// Within limits, but not at the goal.
+    /// The nearest joints within limits, not at the goal.
     pub nearest: IkSolution,
 }
 
-/// Good to a ten-thousandth of a millimetre: derivatives over time stay smooth.
+/// Position tolerance, a ten-thousandth of a millimetre: derivatives over time stay smooth.
 pub(super) const REACHED_M: f64 = 1e-7;
 const REACHED_RAD: f64 = 1e-6;
 const STEPS_MAX: usize = 60;
-/// Of one beginning among many: the next one is the better use of time.
+/// Most steps from one of many seeds: the next seed is the better use of time.
 const STEPS_COLD_MAX: usize = 20;
 const STEP_RAD_MAX: f64 = 0.8;
 const DAMPING_LEAST: f64 = 1e-9;
-/// Less than this is left, in squares of radians, where a whole step is likely to fit.
-const NEAR: f64 = 1e-2;
-/// A step that leaves less than this share, in squares, found the slope alike all the way.
-const ALIKE_SHARE: f64 = 1e-3;
-/// The square of a step, in radians, beyond which its way's bend is worth making up for.
-const BENT: f64 = 4e-7;
-/// Squared sine of the largest turn whose angle is told by a series.
-const SERIES_TO: f64 = 0.01;
+/// Cost, in squared radians, below which a full step is likely to fit.
+const NEAR_COST: f64 = 1e-2;
+/// Fraction of the cost below which a step found nearly the same slope all along.
+const SAME_SLOPE_FRACTION: f64 = 1e-3;
+/// Squared length of a step, in radians, above which a second-order correction pays off.
+const SECOND_ORDER_MIN: f64 = 4e-7;
+/// Squared sine of the largest rotation whose angle is computed by a series.
+const SERIES_MAX: f64 = 0.01;
 
 impl KinematicChain {
-    /// Joints near `seed` that meet the goal.
+    /// Returns joints near `seed` that meet the goal.
     ///
     /// # Errors
-    /// [`IkFailure`] with the nearest that was found.
+    /// [`IkFailure`] with the nearest solution found.
     pub fn solve(
         &self,
         tip: &ToolTip,
@@ -97,11 +96,11 @@ impl KinematicChain {
         }
     }
 
-    /// As [`Chain::solve`], but where `seed` does not lead there, up to `restarts` other beginnings
-    /// are tried; always the same ones.
+    /// Solves as [`KinematicChain::solve`] does, but if `seed` does not lead to the goal, also
+    /// tries up to `restarts` other seeds, always the same ones.
     ///
     /// # Errors
-    /// [`IkFailure`] with the nearest that was found.
+    /// [`IkFailure`] with the nearest solution found.
     pub fn solve_anywhere(
         &self,
         tip: &ToolTip,
@@ -109,23 +108,24 @@ impl KinematicChain {
         seed: &JointVector,
         restarts: usize,
     ) -> Result<IkSolution, IkFailure> {
-        // A best direction is come to by and by; a place and a direction soon or never.
+        // The best direction is approached gradually; a point and a direction are met soon or
+        // never.
         let steps_max = match goal {
             IkGoal::PointThenAxis { .. } => STEPS_MAX,
             _ => STEPS_COLD_MAX,
         };
         let mut nearest = self.descend(tip, goal, seed, steps_max);
-        let mut chance = IkRng(0x9e37_79b9_7f4a_7c15);
+        let mut rng = IkRng(0x9e37_79b9_7f4a_7c15);
         for _ in 0..restarts {
             if nearest.meets(goal) {
                 break;
             }
             let steps = nearest.steps;
-            let found = self.descend(tip, goal, &self.anywhere(&mut chance), steps_max);
-            if found.cost() < nearest.cost() {
-                nearest = found;
+            let solution = self.descend(tip, goal, &self.random_joints(&mut rng), steps_max);
+            if solution.cost() < nearest.cost() {
+                nearest = solution;
             }
-            nearest.steps = steps + found.steps;
+            nearest.steps = steps + solution.steps;
         }
         if nearest.meets(goal) {
             Ok(nearest)
@@ -134,21 +134,21 @@ impl KinematicChain {
         }
     }
 
-    /// The `count` beginnings that cold solves try, after the seed itself.
+    /// Returns the first `count` seeds that [`KinematicChain::solve_anywhere`] tries after its own.
     #[must_use]
-    pub fn beginnings(&self, count: usize) -> Vec<JointVector> {
-        let mut chance = IkRng(0x9e37_79b9_7f4a_7c15);
-        (0..count).map(|_| self.anywhere(&mut chance)).collect()
+    pub fn restart_seeds(&self, count: usize) -> Vec<JointVector> {
+        let mut rng = IkRng(0x9e37_79b9_7f4a_7c15);
+        (0..count).map(|_| self.random_joints(&mut rng)).collect()
     }
 
-    fn anywhere(&self, chance: &mut IkRng) -> JointVector {
+    fn random_joints(&self, rng: &mut IkRng) -> JointVector {
         let mut q = JointVector::zeros(self.dof());
-        for (to, joint) in q.iter_mut().zip(self.joints()) {
+        for (angle, joint) in q.iter_mut().zip(self.joints()) {
             let (lower, upper) = (
                 joint.lower_rad.max(-std::f64::consts::PI),
                 joint.upper_rad.min(std::f64::consts::PI),
             );
-            *to = lower + (upper - lower) * chance.next();
+            *angle = lower + (upper - lower) * rng.next();
         }
         q
     }
@@ -182,14 +182,14 @@ impl KinematicChain {
         let q = bounds.within(&SVector::<f64, N>::from_iterator(
             seed.iter().copied().chain(std::iter::repeat(0.0)),
         ));
-        let held = self.folded.hold(tip);
+        let folded_tip = self.folded.fold_tip(tip);
         let target = IkTarget::of(self, goal);
-        let motion = |q: &SVector<f64, N>| self.folded.motion(q, &held);
+        let motion = |q: &SVector<f64, N>| self.folded.motion(q, &folded_tip);
         match goal {
             IkGoal::PointThenAxis { axis, .. } => {
-                let leaning =
+                let evaluate =
                     |q: &_| ExactPositionStep::to_goal(motion(q), &target, axis.into_inner());
-                exact_position_ik::descend(leaning, (&bounds, steps_max), q)
+                exact_position_ik::descend(evaluate, (&bounds, steps_max), q)
             }
             _ => {
                 let residual = |q: &_| IkResidual::to_goal(motion(q), &target);
@@ -199,29 +199,29 @@ impl KinematicChain {
     }
 }
 
-/// Levenberg–Marquardt with damping in proportion to the error (Sugihara), so that the last
-/// steps are nearly Newton's. Where a step left hardly anything, the slope is hardly another: what
-/// is left is mended with the matrix that is factored already.
+/// Levenberg–Marquardt with damping in proportion to the error (Sugihara), so that the last steps
+/// are nearly Newton's. If a step leaves hardly any error, the slope has hardly changed: the rest
+/// is corrected with the matrix that is already factored.
 fn descend_damped<const N: usize>(
     residual: impl Fn(&SVector<f64, N>) -> IkResidual<N>,
     (bounds, steps_max): (&JointBounds<N>, usize),
     mut q: SVector<f64, N>,
 ) -> IkSolution {
-    let mut now = residual(&q);
+    let mut current = residual(&q);
     let mut trust = 1.0;
     let mut steps = 0;
     let mut factored: Option<LdlFactor<N>> = None;
-    while steps < steps_max && !now.small() && trust < 1e9 {
+    while steps < steps_max && !current.is_small() && trust < 1e9 {
         steps += 1;
-        let again = factored.take();
-        let again = again.and_then(|factor| bounds.free_step(&q, &factor, &now.gradient()));
-        let is_again = again.is_some();
-        let step = if let Some(step) = again {
+        let reused =
+            (factored.take()).and_then(|factor| bounds.free_step(&q, &factor, &current.gradient()));
+        let is_reused = reused.is_some();
+        let step = if let Some(step) = reused {
             step
         } else {
-            let hessian = now.hessian(trust * 1e-3 * now.cost() + DAMPING_LEAST);
-            let gradient = now.gradient();
-            factored = if now.cost() < NEAR {
+            let hessian = current.hessian(trust * 1e-3 * current.cost() + DAMPING_LEAST);
+            let gradient = current.gradient();
+            factored = if current.cost() < NEAR_COST {
                 hessian.factor()
             } else {
                 None
@@ -229,7 +229,7 @@ fn descend_damped<const N: usize>(
             let free = factored.as_ref();
             let free = free.and_then(|factor| {
                 let step = bounds.free_step(&q, factor, &gradient)?;
-                Some(now.unbent(factor, step))
+                Some(current.second_order_step(factor, step))
             });
             if let Some(step) = free {
                 step
@@ -239,23 +239,24 @@ fn descend_damped<const N: usize>(
             }
         };
         let next = bounds.within(&(q + step));
-        let then = residual(&next);
-        if then.cost() > ALIKE_SHARE * now.cost() {
+        let next_residual = residual(&next);
+        if next_residual.cost() > SAME_SLOPE_FRACTION * current.cost() {
             factored = None;
         }
-        if then.cost() < now.cost() {
-            (q, now) = (next, then);
+        if next_residual.cost() < current.cost() {
+            (q, current) = (next, next_residual);
             trust *= 0.3;
-        } else if !is_again {
+        } else if !is_reused {
             trust *= 8.0;
         }
     }
-    now.solution(&q, steps)
+    current.solution(&q, steps)
 }
 
 impl IkSolution {
     fn meets(&self, goal: &IkGoal) -> bool {
-        // Ten times what a descent stops at: it may run out of steps just above that.
+        // Ten times the tolerance at which a descent stops: it may run out of steps just above
+        // that.
         let position = self.off_m < 10.0 * REACHED_M;
         match goal {
             IkGoal::PointThenAxis { .. } => position,
@@ -268,11 +269,11 @@ impl IkSolution {
     }
 }
 
-/// A goal in the terms that steps compare.
+/// A goal in the form that steps compare with.
 pub(super) enum IkTarget {
     /// The tip, and the last joint's frame.
     Frame(Vector3<f64>, [Vector3<f64>; 3]),
-    /// The tip, and where it points.
+    /// The tip, and its direction.
     Axis(Vector3<f64>, Vector3<f64>),
 }
 
@@ -297,7 +298,7 @@ pub(super) struct IkResidual<const N: usize> {
     pub(super) linear: [Vector3<f64>; N],
     pub(super) angular: [Vector3<f64>; N],
     /// True if these are the joints' full axes, not only their components that tilt a tip.
-    is_whole: bool,
+    has_full_axes: bool,
 }
 
 impl<const N: usize> IkResidual<N> {
@@ -305,10 +306,10 @@ impl<const N: usize> IkResidual<N> {
     pub(super) fn to_goal(now: TipMotion<N>, goal: &IkTarget) -> Self {
         let mut angular = now.angular;
         let (point, direction) = match goal {
-            IkTarget::Frame(point, frame) => (point, turn_between(&now.last, frame)),
+            IkTarget::Frame(point, frame) => (point, rotation_between(&now.last, frame)),
             IkTarget::Axis(point, axis) => {
-                for of_joint in &mut angular {
-                    *of_joint -= now.axis * now.axis.dot(of_joint);
+                for axis_of_joint in &mut angular {
+                    *axis_of_joint -= now.axis * now.axis.dot(axis_of_joint);
                 }
                 (point, lean_between(&now.axis, axis))
             }
@@ -318,16 +319,16 @@ impl<const N: usize> IkResidual<N> {
             direction,
             linear: now.linear,
             angular,
-            is_whole: matches!(goal, IkTarget::Frame(..)),
+            has_full_axes: matches!(goal, IkTarget::Frame(..)),
         }
     }
 
-    fn is_there(&self) -> bool {
+    fn is_at_position(&self) -> bool {
         self.position.norm_squared() < REACHED_M * REACHED_M
     }
 
-    pub(super) fn small(&self) -> bool {
-        self.is_there() && self.direction.norm_squared() < REACHED_RAD * REACHED_RAD
+    pub(super) fn is_small(&self) -> bool {
+        self.is_at_position() && self.direction.norm_squared() < REACHED_RAD * REACHED_RAD
     }
 
     fn cost(&self) -> f64 {
@@ -351,30 +352,30 @@ impl<const N: usize> IkResidual<N> {
 
     /// Returns the gradient of each joint towards a position and a direction.
     #[inline(always)]
-    fn joint_gradient(&self, place: &Vector3<f64>, direction: &Vector3<f64>) -> SVector<f64, N> {
-        let place = place * (1.0 / (LENGTH_M * LENGTH_M));
+    fn joint_gradient(&self, position: &Vector3<f64>, direction: &Vector3<f64>) -> SVector<f64, N> {
+        let position = position * (1.0 / (LENGTH_M * LENGTH_M));
         SVector::from_fn(|row: usize, _| {
-            self.linear[row].dot(&place) + self.angular[row].dot(direction)
+            self.linear[row].dot(&position) + self.angular[row].dot(direction)
         })
     }
 
-    /// A step that also makes up for how its way bends, to the second order; the same where that
-    /// is too little to matter, or not known.
+    /// Corrects a step to the second order; returns it unchanged if the correction is negligible or
+    /// unknown.
     #[inline(always)]
-    fn unbent(&self, factor: &LdlFactor<N>, step: SVector<f64, N>) -> SVector<f64, N> {
-        if !self.is_whole || step.norm_squared() < BENT {
+    fn second_order_step(&self, factor: &LdlFactor<N>, step: SVector<f64, N>) -> SVector<f64, N> {
+        if !self.has_full_axes || step.norm_squared() < SECOND_ORDER_MIN {
             return step;
         }
-        // Joints that are nearer to the base turn the axes and levers of those farther out.
+        // Joints nearer to the base turn the axes and levers of the joints farther out.
         let mut turn = Vector3::zeros();
-        let (mut place, mut direction) = (Vector3::zeros(), Vector3::zeros());
+        let (mut position, mut direction) = (Vector3::zeros(), Vector3::zeros());
         for joint in 0..N {
-            let own = self.angular[joint] * step[joint];
-            place += (turn + turn + own).cross(&self.linear[joint]) * step[joint];
-            direction += turn.cross(&own);
-            turn += own;
+            let joint_turn = self.angular[joint] * step[joint];
+            position += (turn + turn + joint_turn).cross(&self.linear[joint]) * step[joint];
+            direction += turn.cross(&joint_turn);
+            turn += joint_turn;
         }
-        step - factor.solve(&self.joint_gradient(&(place * 0.5), &(direction * 0.5)))
+        step - factor.solve(&self.joint_gradient(&(position * 0.5), &(direction * 0.5)))
     }
 
     pub(super) fn solution(&self, q: &SVector<f64, N>, steps: usize) -> IkSolution {
@@ -387,14 +388,14 @@ impl<const N: usize> IkResidual<N> {
     }
 }
 
-/// The turn that is left from one frame to another, as axis times angle.
+/// Returns the rotation from one frame to another, as axis times angle.
 #[inline(always)]
-fn turn_between(from: &[Vector3<f64>; 3], to: &[Vector3<f64>; 3]) -> Vector3<f64> {
+fn rotation_between(from: &[Vector3<f64>; 3], to: &[Vector3<f64>; 3]) -> Vector3<f64> {
     let ([ax, ay, az], [bx, by, bz]) = (from, to);
     let half_axis = (ax.cross(bx) + ay.cross(by) + az.cross(bz)) * 0.5;
     let cos = (ax.dot(bx) + ay.dot(by) + az.dot(bz) - 1.0) * 0.5;
     let half_turn = || {
-        // R + I has the axis in every column; the largest tells it best.
+        // R + I has the axis in every column; the largest is the most precise.
         let [x, y, z] = [0, 1, 2].map(|column| {
             bx * ax[column] + by * ay[column] + bz * az[column] + Vector3::ith(column, 1.0)
         });
@@ -407,32 +408,32 @@ fn turn_between(from: &[Vector3<f64>; 3], to: &[Vector3<f64>; 3]) -> Vector3<f64
         };
         larger(larger(x, y), z)
     };
-    turn_of(&half_axis, cos, half_turn)
+    rotation_vector(&half_axis, cos, half_turn)
 }
 
-/// The turn that is left from one direction to another, by the shortest way.
+/// Returns the shortest rotation from one direction to another.
 fn lean_between(from: &Vector3<f64>, to: &Vector3<f64>) -> Vector3<f64> {
-    turn_of(&from.cross(to), from.dot(to), || {
-        let aside = if from.x.abs() < 0.9 {
+    rotation_vector(&from.cross(to), from.dot(to), || {
+        let other_axis = if from.x.abs() < 0.9 {
             Vector3::x()
         } else {
             Vector3::y()
         };
-        from.cross(&aside)
+        from.cross(&other_axis)
     })
 }
 
-/// Axis times angle, from axis times sine and the cosine; `half_turn` tells the axis, of any
-/// length, where the sine does not.
+/// Returns axis times angle, from axis times sine and the cosine; `half_turn` gives the axis, of
+/// any length, where the sine vanishes.
 #[inline(always)]
-fn turn_of(
+fn rotation_vector(
     axis_sin: &Vector3<f64>,
     cos: f64,
     half_turn: impl Fn() -> Vector3<f64>,
 ) -> Vector3<f64> {
     let square = axis_sin.norm_squared();
-    if square < SERIES_TO && cos > 0.0 {
-        // Arc sine over sine, by its series: what is left out is below 1e-10 of it.
+    if square < SERIES_MAX && cos > 0.0 {
+        // Arc sine over sine, by its series, with a relative error below 1e-10.
         let series = 1.0 + square * (1.0 / 6.0 + square * (3.0 / 40.0 + square * (5.0 / 112.0)));
         return axis_sin * series;
     }
@@ -450,7 +451,7 @@ pub(super) struct JointBounds<const N: usize> {
     upper: SVector<f64, N>,
 }
 
-/// The joints that a step may not move freely, and what it moves them by instead.
+/// The joints that a step may not move freely, and by how much it moves them instead.
 pub(super) struct HeldJoints<const N: usize> {
     by: [Option<f64>; N],
 }
@@ -479,7 +480,7 @@ impl<const N: usize> JointBounds<N> {
         (q[joint] - self.lower[joint]).min(self.upper[joint] - q[joint])
     }
 
-    /// The whole step, where it is short enough and passes no limit.
+    /// Returns the full step if it is short enough and exceeds no limit.
     #[inline(always)]
     fn free_step(
         &self,
@@ -488,14 +489,14 @@ impl<const N: usize> JointBounds<N> {
         gradient: &SVector<f64, N>,
     ) -> Option<SVector<f64, N>> {
         let step = factor.solve(gradient);
-        let fits = (0..N).all(|joint| {
+        let is_allowed = (0..N).all(|joint| {
             let to = q[joint] + step[joint];
             step[joint].abs() <= STEP_RAD_MAX && self.lower[joint] <= to && to <= self.upper[joint]
         });
-        fits.then_some(step)
+        is_allowed.then_some(step)
     }
 
-    /// A step that stays within the limits; at most `N` joints are held, one after the other.
+    /// Returns a step within the limits; holds at most `N` joints, one after the other.
     pub(super) fn step(
         &self,
         q: &SVector<f64, N>,
@@ -516,7 +517,7 @@ impl<const N: usize> JointBounds<N> {
         step
     }
 
-    /// Holds the joint that would pass its limit the farthest; false if none would.
+    /// Holds the joint that would exceed its limit the farthest; returns false if none would.
     fn hold_worst(
         &self,
         q: &SVector<f64, N>,
@@ -534,11 +535,11 @@ impl<const N: usize> JointBounds<N> {
                 worst = (index, (to - bound).abs(), bound - q[index]);
             }
         }
-        let passes = worst.1 > 1e-12;
-        if passes && let Some(by) = held.by.get_mut(worst.0) {
+        let exceeds = worst.1 > 1e-12;
+        if exceeds && let Some(by) = held.by.get_mut(worst.0) {
             *by = Some(worst.2);
         }
-        passes
+        exceeds
     }
 }
 
@@ -552,7 +553,7 @@ impl<const N: usize> HeldJoints<N> {
         Some(factor.solve(&gradient))
     }
 
-    /// `min |direction|² + damping |step|²` where `linear · step = position`.
+    /// Solves `min |direction|² + damping |step|²` where `linear · step = position`.
     pub(super) fn solve_exact(
         &self,
         hessian: &SymmetricMatrix<N>,
@@ -579,14 +580,15 @@ impl<const N: usize> HeldJoints<N> {
                 .sum()
         };
         let metric = reach.each_ref().map(along);
-        // Relative to its size: at a singular pose the step stays short instead of failing.
-        let slack = (metric[0].x + metric[1].y + metric[2].z) * 1e-13 + 1e-15;
-        let metric = SymmetricMatrix::<3>::new(|row, column| metric[row][column]).damped(slack);
-        let pull = metric.factor()?.solve(&(position - along(&free)));
-        Some(free + reach[0] * pull.x + reach[1] * pull.y + reach[2] * pull.z)
+        // Relative to the size of the metric: at a singular pose the step stays short instead of
+        // failing.
+        let ridge = (metric[0].x + metric[1].y + metric[2].z) * 1e-13 + 1e-15;
+        let metric = SymmetricMatrix::<3>::new(|row, column| metric[row][column]).damped(ridge);
+        let multipliers = metric.factor()?.solve(&(position - along(&free)));
+        Some(free + reach[0] * multipliers.x + reach[1] * multipliers.y + reach[2] * multipliers.z)
     }
 
-    /// With the rows of held joints saying what they move by.
+    /// Factors the matrix with the rows of held joints replaced by their fixed motion.
     #[inline(always)]
     fn factor(
         &self,
@@ -612,9 +614,9 @@ impl<const N: usize> HeldJoints<N> {
                 gradient -= SVector::from_fn(|row: usize, _| hessian.at(row, index) * *by);
             }
         }
-        for (to, by) in gradient.iter_mut().zip(&self.by) {
+        for (value, by) in gradient.iter_mut().zip(&self.by) {
             if let Some(by) = by {
-                *to = *by;
+                *value = *by;
             }
         }
         let reduced = SymmetricMatrix::new(|row, column| {

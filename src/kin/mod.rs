@@ -1,4 +1,4 @@
-//! Kinematic chains: where the tool is for given joints, and which joints bring it there.
+//! Kinematic chains: forward and inverse kinematics.
 //!
 //! Mathematics only: no scenes, no plans, no time.
 #![doc = include_str!("README.md")]
@@ -22,7 +22,7 @@ pub use ik_solver::{IkFailure, IkGoal, IkSolution};
 /// A revolute joint.
 #[derive(Clone, Debug)]
 pub struct RevoluteJoint {
-    /// Its frame at angle zero, in the frame of the joint before.
+    /// Its frame at angle zero, in the frame of the previous joint.
     pub origin: Isometry3<f64>,
     /// The axis it turns about, in its own frame.
     pub axis: Unit<Vector3<f64>>,
@@ -42,12 +42,12 @@ pub struct KinematicChain {
     mount: IsometryMatrix3<f64>,
 }
 
-/// A joint's rotation, folded: `still + sin q · turning + (1 - cos q) · bending`.
+/// A joint's rotation, precomputed: `fixed + sin q · sine_part + (1 - cos q) · cosine_part`.
 #[derive(Clone, Debug)]
 struct JointRotation {
-    still: Matrix3<f64>,
-    turning: Matrix3<f64>,
-    bending: Matrix3<f64>,
+    fixed: Matrix3<f64>,
+    sine_part: Matrix3<f64>,
+    cosine_part: Matrix3<f64>,
     axis: Vector3<f64>,
     origin: Vector3<f64>,
 }
@@ -61,8 +61,8 @@ pub struct ToolTip {
     pub axis: Unit<Vector3<f64>>,
 }
 
-/// Every link's frame in the base frame: the first is the base, the n-th what the n-th joint
-/// moves. The tool mount is apart.
+/// Every link's frame in the base frame: the first is the base, the n-th after it is moved by the
+/// n-th joint. The tool mount is separate.
 #[derive(Clone, Debug)]
 pub struct LinkFrames {
     len: usize,
@@ -93,7 +93,7 @@ pub enum KinError {
     Joint(usize),
 }
 
-/// A geometric Jacobian at the tip, a column a joint.
+/// A geometric Jacobian at the tip, one column for each joint.
 #[derive(Clone, Copy, Debug)]
 pub struct Jacobian {
     len: usize,
@@ -102,7 +102,7 @@ pub struct Jacobian {
 
 impl Deref for Jacobian {
     type Target = [[f64; 6]];
-    /// A column a joint: three of velocity in m/rad, then three of angular velocity.
+    /// One column for each joint: three of velocity in m/rad, then three of angular velocity.
     #[expect(
         clippy::indexing_slicing,
         reason = "made for a chain, which has at most JOINTS_MAX joints"
@@ -113,10 +113,10 @@ impl Deref for Jacobian {
 }
 
 impl KinematicChain {
-    /// A chain from the base outwards.
+    /// Creates a chain from the base outwards.
     ///
     /// # Errors
-    /// When there are no joints, more than [`JOINTS_MAX`], or one without a direction.
+    /// If there are no joints, more than [`JOINTS_MAX`], or one without a direction.
     pub fn new(joints: Vec<RevoluteJoint>, tool: Isometry3<f64>) -> Result<Self, KinError> {
         if joints.is_empty() || joints.len() > JOINTS_MAX {
             return Err(KinError::JointCount(joints.len()));
@@ -147,7 +147,7 @@ impl KinematicChain {
         self.joints.len()
     }
 
-    /// The joints, from the base outwards.
+    /// Returns the joints, from the base outwards.
     #[must_use]
     pub fn joints(&self) -> &[RevoluteJoint] {
         &self.joints
@@ -159,13 +159,13 @@ impl KinematicChain {
         self.tool.translation.vector.norm()
     }
 
-    /// The tool mount's pose in the base frame.
+    /// Returns the tool mount's pose in the base frame.
     ///
     /// # Panics
-    /// When `q_rad` has more or fewer angles than the chain has joints.
+    /// If `q_rad` has more or fewer angles than the chain has joints.
     #[must_use]
     pub fn forward(&self, q_rad: &JointVector) -> Isometry3<f64> {
-        self.must_fit(q_rad);
+        self.assert_fits(q_rad);
         let mut pose = Isometry3::identity();
         for (joint, angle) in self.joints.iter().zip(q_rad.iter()) {
             pose = pose
@@ -175,48 +175,49 @@ impl KinematicChain {
         pose * self.tool
     }
 
-    /// Every link's frame.
+    /// Returns every link's frame.
     ///
     /// # Panics
-    /// As [`Chain::forward`].
+    /// As [`KinematicChain::forward`].
     #[must_use]
     pub fn frames(&self, q_rad: &JointVector) -> LinkFrames {
-        self.must_fit(q_rad);
+        self.assert_fits(q_rad);
         let mut frames = LinkFrames {
             len: self.links.len() + 1,
             links: [IsometryMatrix3::identity(); JOINTS_MAX + 1],
             tool: IsometryMatrix3::identity(),
         };
         let mut pose = IsometryMatrix3::identity();
-        let (sines, cosines) = turns(q_rad);
-        let turned = self.links.iter().zip(sines.iter().zip(&cosines));
-        for ((link, (sin, cos)), to) in turned.zip(frames.links.iter_mut().skip(1)) {
-            pose *= link.turned(*sin, *cos);
+        let (sines, cosines) = joint_sines_cosines(q_rad);
+        let links = self.links.iter().zip(sines.iter().zip(&cosines));
+        for ((link, (sin, cos)), to) in links.zip(frames.links.iter_mut().skip(1)) {
+            pose *= link.transform(*sin, *cos);
             *to = pose;
         }
         frames.tool = pose * self.mount;
         frames
     }
 
-    /// Returns the position of a point of the tool mount in the base frame. Equals the result from
-    /// [`KinematicChain::frames`] in a third of the time, because it carries the point inwards and no frame outwards.
+    /// Returns the position of a point of the tool mount in the base frame. Equals the result of
+    /// [`KinematicChain::frames`] in a third of the time, because it transforms the point inwards
+    /// instead of frames outwards.
     ///
     /// # Panics
     /// As [`KinematicChain::forward`].
     #[must_use]
-    pub fn point(&self, q_rad: &JointVector, of_mount_m: &Point3<f64>) -> Point3<f64> {
-        self.must_fit(q_rad);
-        let (sines, cosines) = turns(q_rad);
-        let mut point = (self.mount * of_mount_m).coords;
+    pub fn point(&self, q_rad: &JointVector, point_m: &Point3<f64>) -> Point3<f64> {
+        self.assert_fits(q_rad);
+        let (sines, cosines) = joint_sines_cosines(q_rad);
+        let mut point = (self.mount * point_m).coords;
         for (link, (sin, cos)) in self.links.iter().zip(sines.iter().zip(&cosines)).rev() {
-            point = link.carried(&point, *sin, *cos);
+            point = link.apply(&point, *sin, *cos);
         }
         point.into()
     }
 
-    /// Panics at angles of another arm: a joint without an angle has no place to be taken for.
+    /// Panics at angles of another arm: no position can be assumed for a joint without an angle.
     #[inline(always)]
-    fn must_fit(&self, q_rad: &JointVector) {
+    fn assert_fits(&self, q_rad: &JointVector) {
         assert!(
             q_rad.len() == self.joints.len(),
             "{} joint angles for a chain of {} joints",
@@ -259,35 +260,35 @@ impl KinematicChain {
         jacobian
     }
 
-    /// Returns the condition number of a tip: the largest over the smallest movement that a unit of joint
-    /// movement can make. For six joints or more, of position (over 0.25 m) and direction, without rotation about
-    /// the tip's axis. For fewer, of position alone, because they cannot serve both everywhere.
-    /// 1 is best; very large at a singular pose, never infinite.
+    /// Returns the condition number of a tip: the largest over the smallest movement that a unit of
+    /// joint movement can make. For six joints or more it covers position (over 0.25 m) and
+    /// direction, without rotation about the tip's axis; for fewer, position alone, because they
+    /// cannot reach both everywhere. 1 is best; very large at a singular pose, never infinite.
     #[must_use]
     pub fn condition(&self, q_rad: &JointVector, tip: &ToolTip) -> f64 {
         self.condition_at(&self.frames(q_rad), tip)
     }
 
-    /// The [`Chain::condition`] where it is more than `most`; `None` where it is not, which mostly
-    /// shows without its being worked out.
+    /// Returns the [`KinematicChain::condition`] if it is more than `limit`; otherwise `None`,
+    /// mostly without computing it.
     #[must_use]
-    pub fn condition_over(&self, frames: &LinkFrames, tip: &ToolTip, most: f64) -> Option<f64> {
-        if self.joints.len() < SERVES_BOTH {
-            let product = place_product(&self.jacobian_at(frames, tip));
-            // Of squares a >= b >= c, 4ab is at most (a + b + c)², so that a/c is at most
-            // (a + b + c)³ / 4abc: the trace and the determinant say that.
-            let within = 4.0 * product.determinant() * most.powi(2);
+    pub fn condition_over(&self, frames: &LinkFrames, tip: &ToolTip, limit: f64) -> Option<f64> {
+        if self.joints.len() < FULL_DOF {
+            let product = position_product(&self.jacobian_at(frames, tip));
+            // Of squares a >= b >= c, 4ab is at most (a + b + c)², so that a/c is at most (a + b +
+            // c)³ / 4abc: which the trace and the determinant give.
+            let within = 4.0 * product.determinant() * limit.powi(2);
             if product.trace().powi(3) < within * (1.0 - ROUNDING) {
                 return None;
             }
         }
-        Some(self.condition_at(frames, tip)).filter(|condition| *condition > most)
+        Some(self.condition_at(frames, tip)).filter(|condition| *condition > limit)
     }
 
     fn condition_at(&self, frames: &LinkFrames, tip: &ToolTip) -> f64 {
         let jacobian = self.jacobian_at(frames, tip);
-        if self.joints.len() < SERVES_BOTH {
-            return spread(&eigenvalues(&place_product(&jacobian)));
+        if self.joints.len() < FULL_DOF {
+            return condition_number(&eigenvalues(&position_product(&jacobian)));
         }
         let axis = frames.tool.rotation * tip.axis;
         let across = Matrix3::identity() - axis.into_inner() * axis.transpose();
@@ -300,7 +301,7 @@ impl KinematicChain {
             rows += both * both.transpose();
         }
         let mut values = rows.symmetric_eigenvalues();
-        // The direction left out is the smallest by construction, and no shortcoming.
+        // The direction left out has the smallest eigenvalue by construction, which is no defect.
         let least = values.imin();
         if let Some(value) = values.get_mut(least) {
             *value = f64::INFINITY;
@@ -312,33 +313,33 @@ impl KinematicChain {
                 values.min()
             }
         });
-        spread(&kept)
+        condition_number(&kept)
     }
 }
 
 impl JointRotation {
     fn new(joint: &RevoluteJoint) -> Self {
-        let still = *joint.origin.rotation.to_rotation_matrix().matrix();
+        let fixed = *joint.origin.rotation.to_rotation_matrix().matrix();
         let cross = joint.axis.cross_matrix();
         Self {
-            still,
-            turning: still * cross,
-            bending: still * cross * cross,
+            fixed,
+            sine_part: fixed * cross,
+            cosine_part: fixed * cross * cross,
             axis: joint.axis.into_inner(),
             origin: joint.origin.translation.vector,
         }
     }
 
-    /// A point beyond the joint, in the frame before it.
+    /// Transforms a point beyond the joint into the frame before it.
     #[inline(always)]
-    fn carried(&self, point: &Vector3<f64>, sin: f64, cos: f64) -> Vector3<f64> {
+    fn apply(&self, point: &Vector3<f64>, sin: f64, cos: f64) -> Vector3<f64> {
         let along = self.axis * (self.axis.dot(point) * (1.0 - cos));
-        let turned = point * cos + self.axis.cross(point) * sin + along;
-        self.still * turned + self.origin
+        let transform = point * cos + self.axis.cross(point) * sin + along;
+        self.fixed * transform + self.origin
     }
 
-    fn turned(&self, sin: f64, cos: f64) -> IsometryMatrix3<f64> {
-        let rotation = self.still + self.turning * sin + self.bending * (1.0 - cos);
+    fn transform(&self, sin: f64, cos: f64) -> IsometryMatrix3<f64> {
+        let rotation = self.fixed + self.sine_part * sin + self.cosine_part * (1.0 - cos);
         IsometryMatrix3::from_parts(
             self.origin.into(),
             nalgebra::Rotation3::from_matrix_unchecked(rotation),
@@ -350,14 +351,14 @@ impl JointRotation {
 const LENGTH_M: f64 = 0.25;
 
 /// Number of joints from which position and direction can be reached everywhere.
-const SERVES_BOTH: usize = 6;
+const FULL_DOF: usize = 6;
 
 /// Bound, with a large margin, of the rounding error in sums and products of a few numbers.
 const ROUNDING: f64 = 1e-6;
 
-/// The sine and the cosine of every joint, of 0 beyond the last.
+/// Returns the sine and the cosine of every joint, and those of 0 beyond the last.
 #[inline(always)]
-fn turns(q_rad: &JointVector) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
+fn joint_sines_cosines(q_rad: &JointVector) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
     let mut angles = [0.0; JOINTS_MAX];
     for (angle, q) in angles.iter_mut().zip(q_rad.iter()) {
         *angle = *q;
@@ -366,40 +367,42 @@ fn turns(q_rad: &JointVector) -> ([f64; JOINTS_MAX], [f64; JOINTS_MAX]) {
     if q_rad.len() == JOINTS_MAX {
         return sincos::sin_cos(&angles);
     }
-    // Mostly it is missing, and they are worked out in pairs.
+    // Arms mostly lack the last joint, and sines are computed in pairs.
     let ([a, b, c, d, e, f], [u, v, w, x, y, z]) = sincos::sin_cos(&first);
     ([a, b, c, d, e, f, 0.0], [u, v, w, x, y, z, 1.0])
 }
 
-/// Its eigenvalues are the squares of how far joints move a tip one way and another.
-fn place_product(jacobian: &Jacobian) -> Matrix3<f64> {
+/// Returns the product of the Jacobian's position part with its transpose. Its eigenvalues are the
+/// squared gains along the principal directions.
+fn position_product(jacobian: &Jacobian) -> Matrix3<f64> {
     let mut product = Matrix3::zeros();
     for [x, y, z, ..] in jacobian.iter() {
-        let of = Vector3::new(*x, *y, *z) / LENGTH_M;
-        product += of * of.transpose();
+        let v = Vector3::new(*x, *y, *z) / LENGTH_M;
+        product += v * v.transpose();
     }
     product
 }
 
-/// Of a symmetric matrix, in closed form: this is asked of every waypoint and every sample.
-fn eigenvalues(of: &Matrix3<f64>) -> Vector3<f64> {
-    let middle = of.trace() / 3.0;
-    let around = of - Matrix3::identity() * middle;
-    let size = (around.norm_squared() / 6.0).sqrt();
-    if size <= f64::EPSILON * middle.abs() {
-        return Vector3::repeat(middle);
+/// Returns the eigenvalues of a symmetric matrix in closed form: it runs for every waypoint and
+/// every sample.
+fn eigenvalues(matrix: &Matrix3<f64>) -> Vector3<f64> {
+    let mean = matrix.trace() / 3.0;
+    let deviator = matrix - Matrix3::identity() * mean;
+    let size = (deviator.norm_squared() / 6.0).sqrt();
+    if size <= f64::EPSILON * mean.abs() {
+        return Vector3::repeat(mean);
     }
-    let turn = ((around / size).determinant() / 2.0)
+    let angle_rad = ((deviator / size).determinant() / 2.0)
         .clamp(-1.0, 1.0)
         .acos()
         / 3.0;
     let third = std::f64::consts::TAU / 3.0;
-    let at = |angle: f64| middle + 2.0 * size * angle.cos();
-    Vector3::new(at(turn), at(turn + third), at(turn - third))
+    let at = |angle: f64| mean + 2.0 * size * angle.cos();
+    Vector3::new(at(angle_rad), at(angle_rad + third), at(angle_rad - third))
 }
 
-/// The root of the largest over the smallest.
-fn spread<const R: usize>(squares: &SVector<f64, R>) -> f64 {
+/// Returns the root of the largest over the smallest.
+fn condition_number<const R: usize>(squares: &SVector<f64, R>) -> f64 {
     (squares.max() / squares.min().max(1e-12)).max(1.0).sqrt()
 }
 

@@ -1,24 +1,24 @@
-//! Sines and cosines of several angles at once: the same bits on every machine, and side by side
-//! where the processor can.
+//! Computes sines and cosines of several angles at once: the same bits on every machine, and in
+//! parallel where the processor can.
 
 #![expect(
     clippy::indexing_slicing,
     reason = "tables of fixed size, filled by the compiler"
 )]
 
-/// Added to a number below 2^51, it leaves a whole number in the last bits.
+/// Added to a number below 2^51, it leaves the rounded integer in the last bits.
 const ROUNDER: f64 = 1.5 * (1_u64 << 52) as f64;
 
-/// A quarter turn: its first 33 bits, so that whole multiples of them are exact, and the rest.
+/// A quarter turn: its first 33 bits, whose integer multiples are exact, and the rest.
 const QUARTER_HIGH_RAD: f64 = f64::from_bits(0x3ff9_21fb_5440_0000);
 const QUARTER_LOW_RAD: f64 = f64::from_bits(0x3dd0_b461_1a62_6331);
 
-/// The sum's coefficients after the first term: within an eighth of a turn the next one is below
-/// what a double can tell.
+/// Coefficients of the series after the first term: within an eighth of a turn the next one is
+/// below the precision of a double.
 const SINE: [f64; 8] = coefficients(2.0);
 const COSINE: [f64; 8] = coefficients(1.0);
 
-/// `-1/(n(n+1))`, each times the one before, from `n` on: Taylor's.
+/// Returns Taylor coefficients: each is the previous one times `-1/(n(n+1))`, from `n` on.
 const fn coefficients<const COUNT: usize>(mut n: f64) -> [f64; COUNT] {
     let mut all = [0.0; COUNT];
     let (mut index, mut last) = (0, 1.0);
@@ -31,14 +31,14 @@ const fn coefficients<const COUNT: usize>(mut n: f64) -> [f64; COUNT] {
     all
 }
 
-/// The sine and the cosine of each angle, in radians, within 3e-16 of the true ones up to a
-/// thousand turns. NaN of what is not finite.
+/// Returns the sine and the cosine of each angle in radians, within 3e-16 of the true values up to
+/// a thousand turns. NaN for angles that are not finite.
 #[inline(always)]
 pub(super) fn sin_cos<const N: usize>(angles_rad: &[f64; N]) -> ([f64; N], [f64; N]) {
     let (mut sines, mut cosines) = ([0.0; N], [0.0; N]);
     for first in (0..N).step_by(2) {
         let second = (first + 1).min(N - 1);
-        let (sine, cosine) = two([angles_rad[first], angles_rad[second]]);
+        let (sine, cosine) = sin_cos_of_two([angles_rad[first], angles_rad[second]]);
         (
             [sines[first], cosines[first]],
             [sines[second], cosines[second]],
@@ -47,35 +47,36 @@ pub(super) fn sin_cos<const N: usize>(angles_rad: &[f64; N]) -> ([f64; N], [f64;
     (sines, cosines)
 }
 
-/// Of two angles: no branches and every step twice, so that both share the processor's registers.
+/// Returns those of two angles, without branches and with every step twice, so that both share the
+/// processor's registers.
 #[inline(always)]
-fn two(angles_rad: [f64; 2]) -> ([f64; 2], [f64; 2]) {
+fn sin_cos_of_two(angles_rad: [f64; 2]) -> ([f64; 2], [f64; 2]) {
     let rounded = angles_rad.map(|angle| angle * std::f64::consts::FRAC_2_PI + ROUNDER);
     let quarters = rounded.map(|rounded| rounded - ROUNDER);
     let rest = [0, 1]
         .map(|n| (angles_rad[n] - quarters[n] * QUARTER_HIGH_RAD) - quarters[n] * QUARTER_LOW_RAD);
     let square = rest.map(|rest| rest * rest);
-    let (sine, cosine) = (sum(&SINE, square), sum(&COSINE, square));
+    let (sine, cosine) = (series(&SINE, square), series(&COSINE, square));
     let sine = [0, 1].map(|n| rest[n] + rest[n] * (square[n] * sine[n]));
     let cosine = [0, 1].map(|n| 1.0 + square[n] * cosine[n]);
     let (sine, cosine) = (sine.map(f64::to_bits), cosine.map(f64::to_bits));
     let quarter = rounded.map(f64::to_bits);
-    let swapped = quarter.map(|quarter| (quarter & 1).wrapping_neg());
-    let first = [0, 1].map(|n| (sine[n] & !swapped[n]) | (cosine[n] & swapped[n]));
-    let second = [0, 1].map(|n| (cosine[n] & !swapped[n]) | (sine[n] & swapped[n]));
+    let swap_mask = quarter.map(|quarter| (quarter & 1).wrapping_neg());
+    let first = [0, 1].map(|n| (sine[n] & !swap_mask[n]) | (cosine[n] & swap_mask[n]));
+    let second = [0, 1].map(|n| (cosine[n] & !swap_mask[n]) | (sine[n] & swap_mask[n]));
     (
         [0, 1].map(|n| f64::from_bits(first[n] ^ ((quarter[n] & 2) << 62))),
         [0, 1].map(|n| f64::from_bits(second[n] ^ ((quarter[n].wrapping_add(1) & 2) << 62))),
     )
 }
 
-/// Terms are paired, and pairs again, so that none waits for all before it.
+/// Evaluates a series by pairing terms, and pairs again, so that no term waits for all before it.
 #[inline(always)]
-fn sum(of: &[f64; 8], square: [f64; 2]) -> [f64; 2] {
+fn series(c: &[f64; 8], square: [f64; 2]) -> [f64; 2] {
     square.map(|x| {
         let (x2, x4) = (x * x, (x * x) * (x * x));
-        let low = (of[0] + of[1] * x) + (of[2] + of[3] * x) * x2;
-        let high = (of[4] + of[5] * x) + (of[6] + of[7] * x) * x2;
+        let low = (c[0] + c[1] * x) + (c[2] + c[3] * x) * x2;
+        let high = (c[4] + c[5] * x) + (c[6] + c[7] * x) * x2;
         low + high * x4
     })
 }
@@ -87,7 +88,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_those_of_the_standard_library(angles in prop::array::uniform7(-6000.0..6000.0_f64)) {
+        fn they_match_the_standard_library(angles in prop::array::uniform7(-6000.0..6000.0_f64)) {
             let (sines, cosines) = sin_cos(&angles);
             for ((angle, sine), cosine) in angles.iter().zip(sines).zip(cosines) {
                 prop_assert!((angle.sin() - sine).abs() < 3e-16, "sin {angle}: {sine}");
@@ -97,13 +98,13 @@ mod tests {
     }
 
     #[test]
-    fn quarters_of_a_turn_and_what_is_no_number() {
+    fn quarter_turns_and_non_finite_angles() {
         for quarter in -8..=8 {
             let angle = f64::from(quarter) * std::f64::consts::FRAC_PI_2;
-            for beside in [-1e-9, 0.0, 1e-9] {
-                let ([sine], [cosine]) = sin_cos(&[angle + beside]);
-                assert!((sine - (angle + beside).sin()).abs() < 2e-16);
-                assert!((cosine - (angle + beside).cos()).abs() < 2e-16);
+            for offset in [-1e-9, 0.0, 1e-9] {
+                let ([sine], [cosine]) = sin_cos(&[angle + offset]);
+                assert!((sine - (angle + offset).sin()).abs() < 2e-16);
+                assert!((cosine - (angle + offset).cos()).abs() < 2e-16);
             }
         }
         assert!(

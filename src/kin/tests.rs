@@ -1,4 +1,4 @@
-//! Tests of closed forms against those found step by step.
+//! Tests closed forms against iterative results.
 #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
 
 use proptest::prelude::*;
@@ -7,12 +7,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn eigenvalues_in_closed_form_are_those_found_step_by_step(of in proptest::array::uniform9(-1.0..1.0_f64)) {
-        let any = nalgebra::Matrix3::from_row_slice(&of);
+    fn eigenvalues_in_closed_form_match_iterative_ones(elements in proptest::array::uniform9(-1.0..1.0_f64)) {
+        let any = nalgebra::Matrix3::from_row_slice(&elements);
         let symmetric = any * any.transpose();
-        let sorted = |mut of: nalgebra::Vector3<f64>| {
-            of.as_mut_slice().sort_by(f64::total_cmp);
-            of
+        let sorted = |mut values: nalgebra::Vector3<f64>| {
+            values.as_mut_slice().sort_by(f64::total_cmp);
+            values
         };
         let (a, b) = (sorted(super::eigenvalues(&symmetric)), sorted(symmetric.symmetric_eigenvalues()));
         prop_assert!((a - b).norm() < 1e-7 * (1.0 + b.norm()), "{a} {b}");
@@ -29,21 +29,21 @@ fn planar() -> super::KinematicChain {
     super::KinematicChain::new(vec![joint.clone(), joint], nalgebra::Isometry3::identity()).unwrap()
 }
 
-/// A pose of another arm has no place: a joint without an angle was taken as one at zero.
+/// A pose of another arm is refused: a joint without an angle used to count as zero.
 #[test]
 fn refuses_angles_of_another_arm() {
     let chain = planar();
     let tip = nalgebra::Point3::origin();
     for angles in [&[0.5][..], &[0.5, 0.5, 0.5]] {
         let q = super::JointVector::from_slice(angles);
-        let asked: [&dyn Fn(); 3] = [
+        let calls: [&dyn Fn(); 3] = [
             &|| drop(chain.frames(&q)),
             &|| assert!(chain.forward(&q).translation.x.is_finite()),
             &|| assert!(chain.point(&q, &tip).x.is_finite()),
         ];
-        for ask in asked {
-            let ask = std::panic::AssertUnwindSafe(ask);
-            assert!(std::panic::catch_unwind(ask).is_err(), "{angles:?}");
+        for call in calls {
+            let call = std::panic::AssertUnwindSafe(call);
+            assert!(std::panic::catch_unwind(call).is_err(), "{angles:?}");
         }
     }
     let fits = super::JointVector::from_slice(&[0.5, 0.5]);

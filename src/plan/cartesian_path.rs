@@ -1,4 +1,4 @@
-//! Paths of the tip without time or joints: lines, bends and rises between two rests.
+//! Paths of the tip without time or joints: lines, bends and rises from rest to rest.
 
 use nalgebra::{Point3, Rotation3, Unit, Vector3};
 
@@ -21,7 +21,8 @@ pub(super) enum CartesianSegment {
         to_mm: Point,
         height_mm: f64,
     },
-    /// A parabola on the sheet that begins towards `corner_mm` and ends from there.
+    /// A parabola on the sheet: leaves `from_mm` towards `corner_mm` and arrives at `to_mm` from
+    /// there.
     Bend {
         from_mm: Point,
         corner_mm: Point,
@@ -34,20 +35,20 @@ pub(super) enum CartesianSegment {
         from_mm: f64,
         to_mm: f64,
     },
-    /// Straight in space, the direction turning evenly.
+    /// Straight in space, with the tool axis turning evenly.
     Across { from: ToolPose, to: ToolPose },
 }
 
-/// From one rest to the next.
+/// The segments from one rest to the next.
 pub(super) type CartesianPath = Vec<CartesianSegment>;
 
 /// Largest distance between waypoints.
 pub(super) const STEP_MM: f64 = 0.5;
 /// Largest distance between waypoints of free movements.
 const STEP_FREE_MM: f64 = 3.0;
-/// Largest turn of a bend between two waypoints.
+/// Largest change of direction in a bend between two waypoints.
 const STEP_TURN_RAD: f64 = 0.06;
-/// Waypoints of one piece.
+/// Most waypoints of one segment.
 pub(super) const STEPS_MAX: usize = 100_000;
 
 impl ToolPose {
@@ -68,13 +69,14 @@ impl ToolPose {
         }
     }
 
-    fn towards(&self, to: &Self, share: f64) -> Self {
-        let turned = Rotation3::rotation_between(&self.axis, &to.axis).map_or(self.axis, |turn| {
-            Rotation3::new(turn.scaled_axis() * share) * self.axis
-        });
+    fn interpolate(&self, to: &Self, t: f64) -> Self {
+        let axis = Rotation3::rotation_between(&self.axis, &to.axis)
+            .map_or(self.axis, |rotation| {
+                Rotation3::new(rotation.scaled_axis() * t) * self.axis
+            });
         Self {
-            point_m: self.point_m + (to.point_m - self.point_m) * share,
-            axis: turned,
+            point_m: self.point_m + (to.point_m - self.point_m) * t,
+            axis,
         }
     }
 }
@@ -105,7 +107,7 @@ impl CartesianSegment {
                 from_mm,
                 to_mm,
             } => ToolPose::over(surface, *at_mm, from_mm + (to_mm - from_mm) * t),
-            Self::Across { from, to } => from.towards(to, t),
+            Self::Across { from, to } => from.interpolate(to, t),
         }
     }
 
@@ -128,7 +130,7 @@ impl CartesianSegment {
         }
     }
 
-    /// Into how many waypoints it is divided.
+    /// Returns the number of waypoints that the segment is divided into.
     pub(super) fn steps(&self) -> usize {
         let (length_mm, step_mm, turn_rad) = match self {
             Self::Along { from_mm, to_mm, .. } => (distance(*from_mm, *to_mm), STEP_MM, 0.0),
@@ -150,26 +152,22 @@ impl CartesianSegment {
             ),
         };
         let steps = (length_mm / step_mm).max(turn_rad / STEP_TURN_RAD).ceil();
-        let least = if matches!(self, Self::Bend { .. }) {
-            2
-        } else {
-            1
-        };
-        whole(steps).clamp(least, STEPS_MAX)
+        let min_steps = if let Self::Bend { .. } = self { 2 } else { 1 };
+        to_count(steps).clamp(min_steps, STEPS_MAX)
     }
 }
 
-/// A count from a number that is not negative.
+/// Rounds a number that is not negative down to a count.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "`as` saturates, and the number is not negative"
 )]
-pub(super) fn whole(number: f64) -> usize {
+pub(super) fn to_count(number: f64) -> usize {
     number as usize
 }
 
-/// By how much a path turns at `b`, 0 to π.
+/// Returns by how much a path turns at `b`, 0 to π.
 pub(super) fn turning([ax, ay]: Point, [bx, by]: Point, [cx, cy]: Point) -> f64 {
     let (ux, uy, vx, vy) = (bx - ax, by - ay, cx - bx, cy - by);
     (ux * vy - uy * vx).abs().atan2(ux * vx + uy * vy)

@@ -1,5 +1,5 @@
-//! Every line once: what lies on a line that the same pen drew before is not drawn again, wherever
-//! the vertices of either are.
+//! Draws every line once: what lies on a line that the same pen drew before is not drawn again,
+//! wherever the vertices of either are.
 //!
 //! Lines that lie on one another meet a column of the sheet at the same height, so sorting by
 //! column and height brings them together; no line is compared with all others.
@@ -10,26 +10,26 @@ use super::prepare_strokes::PreparedStroke;
 use base::plane::{self, Point, distance};
 use scene::SheetStroke;
 
-/// From where to where along a line, in mm.
+/// Start and end of a stretch along a line, in mm.
 type LineSpan = [f64; 2];
 
 /// A line that is no farther than this from another lies on it.
 const ON_MM: f64 = 0.005;
-/// Shorter lines are dots: they are never taken away.
+/// Shorter lines are dots: they are never removed.
 const DOT_MM: f64 = 0.02;
-/// Longest covered gap in the middle of a stroke that is drawn again: lifting the pen takes longer.
+/// Longest covered gap within a stroke that is drawn again: lifting the pen would take longer.
 const GAP_MM: f64 = 0.5;
-/// Columns are as wide as lines are long on average, within these.
+/// Columns are as wide as the mean line is long, within this range.
 const COLUMN_MM: std::ops::RangeInclusive<f64> = 1.0..=10.0;
 /// Lines that meet a column within half of this are compared.
 const ROW_MM: f64 = 0.02;
 /// Number of lines with which a line is compared in a column; this bounds the work.
 const LOOKS_MAX: usize = 16;
-/// In how many of the columns that two lines share they are compared.
+/// Number of the columns that two lines share in which they are compared.
 const SHARED_MAX: i64 = 2;
-/// No line of a sheet passes more columns.
+/// No line of a sheet crosses more columns than this.
 const COLUMNS_MAX: i64 = 10_000;
-/// Lines as steep as they are flat, within this share, are looked for in both directions.
+/// Lines within this ratio of 45° are entered in columns of both axes.
 const DIAGONAL: f64 = 0.9;
 
 /// A straight line of a stroke.
@@ -46,7 +46,7 @@ impl LinePiece {
         plane::along(self.from, self.to, along_mm / self.length_mm)
     }
 
-    /// Returns the distance of a point along the line, and its offset beside it.
+    /// Returns how far along the line a point is, and its offset from the line.
     fn project(&self, [x, y]: Point) -> Point {
         let [[ax, ay], [bx, by]] = [self.from, self.to];
         let (ux, uy) = ((bx - ax) / self.length_mm, (by - ay) / self.length_mm);
@@ -58,37 +58,37 @@ impl LinePiece {
     }
 }
 
-/// Without lines that were drawn before, by the same pen in either direction. A stroke all of
-/// which was drawn before is gone; one that is too short to have lines stays.
+/// Removes lines that the same pen drew before, in either direction. A stroke that was drawn before
+/// in full is dropped; one that is too short to have lines stays.
 #[expect(clippy::indexing_slicing, reason = "pieces are those of all strokes")]
 pub(super) fn remove_overlaps(strokes: Vec<PreparedStroke>) -> Vec<PreparedStroke> {
-    let pieces: Vec<LinePiece> = strokes.iter().flat_map(pieces).collect();
-    let left = remaining_spans(&pieces);
-    if left.is_empty() {
+    let pieces: Vec<LinePiece> = strokes.iter().flat_map(line_pieces).collect();
+    let remaining = remaining_spans(&pieces);
+    if remaining.is_empty() {
         return strokes;
     }
     let mut kept = Vec::with_capacity(strokes.len());
     let mut first = 0;
-    for tidied in strokes {
-        let next = first + tidied.stroke.points_mm.len().saturating_sub(1);
+    for prepared in strokes {
+        let next = first + prepared.stroke.points_mm.len().saturating_sub(1);
         let own = first..next;
         first = next;
-        if own.clone().all(|index| !left.contains_key(&index)) {
-            kept.push(tidied);
+        if own.clone().all(|index| !remaining.contains_key(&index)) {
+            kept.push(prepared);
             continue;
         }
-        let spans = own.clone().map(|index| left.get(&index));
+        let spans = own.clone().map(|index| remaining.get(&index));
         let own = &pieces[own.clone()];
         let runs = kept_runs(own, spans.collect());
-        kept.extend(cut(&tidied, own, &runs));
+        kept.extend(cut(&prepared, own, &runs));
     }
     kept
 }
 
-fn pieces(tidied: &PreparedStroke) -> impl Iterator<Item = LinePiece> {
-    let pen = tidied.stroke.pen;
-    let pieces = plane::pieces(&tidied.stroke.points_mm);
-    pieces.map(move |[from, to]| LinePiece {
+fn line_pieces(prepared: &PreparedStroke) -> impl Iterator<Item = LinePiece> {
+    let pen = prepared.stroke.pen;
+    let segments = plane::pieces(&prepared.stroke.points_mm);
+    segments.map(move |[from, to]| LinePiece {
         pen,
         from,
         to,
@@ -99,28 +99,28 @@ fn pieces(tidied: &PreparedStroke) -> impl Iterator<Item = LinePiece> {
 /// Returns the remaining spans of each line of which a part was drawn before.
 #[expect(clippy::indexing_slicing, reason = "pairs are of these pieces")]
 fn remaining_spans(pieces: &[LinePiece]) -> HashMap<usize, Vec<LineSpan>> {
-    let mut left: HashMap<usize, Vec<LineSpan>> = HashMap::new();
-    for pair in pairs(pieces) {
+    let mut remaining: HashMap<usize, Vec<LineSpan>> = HashMap::new();
+    for pair in candidate_pairs(pieces) {
         let (later, earlier) = (pair.0 as usize, pair.1 as usize);
-        let (one, other) = (&pieces[earlier], &pieces[later]);
-        let Some(shared) = LineOverlap::of(one, other) else {
+        let (earlier_piece, later_piece) = (&pieces[earlier], &pieces[later]);
+        let Some(overlap) = LineOverlap::between(earlier_piece, later_piece) else {
             continue;
         };
-        // Only ink covers: what was itself left out may lie a little farther off.
-        let inked = match left.get(&earlier) {
-            Some(stays) => stays.clone(),
-            None => vec![[0.0, one.length_mm]],
+        // Only what is drawn covers: a removed line may lie a little farther off.
+        let inked = match remaining.get(&earlier) {
+            Some(kept) => kept.clone(),
+            None => vec![[0.0, earlier_piece.length_mm]],
         };
-        let stays = left
+        let kept = remaining
             .entry(later)
-            .or_insert_with(|| vec![[0.0, other.length_mm]]);
-        for part in inked {
-            if let Some(covered) = shared.on_later(part) {
-                *stays = without(stays, covered);
+            .or_insert_with(|| vec![[0.0, later_piece.length_mm]]);
+        for span in inked {
+            if let Some(covered) = overlap.span_on_later(span) {
+                *kept = subtract_span(kept, covered);
             }
         }
     }
-    left
+    remaining
 }
 
 /// The overlap of two lines.
@@ -131,24 +131,24 @@ struct LineOverlap {
 }
 
 impl LineOverlap {
-    fn of(earlier: &LinePiece, later: &LinePiece) -> Option<Self> {
-        let ends @ [[u, beside], [v, aside]] =
-            [later.from, later.to].map(|end| earlier.project(end));
+    fn between(earlier: &LinePiece, later: &LinePiece) -> Option<Self> {
+        let [[u, u_offset], [v, v_offset]] = [later.from, later.to].map(|end| earlier.project(end));
         let [low, high] = if u <= v { [u, v] } else { [v, u] };
         let on_earlier = [low.max(0.0), high.min(earlier.length_mm)];
         if on_earlier[1] - on_earlier[0] <= DOT_MM || high - low <= DOT_MM {
             return None;
         }
-        let share = |along: f64| (along - ends[0][0]) / (v - u);
-        let is_near = |along: f64| (beside + (aside - beside) * share(along)).abs() <= ON_MM;
+        let fraction = |along: f64| (along - u) / (v - u);
+        let is_near =
+            |along: f64| (u_offset + (v_offset - u_offset) * fraction(along)).abs() <= ON_MM;
         on_earlier.into_iter().all(is_near).then(|| Self {
             on_earlier,
-            on_later: on_earlier.map(|along| share(along) * later.length_mm),
+            on_later: on_earlier.map(|along| fraction(along) * later.length_mm),
         })
     }
 
     /// Returns the part of the later line that is covered by a part of the earlier one.
-    fn on_later(&self, [low, high]: LineSpan) -> Option<LineSpan> {
+    fn span_on_later(&self, [low, high]: LineSpan) -> Option<LineSpan> {
         let [from, to] = self.on_earlier;
         let [low, high] = [low.max(from), high.min(to)];
         if high <= low {
@@ -160,8 +160,8 @@ impl LineOverlap {
     }
 }
 
-/// Spans without one; slivers of a dot's length fall away with it.
-fn without(spans: &[LineSpan], [low, high]: LineSpan) -> Vec<LineSpan> {
+/// Removes a span from others, and drops the slivers that are no longer than a dot.
+fn subtract_span(spans: &[LineSpan], [low, high]: LineSpan) -> Vec<LineSpan> {
     let parts = spans
         .iter()
         .flat_map(|[from, to]| [[*from, to.min(low)], [from.max(high), *to]]);
@@ -170,7 +170,7 @@ fn without(spans: &[LineSpan], [low, high]: LineSpan) -> Vec<LineSpan> {
 
 /// A piece in a column.
 struct ColumnEntry {
-    /// Of pen, direction, column and height.
+    /// Hash of pen, axis, column and height.
     key: u64,
     column: i64,
     from_mm: f64,
@@ -178,22 +178,23 @@ struct ColumnEntry {
     piece: u32,
 }
 
-/// Pieces that may lie on one another, the later one first, in its order.
-fn pairs(pieces: &[LinePiece]) -> Vec<(u32, u32)> {
+/// Returns pairs of pieces that may overlap, as (later, earlier), sorted.
+fn candidate_pairs(pieces: &[LinePiece]) -> Vec<(u32, u32)> {
     let column_mm = column_mm(pieces);
     let mut pairs = Vec::new();
     // Heights that differ by half a row share a row in one of the two passes.
-    for half in [0.0, 0.5] {
-        let mut entries = entries(pieces, column_mm, half);
+    for row_offset in [0.0, 0.5] {
+        let mut entries = column_entries(pieces, column_mm, row_offset);
         entries.sort_unstable_by(|a, b| {
-            let places = a.key.cmp(&b.key).then(a.from_mm.total_cmp(&b.from_mm));
-            places.then(a.piece.cmp(&b.piece))
+            let order = a.key.cmp(&b.key).then(a.from_mm.total_cmp(&b.from_mm));
+            order.then(a.piece.cmp(&b.piece))
         });
         for (index, one) in entries.iter().enumerate() {
-            let behind = entries.iter().skip(index + 1).take(LOOKS_MAX);
-            let over = behind.take_while(|o| o.key == one.key && o.from_mm < one.to_mm - ON_MM);
-            let early = over.filter(|o| o.column < whole(o.from_mm / column_mm) + SHARED_MAX);
-            pairs.extend(early.map(|o| (o.piece.max(one.piece), o.piece.min(one.piece))));
+            let next_entries = entries.iter().skip(index + 1).take(LOOKS_MAX);
+            let overlaps = |o: &&ColumnEntry| o.key == one.key && o.from_mm < one.to_mm - ON_MM;
+            let is_early = |o: &&ColumnEntry| o.column < floor(o.from_mm / column_mm) + SHARED_MAX;
+            let found = next_entries.take_while(overlaps).filter(is_early);
+            pairs.extend(found.map(|o| (o.piece.max(one.piece), o.piece.min(one.piece))));
         }
     }
     pairs.sort_unstable();
@@ -203,26 +204,26 @@ fn pairs(pieces: &[LinePiece]) -> Vec<(u32, u32)> {
 }
 
 fn column_mm(pieces: &[LinePiece]) -> f64 {
-    let all_mm: f64 = pieces.iter().map(|piece| piece.length_mm).sum();
-    let mean_mm = all_mm / pieces.len().max(1) as f64;
+    let total_mm: f64 = pieces.iter().map(|piece| piece.length_mm).sum();
+    let mean_mm = total_mm / pieces.len().max(1) as f64;
     mean_mm.clamp(*COLUMN_MM.start(), *COLUMN_MM.end())
 }
 
-fn entries(pieces: &[LinePiece], column_mm: f64, half: f64) -> Vec<ColumnEntry> {
+fn column_entries(pieces: &[LinePiece], column_mm: f64, row_offset: f64) -> Vec<ColumnEntry> {
     let mut entries = Vec::with_capacity(pieces.len());
     for (index, piece) in (0..).zip(pieces).filter(|(_, piece)| !piece.is_dot()) {
-        let [dx, dy] = [0, 1].map(|axis| side(piece, axis).abs());
+        let [dx, dy] = [0, 1].map(|axis| extent(piece, axis).abs());
         for axis in 0..2 {
             let (along, across) = if axis == 0 { (dx, dy) } else { (dy, dx) };
             if along >= DIAGONAL * across {
-                enter(&mut entries, (index, piece), axis, column_mm, half);
+                push_entries(&mut entries, (index, piece), axis, column_mm, row_offset);
             }
         }
     }
     entries
 }
 
-fn side(piece: &LinePiece, axis: usize) -> f64 {
+fn extent(piece: &LinePiece, axis: usize) -> f64 {
     coordinate(piece.to, axis) - coordinate(piece.from, axis)
 }
 
@@ -231,23 +232,23 @@ fn coordinate(point: Point, axis: usize) -> f64 {
     if axis == 0 { x } else { y }
 }
 
-/// One entry for each column that the piece passes, at the height of its line in the column's
+/// Adds one entry for each column that the piece crosses, at the height of its line in the column's
 /// middle.
-fn enter(
+fn push_entries(
     entries: &mut Vec<ColumnEntry>,
     (index, piece): (u32, &LinePiece),
     axis: usize,
     column_mm: f64,
-    half: f64,
+    row_offset: f64,
 ) {
     let [a, b] = [piece.from, piece.to].map(|end| coordinate(end, axis));
     let (from_mm, to_mm) = (a.min(b), a.max(b));
-    let slope = side(piece, 1 - axis) / side(piece, axis);
-    let (first, last) = (whole(from_mm / column_mm), whole(to_mm / column_mm));
+    let slope = extent(piece, 1 - axis) / extent(piece, axis);
+    let (first, last) = (floor(from_mm / column_mm), floor(to_mm / column_mm));
     for column in first..=last.min(first.saturating_add(COLUMNS_MAX)) {
-        let middle = (column as f64 + 0.5) * column_mm;
-        let height = coordinate(piece.from, 1 - axis) + (middle - a) * slope;
-        let row = whole(height / ROW_MM + half);
+        let centre_mm = (column as f64 + 0.5) * column_mm;
+        let height_mm = coordinate(piece.from, 1 - axis) + (centre_mm - a) * slope;
+        let row = floor(height_mm / ROW_MM + row_offset);
         entries.push(ColumnEntry {
             key: key([piece.pen as u64, axis as u64], [column, row]),
             column,
@@ -259,26 +260,26 @@ fn enter(
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
-fn whole(value: f64) -> i64 {
+fn floor(value: f64) -> i64 {
     value.floor() as i64
 }
 
-/// Two places of one key cost a comparison and nothing else.
-fn key(of: [u64; 2], at: [i64; 2]) -> u64 {
+/// Hashes a cell. A collision costs one comparison and nothing else.
+fn key(piece: [u64; 2], cell: [i64; 2]) -> u64 {
     const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let words = of.into_iter().chain(at.map(i64::cast_unsigned));
-    words.fold(0, |key: u64, word| {
-        (key ^ word).wrapping_mul(SPREAD).rotate_left(29)
+    let parts = piece.into_iter().chain(cell.map(i64::cast_unsigned));
+    parts.fold(0, |key: u64, part| {
+        (key ^ part).wrapping_mul(SPREAD).rotate_left(29)
     })
 }
 
-/// The spans of a whole stroke that stay, along all of it.
-fn kept_runs(own: &[LinePiece], left: Vec<Option<&Vec<LineSpan>>>) -> Vec<LineSpan> {
+/// Returns the spans of a stroke that remain, measured from its beginning.
+fn kept_runs(pieces: &[LinePiece], remaining: Vec<Option<&Vec<LineSpan>>>) -> Vec<LineSpan> {
     let mut runs: Vec<LineSpan> = Vec::new();
     let mut before_mm = 0.0;
-    for (piece, left) in own.iter().zip(left) {
-        let whole = [[0.0, piece.length_mm]];
-        let spans = left.map_or(&whole[..], Vec::as_slice);
+    for (piece, remaining) in pieces.iter().zip(remaining) {
+        let full_span = [[0.0, piece.length_mm]];
+        let spans = remaining.map_or(&full_span[..], Vec::as_slice);
         for [from, to] in spans.iter().map(|span| span.map(|mm| before_mm + mm)) {
             match runs.last_mut().filter(|last| from - last[1] < GAP_MM) {
                 Some(last) => last[1] = to,
@@ -291,31 +292,31 @@ fn kept_runs(own: &[LinePiece], left: Vec<Option<&Vec<LineSpan>>>) -> Vec<LineSp
     runs
 }
 
-/// Cuts a stroke into its runs, which are in its order: each a stroke of its own.
-fn cut(of: &PreparedStroke, own: &[LinePiece], runs: &[LineSpan]) -> Vec<PreparedStroke> {
-    let (mut rest, mut before_mm) = (own, 0.0);
+/// Cuts a stroke into its runs, in order, each a stroke of its own.
+fn cut(parent: &PreparedStroke, pieces: &[LinePiece], runs: &[LineSpan]) -> Vec<PreparedStroke> {
+    let (mut rest, mut before_mm) = (pieces, 0.0);
     let as_stroke = |[from, to]: &LineSpan| {
         // Lines that end before this run end before all later ones.
-        while let Some((piece, behind)) = rest.split_first()
+        while let Some((piece, after)) = rest.split_first()
             && before_mm + piece.length_mm <= *from
         {
-            (rest, before_mm) = (behind, before_mm + piece.length_mm);
+            (rest, before_mm) = (after, before_mm + piece.length_mm);
         }
         PreparedStroke {
             stroke: SheetStroke {
-                points_mm: points_of(rest, [*from, *to], before_mm),
-                pen: of.stroke.pen,
-                source: of.stroke.source.clone(),
-                pause: of.stroke.pause.clone(),
+                points_mm: run_points(rest, [*from, *to], before_mm),
+                pen: parent.stroke.pen,
+                source: parent.stroke.source.clone(),
+                pause: parent.stroke.pause.clone(),
             },
-            parts: of.parts.clone(),
+            parts: parent.parts.clone(),
         }
     };
     runs.iter().map(as_stroke).collect()
 }
 
-/// Returns the points of a run along lines, the first of which begins so far along the stroke.
-fn points_of(lines: &[LinePiece], [from, to]: LineSpan, mut before_mm: f64) -> Vec<Point> {
+/// Returns the points of a run. The first line begins `before_mm` along the stroke.
+fn run_points(lines: &[LinePiece], [from, to]: LineSpan, mut before_mm: f64) -> Vec<Point> {
     let mut points = Vec::new();
     for piece in lines {
         if before_mm >= to {
@@ -329,8 +330,8 @@ fn points_of(lines: &[LinePiece], [from, to]: LineSpan, mut before_mm: f64) -> V
         if points.is_empty() {
             points.push(if low > 0.0 { piece.at(low) } else { piece.from });
         }
-        let ends = high >= piece.length_mm;
-        points.push(if ends { piece.to } else { piece.at(high) });
+        let at_end = high >= piece.length_mm;
+        points.push(if at_end { piece.to } else { piece.at(high) });
     }
     points
 }
@@ -348,7 +349,7 @@ mod tests {
 
     use super::*;
 
-    fn strokes(of: &[Vec<Point>]) -> Vec<PreparedStroke> {
+    fn strokes(lines: &[Vec<Point>]) -> Vec<PreparedStroke> {
         let stroke = |(index, points_mm): (usize, &Vec<Point>)| PreparedStroke {
             stroke: SheetStroke {
                 points_mm: points_mm.clone(),
@@ -358,29 +359,30 @@ mod tests {
             },
             parts: vec![index],
         };
-        of.iter().enumerate().map(stroke).collect()
+        lines.iter().enumerate().map(stroke).collect()
     }
 
-    fn length_mm(of: &[PreparedStroke]) -> f64 {
-        of.iter()
-            .flat_map(pieces)
+    fn length_mm(strokes: &[PreparedStroke]) -> f64 {
+        strokes
+            .iter()
+            .flat_map(line_pieces)
             .map(|piece| piece.length_mm)
             .sum()
     }
 
-    fn check(lines: &[Vec<Point>], wanted_mm: f64) {
+    fn check(lines: &[Vec<Point>], expected_mm: f64) {
         // At any angle and any place.
-        for turn in [0.0, 0.3, std::f64::consts::FRAC_PI_4, 1.2, 2.0] {
-            let (sin, cos) = f64::sin_cos(turn);
-            let turned = |[x, y]: &Point| [87.3 + x * cos - y * sin, 31.7 + x * sin + y * cos];
+        for rotation_rad in [0.0, 0.3, std::f64::consts::FRAC_PI_4, 1.2, 2.0] {
+            let (sin, cos) = f64::sin_cos(rotation_rad);
+            let rotate = |[x, y]: &Point| [87.3 + x * cos - y * sin, 31.7 + x * sin + y * cos];
             let lines: Vec<Vec<Point>> = lines
                 .iter()
-                .map(|line| line.iter().map(turned).collect())
+                .map(|line| line.iter().map(rotate).collect())
                 .collect();
             let found = length_mm(&remove_overlaps(strokes(&lines)));
             assert!(
-                (found - wanted_mm).abs() < 0.05,
-                "{turn} {lines:?}: {found}"
+                (found - expected_mm).abs() < 0.05,
+                "{rotation_rad} {lines:?}: {found}"
             );
         }
     }
@@ -440,32 +442,32 @@ mod tests {
         let lines = [vec![[0.0, 0.0], [2_000.0, 0.0]], teeth.collect()];
         let kept = remove_overlaps(strokes(&lines));
         assert_eq!(kept.len(), 2_001);
-        let room = kept.iter().map(|run| run.stroke.points_mm.capacity());
+        let capacities = kept.iter().map(|run| run.stroke.points_mm.capacity());
         assert!(
-            room.clone().sum::<usize>() < 3 * 8_000,
+            capacities.clone().sum::<usize>() < 3 * 8_000,
             "{}",
-            room.sum::<usize>()
+            capacities.sum::<usize>()
         );
     }
 
     #[test]
     fn many_lines_on_one_another_are_not_all_compared() {
-        // Each lies on the one before but for a step: every two of them overlap.
+        // Each is the one before shifted by a step: every two of them overlap.
         let step = |n: u32| f64::from(n) * 1e-3;
         let lines: Vec<Vec<Point>> = (0..5_000)
             .map(|n| vec![[step(n), 0.0], [100.0 + step(n), 0.0]])
             .collect();
-        let all: Vec<LinePiece> = strokes(&lines).iter().flat_map(pieces).collect();
-        assert!(pairs(&all).len() <= lines.len() * LOOKS_MAX * 4);
+        let all: Vec<LinePiece> = strokes(&lines).iter().flat_map(line_pieces).collect();
+        assert!(candidate_pairs(&all).len() <= lines.len() * LOOKS_MAX * 4);
         let drawn_mm = length_mm(&remove_overlaps(strokes(&lines)));
         assert!(drawn_mm < 0.1 * 100.0 * 5_000.0, "{drawn_mm}");
     }
 
-    /// Strokes along the lines of a grid of 3 mm, of steps of any number of cells.
+    /// Strokes along the lines of a 3 mm grid, in steps of any number of cells.
     fn on_a_grid() -> impl Strategy<Value = Vec<Vec<[i32; 2]>>> {
         let step = (0..2_usize, -4..5_i32);
         let stroke = ((0..8_i32, 0..8_i32), prop::collection::vec(step, 1..6));
-        let walked = stroke.prop_map(|((x, y), steps)| {
+        let points = stroke.prop_map(|((x, y), steps)| {
             let mut at = [x, y];
             let mut points = vec![at];
             for (axis, by) in steps.into_iter().filter(|(_, by)| *by != 0) {
@@ -474,7 +476,7 @@ mod tests {
             }
             points
         });
-        prop::collection::vec(walked, 1..8)
+        prop::collection::vec(points, 1..8)
     }
 
     /// The grid's edges under a line.
@@ -498,13 +500,13 @@ mod tests {
                 .filter(|line| line.len() > 1)
                 .map(|line| line.iter().map(|p| p.map(|v| f64::from(v) * 3.0)).collect())
                 .collect();
-            let seen: HashSet<_> = grid
+            let grid_edges: HashSet<_> = grid
                 .iter()
                 .flat_map(|line| line.windows(2).flat_map(|pair| edges(pair[0], pair[1])))
                 .collect();
-            let wanted_mm = 3.0 * f64::from(u32::try_from(seen.len()).unwrap());
+            let expected_mm = 3.0 * f64::from(u32::try_from(grid_edges.len()).unwrap());
             let kept = remove_overlaps(strokes(&lines));
-            prop_assert!((length_mm(&kept) - wanted_mm).abs() < 1e-6, "{lines:?}");
+            prop_assert!((length_mm(&kept) - expected_mm).abs() < 1e-6, "{lines:?}");
             let ends = |line: &PreparedStroke| line.stroke.points_mm.clone();
             prop_assert!(kept.iter().map(ends).all(|points| points.len() > 1));
         }

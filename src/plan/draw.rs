@@ -1,8 +1,8 @@
-//! Drawing: every stroke lowered to, drawn and lifted from, with dips where the pen needs ink.
+//! Plans drawings: lowers to every stroke, draws it and lifts, with dips where the pen needs ink.
 
 #![expect(
     clippy::indexing_slicing,
-    reason = "every index is a stroke of the order, a pen that the build has, or an ink of one"
+    reason = "every index is a stroke of the order, a pen of the builder, or the ink of a pen"
 )]
 
 use nalgebra::Vector3;
@@ -24,32 +24,32 @@ use base::plane::{Point, distance, length};
 use base::units::JointVector;
 use scene::{InkCap, Order, PenHolder, Scene, SheetStroke};
 
-/// Strokes of one plan.
+/// Most strokes of one plan.
 const STROKES_MAX: usize = 100_000;
-/// Refusals after which no further ones are looked for.
+/// Number of refusals after which planning stops looking for more.
 const REFUSALS_MAX: usize = 1000;
 
-/// As much of a drawing as can be planned, and what cannot.
+/// The part of a drawing that can be planned, and the reasons for the rest.
 #[derive(Clone, Debug)]
 pub struct PartialPlan {
     /// The part that can be drawn well.
     pub plan: Plan,
-    /// The reasons for all that cannot be drawn.
+    /// One reason for each stroke that cannot be drawn.
     pub refusals: Vec<PlanRefusal>,
-    /// The strokes that the refusals are about, joined and tidied.
+    /// The refused strokes, joined and tidied.
     pub refused: Vec<SheetStroke>,
 }
 
-/// Plans as much of the scene's design as can be drawn well: for previews.
+/// Plans as much of the scene's design as can be drawn well, for previews.
 ///
 /// # Errors
 /// Cancelled, nothing to draw, or invalid strokes.
 pub fn attempt(
     scene: &Scene,
     start: &JointVector,
-    watch: &dyn PlanObserver,
+    observer: &dyn PlanObserver,
 ) -> Result<PartialPlan, PlanError> {
-    attempt_strokes(scene, start, &scene.strokes, scene.order, watch)
+    attempt_strokes(scene, start, &scene.strokes, scene.order, observer)
 }
 
 /// Plans the scene's design.
@@ -59,12 +59,12 @@ pub fn attempt(
 pub fn draw(
     scene: &Scene,
     start: &JointVector,
-    watch: &dyn PlanObserver,
+    observer: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
-    draw_strokes(scene, start, &scene.strokes, scene.order, watch)
+    draw_strokes(scene, start, &scene.strokes, scene.order, observer)
 }
 
-/// Plans other strokes than the scene's, on its sheet and with its pens.
+/// Plans strokes other than the scene's, on its sheet and with its pens.
 ///
 /// # Errors
 /// As [`draw`].
@@ -72,10 +72,10 @@ pub fn draw_strokes(
     scene: &Scene,
     start: &JointVector,
     strokes: &[SheetStroke],
-    how: Order,
-    watch: &dyn PlanObserver,
+    stroke_order: Order,
+    observer: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
-    let attempt = attempt_strokes(scene, start, strokes, how, watch)?;
+    let attempt = attempt_strokes(scene, start, strokes, stroke_order, observer)?;
     if attempt.refusals.is_empty() {
         Ok(attempt.plan)
     } else {
@@ -87,47 +87,49 @@ fn attempt_strokes(
     scene: &Scene,
     start: &JointVector,
     strokes: &[SheetStroke],
-    how: Order,
-    watch: &dyn PlanObserver,
+    stroke_order: Order,
+    observer: &dyn PlanObserver,
 ) -> Result<PartialPlan, PlanError> {
-    check(strokes)?;
-    let pauses = strokes.iter().any(|stroke| stroke.pause.is_some());
+    check_strokes(strokes)?;
+    let has_pauses = strokes.iter().any(|stroke| stroke.pause.is_some());
     let end = match &scene.holder {
         PenHolder::ByHand { mounted: None, .. } => None,
         PenHolder::ByHand { change_rad, .. } => Some(Some(change_rad)),
         PenHolder::AllMounted => Some(None),
     };
-    let Some(end) = end.filter(|_| !pauses) else {
-        return hand_changed_pens::attempt(scene, start, strokes, how, watch);
+    let Some(end) = end.filter(|_| !has_pauses) else {
+        return hand_changed_pens::attempt(scene, start, strokes, stroke_order, observer);
     };
-    let planned = attempt_mounted(scene, (start, end), strokes, how, watch);
-    planned.map(|(planned, _)| planned)
+    let planned = attempt_mounted(scene, (start, end), strokes, stroke_order, observer);
+    planned.map(|(partial_plan, _)| partial_plan)
 }
 
-/// Plans what pens in the holder draw, and the way to the last pose, if there is one. Returns the sample at which the
-/// approach ends as well.
+/// Plans what the pens in the holder draw, and the motion to the last pose if there is one. Also
+/// returns the sample at which the approach ends.
 pub(super) fn attempt_mounted(
     scene: &Scene,
-    (start, end): (&JointVector, Option<&JointVector>),
+    (start, end_rad): (&JointVector, Option<&JointVector>),
     strokes: &[SheetStroke],
-    how: Order,
-    watch: &dyn PlanObserver,
+    stroke_order: Order,
+    observer: &dyn PlanObserver,
 ) -> Result<(PartialPlan, usize), PlanError> {
-    // Somebody who waits hears at once that planning has begun.
-    watch.progress(0, strokes.len());
-    let whole = scene;
-    let scene = &*compensation::eased(whole);
-    let mut tidied = prepare_strokes(strokes, how, scene.join_mm);
-    ink::divide(scene, &mut tidied);
-    let alone: Vec<SheetStroke> = tidied.iter().map(|one| one.stroke.clone()).collect();
-    let turns = order(&alone, how);
+    // Report at once that planning has begun.
+    observer.progress(0, strokes.len());
+    let full_scene = scene;
+    let scene = &*compensation::eased(full_scene);
+    let mut prepared_strokes = prepare_strokes(strokes, stroke_order, scene.join_mm);
+    ink::divide(scene, &mut prepared_strokes);
+    let strokes_to_order: Vec<SheetStroke> = (prepared_strokes.iter())
+        .map(|prepared| prepared.stroke.clone())
+        .collect();
+    let turns = order(&strokes_to_order, stroke_order);
     let pens = 0..scene.pens.len();
     let hops = pens.map(|pen| HopPlanner::new(scene, pen, hop_limits(scene, pen)));
     let mut drawing = DrawingPlanner {
-        build: TrajectoryBuilder::new(scene, start, watch)?,
+        builder: TrajectoryBuilder::new(scene, start, observer)?,
         hops: hops.collect(),
-        raised: None,
-        given: strokes,
+        lifted_end: None,
+        given_strokes: strokes,
         since_dip_mm: vec![f64::INFINITY; scene.pens.len()],
         reports: Vec::with_capacity(turns.len()),
         drawn: Vec::with_capacity(turns.len()),
@@ -135,31 +137,31 @@ pub(super) fn attempt_mounted(
         dips: 0,
     };
     for (done, turn) in turns.iter().enumerate() {
-        drawing.build.check_wanted()?;
-        drawing.plan_stroke(turn, &tidied[turn.stroke]);
-        drawing.build.progress(done + 1, turns.len());
-        if drawing.build.refusals.len() >= REFUSALS_MAX {
+        drawing.builder.check_cancelled()?;
+        drawing.plan_stroke(turn, &prepared_strokes[turn.stroke]);
+        drawing.builder.progress(done + 1, turns.len());
+        if drawing.builder.refusals.len() >= REFUSALS_MAX {
             break;
         }
     }
-    if let Some(end) = end {
-        drawing.leave_for(end);
+    if let Some(end_rad) = end_rad {
+        drawing.move_to_final_pose(end_rad);
     }
-    let refusals = std::mem::take(&mut drawing.build.refusals);
+    let refusals = std::mem::take(&mut drawing.builder.refusals);
     let (reports, drawn, dips) = (drawing.reports, drawing.drawn, drawing.dips);
-    let (trajectory, hover_from) = drawing.build.finish()?;
-    let (trajectory, before) = compensation::compensated(whole, trajectory);
-    let hover_from = hover_from + before;
+    let (trajectory, hover_from) = drawing.builder.finish()?;
+    let (trajectory, settle_samples) = compensation::compensated(full_scene, trajectory);
+    let hover_from = hover_from + settle_samples;
     let drawn = (reports, drawn);
     let planned = PartialPlan {
-        plan: plan_report::plan(whole, trajectory, hover_from, drawn, dips),
+        plan: plan_report::plan(full_scene, trajectory, hover_from, drawn, dips),
         refusals,
         refused: drawing.refused,
     };
     Ok((planned, hover_from))
 }
 
-fn check(strokes: &[SheetStroke]) -> Result<(), PlanError> {
+fn check_strokes(strokes: &[SheetStroke]) -> Result<(), PlanError> {
     if strokes.is_empty() {
         return Err(PlanError::Nothing);
     }
@@ -191,25 +193,25 @@ struct SurfaceFit {
     stretch: f64,
 }
 
-/// The end of a stroke, from which the tip was lifted to hover over it: where another stroke
-/// follows, a hop takes the lift's place.
+/// The end of a stroke over which the tip was lifted: where another stroke follows, a hop replaces
+/// the lift.
 #[derive(Clone)]
 struct LiftedEnd {
-    /// With the tip still down.
+    /// The builder's state with the tip still down.
     down: BuildCheckpoint,
-    what: SpanLabel,
+    label: SpanLabel,
     at_mm: Point,
     /// The samples of the lift.
     lift: Vec<JointVector>,
 }
 
 struct DrawingPlanner<'a> {
-    build: TrajectoryBuilder<'a>,
-    /// One a pen.
+    builder: TrajectoryBuilder<'a>,
+    /// One for each pen.
     hops: Vec<HopPlanner<'a>>,
-    /// The end of the stroke before, while the tip hovers over it.
-    raised: Option<LiftedEnd>,
-    given: &'a [SheetStroke],
+    /// The end of the previous stroke, while the tip hovers over it.
+    lifted_end: Option<LiftedEnd>,
+    given_strokes: &'a [SheetStroke],
     since_dip_mm: Vec<f64>,
     reports: Vec<StrokeReport>,
     drawn: Vec<SheetStroke>,
@@ -218,114 +220,114 @@ struct DrawingPlanner<'a> {
 }
 
 impl DrawingPlanner<'_> {
-    /// One stroke with all that goes before and after it. Where that fails, it is tried once more
-    /// with the arm held in the way that serves this stroke best; refused, it leaves no trace.
-    fn plan_stroke(&mut self, turn: &StrokeTurn, tidied: &PreparedStroke) {
-        let mut stroke = tidied.stroke.clone();
+    /// Plans one stroke with the motions before and after it. If that fails, tries once more in the
+    /// posture that serves this stroke best. A refused stroke leaves no trace.
+    fn plan_stroke(&mut self, turn: &StrokeTurn, prepared: &PreparedStroke) {
+        let mut stroke = prepared.stroke.clone();
         if turn.reversed {
             stroke.points_mm.reverse();
         }
-        let mark = (
-            self.build.checkpoint(),
-            self.raised.clone(),
+        let state = (
+            self.builder.checkpoint(),
+            self.lifted_end.clone(),
             self.since_dip_mm.clone(),
             self.dips,
         );
-        let mut failed = None;
-        for retake in [false, true] {
-            match self.try_stroke(&stroke, retake) {
-                Ok(lies) => {
-                    self.report(turn, tidied, stroke, lies);
+        let mut last_error = None;
+        for use_best_posture in [false, true] {
+            match self.try_stroke(&stroke, use_best_posture) {
+                Ok(fit) => {
+                    self.report(turn, prepared, stroke, fit);
                     return;
                 }
-                Err(stuck) => failed = Some(stuck),
+                Err(error) => last_error = Some(error),
             }
-            self.restore(&mark.0, mark.1.clone());
-            (self.since_dip_mm, self.dips) = (mark.2.clone(), mark.3);
+            self.restore(&state.0, state.1.clone());
+            (self.since_dip_mm, self.dips) = (state.2.clone(), state.3);
         }
-        if let Some(stuck) = failed {
-            self.refuse(&stroke, tidied, stuck);
+        if let Some(error) = last_error {
+            self.refuse(&stroke, prepared, error);
         }
     }
 
-    /// Goes from the last stroke to a pose, from where the arm stands over the sheet.
-    fn leave_for(&mut self, end: &JointVector) {
-        let pen = self.build.in_use.map_or(0, |(pen, _)| pen);
-        let what = SpanLabel::new(SpanKind::Pose, None, pen);
-        if let Err(cause) = self.build.swing_to(what, end) {
+    /// Swings from above the last stroke to a pose.
+    fn move_to_final_pose(&mut self, end: &JointVector) {
+        let pen = self.builder.in_use.map_or(0, |(pen, _)| pen);
+        let label = SpanLabel::new(SpanKind::Pose, None, pen);
+        if let Err(cause) = self.builder.swing_to(label, end) {
             let name = "the pose in which the pen is changed";
-            self.build.refuse(None, name, cause.into());
+            self.builder.refuse(None, name, cause.into());
         }
     }
 
-    /// Takes back all since a mark. The lift before it may have given way to a hop.
-    fn restore(&mut self, mark: &BuildCheckpoint, raised: Option<LiftedEnd>) {
-        if let Some(end) = &raised {
-            self.build.restore(&end.down);
-            self.build.reappend(end.what, &end.lift);
+    /// Undoes everything since a checkpoint, also where a hop has replaced the lift before it.
+    fn restore(&mut self, checkpoint: &BuildCheckpoint, lifted_end: Option<LiftedEnd>) {
+        if let Some(end) = &lifted_end {
+            self.builder.restore(&end.down);
+            self.builder.reappend(end.label, &end.lift);
         }
-        self.build.restore(mark);
-        self.raised = raised;
+        self.builder.restore(checkpoint);
+        self.lifted_end = lifted_end;
     }
 
     fn report(
         &mut self,
         turn: &StrokeTurn,
-        tidied: &PreparedStroke,
+        prepared: &PreparedStroke,
         stroke: SheetStroke,
-        lies: SurfaceFit,
+        fit: SurfaceFit,
     ) {
         self.reports.push(StrokeReport {
-            stroke: tidied.parts[0],
-            parts: tidied.parts.clone(),
+            stroke: prepared.parts[0],
+            parts: prepared.parts.clone(),
             source: stroke.source.clone(),
             pen: stroke.pen,
             reversed: turn.reversed,
             length_mm: length(&stroke.points_mm),
-            tilt_max_deg: lies.tilt_rad.to_degrees(),
-            stretch_max: lies.stretch,
+            tilt_max_deg: fit.tilt_rad.to_degrees(),
+            stretch_max: fit.stretch,
             ..StrokeReport::default()
         });
         self.drawn.push(stroke);
     }
 
-    /// Refuses the part that the place belongs to, with the farthest point where it is out of
+    /// Refuses the given stroke that the place belongs to, at the farthest point if it is out of
     /// reach.
-    fn refuse(&mut self, stroke: &SheetStroke, tidied: &PreparedStroke, mut stuck: PathError) {
-        if matches!(stuck.cause, RefusalCause::OutOfReach { .. })
+    fn refuse(&mut self, stroke: &SheetStroke, prepared: &PreparedStroke, mut error: PathError) {
+        if matches!(error.cause, RefusalCause::OutOfReach { .. })
             && let Some((at_mm, by_mm)) = self.farthest(stroke)
         {
-            stuck.at_mm = Some(at_mm);
-            stuck.cause = RefusalCause::OutOfReach { by_mm };
+            error.at_mm = Some(at_mm);
+            error.cause = RefusalCause::OutOfReach { by_mm };
         }
-        let at_mm = stuck.at_mm.or(stroke.points_mm.first().copied());
-        let near = |part: &usize| {
-            let given = self.given.get(*part).into_iter();
+        let at_mm = error.at_mm.or(stroke.points_mm.first().copied());
+        let distance_mm = |part: &usize| {
+            let given = self.given_strokes.get(*part).into_iter();
             let points = given.flat_map(|given| &given.points_mm);
-            let far = points.map(|point| at_mm.map_or(0.0, |at| distance(*point, at)));
-            far.fold(f64::INFINITY, f64::min)
+            let distances = points.map(|point| at_mm.map_or(0.0, |at| distance(*point, at)));
+            distances.fold(f64::INFINITY, f64::min)
         };
-        let parts = tidied.parts.iter().copied();
-        let part = parts.min_by(|a, b| near(a).total_cmp(&near(b)));
-        let given = part.and_then(|part| self.given.get(part));
+        let parts = prepared.parts.iter().copied();
+        let part = parts.min_by(|a, b| distance_mm(a).total_cmp(&distance_mm(b)));
+        let given = part.and_then(|part| self.given_strokes.get(part));
         let source = given.map_or(&stroke.source, |given| &given.source);
-        self.build.refuse(part, source, stuck);
+        self.builder.refuse(part, source, error);
         self.refused.push(stroke.clone());
     }
 
-    /// The point of a stroke that the tip misses by most, if it misses any.
+    /// Returns the point of a stroke that the tip misses by most, if it misses any.
     fn farthest(&self, stroke: &SheetStroke) -> Option<(Point, f64)> {
-        let scene = self.build.scene;
-        let hand = self.build.hand(stroke.pen).ok()?;
+        let scene = self.builder.scene;
+        let ik = self.builder.ik(stroke.pen).ok()?;
         let mut seed = scene.ready_rad;
         let mut worst: Option<(Point, f64)> = None;
         for at_mm in posture::sample_evenly(&stroke.points_mm) {
-            let place = ToolPose::over(&scene.surface, at_mm, -scene.press_mm(hand.pen));
-            match hand.solve(&place, &seed) {
+            let pose = ToolPose::over(&scene.surface, at_mm, -scene.press_mm(ik.pen));
+            match ik.solve(&pose, &seed) {
                 Ok(found) => seed = found.q_rad,
-                Err(missed) => {
-                    let by_mm = missed.nearest.off_m * 1e3;
-                    if worst.is_none_or(|(_, most)| by_mm > most) {
+                Err(failure) => {
+                    let by_mm = failure.nearest.off_m * 1e3;
+                    if worst.is_none_or(|(_, worst_mm)| by_mm > worst_mm) {
                         worst = Some((at_mm, by_mm));
                     }
                 }
@@ -334,163 +336,176 @@ impl DrawingPlanner<'_> {
         worst
     }
 
-    fn try_stroke(&mut self, stroke: &SheetStroke, retake: bool) -> Result<SurfaceFit, PathError> {
-        let stretch = self.fits_surface(stroke)?;
+    fn try_stroke(
+        &mut self,
+        stroke: &SheetStroke,
+        use_best_posture: bool,
+    ) -> Result<SurfaceFit, PathError> {
+        let stretch = self.check_surface_fit(stroke)?;
         let item = self.reports.len();
-        let heights = self.build.scene.heights;
-        let pen = self.build.hand(stroke.pen)?.pen;
-        let press_mm = self.build.scene.press_mm(pen);
-        let courses = corner_blending::courses(&stroke.points_mm, -press_mm);
+        let heights = self.builder.scene.heights;
+        let pen = self.builder.ik(stroke.pen)?.pen;
+        let press_mm = self.builder.scene.press_mm(pen);
+        let paths = corner_blending::blend_corners(&stroke.points_mm, -press_mm);
         let points = &stroke.points_mm;
         let (Some(first), Some(last)) = (points.first(), points.last()) else {
             let why = "has no points".to_owned();
             return Err(RefusalCause::Unfit { why }.into());
         };
-        let what = |kind| SpanLabel::new(kind, Some(item), stroke.pen);
-        let (travelling, drawing) = (self.build.travel_limits(), self.build.draw_limits(pen));
-        let (lift, press) = (heights.lift_mm, -press_mm);
-        if retake || !self.hop_to(item, stroke, *first)? {
-            self.go_above(item, stroke, *first, retake)?;
-            let lower = [vec![CartesianSegment::rise(*first, lift, press)]];
-            self.build
-                .follow(what(SpanKind::Lower), &lower, travelling)?;
+        let label = |kind| SpanLabel::new(kind, Some(item), stroke.pen);
+        let (travel_limits, draw_limits) =
+            (self.builder.travel_limits(), self.builder.draw_limits(pen));
+        let (lift_mm, contact_mm) = (heights.lift_mm, -press_mm);
+        if use_best_posture || !self.try_hop_to(item, stroke, *first)? {
+            self.go_above(item, stroke, *first, use_best_posture)?;
+            let lower = [vec![CartesianSegment::rise(*first, lift_mm, contact_mm)]];
+            self.builder
+                .follow(label(SpanKind::Lower), &lower, travel_limits)?;
         }
-        let tilt_rad = self.build.follow(what(SpanKind::Draw), &courses, drawing)?;
-        let down = self.build.checkpoint();
-        let raise = [vec![CartesianSegment::rise(*last, press, lift)]];
-        self.build
-            .follow(what(SpanKind::Lift), &raise, travelling)?;
-        self.build.in_use = Some((stroke.pen, HoverTarget::Sheet(*last)));
-        self.raised = Some(LiftedEnd {
-            lift: self.build.samples_since(&down).to_vec(),
+        let tilt_rad = self
+            .builder
+            .follow(label(SpanKind::Draw), &paths, draw_limits)?;
+        let down = self.builder.checkpoint();
+        let raise = [vec![CartesianSegment::rise(*last, contact_mm, lift_mm)]];
+        self.builder
+            .follow(label(SpanKind::Lift), &raise, travel_limits)?;
+        self.builder.in_use = Some((stroke.pen, HoverTarget::Sheet(*last)));
+        self.lifted_end = Some(LiftedEnd {
+            lift: self.builder.samples_since(&down).to_vec(),
             down,
-            what: what(SpanKind::Lift),
+            label: label(SpanKind::Lift),
             at_mm: *last,
         });
         Ok(SurfaceFit { tilt_rad, stretch })
     }
 
-    /// Hops from the end of the stroke before, in place of the lift from there. `false`, and nothing
-    /// changes, with another pen, where ink is due, or where no hop is clear.
-    fn hop_to(
+    /// Hops from the end of the previous stroke, in place of the lift there. Returns `false` and
+    /// changes nothing if the pen is another, ink is due, or no hop is clear.
+    fn try_hop_to(
         &mut self,
         item: usize,
         stroke: &SheetStroke,
         to_mm: Point,
     ) -> Result<bool, PathError> {
         let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
-        let before = self.raised.take().filter(|end| end.what.pen == pen);
-        let Some(before) = before.filter(|_| self.ink_due(pen, length_mm).is_none()) else {
+        let previous = self.lifted_end.take().filter(|end| end.label.pen == pen);
+        let Some(previous) = previous.filter(|_| self.ink_due(pen, length_mm).is_none()) else {
             return Ok(false);
         };
-        let Some(hop) = self.clear_hop(&before, to_mm) else {
+        let Some(hop) = self.clear_hop(&previous, to_mm) else {
             return Ok(false);
         };
-        self.build.restore(&before.down);
-        self.build.append_hop(before.what, item, &hop)?;
+        self.builder.restore(&previous.down);
+        self.builder.append_hop(previous.label, item, &hop)?;
         self.since_dip_mm[pen] += length_mm;
         Ok(true)
     }
 
-    fn clear_hop(&self, before: &LiftedEnd, to_mm: Point) -> Option<PlannedHop> {
-        let (scene, pen) = (self.build.scene, before.what.pen);
+    fn clear_hop(&self, previous: &LiftedEnd, to_mm: Point) -> Option<PlannedHop> {
+        let (scene, pen) = (self.builder.scene, previous.label.pen);
         let ends = HopEnds {
-            from_mm: before.at_mm,
+            from_mm: previous.at_mm,
             to_mm,
-            start: self.build.joints_at(&before.down),
+            start: self.builder.joints_at(&previous.down),
         };
-        let hand = self.build.hand(pen).ok()?;
-        self.hops.get(pen)?.plan(&hand, &ends, |samples| {
+        let ik = self.builder.ik(pen).ok()?;
+        self.hops.get(pen)?.plan(&ik, &ends, |samples| {
             let last = samples.last().unwrap_or(&ends.start);
             HopClearance::new(scene, pen, [&ends.start, last]).is_clear(samples)
         })
     }
 
-    /// Refuses a line that the surface stretches too much, or that turns too fast under the pen;
-    /// the stretch otherwise.
-    fn fits_surface(&self, stroke: &SheetStroke) -> Result<f64, PathError> {
-        let scene = self.build.scene;
-        let pen = self.build.hand(stroke.pen)?.pen;
-        let lie = scene.surface.distortion(&stroke.points_mm);
-        if lie.stretch > scene.limits.stretch_max {
+    /// Returns the stretch of a line on the surface; refuses a line that is stretched too much, or
+    /// that turns too fast under the pen.
+    fn check_surface_fit(&self, stroke: &SheetStroke) -> Result<f64, PathError> {
+        let scene = self.builder.scene;
+        let pen = self.builder.ik(stroke.pen)?.pen;
+        let distortion = scene.surface.distortion(&stroke.points_mm);
+        if distortion.stretch > scene.limits.stretch_max {
             return Err(PathError {
-                at_mm: Some(lie.stretched_at_mm),
+                at_mm: Some(distortion.stretched_at_mm),
                 cause: RefusalCause::Stretched {
-                    by_percent: (lie.stretch - 1.0) * 1e2,
+                    by_percent: (distortion.stretch - 1.0) * 1e2,
                     most_percent: (scene.limits.stretch_max - 1.0) * 1e2,
                 },
             });
         }
-        if lie.turn_rad_mm > pen.turn_rad_mm {
+        if distortion.turn_rad_mm > pen.turn_rad_mm {
             return Err(PathError {
-                at_mm: Some(lie.turned_at_mm),
+                at_mm: Some(distortion.turned_at_mm),
                 cause: RefusalCause::Turns {
-                    turn_deg_mm: lie.turn_rad_mm.to_degrees(),
+                    turn_deg_mm: distortion.turn_rad_mm.to_degrees(),
                     most_deg_mm: pen.turn_rad_mm.to_degrees(),
                 },
             });
         }
-        Ok(lie.stretch)
+        Ok(distortion.stretch)
     }
 
-    /// To above a stroke's beginning, by way of the ink where that is due.
+    /// Goes above a stroke's beginning, by way of the ink where a dip is due.
     fn go_above(
         &mut self,
         item: usize,
         stroke: &SheetStroke,
         at_mm: Point,
-        retake: bool,
+        use_best_posture: bool,
     ) -> Result<(), PathError> {
         let (pen, length_mm) = (stroke.pen, length(&stroke.points_mm));
         let due = self.ink_due(pen, length_mm);
         let hover = HoverTarget::Sheet(at_mm);
-        let first = match &due {
-            Some(ink) => HoverTarget::Space(self.above(ink)),
+        let first_target = match &due {
+            Some(ink) => HoverTarget::Space(self.point_above(ink)),
             None => hover,
         };
         let travel = SpanLabel::new(SpanKind::Travel, Some(item), pen);
-        if let Some(from) = self.build.stand_with(pen).filter(|_| !retake) {
-            self.build.travel(travel, from, first)?;
+        if let Some(from) = self.builder.hover_of(pen).filter(|_| !use_best_posture) {
+            self.builder.travel(travel, from, first_target)?;
         } else {
-            // The whole of the stroke, and where others of this pen will lie.
-            let mut serves = posture::along(self.build.scene, stroke);
-            if !retake {
-                serves.extend(posture::corners(self.build.scene, self.given, pen));
+            // All of the stroke, and the area of the other strokes of this pen.
+            let mut poses = posture::along(self.builder.scene, stroke);
+            if !use_best_posture {
+                poses.extend(posture::corners(
+                    self.builder.scene,
+                    self.given_strokes,
+                    pen,
+                ));
             }
-            let scene = self.build.scene;
-            self.build.take_pen(item, pen, first, |hand, place| {
-                posture::best_posture(scene, hand, place, &serves)
+            let scene = self.builder.scene;
+            self.builder.take_pen(item, pen, first_target, |ik, pose| {
+                posture::best_posture(scene, ik, pose, &poses)
             })?;
         }
         if let Some(ink) = due {
             self.dip(item, pen, &ink)?;
-            self.build.travel(travel, first, hover)?;
+            self.builder.travel(travel, first_target, hover)?;
         }
         self.since_dip_mm[pen] += length_mm;
         Ok(())
     }
 
     fn ink_due(&self, pen: usize, length_mm: f64) -> Option<InkCap> {
-        let scene = self.build.scene;
+        let scene = self.builder.scene;
         let ink = &scene.inks[scene.pens[pen].ink?];
-        let since = self.since_dip_mm[pen];
-        (since + length_mm > ink.dip_every_mm && since > 0.0).then(|| ink.clone())
+        let since_mm = self.since_dip_mm[pen];
+        (since_mm + length_mm > ink.dip_every_mm && since_mm > 0.0).then(|| ink.clone())
     }
 
-    fn above(&self, ink: &InkCap) -> nalgebra::Point3<f64> {
-        ink.rim_m + Vector3::z() * (self.build.scene.heights.lift_mm / 1e3)
+    fn point_above(&self, ink: &InkCap) -> nalgebra::Point3<f64> {
+        ink.rim_m + Vector3::z() * (self.builder.scene.heights.lift_mm / 1e3)
     }
 
-    /// Down to a third of the cap's depth, wait, up.
+    /// Dips: down to a third of the cap's depth, waits, and up.
     fn dip(&mut self, item: usize, pen: usize, ink: &InkCap) -> Result<(), PathError> {
-        let what = SpanLabel::new(SpanKind::Dip, Some(item), pen);
-        let above = ToolPose::above(self.above(ink));
+        let label = SpanLabel::new(SpanKind::Dip, Some(item), pen);
+        let above = ToolPose::above(self.point_above(ink));
         let below = ToolPose::above(ink.rim_m - Vector3::z() * (ink.depth_m / 3.0));
-        let asked = self.build.travel_limits();
-        let leg = |from, to| vec![CartesianSegment::Across { from, to }];
-        self.build.follow(what, &[leg(above, below)], asked)?;
-        self.build.dwell(what, ink.wait_s)?;
-        self.build.follow(what, &[leg(below, above)], asked)?;
+        let tip_limits = self.builder.travel_limits();
+        let path_between = |from, to| vec![CartesianSegment::Across { from, to }];
+        self.builder
+            .follow(label, &[path_between(above, below)], tip_limits)?;
+        self.builder.dwell(label, ink.wait_s)?;
+        self.builder
+            .follow(label, &[path_between(below, above)], tip_limits)?;
         self.dips += 1;
         self.since_dip_mm[pen] = 0.0;
         Ok(())

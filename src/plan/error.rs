@@ -11,13 +11,13 @@ use kin::IkFailure;
 /// The reason why there is no plan.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// The one who asked no longer wants it.
+    /// The caller cancelled it.
     #[error("planning was cancelled")]
     Cancelled,
     /// There is nothing to do.
     #[error("there is nothing to draw; give the scene a design with at least one stroke")]
     Nothing,
-    /// Rules said no; all of them at once.
+    /// Everything that breaks a rule, all at once.
     #[error("{}", sum_up(.0))]
     Refused(Vec<PlanRefusal>),
 }
@@ -39,7 +39,7 @@ pub struct PlanRefusal {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
 pub enum RefusalCause {
-    /// The tip does not get there.
+    /// The tip cannot reach the place.
     OutOfReach {
         /// Missing distance.
         by_mm: f64,
@@ -67,29 +67,29 @@ pub enum RefusalCause {
     },
     /// Joints would have to jump to follow the line.
     Jump {
-        /// By how much.
+        /// Turn that would be needed.
         by_deg: f64,
         /// The joint.
         joint: String,
     },
-    /// No way there keeps the tip above the surface.
+    /// No motion to the place keeps the tip above the surface.
     NoWay {
-        /// Lowest height of the tip on the way; negative below the surface.
+        /// Lowest height of the tip in the best motion; negative below the surface.
         height_mm: f64,
         /// Lowest permitted height.
         least_mm: f64,
     },
     /// The line could not be timed within the limits.
     TooFast {
-        /// The largest ratio to a limit that was left.
+        /// The largest remaining ratio to a limit.
         ratio: f64,
     },
     /// A pen, pose or point that does not fit the arm.
     Unfit {
-        /// The defect, and what would be right.
+        /// The defect, and what would fit.
         why: String,
     },
-    /// The one who asked no longer wants it.
+    /// The caller cancelled it.
     Cancelled,
     /// A stroke that is longer or finer than can be planned.
     TooLong {
@@ -101,7 +101,7 @@ pub enum RefusalCause {
 }
 
 impl PlanError {
-    /// A refusal of what does not fit the arm, at no place.
+    /// Refuses what does not fit the arm, without a place on the sheet.
     pub(super) fn unfit(stroke: Option<usize>, source: &str, why: String) -> Self {
         Self::Refused(vec![PlanRefusal {
             stroke,
@@ -113,8 +113,8 @@ impl PlanError {
 }
 
 impl From<IkFailure> for RefusalCause {
-    fn from(missed: IkFailure) -> Self {
-        let by_mm = missed.nearest.off_m * 1e3;
+    fn from(failure: IkFailure) -> Self {
+        let by_mm = failure.nearest.off_m * 1e3;
         Self::OutOfReach { by_mm }
     }
 }
@@ -129,7 +129,7 @@ impl RefusalCause {
         }
     }
 
-    /// The rule's name, as its serialised form has it.
+    /// Returns the rule's name, as in its serialised form.
     #[must_use]
     pub fn rule(&self) -> &'static str {
         match self {
@@ -146,7 +146,7 @@ impl RefusalCause {
         }
     }
 
-    /// Returns the value that broke a limit, the limit, and the unit of both.
+    /// Returns the value that exceeds a limit, the limit, and their unit.
     #[must_use]
     pub fn excess(&self) -> Option<(f64, f64, &'static str)> {
         match self {
@@ -176,8 +176,8 @@ impl RefusalCause {
 
 impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, most) = match self.excess() {
-            Some((value, most, _)) => apart(value, most),
+        let (value, limit) = match self.excess() {
+            Some((value, limit, _)) => apart(value, limit),
             None => (String::new(), String::new()),
         };
         match self {
@@ -192,15 +192,15 @@ impl fmt::Display for RefusalCause {
             ),
             Self::Tilt { .. } => write!(
                 f,
-                "makes the tool lean {value}°, and its cone is {most}°; move the sheet or mount the tool at another angle"
+                "makes the tool lean {value}°, and its cone is {limit}°; move the sheet or mount the tool at another angle"
             ),
             Self::Stretched { .. } => write!(
                 f,
-                "is stretched by {value} % on the surface, and limits.stretch allows {most} %; make the design narrower or lay it wrapped"
+                "is stretched by {value} % on the surface, and limits.stretch allows {limit} %; make the design narrower or lay it wrapped"
             ),
             Self::Turns { .. } => write!(
                 f,
-                "follows a surface that turns {value}° in a millimetre, and the pen may {most}°; draw along it or on something rounder"
+                "follows a surface that turns {value}° in a millimetre, and the pen allows {limit}°; draw along it, or on a larger radius"
             ),
             Self::Jump { by_deg, joint } => write!(
                 f,
@@ -209,11 +209,11 @@ impl fmt::Display for RefusalCause {
             ),
             Self::NoWay { .. } => write!(
                 f,
-                "cannot be gone to with the tip {most} mm above the surface, it would come to {value} mm; choose another pose"
+                "cannot be reached with the tip {limit} mm above the surface: it would come down to {value} mm; choose another pose"
             ),
             Self::TooFast { .. } => write!(
                 f,
-                "asks a joint for {value} times what it can do, however slowly the line is drawn: the arm is too near to where it cannot follow; move the sheet or the design"
+                "asks a joint for {value} times what it can do, however slowly the line is drawn: the arm is too near a singular pose; move the sheet or the design"
             ),
             Self::Unfit { why } => write!(f, "{why}"),
             Self::Cancelled => write!(f, "was cancelled"),
@@ -239,12 +239,12 @@ impl fmt::Display for PlanRefusal {
     }
 }
 
-/// Number of refusals that a message names.
+/// Most refusals that a message names.
 const NAMED_MAX: usize = 3;
 
 fn sum_up(refusals: &[PlanRefusal]) -> String {
-    let named = refusals.iter().take(NAMED_MAX).map(ToString::to_string);
+    let texts = refusals.iter().take(NAMED_MAX).map(ToString::to_string);
     let more = refusals.len().saturating_sub(NAMED_MAX);
     let more = (more > 0).then(|| format!("and {more} more"));
-    named.chain(more).collect::<Vec<_>>().join("; ")
+    texts.chain(more).collect::<Vec<_>>().join("; ")
 }

@@ -1,5 +1,6 @@
-//! Clearances of a hop: of the body and of pens that do not draw over the sheet, and of all parts off keep-outs. The gate judges the
-//! same again, of goals that lead as well; here it decides how high a hop must be.
+//! Clearances of a hop: of the body and the pens that do not draw over the sheet, and of all parts
+//! from keep-outs. The gate checks the same again, also for goals that lead; here it decides how
+//! high a hop must be.
 
 use nalgebra::{IsometryMatrix3, Point3};
 
@@ -7,43 +8,43 @@ use base::units::JointVector;
 use kin::capsule::{PlacedCapsule, place};
 use scene::{CLEARANCE_M, PEN_RADIUS_M, Scene, SheetCorrection};
 
-/// Number of points of a part at which its height over a curved sheet is looked at.
+/// Number of intervals of a part at whose ends its height over a curved sheet is checked.
 const LOOKS: u32 = 16;
-/// So much more is asked for over a curved sheet, for what lies between those points.
+/// Extra height required over a curved sheet, for what lies between those points.
 const BETWEEN_M: f64 = 5e-4;
-/// Rounding.
+/// Tolerance for rounding.
 const ROUNDING_M: f64 = 1e-9;
 
 /// The clearances that a hop must keep.
 pub(super) struct HopClearance<'a> {
     scene: &'a Scene,
     pen: usize,
-    /// For each capsule of the body, and for each pen, the least height over the sheet.
+    /// Least height over the sheet of each capsule of the body, then of each pen.
     least_m: Vec<f64>,
-    /// Largest distance between a part and where goals that lead would bring it.
-    led_m: f64,
+    /// Largest distance by which goals that lead may displace a part.
+    lead_m: f64,
 }
 
 impl<'a> HopClearance<'a> {
-    /// Takes what is asked for. A part that is nearer at an end of the hop may come as near between the ends: a line is drawn
-    /// there, and the gate judges that.
+    /// Sets the clearances. A part that is nearer at an end of the hop may come equally near
+    /// between the ends: a line is drawn there, which the gate checks.
     pub(super) fn new(scene: &'a Scene, pen: usize, ends: [&JointVector; 2]) -> Self {
         let mut clearance = Self {
             scene,
             pen,
             least_m: Vec::new(),
-            led_m: 0.0,
+            lead_m: 0.0,
         };
-        let led_m = ends.map(|end| clearance.led_at_m(end));
-        clearance.led_m = led_m.into_iter().fold(0.0, f64::max);
+        let lead_m = ends.map(|end| clearance.lead_at_m(end));
+        clearance.lead_m = lead_m.into_iter().fold(0.0, f64::max);
         let between_m = if scene.surface.is_flat() {
             0.0
         } else {
             BETWEEN_M
         };
-        let body_m = CLEARANCE_M + between_m + clearance.led_m;
+        let body_m = CLEARANCE_M + between_m + clearance.lead_m;
         let body = scene.arm.capsules.iter().map(|_| body_m);
-        let pens = scene.pens.iter().map(|_| clearance.led_m);
+        let pens = scene.pens.iter().map(|_| clearance.lead_m);
         clearance.least_m = body.chain(pens).collect();
         for end in ends {
             let heights_m = clearance.heights_m(end);
@@ -54,28 +55,31 @@ impl<'a> HopClearance<'a> {
         clearance
     }
 
-    /// Returns the most by which goals that lead may move a part with the joints like this: play and sag of all joints together, and
-    /// the sheet's correction.
-    fn led_at_m(&self, q: &JointVector) -> f64 {
+    /// Returns the largest distance by which goals that lead may move a part at these joints: by
+    /// play and sag of all joints together, and by the sheet's correction.
+    fn lead_at_m(&self, q: &JointVector) -> f64 {
         let arm = &self.scene.arm;
         let correction = self.scene.correction.as_ref();
-        let corrected_m = correction.map_or(0.0, SheetCorrection::largest_mm) / 1e3;
-        let Some(known) = &arm.compensation else {
-            return corrected_m;
+        let correction_m = correction.map_or(0.0, SheetCorrection::largest_mm) / 1e3;
+        let Some(compensation) = &arm.compensation else {
+            return correction_m;
         };
-        let sag = known.sag_rad(&arm.chain, q);
-        let leads = known.play_rad.zip(&sag, |play, sag| play / 2.0 + sag.abs());
+        let sag = compensation.sag_rad(&arm.chain, q);
+        let leads = compensation
+            .play_rad
+            .zip(&sag, |play, sag| play / 2.0 + sag.abs());
         let parts = self.moving_parts(q);
         let moved_m = leads.iter().enumerate().map(|(joint, lead)| {
-            let turned = q.map(|of, at| if of == joint { at + lead } else { at });
-            let both = parts.iter().zip(self.moving_parts(&turned));
-            both.map(|(part, led)| {
-                let [from, to] = [part.from_m - led.from_m, part.to_m - led.to_m];
-                from.norm().max(to.norm())
-            })
-            .fold(0.0, f64::max)
+            let displaced = q.map(|of, at| if of == joint { at + lead } else { at });
+            let pairs = parts.iter().zip(self.moving_parts(&displaced));
+            pairs
+                .map(|(part, moved)| {
+                    let [from, to] = [part.from_m - moved.from_m, part.to_m - moved.to_m];
+                    from.norm().max(to.norm())
+                })
+                .fold(0.0, f64::max)
         });
-        corrected_m + moved_m.sum::<f64>()
+        correction_m + moved_m.sum::<f64>()
     }
 
     /// Returns whether all samples are clear.
@@ -87,12 +91,11 @@ impl<'a> HopClearance<'a> {
 
     fn is_over_sheet(&self, q: &JointVector) -> bool {
         let heights_m = self.heights_m(q);
-        let mut both = heights_m.iter().zip(&self.least_m);
-        both.all(|(height_m, least_m)| height_m >= least_m)
+        (heights_m.iter().zip(&self.least_m)).all(|(height_m, least_m)| height_m >= least_m)
     }
 
-    /// The height over the sheet of every capsule that moves and of every tip that does not draw; where a person changes the
-    /// pens, there is none of those.
+    /// Returns the height over the sheet of every moving capsule and of every tip that does not
+    /// draw; where a person changes the pens, no other tip is mounted.
     fn heights_m(&self, q: &JointVector) -> Vec<f64> {
         let (arm, frames) = (&self.scene.arm, self.scene.arm.chain.frames(q));
         let capsules = arm.capsules.iter().map(|capsule| {
@@ -137,26 +140,30 @@ impl<'a> HopClearance<'a> {
         let mut keep_outs = self.scene.keep_outs.iter();
         keep_outs.all(|keep_out| {
             parts.iter().all(|part| {
-                let least_m = CLEARANCE_M + self.led_m + part.radius_m;
+                let least_m = CLEARANCE_M + self.lead_m + part.radius_m;
                 let corners = &keep_out.corners;
                 corners
                     .segment_distance_m(&part.from_m, &part.to_m, least_m)
-                    .is_none_or(|apart_m| apart_m >= least_m)
+                    .is_none_or(|distance_m| distance_m >= least_m)
             })
         })
     }
 
     fn moving_parts(&self, q: &JointVector) -> Vec<PlacedCapsule> {
         let (arm, frames) = (&self.scene.arm, self.scene.arm.chain.frames(q));
-        let moving = arm.capsules.iter().filter(|of| of.joints_before > 0);
-        let body = moving.filter_map(|of| {
-            let frame = frames.get(of.joints_before)?;
-            Some(place(frame, &of.from_m, &of.to_m, of.radius_m))
+        let moving = arm
+            .capsules
+            .iter()
+            .filter(|capsule| capsule.joints_before > 0);
+        let body = moving.filter_map(|capsule| {
+            let frame = frames.get(capsule.joints_before)?;
+            let (from_m, to_m) = (&capsule.from_m, &capsule.to_m);
+            Some(place(frame, from_m, to_m, capsule.radius_m))
         });
         let tool: &IsometryMatrix3<f64> = &frames.tool;
         let pens = self.scene.pens.iter().enumerate();
-        let there = pens.filter(|(pen, _)| self.scene.holder.may_hold(*pen));
-        let pens = there.map(|(_, pen)| place(tool, &Point3::origin(), &pen.tip_m, PEN_RADIUS_M));
+        let mounted = pens.filter(|(pen, _)| self.scene.holder.may_hold(*pen));
+        let pens = mounted.map(|(_, pen)| place(tool, &Point3::origin(), &pen.tip_m, PEN_RADIUS_M));
         body.chain(pens).collect()
     }
 }

@@ -1,63 +1,63 @@
-//! Strokes longer than one dip lasts are divided, so that the pen can be dipped in between.
+//! Divides strokes longer than one dip lasts, so that the pen can be dipped in between.
 
-use super::cartesian_path::whole;
+use super::cartesian_path::to_count;
 use super::prepare_strokes::PreparedStroke;
 use base::plane::{Point, along, distance, length, pieces};
 use scene::Scene;
 
-/// Parts of one stroke.
+/// Most parts of one stroke.
 const PARTS_MAX: usize = 10_000;
-/// Shorter lengths of line are not dipped for.
+/// Shortest length of line that a dip lasts for.
 const DIP_EVERY_MM_MIN: f64 = 1.0;
 
-/// Divides what pens with ink cannot draw with one dip into even parts, each beginning where the
-/// one before ended. A pen that the scene has not is refused when it is to be taken.
+/// Divides each stroke that its pen cannot draw with one dip into even parts, each beginning where
+/// the previous one ended. A pen that the scene lacks is refused later, when it is to be used.
 #[expect(clippy::indexing_slicing, reason = "a pen's ink is one of the scene's")]
 pub(super) fn divide(scene: &Scene, strokes: &mut Vec<PreparedStroke>) {
-    let lasts_mm = |pen: usize| {
+    let dip_every_mm = |pen: usize| {
         let ink = scene.pens.get(pen)?.ink?;
         Some(scene.inks[ink].dip_every_mm.max(DIP_EVERY_MM_MIN))
     };
     let mut divided = Vec::with_capacity(strokes.len());
-    for tidied in strokes.drain(..) {
-        match lasts_mm(tidied.stroke.pen) {
-            Some(most_mm) => parts(tidied, most_mm, &mut divided),
-            None => divided.push(tidied),
+    for prepared in strokes.drain(..) {
+        match dip_every_mm(prepared.stroke.pen) {
+            Some(max_mm) => push_parts(prepared, max_mm, &mut divided),
+            None => divided.push(prepared),
         }
     }
     *strokes = divided;
 }
 
-fn parts(tidied: PreparedStroke, most_mm: f64, into: &mut Vec<PreparedStroke>) {
-    let length_mm = length(&tidied.stroke.points_mm);
-    let count = whole((length_mm / most_mm).ceil()).clamp(1, PARTS_MAX);
+fn push_parts(prepared: PreparedStroke, max_mm: f64, divided: &mut Vec<PreparedStroke>) {
+    let length_mm = length(&prepared.stroke.points_mm);
+    let count = to_count((length_mm / max_mm).ceil()).clamp(1, PARTS_MAX);
     if count == 1 {
-        into.push(tidied);
+        divided.push(prepared);
         return;
     }
     let part_mm = length_mm / count as f64;
-    for points_mm in cut(&tidied.stroke.points_mm, part_mm, count) {
-        let mut part = tidied.clone();
+    for points_mm in cut_evenly(&prepared.stroke.points_mm, part_mm, count) {
+        let mut part = prepared.clone();
         part.stroke.points_mm = points_mm;
-        into.push(part);
+        divided.push(part);
     }
 }
 
-/// A polyline in `count` parts of a length; the last has what is left.
-fn cut(points_mm: &[Point], part_mm: f64, count: usize) -> Vec<Vec<Point>> {
+/// Cuts a polyline into `count` parts of one length; the last takes what is left.
+fn cut_evenly(points_mm: &[Point], part_mm: f64, count: usize) -> Vec<Vec<Point>> {
     let mut parts = Vec::with_capacity(count);
     let mut part: Vec<Point> = points_mm.first().copied().into_iter().collect();
-    let mut left_mm = part_mm;
+    let mut to_cut_mm = part_mm;
     for [mut from, to] in pieces(points_mm) {
-        let mut ahead_mm = distance(from, to);
-        while ahead_mm > left_mm && parts.len() + 1 < count {
-            from = along(from, to, left_mm / ahead_mm);
+        let mut remaining_mm = distance(from, to);
+        while remaining_mm > to_cut_mm && parts.len() + 1 < count {
+            from = along(from, to, to_cut_mm / remaining_mm);
             part.push(from);
             parts.push(std::mem::replace(&mut part, vec![from]));
-            ahead_mm -= left_mm;
-            left_mm = part_mm;
+            remaining_mm -= to_cut_mm;
+            to_cut_mm = part_mm;
         }
-        left_mm -= ahead_mm;
+        to_cut_mm -= remaining_mm;
         part.push(to);
     }
     parts.push(part);
@@ -75,9 +75,9 @@ mod tests {
             points in proptest::collection::vec([0.0..100.0_f64, 0.0..100.0_f64], 2..40),
             count in 1..12_usize,
         ) {
-            let whole_mm = length(&points);
-            let part_mm = whole_mm / count as f64;
-            let parts = cut(&points, part_mm, count);
+            let total_mm = length(&points);
+            let part_mm = total_mm / count as f64;
+            let parts = cut_evenly(&points, part_mm, count);
             prop_assert_eq!(parts.len(), count);
             for (one, next) in parts.iter().zip(parts.iter().skip(1)) {
                 prop_assert_eq!(one.last(), next.first());

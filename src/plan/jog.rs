@@ -1,4 +1,4 @@
-//! One small step of the arm, as a person jogs it.
+//! Plans one small step of the arm, as a person jogs it.
 
 use nalgebra::Vector3;
 
@@ -12,45 +12,45 @@ use super::{Plan, PlanObserver, joint_move, plan_report};
 use base::units::JointVector;
 use scene::{JOG_MM_S, Scene};
 
-/// Rounding on the way to samples must not pass the limit.
+/// Fraction of the speed limit to plan with, so that rounding to whole samples does not exceed it.
 const SPEED_SHARE: f64 = 0.98;
 
 /// The joint or tip to step, and the size of the step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JogIncrement {
-    /// One joint turns.
+    /// Turns one joint.
     Joint {
         /// Index of the joint, from the base.
         joint: usize,
         /// By how much.
         by_rad: f64,
     },
-    /// The tip goes straight on, along the base frame's axes, leaning as it does.
+    /// Moves the tip straight, along the base frame's axes, without changing its lean.
     Tip {
         /// By how much.
         by_mm: [f64; 3],
     },
 }
 
-/// A step from where the arm is, with no tip faster than [`JOG_MM_S`].
+/// Plans a step from where the arm is, with no tip faster than [`JOG_MM_S`].
 ///
 /// # Errors
-/// [`PlanError::Refused`] says why it cannot be gone, and cancelled.
+/// [`PlanError::Refused`] with the reason why the step is not possible, or cancelled.
 pub fn jog(
     scene: &Scene,
     start: &JointVector,
     step: JogIncrement,
     pen: usize,
-    watch: &dyn PlanObserver,
+    observer: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
-    let mut build = TrajectoryBuilder::new(scene, start, watch)?;
-    if let Err(stuck) = plan_step(&mut build, step, pen) {
-        build.refuse(None, "the step", stuck);
+    let mut builder = TrajectoryBuilder::new(scene, start, observer)?;
+    if let Err(error) = plan_step(&mut builder, step, pen) {
+        builder.refuse(None, "the step", error);
     }
-    plan_report::without_ink(build)
+    plan_report::without_ink(builder)
 }
 
-/// Refuses a step of a joint that the arm has not, and one of no size.
+/// Refuses a step of a joint that the arm lacks, and one whose size is not finite.
 fn check(step: JogIncrement, joints: usize) -> Result<(), RefusalCause> {
     let why = match step {
         JogIncrement::Joint { joint, .. } if joint >= joints => {
@@ -71,34 +71,34 @@ fn check(step: JogIncrement, joints: usize) -> Result<(), RefusalCause> {
 }
 
 fn plan_step(
-    build: &mut TrajectoryBuilder<'_>,
+    builder: &mut TrajectoryBuilder<'_>,
     step: JogIncrement,
     pen: usize,
 ) -> Result<(), PathError> {
-    let what = SpanLabel::new(SpanKind::Jog, None, pen);
-    let speed_m_s = SPEED_SHARE * JOG_MM_S.min(build.scene.limits.travel_mm_s) / 1e3;
-    check(step, build.scene.arm.dof())?;
+    let label = SpanLabel::new(SpanKind::Jog, None, pen);
+    let speed_m_s = SPEED_SHARE * JOG_MM_S.min(builder.scene.limits.travel_mm_s) / 1e3;
+    check(step, builder.scene.arm.dof())?;
     match step {
         JogIncrement::Joint { joint, by_rad } => {
-            let from = build.last_joints();
-            let to = from.map(|other, q| if other == joint { q + by_rad } else { q });
-            let tips: Vec<_> = build.hands.iter().map(|hand| hand.tip).collect();
+            let from = builder.last_joints();
+            let to = from.map(|index, q| if index == joint { q + by_rad } else { q });
+            let tips: Vec<_> = builder.iks.iter().map(|ik| ik.tip).collect();
             let samples =
-                joint_move::plan_joint_move(&build.scene.arm, &tips, &from, &to, speed_m_s)?;
-            Ok(build.append(what, &samples)?)
+                joint_move::plan_joint_move(&builder.scene.arm, &tips, &from, &to, speed_m_s)?;
+            Ok(builder.append(label, &samples)?)
         }
         JogIncrement::Tip { by_mm } => {
-            let from = build.hand(pen)?.tip_pose(&build.last_joints());
+            let from = builder.ik(pen)?.tip_pose(&builder.last_joints());
             let to = ToolPose {
                 point_m: from.point_m + Vector3::from(by_mm) / 1e3,
                 ..from
             };
-            let asked = TipLimits {
+            let tip_limits = TipLimits {
                 speed_m_s,
-                ..build.travel_limits()
+                ..builder.travel_limits()
             };
-            let course = vec![CartesianSegment::Across { from, to }];
-            build.follow(what, &[course], asked).map(|_| ())
+            let path = vec![CartesianSegment::Across { from, to }];
+            builder.follow(label, &[path], tip_limits).map(|_| ())
         }
     }
 }

@@ -54,7 +54,7 @@ pub use visit::{VisitPoint, VisitTarget, go_to, visit};
 pub const PERIOD: Duration = Duration::from_millis(10);
 const PERIOD_S: f64 = 0.01;
 
-/// A trajectory and what is known of it.
+/// A trajectory, with its strokes, report and hash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Joints over time.
@@ -62,17 +62,17 @@ pub struct Plan {
     /// The strokes in drawing order and direction, joined and tidied: a span's `item` is an index into
     /// them. Empty for visits and poses.
     pub strokes: Vec<SheetStroke>,
-    /// It in numbers.
+    /// The plan in numbers.
     pub report: PlanReport,
-    /// Of the scene's revision and of the trajectory from the first hover pose on, 32 hexadecimal
-    /// digits. The approach is not in it: it depends on where the arm happens to be.
+    /// Hash of the scene's revision and of the trajectory from the first hover pose on, in 32
+    /// hexadecimal digits. The approach is left out: it depends on where the arm happens to be.
     pub hash: String,
 }
 
-/// Samples of a whole plan, ten thousand seconds: the gate takes no more.
+/// Most samples of a whole plan, ten thousand seconds: the gate accepts no more.
 pub const SAMPLES_MAX: usize = 1_000_000;
 
-/// Samples of a plan before its goals lead: the arm stands still in some more at either end for that.
+/// Most samples of a plan before compensation, which adds samples at rest at either end.
 const BUILT_SAMPLES_MAX: usize = SAMPLES_MAX - 2 * compensation::SETTLE_SAMPLES;
 
 /// An observer of planning, which may cancel it.
@@ -83,7 +83,7 @@ pub trait PlanObserver {
     fn cancelled(&self) -> bool;
 }
 
-/// Waits to the end and is told nothing.
+/// An observer that ignores progress and never cancels.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SilentObserver;
 

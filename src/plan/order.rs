@@ -1,12 +1,13 @@
-//! In which order strokes are drawn, and from which end.
+//! Chooses the order in which strokes are drawn, and from which end.
 //!
-//! Pen by pen: each time the nearest end of what is left, then exchanges that save way. An
-//! exchange turns a part of the order round (2-opt) or moves up to three strokes elsewhere
-//! (Or-opt); only ends near each other are tried. At last parts change places by chance, and what
-//! that does not improve is undone.
+//! Pen by pen: first the nearest remaining end each time, then exchanges that shorten the travel.
+//! An exchange reverses a part of the order (2-opt) or moves up to three strokes elsewhere
+//! (Or-opt); only ends near each other are tried. Last, random parts swap places, and a swap that
+//! does not improve the order is undone.
 //!
-//! It is way that is saved, not time: each stroke is lifted from and lowered to once in any order,
-//! and saving the time of ramps instead gained 0.3 % of it on 5,000 strokes and cost 5 % of way.
+//! The search minimizes distance, not time: every order lifts and lowers once for each stroke, and
+//! minimizing the time of ramps instead gained 0.3 % of time on 5,000 strokes and cost 5 % of
+//! distance.
 
 #![expect(
     clippy::indexing_slicing,
@@ -15,41 +16,41 @@
 
 use std::collections::VecDeque;
 
-use super::cartesian_path::whole;
+use super::cartesian_path::to_count;
 use base::plane::{Point, bounds};
 use scene::{Order, SheetStroke};
 
-/// A stroke's turn.
+/// A stroke's place in the order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StrokeTurn {
-    /// Index among the strokes as they were given.
+    /// Index among the given strokes.
     pub stroke: usize,
     /// `true` if the stroke is drawn from its end.
     pub reversed: bool,
 }
 
-/// Above how many strokes a pen's order is left as the nearest-first search finds it.
+/// Number of strokes above which a pen's order stays as the nearest-first search finds it.
 const IMPROVED_MAX: usize = 50_000;
 /// Number of near ends tried for each end.
 const NEAR: usize = 8;
-/// The longest run of strokes that is moved elsewhere.
+/// Longest run of strokes that Or-opt moves.
 const RUN_MAX: usize = 3;
-/// Exchanges of one pen, for each stroke.
+/// Most exchanges of one pen, for each stroke.
 const EXCHANGES_MAX: usize = 400;
-/// Shakes of one pen, for each stroke and altogether.
-const SHAKES: usize = 8;
-const SHAKES_MAX: usize = 2_000;
-/// The longest part that a shake moves.
-const SHAKEN_MAX: usize = 30;
-/// While shaking, exchanges over longer parts than this are left alone: they cost too much.
+/// Perturbations of one pen, for each stroke and in total.
+const PERTURBATIONS: usize = 8;
+const PERTURBATIONS_MAX: usize = 2_000;
+/// Longest part that a perturbation moves.
+const PERTURBED_MAX: usize = 30;
+/// Longest part that an exchange may change while perturbing: longer ones cost too much.
 const PART_MAX: usize = 400;
-/// An exchange must save this much.
+/// Least distance that an exchange must save.
 const SAVING_MM: f64 = 1e-9;
 
-/// Every stroke once.
+/// Returns every stroke once, in drawing order.
 #[must_use]
-pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<StrokeTurn> {
-    match how {
+pub fn order(strokes: &[SheetStroke], stroke_order: Order) -> Vec<StrokeTurn> {
+    match stroke_order {
         Order::AsDrawn => (0..strokes.len())
             .map(|stroke| StrokeTurn {
                 stroke,
@@ -72,8 +73,8 @@ pub fn order(strokes: &[SheetStroke], how: Order) -> Vec<StrokeTurn> {
     }
 }
 
-/// The root of the sum of squares, for lengths of a drawing never pass a number's range: `hypot`,
-/// which minds that, takes three times as long, and this is most of what ordering does.
+/// Returns the distance of two points without `hypot`, whose overflow checks take three times as
+/// long: lengths of a drawing never overflow, and ordering spends most of its time here.
 fn distance([ax, ay]: Point, [bx, by]: Point) -> f64 {
     let (x, y) = (bx - ax, by - ay);
     (x * x + y * y).sqrt()
@@ -90,11 +91,11 @@ pub fn travelled_mm(strokes: &[SheetStroke], turns: &[StrokeTurn]) -> f64 {
         Some(ends)
     });
     let ends: Vec<[Point; 2]> = ends.collect();
-    let ways = ends.windows(2).map(|pair| distance(pair[0][1], pair[1][0]));
-    ways.sum()
+    let travels = ends.windows(2).map(|pair| distance(pair[0][1], pair[1][0]));
+    travels.sum()
 }
 
-/// The pens in the order in which the author first uses them.
+/// Returns the pens in the order in which the author first uses them.
 fn pens(strokes: &[SheetStroke]) -> Vec<usize> {
     let mut pens = Vec::new();
     for stroke in strokes {
@@ -109,43 +110,43 @@ fn ends(stroke: &SheetStroke) -> Option<[Point; 2]> {
     Some([*stroke.points_mm.first()?, *stroke.points_mm.last()?])
 }
 
-/// Points in squares, for finding what is near.
+/// A grid of squares that hold points, for finding the nearest ones.
 struct StrokeEndGrid {
     low: Point,
     side: f64,
     columns: usize,
     rows: usize,
-    held: Vec<Vec<(usize, Point)>>,
+    squares: Vec<Vec<(usize, Point)>>,
 }
 
 impl StrokeEndGrid {
-    /// About two points a square.
+    /// Chooses a size with about two points in each square.
     fn new(points: &[Point]) -> Self {
         let (low, high) = bounds(points).unwrap_or_default();
         let (width, height) = ((high[0] - low[0]).max(1e-3), (high[1] - low[1]).max(1e-3));
-        let wanted = (points.len() as f64 / 2.0).max(1.0);
-        let side = (width * height / wanted).sqrt();
+        let square_count = (points.len() as f64 / 2.0).max(1.0);
+        let side = (width * height / square_count).sqrt();
         let side = side.max(width.max(height) / 2000.0);
-        let (columns, rows) = (whole(width / side) + 1, whole(height / side) + 1);
-        let mut squares = Self {
+        let (columns, rows) = (to_count(width / side) + 1, to_count(height / side) + 1);
+        let mut grid = Self {
             low,
             side,
             columns,
             rows,
-            held: vec![Vec::new(); columns * rows],
+            squares: vec![Vec::new(); columns * rows],
         };
         for (index, point) in points.iter().enumerate() {
-            let at = squares.square(*point);
-            squares.held[at].push((index, *point));
+            let square = grid.square(*point);
+            grid.squares[square].push((index, *point));
         }
-        squares
+        grid
     }
 
     fn column_row(&self, [x, y]: Point) -> (usize, usize) {
-        let cut = |v: f64, most: usize| whole((v / self.side).max(0.0)).min(most - 1);
+        let cell = |v: f64, count: usize| to_count((v / self.side).max(0.0)).min(count - 1);
         (
-            cut(x - self.low[0], self.columns),
-            cut(y - self.low[1], self.rows),
+            cell(x - self.low[0], self.columns),
+            cell(y - self.low[1], self.rows),
         )
     }
 
@@ -155,74 +156,79 @@ impl StrokeEndGrid {
     }
 
     fn remove(&mut self, index: usize, point: Point) {
-        let at = self.square(point);
-        self.held[at].retain(|(held, _)| *held != index);
+        let square = self.square(point);
+        self.squares[square].retain(|(other, _)| *other != index);
     }
 
-    /// The squares exactly `ring` away from a point's.
+    /// Returns the squares exactly `ring` squares away from a point's own.
     fn ring(&self, point: Point, ring: usize) -> impl Iterator<Item = usize> + '_ {
         let (column, row) = self.column_row(point);
         let rows = row.saturating_sub(ring)..=(row + ring).min(self.rows - 1);
         rows.flat_map(move |r| {
-            let whole_row = r.abs_diff(row) == ring;
+            let is_full_row = r.abs_diff(row) == ring;
             let first = column.saturating_sub(ring);
             let last = (column + ring).min(self.columns - 1);
-            let step = if whole_row || ring == 0 { 1 } else { 2 * ring };
-            let inside = move |c: &usize| whole_row || c.abs_diff(column) == ring;
-            // Where the ring is cut off at an edge, stepping would miss its other side.
+            let step = if is_full_row || ring == 0 {
+                1
+            } else {
+                2 * ring
+            };
+            let is_on_ring = move |c: &usize| is_full_row || c.abs_diff(column) == ring;
+            // Where an edge of the grid cuts the ring off, stepping would miss its other side.
             let step = if first + ring == column { step } else { 1 };
             (first..=last)
                 .step_by(step)
-                .filter(inside)
+                .filter(is_on_ring)
                 .map(move |c| r * self.columns + c)
         })
     }
 
-    /// Up to `count` nearest points that `wanted` lets through, nearest first.
+    /// Returns up to `count` nearest points that `accepts` lets through, nearest first.
     fn nearest(
         &self,
         point: Point,
         count: usize,
-        wanted: impl Fn(usize) -> bool,
+        accepts: impl Fn(usize) -> bool,
     ) -> Vec<(f64, usize)> {
-        let mut found: Vec<(f64, usize)> = Vec::with_capacity(count + 1);
+        let mut nearest: Vec<(f64, usize)> = Vec::with_capacity(count + 1);
         for ring in 0..self.columns.max(self.rows) {
-            let reached = ring as f64 * self.side;
-            let is_behind = |(far, _): &(f64, usize)| *far <= reached - self.side;
-            if found.len() == count && found.last().is_some_and(is_behind) {
+            let ring_distance = ring as f64 * self.side;
+            let is_nearer_than_ring =
+                |(distance, _): &(f64, usize)| *distance <= ring_distance - self.side;
+            if nearest.len() == count && nearest.last().is_some_and(is_nearer_than_ring) {
                 break;
             }
             for square in self.ring(point, ring) {
-                for (index, at) in &self.held[square] {
-                    if wanted(*index) {
+                for (index, at) in &self.squares[square] {
+                    if accepts(*index) {
                         let entry = (distance(point, *at), *index);
-                        let place = found.partition_point(|known| *known <= entry);
-                        found.insert(place, entry);
-                        found.truncate(count);
+                        let place = nearest.partition_point(|other| *other <= entry);
+                        nearest.insert(place, entry);
+                        nearest.truncate(count);
                     }
                 }
             }
         }
-        found
+        nearest
     }
 }
 
-/// One pen's strokes in order. An end is `2 · stroke` for the first point and one more for the
-/// last.
+/// One pen's strokes in order. An end's index is `2 · stroke` for the first point, and one more for
+/// the last.
 struct StrokeTour {
     from: Point,
-    /// Index among all strokes of each stroke of the tour.
-    known_as: Vec<usize>,
+    /// Index of each of the tour's strokes among all strokes.
+    stroke_indices: Vec<usize>,
     ends: Vec<Point>,
-    /// The end at which each is entered, in order.
+    /// The end at which each stroke is entered, in drawing order.
     entries: Vec<usize>,
-    /// Place of each stroke in the order.
+    /// Position of each stroke in the order.
     places: Vec<usize>,
-    /// Total saving.
+    /// Distance saved since the last perturbation.
     saved: f64,
-    /// Changes since the last perturbation, to undo them.
-    done: Vec<TourChange>,
-    awake: DirtyStrokes,
+    /// Changes since the last perturbation, to undo.
+    changes: Vec<TourChange>,
+    dirty: DirtyStrokes,
     /// The longest part that an exchange may change.
     part_max: usize,
 }
@@ -230,93 +236,93 @@ struct StrokeTour {
 /// A change of the order.
 #[derive(Clone, Copy)]
 enum TourChange {
-    /// A part was turned round.
-    Turned { first: usize, last: usize },
-    /// A part was rotated to the left, and then a run of it turned round.
+    /// A part was reversed.
+    Reversed { first: usize, last: usize },
+    /// A part was rotated to the left, and then a run of it reversed.
     Rotated {
         low: usize,
         high: usize,
         by: usize,
-        turned: Option<(usize, usize)>,
+        reversed_run: Option<(usize, usize)>,
     },
 }
 
-/// Strokes whose surroundings have changed.
+/// Queue of strokes whose neighbourhood has changed.
 #[derive(Default)]
 struct DirtyStrokes {
-    is: Vec<bool>,
+    is_dirty: Vec<bool>,
     queue: VecDeque<usize>,
 }
 
 impl DirtyStrokes {
-    fn wake(&mut self, stroke: usize) {
-        if !std::mem::replace(&mut self.is[stroke], true) {
+    fn mark_dirty(&mut self, stroke: usize) {
+        if !std::mem::replace(&mut self.is_dirty[stroke], true) {
             self.queue.push_back(stroke);
         }
     }
 
     fn next(&mut self) -> Option<usize> {
         let stroke = self.queue.pop_front()?;
-        self.is[stroke] = false;
+        self.is_dirty[stroke] = false;
         Some(stroke)
     }
 }
 
-/// xorshift: always the same numbers.
+/// xorshift with a fixed seed: always the same numbers.
 struct XorShift(u64);
 
 impl XorShift {
-    /// From 0 to below `most`, which is above 0.
-    fn next_below(&mut self, most: usize) -> usize {
+    /// Returns a number from 0 to below `bound`, which must be above 0.
+    fn next_below(&mut self, bound: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 32) as usize % most
+        (self.0 >> 32) as usize % bound
     }
 }
 
 impl StrokeTour {
     fn nearest_first(strokes: &[SheetStroke], pen: usize, from: Point) -> Self {
-        let (mut known_as, mut all) = (Vec::new(), Vec::new());
+        let (mut stroke_indices, mut stroke_ends) = (Vec::new(), Vec::new());
         for (index, stroke) in strokes.iter().enumerate() {
             if let (true, Some(both)) = (stroke.pen == pen, ends(stroke)) {
-                known_as.push(index);
-                all.extend(both);
+                stroke_indices.push(index);
+                stroke_ends.extend(both);
             }
         }
-        let mut squares = StrokeEndGrid::new(&all);
-        let mut entries = Vec::with_capacity(known_as.len());
-        let mut at = from;
-        while let Some((_, entry)) = squares.nearest(at, 1, |_| true).first().copied() {
+        let mut grid = StrokeEndGrid::new(&stroke_ends);
+        let mut entries = Vec::with_capacity(stroke_indices.len());
+        let mut position = from;
+        while let Some((_, entry)) = grid.nearest(position, 1, |_| true).first().copied() {
             for end in [entry, entry ^ 1] {
-                squares.remove(end, all[end]);
+                grid.remove(end, stroke_ends[end]);
             }
             entries.push(entry);
-            at = all[entry ^ 1];
+            position = stroke_ends[entry ^ 1];
         }
-        let mut places = vec![0; known_as.len()];
+        let mut places = vec![0; stroke_indices.len()];
         for (place, entry) in entries.iter().enumerate() {
             places[entry / 2] = place;
         }
         Self {
             from,
-            known_as,
-            ends: all,
-            awake: DirtyStrokes {
-                is: vec![false; entries.len()],
+            stroke_indices,
+            ends: stroke_ends,
+            dirty: DirtyStrokes {
+                is_dirty: vec![false; entries.len()],
                 queue: VecDeque::new(),
             },
             entries,
             places,
             saved: 0.0,
-            done: Vec::new(),
+            changes: Vec::new(),
             part_max: usize::MAX,
         }
     }
 
     fn turns(&self) -> impl Iterator<Item = StrokeTurn> + '_ {
         self.entries.iter().map(|entry| StrokeTurn {
-            stroke: self.known_as[entry / 2],
+            stroke: self.stroke_indices[entry / 2],
             reversed: entry % 2 == 1,
         })
     }
@@ -328,17 +334,17 @@ impl StrokeTour {
     /// Returns the position of the tip before the stroke at a place.
     fn before(&self, place: usize) -> Point {
         match place.checked_sub(1) {
-            Some(before) => self.ends[self.entries[before] ^ 1],
+            Some(previous) => self.ends[self.entries[previous] ^ 1],
             None => self.from,
         }
     }
 
-    /// Returns the point at which the stroke at a place is entered; `None` behind the last.
+    /// Returns the point at which the stroke at a place is entered; `None` after the last.
     fn entry(&self, place: usize) -> Option<Point> {
         self.entries.get(place).map(|entry| self.ends[*entry])
     }
 
-    /// From the exit before a place into an end; nothing behind the last.
+    /// Returns the travel from one stroke to the next; 0 after the last.
     fn leg(from: Point, to: Option<Point>) -> f64 {
         to.map_or(0.0, |to| distance(from, to))
     }
@@ -347,41 +353,44 @@ impl StrokeTour {
         if self.entries.len() < 2 || self.entries.len() > IMPROVED_MAX {
             return;
         }
-        let near = self.near();
+        let neighbours = self.near_ends();
         for stroke in 0..self.entries.len() {
-            self.awake.wake(stroke);
+            self.dirty.mark_dirty(stroke);
         }
-        self.improve_locally(&near);
+        self.improve_locally(&neighbours);
         self.part_max = PART_MAX;
-        self.perturb(&near);
+        self.perturb(&neighbours);
     }
 
-    /// Exchanges until none of the strokes that are awake gains by one.
-    fn improve_locally(&mut self, near: &[Vec<usize>]) {
-        let most = self.entries.len() * EXCHANGES_MAX;
-        for _ in 0..most {
-            let Some(stroke) = self.awake.next() else {
+    /// Makes exchanges until no dirty stroke gains by one.
+    fn improve_locally(&mut self, neighbours: &[Vec<usize>]) {
+        let max_exchanges = self.entries.len() * EXCHANGES_MAX;
+        for _ in 0..max_exchanges {
+            let Some(stroke) = self.dirty.next() else {
                 return;
             };
-            if self.improve_at(stroke, near) {
-                self.awake.wake(stroke);
+            if self.improve_at(stroke, neighbours) {
+                self.dirty.mark_dirty(stroke);
             }
         }
     }
 
-    /// Swaps two neighbouring parts at random, improves the result, and undoes all of it unless it is
-    /// better. Run after exchanges alone gain no more.
-    fn perturb(&mut self, near: &[Vec<usize>]) {
+    /// Swaps two neighbouring parts at random, improves the result, and undoes all of it unless it
+    /// is better. Runs once exchanges alone gain nothing more.
+    fn perturb(&mut self, neighbours: &[Vec<usize>]) {
         let count = self.entries.len();
-        let mut chance = XorShift(0x2545_f491_4f6c_dd1d);
-        for _ in 0..(count * SHAKES).min(SHAKES_MAX) {
-            let most = SHAKEN_MAX.min(count / 2);
-            let (a, b) = (1 + chance.next_below(most), 1 + chance.next_below(most));
-            let first = chance.next_below(count + 1 - a - b);
+        let mut random = XorShift(0x2545_f491_4f6c_dd1d);
+        for _ in 0..(count * PERTURBATIONS).min(PERTURBATIONS_MAX) {
+            let max_length = PERTURBED_MAX.min(count / 2);
+            let (a, b) = (
+                1 + random.next_below(max_length),
+                1 + random.next_below(max_length),
+            );
+            let first = random.next_below(count + 1 - a - b);
             self.saved = 0.0;
-            self.done.clear();
+            self.changes.clear();
             self.swap_parts(first, a, b);
-            self.improve_locally(near);
+            self.improve_locally(neighbours);
             if self.saved < SAVING_MM {
                 self.undo();
             }
@@ -389,28 +398,28 @@ impl StrokeTour {
     }
 
     fn swap_parts(&mut self, first: usize, a: usize, b: usize) {
-        let (middle, end) = (first + a, first + a + b);
-        let legs = |tour: &Self, middle: usize| {
-            let places = [first, middle, end].into_iter();
+        let (boundary, end) = (first + a, first + a + b);
+        let legs = |tour: &Self, boundary: usize| {
+            let places = [first, boundary, end].into_iter();
             let legs = places.map(|place| Self::leg(tour.before(place), tour.entry(place)));
             legs.sum::<f64>()
         };
-        let old = legs(self, middle);
-        self.wake(&[first, middle, end]);
+        let old = legs(self, boundary);
+        self.mark_dirty(&[first, boundary, end]);
         self.rotate(first, end, a, None);
         self.saved += old - legs(self, first + b);
     }
 
-    fn rotate(&mut self, low: usize, high: usize, by: usize, turned: Option<(usize, usize)>) {
+    fn rotate(&mut self, low: usize, high: usize, by: usize, reversed_run: Option<(usize, usize)>) {
         self.entries[low..high].rotate_left(by);
-        if let Some((first, last)) = turned {
+        if let Some((first, last)) = reversed_run {
             self.flip(first, last);
         }
-        self.done.push(TourChange::Rotated {
+        self.changes.push(TourChange::Rotated {
             low,
             high,
             by,
-            turned,
+            reversed_run,
         });
         self.update_places(low, high - 1);
     }
@@ -424,9 +433,9 @@ impl StrokeTour {
     }
 
     fn undo(&mut self) {
-        while let Some(done) = self.done.pop() {
-            match done {
-                TourChange::Turned { first, last } => {
+        while let Some(change) = self.changes.pop() {
+            match change {
+                TourChange::Reversed { first, last } => {
                     self.flip(first, last);
                     self.update_places(first, last);
                 }
@@ -434,9 +443,9 @@ impl StrokeTour {
                     low,
                     high,
                     by,
-                    turned,
+                    reversed_run,
                 } => {
-                    if let Some((first, last)) = turned {
+                    if let Some((first, last)) = reversed_run {
                         self.flip(first, last);
                     }
                     self.entries[low..high].rotate_right(by);
@@ -446,38 +455,39 @@ impl StrokeTour {
         }
     }
 
-    /// For each end, the nearest ends of other strokes.
-    fn near(&self) -> Vec<Vec<usize>> {
-        let squares = StrokeEndGrid::new(&self.ends);
+    /// Returns the nearest ends of other strokes for each end.
+    fn near_ends(&self) -> Vec<Vec<usize>> {
+        let grid = StrokeEndGrid::new(&self.ends);
         let near = |(end, at): (usize, &Point)| {
-            let near = squares.nearest(*at, NEAR, |other| other / 2 != end / 2);
+            let near = grid.nearest(*at, NEAR, |other| other / 2 != end / 2);
             near.into_iter().map(|(_, other)| other).collect()
         };
         self.ends.iter().enumerate().map(near).collect()
     }
 
-    /// Tries everything about the ways into and out of a stroke; true if one saved time.
-    fn improve_at(&mut self, stroke: usize, near: &[Vec<usize>]) -> bool {
+    /// Tries all exchanges at the entry and exit of a stroke; returns whether one shortened the
+    /// tour.
+    fn improve_at(&mut self, stroke: usize, neighbours: &[Vec<usize>]) -> bool {
         let place = self.places[stroke];
         let entry = self.entries[place];
         let into = distance(self.before(place), self.ends[entry]);
-        for other in &near[entry] {
+        for other in &neighbours[entry] {
             if distance(self.ends[*other], self.ends[entry]) < into
-                && (self.turn_round_into(place, *other)
+                && (self.reverse_before(place, *other)
                     || self.move_before(place, *other)
-                    || self.go_to(place, *other))
+                    || self.move_run_before_entry(place, *other))
             {
                 return true;
             }
         }
         let exit = entry ^ 1;
         let out = Self::leg(self.ends[exit], self.entry(place + 1));
-        let open = place + 1 == self.entries.len();
-        for other in &near[exit] {
-            if (open || distance(self.ends[exit], self.ends[*other]) < out)
-                && (self.turn_round_out(place, *other)
-                    || self.move_behind(place, *other)
-                    || self.come_from(place, *other))
+        let is_last = place + 1 == self.entries.len();
+        for other in &neighbours[exit] {
+            if (is_last || distance(self.ends[exit], self.ends[*other]) < out)
+                && (self.reverse_after(place, *other)
+                    || self.move_after(place, *other)
+                    || self.move_run_after_exit(place, *other))
             {
                 return true;
             }
@@ -485,34 +495,34 @@ impl StrokeTour {
         false
     }
 
-    /// 2-opt so that `other` comes right before the entry of the stroke at `place`.
-    fn turn_round_into(&mut self, place: usize, other: usize) -> bool {
+    /// 2-opt: makes `other` come right before the entry of the stroke at `place`.
+    fn reverse_before(&mut self, place: usize, other: usize) -> bool {
         let at = self.places[other / 2];
         if at > place && self.entries[at] == other {
-            // … a | place … at-1 | at …: turned round, place's entry leads into at's.
-            return self.turn_round(place, at - 1);
+            // … a | place … at-1 | at …: reversed, place's entry leads into at's.
+            return self.reverse_part(place, at - 1);
         }
         if at < place && self.entries[at] == other {
-            // … before | at … place-1 | place …: turned round, at's entry leads into place.
-            return self.turn_round(at, place - 1);
+            // … before | at … place-1 | place …: reversed, at's entry leads into place.
+            return self.reverse_part(at, place - 1);
         }
         false
     }
 
-    /// 2-opt so that `other` comes right behind the exit of the stroke at `place`.
-    fn turn_round_out(&mut self, place: usize, other: usize) -> bool {
+    /// 2-opt: makes `other` come right after the exit of the stroke at `place`.
+    fn reverse_after(&mut self, place: usize, other: usize) -> bool {
         let at = self.places[other / 2];
         if at > place && self.entries[at] != other {
-            return self.turn_round(place + 1, at);
+            return self.reverse_part(place + 1, at);
         }
         if at < place && self.entries[at] != other {
-            return self.turn_round(at + 1, place);
+            return self.reverse_part(at + 1, place);
         }
         false
     }
 
-    /// Turns a part of the order round if that saves way.
-    fn turn_round(&mut self, first: usize, last: usize) -> bool {
+    /// Reverses a part of the order if that shortens the tour.
+    fn reverse_part(&mut self, first: usize, last: usize) -> bool {
         if last - first > self.part_max {
             return false;
         }
@@ -526,19 +536,19 @@ impl StrokeTour {
         if saved < SAVING_MM {
             return false;
         }
-        self.wake(&[first, last + 1]);
+        self.mark_dirty(&[first, last + 1]);
         self.flip(first, last);
         self.update_places(first, last);
-        self.done.push(TourChange::Turned { first, last });
+        self.changes.push(TourChange::Reversed { first, last });
         self.saved += saved;
         true
     }
 
-    /// Or-opt: a run that ends at `other` is moved to right before the stroke at `place`.
+    /// Or-opt: moves a run that ends at `other` to right before the stroke at `place`.
     fn move_before(&mut self, place: usize, other: usize) -> bool {
         let at = self.places[other / 2];
         (1..=RUN_MAX).any(|length| {
-            // `other` must be the run's exit: as it stands, or with the run turned round.
+            // `other` must be the run's exit: as it is, or with the run reversed.
             let as_is = self.entries[at] != other;
             let first = if as_is {
                 (at + 1).checked_sub(length)
@@ -549,8 +559,8 @@ impl StrokeTour {
         })
     }
 
-    /// Or-opt: a run that begins at `other` is moved to right behind the stroke at `place`.
-    fn move_behind(&mut self, place: usize, other: usize) -> bool {
+    /// Or-opt: moves a run that begins at `other` to right after the stroke at `place`.
+    fn move_after(&mut self, place: usize, other: usize) -> bool {
         let at = self.places[other / 2];
         (1..=RUN_MAX).any(|length| {
             let as_is = self.entries[at] == other;
@@ -563,30 +573,30 @@ impl StrokeTour {
         })
     }
 
-    /// Or-opt: a run that begins with the stroke at `place` is moved to where `other` leads into
-    /// its entry.
-    fn go_to(&mut self, place: usize, other: usize) -> bool {
+    /// Or-opt: moves a run that begins with the stroke at `place` to where `other` leads into its
+    /// entry.
+    fn move_run_before_entry(&mut self, place: usize, other: usize) -> bool {
         let at = self.places[other / 2];
-        let turned = self.entries[at] == other;
-        let to = if turned { at } else { at + 1 };
-        (1..=RUN_MAX).any(|length| self.move_run(place, length, to, turned))
+        let flip = self.entries[at] == other;
+        let to = if flip { at } else { at + 1 };
+        (1..=RUN_MAX).any(|length| self.move_run(place, length, to, flip))
     }
 
-    /// Or-opt: a run that ends with the stroke at `place` is moved to where its exit leads into
+    /// Or-opt: moves a run that ends with the stroke at `place` to where its exit leads into
     /// `other`.
-    fn come_from(&mut self, place: usize, other: usize) -> bool {
+    fn move_run_after_exit(&mut self, place: usize, other: usize) -> bool {
         let at = self.places[other / 2];
-        let turned = self.entries[at] != other;
-        let to = if turned { at + 1 } else { at };
+        let flip = self.entries[at] != other;
+        let to = if flip { at + 1 } else { at };
         (1..=RUN_MAX).any(|length| {
             (place + 1)
                 .checked_sub(length)
-                .is_some_and(|first| self.move_run(first, length, to, turned))
+                .is_some_and(|first| self.move_run(first, length, to, flip))
         })
     }
 
-    /// Moves a run to before `to` if that saves way.
-    fn move_run(&mut self, first: usize, length: usize, to: usize, turned: bool) -> bool {
+    /// Moves a run to before `to` if that shortens the tour.
+    fn move_run(&mut self, first: usize, length: usize, to: usize, flip: bool) -> bool {
         let end = first + length;
         let part = to.max(end) - to.min(first);
         if end > self.entries.len() || (first..=end).contains(&to) || part > self.part_max {
@@ -595,31 +605,31 @@ impl StrokeTour {
         let (Some(head), tail) = (self.entry(first), self.before(end)) else {
             return false;
         };
-        let (enter, leave) = if turned { (tail, head) } else { (head, tail) };
+        let (enter, leave) = if flip { (tail, head) } else { (head, tail) };
         let (gap_from, gap_to) = (self.before(first), self.entry(end));
-        let (from, into) = (self.before(to), self.entry(to));
-        let old = distance(gap_from, head) + Self::leg(tail, gap_to) + Self::leg(from, into);
-        let new = Self::leg(gap_from, gap_to) + distance(from, enter) + Self::leg(leave, into);
+        let (from, next) = (self.before(to), self.entry(to));
+        let old = distance(gap_from, head) + Self::leg(tail, gap_to) + Self::leg(from, next);
+        let new = Self::leg(gap_from, gap_to) + distance(from, enter) + Self::leg(leave, next);
         if old - new < SAVING_MM {
             return false;
         }
-        self.wake(&[first, end, to]);
+        self.mark_dirty(&[first, end, to]);
         let (low, high, by, at) = if to > first {
             (first, to, length, to - length)
         } else {
             (to, end, end - to - length, to)
         };
-        self.rotate(low, high, by, turned.then_some((at, at + length - 1)));
+        self.rotate(low, high, by, flip.then_some((at, at + length - 1)));
         self.saved += old - new;
         true
     }
 
-    /// The strokes on both sides of these places are looked at again.
-    fn wake(&mut self, places: &[usize]) {
+    /// Marks the strokes on both sides of these places as dirty.
+    fn mark_dirty(&mut self, places: &[usize]) {
         for place in places {
             for place in [place.checked_sub(1), Some(*place)].into_iter().flatten() {
                 if let Some(entry) = self.entries.get(place).copied() {
-                    self.awake.wake(entry / 2);
+                    self.dirty.mark_dirty(entry / 2);
                 }
             }
         }
@@ -652,22 +662,22 @@ mod tests {
         [0.0..100.0_f64, 0.0..100.0_f64]
     }
 
-    /// The same search, looking at everything.
+    /// The nearest-first search without a grid.
     fn greedy_mm(all: &[SheetStroke]) -> f64 {
-        let mut left: Vec<[Point; 2]> = all.iter().filter_map(ends).collect();
-        let (mut at, mut sum, mut first) = ([0.0, 0.0], 0.0, true);
-        while !left.is_empty() {
+        let mut remaining: Vec<[Point; 2]> = all.iter().filter_map(ends).collect();
+        let (mut position, mut sum, mut first) = ([0.0, 0.0], 0.0, true);
+        while !remaining.is_empty() {
             let mut best = (f64::INFINITY, 0, 0);
-            for (index, both) in left.iter().enumerate() {
-                for (which, end) in both.iter().enumerate() {
-                    if distance(at, *end) < best.0 {
-                        best = (distance(at, *end), index, which);
+            for (index, ends) in remaining.iter().enumerate() {
+                for (which, end) in ends.iter().enumerate() {
+                    if distance(position, *end) < best.0 {
+                        best = (distance(position, *end), index, which);
                     }
                 }
             }
             sum += if first { 0.0 } else { best.0 };
             first = false;
-            at = left.remove(best.1)[1 - best.2];
+            position = remaining.remove(best.1)[1 - best.2];
         }
         sum
     }
@@ -677,33 +687,33 @@ mod tests {
 
         #[test]
         fn every_stroke_has_one_turn_and_the_order_is_no_worse_than_nearest_first(
-            of in proptest::collection::vec((end(), end()), 1..60)
+            ends in proptest::collection::vec((end(), end()), 1..60)
         ) {
-            let all = strokes(&of);
+            let all = strokes(&ends);
             let turns = order(&all, Order::Fastest);
-            let mut seen: Vec<usize> = turns.iter().map(|turn| turn.stroke).collect();
-            seen.sort_unstable();
-            prop_assert_eq!(seen, (0..all.len()).collect::<Vec<_>>());
-            // The first way in counts as well for the one, not for the other; so a little slack.
+            let mut drawn: Vec<usize> = turns.iter().map(|turn| turn.stroke).collect();
+            drawn.sort_unstable();
+            prop_assert_eq!(drawn, (0..all.len()).collect::<Vec<_>>());
+            // Only one of the two counts the way to the first stroke, so leave some slack.
             prop_assert!(travelled_mm(&all, &turns) <= greedy_mm(&all) * 1.05 + 60.0);
         }
 
         #[test]
-        fn what_is_near_is_found(of in proptest::collection::vec(end(), 1..80), at in end()) {
-            let squares = StrokeEndGrid::new(&of);
-            let found = squares.nearest(at, 3, |_| true);
-            let mut all: Vec<f64> = of.iter().map(|point| distance(at, *point)).collect();
+        fn what_is_near_is_found(points in proptest::collection::vec(end(), 1..80), at in end()) {
+            let grid = StrokeEndGrid::new(&points);
+            let found = grid.nearest(at, 3, |_| true);
+            let mut all: Vec<f64> = points.iter().map(|point| distance(at, *point)).collect();
             all.sort_by(f64::total_cmp);
             for ((far, _), expected) in found.iter().zip(&all) {
                 prop_assert!((far - expected).abs() < 1e-12);
             }
-            prop_assert_eq!(found.len(), of.len().min(3));
+            prop_assert_eq!(found.len(), points.len().min(3));
         }
     }
 
     #[test]
     fn a_crossed_order_is_uncrossed() {
-        // Nearest first is led astray by the middle.
+        // Going to the nearest end first fails in the middle.
         let ladder: Vec<_> = (0..20)
             .map(|i| {
                 let y = f64::from(i) * 5.0;

@@ -1,5 +1,5 @@
-//! The time with the pen up, and a bound that no plan of the same lines in the same order can beat
-//! under the same limits.
+//! Computes the time with the pen up, and a lower bound for any plan of the same lines in the same
+//! order under the same limits.
 
 use super::PERIOD_S;
 use super::scalar_profile::{ProfileLimits, ScalarProfile, rest_to_rest_s};
@@ -12,22 +12,22 @@ use scene::Scene;
 /// The time with the pen up, and the least that it could be.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct PenUpTime {
-    /// From the end of the approach on, all but the lines.
+    /// Everything after the approach but the lines.
     pub(super) spent_s: f64,
     /// Its lower bound. A dip counts as it is.
     pub(super) bound_s: f64,
 }
 
-/// A way with the pen up, from one stand to the next.
+/// A motion with the pen up, from one standstill to the next.
 struct PenUpWay<'t> {
     samples: &'t [JointVector],
     /// The pen at either end.
     pens: [usize; 2],
-    /// The tip touches the sheet there.
+    /// Whether the tip touches the sheet at either end.
     touches: [bool; 2],
 }
 
-/// Adds up all ways with the pen up.
+/// Adds up all motions with the pen up.
 pub(super) fn pen_up_time(scene: &Scene, trajectory: &Trajectory) -> PenUpTime {
     let (mut time, mut touches) = (PenUpTime::default(), false);
     let mut spans = trajectory.spans.iter().peekable();
@@ -42,17 +42,17 @@ pub(super) fn pen_up_time(scene: &Scene, trajectory: &Trajectory) -> PenUpTime {
             }
             _ => {
                 let mut last = span;
-                while let Some(next) = spans.next_if(|next| is_on_the_way(next)) {
+                while let Some(next) = spans.next_if(|next| is_pen_up_motion(next)) {
                     last = next;
                 }
-                let lands = spans.peek().is_some_and(|next| next.kind == SpanKind::Draw);
-                let way = PenUpWay {
+                let touches_next = spans.peek().is_some_and(|next| next.kind == SpanKind::Draw);
+                let motion = PenUpWay {
                     samples: trajectory.between(span.first.saturating_sub(1), last.end),
                     pens: [span.pen, last.pen],
-                    touches: [touches, lands],
+                    touches: [touches, touches_next],
                 };
                 time.spent_s += seconds(span.first, last.end);
-                time.bound_s += way.bound_s(scene);
+                time.bound_s += motion.bound_s(scene);
                 touches = false;
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn pen_up_time(scene: &Scene, trajectory: &Trajectory) -> PenUpTime {
     time
 }
 
-fn is_on_the_way(span: &TrajectorySpan) -> bool {
+fn is_pen_up_motion(span: &TrajectorySpan) -> bool {
     !matches!(
         span.kind,
         SpanKind::Approach | SpanKind::Draw | SpanKind::Dip
@@ -72,8 +72,8 @@ fn seconds(first: usize, end: usize) -> f64 {
 }
 
 impl PenUpWay<'_> {
-    /// The largest of three times: of the joint that takes longest from rest to rest; of the tip
-    /// on the straight line; and of the tip up to the least height and down again.
+    /// Returns the largest of three times: of the joint that takes longest from rest to rest, of
+    /// the tip along the straight line, and of the tip up to the least height and down again.
     fn bound_s(&self, scene: &Scene) -> f64 {
         let (Some(from), Some(to)) = (self.samples.first(), self.samples.last()) else {
             return 0.0;
@@ -89,7 +89,7 @@ impl PenUpWay<'_> {
             .max(rises_s)
     }
 
-    /// With one pen from end to end.
+    /// Returns the time along the straight line; 0 unless one pen is used from end to end.
     fn straight_s(&self, scene: &Scene, from: &JointVector, to: &JointVector) -> f64 {
         let [pen, other] = self.pens;
         let Some(tool) = scene.pen(pen).filter(|_| pen == other) else {
@@ -100,8 +100,7 @@ impl PenUpWay<'_> {
     }
 }
 
-/// The time in which a tip that presses comes to the least height of a hop, before it would come
-/// down again.
+/// Returns the time in which a pressing tip rises to the least height of a hop.
 fn rise_s(scene: &Scene, pen: usize, limits: TipLimits) -> f64 {
     let height_m = (scene.pen_press_mm(pen) + scene.heights.lift_least_mm) / 1e3;
     let profile = ScalarProfile::to_crest(height_m, limits.as_profile());
@@ -119,12 +118,12 @@ fn joints_s(scene: &Scene, from: &JointVector, to: &JointVector) -> f64 {
     let each = speeds
         .zip(rises)
         .map(|((turn, speed), (acceleration, jerk))| {
-            let most = ProfileLimits {
+            let limits = ProfileLimits {
                 speed: *speed,
                 acceleration: *acceleration,
                 jerk: *jerk,
             };
-            rest_to_rest_s(*turn, most)
+            rest_to_rest_s(*turn, limits)
         });
     each.fold(0.0, f64::max)
 }

@@ -1,4 +1,4 @@
-//! A plan in numbers, and the hash that tells two plans apart.
+//! A plan in numbers, and the hash that distinguishes plans.
 
 use serde::Serialize;
 
@@ -16,11 +16,11 @@ use scene::{Scene, SheetStroke};
 pub struct PlanReport {
     /// Number of strokes drawn.
     pub stroke_count: usize,
-    /// Line drawn.
+    /// Length of line drawn.
     pub pen_down_mm: f64,
-    /// The tip's way otherwise, the approach not counted.
+    /// Distance that the tip travels otherwise, without the approach.
     pub pen_up_mm: f64,
-    /// The time of that way, dips and all.
+    /// Time of that travel, with dips.
     pub pen_up_s: f64,
     /// A time that no plan of the same lines in the same order can beat under the same limits.
     pub pen_up_bound_s: f64,
@@ -28,27 +28,27 @@ pub struct PlanReport {
     pub dips: usize,
     /// From the first sample to the last.
     pub duration_s: f64,
-    /// Of it, the approach.
+    /// Duration of the approach.
     pub approach_s: f64,
-    /// The most that the tool leans while it draws.
+    /// Largest lean of the tool while it draws.
     pub tilt_max_deg: f64,
     /// The largest ratio of lengths on the surface and on the page; 1 where nothing is stretched.
     pub stretch_max: f64,
-    /// The share of the drawn length at the asked speed (to 5 %), 0 to 1.
+    /// Fraction of the drawn length at the requested speed (within 5 %), 0 to 1.
     pub at_speed_share: f64,
     /// The joint that comes nearest to its speed or acceleration while drawing.
     pub limiting_joint: String,
     /// Its ratio to the limit: 1 is at the limit.
     pub limiting_ratio: f64,
-    /// The smallest distance to a joint's limit, the approach not counted.
+    /// The smallest distance to a joint's limit, without the approach.
     pub margin_least_deg: f64,
     /// The joint with that distance.
     pub margin_least_joint: String,
-    /// The largest distance at which the tip is expected from its line, of play that is crossed while it draws; absent where the
-    /// arm's play and sag were not calibrated.
+    /// Largest expected distance of the tip from its line, from play that is crossed while it
+    /// draws; absent if the arm's play and sag were not calibrated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_deviation_mm: Option<f64>,
-    /// In drawing order.
+    /// The strokes in drawing order.
     pub strokes: Vec<StrokeReport>,
 }
 
@@ -60,7 +60,7 @@ impl PlanReport {
         if percent < 0.05 {
             "nothing is stretched on the surface".to_owned()
         } else {
-            format!("lines are stretched by {percent:.1} % on the surface, at the most")
+            format!("lines are stretched by at most {percent:.1} % on the surface")
         }
     }
 
@@ -74,9 +74,9 @@ impl PlanReport {
 /// A stroke of a plan in numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct StrokeReport {
-    /// Index among the strokes as they were given; of several, the first.
+    /// Index among the given strokes; the first of them if several were joined.
     pub stroke: usize,
-    /// All that it was joined from.
+    /// Indices of all strokes that it was joined from.
     pub parts: Vec<usize>,
     /// Place in the author's file.
     pub source: String,
@@ -90,23 +90,23 @@ pub struct StrokeReport {
     pub begins_s: f64,
     /// Duration of its line.
     pub duration_s: f64,
-    /// The most that the tool leans.
+    /// Largest lean of the tool.
     pub tilt_max_deg: f64,
     /// The largest ratio of lengths on the surface and on the page.
     pub stretch_max: f64,
 }
 
-/// Speeds down to this share of the asked one count as asked.
+/// Speeds down to this fraction of the requested one count as the requested speed.
 const AT_SPEED: f64 = 0.95;
 
-/// The plan of a motion that leaves no ink.
-pub(super) fn without_ink(build: TrajectoryBuilder<'_>) -> Result<Plan, PlanError> {
-    let scene = build.scene;
-    let (trajectory, hover_from) = build.finish()?;
+/// Finishes the plan of a motion that leaves no ink.
+pub(super) fn without_ink(builder: TrajectoryBuilder<'_>) -> Result<Plan, PlanError> {
+    let scene = builder.scene;
+    let (trajectory, hover_from) = builder.finish()?;
     Ok(plan(scene, trajectory, hover_from, <_>::default(), 0))
 }
 
-/// Puts a plan together.
+/// Assembles a plan with its report and hash.
 pub(super) fn plan(
     scene: &Scene,
     trajectory: Trajectory,
@@ -128,13 +128,13 @@ pub(super) fn plan(
         expected_deviation_mm: compensation::expected_deviation_mm(scene, &trajectory),
         ..PlanReport::default()
     };
-    times(&mut report, &trajectory);
+    add_times(&mut report, &trajectory);
     if report.stroke_count > 0 {
         let pen_up = pen_up_time(scene, &trajectory);
         (report.pen_up_s, report.pen_up_bound_s) = (pen_up.spent_s, pen_up.bound_s);
     }
-    tips(&mut report, scene, &trajectory);
-    joints(&mut report, scene, &trajectory, hover_from);
+    add_tip_lengths(&mut report, scene, &trajectory);
+    add_joint_margins(&mut report, scene, &trajectory, hover_from);
     let hash = hash(scene, &trajectory, hover_from);
     Plan {
         trajectory,
@@ -144,7 +144,7 @@ pub(super) fn plan(
     }
 }
 
-fn times(report: &mut PlanReport, trajectory: &Trajectory) {
+fn add_times(report: &mut PlanReport, trajectory: &Trajectory) {
     for span in &trajectory.spans {
         let samples = (span.end - span.first) as f64;
         match (span.kind, span.item) {
@@ -160,11 +160,12 @@ fn times(report: &mut PlanReport, trajectory: &Trajectory) {
     }
 }
 
-/// Lengths of the tip's ways, and the share of drawing at the asked speed.
-fn tips(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
+/// Adds the lengths that the tip travels, and the fraction drawn at the requested speed.
+fn add_tip_lengths(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
     let (mut drawn_mm, mut at_speed_mm) = (0.0, 0.0);
     for span in &trajectory.spans {
-        // Only what stands still is without one: what moves was planned for a pen of the scene.
+        // Only a plan that stands still lacks a pen: every motion was planned for a pen of the
+        // scene.
         let Some(pen) = scene.pens.get(span.pen) else {
             continue;
         };
@@ -191,51 +192,58 @@ fn tips(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory) {
 }
 
 /// Reports which joint limits the drawing, and how near the joints come to the ends of their ranges.
-fn joints(report: &mut PlanReport, scene: &Scene, trajectory: &Trajectory, hover_from: usize) {
-    let mut least = (f64::INFINITY, 0);
+fn add_joint_margins(
+    report: &mut PlanReport,
+    scene: &Scene,
+    trajectory: &Trajectory,
+    hover_from: usize,
+) {
+    let mut smallest = (f64::INFINITY, 0);
     for q in trajectory.samples.iter().skip(hover_from.saturating_sub(1)) {
         let margin = margin_rad(&scene.arm, q);
-        if margin.0 < least.0 {
-            least = margin;
+        if margin.0 < smallest.0 {
+            smallest = margin;
         }
     }
-    if least.0.is_finite() {
-        report.margin_least_deg = least.0.to_degrees();
-        report.margin_least_joint = scene.arm.joint_name(least.1);
+    if smallest.0.is_finite() {
+        report.margin_least_deg = smallest.0.to_degrees();
+        report.margin_least_joint = scene.arm.joint_name(smallest.1);
     }
-    let mut most = (0.0, 0);
+    let mut largest = (0.0, 0);
     for span in &trajectory.spans {
         if span.kind == SpanKind::Draw {
-            let threes = trajectory.goals_of(span).windows(3);
-            most = threes.fold(most, |most, three| nearest_limit(scene, three, most));
+            let windows = trajectory.goals_of(span).windows(3);
+            largest = windows.fold(largest, |largest, window| {
+                nearest_limit(scene, window, largest)
+            });
         }
     }
-    if most.0 > 0.0 {
-        report.limiting_ratio = most.0;
-        report.limiting_joint = scene.arm.joint_name(most.1);
+    if largest.0 > 0.0 {
+        report.limiting_ratio = largest.0;
+        report.limiting_joint = scene.arm.joint_name(largest.1);
     }
 }
 
-fn nearest_limit(scene: &Scene, three: &[JointVector], mut most: (f64, usize)) -> (f64, usize) {
-    let [a, b, c] = three else {
-        return most;
+fn nearest_limit(scene: &Scene, window: &[JointVector], mut largest: (f64, usize)) -> (f64, usize) {
+    let [a, b, c] = window else {
+        return largest;
     };
     let limits = &scene.arm.limits;
     let speed = b.zip(c, |b, c| (c - b) / PERIOD_S);
     let before = a.zip(b, |a, b| (b - a) / PERIOD_S);
     let change = before.zip(&speed, |before, now| (now - before) / PERIOD_S);
-    let of_speed = speed.zip(&limits.velocity_rad_s, |v, limit| v.abs() / limit);
-    let of_change = change.zip(&limits.acceleration_rad_s2, |a, limit| a.abs() / limit);
-    let ratios = of_speed.zip(&of_change, f64::max);
+    let speed_ratios = speed.zip(&limits.velocity_rad_s, |v, limit| v.abs() / limit);
+    let acceleration_ratios = change.zip(&limits.acceleration_rad_s2, |a, limit| a.abs() / limit);
+    let ratios = speed_ratios.zip(&acceleration_ratios, f64::max);
     for (joint, ratio) in ratios.iter().enumerate() {
-        if *ratio > most.0 {
-            most = (*ratio, joint);
+        if *ratio > largest.0 {
+            largest = (*ratio, joint);
         }
     }
-    most
+    largest
 }
 
-/// Over the scene's revision and all from the first hover pose on, in hexadecimal.
+/// Hashes the scene's revision and everything from the first hover pose on, in hexadecimal.
 fn hash(scene: &Scene, trajectory: &Trajectory, hover_from: usize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(scene.revision.as_bytes());
@@ -244,7 +252,7 @@ fn hash(scene: &Scene, trajectory: &Trajectory, hover_from: usize) -> String {
         hasher.update(&design);
     }
     let from = hover_from.saturating_sub(1);
-    // The goals follow from these and from what the revision covers, and from the way to the first hover pose.
+    // The goals follow from these, from what the revision covers, and from the approach.
     let reached = trajectory.reached().iter();
     for value in reached.skip(from).flat_map(|q| q.iter()) {
         hasher.update(&value.to_le_bytes());

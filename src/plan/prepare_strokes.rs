@@ -1,5 +1,5 @@
-//! Strokes before they are ordered: nothing drawn twice, touching ends joined, needless points
-//! dropped. What ink is left stays the same.
+//! Prepares strokes for ordering: draws nothing twice, joins touching ends, drops needless points.
+//! The ink stays the same.
 
 use std::collections::HashMap;
 
@@ -12,38 +12,37 @@ use scene::{Order, SheetStroke};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct PreparedStroke {
     pub(super) stroke: SheetStroke,
-    /// Indices of the strokes, as they were given, that it is made of.
+    /// Indices of the given strokes that it is made of.
     pub(super) parts: Vec<usize>,
 }
 
-/// A dropped point was nearer than this to the line that is left.
+/// Largest distance of a dropped point from the line that remains.
 const SIMPLE_MM: f64 = 0.004;
-/// Number of points that one straight line may replace.
+/// Most points that one straight line may replace.
 const SIMPLE_POINTS: usize = 64;
 
-/// As the author has it, only without needless points; or, for the fastest order, with all that
-/// saves time.
+/// Drops needless points; for the fastest order, also applies everything that saves time.
 pub(super) fn prepare_strokes(
     strokes: &[SheetStroke],
-    how: Order,
+    stroke_order: Order,
     join_mm: f64,
 ) -> Vec<PreparedStroke> {
-    let whole = strokes
+    let given = strokes
         .iter()
         .enumerate()
         .map(|(index, stroke)| PreparedStroke {
             stroke: stroke.clone(),
             parts: vec![index],
         });
-    let mut tidied: Vec<PreparedStroke> = match how {
-        Order::AsDrawn => whole.collect(),
-        Order::Fastest if join_mm > 0.0 => join(&remove_overlaps(whole.collect()), join_mm),
-        Order::Fastest => remove_overlaps(whole.collect()),
+    let mut all_prepared: Vec<PreparedStroke> = match stroke_order {
+        Order::AsDrawn => given.collect(),
+        Order::Fastest if join_mm > 0.0 => join(&remove_overlaps(given.collect()), join_mm),
+        Order::Fastest => remove_overlaps(given.collect()),
     };
-    for tidied in &mut tidied {
-        tidied.stroke.points_mm = simplified(&tidied.stroke.points_mm);
+    for prepared in &mut all_prepared {
+        prepared.stroke.points_mm = simplify(&prepared.stroke.points_mm);
     }
-    tidied
+    all_prepared
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
@@ -51,14 +50,14 @@ fn cell([x, y]: Point, side: f64) -> [i64; 2] {
     [(x / side).round() as i64, (y / side).round() as i64]
 }
 
-/// A pen and a square.
+/// A pen and a grid cell.
 type PenCell = (usize, [i64; 2]);
 
-/// The free ends of strokes, to be found by place.
+/// The free ends of strokes, found by place.
 struct StrokeEnds<'a> {
     all: &'a [PreparedStroke],
     free: Vec<bool>,
-    /// Strokes that end in each square, and whether with their last point.
+    /// Strokes that end in each cell, and whether with their last point.
     at: HashMap<PenCell, Vec<(usize, bool)>>,
     /// Ends nearer than this are joined.
     join_mm: f64,
@@ -67,11 +66,11 @@ struct StrokeEnds<'a> {
 impl<'a> StrokeEnds<'a> {
     fn new(all: &'a [PreparedStroke], join_mm: f64) -> Self {
         let mut at: HashMap<PenCell, Vec<(usize, bool)>> = HashMap::new();
-        for (index, tidied) in all.iter().enumerate() {
-            let points = &tidied.stroke.points_mm;
+        for (index, prepared) in all.iter().enumerate() {
+            let points = &prepared.stroke.points_mm;
             for (end, last) in [(points.first(), false), (points.last(), true)] {
                 if let Some(end) = end {
-                    let key = (tidied.stroke.pen, cell(*end, join_mm));
+                    let key = (prepared.stroke.pen, cell(*end, join_mm));
                     at.entry(key).or_default().push((index, last));
                 }
             }
@@ -84,24 +83,25 @@ impl<'a> StrokeEnds<'a> {
         }
     }
 
-    /// The free stroke that carries on most smoothly behind `end`, turned so that it begins there.
+    /// Takes the free stroke that continues most smoothly after `end`, reversed if it has to be to
+    /// begin there.
     #[expect(clippy::indexing_slicing, reason = "`at` and `free` are of `all`")]
     fn take(&mut self, pen: usize, before: Point, end: Point) -> Option<PreparedStroke> {
         let [column, row] = cell(end, self.join_mm);
         let mut best: Option<(f64, usize, bool)> = None;
-        let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [column + dx, row + dy]));
-        let ends = around
-            .filter_map(|cell| self.at.get(&(pen, cell)))
-            .flatten();
+        let cells = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| [column + dx, row + dy]));
+        let ends = cells.filter_map(|cell| self.at.get(&(pen, cell))).flatten();
         for (index, last) in ends.filter(|(index, _)| self.free[*index]) {
             let points = self.all[*index].stroke.points_mm.as_slice();
             let (([first, next, ..], false) | ([.., next, first], true)) = (points, *last) else {
                 continue;
             };
-            let turn = turning(before, end, *next);
-            let better = best.is_none_or(|(least, known, _)| (turn, *index) < (least, known));
-            if distance(*first, end) <= self.join_mm && better {
-                best = Some((turn, *index, *last));
+            let turn_rad = turning(before, end, *next);
+            let is_better = best.is_none_or(|(best_turn_rad, best_index, _)| {
+                (turn_rad, *index) < (best_turn_rad, best_index)
+            });
+            if distance(*first, end) <= self.join_mm && is_better {
+                best = Some((turn_rad, *index, *last));
             }
         }
         let (_, index, last) = best?;
@@ -113,28 +113,28 @@ impl<'a> StrokeEnds<'a> {
         Some(taken)
     }
 
-    /// Takes a stroke as it is; whether it was still free.
+    /// Takes a stroke as it is; returns whether it was still free.
     #[expect(
         clippy::indexing_slicing,
         reason = "`free` is of the strokes that are joined"
     )]
-    fn take_whole(&mut self, index: usize) -> bool {
+    fn take_as_is(&mut self, index: usize) -> bool {
         std::mem::replace(&mut self.free[index], false)
     }
 }
 
-/// Strokes of one pen whose ends touch are one stroke.
+/// Joins strokes of one pen whose ends touch.
 fn join(strokes: &[PreparedStroke], join_mm: f64) -> Vec<PreparedStroke> {
     let mut ends = StrokeEnds::new(strokes, join_mm);
     let mut joined = Vec::new();
-    for (index, tidied) in strokes.iter().enumerate() {
-        if !ends.take_whole(index) {
+    for (index, prepared) in strokes.iter().enumerate() {
+        if !ends.take_as_is(index) {
             continue;
         }
-        let mut chain = tidied.clone();
-        // Each pass carries on behind the last point; the second pass is the first point's.
+        let mut chain = prepared.clone();
+        // Each pass extends the last point's end; the second pass extends the other one.
         for _ in 0..2 {
-            carry_on(&mut chain, &mut ends);
+            extend_chain(&mut chain, &mut ends);
             chain.stroke.points_mm.reverse();
         }
         joined.push(chain);
@@ -142,21 +142,21 @@ fn join(strokes: &[PreparedStroke], join_mm: f64) -> Vec<PreparedStroke> {
     joined
 }
 
-fn carry_on(chain: &mut PreparedStroke, ends: &mut StrokeEnds<'_>) {
+fn extend_chain(chain: &mut PreparedStroke, ends: &mut StrokeEnds<'_>) {
     while let [.., before, end] = chain.stroke.points_mm.as_slice() {
         let Some(next) = ends.take(chain.stroke.pen, *before, *end) else {
             return;
         };
         let first = next.stroke.points_mm.first();
-        let touching = first.is_some_and(|first| distance(*first, *end) < 1e-9);
-        let points = next.stroke.points_mm.iter().skip(usize::from(touching));
+        let is_touching = first.is_some_and(|first| distance(*first, *end) < 1e-9);
+        let points = next.stroke.points_mm.iter().skip(usize::from(is_touching));
         chain.stroke.points_mm.extend(points);
         chain.parts.extend(&next.parts);
     }
 }
 
-/// Without points that lie on the line between those that stay.
-fn simplified(points_mm: &[Point]) -> Vec<Point> {
+/// Drops points that lie on the line between those that remain.
+fn simplify(points_mm: &[Point]) -> Vec<Point> {
     let mut kept: Vec<Point> = points_mm.first().copied().into_iter().collect();
     let mut from = 0;
     while let Some(anchor) = points_mm.get(from).copied() {
@@ -166,8 +166,8 @@ fn simplified(points_mm: &[Point]) -> Vec<Point> {
             else {
                 break;
             };
-            let is_off = |point: &Point| distance_to_piece(*point, [anchor, *end]) > SIMPLE_MM;
-            if between.iter().any(is_off) {
+            let is_off_line = |point: &Point| distance_to_piece(*point, [anchor, *end]) > SIMPLE_MM;
+            if between.iter().any(is_off_line) {
                 break;
             }
             to += 1;
@@ -189,8 +189,9 @@ mod tests {
 
     const JOIN_MM: f64 = 0.1;
 
-    fn strokes(of: &[&[Point]]) -> Vec<SheetStroke> {
-        of.iter()
+    fn strokes(lines: &[&[Point]]) -> Vec<SheetStroke> {
+        lines
+            .iter()
             .map(|points| SheetStroke {
                 points_mm: points.to_vec(),
                 pen: 0,
@@ -208,9 +209,9 @@ mod tests {
             &[[0.0, 10.0], [10.0, 10.0]],
             &[[0.0, 0.0], [0.0, 10.0]],
         ]);
-        let tidied = prepare_strokes(&square, Order::Fastest, JOIN_MM);
-        assert_eq!(tidied.len(), 1);
-        let mut parts = tidied[0].parts.clone();
+        let prepared = prepare_strokes(&square, Order::Fastest, JOIN_MM);
+        assert_eq!(prepared.len(), 1);
+        let mut parts = prepared[0].parts.clone();
         parts.sort_unstable();
         assert_eq!(parts, vec![0, 1, 2, 3]);
         assert_eq!(prepare_strokes(&square, Order::AsDrawn, JOIN_MM).len(), 4);
@@ -223,8 +224,8 @@ mod tests {
             &[[10.0, 10.0], [10.0, 0.0], [0.0, 0.0]],
             &[[10.0, 10.0], [10.0, 0.0], [20.0, 0.0]],
         ]);
-        let tidied = prepare_strokes(&twice, Order::Fastest, JOIN_MM);
-        let length: f64 = tidied
+        let prepared = prepare_strokes(&twice, Order::Fastest, JOIN_MM);
+        let length: f64 = prepared
             .iter()
             .map(|t| base::plane::length(&t.stroke.points_mm))
             .sum();
@@ -234,8 +235,8 @@ mod tests {
     #[test]
     fn a_stroke_that_comes_back_on_itself_does_not() {
         let back = strokes(&[&[[0.0, 0.0], [10.0, 0.0], [0.0, 0.0]]]);
-        let tidied = prepare_strokes(&back, Order::Fastest, JOIN_MM);
-        assert_eq!(tidied[0].stroke.points_mm, vec![[0.0, 0.0], [10.0, 0.0]]);
+        let prepared = prepare_strokes(&back, Order::Fastest, JOIN_MM);
+        assert_eq!(prepared[0].stroke.points_mm, vec![[0.0, 0.0], [10.0, 0.0]]);
     }
 
     #[test]
@@ -245,9 +246,9 @@ mod tests {
             &[[50.0, 0.0], [0.0, 0.0]],
             &[[10.0, 0.0], [20.0, 0.0]],
         ]);
-        let tidied = prepare_strokes(&on_another, Order::Fastest, JOIN_MM);
-        assert_eq!(tidied.len(), 1);
-        assert_eq!(tidied[0].stroke.points_mm, [[0.0, 0.0], [50.0, 0.0]]);
+        let prepared = prepare_strokes(&on_another, Order::Fastest, JOIN_MM);
+        assert_eq!(prepared.len(), 1);
+        assert_eq!(prepared[0].stroke.points_mm, [[0.0, 0.0], [50.0, 0.0]]);
         assert_eq!(
             prepare_strokes(&on_another, Order::AsDrawn, JOIN_MM).len(),
             3
@@ -270,9 +271,9 @@ mod tests {
     #[test]
     fn points_on_a_line_are_dropped_and_corners_are_not() {
         let line: Vec<Point> = (0..=200).map(|i| [f64::from(i) * 0.1, 0.0]).collect();
-        assert!(simplified(&line).len() <= 6);
+        assert!(simplify(&line).len() <= 6);
         let corner = [[0.0, 0.0], [5.0, 0.0], [5.0, 5.0]];
-        assert_eq!(simplified(&corner), corner);
-        assert_eq!(simplified(&[[1.0, 1.0], [1.0, 1.0]]).len(), 2);
+        assert_eq!(simplify(&corner), corner);
+        assert_eq!(simplify(&[[1.0, 1.0], [1.0, 1.0]]).len(), 2);
     }
 }

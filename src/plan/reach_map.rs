@@ -1,11 +1,11 @@
-//! Possible places for a sheet: the tilt that a pen needs at each point of the sheet's plane, or of
-//! the shape that it is rolled round, and the best place for the sheet.
+//! Maps possible places for a sheet: the tilt that a pen needs at each point of the sheet's plane,
+//! or of the shape that it is rolled around, and the best place for the sheet.
 
 use nalgebra::Vector3;
 use serde::Serialize;
 
 use super::PlanObserver;
-use super::cartesian_path::{ToolPose, whole};
+use super::cartesian_path::{ToolPose, to_count};
 use super::error::PlanError;
 use super::suggest_placement;
 use super::tool_ik::ToolIk;
@@ -13,19 +13,19 @@ use base::units::JointVector;
 use kin::IkSolution;
 use scene::{Scene, Surface};
 
-/// A map of the sheet's plane, or of the shape that it lies on, as far as that faces the same way.
+/// A map of the sheet's plane, or of the shape that it lies on as far as that faces the same way.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReachMap {
-    /// From one point of the map to the next.
+    /// Distance from one point of the map to the next.
     pub step_mm: f64,
     /// The map's lower left point, in the sheet's coordinates.
     pub low_mm: [f64; 2],
     /// Number of points side by side, and one above the other.
     pub size: [usize; 2],
-    /// Row by row from the lowest.
+    /// The points, row by row from the lowest.
     pub spots: Vec<ReachSpot>,
-    /// The share of the sheet as it lies that can be drawn on with at most this lean: pairs of
-    /// degrees and shares, 0 to 1, the pen's own cone last.
+    /// Fraction of the sheet, where it lies, that can be drawn on with at most some lean: pairs of
+    /// degrees and fractions, 0 to 1, the pen's own cone last.
     pub shares: Vec<(f64, f64)>,
     /// A better place for the sheet, if there is one.
     pub suggestion: Option<PlacementSuggestion>,
@@ -45,38 +45,42 @@ pub struct ReachSpot {
 pub struct PlacementSuggestion {
     /// By how much to move it along its own axes.
     pub move_mm: [f64; 2],
-    /// The sheet's origin then, as a scene's file names it.
+    /// The sheet's origin at that place, as in a scene file.
     pub origin_m: [f64; 3],
-    /// The share of it that can then be drawn on within the pen's cone.
+    /// Fraction of the sheet that can be drawn on within the pen's cone there.
     pub share: f64,
-    /// The most that the pen leans there.
+    /// Largest lean of the pen there.
     pub tilt_max_deg: f64,
     /// The least distance to a joint's limit there.
     pub margin_least_deg: f64,
 }
 
-/// Around the sheet on every side.
+/// Margin of the map on every side of the sheet.
 pub(super) const AROUND_MM: f64 = 200.0;
-/// Number of points of the map, for any size of the sheet.
+/// Most points of the map, for any size of the sheet.
 const SPOTS_MAX: f64 = 6000.0;
 const STEP_MM_MIN: f64 = 10.0;
-/// Other beginnings, where no neighbour leads to a point.
-const BEGINNINGS: usize = 6;
+/// Number of other seeds, where no neighbour leads to a point.
+const RESTARTS: usize = 6;
 const TILTS_DEG: [f64; 4] = [0.5, 5.0, 10.0, 30.0];
 const SLACK_DEG: f64 = 1e-6;
 
-/// Maps where a pen gets to around a sheet, on the shape that it lies on.
+/// Maps where a pen can reach around a sheet, on the shape that it lies on.
 ///
 /// # Errors
-/// Cancelled, or a pen that the scene has not.
-pub fn reach(scene: &Scene, pen: usize, watch: &dyn PlanObserver) -> Result<ReachMap, PlanError> {
-    let Some(hand) = scene.pens.get(pen).map(|pen| ToolIk::new(scene, pen)) else {
+/// Cancelled, or a pen that the scene lacks.
+pub fn reach(
+    scene: &Scene,
+    pen: usize,
+    observer: &dyn PlanObserver,
+) -> Result<ReachMap, PlanError> {
+    let Some(ik) = scene.pens.get(pen).map(|pen| ToolIk::new(scene, pen)) else {
         let why = format!("needs a pen {pen}; choose a scene that has it");
         return Err(PlanError::unfit(None, "the map", why));
     };
-    let mut map = empty(scene);
-    map.inspect_all(scene, &hand, watch)?;
-    let cone_deg = hand.cone_rad.to_degrees();
+    let mut map = empty_map(scene);
+    map.inspect_all(scene, &ik, observer)?;
+    let cone_deg = ik.cone_rad.to_degrees();
     let here = map.coverage(scene, [0, 0]);
     let tilts = TILTS_DEG.into_iter().filter(|tilt| *tilt < cone_deg);
     map.shares = tilts
@@ -86,16 +90,16 @@ pub fn reach(scene: &Scene, pen: usize, watch: &dyn PlanObserver) -> Result<Reac
     map.suggestion = if scene.surface.is_flat() {
         map.suggest(scene, cone_deg)
     } else {
-        suggest_placement::suggest(scene, &hand)
+        suggest_placement::suggest(scene, &ik)
     };
     Ok(map)
 }
 
-fn empty(scene: &Scene) -> ReachMap {
+fn empty_map(scene: &Scene) -> ReachMap {
     let [width, height] = scene.surface.size_mm().map(|side| side + 2.0 * AROUND_MM);
     let step_mm = (width * height / SPOTS_MAX).sqrt().max(STEP_MM_MIN).ceil();
     let steps = (AROUND_MM / step_mm).floor();
-    let size = [width, height].map(|side| whole(side / step_mm) + 1);
+    let size = [width, height].map(|side| to_count(side / step_mm) + 1);
     ReachMap {
         step_mm,
         low_mm: [-steps * step_mm; 2],
@@ -106,37 +110,37 @@ fn empty(scene: &Scene) -> ReachMap {
     }
 }
 
-/// The lean and margin at a point, pressed and lifted; the worse of both.
-/// The sheet is moved by `by_m`.
+/// Returns the worse lean and margin at a point of pressed and lifted, with the sheet moved by
+/// `by_m`.
 pub(super) fn inspect_point(
     scene: &Scene,
-    hand: &ToolIk<'_>,
+    ik: &ToolIk<'_>,
     at_mm: [f64; 2],
     by_m: &Vector3<f64>,
     seeds: [Option<JointVector>; 2],
 ) -> Option<(ReachSpot, JointVector)> {
     let over = |height_mm: f64| {
-        let place = ToolPose::over(&scene.surface, at_mm, height_mm);
+        let pose = ToolPose::over(&scene.surface, at_mm, height_mm);
         ToolPose {
-            point_m: place.point_m + by_m,
-            ..place
+            point_m: pose.point_m + by_m,
+            ..pose
         }
     };
     let (pressed, lifted) = (over(-scene.heights.press_mm), over(scene.heights.lift_mm));
-    let others = hand.arm.chain.beginnings(BEGINNINGS);
+    let restart_seeds = ik.arm.chain.restart_seeds(RESTARTS);
     let mut best: Option<(f64, ReachSpot, JointVector)> = None;
     let seeds = seeds.into_iter().flatten().chain([scene.ready_rad]);
-    for seed in seeds.chain(others) {
-        let down = hand.solve(&pressed, &seed);
-        let both = down.and_then(|down| Ok((down, hand.solve(&lifted, &down.q_rad)?)));
+    for seed in seeds.chain(restart_seeds) {
+        let down = ik.solve(&pressed, &seed);
+        let both = down.and_then(|down| Ok((down, ik.solve(&lifted, &down.q_rad)?)));
         let Ok((down, up)) = both else { continue };
-        let (tilt_deg, margin_deg) = tilt_margin_deg(hand, &down, &up);
+        let (tilt_deg, margin_deg) = tilt_margin_deg(ik, &down, &up);
         let spot = ReachSpot {
             tilt_deg: Some(tilt_deg),
             margin_deg,
         };
         let cost = tilt_deg - margin_deg.min(MARGIN_WORTH_DEG) * 0.1;
-        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+        if best.as_ref().is_none_or(|(lowest, ..)| cost < *lowest) {
             best = Some((cost, spot, down.q_rad));
         }
         if tilt_deg < 0.1 {
@@ -146,17 +150,17 @@ pub(super) fn inspect_point(
     best.map(|(_, spot, q)| (spot, q))
 }
 
-/// The worse lean and the lesser margin of both.
-fn tilt_margin_deg(hand: &ToolIk<'_>, down: &IkSolution, up: &IkSolution) -> (f64, f64) {
-    let margin = hand.margin_rad(&down.q_rad).min(hand.margin_rad(&up.q_rad));
+/// Returns the larger lean and the smaller margin of two solutions.
+fn tilt_margin_deg(ik: &ToolIk<'_>, down: &IkSolution, up: &IkSolution) -> (f64, f64) {
+    let margin = ik.margin_rad(&down.q_rad).min(ik.margin_rad(&up.q_rad));
     let tilt = down.off_rad.max(up.off_rad);
     (tilt.to_degrees(), margin.to_degrees())
 }
 
-/// Cost of a whole sheet out of reach, against a degree of tilt.
+/// Cost of a whole sheet out of reach, where a degree of tilt costs 1.
 pub(super) const MISSED_COST: f64 = 1000.0;
 
-/// More margin of the joints is not worth more.
+/// Margin of the joints beyond which more has no value.
 pub(super) const MARGIN_WORTH_DEG: f64 = 20.0;
 
 /// The spots that a sheet covers at one place.
@@ -165,7 +169,7 @@ pub(super) struct SheetCoverage {
 }
 
 impl SheetCoverage {
-    /// Returns a coverage of N unreachable spots.
+    /// Returns a coverage of this many unreachable spots.
     pub(super) fn unreachable(spots: usize) -> Self {
         Self {
             spots: vec![ReachSpot::default(); spots],
@@ -203,7 +207,7 @@ impl SheetCoverage {
         }
     }
 
-    /// Smaller is better.
+    /// Returns the cost of the place; smaller is better.
     pub(super) fn cost(&self, cone_deg: f64, moved_mm: f64) -> f64 {
         let missed = 1.0 - self.share(cone_deg);
         missed * MISSED_COST + self.tilt_max_deg() - self.margin_least_deg().min(MARGIN_WORTH_DEG)
@@ -211,49 +215,50 @@ impl SheetCoverage {
     }
 }
 
-/// Returns whether the shape, continued to this point, faces as the sheet's middle does, within a
-/// quarter turn, and has not come round to where it was before.
-fn faces(surface: &Surface, at_mm: [f64; 2]) -> bool {
-    let middle = surface.at(surface.size_mm().map(|side| side / 2.0));
+/// Returns whether the shape, continued to this point, faces as the sheet's centre does, within a
+/// quarter turn, and has not wrapped around onto itself.
+fn faces_like_centre(surface: &Surface, at_mm: [f64; 2]) -> bool {
+    let centre = surface.at(surface.size_mm().map(|side| side / 2.0));
     let here = surface.at(at_mm);
-    let back = surface.project(&here.point_m).at_mm;
+    let projected_mm = surface.project(&here.point_m).at_mm;
     let is_same = |(a, b): (f64, &f64)| (a - b).abs() < SAME_MM;
-    here.normal.dot(&middle.normal) > -SLACK_DEG && back.into_iter().zip(&at_mm).all(is_same)
+    here.normal.dot(&centre.normal) > -SLACK_DEG
+        && projected_mm.into_iter().zip(&at_mm).all(is_same)
 }
 
-/// Tolerance for a place that is continued and projected back.
+/// Tolerance for projecting a continued place back onto the shape.
 const SAME_MM: f64 = 1e-3;
 
 impl ReachMap {
-    /// Row by row, each spot from its neighbours' joints.
+    /// Inspects all spots row by row, each starting from its neighbours' joints.
     #[expect(clippy::indexing_slicing, reason = "every index is a row and a column")]
     fn inspect_all(
         &mut self,
         scene: &Scene,
-        hand: &ToolIk<'_>,
-        watch: &dyn PlanObserver,
+        ik: &ToolIk<'_>,
+        observer: &dyn PlanObserver,
     ) -> Result<(), PlanError> {
-        let mut known: Vec<Option<JointVector>> = vec![None; self.spots.len()];
+        let mut joints: Vec<Option<JointVector>> = vec![None; self.spots.len()];
         let [columns, rows] = self.size;
         for row in 0..rows {
-            if watch.cancelled() {
+            if observer.cancelled() {
                 return Err(PlanError::Cancelled);
             }
             for column in 0..columns {
                 let index = row * columns + column;
-                let beside = column.checked_sub(1).and(index.checked_sub(1));
+                let left = column.checked_sub(1).and(index.checked_sub(1));
                 let below = index.checked_sub(columns);
                 let seeds =
-                    [beside, below].map(|at| at.and_then(|at| known.get(at).copied().flatten()));
+                    [left, below].map(|at| at.and_then(|at| joints.get(at).copied().flatten()));
                 let at_mm = self.point_mm(column, row);
-                if faces(&scene.surface, at_mm)
+                if faces_like_centre(&scene.surface, at_mm)
                     && let Some((spot, q)) =
-                        inspect_point(scene, hand, at_mm, &Vector3::zeros(), seeds)
+                        inspect_point(scene, ik, at_mm, &Vector3::zeros(), seeds)
                 {
-                    (self.spots[index], known[index]) = (spot, Some(q));
+                    (self.spots[index], joints[index]) = (spot, Some(q));
                 }
             }
-            watch.progress(row + 1, rows);
+            observer.progress(row + 1, rows);
         }
         Ok(())
     }
@@ -266,32 +271,32 @@ impl ReachMap {
         [x + dx, y + dy]
     }
 
-    /// Returns the spots under the sheet if it were moved by N steps along each axis.
+    /// Returns the spots under the sheet if it were moved by these steps along each axis.
     fn coverage(&self, scene: &Scene, [dx, dy]: [i64; 2]) -> SheetCoverage {
         let [width, height] = scene.surface.size_mm();
-        let moved = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
+        let moved_mm = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
         let slack = self.step_mm * 1e-6;
-        let holds = |[x, y]: [f64; 2]| {
-            (-slack..=width + slack).contains(&(x - moved[0]))
-                && (-slack..=height + slack).contains(&(y - moved[1]))
+        let is_under_sheet = |[x, y]: [f64; 2]| {
+            (-slack..=width + slack).contains(&(x - moved_mm[0]))
+                && (-slack..=height + slack).contains(&(y - moved_mm[1]))
         };
         let columns = self.size[0].max(1);
         let spots = self.spots.iter().enumerate();
-        let held =
-            spots.filter(|(index, _)| holds(self.point_mm(index % columns, index / columns)));
+        let covered = spots
+            .filter(|(index, _)| is_under_sheet(self.point_mm(index % columns, index / columns)));
         SheetCoverage {
-            spots: held.map(|(_, spot)| *spot).collect(),
+            spots: covered.map(|(_, spot)| *spot).collect(),
         }
     }
 
-    /// The best place, if it is worth moving the sheet there.
+    /// Returns the best place, if it is worth moving the sheet there.
     fn suggest(&self, scene: &Scene, cone_deg: f64) -> Option<PlacementSuggestion> {
         #[expect(clippy::cast_possible_truncation, reason = "20 at the most")]
-        let most = (AROUND_MM / self.step_mm) as i64;
+        let max_steps = (AROUND_MM / self.step_mm) as i64;
         let here = self.coverage(scene, [0, 0]).cost(cone_deg, 0.0);
         let mut best = (here - WORTH, [0, 0]);
-        for dy in -most..=most {
-            for dx in -most..=most {
+        for dy in -max_steps..=max_steps {
+            for dx in -max_steps..=max_steps {
                 let moved_mm = ((dx * dx + dy * dy) as f64).sqrt() * self.step_mm;
                 let cost = self.coverage(scene, [dx, dy]).cost(cone_deg, moved_mm);
                 if cost < best.0 {
@@ -304,9 +309,9 @@ impl ReachMap {
             return None;
         }
         let move_mm = [dx as f64 * self.step_mm, dy as f64 * self.step_mm];
-        let under = self.coverage(scene, [dx, dy]);
+        let coverage = self.coverage(scene, [dx, dy]);
         let origin_m = scene.surface.at(move_mm).point_m;
-        Some(under.suggestion(move_mm, origin_m.into(), cone_deg))
+        Some(coverage.suggestion(move_mm, origin_m.into(), cone_deg))
     }
 }
 

@@ -25,8 +25,8 @@ mod hand_changed_pens;
 mod hops;
 mod laws;
 
-fn numbers<const N: usize>(of: [f64; N]) -> [Finite; N] {
-    of.map(|v| Finite::new(v).unwrap())
+fn numbers<const N: usize>(values: [f64; N]) -> [Finite; N] {
+    values.map(|v| Finite::new(v).unwrap())
 }
 
 fn pen(axis: [f64; 3]) -> ScenePen {
@@ -133,13 +133,13 @@ fn stroke(points_mm: &[[f64; 2]]) -> SheetStroke {
     }
 }
 
-fn circle(middle: [f64; 2], radius: f64) -> Vec<[f64; 2]> {
+fn circle(centre: [f64; 2], radius: f64) -> Vec<[f64; 2]> {
     (0..=72)
         .map(|i| {
             let angle = f64::from(i) * std::f64::consts::TAU / 72.0;
             [
-                middle[0] + radius * angle.cos(),
-                middle[1] + radius * angle.sin(),
+                centre[0] + radius * angle.cos(),
+                centre[1] + radius * angle.sin(),
             ]
         })
         .collect()
@@ -174,8 +174,19 @@ fn tip(scene: &Scene, pen: usize) -> ToolTip {
     }
 }
 
+fn plan_from_rest(scene: &Scene, strokes: &[SheetStroke], stroke_order: Order) -> Plan {
+    draw_strokes(
+        scene,
+        &scene.rest_rad,
+        strokes,
+        stroke_order,
+        &SilentObserver,
+    )
+    .unwrap()
+}
+
 /// Returns the distance of a point from a polyline.
-fn off(points: &[[f64; 2]], [x, y]: [f64; 2]) -> f64 {
+fn distance_mm(points: &[[f64; 2]], [x, y]: [f64; 2]) -> f64 {
     points
         .windows(2)
         .map(|pair| {
@@ -205,18 +216,18 @@ fn check(scene: &Scene, start: &JointVector, trajectory: &Trajectory) {
 
 fn check_joints(scene: &Scene, samples: &[JointVector]) {
     let limits = &scene.arm.limits;
-    let still = |n: usize| samples[n.min(samples.len() - 1)];
+    let at = |n: usize| samples[n.min(samples.len() - 1)];
     for n in 0..samples.len() {
-        let (a, b, c) = (still(n.saturating_sub(1)), still(n), still(n + 1));
+        let (a, b, c) = (at(n.saturating_sub(1)), at(n), at(n + 1));
         for joint in 0..b.len() {
             assert!(b[joint] >= limits.lower_rad[joint] - 1e-9);
             assert!(b[joint] <= limits.upper_rad[joint] + 1e-9);
             let speed = (c[joint] - b[joint]) / PERIOD_S;
             assert!(speed.abs() <= limits.velocity_rad_s[joint] * 1.000_01);
             let change = (c[joint] - 2.0 * b[joint] + a[joint]) / PERIOD_S / PERIOD_S;
-            let most = limits.acceleration_rad_s2[joint];
+            let limit = limits.acceleration_rad_s2[joint];
             assert!(
-                change.abs() <= most * 1.001,
+                change.abs() <= limit * 1.001,
                 "{change} rad/s² at sample {n}, joint {joint}"
             );
         }
@@ -234,12 +245,12 @@ fn check_tips(scene: &Scene, trajectory: &Trajectory) {
         };
         for n in span.first.max(1)..span.end {
             let speed_mm_s = (at(n) - at(n - 1)).norm() * 1e3 / PERIOD_S;
-            let most = match span.kind {
+            let limit = match span.kind {
                 SpanKind::Draw => scene.limits.draw_mm_s,
                 _ => scene.limits.travel_mm_s,
             };
             assert!(
-                speed_mm_s <= most * 1.000_1,
+                speed_mm_s <= limit * 1.000_1,
                 "{speed_mm_s} mm/s in {span:?}"
             );
             let height_mm = scene.surface.project(&at(n)).height_mm;
@@ -260,7 +271,7 @@ fn check_lines(scene: &Scene, strokes: &[SheetStroke], plan: &Plan) {
         let points = &plan.strokes[item].points_mm;
         for at in points {
             let parts = plan.report.strokes[item].parts.iter();
-            let nearest = parts.map(|part| off(&strokes[*part].points_mm, *at));
+            let nearest = parts.map(|part| distance_mm(&strokes[*part].points_mm, *at));
             assert!(nearest.fold(f64::INFINITY, f64::min) <= 0.005);
         }
         let tip = tip(scene, span.pen);
@@ -270,16 +281,16 @@ fn check_lines(scene: &Scene, strokes: &[SheetStroke], plan: &Plan) {
             .collect();
         for at in &drawn {
             assert!(
-                off(points, *at) <= 0.02,
+                distance_mm(points, *at) <= 0.02,
                 "{} mm off at {at:?}",
-                off(points, *at)
+                distance_mm(points, *at)
             );
         }
         for at in points {
             assert!(
-                off(&drawn, *at) <= 0.03,
+                distance_mm(&drawn, *at) <= 0.03,
                 "{at:?} is {} mm off",
-                off(&drawn, *at)
+                distance_mm(&drawn, *at)
             );
         }
     }
@@ -288,14 +299,7 @@ fn check_lines(scene: &Scene, strokes: &[SheetStroke], plan: &Plan) {
 #[test]
 fn draws_within_every_limit_on_five_joints() {
     let scene = so101();
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &drawing(),
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &drawing(), Order::Fastest);
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &drawing(), &plan);
     assert!((4..=5).contains(&plan.report.stroke_count));
@@ -305,14 +309,7 @@ fn draws_within_every_limit_on_five_joints() {
 #[test]
 fn draws_within_every_limit_on_six_joints() {
     let scene = widowx();
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &drawing(),
-        Order::AsDrawn,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &drawing(), Order::AsDrawn);
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &drawing(), &plan);
     assert!(
@@ -386,14 +383,7 @@ fn a_pen_with_ink_is_dipped_first_and_again_after_its_length() {
             ])
         })
         .collect();
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::AsDrawn,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &strokes, Order::AsDrawn);
     assert_eq!(plan.report.dips, 4);
     let dip = plan
         .trajectory
@@ -420,14 +410,7 @@ fn two_pens_take_turns() {
     let mut strokes = drawing();
     strokes[1].pen = 1;
     strokes[3].pen = 1;
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &strokes, &plan);
     assert!(plan.report.tilt_max_deg < 0.1);
@@ -475,22 +458,15 @@ fn visits_stand_still_at_their_points() {
             .0
     };
     assert!((at(dwells[1]) - point_m).norm() < 1e-6);
-    let seen = scene.surface.project(&at(dwells[0]));
-    assert!((seen.height_mm - 5.0).abs() < 1e-3 && (seen.at_mm[0] - 10.0).abs() < 1e-3);
+    let projection = scene.surface.project(&at(dwells[0]));
+    assert!((projection.height_mm - 5.0).abs() < 1e-3 && (projection.at_mm[0] - 10.0).abs() < 1e-3);
 }
 
 #[test]
 fn going_to_a_pose_lifts_a_low_tip_first() {
     let scene = so101();
     let strokes = [stroke(&[[30.0, 30.0], [70.0, 70.0]])];
-    let drawn = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let drawn = plan_from_rest(&scene, &strokes, Order::Fastest);
     let span = drawn
         .trajectory
         .spans
@@ -516,7 +492,7 @@ fn going_to_a_pose_lifts_a_low_tip_first() {
     assert!((place.at_mm[0] - place.at_mm[1]).abs() < 0.01);
 }
 
-/// A millimetre grid of what is inked, coarse enough to forgive where points fall.
+/// Returns the inked cells of a half-millimetre grid, coarse enough to ignore where points fall.
 fn ink(strokes: &[SheetStroke]) -> std::collections::BTreeSet<[i64; 2]> {
     let mut cells = std::collections::BTreeSet::new();
     for pair in strokes
@@ -534,15 +510,7 @@ fn ink(strokes: &[SheetStroke]) -> std::collections::BTreeSet<[i64; 2]> {
 }
 
 fn drawn_by(scene: &Scene, strokes: &[SheetStroke]) -> Vec<SheetStroke> {
-    draw_strokes(
-        scene,
-        &scene.rest_rad,
-        strokes,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap()
-    .strokes
+    plan_from_rest(scene, strokes, Order::Fastest).strokes
 }
 
 #[test]
@@ -565,14 +533,7 @@ fn reversing_or_shuffling_strokes_changes_no_ink() {
 fn drawing_begins_and_ends_without_a_jerk() {
     let scene = so101();
     let line = [stroke(&[[20.0, 50.0], [80.0, 50.0]])];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &line,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &line, Order::Fastest);
     let span = plan
         .trajectory
         .spans
@@ -613,14 +574,7 @@ fn a_cylinder_is_drawn_on_with_the_pen_upright_on_it() {
         stroke(&[[15.0, 20.0], [65.0, 60.0]]),
         stroke(&circle([40.0, 40.0], 25.0)),
     ];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
     check(&scene, &scene.rest_rad, &plan.trajectory);
     check_lines(&scene, &strokes, &plan);
     assert!(
@@ -638,14 +592,7 @@ fn a_needle_is_slow_near_the_surface() {
         stroke(&[[20.0, 50.0], [80.0, 50.0]]),
         stroke(&[[20.0, 60.0], [80.0, 60.0]]),
     ];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &line,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &line, Order::Fastest);
     let at = |n: usize| {
         scene
             .arm
@@ -664,9 +611,9 @@ fn a_needle_is_slow_near_the_surface() {
     }
 }
 
-struct Impatient;
+struct CancellingObserver;
 
-impl PlanObserver for Impatient {
+impl PlanObserver for CancellingObserver {
     fn progress(&self, _: usize, _: usize) {}
     fn cancelled(&self) -> bool {
         true
@@ -674,14 +621,14 @@ impl PlanObserver for Impatient {
 }
 
 #[test]
-fn a_plan_that_is_not_wanted_is_not_made() {
+fn a_cancelled_plan_is_not_made() {
     let scene = so101();
     let plan = draw_strokes(
         &scene,
         &scene.rest_rad,
         &drawing(),
         Order::Fastest,
-        &Impatient,
+        &CancellingObserver,
     );
     assert_eq!(plan, Err(PlanError::Cancelled));
 }
@@ -696,14 +643,14 @@ proptest! {
     ) {
         let scene = if six { widowx() } else { so101() };
         let strokes = [stroke(&points)];
-        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &SilentObserver).unwrap();
+        let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
         check(&scene, &scene.rest_rad, &plan.trajectory);
         check_lines(&scene, &strokes, &plan);
     }
 }
 
 #[test]
-fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to() {
+fn a_sheet_that_lies_well_needs_no_move_and_another_gets_a_better_place() {
     let mut scene = so101();
     let good = reach(&scene, 0, &SilentObserver).unwrap();
     assert!(
@@ -719,7 +666,7 @@ fn a_sheet_that_lies_well_needs_no_move_and_one_that_does_not_is_told_where_to()
     assert!((-0.22..-0.12).contains(&better.origin_m[1]), "{better:?}");
 }
 
-/// A strip of a bottle, at an origin and upright before the arm.
+/// A strip of a bottle, at an origin and upright in front of the arm.
 fn strip(origin_m: [f64; 3]) -> Surface {
     Surface::new(&SheetFile {
         correction: None,
@@ -734,7 +681,7 @@ fn strip(origin_m: [f64; 3]) -> Surface {
 }
 
 #[test]
-fn a_rolled_sheet_is_told_where_it_would_lie_better() {
+fn a_rolled_sheet_gets_a_better_place() {
     let mut scene = so101();
     // The middle of its top is where the flat sheet lies well.
     scene.surface = strip([0.0408, -0.1881, 0.02]);
@@ -753,7 +700,7 @@ fn a_rolled_sheet_is_told_where_it_would_lie_better() {
     let far = reach(&scene, 0, &SilentObserver).unwrap();
     let better = far.suggestion.clone().unwrap();
     assert!(share(&far) < 0.7 && better.share > 0.999, "{far:?}");
-    // Laid there, it is as good as was said.
+    // There the sheet is as good as predicted.
     scene.surface = strip(better.origin_m);
     let moved = reach(&scene, 0, &SilentObserver).unwrap();
     assert!(share(&moved) > 0.999, "{:?}", moved.shares);
@@ -765,7 +712,7 @@ fn a_rolled_sheet_is_told_where_it_would_lie_better() {
 }
 
 #[test]
-fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
+fn every_shipped_scene_can_be_drawn_and_the_default_one_quickly() {
     let library = scene::SceneLibrary::new(None);
     for name in library.scenes() {
         let mut scene = library.scene(&name, None).unwrap();
@@ -784,10 +731,11 @@ fn every_shipped_scene_can_be_drawn_and_the_default_one_soon() {
 }
 
 proptest! {
-    /// However short the way is: one that never comes to the speed that its joints might have is slowed all the same.
+    /// However short the motion is: one whose joints never reach their full speed is slowed all the
+    /// same.
     #[test]
     fn no_swing_is_faster_than_the_tip_may_be(
-        turned in proptest::collection::vec(-1.0..1.0_f64, 6),
+        direction in proptest::collection::vec(-1.0..1.0_f64, 6),
         far_rad in 0.01..0.5_f64,
     ) {
         for scene in [so101(), widowx()] {
@@ -797,46 +745,46 @@ proptest! {
                 axis: pen.axis,
             };
             let place = |q: &JointVector| scene.arm.chain.frames(q).tool * tip.point_m;
-            let most_m_s = scene.limits.travel_mm_s / 1e3;
+            let limit_m_s = scene.limits.travel_mm_s / 1e3;
             let from = scene.ready_rad;
-            let to = from.map(|joint, q| q + far_rad * turned[joint]);
-            let samples = joint_move::plan_joint_move(&scene.arm, &[tip], &from, &to, most_m_s).unwrap();
-            let way = std::iter::once(&from).chain(&samples);
-            let steps = way.zip(&samples).map(|(a, b)| (place(b) - place(a)).norm());
+            let to = from.map(|joint, q| q + far_rad * direction[joint]);
+            let samples = joint_move::plan_joint_move(&scene.arm, &[tip], &from, &to, limit_m_s).unwrap();
+            let path = std::iter::once(&from).chain(&samples);
+            let steps = path.zip(&samples).map(|(a, b)| (place(b) - place(a)).norm());
             let fastest_m_s = steps.fold(0.0, f64::max) / PERIOD_S;
-            prop_assert!(fastest_m_s <= most_m_s, "{fastest_m_s} m/s");
+            prop_assert!(fastest_m_s <= limit_m_s, "{fastest_m_s} m/s");
         }
     }
 }
 
-fn refused(planned: Result<Plan, PlanError>) -> String {
+fn refusal_message(planned: Result<Plan, PlanError>) -> String {
     planned.map(|plan| plan.report).unwrap_err().to_string()
 }
 
-/// A joint that the arm has not did not turn, and the step was reached; a step of no size was one of
-/// a billionth.
+/// A step of a missing joint turned nothing and still succeeded; a step that was not finite became
+/// a tiny one.
 #[test]
-fn refuses_a_step_that_is_none() {
+fn refuses_a_step_of_a_missing_joint_or_without_a_size() {
     let scene = so101();
-    let step = |step| refused(jog(&scene, &scene.rest_rad, step, 0, &SilentObserver));
-    let said = step(JogIncrement::Joint {
+    let step = |step| refusal_message(jog(&scene, &scene.rest_rad, step, 0, &SilentObserver));
+    let message = step(JogIncrement::Joint {
         joint: 5,
         by_rad: 0.01,
     });
-    assert!(said.contains("joint 6; the arm has 5"), "{said}");
+    assert!(message.contains("joint 6; the arm has 5"), "{message}");
     for by in [f64::NAN, f64::INFINITY] {
-        let turned = JogIncrement::Joint {
+        let joint_step = JogIncrement::Joint {
             joint: 1,
             by_rad: by,
         };
-        for one in [
-            turned,
+        for increment in [
+            joint_step,
             JogIncrement::Tip {
                 by_mm: [0.0, by, 0.0],
             },
         ] {
-            let said = step(one);
-            assert!(said.contains("not finite"), "{said}");
+            let message = step(increment);
+            assert!(message.contains("not finite"), "{message}");
         }
     }
 }
@@ -844,52 +792,52 @@ fn refuses_a_step_that_is_none() {
 #[test]
 fn refuses_a_stroke_without_points() {
     let scene = so101();
-    for how in [Order::AsDrawn, Order::Fastest] {
+    for stroke_order in [Order::AsDrawn, Order::Fastest] {
         let mut strokes = drawing();
         strokes[1].points_mm.clear();
-        let said = refused(draw_strokes(
+        let message = refusal_message(draw_strokes(
             &scene,
             &scene.rest_rad,
             &strokes,
-            how,
+            stroke_order,
             &SilentObserver,
         ));
-        assert!(said.contains("(stroke 2) has no points"), "{said}");
+        assert!(message.contains("(stroke 2) has no points"), "{message}");
     }
 }
 
-/// The way was cut off after a minute, and its last sample was at its end all the same.
+/// The motion was cut off after a minute, and its last sample was at its end all the same.
 #[test]
 fn refuses_a_swing_that_takes_longer_than_can_be_planned() {
     let mut scene = so101();
     scene.limits.travel_mm_s = 0.5;
-    let said = refused(go_to(
+    let message = refusal_message(go_to(
         &scene,
         &scene.rest_rad,
         &[scene.ready_rad],
         &SilentObserver,
     ));
-    assert!(said.contains("waypoints, and"), "{said}");
+    assert!(message.contains("waypoints, and"), "{message}");
 }
 
-/// Without a ramp the joints were to be at its end in one sample.
+/// Without a ramp the joints jumped to the end in one sample.
 #[test]
 fn refuses_a_swing_that_cannot_be_timed() {
     for travel_mm_s in [0.0, f64::NAN] {
         let mut scene = so101();
         scene.limits.travel_mm_s = travel_mm_s;
-        let said = refused(go_to(
+        let message = refusal_message(go_to(
             &scene,
             &scene.rest_rad,
             &[scene.ready_rad],
             &SilentObserver,
         ));
-        assert!(said.contains("cannot be timed"), "{said}");
+        assert!(message.contains("cannot be timed"), "{message}");
     }
 }
 
-/// A visit to one place that the tip stands at for so long.
-fn stood(scene: &Scene, dwell_s: f64) -> Result<Plan, PlanError> {
+/// Plans a visit to one place at which the tip stands for `dwell_s`.
+fn plan_dwell(scene: &Scene, dwell_s: f64) -> Result<Plan, PlanError> {
     let point = VisitPoint {
         name: "here".to_owned(),
         target: VisitTarget::Sheet {
@@ -903,11 +851,14 @@ fn stood(scene: &Scene, dwell_s: f64) -> Result<Plan, PlanError> {
 }
 
 #[test]
-fn refuses_a_dwell_that_is_no_time() {
+fn refuses_a_dwell_that_is_not_a_duration() {
     let scene = so101();
     for dwell_s in [f64::NAN, -1.0] {
-        let said = refused(stood(&scene, dwell_s));
-        assert!(said.contains("here") && said.contains(" s"), "{said}");
+        let message = refusal_message(plan_dwell(&scene, dwell_s));
+        assert!(
+            message.contains("here") && message.contains(" s"),
+            "{message}"
+        );
     }
 }
 
@@ -915,8 +866,8 @@ fn refuses_a_dwell_that_is_no_time() {
 #[test]
 fn a_plan_leaves_room_for_the_samples_in_which_goals_come_to_lead() {
     let scene = so101();
-    let short = stood(&scene, 0.0).unwrap().trajectory.samples.len();
+    let short = plan_dwell(&scene, 0.0).unwrap().trajectory.samples.len();
     let nearly_all = (SAMPLES_MAX - short - crate::compensation::SETTLE_SAMPLES) as f64;
-    let said = refused(stood(&scene, nearly_all * PERIOD_S));
-    assert!(said.contains("999920 are possible"), "{said}");
+    let message = refusal_message(plan_dwell(&scene, nearly_all * PERIOD_S));
+    assert!(message.contains("999920 are possible"), "{message}");
 }

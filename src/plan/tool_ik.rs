@@ -1,4 +1,4 @@
-//! An arm with one of its pens: which joints put the pen's tip somewhere.
+//! Inverse kinematics of an arm with one of its pens.
 
 use nalgebra::Point3;
 
@@ -41,54 +41,56 @@ impl<'a> ToolIk<'a> {
         self.tip_pose(q).point_m
     }
 
-    /// The tip exactly there and the pen as upright as it can be, near `seed`.
+    /// Solves for joints near `seed` that put the tip exactly at the point, with the pen as close
+    /// to the axis as possible.
     pub(super) fn solve(
         &self,
-        place: &ToolPose,
+        pose: &ToolPose,
         seed: &JointVector,
     ) -> Result<IkSolution, IkFailure> {
-        self.arm.chain.solve(&self.tip, &then_axis(place), seed)
+        self.arm.chain.solve(&self.tip, &goal_at(pose), seed)
     }
 
-    /// The way of being there that is the most upright, then the one farthest from its limits.
-    #[expect(clippy::expect_used, reason = "`ways` refuses a place without one")]
+    /// Returns the most upright solution; of equally upright ones, the farthest from joint limits.
+    #[expect(clippy::expect_used, reason = "`solutions` refuses a pose without one")]
     pub(super) fn best_solution(
         &self,
-        place: &ToolPose,
+        pose: &ToolPose,
         seeds: &[JointVector],
     ) -> Result<IkSolution, RefusalCause> {
-        let ways = self.solutions(place, seeds)?;
-        Ok(ways.into_iter().next().expect("a way"))
+        let solutions = self.solutions(pose, seeds)?;
+        Ok(solutions.into_iter().next().expect("a solution"))
     }
 
-    /// All ways of being there that can be told apart, the best first; one at the least.
+    /// Returns all distinct solutions, the best first; at least one.
     pub(super) fn solutions(
         &self,
-        place: &ToolPose,
+        pose: &ToolPose,
         seeds: &[JointVector],
     ) -> Result<Vec<IkSolution>, RefusalCause> {
         let chain = &self.arm.chain;
-        let others = chain.beginnings(RESTARTS);
+        let restart_seeds = chain.restart_seeds(RESTARTS);
         let mut found: Vec<IkSolution> = Vec::new();
         let mut missed_m = f64::INFINITY;
-        for seed in seeds.iter().chain(&others) {
-            match chain.solve(&self.tip, &then_axis(place), seed) {
-                Ok(way) => keep(&mut found, way),
-                Err(missed) => missed_m = missed_m.min(missed.nearest.off_m),
+        for seed in seeds.iter().chain(&restart_seeds) {
+            match chain.solve(&self.tip, &goal_at(pose), seed) {
+                Ok(solution) => keep_if_distinct(&mut found, solution),
+                Err(failure) => missed_m = missed_m.min(failure.nearest.off_m),
             }
         }
         if found.is_empty() {
             let by_mm = missed_m * 1e3;
             return Err(RefusalCause::OutOfReach { by_mm });
         }
-        found.sort_by(|a, b| self.preference(a).total_cmp(&self.preference(b)));
+        found.sort_by(|a, b| self.cost(a).total_cmp(&self.cost(b)));
         Ok(found)
     }
 
-    /// Smaller is better: a degree of lean weighs as much as 0.1 rad of margin.
-    fn preference(&self, way: &IkSolution) -> f64 {
-        (way.off_rad - UPRIGHT_RAD).max(0.0) * LEAN_WEIGHT
-            - self.margin_rad(&way.q_rad).min(MARGIN_ENOUGH_RAD)
+    /// Returns the cost of a solution; smaller is better. A degree of lean weighs as much as 0.1
+    /// rad of margin.
+    fn cost(&self, solution: &IkSolution) -> f64 {
+        (solution.off_rad - UPRIGHT_RAD).max(0.0) * LEAN_WEIGHT
+            - self.margin_rad(&solution.q_rad).min(MARGIN_ENOUGH_RAD)
     }
 
     /// Returns the distance to the nearest joint limit.
@@ -100,9 +102,9 @@ impl<'a> ToolIk<'a> {
 const UPRIGHT_RAD: f64 = 1e-4;
 const LEAN_WEIGHT: f64 = 5.7;
 const MARGIN_ENOUGH_RAD: f64 = 0.3;
-const APART_RAD: f64 = 0.05;
+const DISTINCT_RAD: f64 = 0.05;
 
-/// A pen's tip in the arm's hand.
+/// Returns the tip of a pen in the arm's holder.
 pub(super) fn tip_of(pen: &ScenePen) -> ToolTip {
     ToolTip {
         point_m: pen.tip_m,
@@ -110,21 +112,21 @@ pub(super) fn tip_of(pen: &ScenePen) -> ToolTip {
     }
 }
 
-fn then_axis(place: &ToolPose) -> IkGoal {
+fn goal_at(pose: &ToolPose) -> IkGoal {
     IkGoal::PointThenAxis {
-        point_m: place.point_m,
-        axis: place.axis,
+        point_m: pose.point_m,
+        axis: pose.axis,
     }
 }
 
-fn keep(found: &mut Vec<IkSolution>, way: IkSolution) {
-    let is_apart = |other: &IkSolution| other.q_rad.distance_max(&way.q_rad) > APART_RAD;
-    if found.iter().all(is_apart) {
-        found.push(way);
+fn keep_if_distinct(found: &mut Vec<IkSolution>, solution: IkSolution) {
+    let is_distinct = |other: &IkSolution| other.q_rad.distance_max(&solution.q_rad) > DISTINCT_RAD;
+    if found.iter().all(is_distinct) {
+        found.push(solution);
     }
 }
 
-/// The distance to the nearest joint limit, negative beyond it, and which joint's it is.
+/// Returns the distance to the nearest joint limit, negative beyond it, and the joint's index.
 pub(super) fn margin_rad(arm: &ArmModel, q: &JointVector) -> (f64, usize) {
     let mut least = (f64::INFINITY, 0);
     for (index, (angle, joint)) in q.iter().zip(arm.chain.joints()).enumerate() {

@@ -1,4 +1,4 @@
-//! A plan made joints over time, not yet judged by anybody.
+//! Joints over time, not yet checked by the gate.
 
 use std::time::Duration;
 
@@ -13,9 +13,10 @@ pub struct Trajectory {
     pub period: Duration,
     /// Goals of the joints. The first is the start that it was planned from; the last is at rest.
     pub samples: Vec<JointVector>,
-    /// Joints that are expected with those goals; empty where they are the goals.
+    /// Joints that are expected with those goals; empty if they are equal to the goals.
     pub reached: Vec<JointVector>,
-    /// In order, each beginning where the one before ended, together all samples.
+    /// Spans in order, each beginning where the previous one ended; together they cover all
+    /// samples.
     pub spans: Vec<TrajectorySpan>,
 }
 
@@ -38,13 +39,13 @@ pub struct TrajectorySpan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanKind {
-    /// From wherever the arm was to above the first point. Not part of the plan's hash.
+    /// From where the arm was to above the first point. Not part of the plan's hash.
     Approach,
-    /// Down along the surface's normal; where it ends a hop, from where the tip is no longer clear.
+    /// Down along the surface's normal; at the end of a hop, from where the tip is no longer clear.
     Lower,
     /// The tip is on the surface and draws.
     Draw,
-    /// Up along the surface's normal; where it begins a hop, until the tip is clear.
+    /// Up along the surface's normal; at the beginning of a hop, until the tip is clear.
     Lift,
     /// Clear of the surface, from one point to the next.
     Travel,
@@ -52,17 +53,17 @@ pub enum SpanKind {
     Dip,
     /// Standing still over a visited point, to be measured.
     Dwell,
-    /// Slowly down until something is felt, or to the depth at which it is given up. The last
-    /// span of its trajectory: the way back is the way that it came.
+    /// Slowly down until contact, or to the depth at which the probe gives up. The last span of its
+    /// trajectory: the tip returns the way it came.
     Probe,
     /// To a named pose.
     Pose,
-    /// A step that a person asked for.
+    /// A step that a person requested.
     Jog,
 }
 
 impl Trajectory {
-    /// From the first sample to the last.
+    /// Returns the time from the first sample to the last.
     #[must_use]
     #[expect(
         clippy::expect_used,
@@ -73,7 +74,7 @@ impl Trajectory {
         self.period * u32::try_from(steps).expect("samples that fit into memory")
     }
 
-    /// Returns where the joints are expected, a place for each sample.
+    /// Returns the expected joints of each sample.
     #[must_use]
     pub fn reached(&self) -> &[JointVector] {
         if self.reached.is_empty() {
@@ -83,7 +84,8 @@ impl Trajectory {
         }
     }
 
-    /// Returns by how much the goal of a sample leads where the arm is expected; `None` where no goal leads.
+    /// Returns by how much the goal of a sample leads the expected joints; `None` if goals do not
+    /// lead.
     #[must_use]
     pub fn lead_rad(&self, sample: usize) -> Option<JointVector> {
         let expected = self.reached.get(sample)?;
@@ -91,7 +93,7 @@ impl Trajectory {
         Some(goal.zip(expected, |goal, expected| goal - expected))
     }
 
-    /// Returns the same motion with goals that lead by nothing: what an arm without play, sag and error draws alike.
+    /// Returns the same motion without leads: an arm without play, sag and error draws the same.
     #[must_use]
     pub fn without_leads(self) -> Self {
         Self {
@@ -101,28 +103,28 @@ impl Trajectory {
         }
     }
 
-    /// The goals of one of its spans.
+    /// Returns the goals of one of its spans.
     ///
     /// # Panics
-    /// At a span of another trajectory.
+    /// If the span belongs to another trajectory.
     #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
     pub(super) fn goals_of(&self, span: &TrajectorySpan) -> &[JointVector] {
         &self.samples[span.first..span.end]
     }
 
-    /// Returns the joints that are expected from one sample on, up to where a span ends.
+    /// Returns the expected joints from a sample up to the end of a span.
     ///
     /// # Panics
-    /// At the end of a span of another trajectory.
+    /// If the end belongs to a span of another trajectory.
     #[expect(clippy::indexing_slicing, reason = "a span ends within its trajectory")]
     pub(super) fn between(&self, first: usize, end: usize) -> &[JointVector] {
         &self.reached()[first..end]
     }
 
-    /// The span that a sample belongs to.
+    /// Returns the span that a sample belongs to.
     #[must_use]
     pub fn span_at(&self, sample: usize) -> Option<&TrajectorySpan> {
-        let after = self.spans.partition_point(|span| span.end <= sample);
-        self.spans.get(after).filter(|span| span.first <= sample)
+        let index = self.spans.partition_point(|span| span.end <= sample);
+        self.spans.get(index).filter(|span| span.first <= sample)
     }
 }

@@ -1,8 +1,8 @@
-//! A trajectory in the making: where the arm stands, and what has been put together so far.
+//! Builds a trajectory: keeps the samples so far and where the arm stands.
 
 use nalgebra::{Point3, Vector3};
 
-use super::cartesian_path::{CartesianPath, CartesianSegment, ToolPose, whole};
+use super::cartesian_path::{CartesianPath, CartesianSegment, ToolPose, to_count};
 use super::error::{PlanError, PlanRefusal, RefusalCause};
 use super::follow_path::{PathError, follow_path};
 use super::hop::PlannedHop;
@@ -15,19 +15,19 @@ use base::plane::{Point, distance};
 use base::units::JointVector;
 use scene::{Scene, ScenePen, ToolKind};
 
-/// Hardest acceleration of a tip that does not draw.
+/// Largest acceleration of a tip that does not draw.
 const TRAVEL_M_S2: f64 = 1.0;
-/// And how fast that acceleration rises.
+/// Largest jerk of a tip that does not draw.
 const TRAVEL_M_S3: f64 = 20.0;
 /// Shortest time in which a drawing tip reaches its largest acceleration.
 const DRAW_RISE_S: f64 = 0.04;
-/// Height below which a needle is slow, even if a higher speed is asked.
+/// Height below which a needle is slow, even if a higher speed is requested.
 pub(super) const NEEDLE_NEAR_MM: f64 = 20.0;
 pub(super) const NEEDLE_M_S: f64 = 0.025;
 
-/// Reach of third differences, in samples, on either side of a seam between two courses.
+/// Reach of third differences, in samples, on either side of a seam between two paths.
 const SEAM_SAMPLES: usize = 3;
-/// Number of samples at rest after which no difference contains the course before.
+/// Number of samples at rest after which no difference spans the previous path.
 const SEAM_STILL_MAX: usize = 2;
 
 /// The label of a span.
@@ -65,15 +65,15 @@ pub(super) enum HoverTarget {
 
 pub(super) struct TrajectoryBuilder<'a> {
     pub(super) scene: &'a Scene,
-    pub(super) hands: Vec<ToolIk<'a>>,
-    /// The pen in use and where its tip stands; before the first is taken the arm is anywhere.
+    pub(super) iks: Vec<ToolIk<'a>>,
+    /// The pen in use and where its tip hovers; `None` before the first pen is taken.
     pub(super) in_use: Option<(usize, HoverTarget)>,
     pub(super) refusals: Vec<PlanRefusal>,
     /// First sample of the part that does not depend on the start.
     pub(super) hover_from: Option<usize>,
     samples: Vec<JointVector>,
     spans: Vec<TrajectorySpan>,
-    watch: &'a dyn PlanObserver,
+    observer: &'a dyn PlanObserver,
 }
 
 /// A state of the builder to return to.
@@ -97,24 +97,24 @@ impl<'a> TrajectoryBuilder<'a> {
     pub(super) fn new(
         scene: &'a Scene,
         start: &JointVector,
-        watch: &'a dyn PlanObserver,
+        observer: &'a dyn PlanObserver,
     ) -> Result<Self, PlanError> {
-        check_joints_fit(scene, "the arm's present place", start)?;
-        let hands = scene.pens.iter().map(|pen| ToolIk::new(scene, pen));
+        check_joints_fit(scene, "the arm's present pose", start)?;
+        let iks = scene.pens.iter().map(|pen| ToolIk::new(scene, pen));
         Ok(Self {
             scene,
-            hands: hands.collect(),
+            iks: iks.collect(),
             in_use: None,
             refusals: Vec::new(),
             hover_from: None,
             samples: vec![*start],
             spans: Vec::new(),
-            watch,
+            observer,
         })
     }
 
-    pub(super) fn check_wanted(&self) -> Result<(), PlanError> {
-        if self.watch.cancelled() {
+    pub(super) fn check_cancelled(&self) -> Result<(), PlanError> {
+        if self.observer.cancelled() {
             Err(PlanError::Cancelled)
         } else {
             Ok(())
@@ -122,34 +122,34 @@ impl<'a> TrajectoryBuilder<'a> {
     }
 
     pub(super) fn progress(&self, done: usize, of: usize) {
-        self.watch.progress(done, of);
+        self.observer.progress(done, of);
     }
 
     #[expect(
         clippy::expect_used,
-        reason = "it begins with the start, and no mark is before that"
+        reason = "the samples begin with the start, and no checkpoint is before it"
     )]
     pub(super) fn last_joints(&self) -> JointVector {
         *self.samples.last().expect("the start")
     }
 
-    /// The pen with which the arm stands over a place of the plan, and where.
-    pub(super) fn stand_with(&self, pen: usize) -> Option<HoverTarget> {
-        let (in_use, stand) = self.in_use?;
-        (in_use == pen).then_some(stand)
+    /// Returns where the tip of this pen hovers, if the pen is in use.
+    pub(super) fn hover_of(&self, pen: usize) -> Option<HoverTarget> {
+        let (in_use, target) = self.in_use?;
+        (in_use == pen).then_some(target)
     }
 
-    pub(super) fn hand(&self, pen: usize) -> Result<ToolIk<'a>, RefusalCause> {
-        self.hands.get(pen).copied().ok_or_else(|| {
-            let count = self.hands.len();
+    pub(super) fn ik(&self, pen: usize) -> Result<ToolIk<'a>, RefusalCause> {
+        self.iks.get(pen).copied().ok_or_else(|| {
+            let count = self.iks.len();
             let why = format!("asks for pen {pen}; the scene has {count} of them, counted from 0");
             RefusalCause::Unfit { why }
         })
     }
 
-    /// The pens that are in the holder, or may be.
-    pub(super) fn hands_in_holder(&self) -> impl Iterator<Item = (usize, &ToolIk<'a>)> {
-        let all = self.hands.iter().enumerate();
+    /// Returns the pens that are or may be in the holder.
+    pub(super) fn tools_in_holder(&self) -> impl Iterator<Item = (usize, &ToolIk<'a>)> {
+        let all = self.iks.iter().enumerate();
         all.filter(|(pen, _)| self.scene.holder.may_hold(*pen))
     }
 
@@ -162,39 +162,38 @@ impl<'a> TrajectoryBuilder<'a> {
         }
     }
 
-    pub(super) fn restore(&mut self, mark: &BuildCheckpoint) {
-        self.samples.truncate(mark.samples);
-        self.spans.truncate(mark.spans);
+    pub(super) fn restore(&mut self, checkpoint: &BuildCheckpoint) {
+        self.samples.truncate(checkpoint.samples);
+        self.spans.truncate(checkpoint.spans);
         if let Some(last) = self.spans.last_mut() {
-            last.end = last.end.min(mark.samples);
+            last.end = last.end.min(checkpoint.samples);
         }
-        (self.in_use, self.hover_from) = (mark.in_use, mark.hover_from);
+        (self.in_use, self.hover_from) = (checkpoint.in_use, checkpoint.hover_from);
     }
 
-    /// The joints with which the arm stood at a state that is still part of the trajectory.
+    /// Returns the last joints at a checkpoint that is still part of the trajectory.
     #[expect(clippy::expect_used, reason = "a hop from elsewhere would be no hop")]
-    pub(super) fn joints_at(&self, mark: &BuildCheckpoint) -> JointVector {
-        let until = self.samples.get(..mark.samples);
+    pub(super) fn joints_at(&self, checkpoint: &BuildCheckpoint) -> JointVector {
+        let until = self.samples.get(..checkpoint.samples);
         let last = until.and_then(<[_]>::last);
-        *last.expect("the start is before every mark, and the mark is still part")
+        *last.expect("the start is before every checkpoint, and the checkpoint is still part")
     }
 
-    /// The samples after a state that is still part of the trajectory.
+    /// Returns the samples after a checkpoint that is still part of the trajectory.
     #[expect(clippy::expect_used, reason = "a lift without its samples is no lift")]
-    pub(super) fn samples_since(&self, mark: &BuildCheckpoint) -> &[JointVector] {
-        let since = self.samples.get(mark.samples..);
-        since.expect("the mark is still part of the trajectory")
+    pub(super) fn samples_since(&self, checkpoint: &BuildCheckpoint) -> &[JointVector] {
+        let since = self.samples.get(checkpoint.samples..);
+        since.expect("the checkpoint is still part of the trajectory")
     }
 
-    /// Appends samples that were part of the trajectory before, in the same place.
-    pub(super) fn reappend(&mut self, what: SpanLabel, samples: &[JointVector]) {
+    /// Appends samples that were at this place of the trajectory before.
+    pub(super) fn reappend(&mut self, label: SpanLabel, samples: &[JointVector]) {
         let first = self.samples.len();
         self.samples.extend_from_slice(samples);
-        self.spans.push(what.span(first, self.samples.len()));
+        self.spans.push(label.span(first, self.samples.len()));
     }
 
-    /// Appends a hop: of what is done before it, up to where the tip is clear, then of the next
-    /// item.
+    /// Appends a hop: the rise to the previous item, the rest to the next one.
     pub(super) fn append_hop(
         &mut self,
         before: SpanLabel,
@@ -212,78 +211,81 @@ impl<'a> TrajectoryBuilder<'a> {
     /// Appends samples; neighbours of one kind and item are one span.
     pub(super) fn append(
         &mut self,
-        what: SpanLabel,
+        label: SpanLabel,
         samples: &[JointVector],
     ) -> Result<(), RefusalCause> {
-        let still = self.still_before(samples);
-        let count = self.samples.len() + still + samples.len();
+        let still_samples = self.samples_at_rest_before(samples);
+        let count = self.samples.len() + still_samples + samples.len();
         RefusalCause::refuse_longer(count, BUILT_SAMPLES_MAX)?;
         // The very first sample is the start, and belongs to the first span.
         let is_first = self.spans.is_empty();
         let first = if is_first { 0 } else { self.samples.len() };
-        self.samples.extend(vec![self.last_joints(); still]);
+        self.samples.extend(vec![self.last_joints(); still_samples]);
         self.samples.extend_from_slice(samples);
         let end = self.samples.len();
         match self.spans.last_mut() {
-            Some(last) if (last.kind, last.item, last.pen) == (what.kind, what.item, what.pen) => {
+            Some(last)
+                if (last.kind, last.item, last.pen) == (label.kind, label.item, label.pen) =>
+            {
                 last.end = end;
             }
-            _ if first < end => self.spans.push(what.span(first, end)),
+            _ if first < end => self.spans.push(label.span(first, end)),
             _ => {}
         }
         Ok(())
     }
 
-    /// Returns the number of samples that the arm must stand still before it goes on: each course keeps
-    /// within the limits, but where one ends and the next begins, their jerks add up.
-    fn still_before(&self, samples: &[JointVector]) -> usize {
-        // Before its first sample the arm stood there.
+    /// Returns the number of samples that the arm must stand still before it continues: each path
+    /// keeps the limits, but where one ends and the next begins, their jerks add up.
+    fn samples_at_rest_before(&self, samples: &[JointVector]) -> usize {
+        // Before its first sample the arm stands there.
         let missing = SEAM_SAMPLES.saturating_sub(self.samples.len());
-        let gone = self.samples.len().saturating_sub(SEAM_SAMPLES);
+        let skipped = self.samples.len().saturating_sub(SEAM_SAMPLES);
         let first = self.samples.first().copied();
         let mut seam: Vec<JointVector> = first.into_iter().cycle().take(missing).collect();
-        seam.extend(self.samples.iter().skip(gone));
+        seam.extend(self.samples.iter().skip(skipped));
         let end = seam.len();
         seam.extend(samples.iter().take(SEAM_SAMPLES));
         let mut best = (f64::INFINITY, 0);
-        for still in 0..=SEAM_STILL_MAX {
-            // What passes a limit within one course does so however long the arm stands before it.
+        for still_samples in 0..=SEAM_STILL_MAX {
+            // A violation within one path does not depend on how long the arm stands before it.
             let ratio = seam_ratio(&self.scene.arm, &seam).max(1.0 + NOISE);
             if ratio < best.0 {
-                best = (ratio, still);
+                best = (ratio, still_samples);
             }
             seam.insert(end, self.last_joints());
         }
         best.1
     }
 
-    /// Follows courses from where the arm is; the largest tilt on the way, in radians.
+    /// Follows paths from where the arm is, and returns the largest tilt on the way, in radians.
     pub(super) fn follow(
         &mut self,
-        what: SpanLabel,
-        courses: &[CartesianPath],
-        asked: TipLimits,
+        label: SpanLabel,
+        paths: &[CartesianPath],
+        tip_limits: TipLimits,
     ) -> Result<f64, PathError> {
-        let hand = self.hand(what.pen)?;
+        let ik = self.ik(label.pen)?;
         let mut tilt_rad: f64 = 0.0;
-        for course in courses {
-            self.check_wanted().map_err(|_| RefusalCause::Cancelled)?;
-            let asked = self.slow_for_needle(&hand, course, asked);
-            let knots = follow_path(&hand, &self.scene.surface, course, &self.last_joints())?;
-            let tilts_rad = knots.iter().map(|knot| knot.tilt_rad);
+        for path in paths {
+            self.check_cancelled()
+                .map_err(|_| RefusalCause::Cancelled)?;
+            let tip_limits = self.slow_for_needle(&ik, path, tip_limits);
+            let waypoints = follow_path(&ik, &self.scene.surface, path, &self.last_joints())?;
+            let tilts_rad = waypoints.iter().map(|waypoint| waypoint.tilt_rad);
             tilt_rad = tilts_rad.fold(tilt_rad, f64::max);
-            let path = PacedPath {
-                hand: &hand,
+            let paced_path = PacedPath {
+                ik: &ik,
                 surface: &self.scene.surface,
-                course,
-                knots: &knots,
-                asked,
+                path,
+                waypoints: &waypoints,
+                tip_limits,
             };
-            let samples = path.samples().map_err(|cause| PathError {
-                at_mm: course.first().and_then(|piece| piece.place_mm(0.0)),
+            let samples = paced_path.samples().map_err(|cause| PathError {
+                at_mm: path.first().and_then(|piece| piece.place_mm(0.0)),
                 cause,
             })?;
-            self.append(what, &samples)?;
+            self.append(label, &samples)?;
         }
         Ok(tilt_rad)
     }
@@ -302,81 +304,82 @@ impl<'a> TrajectoryBuilder<'a> {
         }
     }
 
-    /// A needle near the surface is slow.
+    /// Slows a needle near the surface.
     fn slow_for_needle(
         &self,
-        hand: &ToolIk<'_>,
-        course: &CartesianPath,
-        asked: TipLimits,
+        ik: &ToolIk<'_>,
+        path: &CartesianPath,
+        tip_limits: TipLimits,
     ) -> TipLimits {
-        let height_mm = |place: ToolPose| self.scene.surface.project(&place.point_m).height_mm;
-        let ends = |piece: &CartesianSegment| {
+        let height_mm = |pose: ToolPose| self.scene.surface.project(&pose.point_m).height_mm;
+        let lower_end_mm = |piece: &CartesianSegment| {
             let at = |t| height_mm(piece.at(&self.scene.surface, t));
             at(0.0).min(at(1.0))
         };
-        let lowest_mm = course.iter().map(ends).fold(f64::INFINITY, f64::min);
-        asked.of_needle(hand.pen.kind == ToolKind::Needle && lowest_mm < NEEDLE_NEAR_MM)
+        let lowest_mm = path.iter().map(lower_end_mm).fold(f64::INFINITY, f64::min);
+        tip_limits.for_needle(ik.pen.kind == ToolKind::Needle && lowest_mm < NEEDLE_NEAR_MM)
     }
 
     /// Stands still where the arm is.
-    pub(super) fn dwell(&mut self, what: SpanLabel, seconds: f64) -> Result<(), RefusalCause> {
+    pub(super) fn dwell(&mut self, label: SpanLabel, seconds: f64) -> Result<(), RefusalCause> {
         if !(seconds >= 0.0 && seconds.is_finite()) {
             return Err(RefusalCause::Unfit {
-                why: format!("cannot be stood at for {seconds} s"),
+                why: format!("cannot be held for {seconds} s"),
             });
         }
-        let count = whole((seconds / PERIOD_S).ceil());
+        let count = to_count((seconds / PERIOD_S).ceil());
         RefusalCause::refuse_longer(count, BUILT_SAMPLES_MAX)?;
-        let still = vec![self.last_joints(); count];
-        self.append(what, &still)
+        let still_samples = vec![self.last_joints(); count];
+        self.append(label, &still_samples)
     }
 
-    /// From where the pen's tip stands to above a point: over the sheet along the sheet, otherwise
-    /// up, across and down.
+    /// Moves the tip from one hover target to another: along the sheet if both are over it,
+    /// otherwise up, across and down.
     pub(super) fn travel(
         &mut self,
-        what: SpanLabel,
+        label: SpanLabel,
         from: HoverTarget,
         to: HoverTarget,
     ) -> Result<(), PathError> {
-        let asked = self.travel_limits();
-        let courses = self.travel_paths(from, to);
-        self.follow(what, &courses, asked)?;
-        self.in_use = Some((what.pen, to));
+        let tip_limits = self.travel_limits();
+        let paths = self.travel_paths(from, to);
+        self.follow(label, &paths, tip_limits)?;
+        self.in_use = Some((label.pen, to));
         Ok(())
     }
 
-    /// Begins to use a pen: lifts what is low and swings the pen's tip to above a place, as `pose` says.
+    /// Begins to use a pen: lifts a low tip and swings the pen's tip to a hover target, with the
+    /// joints that `solve` chooses.
     pub(super) fn take_pen(
         &mut self,
         item: usize,
         pen: usize,
         to: HoverTarget,
-        pose: impl FnOnce(&ToolIk<'a>, &ToolPose) -> Result<JointVector, RefusalCause>,
+        solve: impl FnOnce(&ToolIk<'a>, &ToolPose) -> Result<JointVector, RefusalCause>,
     ) -> Result<(), PathError> {
-        let begun = self.hover_from.is_some();
-        let kind = if begun {
+        let has_hovered = self.hover_from.is_some();
+        let kind = if has_hovered {
             SpanKind::Travel
         } else {
             SpanKind::Approach
         };
         self.lift_if_low(kind)?;
-        let hand = self.hand(pen)?;
+        let ik = self.ik(pen)?;
         let at_mm = match to {
             HoverTarget::Sheet(at_mm) => Some(at_mm),
             HoverTarget::Space(_) => None,
         };
-        let what = SpanLabel::new(kind, begun.then_some(item), pen);
-        pose(&hand, &self.place_of(to))
-            .and_then(|pose| self.swing_to(what, &pose))
+        let label = SpanLabel::new(kind, has_hovered.then_some(item), pen);
+        solve(&ik, &self.hover_pose(to))
+            .and_then(|pose| self.swing_to(label, &pose))
             .map_err(|cause| PathError { at_mm, cause })?;
         self.in_use = Some((pen, to));
         self.hover_from.get_or_insert(self.samples.len());
         Ok(())
     }
 
-    pub(super) fn place_of(&self, stand: HoverTarget) -> ToolPose {
-        match stand {
+    pub(super) fn hover_pose(&self, target: HoverTarget) -> ToolPose {
+        match target {
             HoverTarget::Sheet(at_mm) => {
                 ToolPose::over(&self.scene.surface, at_mm, self.scene.heights.lift_mm)
             }
@@ -386,23 +389,27 @@ impl<'a> TrajectoryBuilder<'a> {
 
     fn travel_paths(&self, from: HoverTarget, to: HoverTarget) -> Vec<CartesianPath> {
         if let (HoverTarget::Sheet(from_mm), HoverTarget::Sheet(to_mm)) = (from, to) {
-            let apart = distance(from_mm, to_mm) > 1e-6;
+            let is_apart = distance(from_mm, to_mm) > 1e-6;
             let height_mm = self.scene.heights.lift_mm;
             let along = CartesianSegment::Along {
                 from_mm,
                 to_mm,
                 height_mm,
             };
-            return if apart { vec![vec![along]] } else { Vec::new() };
+            return if is_apart {
+                vec![vec![along]]
+            } else {
+                Vec::new()
+            };
         }
-        let (from, to) = (self.place_of(from), self.place_of(to));
+        let (from, to) = (self.hover_pose(from), self.hover_pose(to));
         let top_m = self.top_m(&from, &to);
-        let above = |place: ToolPose| ToolPose {
-            point_m: place.point_m + Vector3::z() * (top_m - place.point_m.z),
-            ..place
+        let above = |pose: ToolPose| ToolPose {
+            point_m: pose.point_m + Vector3::z() * (top_m - pose.point_m.z),
+            ..pose
         };
-        let stands = [from, above(from), above(to), to];
-        let legs = stands.iter().zip(stands.iter().skip(1));
+        let poses = [from, above(from), above(to), to];
+        let legs = poses.iter().zip(poses.iter().skip(1));
         legs.filter(|(a, b)| (b.point_m - a.point_m).norm() > 1e-6 || a.axis.angle(&b.axis) > 1e-6)
             .map(|(from, to)| {
                 let (from, to) = (*from, *to);
@@ -411,51 +418,53 @@ impl<'a> TrajectoryBuilder<'a> {
             .collect()
     }
 
-    /// Returns the height of a level move between two poses, in the base frame: as far above the
-    /// surface between them as tips hover.
+    /// Returns the height of a level move between two poses, in the base frame: it clears the
+    /// surface between them by the hover height.
     fn top_m(&self, from: &ToolPose, to: &ToolPose) -> f64 {
         let mut top_m = from.point_m.z.max(to.point_m.z);
         for _ in 0..RAISES_MAX {
-            let short_mm = self.short_mm(from, to, top_m);
-            if short_mm < RAISED_MM {
+            let shortfall_mm = self.shortfall_mm(from, to, top_m);
+            if shortfall_mm < RAISED_MM {
                 break;
             }
-            // Rising so much brings it no farther from the surface than that: never too high.
-            top_m += short_mm / 1e3;
+            // Rising by this much adds at most as much distance from the surface: never too high.
+            top_m += shortfall_mm / 1e3;
         }
         top_m
     }
 
-    /// By how much a level way is nearer to the surface than hovering tips are, at the most. A flat
-    /// sheet ends at its edges; what another is rolled round does not.
-    fn short_mm(&self, from: &ToolPose, to: &ToolPose, top_m: f64) -> f64 {
+    /// Returns by how much a level move comes nearer to the surface than the hover height, at most.
+    /// A flat sheet ends at its edges; the shape that another is rolled around does not.
+    fn shortfall_mm(&self, from: &ToolPose, to: &ToolPose, top_m: f64) -> f64 {
         let surface = &self.scene.surface;
-        let short_mm = |n: u32| {
-            let share = f64::from(n) / f64::from(LOOKS_BETWEEN);
-            let mut point = from.point_m.lerp(&to.point_m, share);
+        let shortfall_mm = |n: u32| {
+            let t = f64::from(n) / f64::from(LOOKS_BETWEEN);
+            let mut point = from.point_m.lerp(&to.point_m, t);
             point.z = top_m;
-            let seen = surface.project(&point);
-            let is_over = !surface.is_flat() || surface.holds(seen.at_mm);
-            is_over.then_some(self.scene.heights.lift_mm - seen.height_mm)
+            let projection = surface.project(&point);
+            let is_over = !surface.is_flat() || surface.holds(projection.at_mm);
+            is_over.then_some(self.scene.heights.lift_mm - projection.height_mm)
         };
-        (1..LOOKS_BETWEEN).filter_map(short_mm).fold(0.0, f64::max)
+        (1..LOOKS_BETWEEN)
+            .filter_map(shortfall_mm)
+            .fold(0.0, f64::max)
     }
 
-    pub(super) fn refuse(&mut self, stroke: Option<usize>, source: &str, stuck: PathError) {
+    pub(super) fn refuse(&mut self, stroke: Option<usize>, source: &str, error: PathError) {
         self.refusals.push(PlanRefusal {
             stroke,
             source: source.to_owned(),
-            at_mm: stuck.at_mm,
-            cause: stuck.cause,
+            at_mm: error.at_mm,
+            cause: error.cause,
         });
     }
 
-    /// The trajectory, or every refusal.
+    /// Returns the trajectory and the first sample after the approach, or every refusal.
     pub(super) fn finish(mut self) -> Result<(Trajectory, usize), PlanError> {
         if !self.refusals.is_empty() {
             return Err(PlanError::Refused(self.refusals));
         }
-        self.check_wanted()?;
+        self.check_cancelled()?;
         if self.spans.is_empty() {
             let approach = SpanLabel::new(SpanKind::Approach, None, 0);
             self.spans.push(approach.span(0, self.samples.len()));
@@ -472,8 +481,8 @@ impl<'a> TrajectoryBuilder<'a> {
 }
 
 impl TipLimits {
-    /// The same, slow if a needle is near the surface.
-    fn of_needle(self, is_near: bool) -> Self {
+    /// Returns the limits, slowed if a needle is near the surface.
+    fn for_needle(self, is_near: bool) -> Self {
         if !is_near {
             return self;
         }
@@ -493,13 +502,14 @@ fn travel_limits(scene: &Scene) -> TipLimits {
     }
 }
 
-/// Limits of a pen's tip between two lines. A hop begins at the sheet, and a needle is slow there.
+/// Returns the limits of a pen's tip between two lines. A hop begins at the sheet, where a needle
+/// is slow.
 pub(super) fn hop_limits(scene: &Scene, pen: usize) -> TipLimits {
     let pen = scene.pen(pen);
-    travel_limits(scene).of_needle(pen.is_some_and(|pen| pen.kind == ToolKind::Needle))
+    travel_limits(scene).for_needle(pen.is_some_and(|pen| pen.kind == ToolKind::Needle))
 }
 
-/// Refuses joints that are not this arm's.
+/// Refuses joints that do not fit this arm.
 pub(super) fn check_joints_fit(
     scene: &Scene,
     name: &str,

@@ -1,8 +1,8 @@
-//! Speed along a path: as fast as linear limits on speed and acceleration allow.
+//! Computes the speed along a path: as fast as linear limits on speed and acceleration allow.
 //!
 //! The path is fixed. With `x` the squared speed along it and `u` the acceleration, every limit is
-//! `|u·a + x·b| ≤ c`. A pass backwards finds the largest `x` from which the end can still be
-//! reached, a pass forwards takes the largest `u` that stays below it (TOPP-RA).
+//! `|u·a + x·b| ≤ c`. A backward pass finds the largest `x` from which the end can still be
+//! reached; a forward pass takes the largest `u` that stays below it (TOPP-RA).
 
 #![expect(
     clippy::indexing_slicing,
@@ -12,36 +12,37 @@
 /// A limit both ways: `|u·a + x·b| ≤ c`, with `c ≥ 0`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinearLimit {
-    /// Of the acceleration along the path.
+    /// Coefficient of the acceleration along the path.
     pub a: f64,
-    /// Of the squared speed along the path.
+    /// Coefficient of the squared speed along the path.
     pub b: f64,
-    /// The most.
+    /// The bound.
     pub c: f64,
 }
 
 /// A path's limits at its stations.
 #[derive(Clone, Debug, Default)]
 pub struct PathLimits {
-    /// Distance along the path, growing.
+    /// Distance along the path, increasing.
     pub s: Vec<f64>,
     /// The largest squared speed.
     pub x_max: Vec<f64>,
-    /// `stride` limits a station.
+    /// `stride` limits for each station.
     pub rows: Vec<LinearLimit>,
     /// Number of limits at each station.
     pub stride: usize,
 }
 
-/// Newton's method on a concave function of lines ends after as many steps as there are lines.
+/// Newton's method on a concave piecewise linear function ends after as many steps as it has
+/// pieces.
 const NEWTON_MAX: usize = 40;
 const ROUNDING: f64 = 1e-12;
 
-/// The squared speed at each station, from rest to rest. Zeros where there are fewer than three
-/// stations: a path needs one between its ends to move at all.
+/// Returns the squared speed at each station, from rest to rest. All zeros if there are fewer than
+/// three stations: a path needs one between its ends to move at all.
 ///
 /// # Panics
-/// When a station lacks a limit: it must not be taken for one without limits.
+/// If a station lacks a limit: it must not be mistaken for one without limits.
 #[must_use]
 pub fn pace(limits: &PathLimits) -> Vec<f64> {
     let stations = limits.s.len();
@@ -52,22 +53,22 @@ pub fn pace(limits: &PathLimits) -> Vec<f64> {
         limits.rows.len(),
         limits.stride
     );
-    let ceilings = backwards(limits);
-    let mut speeds = Vec::with_capacity(ceilings.len());
+    let ceilings = backward_pass(limits);
+    let mut speeds_squared = Vec::with_capacity(ceilings.len());
     let mut x = 0.0;
     for (index, next) in ceilings.iter().skip(1).enumerate() {
-        speeds.push(x);
-        let stretch = PathInterval::of(limits, index, *next);
-        let range = stretch.range(x);
+        speeds_squared.push(x);
+        let interval = PathInterval::of(limits, index, *next);
+        let range = interval.range(x);
         let u = range.hi.max(range.lo.min(0.0));
-        x = (x + 2.0 * stretch.length * u).clamp(0.0, *next);
+        x = (x + 2.0 * interval.length * u).clamp(0.0, *next);
     }
-    speeds.push(0.0);
-    speeds
+    speeds_squared.push(0.0);
+    speeds_squared
 }
 
-/// Backwards: the largest squared speed at each station from which the end can be reached.
-fn backwards(limits: &PathLimits) -> Vec<f64> {
+/// Returns the largest squared speed at each station from which the end can be reached.
+fn backward_pass(limits: &PathLimits) -> Vec<f64> {
     let count = limits.s.len();
     let mut ceilings = vec![0.0; count];
     let mut next = 0.0;
@@ -78,7 +79,7 @@ fn backwards(limits: &PathLimits) -> Vec<f64> {
     ceilings
 }
 
-/// The accelerations that are possible, and how they change with the squared speed.
+/// The possible accelerations, and how they change with the squared speed.
 struct AccelerationRange {
     hi: f64,
     hi_slope: f64,
@@ -86,7 +87,7 @@ struct AccelerationRange {
     lo_slope: f64,
 }
 
-/// From one station to the next.
+/// The path from one station to the next.
 struct PathInterval<'a> {
     here: &'a [LinearLimit],
     there: &'a [LinearLimit],
@@ -108,7 +109,7 @@ impl<'a> PathInterval<'a> {
         }
     }
 
-    /// Every limit of this stretch, those at its far end told in terms of its near end.
+    /// Returns every limit of this interval, those of its far end expressed at its near end.
     #[inline]
     fn rows(&self) -> impl Iterator<Item = LinearLimit> + '_ {
         let gain = 2.0 * self.length;
@@ -119,8 +120,8 @@ impl<'a> PathInterval<'a> {
         self.here.iter().copied().chain(far)
     }
 
-    /// The highest and lowest acceleration at squared speed `x`, each with its slope over `x`.
-    /// The speed at the far end may be anything from none to its most.
+    /// Returns the highest and lowest acceleration at squared speed `x`, each with its slope over
+    /// `x`. The speed at the far end may be anything from 0 to its ceiling.
     #[inline]
     fn range(&self, x: f64) -> AccelerationRange {
         let per_length = 0.5 / self.length;
@@ -134,38 +135,38 @@ impl<'a> PathInterval<'a> {
             if row.a.abs() <= ROUNDING {
                 continue;
             }
-            // One division serves both sides.
+            // One division serves both bounds.
             let inverse = 1.0 / row.a;
-            let (middle, half) = (-row.b * x * inverse, row.c * inverse.abs());
-            if middle + half < range.hi {
-                (range.hi, range.hi_slope) = (middle + half, -row.b * inverse);
+            let (centre, half) = (-row.b * x * inverse, row.c * inverse.abs());
+            if centre + half < range.hi {
+                (range.hi, range.hi_slope) = (centre + half, -row.b * inverse);
             }
-            if middle - half > range.lo {
-                (range.lo, range.lo_slope) = (middle - half, -row.b * inverse);
+            if centre - half > range.lo {
+                (range.lo, range.lo_slope) = (centre - half, -row.b * inverse);
             }
         }
         range
     }
 
-    /// The largest squared speed, up to `most`, at which some acceleration is possible. The room
-    /// between highest and lowest is concave in `x` and open at 0, so Newton's steps from above
-    /// never pass its end.
-    fn fastest(&self, most: f64) -> f64 {
+    /// Returns the largest squared speed, up to `x_max`, at which some acceleration is possible.
+    /// The gap between highest and lowest is concave in `x` and open at 0, so Newton's steps from
+    /// above never overshoot its end.
+    fn fastest(&self, x_max: f64) -> f64 {
         let mut x = self
             .rows()
             .filter(|row| row.a.abs() <= ROUNDING && row.b.abs() > ROUNDING)
             .map(|row| row.c / row.b.abs())
-            .fold(most, f64::min);
+            .fold(x_max, f64::min);
         for _ in 0..NEWTON_MAX {
             let range = self.range(x);
-            let (room, slope) = (range.hi - range.lo, range.hi_slope - range.lo_slope);
-            if room >= -ROUNDING * range.hi.abs().max(1.0) {
+            let (gap, slope) = (range.hi - range.lo, range.hi_slope - range.lo_slope);
+            if gap >= -ROUNDING * range.hi.abs().max(1.0) {
                 return x;
             }
             if slope >= 0.0 {
                 return 0.0;
             }
-            x = (x - room / slope).max(0.0);
+            x = (x - gap / slope).max(0.0);
         }
         x
     }
@@ -176,19 +177,19 @@ mod tests {
     use super::*;
 
     /// A straight path of `length` with one acceleration limit.
-    fn straight(length: f64, stations: usize, speed: f64, most: f64) -> PathLimits {
+    fn straight(length: f64, stations: usize, speed: f64, max_acceleration: f64) -> PathLimits {
         let mut limits = PathLimits {
             stride: 1,
             ..PathLimits::default()
         };
         for index in 0..stations {
-            let share = index as f64 / (stations - 1) as f64;
-            limits.s.push(share * length);
+            let fraction = index as f64 / (stations - 1) as f64;
+            limits.s.push(fraction * length);
             limits.x_max.push(speed * speed);
             limits.rows.push(LinearLimit {
                 a: 1.0,
                 b: 0.0,
-                c: most,
+                c: max_acceleration,
             });
         }
         limits
@@ -214,15 +215,15 @@ mod tests {
         assert!((duration(&limits) - 0.2).abs() < 1e-4);
     }
 
-    /// A missing limit must not be taken for no limit at all, or for one of 0.
+    /// A missing limit must not be taken for no limit at all, or for a limit of 0.
     #[test]
     fn refuses_a_station_without_a_limit() {
-        let whole = straight(1.0, 11, 0.5, 1.0);
-        let mut lacking = [whole.clone(), whole.clone(), whole];
-        lacking[0].rows.pop();
-        lacking[1].x_max.pop();
-        lacking[2].s.push(1.1);
-        for limits in lacking {
+        let complete = straight(1.0, 11, 0.5, 1.0);
+        let mut incomplete = [complete.clone(), complete.clone(), complete];
+        incomplete[0].rows.pop();
+        incomplete[1].x_max.pop();
+        incomplete[2].s.push(1.1);
+        for limits in incomplete {
             assert!(std::panic::catch_unwind(|| pace(&limits)).is_err());
         }
     }

@@ -1,4 +1,4 @@
-//! Visiting points to be measured, and going to poses.
+//! Visits points to be measured, and goes to poses.
 
 use nalgebra::{Point3, Vector3};
 
@@ -15,11 +15,11 @@ use scene::Scene;
 /// A point to stand still at.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VisitPoint {
-    /// Name in messages.
+    /// Name of the point in messages.
     pub name: String,
     /// The target.
     pub target: VisitTarget,
-    /// Index of the pen whose tip goes there.
+    /// Index of the pen whose tip goes to the point.
     pub pen: usize,
     /// Time for which the tip stays.
     pub dwell_s: f64,
@@ -50,49 +50,49 @@ pub fn visit(
     scene: &Scene,
     start: &JointVector,
     points: &[VisitPoint],
-    watch: &dyn PlanObserver,
+    observer: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
     if points.is_empty() {
         return Err(PlanError::Nothing);
     }
-    let mut build = TrajectoryBuilder::new(scene, start, watch)?;
+    let mut builder = TrajectoryBuilder::new(scene, start, observer)?;
     for (item, point) in points.iter().enumerate() {
-        build.check_wanted()?;
-        let mark = build.checkpoint();
-        if let Err(mut stuck) = plan_visit(&mut build, item, point) {
-            build.restore(&mark);
+        builder.check_cancelled()?;
+        let checkpoint = builder.checkpoint();
+        if let Err(mut error) = plan_visit(&mut builder, item, point) {
+            builder.restore(&checkpoint);
             if let VisitTarget::Sheet { at_mm, .. } = point.target {
-                stuck.at_mm = Some(at_mm);
+                error.at_mm = Some(at_mm);
             }
-            build.refuse(None, &point.name, stuck);
+            builder.refuse(None, &point.name, error);
         }
-        build.progress(item + 1, points.len());
+        builder.progress(item + 1, points.len());
     }
-    plan_report::without_ink(build)
+    plan_report::without_ink(builder)
 }
 
 fn plan_visit(
-    build: &mut TrajectoryBuilder<'_>,
+    builder: &mut TrajectoryBuilder<'_>,
     item: usize,
     visit: &VisitPoint,
 ) -> Result<(), PathError> {
     if !(visit.dwell_s.is_finite() && visit.dwell_s >= 0.0) {
-        let why = format!("cannot be stood at for {} s", short(visit.dwell_s));
+        let why = format!("cannot be held for {} s", short(visit.dwell_s));
         return Err(RefusalCause::Unfit { why }.into());
     }
-    let (above, [down, up]) = approach_and_retreat(build.scene, &visit.target);
-    go_above(build, item, visit.pen, above)?;
-    let what = |kind| SpanLabel::new(kind, Some(item), visit.pen);
-    let asked = build.travel_limits();
-    build.follow(what(SpanKind::Lower), &down, asked)?;
-    build.dwell(what(SpanKind::Dwell), visit.dwell_s)?;
-    build.follow(what(SpanKind::Lift), &up, asked)?;
-    build.in_use = Some((visit.pen, above));
+    let (above, [down, up]) = approach_and_retreat(builder.scene, &visit.target);
+    go_above(builder, item, visit.pen, above)?;
+    let label = |kind| SpanLabel::new(kind, Some(item), visit.pen);
+    let tip_limits = builder.travel_limits();
+    builder.follow(label(SpanKind::Lower), &down, tip_limits)?;
+    builder.dwell(label(SpanKind::Dwell), visit.dwell_s)?;
+    builder.follow(label(SpanKind::Lift), &up, tip_limits)?;
+    builder.in_use = Some((visit.pen, above));
     Ok(())
 }
 
-/// Returns the hover place above a target, the way down from there, and the way back; no ways if the tip hovers there
-/// already.
+/// Returns the hover target above a point, the path down from it, and the path back; no paths if
+/// the tip hovers there already.
 fn approach_and_retreat(
     scene: &Scene,
     target: &VisitTarget,
@@ -121,53 +121,53 @@ fn approach_and_retreat(
 }
 
 pub(super) fn go_above(
-    build: &mut TrajectoryBuilder<'_>,
+    builder: &mut TrajectoryBuilder<'_>,
     item: usize,
     pen: usize,
     to: HoverTarget,
 ) -> Result<(), PathError> {
-    if let Some(from) = build.stand_with(pen) {
-        let what = SpanLabel::new(SpanKind::Travel, Some(item), pen);
-        return build.travel(what, from, to);
+    if let Some(from) = builder.hover_of(pen) {
+        let label = SpanLabel::new(SpanKind::Travel, Some(item), pen);
+        return builder.travel(label, from, to);
     }
-    let ready_rad = build.scene.ready_rad;
-    build.take_pen(item, pen, to, |hand, place| {
-        Ok(hand.best_solution(place, &[ready_rad])?.q_rad)
+    let ready_rad = builder.scene.ready_rad;
+    builder.take_pen(item, pen, to, |ik, pose| {
+        Ok(ik.best_solution(pose, &[ready_rad])?.q_rad)
     })
 }
 
 /// Lifts the tip if it is low, then goes to each pose.
 ///
 /// # Errors
-/// [`PlanError::Refused`] names the pose that does not fit or cannot be gone to.
+/// [`PlanError::Refused`] names the pose that does not fit or cannot be reached.
 pub fn go_to(
     scene: &Scene,
     start: &JointVector,
     poses: &[JointVector],
-    watch: &dyn PlanObserver,
+    observer: &dyn PlanObserver,
 ) -> Result<Plan, PlanError> {
-    let mut build = TrajectoryBuilder::new(scene, start, watch)?;
+    let mut builder = TrajectoryBuilder::new(scene, start, observer)?;
     for (index, pose) in poses.iter().enumerate() {
         check_joints_fit(scene, &pose_name(scene, pose, index), pose)?;
     }
-    if let Err(stuck) = build.lift_if_low(SpanKind::Lift) {
-        build.refuse(None, "lifting the tip from where it is", stuck);
-        return Err(refused(build));
+    if let Err(error) = builder.lift_if_low(SpanKind::Lift) {
+        builder.refuse(None, "lifting the tip from where it is", error);
+        return Err(into_refusals(builder));
     }
     for (index, pose) in poses.iter().enumerate() {
-        build.check_wanted()?;
-        let what = SpanLabel::new(SpanKind::Pose, Some(index), 0);
-        if let Err(cause) = build.swing_to(what, pose) {
-            build.refuse(None, &pose_name(scene, pose, index), cause.into());
-            return Err(refused(build));
+        builder.check_cancelled()?;
+        let label = SpanLabel::new(SpanKind::Pose, Some(index), 0);
+        if let Err(cause) = builder.swing_to(label, pose) {
+            builder.refuse(None, &pose_name(scene, pose, index), cause.into());
+            return Err(into_refusals(builder));
         }
-        build.progress(index + 1, poses.len());
+        builder.progress(index + 1, poses.len());
     }
-    plan_report::without_ink(build)
+    plan_report::without_ink(builder)
 }
 
-fn refused(build: TrajectoryBuilder<'_>) -> PlanError {
-    PlanError::Refused(build.refusals)
+fn into_refusals(builder: TrajectoryBuilder<'_>) -> PlanError {
+    PlanError::Refused(builder.refusals)
 }
 
 fn pose_name(scene: &Scene, pose: &JointVector, index: usize) -> String {

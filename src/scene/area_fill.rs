@@ -1,4 +1,4 @@
-//! Area fill of a scene, in the design's own millimetres.
+//! Computes the area fill of a scene, in the design's own millimetres.
 
 use super::file::{DesignFile, FillKind, PenFile};
 use super::scene_fault::SceneFault;
@@ -7,14 +7,14 @@ use design::AreaFill;
 
 const SPACING_MM_MIN: f64 = 0.1;
 const SPACING_MM_MAX: f64 = 50.0;
-/// Of the lines, where the scene does not say.
+/// Default angle of the lines.
 const ANGLE_DEG: f64 = 45.0;
 
-/// The fill of a page of this size. Its lines are as far apart on the sheet as the scene says, or as its finest pen is
-/// wide, however much the page is scaled.
+/// Returns the fill of a page of this size. On the sheet its lines have the spacing that the scene
+/// states, or the width of the finest pen, however much the page is scaled.
 ///
 /// # Errors
-/// Names the key, the value and what is possible.
+/// A value out of range, with its key and the range.
 pub(super) fn fill_of(
     file: &DesignFile,
     pens: &[PenFile],
@@ -22,9 +22,9 @@ pub(super) fn fill_of(
 ) -> Result<AreaFill, OutOfRange> {
     let angle_deg = file.fill_angle_deg.map_or(ANGLE_DEG, Finite::get);
     let on_sheet_mm = match file.fill_spacing_mm {
-        Some(said) => {
+        Some(stated_mm) => {
             let range = SPACING_MM_MIN..=SPACING_MM_MAX;
-            OutOfRange::check(|| "design.fill_spacing_mm".to_owned(), said, &range)?
+            OutOfRange::check(|| "design.fill_spacing_mm".to_owned(), stated_mm, &range)?
         }
         None => finest_mm(pens),
     };
@@ -48,7 +48,8 @@ pub(super) fn fill_of(
     })
 }
 
-/// Width of the finest pen: lines so far apart cover an area, whichever pen draws them.
+/// Returns the width of the finest pen: lines with this spacing cover an area, whichever pen draws
+/// them.
 fn finest_mm(pens: &[PenFile]) -> f64 {
     let widths = pens.iter().map(|pen| pen.width_mm.get());
     widths.fold(SPACING_MM_MAX, f64::min).max(SPACING_MM_MIN)
@@ -59,17 +60,17 @@ pub(super) fn is_svg(name: &str) -> bool {
     name.to_ascii_lowercase().ends_with(".svg")
 }
 
-/// Refuses to fill what has no areas, and figures of a fill where nothing is filled.
+/// Refuses a fill for designs without areas, and fill parameters without a fill.
 ///
 /// # Errors
-/// Names the key and what it needs.
+/// The key, and what it requires.
 pub(super) fn check(file: &DesignFile) -> Result<(), SceneFault> {
     let is_svg = file.file.as_deref().is_some_and(is_svg);
     if file.fill != FillKind::Outline && !is_svg {
         return Err(SceneFault::NoAreas);
     }
-    let figures = file.fill_spacing_mm.is_some() || file.fill_angle_deg.is_some();
-    if file.fill == FillKind::Outline && figures {
+    let has_parameters = file.fill_spacing_mm.is_some() || file.fill_angle_deg.is_some();
+    if file.fill == FillKind::Outline && has_parameters {
         return Err(SceneFault::FillOfNothing);
     }
     Ok(())

@@ -14,32 +14,32 @@ impl AxisAlignedBox {
     #[inline]
     #[must_use]
     pub fn distance_m(&self, point: &Point3<f64>) -> f64 {
-        let mut outside = 0.0_f64;
-        let mut inside = f64::NEG_INFINITY;
+        let mut sum_m2 = 0.0_f64;
+        let mut most_m = f64::NEG_INFINITY;
         for axis in 0..3 {
-            let beyond = (self.min_m[axis] - point[axis]).max(point[axis] - self.max_m[axis]);
-            outside += beyond.max(0.0).powi(2);
-            inside = inside.max(beyond);
+            let excess_m = (self.min_m[axis] - point[axis]).max(point[axis] - self.max_m[axis]);
+            sum_m2 += excess_m.max(0.0).powi(2);
+            most_m = most_m.max(excess_m);
         }
-        if inside > 0.0 { outside.sqrt() } else { inside }
+        if most_m > 0.0 { sum_m2.sqrt() } else { most_m }
     }
 
     /// Returns how far a segment is outside of the box, in metres, as [`AxisAlignedBox::distance_m`] of
-    /// its nearest point; `None` where that is more than `most_m`.
+    /// its nearest point; `None` where that is more than `max_distance_m`.
     #[inline]
     #[must_use]
     pub fn segment_distance_m(
         &self,
         from: &Point3<f64>,
         to: &Point3<f64>,
-        most_m: f64,
+        max_distance_m: f64,
     ) -> Option<f64> {
-        let middle = nalgebra::center(from, to);
-        let half_m = nalgebra::distance(&middle, to);
-        if self.distance_m(&middle) - half_m > most_m {
+        let centre = nalgebra::center(from, to);
+        let half_m = nalgebra::distance(&centre, to);
+        if self.distance_m(&centre) - half_m > max_distance_m {
             return None;
         }
-        let at = |share: f64| self.distance_m(&(from + (to - from).scale(share)));
+        let at = |t: f64| self.distance_m(&(from + (to - from).scale(t)));
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..SEARCH_STEPS {
             let (a, b) = (low + (high - low) / 3.0, high - (high - low) / 3.0);
@@ -49,8 +49,8 @@ impl AxisAlignedBox {
                 low = a;
             }
         }
-        let least = at(low).min(at(high)).min(at(0.0)).min(at(1.0));
-        (least <= most_m).then_some(least)
+        let least_m = at(low).min(at(high)).min(at(0.0)).min(at(1.0));
+        (least_m <= max_distance_m).then_some(least_m)
     }
 
     /// Returns how far inside the box a point is from each of its sides, in metres, the three low
@@ -87,8 +87,8 @@ mod tests {
     #[test]
     fn each_side_has_its_own_distance() {
         let found = corners().inside_m(&Point3::new(-0.75, 2.5, 0.125));
-        for (found, due) in found.into_iter().zip([0.25, 4.5, 0.125, 1.75, -0.5, 0.375]) {
-            assert!((found - due).abs() < 1e-12, "{found} {due}");
+        for (found, expected) in found.into_iter().zip([0.25, 4.5, 0.125, 1.75, -0.5, 0.375]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! A scene's file, checked, made a [`Scene`].
+//! Checks a scene file and builds a [`Scene`] from it.
 
 use std::sync::Arc;
 
@@ -26,77 +26,78 @@ use arm::ArmModel;
 use base::units::{Finite, JointVector, OutOfRange};
 use design::Design;
 
-/// Fastest that any tip may ever be: ISO 10218's reduced speed.
+/// Highest speed of any tip, in mm/s: ISO 10218's reduced speed.
 pub const TIP_MM_S_MAX: f64 = 250.0;
 
-/// Fastest tip, in mm/s, that a person jogs.
+/// Highest tip speed, in mm/s, when a person jogs.
 pub const JOG_MM_S: f64 = 25.0;
 
 /// Highest tip speed, in mm/s, on the way to touch something that it must not press.
 pub const PROBE_MM_S: f64 = 2.0;
 
-/// Start height of a probe over the believed sheet, in mm: high enough to learn the servos' readings without contact,
-/// and then to find a sheet that lies as much higher as one that lies [`PROBE_DEPTH_MM`] lower.
+/// Start height of a probe over the expected sheet, in mm: high enough to learn the servos'
+/// readings without contact, and then to find a sheet that lies up to [`PROBE_DEPTH_MM`] higher or
+/// lower.
 pub const PROBE_FROM_MM: f64 = PROBE_DEPTH_MM + 3.0;
 
-/// Depth below the believed sheet at which a probe gives up, in mm.
+/// Depth below the expected sheet at which a probe gives up, in mm.
 pub const PROBE_DEPTH_MM: f64 = 5.0;
 
-/// Parts of a scene beside its file.
+/// Parts of a scene besides its file.
 pub(super) struct SceneParts {
     pub(super) arm: Arc<ArmModel>,
     pub(super) design: Design,
     pub(super) overlay: Option<String>,
-    /// Set where the design comes with the call.
+    /// Set if the design comes with the call.
     pub(super) canvas: Option<Canvas>,
-    /// The drawing that comes in place of the scene's own design.
-    pub(super) instead: Option<Arc<DesignReplacement>>,
+    /// The drawing that replaces the scene's own design.
+    pub(super) replacement: Option<Arc<DesignReplacement>>,
     pub(super) size_from: SizeSource,
     pub(super) revision: Revision,
     pub(super) setting: Revision,
 }
 
 impl SceneParts {
-    /// Name of the drawing that comes in place of the scene's own design.
+    /// Returns the name of the drawing that replaces the scene's own design.
     fn drawing(&self) -> Option<String> {
-        self.instead.as_ref().map(|drawing| drawing.label())
+        self.replacement.as_ref().map(|drawing| drawing.label())
     }
 }
 
-/// Reason that a file is not a valid scene.
+/// The reason why a file is not a valid scene.
 pub(super) enum SceneFileError {
-    /// All that is wrong with it.
+    /// Everything that is wrong with it.
     Values(Vec<String>),
-    /// Nothing but that the design does not fit.
-    Outside(Box<DesignOverflow>),
+    /// The design does not fit; nothing else is wrong.
+    DoesNotFit(Box<DesignOverflow>),
 }
 
-/// Checks every value and collects all that is wrong.
+/// Checks every value, and collects everything that is wrong.
 pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneFileError> {
-    let mut wrong = Vec::new();
-    let surface = keep(Surface::new(&file.sheet), &mut wrong);
-    let correction = correction(file, &mut wrong);
-    let fiducials = tags(file, surface.as_ref(), &mut wrong);
-    let pens = pens(file, &mut wrong);
-    let inks = keep_each(&file.inks, ink_of, &mut wrong);
-    let limits = keep(limits(&file.limits, &parts.arm), &mut wrong);
-    let heights = keep(heights(&file.heights), &mut wrong);
-    let [rest_rad, ready_rad, change_rad] = poses(file, &parts.arm, &mut wrong);
-    let keep_outs = keep_each(&file.keep_outs, keep_out, &mut wrong);
+    let mut problems = Vec::new();
+    let surface = keep(Surface::new(&file.sheet), &mut problems);
+    let correction = correction(file, &mut problems);
+    let fiducials = tags(file, surface.as_ref(), &mut problems);
+    let pens = pens(file, &mut problems);
+    let inks = keep_each(&file.inks, ink_of, &mut problems);
+    let limits = keep(limits(&file.limits, &parts.arm), &mut problems);
+    let heights = keep(heights(&file.heights), &mut problems);
+    let [rest_rad, ready_rad, change_rad] = poses(file, &parts.arm, &mut problems);
+    let keep_outs = keep_each(&file.keep_outs, keep_out, &mut problems);
     if let Some(rest_rad) = &rest_rad {
-        wrong.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
+        problems.extend(check_keep_outs(&parts.arm, &pens, rest_rad, &keep_outs));
     }
-    check_tools(file, &mut wrong);
+    check_tools(file, &mut problems);
     if let (Some(surface), Some(limits)) = (&surface, &limits) {
-        keep(check_sheet(surface, &limits.workspace), &mut wrong);
+        keep(check_sheet(surface, &limits.workspace), &mut problems);
     }
-    let laid = surface.as_ref().and_then(|surface| {
-        let laid = place(file, &parts, surface, &pens, &mut wrong);
-        keep(laid, &mut wrong)
+    let placed = surface.as_ref().and_then(|surface| {
+        let placed = place(file, &parts, surface, &pens, &mut problems);
+        keep(placed, &mut problems)
     });
-    let laid = laid.unwrap_or_default();
-    if let Some(outside) = laid.outside {
-        return Err(wrong_with(wrong, outside));
+    let placed = placed.unwrap_or_default();
+    if let Some(outside) = placed.outside {
+        return Err(with_overflow(problems, outside));
     }
     let (Some(surface), Some(limits), Some(heights), Some(rest_rad), Some(ready_rad), true) = (
         surface,
@@ -104,9 +105,9 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         heights,
         rest_rad,
         ready_rad,
-        wrong.is_empty(),
+        problems.is_empty(),
     ) else {
-        return Err(SceneFileError::Values(wrong));
+        return Err(SceneFileError::Values(problems));
     };
     Ok(Scene {
         name: file.name.clone(),
@@ -115,11 +116,11 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
         canvas: parts.canvas,
         about: file.about.clone(),
         arm: parts.arm,
-        strokes: laid.strokes,
+        strokes: placed.strokes,
         order: file.design.order,
-        join_mm: laid.join_mm,
-        page: laid.page,
-        notes: parts.design.notes.into_iter().chain(laid.notes).collect(),
+        join_mm: placed.join_mm,
+        page: placed.page,
+        notes: parts.design.notes.into_iter().chain(placed.notes).collect(),
         surface,
         correction,
         fiducials,
@@ -138,15 +139,15 @@ pub(super) fn scene(file: &SceneFile, parts: SceneParts) -> Result<Scene, SceneF
     })
 }
 
-/// Reads the rest pose, the ready pose and the one in which a pen is changed.
-fn poses(file: &SceneFile, arm: &ArmModel, wrong: &mut Vec<String>) -> [Option<JointVector>; 3] {
+/// Reads the rest pose, the ready pose and the pose in which a pen is changed.
+fn poses(file: &SceneFile, arm: &ArmModel, problems: &mut Vec<String>) -> [Option<JointVector>; 3] {
     let poses = &file.poses;
     [
         ("rest_rad", Some(&poses.rest_rad)),
         ("ready_rad", Some(&poses.ready_rad)),
         ("change_rad", poses.change_rad.as_ref()),
     ]
-    .map(|(name, said)| said.and_then(|said| keep(pose(name, said, arm), wrong)))
+    .map(|(name, angles)| angles.and_then(|angles| keep(pose(name, angles, arm), problems)))
 }
 
 fn holder(file: &SceneFile, change_rad: JointVector) -> PenHolder {
@@ -160,60 +161,60 @@ fn holder(file: &SceneFile, change_rad: JointVector) -> PenHolder {
     }
 }
 
-fn wrong_with(mut wrong: Vec<String>, outside: DesignOverflow) -> SceneFileError {
-    if wrong.is_empty() {
-        return SceneFileError::Outside(Box::new(outside));
+fn with_overflow(mut problems: Vec<String>, outside: DesignOverflow) -> SceneFileError {
+    if problems.is_empty() {
+        return SceneFileError::DoesNotFit(Box::new(outside));
     }
-    wrong.push(outside.why);
-    SceneFileError::Values(wrong)
+    problems.push(outside.why);
+    SceneFileError::Values(problems)
 }
 
-fn keep<T>(result: Result<T, SceneFault>, wrong: &mut Vec<String>) -> Option<T> {
-    result.map_err(|fault| wrong.push(fault.to_string())).ok()
+fn keep<T>(result: Result<T, SceneFault>, problems: &mut Vec<String>) -> Option<T> {
+    let result = result.map_err(|fault| problems.push(fault.to_string()));
+    result.ok()
 }
 
 fn keep_each<F, T>(
-    said: &[F],
+    items: &[F],
     read: impl Fn(&F) -> Result<T, SceneFault>,
-    wrong: &mut Vec<String>,
+    problems: &mut Vec<String>,
 ) -> Vec<T> {
-    let read = said.iter().map(read);
-    read.filter_map(|read| keep(read, wrong)).collect()
+    let kept = items.iter().filter_map(|item| keep(read(item), problems));
+    kept.collect()
 }
 
-fn point(of: [Finite; 3]) -> Point3<f64> {
-    Point3::from(of.map(Finite::get))
+fn point(coordinates: [Finite; 3]) -> Point3<f64> {
+    Point3::from(coordinates.map(Finite::get))
 }
 
 fn tags(
     file: &SceneFile,
     surface: Option<&Surface>,
-    wrong: &mut Vec<String>,
+    problems: &mut Vec<String>,
 ) -> Option<SheetFiducials> {
-    let (said, surface) = file.fiducials.as_ref().zip(surface)?;
-    keep(fiducials::check(said, surface), wrong)
+    let (fiducials_file, surface) = file.fiducials.as_ref().zip(surface)?;
+    keep(fiducials::check(fiducials_file, surface), problems)
 }
 
-fn correction(file: &SceneFile, wrong: &mut Vec<String>) -> Option<SheetCorrection> {
-    let said = file.sheet.correction.as_ref()?;
+fn correction(file: &SceneFile, problems: &mut Vec<String>) -> Option<SheetCorrection> {
+    let correction_file = file.sheet.correction.as_ref()?;
     let size_mm = file.sheet.size_mm.map(Finite::get);
-    keep(SheetCorrection::of_file(said, size_mm), wrong)
+    keep(SheetCorrection::of_file(correction_file, size_mm), problems)
 }
 
-fn pens(file: &SceneFile, wrong: &mut Vec<String>) -> Vec<ScenePen> {
+fn pens(file: &SceneFile, problems: &mut Vec<String>) -> Vec<ScenePen> {
     if file.pens.is_empty() {
-        wrong.push("there are no pens; a scene needs at least one [[pens]]".to_owned());
+        problems.push("there are no pens; a scene needs at least one [[pens]]".to_owned());
     }
-    keep_each(&file.pens, |pen| pen_of(pen, file), wrong)
+    keep_each(&file.pens, |pen| pen_of(pen, file), problems)
 }
 
 fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, SceneFault> {
     let (name, inks) = (&pen.name, &file.inks);
     let within =
         |key: &str, value, least, most| within(&format!("pen `{name}`: {key}"), value, least, most);
-    let own = |key: &str, own: Option<Finite>, least: f64, scenes: Finite| {
-        let own = own.map(|own| within(key, own, least, scenes.get()));
-        own.transpose()
+    let narrowed = |key: &str, value: Option<Finite>, least: f64, scene_max: Finite| {
+        (value.map(|value| within(key, value, least, scene_max.get()))).transpose()
     };
     let axis = Unit::try_new(Vector3::from(pen.axis.map(Finite::get)), 1e-9)
         .ok_or_else(|| SceneFault::PenAxis(name.clone()))?;
@@ -221,7 +222,7 @@ fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, SceneFault> {
     let width_mm = within("width_mm", pen.width_mm, 0.01, 20.0)?;
     let turn_deg_mm = within("turn_deg_mm", pen.turn_deg_mm, 0.01, 45.0)?;
     let ink = pen.ink.as_ref().map(|ink| {
-        let index = inks.iter().position(|known| known.name == *ink);
+        let index = inks.iter().position(|other| other.name == *ink);
         index.ok_or_else(|| {
             let known = inks.iter().map(|ink| ink.name.clone()).collect();
             let (pen, ink) = (name.clone(), ink.clone());
@@ -242,8 +243,8 @@ fn pen_of(pen: &PenFile, file: &SceneFile) -> Result<ScenePen, SceneFault> {
             SceneFault::PenColour { pen, colour }
         })?,
         ink,
-        press_mm: own("press_mm", pen.press_mm, 0.0, file.heights.press_mm)?,
-        draw_mm_s: own("draw_mm_s", pen.draw_mm_s, 0.1, file.limits.draw_mm_s)?,
+        press_mm: narrowed("press_mm", pen.press_mm, 0.0, file.heights.press_mm)?,
+        draw_mm_s: narrowed("draw_mm_s", pen.draw_mm_s, 0.1, file.limits.draw_mm_s)?,
     })
 }
 
@@ -255,8 +256,8 @@ fn colour(text: &str) -> Option<[u8; 3]> {
     Some([byte(0)?, byte(2)?, byte(4)?])
 }
 
-fn within(what: &str, value: Finite, least: f64, most: f64) -> Result<f64, OutOfRange> {
-    OutOfRange::check(|| what.to_owned(), value, &(least..=most))
+fn within(what: &str, value: Finite, min: f64, max: f64) -> Result<f64, OutOfRange> {
+    OutOfRange::check(|| what.to_owned(), value, &(min..=max))
 }
 
 fn ink_of(ink: &InkFile) -> Result<InkCap, SceneFault> {
@@ -270,10 +271,10 @@ fn ink_of(ink: &InkFile) -> Result<InkCap, SceneFault> {
     })
 }
 
-/// No hop is lower: below, the paper's own unevenness would touch the pen.
+/// Lowest hop: below it, unevenness of the paper would touch the pen.
 const LIFT_LEAST_MM: f64 = 0.5;
 
-/// Least height of a hop where the scene says nothing of it.
+/// Default of the least height of a hop.
 const LIFT_LEAST_DEFAULT_MM: f64 = 2.0;
 
 fn heights(h: &HeightsFile) -> Result<SheetHeights, SceneFault> {
@@ -298,16 +299,16 @@ fn limits(file: &LimitsFile, arm: &ArmModel) -> Result<SceneLimits, SceneFault> 
         stretch_max: 1.0 + within("limits.stretch", file.stretch, 0.0, 1.0)?,
         workspace: match &file.workspace {
             Some(CornersFile { min_m, max_m }) => corners("limits.workspace", *min_m, *max_m)?,
-            None => everywhere(arm),
+            None => default_workspace(arm),
         },
     })
 }
 
 /// The arm stands on a table at z = 0; a pen that is pressed onto paper there gives way by this
-/// much. Where the table is lower, the scene writes its workspace out.
+/// much. If the table is lower, the scene states its workspace explicitly.
 pub(super) const TABLE_M: f64 = 0.003;
 
-/// Checks that the whole sheet lies in the workspace.
+/// Checks that all of the sheet lies in the workspace.
 fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), SceneFault> {
     let [width, height] = surface.size_mm();
     for at_mm in [
@@ -331,9 +332,10 @@ fn check_sheet(surface: &Surface, workspace: &AxisAlignedBox) -> Result<(), Scen
     Ok(())
 }
 
-/// A box that holds all that the arm could reach above its table; the tip may never be outside of it.
-fn everywhere(arm: &ArmModel) -> AxisAlignedBox {
-    let length = |of: [Finite; 3]| Vector3::from(of.map(Finite::get)).norm();
+/// Returns a box of everything that the arm could reach above its table; the tip must never leave
+/// it.
+fn default_workspace(arm: &ArmModel) -> AxisAlignedBox {
+    let length = |v: [Finite; 3]| Vector3::from(v.map(Finite::get)).norm();
     let joints = arm.file.joints.iter().map(|joint| length(joint.origin_m));
     let reach = joints.sum::<f64>() + length(arm.file.tool_mount.origin_m) + TOOL_M_MAX;
     AxisAlignedBox {
@@ -342,7 +344,7 @@ fn everywhere(arm: &ArmModel) -> AxisAlignedBox {
     }
 }
 
-/// Longer tools need a workspace written out.
+/// Longest tool for which the workspace need not be stated.
 const TOOL_M_MAX: f64 = 0.3;
 
 fn corners(what: &str, min: [Finite; 3], max: [Finite; 3]) -> Result<AxisAlignedBox, SceneFault> {
@@ -387,37 +389,37 @@ fn pose(name: &str, angles: &[Finite], arm: &ArmModel) -> Result<JointVector, Sc
     Ok(pose)
 }
 
-/// Checks what a needle needs, and what belongs to pens that a person changes.
-fn check_tools(file: &SceneFile, wrong: &mut Vec<String>) {
+/// Checks what a needle requires, and what applies only to pens that a person changes.
+fn check_tools(file: &SceneFile, problems: &mut Vec<String>) {
     let needle = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle);
     if let Some(PenFile { name, .. }) = needle {
         if !file.attended {
-            wrong.push(format!(
+            problems.push(format!(
                 "`{name}` is a needle: write `attended = true` and stay beside it"
             ));
         }
         if file.keep_outs.is_empty() {
-            wrong.push(format!(
+            problems.push(format!(
                 "`{name}` is a needle: name at least one [[keep_outs]] box that it must never enter"
             ));
         }
     }
-    let by_hand_alone = |key: &str| {
+    let only_by_hand = |key: &str| {
         format!(
             "{key} is for pens that a person changes: write `pen_change = \"by_hand\"` as well, or leave it out"
         )
     };
-    let all_mounted = file.pen_change == PenChangeKind::AllMounted;
-    if file.measure_change && all_mounted {
-        wrong.push(by_hand_alone("measure_change"));
+    let is_all_mounted = file.pen_change == PenChangeKind::AllMounted;
+    if file.measure_change && is_all_mounted {
+        problems.push(only_by_hand("measure_change"));
     }
     if file.measure_change && (needle.is_some() || file.sheet.cylinder_radius_mm.is_some()) {
-        wrong.push(
+        problems.push(
             "measure_change: only pens are measured by a touch, and only on a flat sheet; leave it out, and calibrate each tool with `steadyhand calibrate tool`".to_owned(),
         );
     }
-    if file.poses.change_rad.is_some() && all_mounted {
-        wrong.push(by_hand_alone("poses.change_rad"));
+    if file.poses.change_rad.is_some() && is_all_mounted {
+        problems.push(only_by_hand("poses.change_rad"));
     }
 }
 
@@ -426,32 +428,33 @@ fn check_tools(file: &SceneFile, wrong: &mut Vec<String>) {
 struct PlacedDesign {
     strokes: Vec<SheetStroke>,
     join_mm: f64,
-    /// Notes on what was left out.
+    /// Notes on what is left out.
     notes: Vec<String>,
     page: ScenePage,
     /// Strokes that do not fit the sheet.
     outside: Option<DesignOverflow>,
 }
 
-/// Lays the page on the sheet and gives each stroke its pen.
+/// Places the page on the sheet and assigns a pen to each stroke.
 fn place(
     file: &SceneFile,
     parts: &SceneParts,
     surface: &Surface,
     pens: &[ScenePen],
-    wrong: &mut Vec<String>,
+    problems: &mut Vec<String>,
 ) -> Result<PlacedDesign, SceneFault> {
     let design = &parts.design;
     let sheet_mm = surface.size_mm();
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
     let tidying = LineTidying::of(&file.design)?;
-    let instead = parts.instead.as_deref();
-    let only_pens = instead.map_or(&[][..], |drawing| &drawing.pens);
-    let one_pen = instead.is_some_and(|drawing| drawing.one_pen);
+    let replacement = parts.replacement.as_deref();
+    let only_pens = replacement.map_or(&[][..], |drawing| &drawing.pens);
+    let one_pen = replacement.is_some_and(|drawing| drawing.one_pen);
     let mut filter = PenFilter::of(only_pens, pens)?;
-    let (mut point_count, mut points_left) = (0, 0);
+    let (mut point_count, mut kept_points) = (0, 0);
     let mut strokes = Vec::with_capacity(design.strokes.len());
-    let (mut found, mut lost) = (OverflowCollector::default(), UnassignedStrokes::default());
+    let mut overflow = OverflowCollector::default();
+    let mut unassigned = UnassignedStrokes::default();
     let mut pause = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
@@ -467,9 +470,9 @@ fn place(
         let points_mm = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
         let points_mm = tidying.simplified(points_mm);
         point_count += stroke.points_mm.len();
-        points_left += points_mm.len();
-        let chosen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
-        let is_outside = found.take(&points_mm, &stroke.source, chosen, sheet_mm);
+        kept_points += points_mm.len();
+        let scene_pen = pen.as_ref().ok().and_then(|pen| pens.get(*pen));
+        let is_outside = overflow.add(&points_mm, &stroke.source, scene_pen, sheet_mm);
         match pen {
             Ok(pen) if !is_outside => strokes.push(SheetStroke {
                 points_mm,
@@ -478,12 +481,12 @@ fn place(
                 pause: pause.clone(),
             }),
             Ok(_) => {}
-            Err(what) => lost.take(&stroke.source, what),
+            Err(fault) => unassigned.add(&stroke.source, fault),
         }
     }
-    wrong.extend(lost.into_sentences());
+    problems.extend(unassigned.into_messages());
     let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
-    let outside = found.all(sheet_mm, design.strokes.len(), || OverflowPlacement {
+    let outside = overflow.finish(sheet_mm, design.strokes.len(), || OverflowPlacement {
         title: super::scene_title(
             &file.name,
             parts.overlay.as_deref(),
@@ -493,7 +496,7 @@ fn place(
         fits_mm: fitting_size_mm(&file.design, design, sheet_mm),
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
     });
-    let notes = [filter.note(), tidying.note(point_count, points_left)];
+    let notes = [filter.note(), tidying.note(point_count, kept_points)];
     Ok(PlacedDesign {
         strokes,
         join_mm: tidying.join_mm,
@@ -503,13 +506,13 @@ fn place(
     })
 }
 
-/// Moves a point to the sheet's edge if rounding alone took it off the sheet.
+/// Moves a point to the sheet's edge if only rounding took it off the sheet.
 fn snap_to_edge(at_mm: [f64; 2], sheet_mm: [f64; 2]) -> [f64; 2] {
     let ([x, y], [width, height]) = (at_mm, sheet_mm);
     let edge = |at: f64, side: f64| {
-        let on = at.clamp(0.0, side);
-        if (at - on).abs() < ROUNDING_MM {
-            on
+        let clamped = at.clamp(0.0, side);
+        if (at - clamped).abs() < ROUNDING_MM {
+            clamped
         } else {
             at
         }
@@ -519,28 +522,28 @@ fn snap_to_edge(at_mm: [f64; 2], sheet_mm: [f64; 2]) -> [f64; 2] {
 
 const ROUNDING_MM: f64 = 1e-6;
 
-/// Strokes without a pen: one sentence for all that want the same.
+/// Strokes without a pen, with one message for all that request the same pen.
 #[derive(Default)]
 struct UnassignedStrokes(Vec<(String, SceneFault, usize)>);
 
 impl UnassignedStrokes {
-    /// More different wishes are not told apart.
+    /// Most distinct requests that are reported.
     const MAX: usize = 20;
 
-    fn take(&mut self, source: &str, what: SceneFault) {
+    fn add(&mut self, source: &str, fault: SceneFault) {
         let has_room = self.0.len() < Self::MAX;
-        match self.0.iter_mut().find(|(_, known, _)| *known == what) {
+        match self.0.iter_mut().find(|(_, other, _)| *other == fault) {
             Some((.., more)) => *more += 1,
-            None if has_room => self.0.push((source.to_owned(), what, 0)),
+            None if has_room => self.0.push((source.to_owned(), fault, 0)),
             None => {}
         }
     }
 
-    fn into_sentences(self) -> impl Iterator<Item = String> {
-        self.0.into_iter().map(|(source, what, more)| match more {
-            0 => format!("design: {source}: {what}"),
-            1 => format!("design: {source} and 1 stroke more: {what}"),
-            more => format!("design: {source} and {more} strokes more: {what}"),
+    fn into_messages(self) -> impl Iterator<Item = String> {
+        self.0.into_iter().map(|(source, fault, more)| match more {
+            0 => format!("design: {source}: {fault}"),
+            1 => format!("design: {source} and 1 more stroke: {fault}"),
+            more => format!("design: {source} and {more} more strokes: {fault}"),
         })
     }
 }
@@ -558,13 +561,14 @@ fn choose_pen(
         });
     }
     let Some(colour) = colour else { return Ok(0) };
-    let away = |pen: &ScenePen| -> i32 {
+    let distance_squared = |pen: &ScenePen| -> i32 {
         let parts = pen.colour.iter().zip(colour);
         parts
             .map(|(a, b)| (i32::from(*a) - i32::from(b)).pow(2))
             .sum()
     };
-    let nearest = pens.iter().enumerate().min_by_key(|(_, pen)| away(pen));
+    let pens = pens.iter().enumerate();
+    let nearest = pens.min_by_key(|(_, pen)| distance_squared(pen));
     Ok(nearest.map_or(0, |(index, _)| index))
 }
 
@@ -589,15 +593,15 @@ mod tests {
                 "{text}: {read:?}"
             );
         }
-        for (text, why) in [
+        for (text, expected) in [
             (
                 "lift_least_mm = 0.4",
                 "heights.lift_least_mm is 0.4; 0.5 to 8",
             ),
             ("lift_mm = 3\nlift_least_mm = 3.1", "is 3.1; 0.5 to 3 are"),
         ] {
-            let said = read(text).unwrap_err().to_string();
-            assert!(said.contains(why), "{said}");
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
         }
     }
 }

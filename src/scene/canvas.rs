@@ -11,14 +11,14 @@ use base::units::{Finite, short};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CallerDesignKind {
-    /// Words, drawn in single-line letters.
+    /// Text, drawn in single-line letters.
     Text,
     /// The text of an SVG file.
     Svg,
 }
 
 impl CallerDesignKind {
-    /// Returns its word in scene files, which is also the parameter that carries it.
+    /// Returns its word in scene files, which is also the name of its parameter.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl CallerDesignKind {
 /// A canvas, and the design that is on it in a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Canvas {
-    /// Kinds of designs that it takes.
+    /// Kinds of designs that it accepts.
     pub takes: Vec<CallerDesignKind>,
     /// Most strokes of a design.
     pub strokes_max: usize,
@@ -52,9 +52,9 @@ pub enum CanvasBoundError {
         "the design has {strokes} strokes, and this canvas takes {strokes_max}: draw less, or in several calls"
     )]
     Strokes {
-        /// Its strokes.
+        /// Number of its strokes.
         strokes: usize,
-        /// The most that are possible.
+        /// The largest possible number.
         strokes_max: usize,
     },
     /// Too much line.
@@ -63,9 +63,9 @@ pub enum CanvasBoundError {
         short(*length_mm_max)
     )]
     Length {
-        /// Its line.
+        /// Length of its line.
         length_mm: f64,
-        /// The most that is possible.
+        /// The largest possible value.
         length_mm_max: f64,
     },
     /// Too much time.
@@ -76,7 +76,7 @@ pub enum CanvasBoundError {
     Time {
         /// Arm time of the plan.
         time_s: f64,
-        /// The most that is possible.
+        /// The largest possible value.
         time_s_max: f64,
     },
 }
@@ -87,7 +87,7 @@ const LENGTH_MM_MAX: f64 = 5_000.0;
 const TIME_S_MAX: f64 = 600.0;
 
 impl Canvas {
-    /// Reads what a scene's file says of a canvas; `None` for a scene with a design of its own.
+    /// Reads the canvas of a scene file; `None` for a scene with its own design.
     ///
     /// # Errors
     /// Everything that a canvas must not have.
@@ -96,14 +96,14 @@ impl Canvas {
         if design.from_caller.is_empty() {
             return no_bounds(design);
         }
-        let wrong: Vec<String> = unfit(file)
-            .chain(own_design(design))
-            .chain(bad_bounds(design))
+        let problems: Vec<String> = unfit_problems(file)
+            .chain(own_design_problems(design))
+            .chain(bound_problems(design))
             .collect();
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !problems.is_empty() {
+            return Err(problems);
         }
-        let number = |said: Option<Finite>, shipped| said.map_or(shipped, Finite::get);
+        let number = |stated: Option<Finite>, default| stated.map_or(default, Finite::get);
         Ok(Some(Self {
             takes: design.from_caller.clone(),
             strokes_max: design.strokes_max.unwrap_or(STROKES_MAX) as usize,
@@ -146,7 +146,7 @@ impl Canvas {
     }
 }
 
-/// The bounds that a file says, by key.
+/// Returns the bounds that a file states, by key.
 fn bounds(design: &DesignFile) -> impl Iterator<Item = (&'static str, f64)> {
     let bounds = [
         ("strokes_max", design.strokes_max.map(f64::from)),
@@ -158,37 +158,38 @@ fn bounds(design: &DesignFile) -> impl Iterator<Item = (&'static str, f64)> {
         .filter_map(|(key, bound)| Some((key, bound?)))
 }
 
-/// Bounds belong to canvases alone.
+/// Refuses bounds of a scene that is not a canvas.
 fn no_bounds(design: &DesignFile) -> Result<Option<Canvas>, Vec<String>> {
-    let wrong = bounds(design).map(|(key, _)| {
+    let problems = bounds(design).map(|(key, _)| {
         format!("design.{key} is a bound of a canvas: write design.from_caller = [\"text\"], or leave it out")
     });
-    let wrong: Vec<String> = wrong.collect();
-    match wrong.is_empty() {
+    let problems: Vec<String> = problems.collect();
+    match problems.is_empty() {
         true => Ok(None),
-        false => Err(wrong),
+        false => Err(problems),
     }
 }
 
-fn bad_bounds(design: &DesignFile) -> impl Iterator<Item = String> {
-    let wrong = bounds(design).filter(|(_, bound)| *bound <= 0.0);
-    wrong.map(|(key, _)| format!("design.{key} must be above 0"))
+fn bound_problems(design: &DesignFile) -> impl Iterator<Item = String> {
+    let problems = bounds(design).filter(|(_, bound)| *bound <= 0.0);
+    problems.map(|(key, _)| format!("design.{key} must be above 0"))
 }
 
-/// Refuses canvases but for a pen on a flat sheet: callers draw on them without a person beside the arm.
-fn unfit(file: &SceneFile) -> impl Iterator<Item = String> {
+/// Refuses canvases other than for pens on a flat sheet: callers draw on them without a person at
+/// the arm.
+fn unfit_problems(file: &SceneFile) -> impl Iterator<Item = String> {
     let needle = file.pens.iter().find(|pen| pen.kind == ToolKind::Needle);
     let needle = needle.map(|pen| format!("`{}` is a needle", pen.name));
     let rolled = file.sheet.cylinder_radius_mm.is_some();
     let rolled = rolled.then(|| "sheet.cylinder_radius_mm makes it a cylinder".to_owned());
     let attended = file.attended.then(|| "it is `attended`".to_owned());
-    let why = [needle, rolled, attended].into_iter().flatten();
-    why.map(|why| format!("a canvas is drawn on by pens on a flat sheet that nobody need attend, and {why}: leave design.from_caller out"))
+    let reasons = [needle, rolled, attended].into_iter().flatten();
+    reasons.map(|reason| format!("a canvas needs pens on a flat sheet that run unattended, and {reason}: leave design.from_caller out"))
 }
 
-/// The design, its place and its size come with the call.
-fn own_design(design: &DesignFile) -> impl Iterator<Item = String> + use<> {
-    let said = [
+/// Refuses a design, place or size in the file: they come with the call.
+fn own_design_problems(design: &DesignFile) -> impl Iterator<Item = String> + use<> {
+    let keys = [
         ("file", design.file.is_some()),
         ("text", design.text.is_some()),
         ("polylines", design.polylines.is_some()),
@@ -197,9 +198,9 @@ fn own_design(design: &DesignFile) -> impl Iterator<Item = String> + use<> {
         ("at_mm", design.at_mm.is_some()),
         ("rotate_deg", design.rotate_deg.is_some()),
     ];
-    let said = said.into_iter().filter(|(_, is_said)| *is_said);
-    said.map(|(key, _)| {
-        format!("design.{key} stands beside design.from_caller: the design of a canvas comes with the call, so leave it out")
+    let stated = keys.into_iter().filter(|(_, is_stated)| *is_stated);
+    stated.map(|(key, _)| {
+        format!("design.{key} cannot be combined with design.from_caller: the design of a canvas comes with the call, so leave it out")
     })
 }
 

@@ -2,10 +2,10 @@
 
 use super::{ScenePage, ScenePen};
 
-/// More of the strokes that reach out are not named one by one; nor more points shown.
+/// Most points of the strokes that are kept for a picture.
 const POINTS_MAX: usize = 200_000;
 
-/// Of a tenth of a millimetre.
+/// Tolerance for rounding, in tenths of a millimetre.
 const ROUNDING: f64 = 1e-3;
 
 /// A design that does not fit its sheet.
@@ -15,38 +15,38 @@ pub struct DesignOverflow {
     pub title: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
-    /// Its page as it would lie there.
+    /// The page as it would lie on the sheet.
     pub page: ScenePage,
     /// Lines of the design, for a picture.
     pub lines: Vec<OverflowStroke>,
     /// Number of strokes that leave the sheet.
     pub count: usize,
-    /// Of how many.
+    /// Number of all strokes.
     pub of: usize,
     /// Distance of the farthest point beyond the edge.
     pub by_mm: f64,
     /// Place of that point.
     pub at_mm: [f64; 2],
-    /// The longest side of its page that fits at the place and turn that were asked for, if any does.
+    /// Longest side of the page that fits at the requested place and rotation, if any does.
     pub fits_mm: Option<f64>,
-    /// All of it as a sentence.
+    /// The problem as a sentence.
     pub why: String,
 }
 
-/// A stroke of such a design.
+/// A stroke of a design that does not fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OverflowStroke {
     /// On the sheet's plane.
     pub points_mm: Vec<[f64; 2]>,
     /// True if the stroke leaves the sheet.
     pub is_outside: bool,
-    /// The pen's, sRGB.
+    /// The pen's colour, sRGB.
     pub colour: [u8; 3],
-    /// The pen's.
+    /// The pen's width.
     pub width_mm: f64,
 }
 
-/// Strokes found so far that leave the sheet.
+/// Collects strokes and finds those that leave the sheet.
 #[derive(Default)]
 pub(super) struct OverflowCollector {
     lines: Vec<OverflowStroke>,
@@ -56,17 +56,18 @@ pub(super) struct OverflowCollector {
 }
 
 impl OverflowCollector {
-    /// Takes a stroke in, whether it reaches out or not; says whether it does.
-    pub(super) fn take(
+    /// Adds a stroke, and returns whether it leaves the sheet.
+    pub(super) fn add(
         &mut self,
         points_mm: &[[f64; 2]],
         source: &str,
         pen: Option<&ScenePen>,
         sheet_mm: [f64; 2],
     ) -> bool {
-        let by = |point: &[f64; 2]| beyond_mm(*point, sheet_mm);
-        let farthest = points_mm.iter().max_by(|a, b| by(a).total_cmp(&by(b)));
-        let worst = farthest.map(|at| (by(at), *at)).filter(|(by, _)| *by > 0.0);
+        let excess_mm = |point: &[f64; 2]| beyond_mm(*point, sheet_mm);
+        let excesses = points_mm.iter().map(|point| (excess_mm(point), *point));
+        let farthest = excesses.max_by(|(a, _), (b, _)| a.total_cmp(b));
+        let worst = farthest.filter(|(by_mm, _)| *by_mm > 0.0);
         self.points += points_mm.len();
         if self.points <= POINTS_MAX {
             self.lines.push(OverflowStroke {
@@ -80,43 +81,44 @@ impl OverflowCollector {
             return false;
         };
         self.count += 1;
-        if self.worst.as_ref().is_none_or(|(most, ..)| by_mm > *most) {
+        let worst = self.worst.as_ref();
+        if worst.is_none_or(|(worst_mm, ..)| by_mm > *worst_mm) {
             self.worst = Some((by_mm, at_mm, source.to_owned()));
         }
         true
     }
 
-    /// None where nothing reaches out.
-    pub(super) fn all(
+    /// Returns the overflow; `None` if every stroke lies on the sheet.
+    pub(super) fn finish(
         self,
         sheet_mm: [f64; 2],
-        of: usize,
-        placed: impl FnOnce() -> OverflowPlacement,
+        total: usize,
+        placement: impl FnOnce() -> OverflowPlacement,
     ) -> Option<DesignOverflow> {
         let (by_mm, at_mm, source) = self.worst?;
-        let placed = placed();
+        let placement = placement();
         let ([x, y], [width, height]) = (at_mm, sheet_mm);
-        let strokes = match (self.count, of) {
+        let strokes = match (self.count, total) {
             (1, 1) => "the only stroke reaches".to_owned(),
-            (1, of) => format!("1 of {of} strokes reaches"),
-            (count, of) => format!("{count} of {of} strokes reach"),
+            (1, total) => format!("1 of {total} strokes reaches"),
+            (count, total) => format!("{count} of {total} strokes reach"),
         };
         let edge = farthest_edge(at_mm, sheet_mm);
-        let why = format!(
+        let message = format!(
             "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {by_mm:.1} mm over its {edge} edge ({source}, at ({x:.1}, {y:.1}) mm); {}",
-            placed.remedy()
+            placement.remedy()
         );
         Some(DesignOverflow {
-            title: placed.title,
+            title: placement.title,
             sheet_mm,
-            page: placed.page,
+            page: placement.page,
             lines: self.lines,
             count: self.count,
-            of,
+            of: total,
             by_mm,
             at_mm,
-            fits_mm: placed.fits_mm,
-            why,
+            fits_mm: placement.fits_mm,
+            why: message,
         })
     }
 }
@@ -125,23 +127,23 @@ impl OverflowCollector {
 pub(super) struct OverflowPlacement {
     /// The scene's title.
     pub(super) title: String,
-    /// Its page.
+    /// The page.
     pub(super) page: ScenePage,
-    /// The longest that fits there.
+    /// Longest side that fits there.
     pub(super) fits_mm: Option<f64>,
-    /// Its corner; absent in the middle of the sheet.
+    /// Corner of the page; `None` if it is centred on the sheet.
     pub(super) at_mm: Option<[f64; 2]>,
 }
 
 impl OverflowPlacement {
     fn remedy(&self) -> String {
         let at = self.at_mm.map(|[x, y]| format!(" at ({x}, {y}) mm"));
-        let turned =
+        let rotation =
             (self.page.turn_deg != 0.0).then(|| format!(" turned by {}°", self.page.turn_deg));
-        let place = [at, turned].into_iter().flatten().collect::<String>();
+        let place = [at, rotation].into_iter().flatten().collect::<String>();
         let long_mm = self.page.long_mm;
         match self.fits_mm {
-            // Down to a tenth, so that the size that is named does fit.
+            // Round down to a tenth, so that the stated size does fit.
             Some(fits_mm) if fits_mm < long_mm => format!(
                 "its longer side is {long_mm:.1} mm, and at most {} mm fit{place}: make design.size_mm (or --size) smaller",
                 (fits_mm * 10.0 + ROUNDING).floor() / 10.0
@@ -168,6 +170,6 @@ fn farthest_edge([x, y]: [f64; 2], [width, height]: [f64; 2]) -> &'static str {
 
 /// Returns the distance of a point beyond the sheet's edge; 0 on the sheet.
 fn beyond_mm([x, y]: [f64; 2], [width, height]: [f64; 2]) -> f64 {
-    let over = |at: f64, side: f64| (-at).max(at - side).max(0.0);
-    over(x, width).max(over(y, height))
+    let excess_mm = |at: f64, side: f64| (-at).max(at - side).max(0.0);
+    excess_mm(x, width).max(excess_mm(y, height))
 }

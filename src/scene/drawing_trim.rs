@@ -1,4 +1,5 @@
-//! A person's correction of one drawing at the arm: the pen higher and slower than the scene says, never lower or faster.
+//! A person's correction of one drawing at the arm: the pen higher and slower than in the scene,
+//! never lower or faster.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,47 +9,47 @@ use base::units::Finite;
 /// Step in which the pen's height is trimmed.
 const TRIM_STEP_MM: f64 = 0.1;
 
-/// Slowest drawing, as a share of what the scene says.
+/// Slowest drawing, in percent of the scene's speed.
 const TRIM_PERCENT_LEAST: f64 = 10.0;
 
-/// Most by which the first ink on a sheet is drawn higher: an arm that counts coarsely stands up to a quarter of a millimetre
-/// beside its height, and no ink has shown yet where the sheet lies.
+/// Most by which the first ink on a sheet is drawn higher: an arm with coarse encoders may be a
+/// quarter of a millimetre off in height, and no ink has yet shown where the sheet lies.
 const FIRST_INK_MM_MAX: f64 = 0.3;
 
-/// Share of a pen's depth by which it is at most drawn higher then.
-const FIRST_INK_SHARE: f64 = 0.35;
+/// Largest fraction of a pen's depth by which the first ink is drawn higher.
+const FIRST_INK_FRACTION: f64 = 0.35;
 
 /// A correction of a drawing. The default changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DrawingTrim {
-    /// Height by which every pen is sent less deep, in steps of a tenth of a millimetre.
+    /// Height by which every pen is raised, in steps of a tenth of a millimetre.
     pub raise_mm: Finite,
-    /// Drawing speed in percent of each pen's.
+    /// Drawing speed in percent of each pen's own.
     pub speed_percent: Finite,
 }
 
-/// Reason that a drawing cannot be trimmed so.
+/// The reason why a trim is refused.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum DrawingTrimError {
-    /// It is no whole number of steps, or below the scene's depth.
+    /// It is not a whole number of steps, or would lower the pen.
     #[error(
-        "raise_mm is {0}; 0 and more are possible, in steps of 0.1: a trim only raises the pen, and how deep it is sent is the scene's to say (press_mm)"
+        "raise_mm is {0}; 0 and more are possible, in steps of 0.1: a trim only raises the pen, and the scene sets how deep it goes (press_mm)"
     )]
     Raise(f64),
-    /// The pen would not touch the sheet any more.
+    /// The pen would no longer touch the sheet.
     #[error(
         "raise_mm is {raise_mm}; up to {most_mm} are possible: the pen is sent {most_mm} mm below the sheet"
     )]
     OffTheSheet {
-        /// The height that was asked for.
+        /// The requested height.
         raise_mm: f64,
-        /// The most that leaves a pen on the sheet.
+        /// The largest height at which every pen touches the sheet.
         most_mm: f64,
     },
-    /// Faster than the scene allows, or so slow that it stands.
+    /// Faster than the scene allows, or too slow.
     #[error(
-        "speed_percent is {0}; 10 to 100 are possible: how fast a pen draws is the scene's to say (draw_mm_s)"
+        "speed_percent is {0}; 10 to 100 are possible: the scene sets how fast a pen draws (draw_mm_s)"
     )]
     Speed(f64),
 }
@@ -67,7 +68,7 @@ impl DrawingTrim {
     /// Returns the trim of the first ink on a scene's sheet.
     #[must_use]
     pub fn of_first_ink(scene: &Scene) -> Self {
-        let raise_mm = (FIRST_INK_SHARE * least_press_mm(scene)).min(FIRST_INK_MM_MAX);
+        let raise_mm = (FIRST_INK_FRACTION * least_press_mm(scene)).min(FIRST_INK_MM_MAX);
         let steps = (raise_mm / TRIM_STEP_MM + 1e-6).floor();
         Self {
             raise_mm: Finite::new(steps * TRIM_STEP_MM).unwrap_or_default(),
@@ -81,7 +82,7 @@ impl DrawingTrim {
         *self == Self::default()
     }
 
-    /// Says what it changes.
+    /// Describes what it changes.
     #[must_use]
     pub fn words(&self) -> String {
         format!(
@@ -116,15 +117,15 @@ impl DrawingTrim {
     }
 }
 
-/// Returns the depth of the pen that is sent least deep; infinite without pens.
+/// Returns the smallest depth of all pens; infinite without pens.
 fn least_press_mm(scene: &Scene) -> f64 {
-    let presses = scene.pens.iter().map(|pen| scene.press_mm(pen));
-    presses.fold(f64::INFINITY, f64::min)
+    let depths_mm = scene.pens.iter().map(|pen| scene.press_mm(pen));
+    depths_mm.fold(f64::INFINITY, f64::min)
 }
 
 impl Scene {
-    /// Returns a copy of the scene whose pens are sent less deep and draw slower. It narrows what the scene allows, so its
-    /// revision is the scene's.
+    /// Returns a copy of the scene whose pens go less deep and draw slower. It only narrows what
+    /// the scene allows, so its revision is the same.
     ///
     /// # Errors
     /// A trim that would go beyond what the scene allows, or lift the pen off the sheet.
@@ -156,14 +157,14 @@ mod tests {
         let scene = SceneLibrary::new(None).scene("pens_by_hand", None).unwrap();
         let trimmed = scene.trimmed(&trim(0.3, 50.0)).unwrap();
         assert_eq!(trimmed.revision, scene.revision);
-        for (own, was) in trimmed.pens.iter().zip(&scene.pens) {
-            assert!((trimmed.press_mm(own) - (scene.press_mm(was) - 0.3)).abs() < 1e-9);
-            assert!((trimmed.draw_mm_s(own) - scene.draw_mm_s(was) / 2.0).abs() < 1e-9);
+        for (pen, original) in trimmed.pens.iter().zip(&scene.pens) {
+            assert!((trimmed.press_mm(pen) - (scene.press_mm(original) - 0.3)).abs() < 1e-9);
+            assert!((trimmed.draw_mm_s(pen) - scene.draw_mm_s(original) / 2.0).abs() < 1e-9);
         }
         let same = scene.trimmed(&DrawingTrim::default()).unwrap();
-        for (own, was) in same.pens.iter().zip(&scene.pens) {
-            assert!((same.press_mm(own) - scene.press_mm(was)).abs() < 1e-12);
-            assert!((same.draw_mm_s(own) - scene.draw_mm_s(was)).abs() < 1e-12);
+        for (pen, original) in same.pens.iter().zip(&scene.pens) {
+            assert!((same.press_mm(pen) - scene.press_mm(original)).abs() < 1e-12);
+            assert!((same.draw_mm_s(pen) - scene.draw_mm_s(original)).abs() < 1e-12);
         }
     }
 

@@ -1,21 +1,21 @@
-//! The scenes, arms, overlays and designs that are in the binary.
+//! The scenes, arms, overlays and designs embedded in the binary.
 
 /// One file of the `scenes` folder.
 #[derive(Debug)]
 pub(super) struct EmbeddedFile {
     /// Its path below `scenes`.
-    pub(super) place: &'static str,
+    pub(super) path: &'static str,
     /// Content of the file.
     pub(super) bytes: &'static [u8],
 }
 
 macro_rules! files {
-    ($($place:literal),* $(,)?) => {
-        &[$(EmbeddedFile { place: $place, bytes: include_bytes!(concat!("scenes/", $place)) }),*]
+    ($($path:literal),* $(,)?) => {
+        &[$(EmbeddedFile { path: $path, bytes: include_bytes!(concat!("scenes/", $path)) }),*]
     };
 }
 
-/// Every file of the `scenes` folder; a test holds that none is missing.
+/// Every file of the `scenes` folder; a test checks that none is missing.
 pub(super) const FILES: &[EmbeddedFile] = files![
     "a5_sheet.toml",
     "arms/custom.toml",
@@ -50,9 +50,9 @@ pub(super) const FILES: &[EmbeddedFile] = files![
     "widowx.toml",
 ];
 
-/// The file at a path below `scenes`.
-pub(super) fn find(place: &str) -> Option<&'static EmbeddedFile> {
-    FILES.iter().find(|file| file.place == place)
+/// Returns the file at a path below `scenes`.
+pub(super) fn find(path: &str) -> Option<&'static EmbeddedFile> {
+    FILES.iter().find(|file| file.path == path)
 }
 
 #[cfg(test)]
@@ -61,27 +61,27 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    fn walk(folder: &Path, below: &str, into: &mut Vec<String>) {
+    fn collect_files(folder: &Path, prefix: &str, files: &mut Vec<String>) {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
-            let place = format!("{below}{}", entry.file_name().to_string_lossy());
+            let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
             if entry.path().is_dir() {
-                walk(&entry.path(), &format!("{place}/"), into);
-            } else if !place.ends_with(".json") {
-                into.push(place);
+                collect_files(&entry.path(), &format!("{path}/"), files);
+            } else if !path.ends_with(".json") {
+                files.push(path);
             }
         }
     }
 
     #[test]
     fn every_file_of_the_scenes_folder_is_in_the_binary() {
-        let mut there = Vec::new();
-        walk(
+        let mut on_disk = Vec::new();
+        collect_files(
             &Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("scenes"),
             "",
-            &mut there,
+            &mut on_disk,
         );
-        there.sort();
-        let here: Vec<&str> = FILES.iter().map(|file| file.place).collect();
-        assert_eq!(here, there);
+        on_disk.sort();
+        let embedded: Vec<&str> = FILES.iter().map(|file| file.path).collect();
+        assert_eq!(embedded, on_disk);
     }
 }

@@ -7,10 +7,11 @@ use base::plane::distance;
 use base::units::{Finite, OutOfRange};
 use vision::{SheetTag, TAGS_MAX, TagLayout};
 
-/// A camera reads none that are smaller, and larger ones leave no room to draw.
+/// Range of tag sizes: a camera cannot read smaller ones, and larger ones leave no room to draw.
 const SIZE_MM: [f64; 2] = [4.0, 300.0];
 
-/// Range of the offset that a scene may allow, in mm and degrees: less is noise, more is a different place.
+/// Range of the offset that a scene may allow, in mm and degrees: less is noise, more is another
+/// place.
 const MOVED_MM: [f64; 2] = [0.2, 20.0];
 const MOVED_DEG: [f64; 2] = [0.2, 10.0];
 
@@ -27,8 +28,10 @@ pub struct SheetFiducials {
     pub required: bool,
 }
 
+/// Checks the tags of a scene file.
+///
 /// # Errors
-/// The first thing that is wrong.
+/// The first problem found.
 pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<SheetFiducials, SceneFault> {
     if !surface.is_flat() {
         return Err(SceneFault::TagsOnCurvedSheet);
@@ -37,9 +40,9 @@ pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<SheetFidu
         return Err(SceneFault::TagCount(file.tags.len()));
     }
     let mut tags: Vec<SheetTag> = Vec::with_capacity(file.tags.len());
-    for said in &file.tags {
-        let tag = tag(said, file, surface)?;
-        if let Some(other) = tags.iter().find(|other| !are_apart(other, &tag)) {
+    for tag_file in &file.tags {
+        let tag = tag(tag_file, file, surface)?;
+        if let Some(other) = tags.iter().find(|other| !are_separate(other, &tag)) {
             return Err(SceneFault::TagsOverlap([other.id, tag.id]));
         }
         tags.push(tag);
@@ -55,22 +58,22 @@ pub(super) fn check(file: &FiducialsFile, surface: &Surface) -> Result<SheetFidu
     })
 }
 
-fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetTag, SceneFault> {
-    let id = said.id;
-    if id >= file.family.count() {
+fn tag(file: &TagFile, tags: &FiducialsFile, surface: &Surface) -> Result<SheetTag, SceneFault> {
+    let id = file.id;
+    if id >= tags.family.count() {
         return Err(SceneFault::NoTag {
             id,
-            family: file.family,
+            family: tags.family,
         });
     }
     let tag = SheetTag {
         id,
-        at_mm: said.at_mm.map(Finite::get),
-        size_mm: within(&format!("tag {id}: size_mm"), said.size_mm, SIZE_MM)?,
-        turn_deg: said.turn_deg.get(),
+        at_mm: file.at_mm.map(Finite::get),
+        size_mm: within(&format!("tag {id}: size_mm"), file.size_mm, SIZE_MM)?,
+        turn_deg: file.turn_deg.get(),
     };
     let is_on = |at_mm: &[f64; 2]| surface.holds(*at_mm);
-    if !tag.edge_mm(file.family).iter().all(is_on) {
+    if !tag.edge_mm(tags.family).iter().all(is_on) {
         return Err(SceneFault::TagBeyondSheet {
             id,
             sheet_mm: surface.size_mm(),
@@ -80,9 +83,9 @@ fn tag(said: &TagFile, file: &FiducialsFile, surface: &Surface) -> Result<SheetT
 }
 
 /// Returns whether two tags are different tags in different places.
-fn are_apart(one: &SheetTag, other: &SheetTag) -> bool {
-    let reach_mm = f64::midpoint(one.size_mm, other.size_mm);
-    distance(one.at_mm, other.at_mm) >= reach_mm && one.id != other.id
+fn are_separate(a: &SheetTag, b: &SheetTag) -> bool {
+    let min_distance_mm = f64::midpoint(a.size_mm, b.size_mm);
+    distance(a.at_mm, b.at_mm) >= min_distance_mm && a.id != b.id
 }
 
 fn within(what: &str, value: Finite, [least, most]: [f64; 2]) -> Result<f64, OutOfRange> {
@@ -97,18 +100,18 @@ mod tests {
 
     const TAG: &str = "id = 3\nat_mm = [20.0, 30.0]\nsize_mm = 14.0";
 
-    fn checked(text: &str) -> Result<SheetFiducials, String> {
+    fn check_text(text: &str) -> Result<SheetFiducials, String> {
         let file: FiducialsFile = toml::from_str(text).map_err(|error| error.to_string())?;
         let scene = SceneLibrary::default().scene("default", None).unwrap();
         check(&file, &scene.surface).map_err(|fault| fault.to_string())
     }
 
     #[test]
-    fn what_is_wrong_with_tags_is_said() {
+    fn problems_of_tags_are_reported() {
         let one = format!("family = \"36h11\"\n[[tags]]\n{TAG}\n");
-        let good = checked(&one).unwrap();
+        let good = check_text(&one).unwrap();
         assert!(!good.required && (good.moved_mm_max - 2.0).abs() < 1e-9);
-        for (old, new, said) in [
+        for (old, new, expected) in [
             ("id = 3", "id = 587", "ids are 0 to 586"),
             ("20.0, 30.0", "5.0, 30.0", "reaches beyond the sheet"),
             ("size_mm = 14.0", "size_mm = 1.0", "tag 3: size_mm is 1"),
@@ -120,33 +123,31 @@ mod tests {
             ),
             ("[[tags]]", "moved_mm = 1\n[[tags]]", "unknown field"),
         ] {
-            let told = checked(&one.replace(old, new)).unwrap_err();
-            assert!(told.contains(said), "{new}: {told}");
+            let message = check_text(&one.replace(old, new)).unwrap_err();
+            assert!(message.contains(expected), "{new}: {message}");
         }
+        let refusal = |text: &str| check_text(text).unwrap_err();
         let twice = format!("{one}[[tags]]\n{}", TAG.replace("20.0", "60.0"));
-        assert!(checked(&twice).unwrap_err().contains("or are one"));
+        assert!(refusal(&twice).contains("or have the same id"));
         let above = format!(
             "{one}[[tags]]\n{}",
             TAG.replace("id = 3", "id = 4").replace("20.0", "25.0")
         );
-        assert!(checked(&above).unwrap_err().contains("lie on each other"));
-        assert!(
-            checked("family = \"16h5\"\ntags = []")
-                .unwrap_err()
-                .contains("0 tags")
-        );
+        assert!(refusal(&above).contains("overlap"));
+        let no_tags = refusal("family = \"16h5\"\ntags = []");
+        assert!(no_tags.contains("0 tags"));
     }
 
     #[test]
     fn a_flat_sheet_lies_where_its_corner_is() {
         let scene = SceneLibrary::default().scene("tagged", None).unwrap();
-        let lies = scene.surface.flat_pose().unwrap();
-        let at = lies * nalgebra::Point3::new(0.02, 0.07, 0.001);
-        let seen = scene.surface.project(&at);
-        let off = (seen.at_mm[0] - 20.0).hypot(seen.at_mm[1] - 70.0);
+        let pose = scene.surface.flat_pose().unwrap();
+        let at = pose * nalgebra::Point3::new(0.02, 0.07, 0.001);
+        let projection = scene.surface.project(&at);
+        let error_mm = (projection.at_mm[0] - 20.0).hypot(projection.at_mm[1] - 70.0);
         assert!(
-            off < 1e-9 && (seen.height_mm - 1.0).abs() < 1e-9,
-            "{seen:?}"
+            error_mm < 1e-9 && (projection.height_mm - 1.0).abs() < 1e-9,
+            "{projection:?}"
         );
         let bottle = SceneLibrary::default().scene("bottle", None).unwrap();
         assert!(bottle.surface.flat_pose().is_none());

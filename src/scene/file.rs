@@ -1,4 +1,4 @@
-//! A scene as its TOML file says it. Unknown keys are refused; every number is finite.
+//! The TOML file of a scene. Unknown keys are refused; every number is finite.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct SceneFile {
     pub design: DesignFile,
     /// The sheet to draw on.
     pub sheet: SheetFile,
-    /// Tags on the sheet, by which a camera knows where it lies; of a flat sheet alone.
+    /// Tags on the sheet, by which a camera finds its position; only for a flat sheet.
     #[serde(default)]
     pub fiducials: Option<FiducialsFile>,
     /// The drawing pens, one or more.
@@ -37,7 +37,7 @@ pub struct SceneFile {
     /// Ink caps for dipping pens.
     #[serde(default)]
     pub inks: Vec<InkFile>,
-    /// A fixed point whose place is known well, for checking the arm.
+    /// A fixed point whose position is known precisely, for checking the arm.
     #[serde(default)]
     pub calibrator_m: Option<[Finite; 3]>,
     /// Waiting poses of the arm.
@@ -51,7 +51,7 @@ pub struct SceneFile {
     /// Boxes that arm and tool must not enter.
     #[serde(default)]
     pub keep_outs: Vec<BoxFile>,
-    /// A person stands by whenever this scene moves. A needle needs it.
+    /// True if a person attends the arm whenever this scene moves it. A needle requires it.
     #[serde(default)]
     pub attended: bool,
 }
@@ -60,41 +60,41 @@ pub struct SceneFile {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DesignFile {
-    /// An SVG, G-code, HP-GL, DXF or JSON file, beside the scene file or in its `designs` folder.
+    /// An SVG, G-code, HP-GL, DXF or JSON file, in the folder of the scene file or its `designs` folder.
     pub file: Option<String>,
-    /// Words, drawn in single-line letters.
+    /// Text, drawn in single-line letters.
     pub text: Option<String>,
-    /// Makes the scene a canvas: its design comes with each call, as one of these.
+    /// Makes the scene a canvas: each call brings the design, as one of these kinds.
     pub from_caller: Vec<CallerDesignKind>,
-    /// Of a canvas: most strokes of a design; absent is 500.
+    /// For a canvas: largest number of strokes of a design; default 500.
     pub strokes_max: Option<u32>,
-    /// Of a canvas: longest line of a design, all strokes together; absent is 5000.
+    /// For a canvas: largest total length of the strokes of a design; default 5000.
     pub length_mm_max: Option<Finite>,
-    /// Of a canvas: longest arm time of a plan; absent is 600.
+    /// For a canvas: longest arm time of a plan; default 600.
     pub time_s_max: Option<Finite>,
     /// Height of a capital letter of `text`.
     pub letter_height_mm: Option<Finite>,
     /// Paths, each a list of points on the page, y up.
     pub polylines: Option<Vec<Vec<[Finite; 2]>>>,
-    /// The length of the page's longer side on the sheet; absent draws it as large as its file says.
+    /// Length of the longer side of the page on the sheet; by default the size stated in the design file.
     pub size_mm: Option<Finite>,
-    /// Place of the lower left corner of the page on the sheet before it is turned; absent centres the page.
+    /// Position of the lower left corner of the page on the sheet before it is turned; by default the page is centred.
     pub at_mm: Option<[Finite; 2]>,
     /// Turns the page about its centre, counter-clockwise.
     pub rotate_deg: Option<Finite>,
-    /// In which order strokes are drawn.
+    /// Order in which strokes are drawn.
     pub order: Order,
-    /// Farthest on the sheet that a line with fewer points may be from the design's; absent is 0: every point counts.
+    /// Largest distance on the sheet between a line with fewer points and the design's line; default 0, which keeps every point.
     pub simplify_mm: Option<Finite>,
-    /// Ends on the sheet that are nearer are joined where the order is the fastest; absent is 0.1.
+    /// Strokes whose ends are closer than this on the sheet are joined if `order` is `fastest`; default 0.1.
     pub join_mm: Option<Finite>,
     /// Fill of an SVG's coloured areas.
     pub fill: FillKind,
-    /// Between two lines of a fill, on the sheet; absent is the width of the finest pen.
+    /// Distance between two lines of a fill, on the sheet; by default the width of the finest pen.
     pub fill_spacing_mm: Option<Finite>,
-    /// Of a fill's lines on the page, 0 along x, counter-clockwise.
+    /// Angle of the lines of a fill on the page, counter-clockwise; 0 is along x.
     pub fill_angle_deg: Option<Finite>,
-    /// Leaves pictures made of pixels out of an SVG; without it they are refused.
+    /// Leaves pixel images out of an SVG; without it they are refused.
     pub skip_images: bool,
 }
 
@@ -102,14 +102,14 @@ pub struct DesignFile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FillKind {
-    /// Not at all: only their outline is drawn.
+    /// No fill: only the outline is drawn.
     #[default]
     Outline,
-    /// With parallel lines.
+    /// Parallel lines.
     Hatch,
-    /// With parallel lines and others across them.
+    /// Parallel lines, and others across them.
     Cross,
-    /// With lines that follow the outline inwards.
+    /// Lines that follow the outline inwards.
     Contour,
 }
 
@@ -120,15 +120,15 @@ pub enum PenChangeKind {
     /// All pens are mounted at once.
     #[default]
     AllMounted,
-    /// One pen is in the holder, and a person changes it.
+    /// One pen is in the holder; a person changes it.
     ByHand,
 }
 
-/// In which order strokes are drawn.
+/// Order in which strokes are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Whichever is soonest done; strokes may be reversed.
+    /// The order that takes the least time; strokes may be reversed.
     #[default]
     Fastest,
     /// The author's order and direction.
@@ -141,9 +141,9 @@ pub enum Order {
 pub struct SheetFile {
     /// Its lower left corner in the arm's base frame.
     pub origin_m: [Finite; 3],
-    /// Along its lower edge, to the right as a reader sees it; any length but zero.
+    /// Direction of its lower edge, to the right for a reader; any length except zero.
     pub x_axis: [Finite; 3],
-    /// Along its left edge, upwards as a reader sees it; at a right angle to `x_axis`.
+    /// Direction of its left edge, upwards for a reader; at a right angle to `x_axis`.
     pub y_axis: [Finite; 3],
     /// Width and height.
     pub size_mm: [Finite; 2],
@@ -154,7 +154,7 @@ pub struct SheetFile {
     /// Mapping of the design onto the cylinder.
     #[serde(default)]
     pub lay: Lay,
-    /// Correction of where lines come to lie, learned from drawn ink; at most 2 mm anywhere.
+    /// Correction of where lines end up, learned from drawn ink; at most 2 mm anywhere.
     #[serde(default)]
     pub correction: Option<SheetCorrectionFile>,
 }
@@ -163,10 +163,10 @@ pub struct SheetFile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lay {
-    /// Like a label: lengths stay as they are.
+    /// Wrapped like a label: lengths do not change.
     #[default]
     Wrapped,
-    /// Like light, along the normal of the sheet's middle: it stretches towards the sides.
+    /// Projected along the normal of the sheet's centre: the design is stretched towards the sides.
     Projected,
 }
 
@@ -176,15 +176,15 @@ pub enum Lay {
 pub struct FiducialsFile {
     /// Their family.
     pub family: Family,
-    /// Each of them, 32 at the most.
+    /// The tags, at most 32.
     pub tags: Vec<TagFile>,
-    /// Largest offset of any corner of the sheet since it was taught.
+    /// Largest shift of any corner of the sheet since it was taught.
     #[serde(default = "moved_mm_default")]
     pub moved_mm_max: Finite,
     /// Largest rotation of the sheet since it was taught.
     #[serde(default = "moved_deg_default")]
     pub moved_deg_max: Finite,
-    /// True if a camera must see the sheet's place before anything moves over it.
+    /// True if a camera must find the sheet before anything moves over it.
     #[serde(default)]
     pub required: bool,
 }
@@ -195,11 +195,11 @@ pub struct FiducialsFile {
 pub struct TagFile {
     /// Its number in its family.
     pub id: u16,
-    /// Its middle on the sheet.
+    /// Its centre on the sheet.
     pub at_mm: [Finite; 2],
-    /// The side of its black square, without the white edge that it needs all around.
+    /// Side of its black square, without the white margin that it needs.
     pub size_mm: Finite,
-    /// By how much it is turned, counter-clockwise.
+    /// Its rotation, counter-clockwise.
     #[serde(default)]
     pub turn_deg: Finite,
 }
@@ -212,7 +212,7 @@ fn moved_deg_default() -> Finite {
     finite(1.0)
 }
 
-/// Kind of a tool, which decides what it may do.
+/// Kind of a tool, which decides what it is allowed to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
@@ -234,12 +234,12 @@ pub struct PenFile {
     pub kind: ToolKind,
     /// Its tip, in the tool mount's frame.
     pub tip_m: [Finite; 3],
-    /// From its body towards its tip, in the tool mount's frame; any length but zero.
+    /// Direction from its body to its tip, in the tool mount's frame; any length except zero.
     pub axis: [Finite; 3],
     /// Largest tilt from the surface's normal.
     #[serde(default = "cone_deg_default")]
     pub cone_deg: Finite,
-    /// The line that it leaves.
+    /// Width of its line.
     #[serde(default = "width_mm_default")]
     pub width_mm: Finite,
     /// Largest turn of the surface's normal along a drawn line.
@@ -251,10 +251,10 @@ pub struct PenFile {
     /// The ink that it is dipped into.
     #[serde(default)]
     pub ink: Option<String>,
-    /// Depth below the surface to which it is sent; absent as the scene's, and never more.
+    /// Depth below the surface to which it is sent; at most the scene's, which is the default.
     #[serde(default)]
     pub press_mm: Option<Finite>,
-    /// Its fastest tip while it draws; absent as the scene's, and never more.
+    /// Top speed of its tip while it draws; at most the scene's, which is the default.
     #[serde(default)]
     pub draw_mm_s: Option<Finite>,
 }
@@ -285,7 +285,7 @@ fn colour_default() -> String {
 pub struct InkFile {
     /// Its name.
     pub name: String,
-    /// The middle of its rim, in the arm's base frame.
+    /// Centre of its rim, in the arm's base frame.
     pub rim_m: [Finite; 3],
     /// Depth of the cap. A dip goes down to a third of it.
     pub depth_mm: Finite,
@@ -296,7 +296,7 @@ pub struct InkFile {
     pub wait_s: Finite,
 }
 
-/// Named joint angles, one a joint.
+/// Named poses: an angle for each joint.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PosesFile {
@@ -304,7 +304,7 @@ pub struct PosesFile {
     pub rest_rad: Vec<Finite>,
     /// Waiting pose between jobs, above the sheet.
     pub ready_rad: Vec<Finite>,
-    /// Pose in which a person changes the pen, where a hand can reach it; absent the rest pose.
+    /// Pose in which a person can reach the pen to change it; by default the rest pose.
     #[serde(default)]
     pub change_rad: Option<Vec<Finite>>,
 }
@@ -313,13 +313,13 @@ pub struct PosesFile {
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeightsFile {
-    /// Of travel, and the greatest height of a hop between two lines.
+    /// Height of travel, and greatest height of a hop between two lines.
     pub lift_mm: Finite,
-    /// Least height of a hop between two lines; where it is absent 2, or `lift_mm` if that is less.
+    /// Least height of a hop between two lines; default 2, or `lift_mm` if that is less.
     pub lift_least_mm: Option<Finite>,
     /// Depth below the surface to which a yielding pen is sent, so that it always touches.
     pub press_mm: Finite,
-    /// Of the tip over a point that is only visited.
+    /// Height of the tip over a point that is visited but not drawn.
     pub hover_mm: Finite,
 }
 
@@ -334,15 +334,15 @@ impl Default for HeightsFile {
     }
 }
 
-/// Limits of the motion; the arm's own limits hold as well.
+/// Limits of the motion; the arm's own limits apply as well.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsFile {
-    /// Fastest tip while it draws.
+    /// Top speed of the tip while it draws.
     pub draw_mm_s: Finite,
-    /// Fastest tip otherwise; 250 at the most.
+    /// Top speed of the tip in other motion; at most 250.
     pub travel_mm_s: Finite,
-    /// Hardest acceleration of the tip while it draws, along and across the line.
+    /// Largest acceleration of the tip while it draws, along and across the line.
     pub draw_mm_s2: Finite,
     /// Largest relative change in length of any part of a line between page and surface: 0.05 is 5 %.
     pub stretch: Finite,
@@ -390,19 +390,19 @@ pub struct BoxFile {
 pub struct OverlayFile {
     /// One line for people and models.
     pub about: String,
-    /// Drawn instead.
+    /// The design that replaces the scene's.
     #[serde(default)]
     pub design: Option<DesignFile>,
-    /// Mounted instead.
+    /// The pens that replace the scene's.
     #[serde(default)]
     pub pens: Option<Vec<PenFile>>,
-    /// Dipped into instead.
+    /// The inks that replace the scene's.
     #[serde(default)]
     pub inks: Option<Vec<InkFile>>,
 }
 
 impl OverlayFile {
-    /// The scene with what this overlay says in place of its own.
+    /// Returns the scene with the parts of this overlay instead of its own.
     #[must_use]
     pub fn apply_to(self, mut scene: SceneFile) -> SceneFile {
         if let Some(design) = self.design {

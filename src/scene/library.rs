@@ -1,4 +1,4 @@
-//! Scenes by name: those in the binary, and a folder that comes before them.
+//! Loads scenes by name: from a folder first, then from the files in the binary.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -20,23 +20,24 @@ use base::units::Finite;
 use config::toml::{self as strict, FileError};
 use design::{self, AreaFill, Design, DesignCaps, DesignError, ReadOptions};
 
-/// Source of scenes: a folder and the files in the binary.
+/// Loads scenes from a folder and from the files in the binary.
 #[derive(Clone, Debug, Default)]
 pub struct SceneLibrary {
     folder: Option<PathBuf>,
-    /// Arms that stand in for others: whose scenes, which arm.
+    /// Pairs of an arm and the arm that draws its scenes in its place.
     stand_ins: Vec<(String, String)>,
-    instead: Option<Arc<DesignReplacement>>,
-    /// It comes from a caller, and goes on a canvas alone.
+    replacement: Option<Arc<DesignReplacement>>,
+    /// True if the replacement comes from a caller, who may draw only on canvases.
     is_of_caller: bool,
-    /// Words of each scene's file about itself when it was last read, for every call lists scenes.
-    heads_seen: Arc<Mutex<HashMap<String, (FileStamp, SceneHead)>>>,
+    /// Cached heads of scene files, with the stamps of the files they were read from: every call
+    /// lists the scenes.
+    head_cache: Arc<Mutex<HashMap<String, (FileStamp, SceneHead)>>>,
 }
 
 /// A file's date and length; `None` for one of the binary's.
 type FileStamp = Option<(SystemTime, u64)>;
 
-/// Facts of a scene's file that every list of scenes shows.
+/// Values of a scene file that every list of scenes needs.
 #[derive(Clone, Debug, Default)]
 struct SceneHead {
     /// The arm that it is for.
@@ -47,23 +48,23 @@ struct SceneHead {
 /// A file larger than this is not read.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// A set has no more files for other pens.
+/// Largest number of other files in a set.
 const SET_MAX: usize = 100;
 
-/// Names that an error lists; it counts the others.
-const NEAREST_MAX: usize = 12;
+/// Number of names that an error lists; it counts the others.
+const LISTED_MAX: usize = 12;
 
 /// Reason that a scene cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum SceneError {
     /// No scene, overlay or arm of that name.
-    #[error("there is no {what} `{name}`; valid: {}", nearest_words(valid))]
+    #[error("there is no {what} `{name}`; valid: {}", list_of(valid))]
     Unknown {
         /// "scene", "overlay" or "arm".
         what: &'static str,
         /// The name that was asked for.
         name: String,
-        /// The names there are, the nearest first.
+        /// The known names, the most similar first.
         valid: Vec<String>,
     },
     /// The file cannot be read.
@@ -74,10 +75,10 @@ pub enum SceneError {
         /// Message of the system.
         why: String,
     },
-    /// The file is not what a scene must be.
+    /// The file is not a valid scene.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The arm's file is not what an arm must be.
+    /// The arm's file is not a valid arm.
     #[error(transparent)]
     Arm(#[from] ArmError),
     /// The design does not fit its sheet; nothing else is wrong.
@@ -107,7 +108,7 @@ pub enum SceneError {
 }
 
 impl SceneError {
-    /// Leaves out of the scenes that are listed those that are not among `known`, which the arms at hand draw.
+    /// Lists only the scenes in `known`, which are those that the connected arms can draw.
     #[must_use]
     pub fn listing_scenes(mut self, known: &[String]) -> Self {
         if let Self::Unknown {
@@ -123,7 +124,8 @@ impl SceneError {
 }
 
 impl SceneLibrary {
-    /// The scenes in the binary, and before them those in `folder`.
+    /// Creates the library of the scenes in `folder` and in the binary; those in `folder` take
+    /// precedence.
     #[must_use]
     pub fn new(folder: Option<PathBuf>) -> Self {
         Self {
@@ -132,18 +134,19 @@ impl SceneLibrary {
         }
     }
 
-    /// The same scenes, all with another design, placed on their sheets as it says.
+    /// Returns the same scenes, each with this design instead of its own, placed as the design
+    /// states.
     #[must_use]
     pub fn with_drawing(&self, drawing: DesignReplacement) -> Self {
         Self {
-            instead: Some(Arc::new(drawing)),
+            replacement: Some(Arc::new(drawing)),
             is_of_caller: false,
             ..self.clone()
         }
     }
 
-    /// The same canvases with a caller's design on them, and no other scenes. Their revisions stay the same: a person enables
-    /// a canvas with all that is drawn on it.
+    /// Returns the same canvases with a caller's design on them, and no other scenes. Their
+    /// revisions do not change: a person who enables a canvas enables whatever is drawn on it.
     #[must_use]
     pub fn with_design_of_caller(&self, design: DesignReplacement) -> Self {
         Self {
@@ -152,10 +155,10 @@ impl SceneLibrary {
         }
     }
 
-    /// Lets `arm` draw the scenes of the arm that its file says it is like, if it says so.
+    /// Lets `arm` draw the scenes of the arm named by `like` in its file, if there is one.
     ///
     /// # Errors
-    /// As [`SceneLibrary::arm`], and where the two have not as many joints.
+    /// As [`SceneLibrary::arm`], and two arms with different numbers of joints.
     pub fn let_stand_in(&mut self, arm: &ArmModel) -> Result<(), SceneError> {
         let Some(like) = arm.file.like.clone() else {
             return Ok(());
@@ -176,54 +179,54 @@ impl SceneLibrary {
         Ok(())
     }
 
-    /// The arm that carries out what a scene says of `arm`.
-    fn acting<'a>(&'a self, arm: &'a str) -> &'a str {
-        let mut acting = self.stand_ins.iter();
-        acting
+    /// Returns the arm that draws the scenes of `arm`: its stand-in, or itself.
+    fn stand_in_for<'a>(&'a self, arm: &'a str) -> &'a str {
+        let mut stand_ins = self.stand_ins.iter();
+        stand_ins
             .find(|(like, _)| like == arm)
             .map_or(arm, |(_, stand_in)| stand_in)
     }
 
-    /// The folder that comes before the scenes in the binary, if there is one.
+    /// Returns the folder whose scenes take precedence over those in the binary, if there is one.
     #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
 
-    /// Every scene's name, in order.
+    /// Returns the names of all scenes, sorted.
     #[must_use]
     pub fn scenes(&self) -> Vec<String> {
         self.names("")
     }
 
-    /// Every scene's name that is for one of these arms, in order. Files that cannot be read are
-    /// kept: a call for one of them says what is wrong with it.
+    /// Returns the names of the scenes for these arms, sorted. Unreadable files are kept: a call
+    /// for one of them reports what is wrong with it.
     #[must_use]
     pub fn scenes_for(&self, arms: &[&str]) -> Vec<String> {
         let is_for = |name: &String| {
             let arm = self.head_of(name).arm;
-            arm.is_none_or(|arm| arms.contains(&self.acting(&arm)))
+            arm.is_none_or(|arm| arms.contains(&self.stand_in_for(&arm)))
         };
         self.scenes().into_iter().filter(is_for).collect()
     }
 
-    /// The names of those of the scenes for these arms whose designs come with the call, in order.
+    /// Returns the names of the canvases for these arms, sorted.
     #[must_use]
     pub fn canvases_for(&self, arms: &[&str]) -> Vec<String> {
         let scenes = self.scenes_for(arms).into_iter();
         scenes.filter(|name| self.head_of(name).is_canvas).collect()
     }
 
-    /// Returns what a scene's file says of itself. A file that has not changed is not read again.
+    /// Returns the head of a scene file. A file that has not changed is not read again.
     fn head_of(&self, scene: &str) -> SceneHead {
         let stamp = self.stamp(&format!("{scene}.toml"));
-        let seen = || self.heads_seen.locked();
-        let known = seen().get(scene).cloned();
-        if let Some((_, head)) = known.filter(|(then, _)| *then == stamp) {
+        let cache = || self.head_cache.locked();
+        let cached = cache().get(scene).cloned();
+        if let Some((_, head)) = cached.filter(|(cached_stamp, _)| *cached_stamp == stamp) {
             return head;
         }
         let head = self.read_head_of(scene).unwrap_or_default();
-        seen().insert(scene.to_owned(), (stamp, head.clone()));
+        cache().insert(scene.to_owned(), (stamp, head.clone()));
         head
     }
 
@@ -235,7 +238,7 @@ impl SceneLibrary {
     fn read_head_of(&self, scene: &str) -> Option<SceneHead> {
         let text = String::from_utf8(self.bytes(&format!("{scene}.toml")).ok()??).ok()?;
         let may_be_canvas = text.contains("from_caller");
-        if let Some(arm) = plain_arm(&text).filter(|_| !may_be_canvas) {
+        if let Some(arm) = quick_arm(&text).filter(|_| !may_be_canvas) {
             return Some(SceneHead {
                 arm: Some(arm.to_owned()),
                 is_canvas: false,
@@ -251,28 +254,28 @@ impl SceneLibrary {
         })
     }
 
-    /// Every overlay's name, in order.
+    /// Returns the names of all overlays, sorted.
     #[must_use]
     pub fn overlays(&self) -> Vec<String> {
         self.names("overlays/")
     }
 
-    /// Every arm's name, in order.
+    /// Returns the names of all arms, sorted.
     #[must_use]
     pub fn arms(&self) -> Vec<String> {
         self.names("arms/")
     }
 
-    /// A scene, with an overlay laid over it where one is named.
+    /// Loads a scene, with an overlay if one is named.
     ///
     /// # Errors
-    /// Names that are not known, files that cannot be read, everything wrong with a file.
+    /// Unknown names, unreadable files, and everything wrong with a file.
     pub fn scene(&self, name: &str, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
         let text = self.text("scene", "", name)?;
         self.build(&format!("{name}.toml"), Some(name), &text, overlay)
     }
 
-    /// Builds a scene from a text that is in no file yet, with this library's arms and designs.
+    /// Builds a scene from text that is not in a file yet, with this library's arms and designs.
     ///
     /// # Errors
     /// As [`SceneLibrary::scene`].
@@ -280,7 +283,7 @@ impl SceneLibrary {
         self.build(&format!("{name}.toml"), Some(name), text, None)
     }
 
-    /// Returns what an overlay says of itself.
+    /// Returns the `about` line of an overlay.
     ///
     /// # Errors
     /// As [`SceneLibrary::scene`].
@@ -288,19 +291,19 @@ impl SceneLibrary {
         Ok(self.overlay(name)?.1.about)
     }
 
-    /// A scene from a file anywhere; its designs are looked for beside it first.
+    /// Loads a scene from any file; its designs are looked for in the same folder first.
     ///
     /// # Errors
     /// As [`SceneLibrary::scene`].
     pub fn scene_file(&self, path: &Path, overlay: Option<&str>) -> Result<Arc<Scene>, SceneError> {
         let file = path.display().to_string();
         let text = utf8(&file, read_file(path)?)?;
-        let beside = path.parent();
-        let beside = beside.filter(|folder| !folder.as_os_str().is_empty());
+        let parent = path.parent();
+        let parent = parent.filter(|folder| !folder.as_os_str().is_empty());
         let library = Self {
-            folder: Some(beside.unwrap_or(Path::new(".")).to_owned()),
+            folder: Some(parent.unwrap_or(Path::new(".")).to_owned()),
             stand_ins: self.stand_ins.clone(),
-            instead: self.instead.clone(),
+            replacement: self.replacement.clone(),
             is_of_caller: self.is_of_caller,
             ..Self::default()
         };
@@ -308,7 +311,7 @@ impl SceneLibrary {
         library.build(&file, name, &text, overlay)
     }
 
-    /// An arm.
+    /// Loads an arm.
     ///
     /// # Errors
     /// As [`SceneLibrary::scene`].
@@ -322,7 +325,7 @@ impl SceneLibrary {
     /// exist.
     ///
     /// # Errors
-    /// It cannot be read, or is not text.
+    /// An unreadable file, or one that is not text.
     pub fn source(&self, place: &str) -> Result<Option<String>, SceneError> {
         let bytes = self.bytes(place)?;
         bytes.map(|bytes| utf8(place, bytes)).transpose()
@@ -337,14 +340,15 @@ impl SceneLibrary {
     ) -> Result<Arc<Scene>, SceneError> {
         let mut hash = blake3::Hasher::new();
         hash_part(&mut hash, text.as_bytes());
-        let mut scene = self.overlaid(file, text, overlay, &mut hash)?;
-        let mut setting = hash.clone();
+        let mut scene = self.read_scene(file, text, overlay, &mut hash)?;
+        let mut setting_hash = hash.clone();
         let canvas = self.canvas(file, &scene, name.zip(overlay))?;
-        if let Some(drawing) = &self.instead {
+        if let Some(drawing) = &self.replacement {
             drawing.apply_to(&mut scene.design);
-            // What a caller draws on a canvas is no part of what a person enables.
+            // A person enables a canvas whatever a caller draws on it, so its hash leaves the
+            // design out.
             if canvas.is_none() {
-                hash_part(&mut hash, &drawing.hashed());
+                hash_part(&mut hash, &drawing.bytes_to_hash());
             }
         }
         if let Some(name) = name.filter(|name| *name != scene.name) {
@@ -354,16 +358,16 @@ impl SceneLibrary {
             );
             return Err(FileError::single(file, why).into());
         }
-        let arm = self.arm(self.acting(&scene.arm))?;
-        let arm_said = serde_json::to_vec(&arm.file).unwrap_or_default();
-        hash_part(&mut hash, &arm_said);
-        hash_part(&mut setting, &arm_said);
-        let mut of_caller = blake3::Hasher::new();
-        let into = match canvas {
-            Some(_) => &mut of_caller,
+        let arm = self.arm(self.stand_in_for(&scene.arm))?;
+        let arm_bytes = serde_json::to_vec(&arm.file).unwrap_or_default();
+        hash_part(&mut hash, &arm_bytes);
+        hash_part(&mut setting_hash, &arm_bytes);
+        let mut caller_hash = blake3::Hasher::new();
+        let design_hash = match canvas {
+            Some(_) => &mut caller_hash,
             None => &mut hash,
         };
-        let mut design = self.design(file, &mut scene, into)?;
+        let mut design = self.design(file, &mut scene, design_hash)?;
         if design.is_a_dot() && scene.design.size_mm.take().is_some() {
             design.notes.push(DOT_NOTE.to_owned());
         }
@@ -373,13 +377,13 @@ impl SceneLibrary {
             design,
             overlay: overlay.map(str::to_owned),
             canvas,
-            instead: self.instead.clone(),
+            replacement: self.replacement.clone(),
             size_from: self.size_from(&scene.design),
             revision,
-            setting: Revision(*setting.finalize().as_bytes()),
+            setting: Revision(*setting_hash.finalize().as_bytes()),
         };
         let built = build_scene::scene(&scene, parts);
-        let built = built.map_err(|wrong| wrong_file(file, wrong))?;
+        let built = built.map_err(|error| scene_error(file, error))?;
         if let Some(Err(bound)) = built.canvas.as_ref().map(|canvas| canvas.check(&built)) {
             let file = file.to_owned();
             return Err(SceneError::Canvas { file, bound });
@@ -387,31 +391,31 @@ impl SceneLibrary {
         Ok(Arc::new(built))
     }
 
-    /// The canvas that a scene is, with the caller's design on it. It is none for an operator's drawing, which is enabled
-    /// on its own.
+    /// Returns the canvas of a scene, with the hash of the caller's design. It is `None` for an
+    /// operator's drawing, which is enabled by itself.
     fn canvas(
         &self,
         file: &str,
         scene: &SceneFile,
-        overlaid: Option<(&str, &str)>,
+        scene_and_overlay: Option<(&str, &str)>,
     ) -> Result<Option<Canvas>, SceneError> {
         let canvas = Canvas::of(scene).map_err(|problems| FileError {
             file: file.to_owned(),
             problems,
         })?;
-        match (canvas, &self.instead) {
+        match (canvas, &self.replacement) {
             (None, Some(_)) if self.is_of_caller => {
-                let overlay = overlaid.filter(|(name, _)| self.head_of(name).is_canvas);
+                let overlay = scene_and_overlay.filter(|(name, _)| self.head_of(name).is_canvas);
                 let what = match overlay {
                     Some((_, overlay)) => format!(
                         "overlay `{overlay}` has a design of its own, which takes the place of the caller's: leave the overlay out"
                     ),
-                    None => "is no canvas: [design] has no `from_caller`".to_owned(),
+                    None => "is not a canvas: [design] has no `from_caller`".to_owned(),
                 };
                 Err(FileError::single(file, &what).into())
             }
             (Some(canvas), Some(drawing)) if self.is_of_caller => Ok(Some(Canvas {
-                design_hash: Some(*blake3::hash(&drawing.hashed()).as_bytes()),
+                design_hash: Some(*blake3::hash(&drawing.bytes_to_hash()).as_bytes()),
                 ..canvas
             })),
             (_, Some(_)) => Ok(None),
@@ -419,9 +423,9 @@ impl SceneLibrary {
         }
     }
 
-    /// The place of the drawing that comes instead of scenes' own.
+    /// Returns the placement of the replacement design, if there is one.
     fn placement(&self) -> Option<&DesignPlacement> {
-        self.instead.as_ref().map(|drawing| &drawing.placement)
+        self.replacement.as_ref().map(|drawing| &drawing.placement)
     }
 
     fn size_from(&self, file: &DesignFile) -> SizeSource {
@@ -433,7 +437,7 @@ impl SceneLibrary {
         }
     }
 
-    fn overlaid(
+    fn read_scene(
         &self,
         file: &str,
         text: &str,
@@ -444,31 +448,31 @@ impl SceneLibrary {
         let Some(name) = overlay else {
             return Ok(scene);
         };
-        let (text, over) = self.overlay(name)?;
+        let (text, changes) = self.overlay(name)?;
         hash_part(hash, text.as_bytes());
-        Ok(over.apply_to(scene))
+        Ok(changes.apply_to(scene))
     }
 
     fn overlay(&self, name: &str) -> Result<(String, OverlayFile), SceneError> {
         let text = self.text("overlay", "overlays/", name)?;
-        let read = strict::read(&format!("overlays/{name}.toml"), &text)?;
-        Ok((text, read))
+        let file = strict::read(&format!("overlays/{name}.toml"), &text)?;
+        Ok((text, file))
     }
 
     fn design(
         &self,
         scene: &str,
-        of: &mut SceneFile,
+        scene_file: &mut SceneFile,
         hash: &mut blake3::Hasher,
     ) -> Result<Design, SceneError> {
-        let sheet_mm = of.sheet.size_mm.map(Finite::get);
-        let (file, pens) = (&mut of.design, &of.pens);
+        let sheet_mm = scene_file.sheet.size_mm.map(Finite::get);
+        let (file, pens) = (&mut scene_file.design, &scene_file.pens);
         let wrap = |name: &str| {
             let file = format!("{scene}: design {name}");
             move |source| SceneError::Design { file, source }
         };
-        let wrong = |what: String| FileError::single(scene, what);
-        area_fill::check(file).map_err(|fault| wrong(fault.to_string()))?;
+        let invalid = |problem: String| FileError::single(scene, problem);
+        area_fill::check(file).map_err(|fault| invalid(fault.to_string()))?;
         match (&file.file, &file.text, &file.polylines) {
             (Some(name), None, None) => {
                 let name = name.clone();
@@ -489,9 +493,9 @@ impl SceneLibrary {
             }
             (None, None, None) if !file.from_caller.is_empty() => Ok(Design::default()),
             _ => {
-                let one =
+                let problem =
                     "[design] needs exactly one of `file`, `text`, `polylines` and `from_caller`";
-                Err(wrong(one.to_owned()).into())
+                Err(invalid(problem.to_owned()).into())
             }
         }
     }
@@ -512,34 +516,35 @@ impl SceneLibrary {
         let caps = DesignCaps::default();
         let files = self.design_files(scene, name)?;
         hash_files(hash, &files);
-        let parts = files.iter().map(|(n, b)| (n.as_str(), b.as_slice()));
+        let parts = files.iter().map(|(name, bytes)| (&**name, &**bytes));
         let parts: Vec<(&str, &[u8])> = parts.collect();
         let options = ReadOptions {
             skip_images: file.skip_images,
             ..ReadOptions::default()
         };
-        let mut plain = design::load_set(&parts, &caps, options).map_err(wrap)?;
-        plain.notes.extend(set_note(&files));
-        // A size on paper is its author's will; the scene's is that of its own design.
-        let is_unasked = self
+        let mut outline = design::load_set(&parts, &caps, options).map_err(wrap)?;
+        outline.notes.extend(set_note(&files));
+        // A size that the file states is what its author wants; the size in the scene is for the
+        // scene's own design.
+        let is_unsized = self
             .placement()
             .is_some_and(|placement| !placement.is_sized());
-        if plain.states_size && is_unasked {
+        if outline.states_size && is_unsized {
             file.size_mm = None;
         }
-        self.fit(scene, file, &plain, sheet_mm)?;
-        let fill = area_fill::fill_of(file, pens, plain.page_mm)
+        self.fit(scene, file, &outline, sheet_mm)?;
+        let fill = area_fill::fill_of(file, pens, outline.page_mm)
             .map_err(|fault| FileError::single(scene, fault.to_string()))?;
         match parts.as_slice() {
             [(_, bytes)] if fill != AreaFill::Outline => {
                 let options = ReadOptions { fill, ..options };
                 design::load_with(name, bytes, &caps, options).map_err(wrap)
             }
-            _ => Ok(plain),
+            _ => Ok(outline),
         }
     }
 
-    /// Makes a drawing as large as its sheet holds, where that is asked for.
+    /// Sets the size of a drawing to the largest that its sheet holds, if that was requested.
     fn fit(
         &self,
         scene: &str,
@@ -551,7 +556,7 @@ impl SceneLibrary {
             return Ok(());
         }
         let size_mm = fitting_size_mm(file, design, sheet_mm).and_then(|mm| Finite::new(mm).ok());
-        let nowhere = || {
+        let does_not_fit = || {
             let [width, height] = sheet_mm;
             FileError::single(
                 scene,
@@ -560,29 +565,30 @@ impl SceneLibrary {
                 ),
             )
         };
-        file.size_mm = Some(size_mm.ok_or_else(nowhere)?);
+        file.size_mm = Some(size_mm.ok_or_else(does_not_fit)?);
         Ok(())
     }
 
-    /// The file of that name, or all of the set that it belongs to.
+    /// Reads the file of that name, or all files of the set that it belongs to.
     fn design_files(&self, scene: &str, name: &str) -> Result<Vec<(String, Vec<u8>)>, SceneError> {
-        if let Some(DesignSource::Files(files)) = self.instead.as_deref().map(|of| &of.source) {
+        let source = self.replacement.as_ref().map(|new| &new.source);
+        if let Some(DesignSource::Files(files)) = source {
             return Ok(files.clone());
         }
-        if !is_plain(name) {
+        if !is_plain_name(name) {
             let why = format!("design.file `{name}` must be a file name without folders");
             return Err(FileError::single(scene, why).into());
         }
         for folder in ["", "designs/"] {
             if let Some(bytes) = self.bytes(&format!("{folder}{name}"))? {
-                return self.set_in(folder, name, bytes);
+                return self.read_set(folder, name, bytes);
             }
         }
-        let known = self.files("designs/");
-        Err(unknown("design file", name, known.into_iter().collect()))
+        let known_names = self.files("designs/").into_iter();
+        Err(unknown("design file", name, known_names.collect()))
     }
 
-    fn set_in(
+    fn read_set(
         &self,
         folder: &str,
         name: &str,
@@ -592,8 +598,9 @@ impl SceneLibrary {
         let Some(set) = design::set_of(name) else {
             return Ok(files);
         };
-        let of_set = |other: &String| other != name && design::set_of(other) == Some(set);
-        for other in self.files(folder).into_iter().filter(of_set).take(SET_MAX) {
+        let is_in_set = |other: &String| other != name && design::set_of(other) == Some(set);
+        let others = self.files(folder).into_iter().filter(is_in_set);
+        for other in others.take(SET_MAX) {
             if let Some(bytes) = self.bytes(&format!("{folder}{other}"))? {
                 files.push((other, bytes));
             }
@@ -604,7 +611,7 @@ impl SceneLibrary {
 
     fn text(&self, what: &'static str, folder: &str, name: &str) -> Result<String, SceneError> {
         let unknown = || unknown(what, name, self.names(folder));
-        if !is_plain(name) {
+        if !is_plain_name(name) {
             return Err(unknown());
         }
         let file = format!("{folder}{name}.toml");
@@ -624,18 +631,18 @@ impl SceneLibrary {
     fn names(&self, folder: &str) -> Vec<String> {
         let stem = |file: String| file.strip_suffix(".toml").map(str::to_owned);
         let names = self.files(folder).into_iter().filter_map(stem);
-        names.filter(|name| is_plain(name)).collect()
+        names.filter(|name| is_plain_name(name)).collect()
     }
 
     fn files(&self, folder: &str) -> BTreeSet<String> {
         let inner = |file: &EmbeddedFile| {
-            let rest = file.place.strip_prefix(folder)?;
+            let rest = file.path.strip_prefix(folder)?;
             (!rest.contains('/')).then(|| rest.to_owned())
         };
         let mut files: BTreeSet<String> = embedded::FILES.iter().filter_map(inner).collect();
         let own = self.folder.iter();
-        let own = own.flat_map(|own| std::fs::read_dir(own.join(folder)));
-        for entry in own.flatten().flatten() {
+        let entries = own.flat_map(|own| std::fs::read_dir(own.join(folder)));
+        for entry in entries.flatten().flatten() {
             if entry.path().is_file() {
                 files.insert(entry.file_name().to_string_lossy().into_owned());
             }
@@ -644,9 +651,10 @@ impl SceneLibrary {
     }
 }
 
-/// The arm that a scene's text names, where it does so in a plain line before its first table: this is asked of every scene
-/// for every list of tools, and reading all of each takes a hundred times as long. `None` says nothing.
-fn plain_arm(text: &str) -> Option<&str> {
+/// Returns the arm of a scene's text if it is in a plain line before the first table: every list of
+/// tools needs it for every scene, and parsing the whole text takes a hundred times as long. `None`
+/// means that the whole text must be parsed.
+fn quick_arm(text: &str) -> Option<&str> {
     if text.contains("\"\"\"") || text.contains("'''") {
         return None;
     }
@@ -661,18 +669,18 @@ fn plain_arm(text: &str) -> Option<&str> {
     (!name.contains('\\')).then_some(name)
 }
 
-fn wrong_file(file: &str, wrong: SceneFileError) -> SceneError {
+fn scene_error(file: &str, error: SceneFileError) -> SceneError {
     let file = file.to_owned();
-    match wrong {
+    match error {
         SceneFileError::Values(problems) => FileError { file, problems }.into(),
-        SceneFileError::Outside(outside) => SceneError::Outside { file, outside },
+        SceneFileError::DoesNotFit(outside) => SceneError::Outside { file, outside },
     }
 }
 
-/// Says why a dot is as small as it is.
+/// Note on a design that is a single dot.
 const DOT_NOTE: &str = "the drawing is one dot, which has no size: it is not made larger";
 
-/// Says which files make up the drawing, where there are several.
+/// Returns a note that lists the files of the drawing if there are several.
 fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {
     let count = files.len();
     if count < 2 {
@@ -683,7 +691,7 @@ fn set_note(files: &[(String, Vec<u8>)]) -> Option<String> {
     Some(format!("{count} files are one drawing: {names}"))
 }
 
-/// A set's names say which pen draws what; a single file's bytes say it all.
+/// Hashes files, and the names of those of a set, because these decide which pen draws what.
 fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
     for (name, bytes) in files {
         if design::set_of(name).is_some() {
@@ -695,19 +703,20 @@ fn hash_files(hash: &mut blake3::Hasher, files: &[(String, Vec<u8>)]) {
 
 const LETTER_HEIGHT_MM: f64 = 10.0;
 
-fn is_plain(name: &str) -> bool {
-    let is_wrong = |c: char| matches!(c, '/' | '\\') || c.is_control();
-    !name.is_empty() && !name.starts_with('.') && !name.contains(is_wrong)
+fn is_plain_name(name: &str) -> bool {
+    let is_forbidden = |c: char| matches!(c, '/' | '\\') || c.is_control();
+    !name.is_empty() && !name.starts_with('.') && !name.contains(is_forbidden)
 }
 
-/// A link that leads out of the folder would make any file of this machine a scene or a design.
+/// Reads a file, but not through a link to outside the folder: that would turn any file of this
+/// machine into a scene or a design.
 fn read_within(folder: &Path, path: &Path) -> Result<Vec<u8>, SceneError> {
-    let real = |path: &Path| std::fs::canonicalize(path).ok();
-    let leads_out = match (real(folder), real(path)) {
+    let resolve = |path: &Path| std::fs::canonicalize(path).ok();
+    let is_outside = match (resolve(folder), resolve(path)) {
         (Some(folder), Some(path)) => !path.starts_with(folder),
         _ => true,
     };
-    if leads_out {
+    if is_outside {
         return Err(SceneError::Missing {
             file: path.display().to_string(),
             why: "it is a link that leads out of the folder of scenes; put a copy there".to_owned(),
@@ -721,8 +730,8 @@ fn read_file(path: &Path) -> Result<Vec<u8>, SceneError> {
         file: path.display().to_string(),
         why,
     };
-    let facts = std::fs::metadata(path).map_err(|error| missing(error.to_string()))?;
-    let size = facts.len();
+    let metadata = std::fs::metadata(path).map_err(|error| missing(error.to_string()))?;
+    let size = metadata.len();
     if size > FILE_BYTES_MAX {
         return Err(missing(format!(
             "it has {size} bytes; at most {FILE_BYTES_MAX} are read"
@@ -737,7 +746,7 @@ fn hash_part(hash: &mut blake3::Hasher, part: &[u8]) {
 }
 
 fn unknown(what: &'static str, name: &str, mut valid: Vec<String>) -> SceneError {
-    valid.sort_by_key(|known| strsim::damerau_levenshtein(known, name));
+    valid.sort_by_key(|candidate| strsim::damerau_levenshtein(candidate, name));
     let name = name.to_owned();
     SceneError::Unknown { what, name, valid }
 }
@@ -746,23 +755,23 @@ fn utf8(file: &str, bytes: Vec<u8>) -> Result<String, SceneError> {
     String::from_utf8(bytes).map_err(|_| FileError::single(file, "is not UTF-8 text").into())
 }
 
-/// Lists the first names, and says how many more there are.
-fn nearest_words(valid: &[String]) -> String {
-    let shown = valid.iter().take(NEAREST_MAX).map(String::as_str);
-    let shown = shown.collect::<Vec<_>>().join(", ");
-    match valid.len().saturating_sub(NEAREST_MAX) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
+/// Lists the first names, and counts the others.
+fn list_of(valid: &[String]) -> String {
+    let listed = valid.iter().take(LISTED_MAX).map(String::as_str);
+    let listed = listed.collect::<Vec<_>>().join(", ");
+    match valid.len().saturating_sub(LISTED_MAX) {
+        0 => listed,
+        more => format!("{listed} and {more} more"),
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failing test may panic")]
 mod tests {
-    use super::{SceneLibrary, plain_arm};
+    use super::{SceneLibrary, quick_arm};
 
     #[test]
-    fn a_file_whose_name_a_terminal_would_obey_is_no_scene() {
+    fn a_file_name_with_control_characters_is_not_a_scene() {
         let folder = tempfile::tempdir().unwrap();
         let text = include_str!("../../scenes/default.toml");
         for name in ["fine", "\u{1b}[2J", "two\nlines"] {
@@ -778,9 +787,9 @@ mod tests {
     #[test]
     fn names_that_are_not_listed_are_counted() {
         let valid: Vec<String> = (1..=15).map(|number| format!("scene{number}")).collect();
-        assert!(super::nearest_words(&valid).ends_with(", scene12 and 3 more"));
+        assert!(super::list_of(&valid).ends_with(", scene12 and 3 more"));
         let few = valid.iter().take(12).cloned().collect::<Vec<_>>();
-        assert!(super::nearest_words(&few).ends_with(", scene12"));
+        assert!(super::list_of(&few).ends_with(", scene12"));
     }
 
     #[test]
@@ -791,40 +800,39 @@ mod tests {
             include_str!("../../scenes/arms/so101.toml"),
             include_str!("../../scenes/default.toml"),
         );
-        let revision = |known: &str, corrected: &str| {
+        let revision = |compensation: &str, correction: &str| {
             let sheet = "size_mm = [100.0, 100.0]";
-            let corrected = scene.replace(sheet, &format!("{sheet}\n{corrected}"));
-            std::fs::write(folder.path().join("default.toml"), corrected).unwrap();
-            let known = format!("{arm}\n{known}");
-            std::fs::write(folder.path().join("arms/so101.toml"), known).unwrap();
+            let scene = scene.replace(sheet, &format!("{sheet}\n{correction}"));
+            std::fs::write(folder.path().join("default.toml"), scene).unwrap();
+            let arm = format!("{arm}\n{compensation}");
+            std::fs::write(folder.path().join("arms/so101.toml"), arm).unwrap();
             let library = SceneLibrary::new(Some(folder.path().to_owned()));
             library.scene("default", None).unwrap().revision
         };
-        let known = |play: f64, sag: f64| {
+        let play_and_sag = |play: f64, sag: f64| {
             format!(
                 "[compensation]\nplay_deg = [{play:?}, 0, 0, 0, 0]\nsag_deg_per_n_m = [0, {sag:?}, 0, 0, 0]"
             )
         };
-        let corrected = "correction = { x_mm = [0, 1, 0, 0, 0, 0], y_mm = [0, 0, 0, 0, 0, 0] }";
-        let all = [
+        let correction = "correction = { x_mm = [0, 1, 0, 0, 0, 0], y_mm = [0, 0, 0, 0, 0, 0] }";
+        let revisions = [
             revision("", ""),
-            revision(&known(1.0, 0.1), ""),
-            revision(&known(1.1, 0.1), ""),
-            revision(&known(1.0, 0.2), ""),
-            revision("", corrected),
+            revision(&play_and_sag(1.0, 0.1), ""),
+            revision(&play_and_sag(1.1, 0.1), ""),
+            revision(&play_and_sag(1.0, 0.2), ""),
+            revision("", correction),
         ];
-        for (index, one) in all.iter().enumerate() {
-            assert!(!all.iter().take(index).any(|other| other == one), "{index}");
-        }
+        let distinct: std::collections::HashSet<_> = revisions.iter().collect();
+        assert_eq!(distinct.len(), revisions.len(), "{revisions:?}");
     }
 
     #[test]
     fn an_arm_is_found_in_a_plain_line_and_nowhere_else() {
-        let named = Some("so101");
+        let so101 = Some("so101");
         for (text, arm) in [
-            ("name = \"a\"\narm = \"so101\" # that one\n[x]\n", named),
-            ("  arm=\"so101\"\n", named),
-            ("arms = \"x\"\narm = \"so101\"\n", named),
+            ("name = \"a\"\narm = \"so101\" # that one\n[x]\n", so101),
+            ("  arm=\"so101\"\n", so101),
+            ("arms = \"x\"\narm = \"so101\"\n", so101),
             ("[x]\narm = \"so101\"\n", None),
             (
                 "about = \"\"\"\narm = \"so101\"\n\"\"\"\narm = \"b\"\n",
@@ -834,7 +842,7 @@ mod tests {
             ("arm = \"so\\u0031\"\n", None),
             ("# arm = \"so101\"\n", None),
         ] {
-            assert_eq!(plain_arm(text), arm, "{text}");
+            assert_eq!(quick_arm(text), arm, "{text}");
         }
     }
 }

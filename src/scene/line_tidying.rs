@@ -1,4 +1,4 @@
-//! Tidying of a design's lines: points that say little are left out, and near ends are joined.
+//! Tidies a design's lines: drops points that add little, and joins near ends.
 
 use std::ops::RangeInclusive;
 
@@ -8,10 +8,10 @@ use base::units::Finite;
 
 /// Distances on the sheet within which lines may be tidied.
 pub const TIDYING_MM: RangeInclusive<f64> = 0.0..=2.0;
-/// Ends nearer than this are joined where a scene does not say.
+/// Default distance within which ends are joined.
 const JOIN_MM: f64 = 0.1;
 
-/// Bounds within which a design's lines are tidied, on the sheet.
+/// Distances on the sheet within which a design's lines are tidied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LineTidying {
     simplify_mm: f64,
@@ -26,7 +26,7 @@ impl LineTidying {
         })
     }
 
-    /// Returns the line without the points that are nearer than the bound to what is left.
+    /// Returns the line without the points that are nearer than the bound to the rest.
     pub(super) fn simplified(&self, points_mm: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
         match self.simplify_mm > 0.0 {
             true => design::simplified(&points_mm, self.simplify_mm),
@@ -34,7 +34,7 @@ impl LineTidying {
         }
     }
 
-    /// Says how many points were left out, if lines were to be simplified.
+    /// Returns a note on how many points are left, if lines are simplified.
     pub(super) fn note(&self, points: usize, left: usize) -> Option<String> {
         (self.simplify_mm > 0.0).then(|| {
             format!(
@@ -45,8 +45,8 @@ impl LineTidying {
     }
 }
 
-fn distance_mm(key: &str, said: Option<Finite>, default: f64) -> Result<f64, SceneFault> {
-    let mm = said.map_or(default, Finite::get);
+fn distance_mm(key: &str, stated_mm: Option<Finite>, default: f64) -> Result<f64, SceneFault> {
+    let mm = stated_mm.map_or(default, Finite::get);
     match TIDYING_MM.contains(&mm) {
         true => Ok(mm),
         false => Err(SceneFault::Tidying {

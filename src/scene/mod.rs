@@ -1,6 +1,7 @@
-//! A checked scene and its limits: arm, pens, inks, sheet, keep-outs, poses, limits.
+//! Checked scenes: arm, pens, inks, sheet, keep-outs, poses and limits.
 //!
-//! A [`Scene`] is checked and never changes; its [`Revision`] covers everything it was made from.
+//! A [`Scene`] is checked once and never changes; its [`Revision`] covers everything that it was
+//! built from.
 
 use std::fmt;
 use std::sync::Arc;
@@ -50,7 +51,8 @@ pub use scene_fault::SceneFault;
 pub use sheet_correction::{CORRECTION_MM_MAX, SheetCorrection, SheetCorrectionFile};
 pub use surface::{SheetShape, Surface, SurfaceDistortion, SurfacePoint, SurfaceProjection, pose};
 
-/// A hash over everything that a scene depends on, except what a caller draws on a canvas: its file, overlay, design's bytes and place, and arm.
+/// Hash of everything that a scene depends on: its file, overlay, arm, and the bytes and placement
+/// of its design. It leaves out what a caller draws on a canvas.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Revision([u8; 32]);
 
@@ -59,21 +61,21 @@ pub struct Revision([u8; 32]);
 pub struct Scene {
     /// Its name.
     pub name: String,
-    /// The overlay that was laid over it.
+    /// Name of the overlay that was applied to it.
     pub overlay: Option<String>,
-    /// The drawing that comes in place of its own design, by name.
+    /// Name of the drawing that replaces its own design.
     pub drawing: Option<String>,
-    /// Set where the design comes with the call.
+    /// The canvas, if the design comes with the call.
     pub canvas: Option<Canvas>,
     /// One line for people and models.
     pub about: String,
-    /// The arm that moves in it.
+    /// The arm that draws it.
     pub arm: Arc<ArmModel>,
     /// Strokes on the sheet, with their pens, in the author's order.
     pub strokes: Vec<SheetStroke>,
-    /// In which order.
+    /// Order in which the strokes are drawn.
     pub order: Order,
-    /// Ends that are nearer are joined where the order is the fastest.
+    /// Strokes whose ends are closer than this are joined if the order is [`Order::Fastest`].
     pub join_mm: f64,
     /// Size of the design's page.
     pub page: ScenePage,
@@ -81,9 +83,9 @@ pub struct Scene {
     pub notes: Vec<String>,
     /// Surface to draw on.
     pub surface: Surface,
-    /// Correction of where lines come to lie on it.
+    /// Correction of where lines end up on it.
     pub correction: Option<SheetCorrection>,
-    /// Tags on it, by which a camera knows where it lies.
+    /// Tags on it, by which a camera finds its position.
     pub fiducials: Option<SheetFiducials>,
     /// Pens; at least one.
     pub pens: Vec<ScenePen>,
@@ -91,7 +93,7 @@ pub struct Scene {
     pub holder: PenHolder,
     /// Ink caps for dipping pens.
     pub inks: Vec<InkCap>,
-    /// A point whose place is known well.
+    /// A point whose position is known precisely.
     pub calibrator_m: Option<Point3<f64>>,
     /// Rest pose, in which the arm is left.
     pub rest_rad: JointVector,
@@ -105,9 +107,9 @@ pub struct Scene {
     pub keep_outs: Vec<KeepOut>,
     /// True if a person attends the arm.
     pub attended: bool,
-    /// Hash of everything that the scene was made from.
+    /// Hash of everything that the scene was built from.
     pub revision: Revision,
-    /// Hash of what it was made from without its design: the same for every drawing in place of that.
+    /// The same hash without the design: it is equal for all drawings that replace the design.
     pub setting: Revision,
 }
 
@@ -132,7 +134,7 @@ pub struct ScenePage {
 pub enum SizeSource {
     /// The request for the drawing.
     Asked,
-    /// The sheet: the request was for the largest size that it holds.
+    /// The sheet: the request asked for the largest size that fits.
     Fitted,
     /// The scene's file.
     Scene,
@@ -144,13 +146,14 @@ pub enum SizeSource {
 /// A stroke on the sheet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SheetStroke {
-    /// On the sheet, at least two, neighbours apart, all within its edges.
+    /// At least two points within the edges of the sheet; neighbours are never equal.
     pub points_mm: Vec<[f64; 2]>,
     /// Index of the pen that draws it.
     pub pen: usize,
     /// Position in the author's file.
     pub source: String,
-    /// The pause that a person ends before it is drawn; every stroke up to the next pause has the same.
+    /// The pause before it, which a person ends; every stroke up to the next pause has the same
+    /// one.
     pub pause: Option<Arc<DrawingPause>>,
 }
 
@@ -171,21 +174,21 @@ pub struct ScenePen {
     pub kind: ToolKind,
     /// Its tip, in the tool mount's frame.
     pub tip_m: Point3<f64>,
-    /// From its body towards its tip, in the tool mount's frame.
+    /// Direction from its body to its tip, in the tool mount's frame.
     pub axis: Unit<Vector3<f64>>,
     /// Largest tilt from the surface's normal.
     pub cone_rad: f64,
-    /// The line that it leaves.
+    /// Width of its line.
     pub width_mm: f64,
     /// Largest turn of the surface's normal along a drawn line.
     pub turn_rad_mm: f64,
-    /// sRGB.
+    /// Colour in sRGB.
     pub colour: [u8; 3],
     /// Index of the ink that it is dipped into.
     pub ink: Option<usize>,
-    /// Depth below the surface to which it is sent, where that is less than the scene's.
+    /// Its own depth below the surface; it has an effect only if it is less than the scene's.
     pub press_mm: Option<f64>,
-    /// Fastest while it draws, where that is less than the scene's.
+    /// Its own top speed while it draws; it has an effect only if it is less than the scene's.
     pub draw_mm_s: Option<f64>,
 }
 
@@ -194,9 +197,9 @@ pub struct ScenePen {
 pub struct InkCap {
     /// Its name.
     pub name: String,
-    /// The middle of its rim.
+    /// Centre of its rim.
     pub rim_m: Point3<f64>,
-    /// From the rim to the bottom.
+    /// Depth from the rim to the bottom.
     pub depth_m: f64,
     /// Length of line drawn between dips.
     pub dip_every_mm: f64,
@@ -207,28 +210,28 @@ pub struct InkCap {
 /// Heights over the sheet along its normal.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SheetHeights {
-    /// Of travel, and the greatest of a hop between two lines.
+    /// Height of travel, and greatest height of a hop between two lines.
     pub lift_mm: f64,
-    /// The least of a hop, never more than `lift_mm`.
+    /// Least height of a hop, never more than `lift_mm`.
     pub lift_least_mm: f64,
     /// Depth below the surface to which a pen is sent.
     pub press_mm: f64,
-    /// Over a point that is only visited.
+    /// Height over a point that is visited but not drawn.
     pub hover_mm: f64,
 }
 
 /// Limits of the tip; the arm's joints have their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SceneLimits {
-    /// Fastest while drawing.
+    /// Top speed while drawing.
     pub draw_mm_s: f64,
-    /// Fastest otherwise.
+    /// Top speed of other motion.
     pub travel_mm_s: f64,
-    /// Hardest acceleration while drawing.
+    /// Largest acceleration while drawing.
     pub draw_mm_s2: f64,
-    /// The largest ratio of lengths on the surface and on the page, or the other way round.
+    /// The largest ratio between a length on the surface and on the page, in either direction.
     pub stretch_max: f64,
-    /// Space that the tip must stay in.
+    /// Box in which the tip must stay.
     pub workspace: AxisAlignedBox,
 }
 
@@ -260,7 +263,7 @@ impl ScenePen {
 }
 
 impl Scene {
-    /// Its name, with those of the overlay and of the drawing that come in place of parts of it.
+    /// Returns its name with the names of its overlay and its drawing.
     #[must_use]
     pub fn title(&self) -> String {
         scene_title(&self.name, self.overlay.as_deref(), self.drawing.as_deref())
@@ -279,39 +282,37 @@ impl Scene {
     /// Returns how deep below the surface a pen is sent.
     #[must_use]
     pub fn press_mm(&self, pen: &ScenePen) -> f64 {
-        let own = pen.press_mm.unwrap_or(f64::INFINITY);
-        own.min(self.heights.press_mm)
+        let pen_mm = pen.press_mm.unwrap_or(f64::INFINITY);
+        pen_mm.min(self.heights.press_mm)
     }
 
     /// Returns how deep below the surface the pen of an index is sent.
     #[must_use]
     pub fn pen_press_mm(&self, pen: usize) -> f64 {
-        let known = self.pen(pen);
-        known.map_or(self.heights.press_mm, |pen| self.press_mm(pen))
+        let pen = self.pen(pen);
+        pen.map_or(self.heights.press_mm, |pen| self.press_mm(pen))
     }
 
     /// Returns how fast a pen draws at the most.
     #[must_use]
     pub fn draw_mm_s(&self, pen: &ScenePen) -> f64 {
-        let own = pen.draw_mm_s.unwrap_or(f64::INFINITY);
-        own.min(self.limits.draw_mm_s)
+        let pen_mm_s = pen.draw_mm_s.unwrap_or(f64::INFINITY);
+        pen_mm_s.min(self.limits.draw_mm_s)
     }
 
-    /// The pen of an index; every scene has at least one, and indices come from the scene itself.
+    /// Returns the pen of an index. Every scene has at least one pen, and indices come from the
+    /// scene.
     #[must_use]
     pub fn pen(&self, index: usize) -> Option<&ScenePen> {
         self.pens.get(index)
     }
 }
 
-/// Returns a scene's name with those of the overlay and of the drawing that come in place of parts of it.
+/// Returns a scene's name with the names of its overlay and its drawing.
 #[must_use]
 pub fn scene_title(scene: &str, overlay: Option<&str>, drawing: Option<&str>) -> String {
-    let overlaid = overlay.map_or_else(|| scene.to_owned(), |over| format!("{scene} + {over}"));
-    drawing.map_or_else(
-        || overlaid.clone(),
-        |drawing| format!("{drawing} in {overlaid}"),
-    )
+    let title = overlay.map_or_else(|| scene.to_owned(), |name| format!("{scene} + {name}"));
+    drawing.map_or_else(|| title.clone(), |drawing| format!("{drawing} in {title}"))
 }
 
 impl Revision {
@@ -327,7 +328,7 @@ impl Revision {
         Self(bytes)
     }
 
-    /// All of it, in hexadecimal.
+    /// Returns the whole hash in hexadecimal.
     #[must_use]
     pub fn hex(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -335,7 +336,7 @@ impl Revision {
 }
 
 impl fmt::Display for Revision {
-    /// The first twelve hexadecimal digits: enough for people to tell two apart.
+    /// Writes the first twelve hexadecimal digits, which are enough to tell two revisions apart.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0
             .iter()

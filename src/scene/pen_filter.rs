@@ -1,19 +1,19 @@
-//! Drawing the strokes of some pens alone.
+//! Filters the strokes of chosen pens.
 
 use super::ScenePen;
 use super::scene_fault::SceneFault;
 use base::wording::count;
 
-/// The pens whose strokes are drawn, and how many strokes of others were left out.
+/// The pens whose strokes are drawn, and the number of other strokes.
 pub(super) struct PenFilter {
     /// Their indices; `None` for all pens.
-    wanted: Option<Vec<usize>>,
+    chosen: Option<Vec<usize>>,
     left_out: usize,
 }
 
 impl PenFilter {
-    /// Reads pens as people know them, by number from 1 or by name; none named are all.
-    pub(super) fn of(named: &[String], pens: &[ScenePen]) -> Result<Self, SceneFault> {
+    /// Finds pens by number from 1 or by name; no names mean all pens.
+    pub(super) fn of(names: &[String], pens: &[ScenePen]) -> Result<Self, SceneFault> {
         let index = |named: &String| {
             let by_number = named.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
             let by_number = by_number.filter(|index| *index < pens.len());
@@ -24,21 +24,21 @@ impl PenFilter {
                 SceneFault::NoPen { named, pens }
             })
         };
-        let wanted = named.iter().map(index).collect::<Result<Vec<_>, _>>()?;
+        let chosen = names.iter().map(index).collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            wanted: (!wanted.is_empty()).then_some(wanted),
+            chosen: (!chosen.is_empty()).then_some(chosen),
             left_out: 0,
         })
     }
 
-    /// Returns whether a stroke of this pen is drawn, and counts it where it is not.
+    /// Returns whether a stroke of this pen is drawn, and counts it if not.
     pub(super) fn passes(&mut self, pen: usize) -> bool {
-        let passes = self.wanted.as_ref().is_none_or(|pens| pens.contains(&pen));
+        let passes = self.chosen.as_ref().is_none_or(|pens| pens.contains(&pen));
         self.left_out += usize::from(!passes);
         passes
     }
 
-    /// Says how many strokes were left out.
+    /// Returns a note on how many strokes were left out.
     pub(super) fn note(&self) -> Option<String> {
         (self.left_out > 0).then(|| {
             let strokes = count(self.left_out, "stroke");

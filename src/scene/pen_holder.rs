@@ -1,4 +1,4 @@
-//! Pens that are mounted: all of a scene's, or the one that a person has put into the holder.
+//! The mounted pens: all of a scene's, or the one that a person has put into the holder.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use base::units::JointVector;
 
 use super::Scene;
 
-/// Pens that are mounted.
+/// The mounted pens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PenHolder {
     /// All pens of the scene at once.
     AllMounted,
     /// One pen, which a person changes.
     ByHand {
-        /// Index of the pen that a person has confirmed; `None` while any of them may be there.
+        /// Index of the pen that a person has confirmed; `None` while any pen may be mounted.
         mounted: Option<usize>,
         /// Pose in which the pen is changed.
         change_rad: JointVector,
-        /// True if each pen is measured by a touch before it draws.
+        /// True if each pen is measured by touch before it draws.
         measures: bool,
     },
 }
 
 impl PenHolder {
-    /// Returns whether a pen is in the holder, or may be.
+    /// Returns whether a pen is or may be in the holder.
     #[must_use]
     pub fn may_hold(&self, pen: usize) -> bool {
         match self {
@@ -47,7 +47,7 @@ impl PenHolder {
         matches!(self, Self::ByHand { .. })
     }
 
-    /// Returns whether a pen is measured by a touch before it draws.
+    /// Returns whether a pen is measured by touch before it draws.
     #[must_use]
     pub fn measures_change(&self) -> bool {
         matches!(self, Self::ByHand { measures: true, .. })
@@ -64,13 +64,14 @@ impl PenHolder {
 }
 
 impl Scene {
-    /// Returns the pose in which a person can reach the pen: that of pen changes, or else the rest pose.
+    /// Returns the pose in which a person can reach the pen: the one for pen changes, or else the
+    /// rest pose.
     #[must_use]
     pub fn attended_pose_rad(&self) -> &JointVector {
         self.holder.change_rad().unwrap_or(&self.rest_rad)
     }
 
-    /// Returns whether a person is waited for while its design is drawn: to change pens, or to end a pause.
+    /// Returns whether drawing its design waits for a person, to change pens or to end a pause.
     #[must_use]
     pub fn waits_for_person(&self) -> bool {
         self.holder.is_by_hand() || self.strokes.iter().any(|stroke| stroke.pause.is_some())
@@ -99,7 +100,7 @@ impl Scene {
         scene
     }
 
-    /// Returns a copy of the scene in which a pen's tip is so much farther along its axis.
+    /// Returns a copy of the scene in which a pen's tip is moved outwards along its axis.
     #[must_use]
     pub fn with_longer_pen(&self, pen: usize, by_mm: f64) -> Self {
         let mut scene = self.clone();
@@ -115,7 +116,7 @@ impl Scene {
         self.with_in_holder(None)
     }
 
-    /// Returns a pen as people know it: its number from 1, its name and its colour.
+    /// Describes a pen by its number from 1, its name and its colour.
     #[must_use]
     pub fn pen_words(&self, pen: usize) -> String {
         let number = pen + 1;
@@ -131,8 +132,8 @@ impl Scene {
 mod tests {
     use crate::{PenHolder, SceneLibrary};
 
-    /// Complaint about the shipped scene with other words in it; empty for none.
-    fn said_of(change: impl Fn(&str) -> String) -> String {
+    /// Returns the error for a changed copy of the shipped scene; empty if there is none.
+    fn error_of(change: impl Fn(&str) -> String) -> String {
         let folder = tempfile::tempdir().unwrap();
         let shipped = include_str!(concat!(
             env!("CARGO_MANIFEST_DIR"),
@@ -148,52 +149,51 @@ mod tests {
 
     #[test]
     fn a_pen_narrows_what_the_scene_allows_and_never_widens_it() {
-        assert_eq!(said_of(str::to_owned), "");
-        for (key, own, words) in [
+        assert_eq!(error_of(str::to_owned), "");
+        for (key, value, expected) in [
             ("press_mm", "1.1", "0 to 1 are possible"),
             ("press_mm", "-0.1", "0 to 1 are possible"),
             ("draw_mm_s", "41.0", "0.1 to 40 are possible"),
         ] {
-            let line = |text: &str| {
+            let change = |text: &str| {
                 let lines = text.lines().map(|line| match line.starts_with(key) {
-                    true => format!("{key} = {own}"),
+                    true => format!("{key} = {value}"),
                     false => line.to_owned(),
                 });
                 lines.collect::<Vec<_>>().join("\n")
             };
-            let said = said_of(line);
-            assert!(said.contains(key) && said.contains(words), "{said}");
+            let error = error_of(change);
+            assert!(error.contains(key) && error.contains(expected), "{error}");
         }
     }
 
     #[test]
-    fn what_pens_by_hand_alone_can_do_is_refused_elsewhere_and_the_rest_pose_is_where_pens_are_changed()
-     {
+    fn what_only_pens_by_hand_can_do_is_refused_elsewhere_and_pens_are_changed_in_the_rest_pose() {
         let measured = |text: &str| text.replace("[design]", "measure_change = true\n\n[design]");
-        assert_eq!(said_of(measured), "");
+        assert_eq!(error_of(measured), "");
         let mounted = "pen_change = \"by_hand\"";
-        let said = said_of(|text| measured(text).replace(mounted, ""));
+        let error = error_of(|text| measured(text).replace(mounted, ""));
         assert!(
-            said.contains("measure_change is for pens that a person changes"),
-            "{said}"
+            error.contains("measure_change is for pens that a person changes"),
+            "{error}"
         );
         let rolled = "size_mm = [100.0, 100.0]\ncylinder_radius_mm = 400.0";
-        let said = said_of(|text| measured(text).replace("size_mm = [100.0, 100.0]", rolled));
-        assert!(said.contains("only on a flat sheet"), "{said}");
-        let said = said_of(|text| {
+        let error = error_of(|text| measured(text).replace("size_mm = [100.0, 100.0]", rolled));
+        assert!(error.contains("only on a flat sheet"), "{error}");
+        let error = error_of(|text| {
             let all = text.replace("pen_change = \"by_hand\"", "");
             all.replace(
                 "[poses]",
                 "[poses]\nchange_rad = [0.0, -1.5, 1.2, 0.8, 0.0]",
             )
         });
-        assert!(said.contains("change_rad"), "{said}");
+        assert!(error.contains("change_rad"), "{error}");
         let scene = SceneLibrary::new(None).scene("pens_by_hand", None).unwrap();
         assert_eq!(scene.holder.change_rad(), Some(&scene.rest_rad));
         assert!((0..3).all(|pen| scene.holder.may_hold(pen) && !scene.holder.holds(pen)));
         let mounted = scene.with_mounted(1);
-        let there = (0..3).filter(|pen| mounted.holder.may_hold(*pen));
-        assert_eq!(there.collect::<Vec<_>>(), [1]);
+        let possible = (0..3).filter(|pen| mounted.holder.may_hold(*pen));
+        assert_eq!(possible.collect::<Vec<_>>(), [1]);
         assert_eq!(mounted.without_mounted().holder, scene.holder);
         let all = SceneLibrary::new(None).scene("two_pens", None).unwrap();
         assert_eq!(all.with_mounted(1).holder, PenHolder::AllMounted);

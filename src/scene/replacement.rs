@@ -1,4 +1,4 @@
-//! A design in place of a scene's own.
+//! A design that replaces a scene's own.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use super::placement::DesignPlacement;
 use base::units::Finite;
 use config::toml::FileError;
 
-/// A design that comes in place of a scene's own, and how it is drawn.
+/// A design that replaces a scene's own, and how it is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct DesignReplacement {
@@ -23,13 +23,13 @@ pub struct DesignReplacement {
     /// Fill of an SVG's coloured areas; absent keeps the scene's.
     #[serde(default)]
     pub fill: Option<FillKind>,
-    /// True draws all of it with the scene's first pen, whatever colours and pens it names.
+    /// If true, all of it is drawn with the scene's first pen, whatever colours and pens it names.
     #[serde(default)]
     pub one_pen: bool,
-    /// Pens, by number from 1 or name, whose strokes alone are drawn; none named are all.
+    /// Pens, by number from 1 or name, whose strokes are drawn; empty means all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pens: Vec<String>,
-    /// True leaves pictures made of pixels out of an SVG, as `skip_images` of a scene does.
+    /// If true, pictures made of pixels are left out of an SVG, as with `skip_images` of a scene.
     #[serde(default)]
     pub skip_images: bool,
     /// Order of its strokes; absent keeps the scene's.
@@ -47,21 +47,21 @@ pub struct DesignReplacement {
 #[derive(Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum DesignSource {
-    /// One file, or the files of a set, of which [`design::set_of`] says the same: each with its name, whose ending
-    /// says what it is, and its bytes.
+    /// One file, or the files of a set with the same [`design::set_of`]: each with its name, whose
+    /// extension gives its format, and its bytes.
     Files(#[serde(with = "design_texts")] Vec<(String, Vec<u8>)>),
-    /// Words in single-line letters.
+    /// Text in single-line letters.
     Text {
-        /// The words.
+        /// The text.
         text: String,
-        /// Height of a capital letter on the sheet; absent is that of a scene that does not say.
+        /// Height of a capital letter on the sheet; absent uses the default of scenes.
         #[serde(default)]
         letter_height_mm: Option<Finite>,
     },
 }
 
 impl fmt::Debug for DesignSource {
-    /// Sizes in place of bytes: it is written into logs.
+    /// Shows sizes instead of bytes, because logs contain it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Files(files) => {
@@ -73,11 +73,11 @@ impl fmt::Debug for DesignSource {
     }
 }
 
-/// Letters of a text that its label shows.
-const LABEL_LETTERS: usize = 24;
+/// Most characters of a text that its label shows.
+const LABEL_CHARS_MAX: usize = 24;
 
 impl DesignReplacement {
-    /// A drawing from files, in the middle of the sheet.
+    /// Creates a replacement from files, centred on the sheet.
     #[must_use]
     pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl DesignReplacement {
         }
     }
 
-    /// Words in single-line letters, in the middle of the sheet.
+    /// Creates a replacement from text in single-line letters, centred on the sheet.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self {
@@ -115,21 +115,21 @@ impl DesignReplacement {
                 [(name, _), more @ ..] => format!("{name} and {} more", more.len()),
             },
             DesignSource::Text { text, .. } => {
-                let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                let shown: String = words.chars().take(LABEL_LETTERS).collect();
-                let more = if shown == words { "" } else { "…" };
+                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let shown: String = text.chars().take(LABEL_CHARS_MAX).collect();
+                let more = if shown == text { "" } else { "…" };
                 format!("“{shown}{more}”")
             }
         }
     }
 
-    /// Returns the bytes that a revision covers: all that it says.
-    pub(super) fn hashed(&self) -> Vec<u8> {
-        // Texts and numbers: nothing of it can fail to be written.
+    /// Returns the bytes that a revision covers: all of the replacement.
+    pub(super) fn bytes_to_hash(&self) -> Vec<u8> {
+        // Texts and numbers always serialize.
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Returns it as TOML, as jobs keep it.
+    /// Returns it as TOML, as jobs store it.
     ///
     /// # Errors
     /// It cannot be written as TOML.
@@ -138,16 +138,17 @@ impl DesignReplacement {
         text.map_err(|error| FileError::single(&self.label(), error.to_string()).into())
     }
 
-    /// Reads what [`Self::to_toml`] has written.
+    /// Reads the output of [`Self::to_toml`].
     ///
     /// # Errors
-    /// It is something else; unknown keys are refused.
+    /// Anything else; unknown keys are refused.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, SceneError> {
         let read = toml::from_str::<toml::Table>(text).and_then(toml::Table::try_into);
         read.map_err(|error| FileError::single(file, error.to_string()).into())
     }
 
-    /// Takes the place of a scene's design. Its order and joining stay where nothing else is said; the place, size and fill of a scene are its own design's.
+    /// Replaces a scene's design. The scene's order and joining stay unless stated here; its place,
+    /// size and fill belong to its own design.
     pub(super) fn apply_to(&self, design: &mut DesignFile) {
         (design.file, design.text, design.polylines) = (None, None, None);
         design.skip_images |= self.skip_images;
@@ -166,14 +167,14 @@ impl DesignReplacement {
             } => {
                 design.text = Some(text.clone());
                 design.letter_height_mm = *letter_height_mm;
-                // Letters have a size of their own.
+                // Letters have their own size.
                 design.size_mm = None;
             }
         }
         self.placement.apply_to(design);
         match self.fill {
             Some(fill) => design.fill = fill,
-            // Only areas can be filled: what has none is drawn as it is.
+            // Only areas can be filled: a design without areas is drawn as it is.
             None if !is_svg => design.fill = FillKind::Outline,
             None => {}
         }
@@ -183,13 +184,14 @@ impl DesignReplacement {
     }
 }
 
-/// Files of a design as JSON: all kinds of designs are text.
+/// Files of a design as JSON: all formats are text.
 mod design_texts {
     use serde::de::{Deserializer, Error as _};
     use serde::ser::{SerializeSeq as _, Serializer};
     use serde::{Deserialize as _, Serialize};
 
-    /// A file as `text`, or, where it is not UTF-8 (labels of HP-GL need not be), as `bytes`: a letter of Latin-1 each.
+    /// A file as `text`, or, if it is not UTF-8 (labels of HP-GL need not be), as `bytes`: one
+    /// Latin-1 character for each.
     #[derive(Serialize, serde::Deserialize)]
     #[serde(deny_unknown_fields)]
     struct DesignText {
@@ -203,10 +205,10 @@ mod design_texts {
     impl DesignText {
         fn of(name: &str, bytes: &[u8]) -> Self {
             let text = std::str::from_utf8(bytes).ok().map(str::to_owned);
-            let letters = || bytes.iter().copied().map(char::from).collect();
+            let latin1 = || bytes.iter().copied().map(char::from).collect();
             Self {
                 name: name.to_owned(),
-                bytes: text.is_none().then(letters),
+                bytes: text.is_none().then(latin1),
                 text,
             }
         }
@@ -214,8 +216,8 @@ mod design_texts {
         fn into_bytes(self) -> Option<Vec<u8>> {
             match (self.text, self.bytes) {
                 (Some(text), None) => Some(text.into_bytes()),
-                (None, Some(letters)) => {
-                    let bytes = letters.chars().map(|letter| u8::try_from(letter).ok());
+                (None, Some(latin1)) => {
+                    let bytes = latin1.chars().map(|c| u8::try_from(c).ok());
                     bytes.collect()
                 }
                 _ => None,
@@ -225,26 +227,26 @@ mod design_texts {
 
     pub(super) fn serialize<S: Serializer>(
         files: &[(String, Vec<u8>)],
-        to: S,
+        serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        let mut all = to.serialize_seq(Some(files.len()))?;
+        let mut sequence = serializer.serialize_seq(Some(files.len()))?;
         for (name, bytes) in files {
-            all.serialize_element(&DesignText::of(name, bytes))?;
+            sequence.serialize_element(&DesignText::of(name, bytes))?;
         }
-        all.end()
+        sequence.end()
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
+        deserializer: D,
     ) -> Result<Vec<(String, Vec<u8>)>, D::Error> {
-        let files = Vec::<DesignText>::deserialize(from)?.into_iter();
-        let file = |of: DesignText| {
-            let name = of.name.clone();
-            let bytes = of.into_bytes();
-            let wrong = || {
-                D::Error::custom("a file needs its `text`, or its `bytes` as letters of Latin-1")
+        let files = Vec::<DesignText>::deserialize(deserializer)?.into_iter();
+        let file = |text: DesignText| {
+            let name = text.name.clone();
+            let bytes = text.into_bytes();
+            let error = || {
+                D::Error::custom("a file needs its `text`, or its `bytes` as Latin-1 characters")
             };
-            Ok((name, bytes.ok_or_else(wrong)?))
+            Ok((name, bytes.ok_or_else(error)?))
         };
         files.map(file).collect()
     }

@@ -1,4 +1,4 @@
-//! Refusal of keep-outs that the arm stands in before it moves: every motion would begin there.
+//! Refuses keep-outs that contain the arm at rest: every motion would begin inside them.
 
 use nalgebra::Point3;
 
@@ -7,14 +7,14 @@ use super::{KeepOut, ScenePen};
 use arm::ArmModel;
 use base::units::JointVector;
 
-/// Least distance of an arm to the sheet and to itself, and of any moving part to a keep-out, in metres. Greater than
-/// the distance covered between two samples at full speed.
+/// Least distance of an arm to the sheet and to itself, and of any moving part to a keep-out, in
+/// metres. More than the distance covered between two samples at full speed.
 pub const CLEARANCE_M: f64 = 0.003;
 
 /// The radius of a pen's body, in metres.
 pub const PEN_RADIUS_M: f64 = 0.005;
 
-/// A part of the arm, or a pen, where the arm stands.
+/// A part of the arm, or a pen, in the rest pose.
 struct RestingPart<'a> {
     name: &'a str,
     moves: bool,
@@ -23,50 +23,50 @@ struct RestingPart<'a> {
     radius_m: f64,
 }
 
-/// Returns what is wrong with each keep-out that the base, or any other part or pen in the rest
-/// pose, stands in.
+/// Returns a problem for each keep-out that contains the base, or another part or pen in the rest
+/// pose.
 pub(super) fn check_keep_outs(
     arm: &ArmModel,
     pens: &[ScenePen],
     rest_rad: &JointVector,
     keep_outs: &[KeepOut],
 ) -> Vec<String> {
-    let standing = parts_at_rest(arm, pens, rest_rad);
-    let each = keep_outs.iter().flat_map(|keep_out| {
+    let resting = parts_at_rest(arm, pens, rest_rad);
+    let problems = keep_outs.iter().flat_map(|keep_out| {
         [false, true].map(|moves| {
-            let parts = standing.iter().filter(|part| part.moves == moves);
+            let parts = resting.iter().filter(|part| part.moves == moves);
             let distances = parts.filter_map(|part| Some((part, distance_m(part, keep_out)?)));
             let nearest = distances.min_by(|(_, one), (_, other)| one.total_cmp(other));
-            nearest.map(|(part, metres)| refusal(part, metres, keep_out))
+            nearest.map(|(part, distance_m)| refusal(part, distance_m, keep_out))
         })
     });
-    each.flatten().collect()
+    problems.flatten().collect()
 }
 
-/// Returns how far a part is from a keep-out that it is too near to; negative inside. The base
-/// may stand beside one, and on what lies below the table's top.
+/// Returns the distance of a part from a keep-out that it is too near to; negative inside. The base
+/// may stand next to a keep-out, and on one below the table top.
 fn distance_m(part: &RestingPart<'_>, keep_out: &KeepOut) -> Option<f64> {
     let corners = &keep_out.corners;
     if !part.moves && corners.max_m.z <= TABLE_M {
         return None;
     }
     let least_m = if part.moves { CLEARANCE_M } else { 0.0 };
-    let most_m = least_m + part.radius_m;
-    let axis_m = corners.segment_distance_m(&part.from_m, &part.to_m, most_m)?;
+    let max_m = least_m + part.radius_m;
+    let axis_m = corners.segment_distance_m(&part.from_m, &part.to_m, max_m)?;
     Some(axis_m - part.radius_m).filter(|metres| *metres < least_m)
 }
 
-fn refusal(part: &RestingPart<'_>, metres: f64, keep_out: &KeepOut) -> String {
+fn refusal(part: &RestingPart<'_>, distance_m: f64, keep_out: &KeepOut) -> String {
     let (name, part_name) = (&keep_out.name, part.name);
-    let place = if metres < 0.0 {
-        format!("{:.1} mm inside", -metres * 1e3)
+    let place = if distance_m < 0.0 {
+        format!("{:.1} mm inside", -distance_m * 1e3)
     } else {
-        format!("{:.1} mm from", metres * 1e3)
+        format!("{:.1} mm from", distance_m * 1e3)
     };
     if part.moves {
         let least_mm = CLEARANCE_M * 1e3;
         return format!(
-            "keep-out `{name}`: at poses.rest_rad `{part_name}` stands {place} it, and {least_mm:.0} mm off is the least: make the box smaller or move it (min_m, max_m), or choose another rest_rad"
+            "keep-out `{name}`: at poses.rest_rad `{part_name}` stands {place} it, and must be at least {least_mm:.0} mm away: make the box smaller or move it (min_m, max_m), or choose another rest_rad"
         );
     }
     format!(
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::{AxisAlignedBox, Scene, SceneLibrary};
 
-    fn said(scene: &Scene, min_m: [f64; 3], max_m: [f64; 3]) -> Vec<String> {
+    fn problems(scene: &Scene, min_m: [f64; 3], max_m: [f64; 3]) -> Vec<String> {
         let keep_out = KeepOut {
             name: "box".to_owned(),
             corners: AxisAlignedBox {
@@ -126,19 +126,19 @@ mod tests {
     #[test]
     fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let everything = said(&scene, [-2.0; 3], [2.0; 3]);
+        let everything = problems(&scene, [-2.0; 3], [2.0; 3]);
         let [base, rest] = &everything[..] else {
             unreachable!("{everything:?}")
         };
         assert!(base.contains("keep-out `box`") && base.contains("`base`, which never moves"));
         assert!(rest.contains("at poses.rest_rad `") && rest.contains("mm inside it"));
         // A thin rail through the base, below where anything else is at rest.
-        let rail = said(&scene, [0.0, -0.4, 0.01], [0.002, 0.4, 0.012]);
+        let rail = problems(&scene, [0.0, -0.4, 0.01], [0.002, 0.4, 0.012]);
         assert!(rail.first().unwrap().contains("`base`"), "{rail:?}");
         // Beside the base, and a table that it stands on.
-        assert!(said(&scene, [0.2, -0.4, 0.0], [0.3, 0.4, 0.5]).is_empty());
-        assert!(said(&scene, [-1.0, -1.0, -0.5], [1.0, 1.0, 0.0]).is_empty());
-        let higher = said(&scene, [-1.0, -1.0, -0.5], [1.0, 1.0, 0.0031]);
+        assert!(problems(&scene, [0.2, -0.4, 0.0], [0.3, 0.4, 0.5]).is_empty());
+        assert!(problems(&scene, [-1.0, -1.0, -0.5], [1.0, 1.0, 0.0]).is_empty());
+        let higher = problems(&scene, [-1.0, -1.0, -0.5], [1.0, 1.0, 0.0031]);
         assert_eq!(higher.len(), 1, "{higher:?}");
     }
 
@@ -146,20 +146,20 @@ mod tests {
     #[test]
     fn a_part_at_rest_is_3_mm_from_a_keep_out_and_the_base_may_touch_it() {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
-        let above = |z: f64| said(&scene, [-1.0, -1.0, z], [1.0, 1.0, 2.0]);
-        let standing = parts_at_rest(&scene.arm, &scene.pens, &scene.rest_rad);
+        let lowered_box = |z: f64| problems(&scene, [-1.0, -1.0, z], [1.0, 1.0, 2.0]);
+        let resting = parts_at_rest(&scene.arm, &scene.pens, &scene.rest_rad);
         let top = |part: &RestingPart<'_>| part.from_m.z.max(part.to_m.z) + part.radius_m;
-        let highest = standing.iter().map(top).fold(0.0, f64::max);
-        assert!(above(highest + 0.0031).is_empty());
-        let near = above(highest + 0.0029);
+        let highest = resting.iter().map(top).fold(0.0, f64::max);
+        assert!(lowered_box(highest + 0.0031).is_empty());
+        let near = lowered_box(highest + 0.0029);
         assert!(
             near.len() == 1 && near.first().unwrap().contains("2.9 mm from it"),
             "{near:?}"
         );
-        let base = standing.iter().find(|part| !part.moves).unwrap();
-        let beside = |x: f64| said(&scene, [x, -0.02, 0.0], [x + 0.01, 0.02, 0.001 + TABLE_M]);
+        let base = resting.iter().find(|part| !part.moves).unwrap();
+        let box_at = |x: f64| problems(&scene, [x, -0.02, 0.0], [x + 0.01, 0.02, 0.001 + TABLE_M]);
         let side = base.from_m.x - base.radius_m;
-        let names_base = |said: Vec<String>| said.iter().any(|why| why.contains("`base`"));
-        assert!(!names_base(beside(side - 0.0101)) && names_base(beside(side - 0.0099)));
+        let names_base = |problems: Vec<String>| problems.concat().contains("`base`");
+        assert!(!names_base(box_at(side - 0.0101)) && names_base(box_at(side - 0.0099)));
     }
 }

@@ -1,4 +1,4 @@
-//! The values of a scene's file that no scene can have.
+//! Invalid values of a scene file.
 
 use nalgebra::Point3;
 
@@ -8,13 +8,13 @@ use super::surface::SIDE_MM_MAX;
 use base::units::OutOfRange;
 use vision::{Family, TAGS_MAX};
 
-/// Reason that a value of a scene's file is refused: its place, the value and what is possible.
+/// The reason why a value of a scene file is refused: its key, the value and what is possible.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SceneFault {
-    /// A number is outside of its range.
+    /// A number is out of range.
     #[error(transparent)]
     OutOfRange(#[from] OutOfRange),
-    /// A pen's axis has no direction: the pen's name.
+    /// The axis of the named pen has no direction.
     #[error("pen `{0}`: axis must have a length above 0")]
     PenAxis(String),
     /// A pen's ink is not one of the scene's.
@@ -36,7 +36,7 @@ pub enum SceneFault {
         colour: String,
     },
     /// No pen has the name or number of a filter.
-    #[error("there is no pen {named:?}; name {}", numbered(pens))]
+    #[error("there is no pen {named:?}; name {}", pen_names(pens))]
     NoPen {
         /// The name or number.
         named: String,
@@ -44,7 +44,7 @@ pub enum SceneFault {
         pens: Vec<String>,
     },
     /// No pen has the number of a stroke.
-    #[error("it asks for pen {number}; {}", numbers(pens))]
+    #[error("it asks for pen {number}; {}", pen_numbers(pens))]
     NoPenOfNumber {
         /// The number, from 1.
         number: u16,
@@ -76,7 +76,7 @@ pub enum SceneFault {
         /// Its upper corner.
         max_m: Point3<f64>,
     },
-    /// A pose has not as many angles as the arm has joints.
+    /// A pose has more or fewer angles than the arm has joints.
     #[error("poses.{pose} has {angles} angles; {arm} has {joints} joints")]
     PoseLength {
         /// The pose.
@@ -121,13 +121,13 @@ pub enum SceneFault {
     )]
     FillOfNothing,
     /// The sheet with tags is not flat.
-    #[error("fiducials: a camera finds flat sheets alone; take them away, or cylinder_radius_mm")]
+    #[error("fiducials: a camera finds only flat sheets; remove them, or cylinder_radius_mm")]
     TagsOnCurvedSheet,
     /// There are no tags, or too many.
     #[error("fiducials: {0} tags; 1 to {TAGS_MAX} are possible")]
     TagCount(usize),
     /// Two tags have one id, or overlap.
-    #[error("fiducials: tags {} and {} lie on each other, or are one", .0[0], .0[1])]
+    #[error("fiducials: tags {} and {} overlap or have the same id", .0[0], .0[1])]
     TagsOverlap([u16; 2]),
     /// The family has no such tag.
     #[error(
@@ -149,7 +149,7 @@ pub enum SceneFault {
         /// Width and height of the sheet.
         sheet_mm: [f64; 2],
     },
-    /// An axis of the sheet has no direction: its name and value.
+    /// An axis of the sheet, given by name and value, has no direction.
     #[error("sheet: {0} is {1:?}; it must have a length above 0")]
     SheetAxis(String, [f64; 3]),
     /// The sheet's axes are not at right angles.
@@ -169,7 +169,7 @@ pub enum SceneFault {
     /// The sheet's size is not possible.
     #[error("sheet: size_mm is {0:?}; each side must be above 0 and at most {SIDE_MM_MAX}")]
     SheetSize([f64; 2]),
-    /// The sheet reaches too far round its cylinder.
+    /// The sheet reaches too far around its cylinder.
     #[error(
         "sheet: cylinder_radius_mm is {radius_mm}; a sheet {width_mm} mm wide reaches round at most half of the cylinder, so it must be at least {least_mm:.1}"
     )]
@@ -183,13 +183,12 @@ pub enum SceneFault {
     },
 }
 
-fn numbered(pens: &[String]) -> String {
-    let pens = pens.iter().enumerate();
-    let pens = pens.map(|(index, pen)| format!("{} or `{pen}`", index + 1));
-    pens.collect::<Vec<_>>().join(", ")
+fn pen_names(pens: &[String]) -> String {
+    let names = (pens.iter().enumerate()).map(|(index, pen)| format!("{} or `{pen}`", index + 1));
+    names.collect::<Vec<_>>().join(", ")
 }
 
-fn numbers(pens: &[String]) -> String {
+fn pen_numbers(pens: &[String]) -> String {
     match pens {
         [only] => format!("the scene's only pen is 1, `{only}`"),
         _ => format!("the scene's pens are 1 to {}", pens.len()),

@@ -1,4 +1,4 @@
-//! Correction of where lines come to lie on a sheet, learned from drawn ink.
+//! Corrects where lines end up on a sheet, as learned from drawn ink.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +9,8 @@ use base::units::Finite;
 /// Largest correction at any place of the sheet.
 pub const CORRECTION_MM_MAX: f64 = 2.0;
 
-/// Places along each side at which a correction is looked at.
-const LOOKS: u32 = 21;
+/// Number of places along each side at which a correction is checked.
+const PLACES: u32 = 21;
 
 /// Correction of a sheet in its file: six coefficients along each axis, of 1, u, v, u², uv and v², where u and v go from -1 to 1
 /// over the sheet's width and height.
@@ -23,7 +23,7 @@ pub struct SheetCorrectionFile {
     pub y_mm: [Finite; 6],
 }
 
-/// Offset of a tip from where its line is to lie, so that it comes to lie there.
+/// Offset by which a tip is moved so that its line ends up in the right place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SheetCorrection {
     /// Coefficients along x and along y, of [`SheetCorrection::terms`].
@@ -35,15 +35,15 @@ impl SheetCorrection {
     /// Creates the correction of a sheet of this size.
     ///
     /// # Errors
-    /// It moves a place of the sheet farther than [`CORRECTION_MM_MAX`].
+    /// A correction that moves a place of the sheet farther than [`CORRECTION_MM_MAX`].
     pub fn new(coefficients_mm: [[f64; 6]; 2], size_mm: [f64; 2]) -> Result<Self, SceneFault> {
-        let made = Self {
+        let correction = Self {
             coefficients_mm,
             size_mm,
         };
-        let most_mm = made.largest_mm();
+        let most_mm = correction.largest_mm();
         if most_mm <= CORRECTION_MM_MAX {
-            Ok(made)
+            Ok(correction)
         } else {
             Err(SceneFault::Correction { most_mm })
         }
@@ -60,12 +60,12 @@ impl SheetCorrection {
     /// Returns the terms of a place: 1, u, v, u², uv and v². Beyond the sheet they are those of its edge.
     #[must_use]
     pub fn terms([width_mm, height_mm]: [f64; 2], [x_mm, y_mm]: [f64; 2]) -> [f64; 6] {
-        let share = |at: f64, of: f64| (2.0 * at / of - 1.0).clamp(-1.0, 1.0);
-        let (u, v) = (share(x_mm, width_mm), share(y_mm, height_mm));
+        let normalized = |at: f64, side: f64| (2.0 * at / side - 1.0).clamp(-1.0, 1.0);
+        let (u, v) = (normalized(x_mm, width_mm), normalized(y_mm, height_mm));
         [1.0, u, v, u * u, u * v, v * v]
     }
 
-    /// Returns the offset that coefficients of its terms make at a place of a sheet of this size.
+    /// Returns the offset for these coefficients at a place of a sheet of this size.
     #[must_use]
     pub fn offset_mm(
         coefficients_mm: &[[f64; 6]; 2],
@@ -86,13 +86,13 @@ impl SheetCorrection {
     #[must_use]
     pub fn largest_mm(&self) -> f64 {
         let [width_mm, height_mm] = self.size_mm;
-        let share = |n: u32| f64::from(n) / f64::from(LOOKS - 1);
-        let places = (0..LOOKS).flat_map(|row| (0..LOOKS).map(move |column| [column, row]));
+        let fraction = |n: u32| f64::from(n) / f64::from(PLACES - 1);
+        let places = (0..PLACES).flat_map(|row| (0..PLACES).map(move |column| [column, row]));
         let lengths = places.map(|[column, row]| {
-            let [dx, dy] = self.at([share(column) * width_mm, share(row) * height_mm]);
+            let [dx, dy] = self.at([fraction(column) * width_mm, fraction(row) * height_mm]);
             dx.hypot(dy)
         });
-        // A number that is not finite is larger than all.
+        // A number that is not finite counts as larger than all.
         lengths.fold(
             0.0,
             |most: f64, length| if length <= most { most } else { length },

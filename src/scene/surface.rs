@@ -19,17 +19,17 @@ pub trait SheetShape: fmt::Debug + Send + Sync {
     /// Returns the surface point at a point of the sheet. Beyond the edges it is on the shape's continuation.
     fn at(&self, at_mm: [f64; 2]) -> SurfacePoint;
 
-    /// A point in space as the sheet sees it: the nearest point of the (endless) shape. Heights of
-    /// two points differ by no more than the points are apart: the gate leans on that.
+    /// Projects a point onto the nearest point of the (endless) shape. Heights of two points differ
+    /// by at most their distance: the gate relies on that.
     fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection;
 
-    /// The radius that it is rolled to; `None` for what is not rolled.
+    /// Returns the radius that it is rolled to; `None` if it is not rolled.
     fn radius_mm(&self) -> Option<f64> {
         None
     }
 
-    /// The same shape rolled to another radius, touched along the sheet's middle by a flat one that lies there; `None` of what is
-    /// not rolled.
+    /// Returns the same shape rolled to another radius, touching the flat sheet `flat` along its
+    /// centre line; `None` if it is not rolled.
     fn rolled(&self, _flat: &Isometry3<f64>, _radius_mm: f64) -> Option<Arc<dyn SheetShape>> {
         None
     }
@@ -52,13 +52,13 @@ pub struct Surface {
 pub struct SurfacePoint {
     /// Position in the arm's base frame.
     pub point_m: Point3<f64>,
-    /// Outwards.
+    /// Outward normal.
     pub normal: Unit<Vector3<f64>>,
-    /// Along growing x.
+    /// Direction of increasing x.
     pub x: Unit<Vector3<f64>>,
 }
 
-/// A point in space as the sheet sees it.
+/// A point in space projected onto the surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SurfaceProjection {
     /// The nearest point of the (endless) surface.
@@ -75,24 +75,24 @@ pub struct SurfaceDistortion {
     pub stretch: f64,
     /// Place of that stretch.
     pub stretched_at_mm: [f64; 2],
-    /// Largest turn of the surface along the line.
+    /// Largest turn of the surface per millimetre of line.
     pub turn_rad_mm: f64,
     /// Place of that turn.
     pub turned_at_mm: [f64; 2],
 }
 
 const RIGHT_ANGLE_TOLERANCE: f64 = 1e-3;
-/// Step at which a line is sampled.
-const LOOK_MM: f64 = 0.5;
-/// Shorter stretches say nothing of their ratio.
-const LOOK_MM_MIN: f64 = 1e-3;
-const LOOKS_MAX: usize = 100_000;
+/// Distance between samples of a line.
+const SAMPLE_MM: f64 = 0.5;
+/// Shortest stretch whose ratio is meaningful.
+const SAMPLE_MM_MIN: f64 = 1e-3;
+const SAMPLES_MAX: usize = 100_000;
 
 impl Surface {
-    /// A sheet from its file.
+    /// Creates a sheet from its file.
     ///
     /// # Errors
-    /// Says which value is wrong and what it must be.
+    /// The value that is wrong, and what it must be.
     pub fn new(file: &SheetFile) -> Result<Self, SceneFault> {
         let x = axis("x_axis", file.x_axis.map(Finite::get))?;
         let y = axis("y_axis", file.y_axis.map(Finite::get))?;
@@ -125,19 +125,19 @@ impl Surface {
         Ok(Self::from_shape(shape, size_mm))
     }
 
-    /// A sheet of a size on a shape.
+    /// Creates a sheet of a size on a shape.
     #[must_use]
     pub fn from_shape(shape: Arc<dyn SheetShape>, size_mm: [f64; 2]) -> Self {
         Self { shape, size_mm }
     }
 
-    /// Width and height.
+    /// Returns its width and height.
     #[must_use]
     pub fn size_mm(&self) -> [f64; 2] {
         self.size_mm
     }
 
-    /// The radius it is rolled to, `None` for a plane.
+    /// Returns the radius that it is rolled to; `None` for a plane.
     #[must_use]
     pub fn radius_mm(&self) -> Option<f64> {
         self.shape.radius_mm()
@@ -162,38 +162,38 @@ impl Surface {
         self.shape.is_flat()
     }
 
-    /// From a flat sheet's own frame, its lower left corner with x to the right, y up and z towards the
-    /// reader, to the arm's base; `None` of one that is not flat.
+    /// Returns the pose of a flat sheet in the arm's base frame: its lower left corner with x to
+    /// the right, y up and z towards the reader; `None` if it is not flat.
     #[must_use]
     pub fn flat_pose(&self) -> Option<Isometry3<f64>> {
         self.is_flat().then(|| self.flat())
     }
 
-    /// The same of the flat sheet that touches this one along its middle: what a scene's file calls `origin_m`, `x_axis` and
-    /// `y_axis`.
+    /// Returns the pose of the flat sheet that touches this one along its centre line: `origin_m`,
+    /// `x_axis` and `y_axis` of a scene file.
     #[must_use]
     pub fn flat(&self) -> Isometry3<f64> {
         self.flat_along(0.0, 0.0)
     }
 
-    /// The same after the sheet was moved so far along itself, to the right and up.
+    /// Returns that pose after the sheet is moved along itself, to the right and up.
     #[must_use]
     pub fn flat_along(&self, right_mm: f64, up_mm: f64) -> Isometry3<f64> {
         let half_mm = self.size_mm[0] / 2.0;
-        let middle = self.at([half_mm + right_mm, up_mm]);
-        let corner = middle.point_m - middle.x.scale(half_mm / 1e3);
-        pose(&corner, &middle.x, &middle.normal)
+        let centre = self.at([half_mm + right_mm, up_mm]);
+        let corner = centre.point_m - centre.x.scale(half_mm / 1e3);
+        pose(&corner, &centre.x, &centre.normal)
     }
 
-    /// The same sheet where the flat one that touches it along its middle lies there, rolled to this radius; `None` of a sheet that
-    /// is not rolled.
+    /// Returns the same sheet rolled to this radius, touching the flat sheet `flat` along its
+    /// centre line; `None` if it is not rolled.
     #[must_use]
     pub fn rolled(&self, flat: &Isometry3<f64>, radius_mm: f64) -> Option<Self> {
         let shape = self.shape.rolled(flat, radius_mm)?;
         Some(Self::from_shape(shape, self.size_mm))
     }
 
-    /// A point in space as the sheet sees it.
+    /// Projects a point onto the surface.
     #[must_use]
     pub fn project(&self, point_m: &Point3<f64>) -> SurfaceProjection {
         self.shape.project(point_m)
@@ -202,49 +202,50 @@ impl Surface {
     /// Returns the distortion of a line on the surface, sampled every half millimetre.
     #[must_use]
     pub fn distortion(&self, points_mm: &[[f64; 2]]) -> SurfaceDistortion {
-        let mut lie = SurfaceDistortion {
+        let mut distortion = SurfaceDistortion {
             stretch: 1.0,
             stretched_at_mm: [0.0; 2],
             turn_rad_mm: 0.0,
             turned_at_mm: [0.0; 2],
         };
         for [from, to] in pieces(points_mm) {
-            self.sample_segment(from, to, &mut lie);
+            self.sample_segment(from, to, &mut distortion);
         }
-        lie
+        distortion
     }
 
-    fn sample_segment(&self, from: [f64; 2], to: [f64; 2], lie: &mut SurfaceDistortion) {
-        let looks = sample_count(distance(from, to));
-        let at = |n: usize| along(from, to, n as f64 / looks as f64);
-        let mut before = self.at(at(0));
-        for n in 1..=looks {
-            let (at_mm, now) = (at(n), self.at(at(n)));
-            let flat_mm = distance(at(n - 1), at_mm);
-            let there_mm = (now.point_m - before.point_m).norm() * 1e3;
-            if flat_mm > LOOK_MM_MIN {
-                let ratio = there_mm / flat_mm;
+    fn sample_segment(&self, from: [f64; 2], to: [f64; 2], distortion: &mut SurfaceDistortion) {
+        let samples = sample_count(distance(from, to));
+        let at = |n: usize| along(from, to, n as f64 / samples as f64);
+        let mut previous = self.at(at(0));
+        for n in 1..=samples {
+            let (at_mm, current) = (at(n), self.at(at(n)));
+            let sheet_mm = distance(at(n - 1), at_mm);
+            let surface_mm = (current.point_m - previous.point_m).norm() * 1e3;
+            if sheet_mm > SAMPLE_MM_MIN {
+                let ratio = surface_mm / sheet_mm;
                 let stretch = ratio.max(1.0 / ratio.max(1e-9));
-                if stretch > lie.stretch {
-                    (lie.stretch, lie.stretched_at_mm) = (stretch, at_mm);
+                if stretch > distortion.stretch {
+                    (distortion.stretch, distortion.stretched_at_mm) = (stretch, at_mm);
                 }
-                let turn = before.normal.angle(&now.normal) / there_mm.max(LOOK_MM_MIN);
-                if turn > lie.turn_rad_mm {
-                    (lie.turn_rad_mm, lie.turned_at_mm) = (turn, at_mm);
+                let turn = previous.normal.angle(&current.normal) / surface_mm.max(SAMPLE_MM_MIN);
+                if turn > distortion.turn_rad_mm {
+                    (distortion.turn_rad_mm, distortion.turned_at_mm) = (turn, at_mm);
                 }
             }
-            before = now;
+            previous = current;
         }
     }
 }
 
-/// From a frame with this origin, x and z, both of length 1 and at a right angle, to the frame in which they are said.
+/// Returns the pose of a frame with this origin, x and z; both axes have length 1 and are at a
+/// right angle.
 #[must_use]
 pub fn pose(origin_m: &Point3<f64>, x: &Vector3<f64>, z: &Vector3<f64>) -> Isometry3<f64> {
-    let turned = Rotation3::from_basis_unchecked(&[*x, z.cross(x), *z]);
+    let rotation = Rotation3::from_basis_unchecked(&[*x, z.cross(x), *z]);
     Isometry3::from_parts(
         Translation3::from(origin_m.coords),
-        UnitQuaternion::from_rotation_matrix(&turned),
+        UnitQuaternion::from_rotation_matrix(&rotation),
     )
 }
 
@@ -254,7 +255,7 @@ pub fn pose(origin_m: &Point3<f64>, x: &Vector3<f64>, z: &Vector3<f64>) -> Isome
     reason = "`as` saturates, and a length is not negative"
 )]
 fn sample_count(length_mm: f64) -> usize {
-    ((length_mm / LOOK_MM).ceil() as usize).clamp(1, LOOKS_MAX)
+    ((length_mm / SAMPLE_MM).ceil() as usize).clamp(1, SAMPLES_MAX)
 }
 
 /// A flat sheet.
@@ -269,8 +270,8 @@ struct FlatSheet {
 impl SheetShape for FlatSheet {
     fn at(&self, [x_mm, y_mm]: [f64; 2]) -> SurfacePoint {
         SurfacePoint {
-            point_m: moved(
-                &moved(&self.origin_m, &self.y, y_mm / 1e3),
+            point_m: offset(
+                &offset(&self.origin_m, &self.y, y_mm / 1e3),
                 &self.x,
                 x_mm / 1e3,
             ),
@@ -295,9 +296,10 @@ impl SheetShape for FlatSheet {
     }
 }
 
-/// Returns a point so far along an axis from another. Every sample of every plan is asked here, and written out it takes a tenth
-/// of the time of `nalgebra`'s operators where nothing is optimised.
-fn moved(from_m: &Point3<f64>, axis: &Vector3<f64>, by_m: f64) -> Point3<f64> {
+/// Returns a point at a distance along an axis from another. It runs for every sample of every
+/// plan, and written out it takes a tenth of the time of `nalgebra`'s operators in unoptimized
+/// builds.
+fn offset(from_m: &Point3<f64>, axis: &Vector3<f64>, by_m: f64) -> Point3<f64> {
     Point3::new(
         from_m.x + axis.x * by_m,
         from_m.y + axis.y * by_m,
@@ -305,10 +307,11 @@ fn moved(from_m: &Point3<f64>, axis: &Vector3<f64>, by_m: f64) -> Point3<f64> {
     )
 }
 
-/// A sheet on a cylinder whose axis is parallel to y and lies a radius below the sheet's middle.
+/// A sheet on a cylinder whose axis is parallel to y and lies one radius below the sheet's centre
+/// line.
 #[derive(Clone, Debug)]
 struct CylindricalSheet {
-    /// The plane that touches it along the sheet's middle.
+    /// The plane that touches it along the sheet's centre line.
     flat: FlatSheet,
     radius_m: f64,
     half_width_m: f64,
@@ -325,15 +328,15 @@ impl CylindricalSheet {
         [width_mm, _]: [f64; 2],
         lay: Lay,
     ) -> Result<Self, SceneFault> {
-        let least = match lay {
+        let min_mm = match lay {
             Lay::Wrapped => width_mm / std::f64::consts::PI,
             Lay::Projected => width_mm / 2.0 / EDGE_SIN_MAX,
         };
-        if radius_mm < least {
+        if radius_mm < min_mm {
             return Err(SceneFault::CylinderRadius {
                 radius_mm,
                 width_mm,
-                least_mm: least,
+                least_mm: min_mm,
             });
         }
         Ok(Self {
@@ -348,11 +351,11 @@ impl CylindricalSheet {
 impl SheetShape for CylindricalSheet {
     fn at(&self, [x_mm, y_mm]: [f64; 2]) -> SurfacePoint {
         let (flat, radius) = (&self.flat, self.radius_m);
-        let aside = (x_mm / 1e3 - self.half_width_m) / radius;
+        let sideways = (x_mm / 1e3 - self.half_width_m) / radius;
         let (sin, cos) = match self.lay {
-            Lay::Wrapped => aside.sin_cos(),
+            Lay::Wrapped => sideways.sin_cos(),
             Lay::Projected => {
-                let sin = aside.clamp(-EDGE_SIN_MAX, EDGE_SIN_MAX);
+                let sin = sideways.clamp(-EDGE_SIN_MAX, EDGE_SIN_MAX);
                 (sin, (1.0 - sin * sin).sqrt())
             }
         };
@@ -372,14 +375,14 @@ impl SheetShape for CylindricalSheet {
             from.dot(&flat.normal) + radius,
         );
         let angle = along.atan2(out);
-        let aside = match self.lay {
+        let sideways = match self.lay {
             Lay::Wrapped => angle,
             Lay::Projected if out > 0.0 => angle.sin(),
             Lay::Projected => along.signum(),
         };
         SurfaceProjection {
             at_mm: [
-                (aside * radius + self.half_width_m) * 1e3,
+                (sideways * radius + self.half_width_m) * 1e3,
                 from.dot(&flat.y) * 1e3,
             ],
             height_mm: (along.hypot(out) - radius) * 1e3,
@@ -408,8 +411,9 @@ impl SheetShape for CylindricalSheet {
 
 pub(super) const SIDE_MM_MAX: f64 = 2000.0;
 
-fn axis(name: &str, of: [f64; 3]) -> Result<Unit<Vector3<f64>>, SceneFault> {
-    Unit::try_new(Vector3::from(of), 1e-9).ok_or_else(|| SceneFault::SheetAxis(name.to_owned(), of))
+fn axis(name: &str, direction: [f64; 3]) -> Result<Unit<Vector3<f64>>, SceneFault> {
+    let fault = || SceneFault::SheetAxis(name.to_owned(), direction);
+    Unit::try_new(Vector3::from(direction), 1e-9).ok_or_else(fault)
 }
 
 #[cfg(test)]
@@ -419,10 +423,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn sheet(radius: Option<f64>) -> Surface {
-        laid(radius, Lay::Wrapped)
+        sheet_on(radius, Lay::Wrapped)
     }
 
-    fn laid(radius: Option<f64>, lay: Lay) -> Surface {
+    fn sheet_on(radius: Option<f64>, lay: Lay) -> Surface {
         let number = |v| Finite::new(v).unwrap();
         Surface::new(&SheetFile {
             correction: None,
@@ -438,13 +442,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_projected_comes_back(x in 0.0..100.0_f64, y in 0.0..80.0_f64, h in -5.0..20.0_f64, r in proptest::option::of(51.0..500.0), projected: bool) {
-            let sheet = laid(r, if projected { Lay::Projected } else { Lay::Wrapped });
+        fn projection_is_the_inverse_of_placing(x in 0.0..100.0_f64, y in 0.0..80.0_f64, h in -5.0..20.0_f64, r in proptest::option::of(51.0..500.0), projected: bool) {
+            let sheet = sheet_on(r, if projected { Lay::Projected } else { Lay::Wrapped });
             let contact = sheet.at([x, y]);
-            let seen = sheet.project(&(contact.point_m + contact.normal.scale(h / 1e3)));
-            prop_assert!((seen.at_mm[0] - x).abs() < 1e-6);
-            prop_assert!((seen.at_mm[1] - y).abs() < 1e-6);
-            prop_assert!((seen.height_mm - h).abs() < 1e-6);
+            let projection = sheet.project(&(contact.point_m + contact.normal.scale(h / 1e3)));
+            prop_assert!((projection.at_mm[0] - x).abs() < 1e-6);
+            prop_assert!((projection.at_mm[1] - y).abs() < 1e-6);
+            prop_assert!((projection.height_mm - h).abs() < 1e-6);
         }
     }
 
@@ -454,29 +458,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrapped_keeps_its_length_and_what_is_projected_does_not() {
+    fn wrapping_keeps_lengths_and_projecting_does_not() {
         let line = [[10.0, 5.0], [90.0, 5.0]];
-        let wrapped = laid(Some(60.0), Lay::Wrapped).distortion(&line);
+        let wrapped = sheet_on(Some(60.0), Lay::Wrapped).distortion(&line);
         assert!(wrapped.stretch < 1.0001, "{wrapped:?}");
         // 1 rad on 60 mm.
         assert!(
             (wrapped.turn_rad_mm - 1.0 / 60.0).abs() < 1e-5,
             "{wrapped:?}"
         );
-        let projected = laid(Some(60.0), Lay::Projected).distortion(&line);
-        // 40 mm aside: sin = 2/3, and a millimetre there is 1/cos of one.
+        let projected = sheet_on(Some(60.0), Lay::Projected).distortion(&line);
+        // 40 mm from the centre: sin = 2/3, and a millimetre there becomes 1/cos of one.
         let edge = 1.0 / (1.0_f64 - (40.0_f64 / 60.0).powi(2)).sqrt();
         assert!(
             (projected.stretch - edge).abs() < 0.01,
             "{projected:?} {edge}"
         );
         assert!((projected.stretched_at_mm[0] - 50.0).abs() > 39.0);
-        let along = laid(Some(60.0), Lay::Projected).distortion(&[[80.0, 0.0], [80.0, 80.0]]);
+        let along = sheet_on(Some(60.0), Lay::Projected).distortion(&[[80.0, 0.0], [80.0, 80.0]]);
         assert!(
             along.stretch < 1.0001 && along.turn_rad_mm < 1e-9,
             "{along:?}"
         );
-        assert!(laid(None, Lay::Wrapped).distortion(&line).turn_rad_mm < 1e-12);
+        assert!(sheet_on(None, Lay::Wrapped).distortion(&line).turn_rad_mm < 1e-12);
     }
 
     /// Spherical shape outside this crate. Shows that the trait is open to other shapes.
@@ -503,10 +507,10 @@ mod tests {
     }
 
     #[test]
-    fn another_shape_needs_nothing_but_the_trait() {
+    fn another_shape_needs_only_the_trait() {
         let ball = Surface::from_shape(Arc::new(Ball(0.05)), [40.0, 40.0]);
-        let seen = ball.project(&ball.at([10.0, 20.0]).point_m);
-        assert!((seen.at_mm[0] - 10.0).abs() < 1e-9 && seen.height_mm.abs() < 1e-9);
+        let projection = ball.project(&ball.at([10.0, 20.0]).point_m);
+        assert!((projection.at_mm[0] - 10.0).abs() < 1e-9 && projection.height_mm.abs() < 1e-9);
         assert!(ball.distortion(&[[0.0, 0.0], [40.0, 0.0]]).stretch > 1.3);
     }
 }

@@ -44,7 +44,7 @@ fn an_overlay_with_a_design_of_its_own_is_named() {
     assert_eq!(code, 1, "{refused:#}");
     let words = refused["message"].as_str().unwrap();
     assert!(
-        words.contains("overlay `leaf` has a design of its own") && !words.contains("no canvas"),
+        words.contains("overlay `leaf` has a design of its own") && !words.contains("not a canvas"),
         "{words}"
     );
     assert_eq!(refused["understood"]["scene"], "canvas", "{refused:#}");

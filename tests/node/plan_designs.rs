@@ -561,7 +561,7 @@ fn a_projected_design_says_how_much_it_is_stretched() {
     let (projected, said) = laid("projected");
     let stretch = figure(&projected, "stretch_max");
     assert!((1.01..1.5).contains(&stretch), "{stretch}");
-    let words = format!("lines are stretched by {:.1} %", (stretch - 1.0) * 1e2);
+    let words = format!("stretched by at most {:.1} %", (stretch - 1.0) * 1e2);
     assert!(said.contains(&words), "{said}");
     let (code, dry) = bench.call(&["stroke", r#"{"scene":"projected","dry_run":true}"#]);
     assert_eq!(code, 0, "{dry:#}");

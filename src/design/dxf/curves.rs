@@ -1,4 +1,4 @@
-//! Curves of DXF as points: arcs of ellipses, bulges, splines.
+//! Converts curves of DXF to points: elliptical arcs, bulges, splines.
 
 use std::f64::consts::TAU;
 
@@ -6,7 +6,7 @@ use base::plane::Point;
 
 use super::super::{CHORD_ERROR_MM, flatten};
 
-/// The highest degree of a spline.
+/// Highest degree of a spline.
 const DEGREE_MAX: usize = 10;
 
 /// A part of an ellipse: `centre + major · cos t + minor · sin t`.
@@ -21,25 +21,27 @@ pub(super) struct EllipseArc {
 }
 
 impl EllipseArc {
-    /// Part of a circle, from one angle to another counter-clockwise; all of it where they are the same.
+    /// Returns the arc of a circle from one angle counter-clockwise to another; the full circle if
+    /// they are equal.
     pub(super) fn of_circle(centre: Point, radius: f64, from_rad: f64, to_rad: f64) -> Self {
-        let turn = (to_rad - from_rad).rem_euclid(TAU);
+        let sweep_rad = (to_rad - from_rad).rem_euclid(TAU);
         Self {
             centre,
             major: [radius, 0.0],
             minor: [0.0, radius],
             start_rad: from_rad,
-            sweep_rad: if turn < 1e-9 { TAU } else { turn },
+            sweep_rad: if sweep_rad < 1e-9 { TAU } else { sweep_rad },
         }
     }
 
-    /// The arc between two vertices of a polyline with this bulge, the tangent of a quarter of its angle.
+    /// Returns the arc between two vertices of a polyline with this bulge, the tangent of a quarter
+    /// of its angle.
     pub(super) fn of_bulge(from: Point, to: Point, bulge: f64) -> Self {
         let [dx, dy] = [to[0] - from[0], to[1] - from[1]];
-        let aside = (1.0 - bulge * bulge) / (4.0 * bulge);
+        let offset = (1.0 - bulge * bulge) / (4.0 * bulge);
         let centre = [
-            f64::midpoint(from[0], to[0]) - dy * aside,
-            f64::midpoint(from[1], to[1]) + dx * aside,
+            f64::midpoint(from[0], to[0]) - dy * offset,
+            f64::midpoint(from[1], to[1]) + dx * offset,
         ];
         let [x, y] = [from[0] - centre[0], from[1] - centre[1]];
         Self {
@@ -51,7 +53,7 @@ impl EllipseArc {
         }
     }
 
-    /// Its points, both ends with them; `mm` are millimetres of a unit.
+    /// Returns its points, both ends included; `mm` is the number of millimetres in a unit.
     pub(super) fn points(&self, mm: f64) -> Vec<Point> {
         let [major, minor] = [self.major, self.minor];
         let radius = major[0].hypot(major[1]).max(minor[0].hypot(minor[1]));
@@ -62,16 +64,11 @@ impl EllipseArc {
                 self.centre[1] + major[1] * cos + minor[1] * sin,
             ]
         };
-        // A whole ellipse ends exactly where it began.
-        let is_whole = (self.sweep_rad.abs() - TAU).abs() < 1e-9;
+        // A full ellipse ends exactly where it began.
+        let is_full = (self.sweep_rad.abs() - TAU).abs() < 1e-9;
         let mut points = vec![at(0.0)];
         let pieces = flatten::arc_pieces(radius * mm, self.sweep_rad);
-        flatten::append(
-            &mut points,
-            pieces,
-            at(if is_whole { 0.0 } else { 1.0 }),
-            at,
-        );
+        flatten::append(&mut points, pieces, at(if is_full { 0.0 } else { 1.0 }), at);
         points
     }
 }
@@ -81,12 +78,12 @@ pub(super) struct BSpline {
     pub(super) degree: usize,
     pub(super) knots: Vec<f64>,
     pub(super) controls: Vec<Point>,
-    /// One for each control, or none.
+    /// One for each control point, or none at all.
     pub(super) weights: Vec<f64>,
 }
 
 impl BSpline {
-    /// Its points; none for knots and controls that do not belong together.
+    /// Returns its points; `None` if knots and control points do not match.
     pub(super) fn points(&self, mm: f64) -> Option<Vec<Point>> {
         let count = self.controls.len();
         let is_spline = (1..=DEGREE_MAX).contains(&self.degree)
@@ -115,26 +112,27 @@ impl BSpline {
         Some(points)
     }
 
-    /// Pieces of each span, by how much the controls bend; weights may bend them twice as much.
+    /// Returns the number of chords in each span, from the curvature of the control polygon;
+    /// weights may double it.
     fn pieces(&self, mm: f64) -> f64 {
-        let bends = self.controls.windows(3).map(|three| match three {
+        let bends = self.controls.windows(3).map(|window| match window {
             [a, b, c] => flatten::second_difference(*a, *b, *c),
             _ => 0.0,
         });
         let bend_mm = bends.fold(0.0, f64::max) * mm;
         let degree = f64::from(u8::try_from(self.degree).unwrap_or(u8::MAX));
-        let of_weights = if self.weights.is_empty() { 1.0 } else { 2.0 };
-        let bound = of_weights * degree * (degree - 1.0) / 8.0 * bend_mm / CHORD_ERROR_MM;
+        let weight_factor = if self.weights.is_empty() { 1.0 } else { 2.0 };
+        let bound = weight_factor * degree * (degree - 1.0) / 8.0 * bend_mm / CHORD_ERROR_MM;
         bound.sqrt().ceil().clamp(1.0, flatten::PIECES_MAX / 16.0)
     }
 
-    /// De Boor's algorithm with weights.
+    /// Evaluates the spline by de Boor's algorithm with weights.
     fn at(&self, span: usize, t: f64) -> Option<Point> {
-        let mut near: Vec<[f64; 3]> = Vec::with_capacity(self.degree + 1);
+        let mut points: Vec<[f64; 3]> = Vec::with_capacity(self.degree + 1);
         for index in span - self.degree..=span {
             let [x, y] = *self.controls.get(index)?;
             let weight = self.weights.get(index).copied().unwrap_or(1.0);
-            near.push([x * weight, y * weight, weight]);
+            points.push([x * weight, y * weight, weight]);
         }
         for level in 1..=self.degree {
             for index in (level..=self.degree).rev() {
@@ -143,20 +141,20 @@ impl BSpline {
                     *self.knots.get(knot)?,
                     *self.knots.get(knot + self.degree + 1 - level)?,
                 );
-                let share = if to > from {
+                let ratio = if to > from {
                     (t - from) / (to - from)
                 } else {
                     0.0
                 };
-                let (before, own) = (*near.get(index - 1)?, *near.get(index)?);
-                let mut between = [0.0; 3];
-                for (between, (before, own)) in between.iter_mut().zip(before.iter().zip(own)) {
-                    *between = before * (1.0 - share) + own * share;
+                let (previous, current) = (*points.get(index - 1)?, *points.get(index)?);
+                let mut blended = [0.0; 3];
+                for (blended, (a, b)) in blended.iter_mut().zip(previous.iter().zip(current)) {
+                    *blended = a * (1.0 - ratio) + b * ratio;
                 }
-                *near.get_mut(index)? = between;
+                *points.get_mut(index)? = blended;
             }
         }
-        let [x, y, weight] = *near.last()?;
+        let [x, y, weight] = *points.last()?;
         Some([x / weight, y / weight])
     }
 }

@@ -1,70 +1,70 @@
-//! Lines of a DXF → entities: group codes with their values, by sections.
+//! Parses the lines of a DXF into entities: group codes with their values, by section.
 
 use std::cmp::Ordering;
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
 
-/// An entity, a layer or a block's head: its kind and its groups.
+/// An entity, layer or block header: its kind and its groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DxfEntity<'t> {
     pub(super) kind: &'t str,
-    /// Line of its kind in the file.
+    /// Line of the file that names its kind.
     pub(super) line: usize,
     groups: Vec<(i32, &'t str)>,
 }
 
 impl<'t> DxfEntity<'t> {
     pub(super) fn text(&self, code: i32) -> Option<&'t str> {
-        let mut values = self.groups.iter().filter(|(own, _)| *own == code);
+        let mut values = self.groups.iter().filter(|(group, _)| *group == code);
         values.next().map(|(_, value)| *value)
     }
 
-    /// The first number of this code, or another where there is none.
+    /// Returns the first number of this code, or a default if there is none.
     ///
     /// # Errors
-    /// A value that is no finite number.
-    pub(super) fn number(&self, code: i32, otherwise: f64) -> Result<f64, DesignError> {
+    /// A value that is not a finite number.
+    pub(super) fn number(&self, code: i32, default: f64) -> Result<f64, DesignError> {
         self.text(code)
-            .map_or(Ok(otherwise), |text| self.parsed(code, text))
+            .map_or(Ok(default), |text| self.parse(code, text))
     }
 
-    /// All numbers of this code, in order.
+    /// Returns all numbers of this code, in order.
     pub(super) fn numbers(&self, code: i32) -> Result<Vec<f64>, DesignError> {
-        let values = self.groups.iter().filter(|(own, _)| *own == code);
-        values.map(|(_, text)| self.parsed(code, text)).collect()
+        let values = self.groups.iter().filter(|(group, _)| *group == code);
+        values.map(|(_, text)| self.parse(code, text)).collect()
     }
 
-    /// The first number of this code, for which DXF defines no default.
-    pub(super) fn needed(&self, code: i32) -> Result<f64, DesignError> {
-        let text = self.text(code).ok_or_else(|| self.lacks(code))?;
-        self.parsed(code, text)
+    /// Returns the first number of this code, for which DXF defines no default.
+    pub(super) fn required(&self, code: i32) -> Result<f64, DesignError> {
+        let text = self.text(code).ok_or_else(|| self.missing_group(code))?;
+        self.parse(code, text)
     }
 
-    /// The point of this code and of the one ten above it.
+    /// Returns the point with x of this code and y of the code ten above it.
     pub(super) fn point(&self, code: i32) -> Result<[f64; 2], DesignError> {
-        Ok([self.needed(code)?, self.needed(code + 10)?])
+        Ok([self.required(code)?, self.required(code + 10)?])
     }
 
-    /// All points of these codes, in order.
+    /// Returns all points of these codes, in order.
     pub(super) fn points(&self, code: i32) -> Result<Vec<[f64; 2]>, DesignError> {
         let (xs, ys) = (self.numbers(code)?, self.numbers(code + 10)?);
         match xs.len().cmp(&ys.len()) {
-            Ordering::Less => Err(self.lacks(code)),
+            Ordering::Less => Err(self.missing_group(code)),
             Ordering::Equal => Ok(xs.into_iter().zip(ys).map(|(x, y)| [x, y]).collect()),
-            Ordering::Greater => Err(self.lacks(code + 10)),
+            Ordering::Greater => Err(self.missing_group(code + 10)),
         }
     }
 
-    /// Groups of a vertex list: a value for each point, 0 where it has none.
-    pub(super) fn of_each_point(&self, code: i32) -> Result<Vec<f64>, DesignError> {
+    /// Returns a value for each point of a vertex list, 0 for a point that has none.
+    pub(super) fn numbers_by_point(&self, code: i32) -> Result<Vec<f64>, DesignError> {
         let mut values = Vec::new();
-        for (own, text) in &self.groups {
-            match *own {
+        for (group, text) in &self.groups {
+            match *group {
                 10 => values.push(0.0),
-                own if own == code => {
+                group if group == code => {
                     if let Some(last) = values.last_mut() {
-                        *last = self.parsed(code, text)?;
+                        *last = self.parse(code, text)?;
                     }
                 }
                 _ => {}
@@ -87,12 +87,12 @@ impl<'t> DxfEntity<'t> {
         format!("{} on line {}", self.kind, self.line)
     }
 
-    fn lacks(&self, code: i32) -> DesignError {
+    fn missing_group(&self, code: i32) -> DesignError {
         let accepted = "a number there: the file is damaged, save or copy it again";
         DesignError::syntax(self.place(), format!("no group {code}"), accepted)
     }
 
-    fn parsed(&self, code: i32, text: &str) -> Result<f64, DesignError> {
+    fn parse(&self, code: i32, text: &str) -> Result<f64, DesignError> {
         let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
         number.ok_or_else(|| {
             let found = format!("{} as its group {code}", quoted(text));
@@ -101,7 +101,7 @@ impl<'t> DxfEntity<'t> {
     }
 }
 
-/// A section's name and what is in it, in the order of the file.
+/// A section's name and its entities, in file order.
 #[derive(Debug)]
 pub(super) struct DxfSection<'t> {
     pub(super) name: &'t str,
@@ -111,7 +111,7 @@ pub(super) struct DxfSection<'t> {
 /// Reads the sections of a file. The header's variables are entities of the kind `9`, such as `$INSUNITS`.
 ///
 /// # Errors
-/// A line that is no group, more entities than allowed, or a file without its end.
+/// A line that is not a group, more entities than allowed, or a file without its end.
 pub(super) fn sections(
     text: &str,
     elements_max: usize,
@@ -128,7 +128,7 @@ pub(super) fn sections(
             let place = format!("line {}", index + 1);
             DesignError::syntax(place, quoted(code), "a group code of a text DXF, such as 0")
         })?;
-        let Some((at, value)) = lines.next() else {
+        let Some((value_index, value)) = lines.next() else {
             break;
         };
         let value = value.trim();
@@ -156,14 +156,14 @@ pub(super) fn sections(
                 count += 1;
                 if count > elements_max {
                     return Err(DesignError::TooMany {
-                        at: format!("line {}", at + 1),
+                        at: format!("line {}", value_index + 1),
                         what: "entities",
                         max: elements_max,
                     });
                 }
                 section.entities.push(DxfEntity {
                     kind: value,
-                    line: at + 1,
+                    line: value_index + 1,
                     groups: Vec::new(),
                 });
             }

@@ -1,8 +1,8 @@
-//! Layers and colours of a DXF: which pen draws an entity, and which layers are off.
+//! Reads layers and colours of a DXF: which pen draws an entity, and which layers are off.
 
 use std::collections::HashMap;
 
-use super::super::{DesignError, pen_in};
+use super::super::{DesignError, pen_number_in};
 use super::group_codes::{DxfEntity, DxfSection};
 
 /// Colours 1 to 9 of AutoCAD's index; 7 is black on paper.
@@ -18,13 +18,13 @@ const COLOURS: [[u8; 3]; 9] = [
     [192, 192, 192],
 ];
 
-/// Shares of full brightness of the ten shades of a hue, two and two.
+/// Brightness of the ten shades of a hue, each for two of them.
 const SHADES: [f64; 5] = [1.0, 0.65, 0.5, 0.3, 0.15];
 
-/// An entity's colour that is its block's, or its layer's.
+/// Colour indices that stand for the colour of the block or of the layer.
 const BY_BLOCK: i64 = 0;
 const BY_LAYER: i64 = 256;
-/// The colour of an entity that takes its block's and is in none: black on paper.
+/// Colour of an entity outside blocks that takes the colour of its block: black on paper.
 pub(super) const OUTSIDE_BLOCKS: Option<[u8; 3]> = Some([0, 0, 0]);
 
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ struct DxfLayer {
     is_shown: bool,
 }
 
-/// The layers by their names.
+/// The layers by name, in lower case.
 pub(super) struct DxfLayers(HashMap<String, DxfLayer>);
 
 impl DxfLayers {
@@ -46,29 +46,29 @@ impl DxfLayers {
             }
             let colour = entity.flags(62)?;
             let layer = DxfLayer {
-                colour: true_colour(entity)?.or_else(|| of_index(colour.abs())),
+                colour: true_colour(entity)?.or_else(|| index_colour(colour.abs())),
                 // Switched off, or frozen.
                 is_shown: colour >= 0 && entity.flags(70)? & 1 == 0,
             };
-            layers.insert(folded(entity.text(2).unwrap_or("")), layer);
+            layers.insert(lower_case(entity.text(2).unwrap_or("")), layer);
         }
         Ok(Self(layers))
     }
 
     pub(super) fn is_shown(&self, name: &str) -> bool {
-        self.named(name).is_none_or(|layer| layer.is_shown)
+        self.find(name).is_none_or(|layer| layer.is_shown)
     }
 
-    fn named(&self, name: &str) -> Option<&DxfLayer> {
-        self.0.get(&folded(name))
+    fn find(&self, name: &str) -> Option<&DxfLayer> {
+        self.0.get(&lower_case(name))
     }
 
-    /// The colour of an entity on this layer, in a block of this colour.
+    /// Returns the colour of an entity on this layer, in a block of this colour.
     pub(super) fn colour_of(
         &self,
         entity: &DxfEntity<'_>,
         layer: &str,
-        of_block: Option<[u8; 3]>,
+        block_colour: Option<[u8; 3]>,
     ) -> Result<Option<[u8; 3]>, DesignError> {
         if let Some(colour) = true_colour(entity)? {
             return Ok(Some(colour));
@@ -78,21 +78,22 @@ impl DxfLayers {
             None => BY_LAYER,
         };
         if index == BY_BLOCK {
-            return Ok(of_block);
+            return Ok(block_colour);
         }
-        let of_layer = || self.named(layer).and_then(|layer| layer.colour);
-        Ok(of_index(index).or_else(of_layer))
+        let layer_colour = || self.find(layer).and_then(|layer| layer.colour);
+        Ok(index_colour(index).or_else(layer_colour))
     }
 }
 
-/// Returns a name of a layer or block as it is compared: without regard to case.
-pub(super) fn folded(name: &str) -> String {
+/// Returns the name of a layer or block in lower case, in which names are compared.
+pub(super) fn lower_case(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// The number at the start of a layer's name, counted from 1. The layer `0`, which every file has, names no pen.
+/// Returns the pen number at the start of a layer's name, counted from 1. The layer `0`, which
+/// every file has, names no pen.
 pub(super) fn pen_of(name: &str) -> Option<u16> {
-    pen_in(&folded(name.trim())).filter(|pen| *pen > 0)
+    pen_number_in(&lower_case(name.trim())).filter(|pen| *pen > 0)
 }
 
 fn true_colour(entity: &DxfEntity<'_>) -> Result<Option<[u8; 3]>, DesignError> {
@@ -103,8 +104,9 @@ fn true_colour(entity: &DxfEntity<'_>) -> Result<Option<[u8; 3]>, DesignError> {
     Ok(Some([red, green, blue]))
 }
 
-/// A colour of the index: hues of 15° from 10 on, in ten shades each, every second of them paler.
-fn of_index(index: i64) -> Option<[u8; 3]> {
+/// Returns a colour of the AutoCAD index: from 10 on, hues 15° apart in ten shades each, every
+/// second one paler.
+fn index_colour(index: i64) -> Option<[u8; 3]> {
     let index = usize::try_from(index).ok()?;
     if !(1..256).contains(&index) {
         return None;
@@ -117,17 +119,18 @@ fn of_index(index: i64) -> Option<[u8; 3]> {
         return Some([grey; 3]);
     }
     let (hue, shade) = (index / 10 - 1, index % 10);
-    let bright = SHADES.get(shade / 2)? * 255.0;
-    let pale = if shade % 2 == 1 { 0.5 } else { 0.0 };
-    let share = |offset: usize| {
-        // Twenty-four hues; a colour is full for eight of them and fades over four.
-        let away = (hue + 24 - offset) % 24;
-        let away = f64::from(u8::try_from(away.min(24 - away)).unwrap_or(0));
-        ((8.0 - away) / 4.0).clamp(0.0, 1.0)
+    let brightness = SHADES.get(shade / 2)? * 255.0;
+    let paleness = if shade % 2 == 1 { 0.5 } else { 0.0 };
+    let intensity = |offset: usize| {
+        // There are 24 hues: a primary colour is full within four of its own, and fades over four
+        // more.
+        let steps_away = (hue + 24 - offset) % 24;
+        let steps_away = f64::from(u8::try_from(steps_away.min(24 - steps_away)).unwrap_or(0));
+        ((8.0 - steps_away) / 4.0).clamp(0.0, 1.0)
     };
     Some([0, 8, 16].map(|offset| {
-        let share = share(offset);
-        let value = bright * (share + (1.0 - share) * pale);
+        let intensity = intensity(offset);
+        let value = brightness * (intensity + (1.0 - intensity) * paleness);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -143,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colours_of_the_index_are_near_those_of_a_screen() {
+    fn index_colours_are_near_those_of_a_screen() {
         for (index, colour) in [
             (1, [255, 0, 0]),
             (7, [0, 0, 0]),
@@ -153,10 +156,10 @@ mod tests {
             (170, [0, 0, 255]),
             (11, [255, 128, 128]),
         ] {
-            assert_eq!(of_index(index), Some(colour), "{index}");
+            assert_eq!(index_colour(index), Some(colour), "{index}");
         }
         assert_eq!(
-            (of_index(0), of_index(256), of_index(-3)),
+            (index_colour(0), index_colour(256), index_colour(-3)),
             (None, None, None)
         );
     }

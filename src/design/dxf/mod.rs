@@ -1,6 +1,7 @@
-//! DXF as CAD programs write it in text: lines, arcs, polylines, splines, texts and blocks of its plane → strokes.
+//! Reads text DXF as CAD programs write it: lines, arcs, polylines, splines, texts and blocks in
+//! its plane become strokes.
 //!
-//! Layers that are off are not drawn; entities of other kinds are named and counted.
+//! Layers that are off are not drawn; notes name and count entities of other kinds.
 
 mod curves;
 mod group_codes;
@@ -23,26 +24,27 @@ pub(super) fn read(text: &str, caps: &DesignCaps) -> Result<Design, DesignError>
         ));
     }
     let sections = group_codes::sections(text, caps.elements_max)?;
-    let (mm_per_unit, unit_note) = units(&sections)?;
+    let (mm_per_unit, unit_note) = read_units(&sections)?;
     let mut plotter = DxfPlotter::new(&sections, mm_per_unit, caps)?;
     for section in sections.iter().filter(|section| section.name == "ENTITIES") {
         plotter.draw(&section.entities)?;
     }
-    let (all, losses) = plotter.finish();
-    let mut design = all.on_own_page(EMPTY)?;
+    let (strokes, losses) = plotter.finish();
+    let mut design = strokes.on_fitted_page(EMPTY)?;
     design.notes.extend(unit_note);
     if !losses.is_empty() {
         let counted = losses
             .iter()
-            .map(|(what, count)| format!("{what} ({count})"));
-        let counted = counted.collect::<Vec<_>>().join(", ");
+            .map(|(what, count)| format!("{what} ({count})"))
+            .collect::<Vec<_>>()
+            .join(", ");
         design.notes.push(format!("not drawn: {counted}"));
     }
     Ok(design)
 }
 
-/// Millimetres of the file's unit, by `$INSUNITS`.
-fn units(sections: &[DxfSection<'_>]) -> Result<(f64, Option<String>), DesignError> {
+/// Returns the millimetres in the file's unit, by `$INSUNITS`, and a note if it is not stated.
+fn read_units(sections: &[DxfSection<'_>]) -> Result<(f64, Option<String>), DesignError> {
     let header = sections.iter().filter(|section| section.name == "HEADER");
     let mut variables = header.flat_map(|section| &section.entities);
     let unit = match variables.find(|variable| variable.kind == "$INSUNITS") {
@@ -51,7 +53,7 @@ fn units(sections: &[DxfSection<'_>]) -> Result<(f64, Option<String>), DesignErr
     };
     let mm = match unit {
         0 => {
-            let note = "the file says no units ($INSUNITS): they are taken for millimetres";
+            let note = "the file states no unit ($INSUNITS): millimetres are assumed";
             return Ok((1.0, Some(note.to_owned())));
         }
         1 => 25.4,

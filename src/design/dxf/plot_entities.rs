@@ -1,4 +1,4 @@
-//! Entities of a DXF, and blocks of them, made strokes.
+//! Turns entities and blocks of a DXF into strokes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::TAU;
@@ -9,9 +9,9 @@ use super::super::collect_strokes::StrokeCollector;
 use super::super::{DesignCaps, DesignError, DesignStroke};
 use super::curves::{BSpline, EllipseArc};
 use super::group_codes::{DxfEntity, DxfSection};
-use super::layers::{DxfLayers, OUTSIDE_BLOCKS, folded, pen_of};
+use super::layers::{DxfLayers, OUTSIDE_BLOCKS, lower_case, pen_of};
 
-/// Blocks in blocks in blocks: no deeper.
+/// Deepest nesting of blocks.
 const DEPTH_MAX: usize = 16;
 
 /// An affine map of the plane: `x · [a, b] + y · [c, d] + [e, f]`.
@@ -24,7 +24,7 @@ impl PlaneMap {
         [x * a + y * c + e, x * b + y * d + f]
     }
 
-    /// This map behind another.
+    /// Returns the map that applies `inner` first, then this one.
     fn after(&self, inner: Self) -> Self {
         let [a, b, c, d, e, f] = inner.0;
         let [x, y] = [[a, b], [c, d]].map(|v| self.direction(v));
@@ -37,8 +37,8 @@ impl PlaneMap {
         [x * a + y * c, x * b + y * d]
     }
 
-    /// The larger factor by which an axis grows.
-    fn growth(&self) -> f64 {
+    /// Returns the larger of the factors by which the axes are scaled.
+    fn scale_max(&self) -> f64 {
         let [a, b, c, d, _, _] = self.0;
         a.hypot(b).max(c.hypot(d))
     }
@@ -62,10 +62,10 @@ pub(super) struct BlockPlace<'t> {
 pub(super) struct DxfPlotter<'c, 't> {
     all: StrokeCollector<'c>,
     layers: DxfLayers,
-    /// By their folded names.
+    /// Blocks by name, in lower case.
     blocks: HashMap<String, DxfBlock<'t>>,
     mm_per_unit: f64,
-    entities_left: usize,
+    remaining_entities: usize,
     entities_max: usize,
     losses: BTreeMap<String, usize>,
 }
@@ -81,7 +81,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             layers: DxfLayers::of(sections)?,
             blocks: blocks(sections)?,
             mm_per_unit,
-            entities_left: caps.elements_max,
+            remaining_entities: caps.elements_max,
             entities_max: caps.elements_max,
             losses: BTreeMap::new(),
         })
@@ -95,14 +95,14 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             colour: OUTSIDE_BLOCKS,
             depth: 0,
         };
-        self.entities(entities, place)
+        self.draw_entities(entities, place)
     }
 
     pub(super) fn finish(self) -> (StrokeCollector<'c>, BTreeMap<String, usize>) {
         (self.all, self.losses)
     }
 
-    fn entities(
+    fn draw_entities(
         &mut self,
         entities: &[DxfEntity<'t>],
         place: BlockPlace<'t>,
@@ -111,47 +111,48 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         while let Some((entity, next)) = rest.split_first() {
             self.count(entity)?;
             // The vertices of an old polyline follow it, up to the end of their sequence.
-            let followers = next
+            let vertex_count = next
                 .iter()
                 .take_while(|e| matches!(e.kind, "VERTEX" | "SEQEND"))
                 .count();
-            let (vertices, behind) = next.split_at_checked(followers).unwrap_or((next, &[]));
-            rest = behind;
-            self.entity(entity, vertices, place)?;
+            let (vertices, after) = next.split_at_checked(vertex_count).unwrap_or((next, &[]));
+            rest = after;
+            self.draw_entity(entity, vertices, place)?;
         }
         Ok(())
     }
 
-    /// Counts what is drawn, blocks followed, so that a few that hold one another take no endless time.
+    /// Counts entities as they are drawn, blocks expanded, so that a few nested blocks cannot take
+    /// endless time.
     fn count(&mut self, entity: &DxfEntity<'t>) -> Result<(), DesignError> {
-        let left = self.entities_left.checked_sub(1);
-        self.entities_left = left.ok_or_else(|| DesignError::TooMany {
+        let remaining = self.remaining_entities.checked_sub(1);
+        self.remaining_entities = remaining.ok_or_else(|| DesignError::TooMany {
             at: entity.place(),
-            what: "entities, blocks followed",
+            what: "entities, with blocks expanded",
             max: self.entities_max,
         })?;
         Ok(())
     }
 
-    fn entity(
+    fn draw_entity(
         &mut self,
         entity: &DxfEntity<'t>,
         vertices: &[DxfEntity<'t>],
         place: BlockPlace<'t>,
     ) -> Result<(), DesignError> {
-        // Layer 0 in a block is the layer that the block is put on.
-        let own = entity.text(8).unwrap_or("0");
-        let layer = if own == "0" { place.layer } else { own };
+        // Layer 0 in a block stands for the layer that the block is inserted on.
+        let name = entity.text(8).unwrap_or("0");
+        let layer = if name == "0" { place.layer } else { name };
         let is_in_paper = entity.flags(67)? == 1;
         if !self.layers.is_shown(layer) || is_in_paper || entity.flags(60)? == 1 {
-            return self.lose("entities that are hidden");
+            return self.note_loss("entities that are hidden");
         }
-        let Some(turned) = extrusion(entity)? else {
-            return self.lose("entities outside the plane");
+        let Some(extrusion_map) = extrusion_map(entity)? else {
+            return self.note_loss("entities outside the plane");
         };
         let place = BlockPlace { layer, ..place };
         let in_own_plane = BlockPlace {
-            map: place.map.after(turned),
+            map: place.map.after(extrusion_map),
             ..place
         };
         match entity.kind {
@@ -165,30 +166,30 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             "LWPOLYLINE" => {
                 // One without a point is damaged.
                 entity.point(10)?;
-                let (points, bulges) = (entity.points(10)?, entity.of_each_point(42)?);
+                let (points, bulges) = (entity.points(10)?, entity.numbers_by_point(42)?);
                 self.polyline(entity, in_own_plane, &points, &bulges)
             }
-            // Meshes and surfaces are no lines.
-            "POLYLINE" if entity.flags(70)? & 0b101_0000 != 0 => self.lose("POLYLINE mesh"),
+            // Meshes and surfaces are not lines.
+            "POLYLINE" if entity.flags(70)? & 0b101_0000 != 0 => self.note_loss("POLYLINE mesh"),
             "POLYLINE" => {
-                // Vertices of a spline's frame are not on the line.
-                let shown = vertices.iter().filter(|v| v.kind == "VERTEX");
-                let shown: Vec<&DxfEntity<'_>> = shown
+                // Control vertices of a spline are not on the line.
+                let drawn: Vec<&DxfEntity<'_>> = (vertices.iter())
+                    .filter(|v| v.kind == "VERTEX")
                     .filter(|v| !matches!(v.flags(70), Ok(flags) if flags & 16 != 0))
                     .collect();
-                let points: Result<Vec<Point>, _> = shown.iter().map(|v| v.point(10)).collect();
-                let bulges: Result<Vec<f64>, _> = shown.iter().map(|v| v.number(42, 0.0)).collect();
+                let points: Result<Vec<Point>, _> = drawn.iter().map(|v| v.point(10)).collect();
+                let bulges: Result<Vec<f64>, _> = drawn.iter().map(|v| v.number(42, 0.0)).collect();
                 self.polyline(entity, in_own_plane, &points?, &bulges?)
             }
             "SPLINE" => self.spline(entity, place),
             "TEXT" => self.text(entity, in_own_plane),
             "INSERT" => self.insert(entity, in_own_plane),
             "VERTEX" | "SEQEND" | "VIEWPORT" | "ATTDEF" => Ok(()),
-            other => self.lose(other),
+            other => self.note_loss(other),
         }
     }
 
-    pub(super) fn lose(&mut self, what: &str) -> Result<(), DesignError> {
+    pub(super) fn note_loss(&mut self, what: &str) -> Result<(), DesignError> {
         // A file may have any number of kinds; their names are bounded by its size, and their count here.
         let what: String = what.chars().take(60).collect();
         let is_named = self.losses.len() < 20 || self.losses.contains_key(&what);
@@ -203,7 +204,7 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         place: BlockPlace<'t>,
         points: &[Point],
     ) -> Result<(), DesignError> {
-        let mark = DesignStroke {
+        let template = DesignStroke {
             colour: self.layers.colour_of(entity, place.layer, place.colour)?,
             pen: pen_of(place.layer),
             layer: Some(place.layer.to_owned()),
@@ -211,17 +212,17 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             ..DesignStroke::default()
         };
         let points = points.iter().map(|point| place.map.apply(*point));
-        self.all.push(points.collect(), &mark)
+        self.all.push(points.collect(), &template)
     }
 
     fn arc(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
-        let (centre, radius) = (entity.point(10)?, entity.needed(40)?);
+        let (centre, radius) = (entity.point(10)?, entity.required(40)?);
         let (from, to) = match entity.kind {
-            "ARC" => (entity.needed(50)?, entity.needed(51)?),
+            "ARC" => (entity.required(50)?, entity.required(51)?),
             _ => (0.0, 0.0),
         };
         let arc = EllipseArc::of_circle(centre, radius, from.to_radians(), to.to_radians());
-        self.stroke(entity, place, &arc.points(place.map.growth()))
+        self.stroke(entity, place, &arc.points(place.map.scale_max()))
     }
 
     fn ellipse(
@@ -230,19 +231,19 @@ impl<'c, 't> DxfPlotter<'c, 't> {
         place: BlockPlace<'t>,
     ) -> Result<(), DesignError> {
         let major = entity.point(11)?;
-        let ratio = entity.needed(40)?;
-        // Seen from below, angles go the other way round.
+        let ratio = entity.required(40)?;
+        // Seen from below, angles run the other way.
         let is_below = entity.number(230, 1.0)? < 0.0;
-        let side = if is_below { -ratio } else { ratio };
+        let minor_ratio = if is_below { -ratio } else { ratio };
         let (from, to) = (entity.number(41, 0.0)?, entity.number(42, TAU)?);
-        let turn = EllipseArc::of_circle([0.0; 2], 1.0, from, to);
+        let unit_arc = EllipseArc::of_circle([0.0; 2], 1.0, from, to);
         let arc = EllipseArc {
             centre: entity.point(10)?,
             major,
-            minor: [-major[1] * side, major[0] * side],
-            ..turn
+            minor: [-major[1] * minor_ratio, major[0] * minor_ratio],
+            ..unit_arc
         };
-        self.stroke(entity, place, &arc.points(place.map.growth()))
+        self.stroke(entity, place, &arc.points(place.map.scale_max()))
     }
 
     fn polyline(
@@ -254,11 +255,11 @@ impl<'c, 't> DxfPlotter<'c, 't> {
     ) -> Result<(), DesignError> {
         let is_closed = entity.flags(70)? & 1 != 0;
         let mut line: Vec<Point> = points.first().copied().into_iter().collect();
-        let around = points.first().filter(|_| is_closed && points.len() > 1);
-        let next = points.iter().skip(1).chain(around);
+        let closing_point = points.first().filter(|_| is_closed && points.len() > 1);
+        let next = points.iter().skip(1).chain(closing_point);
         for ((from, to), bulge) in points.iter().zip(next).zip(bulges) {
             if bulge.abs() > 1e-9 && distance(*from, *to) > 0.0 {
-                let arc = EllipseArc::of_bulge(*from, *to, *bulge).points(place.map.growth());
+                let arc = EllipseArc::of_bulge(*from, *to, *bulge).points(place.map.scale_max());
                 line.extend(arc.into_iter().skip(1));
                 if let Some(last) = line.last_mut() {
                     *last = *to;
@@ -278,28 +279,28 @@ impl<'c, 't> DxfPlotter<'c, 't> {
             controls: entity.points(10)?,
             weights: entity.numbers(41)?,
         };
-        match spline.points(place.map.growth()) {
+        match spline.points(place.map.scale_max()) {
             Some(points) => self.stroke(entity, place, &points),
-            None => self.lose("SPLINE without control points and knots that fit"),
+            None => self.note_loss("SPLINE without control points and knots that fit"),
         }
     }
 
     fn insert(&mut self, entity: &DxfEntity<'t>, place: BlockPlace<'t>) -> Result<(), DesignError> {
-        let name = folded(entity.text(2).unwrap_or(""));
+        let name = lower_case(entity.text(2).unwrap_or(""));
         let Some(block) = self.blocks.get(&name) else {
-            return self.lose("INSERT of a block that is not in the file");
+            return self.note_loss("INSERT of a block that is not in the file");
         };
         if place.depth == DEPTH_MAX {
             return Err(DesignError::TooMany {
                 at: entity.place(),
-                what: "blocks in one another",
+                what: "nested blocks",
                 max: DEPTH_MAX,
             });
         }
         let (base, entities) = (block.base, block.entities.clone());
         let (sin, cos) = entity.number(50, 0.0)?.to_radians().sin_cos();
         let (sx, sy) = (entity.number(41, 1.0)?, entity.number(42, 1.0)?);
-        let at = entity.point(10)?;
+        let insertion = entity.point(10)?;
         let colour = self.layers.colour_of(entity, place.layer, place.colour)?;
         let count = |code: i32| Ok::<_, DesignError>(entity.flags(code)?.clamp(1, 1000));
         for row in 0..count(71)? {
@@ -307,23 +308,24 @@ impl<'c, 't> DxfPlotter<'c, 't> {
                 self.count(entity)?;
                 let dx = column as f64 * entity.number(44, 0.0)?;
                 let dy = row as f64 * entity.number(45, 0.0)?;
-                let turned = PlaneMap([cos, sin, -sin, cos, at[0], at[1]]);
+                let rotated = PlaneMap([cos, sin, -sin, cos, insertion[0], insertion[1]]);
                 let scaled = PlaneMap([sx, 0.0, 0.0, sy, dx - base[0] * sx, dy - base[1] * sy]);
                 let inner = BlockPlace {
-                    map: place.map.after(turned.after(scaled)),
+                    map: place.map.after(rotated.after(scaled)),
                     depth: place.depth + 1,
                     colour,
                     ..place
                 };
-                self.entities(&entities, inner)?;
+                self.draw_entities(&entities, inner)?;
             }
         }
         Ok(())
     }
 }
 
-/// The plane that an entity lies in: as it is, mirrored where it is seen from below, none where it is tilted.
-fn extrusion(entity: &DxfEntity<'_>) -> Result<Option<PlaneMap>, DesignError> {
+/// Returns the map of the plane that an entity lies in: mirrored if it is seen from below, `None`
+/// if it is tilted.
+fn extrusion_map(entity: &DxfEntity<'_>) -> Result<Option<PlaneMap>, DesignError> {
     let (x, y) = (entity.number(210, 0.0)?, entity.number(220, 0.0)?);
     let z = entity.number(230, 1.0)?;
     if x.abs() > 1e-6 || y.abs() > 1e-6 {
@@ -335,7 +337,7 @@ fn extrusion(entity: &DxfEntity<'_>) -> Result<Option<PlaneMap>, DesignError> {
 
 fn blocks<'t>(sections: &[DxfSection<'t>]) -> Result<HashMap<String, DxfBlock<'t>>, DesignError> {
     let mut blocks = HashMap::new();
-    let mut open: Option<(String, DxfBlock<'t>)> = None;
+    let mut open_block: Option<(String, DxfBlock<'t>)> = None;
     let sections = sections.iter().filter(|section| section.name == "BLOCKS");
     for entity in sections.flat_map(|section| &section.entities) {
         match entity.kind {
@@ -344,11 +346,11 @@ fn blocks<'t>(sections: &[DxfSection<'t>]) -> Result<HashMap<String, DxfBlock<'t
                     base: [entity.number(10, 0.0)?, entity.number(20, 0.0)?],
                     entities: Vec::new(),
                 };
-                open = Some((folded(entity.text(2).unwrap_or("")), block));
+                open_block = Some((lower_case(entity.text(2).unwrap_or("")), block));
             }
-            "ENDBLK" => blocks.extend(open.take()),
+            "ENDBLK" => blocks.extend(open_block.take()),
             _ => {
-                if let Some((_, block)) = &mut open {
+                if let Some((_, block)) = &mut open_block {
                     block.entities.push(entity.clone());
                 }
             }

@@ -11,41 +11,41 @@ use proptest::prelude::*;
 
 use super::super::{Design, DesignCaps, DesignError, load};
 
-/// A file from groups that are written `CODE VALUE`, one after another, between bars.
+/// Returns a file of groups given as `CODE VALUE`, separated by bars.
 fn dxf(groups: &str) -> String {
-    let lines = groups
+    let groups = groups
         .split('|')
         .map(str::trim)
         .filter(|group| !group.is_empty());
-    let lines = lines.map(|group| match group.split_once(' ') {
+    let lines = groups.map(|group| match group.split_once(' ') {
         Some((code, value)) => format!("{code:>3}\n{value}\n"),
         None => format!("{group:>3}\n\n"),
     });
     lines.collect()
 }
 
-fn drawn(entities: &str) -> Result<Design, DesignError> {
+fn draw(entities: &str) -> Result<Design, DesignError> {
     let text = format!(
         "0 SECTION|2 HEADER|9 $INSUNITS|70 4|0 ENDSEC|0 SECTION|2 ENTITIES|{entities}|0 ENDSEC|0 EOF"
     );
     load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default())
 }
 
-fn check(entities: &str, wanted: &[f64]) {
-    let design = drawn(entities).unwrap_or_else(|error| panic!("{entities}: {error}"));
+fn check(entities: &str, expected: &[f64]) {
+    let design = draw(entities).unwrap_or_else(|error| panic!("{entities}: {error}"));
     let found: Vec<f64> = design.strokes.iter().map(|s| s.length_mm()).collect();
-    assert_eq!(found.len(), wanted.len(), "{entities}: {found:?}");
-    for (found, wanted) in found.iter().zip(wanted) {
+    assert_eq!(found.len(), expected.len(), "{entities}: {found:?}");
+    for (found, expected) in found.iter().zip(expected) {
         assert!(
-            (found - wanted).abs() < 0.05,
-            "{entities}: {found} is not {wanted}"
+            (found - expected).abs() < 0.05,
+            "{entities}: {found} is not {expected}"
         );
     }
 }
 
 #[test]
 fn every_entity_has_its_length() {
-    for (entities, wanted) in [
+    for (entities, expected) in [
         ("0 LINE|8 0|10 1|20 1|11 4|21 5", &[5.0][..]),
         ("0 CIRCLE|8 0|10 5|20 5|40 10", &[20.0 * PI]),
         ("0 ARC|8 0|10 0|20 0|40 10|50 270|51 90", &[10.0 * PI]),
@@ -85,13 +85,13 @@ fn every_entity_has_its_length() {
         ),
         ("0 TEXT|8 0|10 0|20 0|40 10|1 I", &[10.0]),
     ] {
-        check(entities, wanted);
+        check(entities, expected);
     }
 }
 
 #[test]
 fn a_bulge_goes_to_the_right_side() {
-    let design = drawn("0 LWPOLYLINE|8 0|90 2|10 0|20 0|42 1|10 10|20 0").unwrap();
+    let design = draw("0 LWPOLYLINE|8 0|90 2|10 0|20 0|42 1|10 10|20 0").unwrap();
     let lowest = design.strokes[0]
         .points_mm
         .iter()
@@ -99,7 +99,7 @@ fn a_bulge_goes_to_the_right_side() {
         .fold(f64::INFINITY, f64::min);
     // Counter-clockwise from left to right is below: the ends lie at the top of the page.
     assert!(lowest.abs() < 1e-9 && (design.strokes[0].points_mm[0][1] - 5.0).abs() < 0.05);
-    let mirrored = drawn("0 LWPOLYLINE|8 0|90 2|230 -1|10 0|20 0|42 1|10 -10|20 0").unwrap();
+    let mirrored = draw("0 LWPOLYLINE|8 0|90 2|230 -1|10 0|20 0|42 1|10 -10|20 0").unwrap();
     assert!((mirrored.page_mm[0] - 10.0).abs() < 0.05);
 }
 
@@ -110,14 +110,14 @@ fn blocks_are_put_where_they_are_inserted() {
          0 INSERT|8 0|2 LOST|0 ENDSEC|0 EOF";
     let design = load("a.dxf", dxf(blocks).as_bytes(), &DesignCaps::default()).unwrap();
     let points: Vec<_> = design.strokes.iter().map(|s| s.points_mm.clone()).collect();
-    let wanted = [
+    let expected = [
         vec![[0.0, 0.0], [3.0, 0.0]],
         vec![[0.0, 10.0], [0.0, 11.0]],
         vec![[0.0, 15.0], [0.0, 16.0]],
     ];
-    for (found, wanted) in points.iter().flatten().zip(wanted.iter().flatten()) {
+    for (found, expected) in points.iter().flatten().zip(expected.iter().flatten()) {
         assert!(
-            (found[0] - wanted[0]).hypot(found[1] - wanted[1]) < 1e-9,
+            (found[0] - expected[0]).hypot(found[1] - expected[1]) < 1e-9,
             "{points:?}"
         );
     }
@@ -125,7 +125,7 @@ fn blocks_are_put_where_they_are_inserted() {
     assert_eq!(
         design.notes,
         [
-            "the file says no units ($INSUNITS): they are taken for millimetres",
+            "the file states no unit ($INSUNITS): millimetres are assumed",
             "not drawn: INSERT of a block that is not in the file (1)",
         ]
     );
@@ -196,18 +196,18 @@ fn colours_by_block_are_those_of_the_insert() {
     let design = load("a.dxf", dxf(&text).as_bytes(), &DesignCaps::default()).unwrap();
     let found: Vec<_> = design.strokes.iter().map(|s| s.colour.unwrap()).collect();
     let (red, green, blue, magenta) = ([255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 0, 255]);
-    let wanted: Vec<[u8; 3]> = [red, blue, [0xc0, 0x51, 0x2b], red, green]
+    let expected: Vec<[u8; 3]> = [red, blue, [0xc0, 0x51, 0x2b], red, green]
         .into_iter()
         .flat_map(|of_insert| [of_insert, magenta, blue])
         .chain([[0, 0, 0]])
         .collect();
-    assert_eq!(found, wanted);
+    assert_eq!(found, expected);
 }
 
-/// A text's points about the point 50, 50, which a frame of 100 by 100 keeps in its place.
+/// Returns a text's points relative to 50, 50; a frame of 100 by 100 keeps that point in place.
 fn text_points(groups: &str) -> Vec<[f64; 2]> {
     let frame = "0 LWPOLYLINE|8 0|90 4|70 1|10 0|20 0|10 100|20 0|10 100|20 100|10 0|20 100";
-    let design = drawn(&format!(
+    let design = draw(&format!(
         "{frame}|0 TEXT|8 0|10 50|20 50|11 50|21 50|40 10|{groups}"
     ));
     let design = design.unwrap_or_else(|error| panic!("{groups}: {error}"));
@@ -216,8 +216,8 @@ fn text_points(groups: &str) -> Vec<[f64; 2]> {
 }
 
 #[test]
-fn texts_are_aligned_about_their_points() {
-    for (groups, wanted) in [
+fn texts_are_aligned_at_their_points() {
+    for (groups, expected) in [
         ("72 4|1 H", [-0.5, -0.5]),
         ("72 4|73 3|1 H", [-0.5, -0.5]),
         ("72 4|1 Hg", [-0.5, -0.5]),
@@ -232,7 +232,7 @@ fn texts_are_aligned_about_their_points() {
         for axis in 0..2 {
             let found = low[axis] / (high[axis] - low[axis]);
             assert!(
-                (found - wanted[axis]).abs() < 1e-6,
+                (found - expected[axis]).abs() < 1e-6,
                 "{groups}: {low:?} {high:?}"
             );
         }
@@ -255,16 +255,16 @@ fn texts_are_mirrored_and_lean_as_the_file_says() {
     ] {
         let found = text_points(&format!("{groups}|1 L7"));
         for ([x, y], found) in as_written.iter().zip(found) {
-            let wanted = [x * a + y * c, x * b + y * d];
-            let off = (found[0] - wanted[0]).hypot(found[1] - wanted[1]);
-            assert!(off < 1e-6, "{groups}: {found:?} is not {wanted:?}");
+            let expected = [x * a + y * c, x * b + y * d];
+            let error_mm = (found[0] - expected[0]).hypot(found[1] - expected[1]);
+            assert!(error_mm < 1e-6, "{groups}: {found:?} is not {expected:?}");
         }
     }
 }
 
 #[test]
 fn codes_in_texts_are_characters() {
-    for (coded, letters) in [
+    for (coded, plain) in [
         ("45%%d", "45°"),
         ("%%P0.1", "±0.1"),
         ("%%c8", "Ø8"),
@@ -275,12 +275,12 @@ fn codes_in_texts_are_characters() {
         ("\\U+00", "\\U+00"),
         ("%%5é", "%%5é"),
     ] {
-        let points = |words: &str| text_points(&format!("1 {words}"));
-        assert!(points(coded) == points(letters), "{coded}");
+        let points = |text: &str| text_points(&format!("1 {text}"));
+        assert!(points(coded) == points(plain), "{coded}");
     }
-    let noted = drawn("0 TEXT|8 0|10 0|20 0|40 10|1 %%uHi%%u").unwrap();
+    let design = draw("0 TEXT|8 0|10 0|20 0|40 10|1 %%uHi%%u").unwrap();
     assert_eq!(
-        (noted.strokes.len(), noted.notes.last().unwrap().as_str()),
+        (design.strokes.len(), design.notes.last().unwrap().as_str()),
         (5, "not drawn: lines under, over or through TEXT (1)")
     );
 }
@@ -371,7 +371,7 @@ fn entities_without_what_dxf_has_no_default_for_are_refused() {
             "TEXT on line 16: found no group 11",
         ),
     ] {
-        let error = drawn(entities).unwrap_err().to_string();
+        let error = draw(entities).unwrap_err().to_string();
         let message = format!("{found}; accepted: a number there");
         assert!(error.starts_with(&message), "{entities}: {error}");
     }
@@ -396,7 +396,7 @@ fn refuses_by_place() {
             "LINE on line 16: a point lies at 1000000000, 0 mm",
         ),
     ] {
-        let error = drawn(entities).unwrap_err().to_string();
+        let error = draw(entities).unwrap_err().to_string();
         assert!(error.starts_with(message), "{entities}: {error}");
     }
     let binary = load(
@@ -433,7 +433,7 @@ proptest! {
         groups in prop::collection::vec(
             "(0 (LINE|ARC|CIRCLE|ELLIPSE|LWPOLYLINE|POLYLINE|VERTEX|SPLINE|TEXT|INSERT|POINT)|(10|11|20|21|40|41|42|50|51|62|70|71|72|210|230|420) -?[0-9]{1,3}|8 [0-9a]|2 [ab])", 0..40),
     ) {
-        if let Ok(design) = drawn(&groups.join("|")) {
+        if let Ok(design) = draw(&groups.join("|")) {
             let points = design.strokes.iter().flat_map(|s| &s.points_mm);
             prop_assert!(points.flatten().all(|mm| mm.is_finite()));
         }

@@ -1,4 +1,4 @@
-//! TEXT of a DXF in single-line letters: its codes, its alignment and how it leans.
+//! Draws TEXT of a DXF in single-line letters: its codes, alignment and slant.
 
 use base::plane::{Point, bounds};
 
@@ -7,31 +7,31 @@ use super::super::letters::{SPACE_AFTER, lay_out_line};
 use super::group_codes::DxfEntity;
 use super::plot_entities::{BlockPlace, DxfPlotter};
 
-/// Depth of letters such as `g` below the line, in heights of a capital.
+/// Depth of letters such as `g` below the baseline, in heights of a capital.
 const DESCENT: f64 = 4.5 / 14.0;
-/// Text that leans more is drawn as if it leaned so.
+/// Largest slant of text; more is drawn with this much.
 const OBLIQUE_MAX_DEG: f64 = 85.0;
 
 impl<'t> DxfPlotter<'_, 't> {
-    /// One line of single-line letters, set by its left, middle or right end.
+    /// Draws one line of single-line letters, aligned by its left end, centre or right end.
     pub(super) fn text(
         &mut self,
         entity: &DxfEntity<'t>,
         place: BlockPlace<'t>,
     ) -> Result<(), DesignError> {
-        let words = decoded(entity.text(1).unwrap_or(""));
-        let Ok(line) = lay_out_line(&words.letters) else {
-            return self.lose("TEXT with letters that are not known");
+        let decoded = decode(entity.text(1).unwrap_or(""));
+        let Ok(line) = lay_out_line(&decoded.chars) else {
+            return self.note_loss("TEXT with unknown characters");
         };
-        let (along, aligned) = (entity.flags(72)?, entity.flags(73)?);
-        let share = match along {
+        let (horizontal, vertical) = (entity.flags(72)?, entity.flags(73)?);
+        let anchor = match horizontal {
             0 => 0.0,
             1 | 4 => 0.5,
             2 => 1.0,
-            _ => return self.lose("TEXT fitted between two points"),
+            _ => return self.note_loss("TEXT fitted between two points"),
         };
-        let raised = match (along, aligned) {
-            // The middle of these words; the middle of capitals is another.
+        let baseline = match (horizontal, vertical) {
+            // The centre of this text, which differs from the centre of capitals.
             (4, _) => bounds(line.strokes.iter().flatten())
                 .map_or(0.5, |(low, high)| f64::midpoint(low[1], high[1])),
             (_, 1) => -DESCENT,
@@ -39,32 +39,32 @@ impl<'t> DxfPlotter<'_, 't> {
             (_, 3) => 1.0,
             _ => 0.0,
         };
-        let is_placed_by_second = share > 0.0 || aligned > 0;
-        let from = entity.point(if is_placed_by_second { 11 } else { 10 })?;
-        let start = (line.advance - SPACE_AFTER).max(0.0) * share;
+        let uses_second_point = anchor > 0.0 || vertical > 0;
+        let from = entity.point(if uses_second_point { 11 } else { 10 })?;
+        let start = (line.advance - SPACE_AFTER).max(0.0) * anchor;
         let shape = TextShape::of(entity)?;
         for stroke in line.strokes {
             let points = stroke.into_iter().map(|[x, y]| {
-                let [x, y] = shape.apply([x - start, y - raised]);
+                let [x, y] = shape.apply([x - start, y - baseline]);
                 [from[0] + x, from[1] + y]
             });
             self.stroke(entity, place, &points.collect::<Vec<_>>())?;
         }
-        match words.has_lines {
-            true => self.lose("lines under, over or through TEXT"),
+        match decoded.has_lines {
+            true => self.note_loss("lines under, over or through TEXT"),
             false => Ok(()),
         }
     }
 }
 
-/// Stretch, lean, mirroring and turn of a text's letters about the point that places them.
+/// Stretch, slant, mirroring and rotation of a text's letters about the point that places them.
 struct TextShape {
     height: f64,
     width: f64,
-    lean: f64,
+    slant: f64,
     /// -1 along an axis that is mirrored.
     sides: Point,
-    turn_rad: f64,
+    rotation_rad: f64,
 }
 
 impl TextShape {
@@ -73,54 +73,56 @@ impl TextShape {
         let side = |flag: i64| if generation & flag == 0 { 1.0 } else { -1.0 };
         let oblique_deg = entity.number(51, 0.0)?;
         Ok(Self {
-            height: entity.needed(40)?,
+            height: entity.required(40)?,
             width: entity.number(41, 1.0)?,
-            lean: lean(oblique_deg),
+            slant: slant(oblique_deg),
             sides: [side(2), side(4)],
-            turn_rad: entity.number(50, 0.0)?.to_radians(),
+            rotation_rad: entity.number(50, 0.0)?.to_radians(),
         })
     }
 
     fn apply(&self, [x, y]: Point) -> Point {
-        let x = (x * self.width + y * self.lean) * self.height * self.sides[0];
+        let x = (x * self.width + y * self.slant) * self.height * self.sides[0];
         let y = y * self.height * self.sides[1];
-        let (sin, cos) = self.turn_rad.sin_cos();
+        let (sin, cos) = self.rotation_rad.sin_cos();
         [x * cos - y * sin, x * sin + y * cos]
     }
 }
 
-/// Returns how far a letter as high as 1 leans; angles may be written below zero as 340° or so.
-fn lean(oblique_deg: f64) -> f64 {
-    let about_zero = (oblique_deg + 180.0).rem_euclid(360.0) - 180.0;
-    let bounded = about_zero.clamp(-OBLIQUE_MAX_DEG, OBLIQUE_MAX_DEG);
-    bounded.to_radians().tan()
+/// Returns how far a letter of height 1 slants; negative angles may be written as 340° and the
+/// like.
+fn slant(oblique_deg: f64) -> f64 {
+    let signed_deg = (oblique_deg + 180.0).rem_euclid(360.0) - 180.0;
+    let bounded_deg = signed_deg.clamp(-OBLIQUE_MAX_DEG, OBLIQUE_MAX_DEG);
+    bounded_deg.to_radians().tan()
 }
 
-/// A text's letters, its codes taken for what they mean.
+/// A text's characters, with its codes decoded.
 #[derive(Debug, Default, PartialEq)]
 struct TextWords {
-    letters: String,
-    /// A line under, over or through it was asked for.
+    chars: String,
+    /// True if a line under, over or through it is requested.
     has_lines: bool,
 }
 
-fn decoded(text: &str) -> TextWords {
-    let mut words = TextWords::default();
+fn decode(text: &str) -> TextWords {
+    let mut decoded = TextWords::default();
     let mut rest = text;
-    while let Some(letter) = rest.chars().next() {
-        let (meant, length) = match code(rest) {
+    while let Some(first_char) = rest.chars().next() {
+        let (decoded_char, length) = match decode_code(rest) {
             Some(code) => code,
-            None => (Some(letter), letter.len_utf8()),
+            None => (Some(first_char), first_char.len_utf8()),
         };
-        words.letters.extend(meant);
-        words.has_lines |= meant.is_none();
+        decoded.chars.extend(decoded_char);
+        decoded.has_lines |= decoded_char.is_none();
         rest = rest.get(length..).unwrap_or_default();
     }
-    words
+    decoded
 }
 
-/// Returns the letter of the code at the start of `text`, or none for a line's, and the code's length.
-fn code(text: &str) -> Option<(Option<char>, usize)> {
+/// Returns the character of the code at the start of `text`, or `None` for a line's code, and the
+/// code's length.
+fn decode_code(text: &str) -> Option<(Option<char>, usize)> {
     if let Some(rest) = text.strip_prefix("\\U+").or(text.strip_prefix("\\u+")) {
         let number = u32::from_str_radix(rest.get(..4)?, 16).ok()?;
         return Some((Some(char::from_u32(number)?), 7));

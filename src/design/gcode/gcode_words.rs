@@ -1,10 +1,10 @@
-//! A line of G-code → its words, comments taken out.
+//! Splits a line of G-code into its words, without comments.
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
-use super::wrong;
+use super::invalid;
 
-/// The most words that a line may have.
+/// Most words that a line may have.
 const WORDS_MAX: usize = 64;
 
 /// A letter and its number: `X-3.5`.
@@ -15,8 +15,8 @@ pub(super) struct GcodeWord {
 }
 
 impl GcodeWord {
-    /// Ten times the number of a `G` or `M` word, so that G91.1 is 911; none where it is no such
-    /// number.
+    /// Returns ten times the number of a `G` or `M` word, so that G91.1 is 911; `None` if it is not
+    /// a code.
     pub(super) fn code(self) -> Option<u16> {
         let tenths = self.value * 10.0;
         let is_code = (0.0..=9999.0).contains(&tenths) && (tenths - tenths.round()).abs() < 1e-6;
@@ -29,35 +29,35 @@ impl GcodeWord {
     }
 }
 
-/// The lines of `text`, whichever way they end: by line feeds, with carriage returns or by these alone.
+/// Returns the lines of `text`, whether they end with line feeds, carriage returns or both.
 pub(super) fn text_lines(text: &str) -> impl Iterator<Item = &str> {
     let end = if text.contains('\n') { '\n' } else { '\r' };
     text.split(end)
 }
 
-/// The words of `text`, which is line `line`.
+/// Returns the words of `text`, which is line `line`.
 pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, DesignError> {
     let text = without_comments(text, line)?;
     let text = text.trim();
     let mut words = Vec::new();
     let mut rest = if text.starts_with('%') { "" } else { text };
-    while let Some(letter) = rest.chars().next() {
-        if letter == '*' {
+    while let Some(first_char) = rest.chars().next() {
+        if first_char == '*' {
             // A checksum ends the line.
             break;
         }
-        if !letter.is_ascii_alphabetic() {
-            return Err(odd(line, rest));
+        if !first_char.is_ascii_alphabetic() {
+            return Err(unexpected(line, rest));
         }
         let after = rest.get(1..).unwrap_or("").trim_start();
         let end = after.find(|c: char| !matches!(c, '0'..='9' | '.' | '+' | '-'));
         let (number, next) = after.split_at(end.unwrap_or(after.len()));
-        let value = number.parse::<f64>().map_err(|_| odd(line, rest))?;
+        let value = number.parse::<f64>().map_err(|_| unexpected(line, rest))?;
         if words.len() == WORDS_MAX {
-            return Err(odd(line, rest));
+            return Err(unexpected(line, rest));
         }
         words.push(GcodeWord {
-            letter: letter.to_ascii_uppercase(),
+            letter: first_char.to_ascii_uppercase(),
             value,
         });
         rest = next.trim_start();
@@ -65,25 +65,25 @@ pub(super) fn split_words(text: &str, line: usize) -> Result<Vec<GcodeWord>, Des
     Ok(words)
 }
 
-fn odd(line: usize, found: &str) -> DesignError {
+fn unexpected(line: usize, found: &str) -> DesignError {
     let accepted = "letters with their numbers, such as G1 X10 Y-2.5";
-    wrong(line, quoted(found), accepted)
+    invalid(line, quoted(found), accepted)
 }
 
 fn without_comments(text: &str, line: usize) -> Result<String, DesignError> {
     let mut kept = String::with_capacity(text.len());
     let mut is_comment = false;
-    for letter in text.chars() {
-        match letter {
+    for c in text.chars() {
+        match c {
             ';' if !is_comment => return Ok(kept),
             '(' => is_comment = true,
             ')' if is_comment => is_comment = false,
             _ if is_comment => {}
-            _ => kept.push(letter),
+            _ => kept.push(c),
         }
     }
     if is_comment {
-        return Err(wrong(line, "a comment that does not end", "( … ) or ; …"));
+        return Err(invalid(line, "a comment that does not end", "( … ) or ; …"));
     }
     Ok(kept)
 }

@@ -1,4 +1,4 @@
-//! Evidence of what lifts a G-code file's pen: which of Z and the tool's switch changes between cuts.
+//! Finds what lifts a G-code file's pen: whether Z or the tool's switch changes between cuts.
 
 use super::super::DesignError;
 use super::machine::{self, GcodeMove};
@@ -6,10 +6,10 @@ use super::pen_lift::LiftRule;
 use super::tool_switch::ToolLevel;
 use super::undrawable;
 
-/// Heights nearer than this to one another are one height.
+/// Heights nearer than this to each other count as one.
 const SAME_MM: f64 = 1e-6;
 
-/// Lowest and highest of some heights.
+/// The lowest and the highest of some heights.
 #[derive(Clone, Copy)]
 struct HeightRange {
     low_mm: f64,
@@ -17,7 +17,7 @@ struct HeightRange {
 }
 
 impl HeightRange {
-    fn with(range: Option<Self>, height_mm: f64) -> Option<Self> {
+    fn including(range: Option<Self>, height_mm: f64) -> Option<Self> {
         let (low_mm, high_mm) = range.map_or((height_mm, height_mm), |r| (r.low_mm, r.high_mm));
         Some(Self {
             low_mm: low_mm.min(height_mm),
@@ -35,7 +35,7 @@ struct HeightSides {
 }
 
 impl HeightSides {
-    fn take(&mut self, height_mm: f64) {
+    fn add(&mut self, height_mm: f64) {
         match height_mm {
             h if h > SAME_MM => self.above = true,
             h if h < -SAME_MM => self.below = true,
@@ -44,25 +44,25 @@ impl HeightSides {
     }
 }
 
-/// Statements of a file about heights and tools.
+/// What a file shows about heights and tools.
 #[derive(Default)]
 pub(super) struct LiftEvidence {
     /// Line of the lowest or highest point, for the refusal.
     line: usize,
     heights: Option<HeightRange>,
     sides: HeightSides,
-    /// Sides of the heights at which G1 to G3 go along the paper.
+    /// Sides of the heights at which G1 to G3 move along the paper.
     cut_sides: HeightSides,
     cuts: Option<HeightRange>,
     travels: Option<HeightRange>,
-    /// The first level at which the tool is on in a cut or, before any, at all.
+    /// The first level at which the tool is on in a cut, or at all before any cut.
     tool: Option<ToolLevel>,
-    tool_cuts: bool,
-    /// Another level at which it cuts, and its line.
+    tool_has_cut: bool,
+    /// A different level at which it cuts, and its line.
     other_tool: Option<(ToolLevel, usize)>,
 }
 
-/// Cuts by whether Z and the tool say that the pen is down.
+/// Agreement of Z and the tool on the cuts for which the pen is down.
 #[derive(Default)]
 struct LiftAgreement {
     both: bool,
@@ -70,19 +70,19 @@ struct LiftAgreement {
     by_tool: LiftCount,
 }
 
-/// Cuts that one of Z and the tool has the pen down for.
+/// Cuts for which one signal, Z or the tool, has the pen down.
 #[derive(Clone, Copy, Default)]
 struct LiftCount {
-    /// Times that it lifts the pen on the way from one cut to the next.
+    /// Number of times that the signal lifts the pen between two cuts.
     lifts: usize,
     has_cut: bool,
     is_lifted: bool,
-    /// Line of the first cut for which the other has the pen up.
-    alone: Option<usize>,
+    /// Line of the first cut for which the other signal has the pen up.
+    contradicted_line: Option<usize>,
 }
 
 impl LiftCount {
-    fn see(&mut self, movement: &GcodeMove, is_down: bool, other_is_down: bool) {
+    fn record_move(&mut self, movement: &GcodeMove, is_down: bool, other_is_down: bool) {
         if !is_down {
             self.is_lifted = true;
             return;
@@ -93,8 +93,8 @@ impl LiftCount {
         self.lifts += usize::from(self.has_cut && self.is_lifted);
         self.has_cut = true;
         self.is_lifted = false;
-        if !other_is_down && self.alone.is_none() {
-            self.alone = Some(movement.line);
+        if !other_is_down && self.contradicted_line.is_none() {
+            self.contradicted_line = Some(movement.line);
         }
     }
 }
@@ -103,17 +103,17 @@ impl LiftEvidence {
     pub(super) fn of(text: &str) -> Result<Self, DesignError> {
         let mut evidence = Self::default();
         machine::run(text, |movement| {
-            evidence.see_tool(movement);
-            if movement.height_is_known {
-                evidence.see_height(movement);
+            evidence.record_tool(movement);
+            if movement.is_height_known {
+                evidence.record_height(movement);
             }
             Ok(())
         })?;
         Ok(evidence)
     }
 
-    /// Reads the rule from the whole of a file: by Z where Z moves between cuts, by the tool's switch where only that
-    /// does, by G0 where neither does.
+    /// Returns the rule for a file: by Z if Z moves between cuts, by the tool's switch if only that
+    /// changes, by G0 if neither does.
     pub(super) fn judge(&self, text: &str) -> Result<LiftRule, DesignError> {
         match (self.height_rule(), self.tool) {
             (Ok(Some(down_max_mm)), Some(_)) => self.choose(text, down_max_mm),
@@ -124,45 +124,46 @@ impl LiftEvidence {
         }
     }
 
-    fn see_tool(&mut self, movement: &GcodeMove) {
+    fn record_tool(&mut self, movement: &GcodeMove) {
         if movement.tool == ToolLevel::Off {
             return;
         }
-        let cuts = movement.is_cut();
-        if self.tool.is_none() || (cuts && !self.tool_cuts) {
+        let is_cut = movement.is_cut();
+        if self.tool.is_none() || (is_cut && !self.tool_has_cut) {
             self.tool = Some(movement.tool);
-        } else if cuts && self.other_tool.is_none() && self.tool != Some(movement.tool) {
+        } else if is_cut && self.other_tool.is_none() && self.tool != Some(movement.tool) {
             self.other_tool = Some((movement.tool, movement.line));
         }
-        self.tool_cuts |= cuts;
+        self.tool_has_cut |= is_cut;
     }
 
-    fn see_height(&mut self, movement: &GcodeMove) {
+    fn record_height(&mut self, movement: &GcodeMove) {
         let [from_mm, to_mm] = [movement.from[2], movement.to[2]];
-        let known = self.heights;
-        self.heights = HeightRange::with(known, to_mm);
-        if known.is_none_or(|known| to_mm < known.low_mm || to_mm > known.high_mm) {
+        let before = self.heights;
+        self.heights = HeightRange::including(before, to_mm);
+        if before.is_none_or(|range| to_mm < range.low_mm || to_mm > range.high_mm) {
             self.line = movement.line;
         }
-        self.sides.take(to_mm);
+        self.sides.add(to_mm);
         if movement.is_cut() {
-            self.cuts = HeightRange::with(self.cuts, to_mm);
-            self.cut_sides.take(to_mm);
+            self.cuts = HeightRange::including(self.cuts, to_mm);
+            self.cut_sides.add(to_mm);
         } else if movement.is_along_paper() {
-            self.travels = HeightRange::with(self.travels, from_mm.max(to_mm));
+            self.travels = HeightRange::including(self.travels, from_mm.max(to_mm));
         }
     }
 
-    /// The height below which Z has the pen down; none where Z never moves.
+    /// Returns the height below which Z has the pen down; `None` if Z never moves.
     fn height_rule(&self) -> Result<Option<f64>, DesignError> {
-        let is_one = |range: HeightRange| range.high_mm - range.low_mm <= SAME_MM;
-        if self.heights.is_none_or(is_one) {
+        let is_single = |range: HeightRange| range.high_mm - range.low_mm <= SAME_MM;
+        if self.heights.is_none_or(is_single) {
             return Ok(None);
         }
         if let (Some(cuts), Some(travels)) = (self.cuts, self.travels) {
-            // All cuts lie below all travels, and none is a travel by G1: none is higher than another, or above 0.
-            let is_cut_alone = is_one(cuts) || cuts.high_mm <= SAME_MM;
-            if is_cut_alone && cuts.high_mm + SAME_MM < travels.low_mm {
+            // All cuts lie below all travels, and no cut is really a travel by G1: all are at one
+            // height, or none is above 0.
+            let are_real_cuts = is_single(cuts) || cuts.high_mm <= SAME_MM;
+            if are_real_cuts && cuts.high_mm + SAME_MM < travels.low_mm {
                 return Ok(Some(cuts.high_mm + SAME_MM / 2.0));
             }
         }
@@ -171,7 +172,7 @@ impl LiftEvidence {
             (true, true, false) => Ok(Some(SAME_MM)),
             (true, false, true) => Ok(Some(0.0)),
             (false, true, true) => Ok(Some(-SAME_MM)),
-            // At 0 nothing is cut, or nothing below it: the tool passes there, or parks.
+            // If nothing is cut at 0, or nothing below it, the tool only passes or parks there.
             (true, true, true) if cut.below && !cut.level => Ok(Some(-SAME_MM)),
             (true, true, true) if cut.level && !cut.below => Ok(Some(SAME_MM)),
             (true, true, true) => Err(self.refusal("heights above, at and below 0")),
@@ -188,16 +189,17 @@ impl LiftEvidence {
         Err(undrawable(line, found, fix))
     }
 
-    /// Chooses where both change. A pen marks where both have it down, so the one that says so for fewer cuts decides,
-    /// if it also lifts at least as often; where both say the same, the one that lifts more often.
+    /// Chooses between Z and the tool if both change. A pen marks where both have it down, so the
+    /// one that has it down for fewer cuts decides, if it also lifts at least as often; if both
+    /// agree, the one that lifts more often decides.
     fn choose(&self, text: &str, down_max_mm: f64) -> Result<LiftRule, DesignError> {
         let mut agreement = LiftAgreement::default();
         machine::run(text, |movement| {
-            agreement.see(movement, down_max_mm);
+            agreement.record_move(movement, down_max_mm);
             Ok(())
         })?;
         let (both, by_height, by_tool) = (agreement.both, agreement.by_height, agreement.by_tool);
-        let is_by_height = match (by_height.alone, by_tool.alone) {
+        let is_by_height = match (by_height.contradicted_line, by_tool.contradicted_line) {
             (None, None) => by_height.lifts >= by_tool.lifts,
             (None, Some(_)) if !both => false,
             (Some(_), None) if !both => true,
@@ -220,16 +222,16 @@ impl LiftEvidence {
 }
 
 impl LiftAgreement {
-    fn see(&mut self, movement: &GcodeMove, down_max_mm: f64) {
+    fn record_move(&mut self, movement: &GcodeMove, down_max_mm: f64) {
         if !movement.is_along_paper() {
             return;
         }
         let height_mm = movement.from[2].max(movement.to[2]);
-        let by_height = movement.height_is_known && height_mm <= down_max_mm;
+        let by_height = movement.is_height_known && height_mm <= down_max_mm;
         let by_tool = movement.tool != ToolLevel::Off;
         self.both |= by_height && by_tool && movement.is_cut();
-        self.by_height.see(movement, by_height, by_tool);
-        self.by_tool.see(movement, by_tool, by_height);
+        self.by_height.record_move(movement, by_height, by_tool);
+        self.by_tool.record_move(movement, by_tool, by_height);
     }
 }
 

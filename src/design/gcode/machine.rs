@@ -1,4 +1,4 @@
-//! Runs G-code as a machine would: where its tool goes, and how.
+//! Runs G-code as a machine would, and reports where its tool moves, and how.
 
 use std::f64::consts::TAU;
 
@@ -7,10 +7,10 @@ use base::plane::{Point, distance};
 use super::super::DesignError;
 use super::gcode_words::{GcodeWord, split_words, text_lines};
 use super::tool_switch::{ToolLevel, ToolSwitch};
-use super::{undrawable, wrong};
+use super::{invalid, undrawable};
 
-/// An arc whose end is nearer to its centre than its start is, by more than this and by more
-/// than a hundredth of its radius, is a mistake.
+/// An arc whose two radii differ by more than this and by more than a hundredth of its radius is a
+/// mistake.
 const RADIUS_SLACK_MM: f64 = 0.05;
 
 const ACCEPTED: &str = "G0 G1 G2 G3, G4, G17, G20 G21, G28 G53, G43 G54 G64, G90 G91, G92, \
@@ -19,7 +19,7 @@ const ACCEPTED: &str = "G0 G1 G2 G3, G4, G17, G20 G21, G28 G53, G43 G54 G64, G90
 /// Motion of the tool to its next place.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum GcodeMotion {
-    /// It stands; something else changed.
+    /// No motion; something else changed.
     None,
     /// G0.
     Rapid,
@@ -30,7 +30,7 @@ pub(super) enum GcodeMotion {
 }
 
 impl GcodeMotion {
-    /// Its word, for messages.
+    /// Returns its word, for messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::None => "a pause",
@@ -50,23 +50,24 @@ pub(super) struct GcodeMove {
     /// In millimetres.
     pub(super) from: [f64; 3],
     pub(super) to: [f64; 3],
-    /// The tool as M3, M4, M5 and S left it.
+    /// The tool, as set by M3, M4, M5 and S.
     pub(super) tool: ToolLevel,
-    /// True if a Z was given; before that, and at the machine's own zero, the tool's height is unknown.
-    pub(super) height_is_known: bool,
+    /// True once a Z is given; before that, and at the machine's own zero, the tool's height is
+    /// unknown.
+    pub(super) is_height_known: bool,
     /// The machine stops here for its operator or for another tool: M0, M1, M6.
     pub(super) pauses: bool,
 }
 
 impl GcodeMove {
-    /// Returns whether the tool goes along the paper.
+    /// Returns whether the tool moves along the paper.
     pub(super) fn is_along_paper(&self) -> bool {
         let [[x, y, _], [x_end, y_end, _]] = [self.from, self.to];
         let is_circle = matches!(self.motion, GcodeMotion::Arc { .. });
         self.motion != GcodeMotion::None && (is_circle || distance([x, y], [x_end, y_end]) > 0.0)
     }
 
-    /// Returns whether the tool goes along the paper, and not by G0.
+    /// Returns whether the tool moves along the paper, and not by G0.
     pub(super) fn is_cut(&self) -> bool {
         self.motion != GcodeMotion::Rapid && self.is_along_paper()
     }
@@ -86,9 +87,9 @@ struct GcodeMachine {
     shift_mm: [f64; 3],
     mm_per_unit: f64,
     is_relative: bool,
-    height_is_known: bool,
-    /// Axes whose place is the machine's own zero, which the file does not know.
-    lost: [bool; 3],
+    is_height_known: bool,
+    /// Axes at the machine's own zero, whose position the file does not know.
+    is_lost: [bool; 3],
     mode: Option<GcodeMode>,
     tool: ToolSwitch,
 }
@@ -102,31 +103,31 @@ struct GcodeLine {
     radius: Option<f64>,
     power: Option<f64>,
     motion: Option<GcodeMode>,
-    waits: bool,
-    homes: bool,
+    is_dwell: bool,
+    is_home: bool,
     /// G53: the line's coordinates are the machine's own.
-    of_machine: bool,
-    renames: bool,
+    in_machine_coordinates: bool,
+    sets_position: bool,
     pauses: bool,
-    /// M280 and M300: S is a servo's angle, P its number or a time.
+    /// M280 and M300: S is a servo's angle, and P its number or a time.
     is_servo: bool,
-    /// P, H and K, which mean something beside certain words alone.
-    beside: Vec<GcodeWord>,
-    ends: bool,
+    /// P, H and K, which have a meaning only with certain other words.
+    params: Vec<GcodeWord>,
+    is_end: bool,
 }
 
-/// Runs the whole of `text` and shows each step to `see`.
+/// Runs all of `text` and calls `on_move` for each step.
 pub(super) fn run(
     text: &str,
-    mut see: impl FnMut(&GcodeMove) -> Result<(), DesignError>,
+    mut on_move: impl FnMut(&GcodeMove) -> Result<(), DesignError>,
 ) -> Result<(), DesignError> {
     let mut machine = GcodeMachine {
         position_mm: [0.0; 3],
         shift_mm: [0.0; 3],
         mm_per_unit: 1.0,
         is_relative: false,
-        height_is_known: false,
-        lost: [false; 3],
+        is_height_known: false,
+        is_lost: [false; 3],
         mode: None,
         tool: ToolSwitch::default(),
     };
@@ -137,8 +138,8 @@ pub(super) fn run(
             continue;
         }
         let line = machine.read(&words, number)?;
-        see(&machine.step(&line)?)?;
-        if line.ends {
+        on_move(&machine.step(&line)?)?;
+        if line.is_end {
             break;
         }
     }
@@ -152,7 +153,7 @@ impl GcodeMachine {
             ..GcodeLine::default()
         };
         for word in words {
-            let said = match word.letter {
+            let value = match word.letter {
                 'X' => &mut line.axes[0],
                 'Y' => &mut line.axes[1],
                 'Z' => &mut line.axes[2],
@@ -161,62 +162,63 @@ impl GcodeMachine {
                 'R' => &mut line.radius,
                 'S' => &mut line.power,
                 _ => {
-                    self.command(words, *word, &mut line)?;
+                    self.apply_word(words, *word, &mut line)?;
                     continue;
                 }
             };
-            if said.replace(word.value).is_some() {
+            if value.replace(word.value).is_some() {
                 let found = format!("a second {}", word.letter);
-                return Err(wrong(number, found, "each letter once a line"));
+                return Err(invalid(number, found, "each letter once per line"));
             }
         }
-        match line.beside.iter().find(|word| !line.knows(words, **word)) {
-            Some(word) => Err(refused(number, *word)),
+        match line.params.iter().find(|word| !line.accepts(words, **word)) {
+            Some(word) => Err(unknown_word(number, *word)),
             None => Ok(line),
         }
     }
 
-    /// Takes a word that is no coordinate.
-    fn command(
+    /// Applies a word that is not a coordinate.
+    fn apply_word(
         &mut self,
         words: &[GcodeWord],
         word: GcodeWord,
         line: &mut GcodeLine,
     ) -> Result<(), DesignError> {
         match word.letter {
-            'G' => return self.general(word, line),
-            'M' => return self.miscellaneous(word, line),
+            'G' => return self.apply_g_word(word, line),
+            'M' => return self.apply_m_word(word, line),
             'F' | 'N' | 'T' => {}
             'O' if words.len() == 1 => {}
-            'P' | 'H' | 'K' => line.beside.push(word),
-            _ => return Err(refused(line.number, word)),
+            'P' | 'H' | 'K' => line.params.push(word),
+            _ => return Err(unknown_word(line.number, word)),
         }
         Ok(())
     }
 
-    fn general(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
+    fn apply_g_word(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
         match word.code() {
             Some(0) => set_mode(line, GcodeMode::Rapid, word)?,
             Some(10) => set_mode(line, GcodeMode::Straight, word)?,
             Some(20) => set_mode(line, GcodeMode::Clockwise, word)?,
             Some(30) => set_mode(line, GcodeMode::CounterClockwise, word)?,
-            Some(40) => line.waits = true,
+            Some(40) => line.is_dwell = true,
             Some(200) => self.mm_per_unit = 25.4,
             Some(210) => self.mm_per_unit = 1.0,
-            Some(280) => line.homes = true,
-            Some(530) => line.of_machine = true,
+            Some(280) => line.is_home = true,
+            Some(530) => line.in_machine_coordinates = true,
             Some(900) => self.is_relative = false,
             Some(910) => self.is_relative = true,
-            Some(920) => line.renames = true,
-            // Plane XY, no compensation of radius, a tool's length, first coordinate system, path modes,
-            // no cycle, return height, feed per minute, arc centres relative: what is done here anyway.
+            Some(920) => line.sets_position = true,
+            // Plane XY, no radius compensation, tool length, first coordinate system, path modes,
+            // no cycle, return height, feed per minute, relative arc centres: all are the default
+            // here.
             Some(170 | 400 | 430 | 490 | 540 | 610 | 640 | 800 | 911 | 940 | 980 | 990) => {}
-            _ => return Err(refused(line.number, word)),
+            _ => return Err(unknown_word(line.number, word)),
         }
         Ok(())
     }
 
-    fn miscellaneous(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
+    fn apply_m_word(&mut self, word: GcodeWord, line: &mut GcodeLine) -> Result<(), DesignError> {
         match word.code() {
             Some(30) => self.tool.switch_on(false),
             Some(40) => self.tool.switch_on(true),
@@ -226,30 +228,30 @@ impl GcodeMachine {
                 self.tool.switch_on(false);
             }
             Some(0 | 10 | 60) => line.pauses = true,
-            Some(20 | 300) => line.ends = true,
-            // Coolant and air; motors on and off; an extruder's mode; waiting until all is done.
+            Some(20 | 300) => line.is_end = true,
+            // Coolant and air; motors on and off; an extruder's mode; waiting for moves to finish.
             Some(70 | 80 | 90 | 170 | 180 | 820 | 830 | 840 | 4000) => {}
-            _ => return Err(refused(line.number, word)),
+            _ => return Err(unknown_word(line.number, word)),
         }
         Ok(())
     }
 
     fn step(&mut self, line: &GcodeLine) -> Result<GcodeMove, DesignError> {
-        if let Some(power) = line.power.filter(|_| !line.waits) {
+        if let Some(power) = line.power.filter(|_| !line.is_dwell) {
             self.tool.set_power(power, line.is_servo);
         }
         self.mode = line.motion.or(self.mode);
         let from = self.position_mm;
-        let motion = if line.pauses_by_x()? {
+        let motion = if line.dwells_by_x()? {
             GcodeMotion::None
-        } else if line.homes || line.of_machine {
-            self.lose(line)?;
+        } else if line.is_home || line.in_machine_coordinates {
+            self.go_to_machine_position(line)?;
             GcodeMotion::Rapid
-        } else if line.renames {
-            self.rename(line);
+        } else if line.sets_position {
+            self.set_position(line);
             GcodeMotion::None
         } else {
-            self.go(line)?
+            self.move_tool(line)?
         };
         Ok(GcodeMove {
             line: line.number,
@@ -257,58 +259,59 @@ impl GcodeMachine {
             from,
             to: self.position_mm,
             tool: self.tool.level(motion == GcodeMotion::Rapid),
-            height_is_known: self.height_is_known,
+            is_height_known: self.is_height_known,
             pauses: line.pauses,
         })
     }
 
-    /// Goes to the machine's own zero, or to a place counted from it: all axes that are named, or by G28 alone every
-    /// one. Where that is the file does not know; its work is at 0 until it says otherwise.
-    fn lose(&mut self, line: &GcodeLine) -> Result<(), DesignError> {
-        let is_bare = !line.has_axes();
-        if line.of_machine && is_bare {
-            return Err(wrong(line.number, "G53 without coordinates", "G53 G0 Z0"));
+    /// Moves the named axes, or every axis for a bare G28, to the machine's own zero or to a
+    /// position relative to it. The file does not know where that is; its work counts as at 0 until
+    /// the file says otherwise.
+    fn go_to_machine_position(&mut self, line: &GcodeLine) -> Result<(), DesignError> {
+        let has_no_axes = !line.has_axes();
+        if line.in_machine_coordinates && has_no_axes {
+            return Err(invalid(line.number, "G53 without coordinates", "G53 G0 Z0"));
         }
-        let places = self.position_mm.iter_mut().zip(&mut self.shift_mm);
-        let axes = places.zip(&mut self.lost).zip(&line.axes).enumerate();
-        for (axis, (((position, shift), lost), value)) in axes {
-            if is_bare || value.is_some() {
+        let positions = self.position_mm.iter_mut().zip(&mut self.shift_mm);
+        let axes = positions.zip(&mut self.is_lost).zip(&line.axes).enumerate();
+        for (axis, (((position, shift), is_lost), value)) in axes {
+            if has_no_axes || value.is_some() {
                 (*position, *shift) = (0.0, 0.0);
-                // G28 is where a plotter begins, too: its paper's corner.
-                *lost = line.of_machine || axis == 2;
-                self.height_is_known &= axis != 2;
+                // G28 is also where a plotter begins: at its paper's corner.
+                *is_lost = line.in_machine_coordinates || axis == 2;
+                self.is_height_known &= axis != 2;
             }
         }
         Ok(())
     }
 
-    fn rename(&mut self, line: &GcodeLine) {
-        let now = self.position_mm.iter().zip(&line.axes);
-        for (shift, (position, value)) in self.shift_mm.iter_mut().zip(now) {
+    fn set_position(&mut self, line: &GcodeLine) {
+        let positions = self.position_mm.iter().zip(&line.axes);
+        for (shift, (position, value)) in self.shift_mm.iter_mut().zip(positions) {
             if let Some(value) = value {
                 *shift = position - value * self.mm_per_unit;
             }
         }
         let [_, _, height] = line.axes;
-        self.height_is_known |= height.is_some();
+        self.is_height_known |= height.is_some();
     }
 
-    fn go(&mut self, line: &GcodeLine) -> Result<GcodeMotion, DesignError> {
+    fn move_tool(&mut self, line: &GcodeLine) -> Result<GcodeMotion, DesignError> {
         let has_arc_words = line.has_arc_words();
         if !line.has_axes() && !has_arc_words {
             return Ok(GcodeMotion::None);
         }
         let mode = self.mode.ok_or_else(|| {
             let found = "coordinates before any of G0 to G3";
-            wrong(line.number, found, "G0 or G1 in front of them")
+            invalid(line.number, found, "G0 or G1 in front of them")
         })?;
         let from = self.position_mm;
-        self.find(line, mode)?;
+        self.recover_position(line, mode)?;
         let to = self.target(&line.axes);
         let is_arc = matches!(mode, GcodeMode::Clockwise | GcodeMode::CounterClockwise);
         if has_arc_words && !is_arc {
             let found = "I, J or R with a straight move";
-            return Err(wrong(line.number, found, "them with G2 and G3"));
+            return Err(invalid(line.number, found, "them with G2 and G3"));
         }
         self.position_mm = to;
         match mode {
@@ -319,9 +322,10 @@ impl GcodeMachine {
         }
     }
 
-    /// Takes a lost axis as known where its place is said, and refuses to draw from a place that is not known.
-    fn find(&mut self, line: &GcodeLine, mode: GcodeMode) -> Result<(), DesignError> {
-        let [lost_x, lost_y, lost_z] = self.lost;
+    /// Marks a lost axis as known if its position is given, and refuses to draw from an unknown
+    /// position.
+    fn recover_position(&mut self, line: &GcodeLine, mode: GcodeMode) -> Result<(), DesignError> {
+        let [lost_x, lost_y, lost_z] = self.is_lost;
         let [x, y, z] = line.axes;
         if mode != GcodeMode::Rapid && (lost_x || lost_y) && (x.is_some() || y.is_some()) {
             return Err(undrawable(
@@ -331,12 +335,12 @@ impl GcodeMachine {
             ));
         }
         if !self.is_relative {
-            for (lost, value) in self.lost.iter_mut().zip(&line.axes) {
-                *lost &= value.is_none();
+            for (is_lost, value) in self.is_lost.iter_mut().zip(&line.axes) {
+                *is_lost &= value.is_none();
             }
         }
-        // A lift from a height that is not known leaves it unknown.
-        self.height_is_known |= z.is_some() && !(lost_z && self.is_relative);
+        // A relative lift from an unknown height leaves it unknown.
+        self.is_height_known |= z.is_some() && !(lost_z && self.is_relative);
         Ok(())
     }
 
@@ -355,12 +359,12 @@ impl GcodeMachine {
         line: &GcodeLine,
         [x, y, _]: [f64; 3],
         [x_end, y_end, _]: [f64; 3],
-        clockwise: bool,
+        is_clockwise: bool,
     ) -> Result<GcodeMotion, DesignError> {
         let (start, end) = ([x, y], [x_end, y_end]);
         let mm = self.mm_per_unit;
         let centre = match (line.radius, line.centre) {
-            (Some(radius), [None, None]) => centre_of(start, end, radius * mm, clockwise),
+            (Some(radius), [None, None]) => arc_centre(start, end, radius * mm, is_clockwise),
             (None, [i, j]) if i.is_some() || j.is_some() => {
                 Some([x + i.unwrap_or(0.0) * mm, y + j.unwrap_or(0.0) * mm])
             }
@@ -369,9 +373,9 @@ impl GcodeMachine {
         let centre = centre.ok_or_else(|| {
             let found = "an arc without a centre that fits";
             let accepted = "I and J from the start to the centre, or R of at least half the way";
-            wrong(line.number, found, accepted)
+            invalid(line.number, found, accepted)
         })?;
-        let sweep_rad = sweep(start, end, centre, clockwise, line.number)?;
+        let sweep_rad = sweep(start, end, centre, is_clockwise, line.number)?;
         Ok(GcodeMotion::Arc { centre, sweep_rad })
     }
 }
@@ -385,14 +389,14 @@ impl GcodeLine {
         self.radius.is_some() || self.centre.iter().any(Option::is_some)
     }
 
-    /// Returns whether X is the time of G4: X alone is, where neither P nor S is one.
-    fn pauses_by_x(&self) -> Result<bool, DesignError> {
-        let goes = self.has_axes() || self.has_arc_words();
-        let is_timed = self.power.is_some() || self.beside.iter().any(|word| word.letter == 'P');
+    /// Returns whether X is the time of a G4: it is if X stands alone, without P or S.
+    fn dwells_by_x(&self) -> Result<bool, DesignError> {
+        let has_motion = self.has_axes() || self.has_arc_words();
+        let is_timed = self.power.is_some() || self.params.iter().any(|word| word.letter == 'P');
         match self.axes {
-            _ if !self.waits || is_timed || !goes => Ok(false),
+            _ if !self.is_dwell || is_timed || !has_motion => Ok(false),
             [Some(_), None, None] if !self.has_arc_words() && self.motion.is_none() => Ok(true),
-            _ => Err(wrong(
+            _ => Err(invalid(
                 self.number,
                 "G4 without its time beside coordinates",
                 "G4 P1 in front of them, or on a line of its own",
@@ -401,13 +405,13 @@ impl GcodeLine {
     }
 
     /// Returns whether `word`, a P, H or K, belongs to another word of its line.
-    fn knows(&self, words: &[GcodeWord], word: GcodeWord) -> bool {
+    fn accepts(&self, words: &[GcodeWord], word: GcodeWord) -> bool {
         let has = |letter: char, codes: &[u16]| {
-            let mut of_letter = words.iter().filter(|word| word.letter == letter);
-            of_letter.any(|word| word.code().is_some_and(|code| codes.contains(&code)))
+            let mut same_letter = words.iter().filter(|word| word.letter == letter);
+            same_letter.any(|word| word.code().is_some_and(|code| codes.contains(&code)))
         };
         match word.letter {
-            'P' => self.waits || has('G', &[640]) || has('M', &[30, 40, 2800, 3000]),
+            'P' => self.is_dwell || has('G', &[640]) || has('M', &[30, 40, 2800, 3000]),
             'H' => has('G', &[430]),
             _ => word.value == 0.0,
         }
@@ -415,36 +419,36 @@ impl GcodeLine {
 }
 
 fn set_mode(line: &mut GcodeLine, mode: GcodeMode, word: GcodeWord) -> Result<(), DesignError> {
-    if line.motion.is_some_and(|before| before != mode) {
+    if line.motion.is_some_and(|other| other != mode) {
         let found = format!("G{} beside another motion", word.value);
-        return Err(wrong(line.number, found, "one of G0 to G3 a line"));
+        return Err(invalid(line.number, found, "one of G0 to G3 per line"));
     }
     line.motion = Some(mode);
     Ok(())
 }
 
-fn refused(line: usize, word: GcodeWord) -> DesignError {
+fn unknown_word(line: usize, word: GcodeWord) -> DesignError {
     let found = format!("{}{}", word.letter, word.value);
-    undrawable(line, found, format!("known are {ACCEPTED}"))
+    undrawable(line, found, format!("supported are {ACCEPTED}"))
 }
 
-/// The centre of an arc with this radius; a negative one asks for the longer way round.
-fn centre_of(start: Point, end: Point, radius: f64, clockwise: bool) -> Option<Point> {
+/// Returns the centre of an arc with this radius; a negative radius means the longer arc.
+fn arc_centre(start: Point, end: Point, radius: f64, is_clockwise: bool) -> Option<Point> {
     let [dx, dy] = [end[0] - start[0], end[1] - start[1]];
-    let way = distance(start, end);
-    let height2 = radius * radius - way * way / 4.0;
-    if way <= 0.0 || height2 < -RADIUS_SLACK_MM * radius.abs() {
+    let chord = distance(start, end);
+    let height_squared = radius * radius - chord * chord / 4.0;
+    if chord <= 0.0 || height_squared < -RADIUS_SLACK_MM * radius.abs() {
         return None;
     }
-    let height = height2.max(0.0).sqrt();
-    let left = if clockwise == (radius > 0.0) {
+    let height = height_squared.max(0.0).sqrt();
+    let offset = if is_clockwise == (radius > 0.0) {
         -height
     } else {
         height
     };
     Some([
-        start[0] + dx / 2.0 - dy / way * left,
-        start[1] + dy / 2.0 + dx / way * left,
+        start[0] + dx / 2.0 - dy / chord * offset,
+        start[1] + dy / 2.0 + dx / chord * offset,
     ])
 }
 
@@ -452,7 +456,7 @@ fn sweep(
     start: Point,
     end: Point,
     centre: Point,
-    clockwise: bool,
+    is_clockwise: bool,
     line: usize,
 ) -> Result<f64, DesignError> {
     let from = [start[0] - centre[0], start[1] - centre[1]];
@@ -463,14 +467,14 @@ fn sweep(
         let found = format!(
             "an arc that starts {radius:.3} mm from its centre and ends {radius_end:.3} mm from it"
         );
-        return Err(wrong(line, found, "the same distance at both ends"));
+        return Err(invalid(line, found, "the same distance at both ends"));
     }
-    let turn = (to[1].atan2(to[0]) - from[1].atan2(from[0])).rem_euclid(TAU);
-    let is_whole = distance(start, end) < 1e-6;
-    Ok(match clockwise {
-        false if is_whole => TAU,
-        true if is_whole => -TAU,
-        false => turn,
-        true => turn - TAU,
+    let ccw_rad = (to[1].atan2(to[0]) - from[1].atan2(from[0])).rem_euclid(TAU);
+    let is_full_circle = distance(start, end) < 1e-6;
+    Ok(match is_clockwise {
+        false if is_full_circle => TAU,
+        true if is_full_circle => -TAU,
+        false => ccw_rad,
+        true => ccw_rad - TAU,
     })
 }

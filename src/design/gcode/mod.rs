@@ -1,7 +1,8 @@
-//! G-code → strokes: G0 to G3 in millimetres or inches, absolute or relative, with the pen lifted by Z, by M3 and M5,
-//! or by G0 itself as DrawingBotV3 writes it: by the one that changes between cuts.
+//! Reads G-code as strokes: G0 to G3 in millimetres or inches, absolute or relative. The pen is
+//! lifted by Z, by M3 and M5, or by G0 itself as DrawingBotV3 writes it, whichever changes between
+//! cuts.
 //!
-//! What is not known here is refused by name and line: a plotter must not guess.
+//! Unknown words are refused by name and line: a plotter must not guess.
 
 mod gcode_words;
 mod lift_evidence;
@@ -22,43 +23,43 @@ pub use pen_sets::set_of;
 
 const EMPTY: &str = "G1, G2 or G3 draw while the pen is down";
 
-/// Reads files, each a name and its text, that share their coordinates and so their page.
+/// Reads files, each a name and its text, that share coordinates and so a page.
 pub(super) fn read(files: &[(&str, &str)], caps: &DesignCaps) -> Result<Design, DesignError> {
-    let mut all = StrokeCollector::new(caps);
+    let mut strokes = StrokeCollector::new(caps);
     let pens = PenNumbering::of(files.iter().map(|(name, _)| *name));
     for (name, text) in files {
         let pen = pens.pen_of(name);
         if files.len() > 1 {
-            let of_file = format!("{name} ");
-            read_one(text, pen, of_file, &mut all).map_err(|error| error.in_file(name))?;
+            let prefix = format!("{name} ");
+            read_file(text, pen, prefix, &mut strokes).map_err(|error| error.in_file(name))?;
         } else {
-            read_one(text, pen, String::new(), &mut all)?;
+            read_file(text, pen, String::new(), &mut strokes)?;
         }
     }
-    let mut design = all.on_page_about_origin(EMPTY)?;
+    let mut design = strokes.on_page_around_origin(EMPTY)?;
     design.notes.extend(pens.note());
     Ok(design)
 }
 
-fn read_one(
+fn read_file(
     text: &str,
     pen: Option<u16>,
-    of_file: String,
-    all: &mut StrokeCollector<'_>,
+    prefix: String,
+    strokes: &mut StrokeCollector<'_>,
 ) -> Result<(), DesignError> {
-    let mut drawer = GcodePlotter {
+    let mut plotter = GcodePlotter {
         lift: LiftEvidence::of(text)?.judge(text)?,
         pen,
-        of_file,
-        all,
+        prefix,
+        strokes,
         path: Vec::new(),
         from_line: 0,
         was_down: false,
         has_drawn: false,
         pauses: false,
     };
-    machine::run(text, |movement| drawer.take(movement))?;
-    drawer.finish()
+    machine::run(text, |movement| plotter.apply_move(movement))?;
+    plotter.finish()
 }
 
 /// Returns the name of a line for messages.
@@ -66,12 +67,12 @@ fn line_name(line: usize) -> String {
     format!("line {line}")
 }
 
-/// Returns the error that a line is not as G-code is written.
-fn wrong(line: usize, found: impl Into<String>, accepted: &str) -> DesignError {
+/// Returns the error for a line that is not valid G-code.
+fn invalid(line: usize, found: impl Into<String>, accepted: &str) -> DesignError {
     DesignError::syntax(line_name(line), found, accepted)
 }
 
-/// Returns the error that what a line asks for cannot be drawn.
+/// Returns the error for a line whose content cannot be drawn.
 fn undrawable(line: usize, found: impl Into<String>, fix: impl Into<String>) -> DesignError {
     DesignError::unsupported(line_name(line), found, fix)
 }
@@ -79,20 +80,20 @@ fn undrawable(line: usize, found: impl Into<String>, fix: impl Into<String>) -> 
 struct GcodePlotter<'a, 'c> {
     lift: LiftRule,
     pen: Option<u16>,
-    /// Comes before the line's number where there are several files.
-    of_file: String,
-    all: &'a mut StrokeCollector<'c>,
-    /// Under the pen since it came down.
+    /// Comes before the line number if there are several files.
+    prefix: String,
+    strokes: &'a mut StrokeCollector<'c>,
+    /// The path of the pen since it came down.
     path: Vec<Point>,
     from_line: usize,
     was_down: bool,
     has_drawn: bool,
-    /// The machine stopped for its operator since the last stroke, which was not before the first.
+    /// True if the machine stopped for its operator since the last stroke.
     pauses: bool,
 }
 
 impl GcodePlotter<'_, '_> {
-    fn take(&mut self, movement: &GcodeMove) -> Result<(), DesignError> {
+    fn apply_move(&mut self, movement: &GcodeMove) -> Result<(), DesignError> {
         let draws = self.lift.draws(movement, self.was_down)?;
         let is_down = self.lift.is_down(movement, self.was_down);
         if draws {
@@ -132,8 +133,8 @@ impl GcodePlotter<'_, '_> {
                 self.path.push([x, y]);
             }
         }
-        if self.path.len() > self.all.room() {
-            return Err(self.all.full(&line_name(movement.line)));
+        if self.path.len() > self.strokes.points_left() {
+            return Err(self.strokes.too_many_points(&line_name(movement.line)));
         }
         Ok(())
     }
@@ -142,14 +143,14 @@ impl GcodePlotter<'_, '_> {
         if self.path.is_empty() {
             return Ok(());
         }
-        let mark = DesignStroke {
+        let template = DesignStroke {
             pen: self.pen,
             pause_before: std::mem::take(&mut self.pauses),
-            source: format!("{}{}", self.of_file, line_name(self.from_line)),
+            source: format!("{}{}", self.prefix, line_name(self.from_line)),
             ..DesignStroke::default()
         };
         self.has_drawn = true;
-        self.all.push(std::mem::take(&mut self.path), &mark)
+        self.strokes.push(std::mem::take(&mut self.path), &template)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Pen lift of a G-code file: by Z, by M3 and M5, or by G0 itself.
+//! Decides when the pen of a G-code file is lifted: by Z, by M3 and M5, or by G0 itself.
 
 use super::super::DesignError;
 use super::machine::{GcodeMotion, GcodeMove};
@@ -21,7 +21,7 @@ impl LiftRule {
     pub(super) fn is_down(self, movement: &GcodeMove, was_down: bool) -> bool {
         match self {
             Self::Height { down_max_mm } => {
-                movement.height_is_known && movement.to[2] <= down_max_mm
+                movement.is_height_known && movement.to[2] <= down_max_mm
             }
             Self::Tool { down } => movement.tool == down,
             Self::Rapid => match movement.motion {

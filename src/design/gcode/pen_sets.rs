@@ -1,33 +1,34 @@
-//! Pens in the names of G-code files: `flower_pen3_red.gcode` is drawn with pen 3, and is a part of `flower`.
+//! Reads pens from the names of G-code files: `flower_pen3_red.gcode` is drawn with pen 3, and is a
+//! part of `flower`.
 
-/// Pens of files that are one drawing.
+/// The pen numbering of the files of one drawing.
 #[derive(Clone, Copy)]
 pub(super) struct PenNumbering {
-    /// Added to the number in a name: 1 where the set has a pen 0, as DrawingBotV3 counts.
-    added: u16,
+    /// Added to the number in a name: 1 if the set has a pen 0, as DrawingBotV3 counts.
+    offset: u16,
 }
 
 impl PenNumbering {
     pub(super) fn of<'n>(mut names: impl Iterator<Item = &'n str>) -> Self {
         let counts_from_0 = names.any(|name| number_in(name) == Some(0));
         Self {
-            added: u16::from(counts_from_0),
+            offset: u16::from(counts_from_0),
         }
     }
 
-    /// The pen that draws a file, counted from 1.
+    /// Returns the pen that draws a file, counted from 1.
     pub(super) fn pen_of(self, name: &str) -> Option<u16> {
-        number_in(name)?.checked_add(self.added)
+        number_in(name)?.checked_add(self.offset)
     }
 
-    /// Returns what people should know of the counting.
+    /// Returns a note about pens that count from 0.
     pub(super) fn note(self) -> Option<String> {
         let note = "the files' names count pens from 0: `_pen0_` is drawn with pen 1, `_pen1_` with pen 2, and so on";
-        (self.added > 0).then(|| note.to_owned())
+        (self.offset > 0).then(|| note.to_owned())
     }
 }
 
-/// The 3 of `flower_pen3_red.gcode`.
+/// Returns the pen number in a name, such as the 3 of `flower_pen3_red.gcode`.
 fn number_in(name: &str) -> Option<u16> {
     let name = name.rsplit(['/', '\\']).next()?;
     name.split('_').find_map(|part| {
@@ -36,20 +37,21 @@ fn number_in(name: &str) -> Option<u16> {
     })
 }
 
-/// The drawing that a G-code file is a pen's part of: `flower` of `flower_pen3_red.gcode`; none for other files.
+/// Returns the drawing of which a G-code file is one pen's part: `flower` for
+/// `flower_pen3_red.gcode`; `None` for other files.
 #[must_use]
 pub fn set_of(name: &str) -> Option<&str> {
-    let (_, ending) = name.rsplit_once('.')?;
+    let (_, extension) = name.rsplit_once('.')?;
     let is_gcode = matches!(
-        ending.to_ascii_lowercase().as_str(),
+        extension.to_ascii_lowercase().as_str(),
         "gcode" | "gco" | "nc" | "ngc"
     );
     number_in(name).filter(|_| is_gcode)?;
     let mut marks = name.match_indices("_pen");
     let (at, _) = marks.find(|(at, mark)| {
         let number = name.get(at + mark.len()..).unwrap_or("");
-        let behind = number.trim_start_matches(|c: char| c.is_ascii_digit());
-        behind.len() < number.len() && behind.starts_with(['_', '.'])
+        let after_number = number.trim_start_matches(|c: char| c.is_ascii_digit());
+        after_number.len() < number.len() && after_number.starts_with(['_', '.'])
     })?;
     name.get(..at).filter(|stem| !stem.is_empty())
 }

@@ -64,16 +64,16 @@ fn every_dialect_draws_the_same_strokes() {
         let design = read(text).unwrap_or_else(|error| panic!("{dialect}: {error}"));
         let found = points(&design);
         assert_eq!(found.len(), 2, "{dialect}: {found:?}");
-        for (found, wanted) in found.iter().flatten().zip(two_strokes().iter().flatten()) {
-            let away = (found[0] - wanted[0]).hypot(found[1] - wanted[1]);
-            assert!(away < 1e-9, "{dialect}: {found:?} {wanted:?}");
+        for (found, expected) in found.iter().flatten().zip(two_strokes().iter().flatten()) {
+            let error_mm = (found[0] - expected[0]).hypot(found[1] - expected[1]);
+            assert!(error_mm < 1e-9, "{dialect}: {found:?} {expected:?}");
         }
     }
 }
 
 #[test]
-fn what_stands_beside_a_pause_is_done() {
-    let wanted = [vec![[0.0, 0.0], [20.0, 0.0], [20.0, 5.0]]];
+fn what_stands_next_to_a_dwell_is_done() {
+    let expected = [vec![[0.0, 0.0], [20.0, 0.0], [20.0, 5.0]]];
     for text in [
         "G0 X0 Y0\nG4 P1 G1 X20 Y0\nY5",
         "G0 X0 Y0\nG1 X20 Y0 G4 P1\nY5",
@@ -84,7 +84,7 @@ fn what_stands_beside_a_pause_is_done() {
         "G0 X0 Y0\nG92 X0 G1\nX20 Y0\nY5",
     ] {
         let design = read(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        assert_eq!(points(&design), wanted, "{text}");
+        assert_eq!(points(&design), expected, "{text}");
     }
     for text in [
         "G4 G1 X20 Y0",
@@ -111,12 +111,12 @@ fn arcs_by_centre_and_by_radius_agree() {
     for (a, b) in points(&by_centre)[0].iter().zip(&points(&by_radius)[0]) {
         assert!((a[0] - b[0]).hypot(a[1] - b[1]) < 1e-9);
     }
-    let long_way = read("G0 X0 Y0\nG3 X10 Y10 R-10").unwrap();
-    assert!((long_way.strokes[0].length_mm() - 1.5 * length).abs() < 0.05);
+    let longer_arc = read("G0 X0 Y0\nG3 X10 Y10 R-10").unwrap();
+    assert!((longer_arc.strokes[0].length_mm() - 1.5 * length).abs() < 0.05);
 }
 
 #[test]
-fn an_arc_back_to_its_start_is_a_whole_circle() {
+fn an_arc_back_to_its_start_is_a_full_circle() {
     for text in ["G0 X5 Y0\nG2 I-5", "G0 X5 Y0\nG3 X5 Y0 I-5 J0"] {
         let design = read(text).unwrap();
         let circumference = std::f64::consts::TAU * 5.0;
@@ -133,7 +133,7 @@ fn a_pen_that_comes_down_and_goes_up_leaves_a_dot() {
 }
 
 #[test]
-fn the_file_name_says_the_pen() {
+fn the_file_name_gives_the_pen() {
     let draw = b"G0 X0 Y0\nG1 X1 Y1";
     for (name, pen) in [
         ("flower_pen3_red.gcode", Some(3)),
@@ -154,7 +154,7 @@ fn refuses_by_name_and_line() {
     for (text, message) in [
         (
             "G1 X1\nG5 X3 Y4",
-            "line 2: G5 cannot be drawn: known are G0",
+            "line 2: G5 cannot be drawn: supported are G0",
         ),
         ("M106 S3", "line 1: M106 cannot be drawn"),
         ("G1 X1 E0.4", "line 1: E0.4 cannot be drawn"),
@@ -236,7 +236,7 @@ proptest! {
 }
 
 #[test]
-fn files_of_a_set_share_their_page_and_have_a_pen_each() {
+fn files_of_a_set_share_a_page_and_each_has_its_pen() {
     let black: &[u8] = b"G21 G90\nG0 X0 Y0\nG1 X100 Y0\nG1 X100 Y100";
     let red: &[u8] = b"G0 X45 Y45\nG1 X55 Y45\nG1 X55 Y55";
     let files = [("X_pen0_black.gcode", black), ("X_pen1_red.gcode", red)];

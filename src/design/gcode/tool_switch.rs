@@ -1,9 +1,9 @@
-//! The tool's switch: M3 and M4 with their power, M5, and the angle of a pen's servo.
+//! Tracks the tool's switch: M3 and M4 with their power, M5, and the angle of a pen's servo.
 
-/// A tool's switch and power at a moment.
+/// State of a tool's switch and its power.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ToolLevel {
-    /// M5, S0, or nothing said yet.
+    /// M5, S0, or no command yet.
     Off,
     /// M3 without any S.
     On,
@@ -14,7 +14,7 @@ pub(super) enum ToolLevel {
 #[derive(Default)]
 pub(super) struct ToolSwitch {
     is_on: bool,
-    /// A servo's angle of 0 is a place like any other, a spindle's power of 0 is off.
+    /// For a servo, an angle of 0 is as good as any other; for a spindle, a power of 0 is off.
     is_servo: bool,
     /// M4: a laser that is dark while G0 travels.
     is_dynamic: bool,

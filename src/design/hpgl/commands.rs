@@ -1,4 +1,4 @@
-//! Bytes of HP-GL → commands: two letters and their numbers, or a label and its text.
+//! Scans the bytes of HP-GL into commands: two letters and their numbers, or a label and its text.
 
 use base::plane::Point;
 
@@ -6,11 +6,11 @@ use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::byte_name;
 
-/// The byte that ends a label where DT says nothing else.
+/// The byte that ends a label unless DT sets another.
 const END_OF_TEXT: u8 = 3;
 const ESCAPE: u8 = 0x1b;
 
-/// A command as it stands in the file.
+/// A command of the file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct HpglCommand {
     /// In capitals: `PD`.
@@ -23,28 +23,28 @@ pub(super) struct HpglCommand {
 }
 
 impl HpglCommand {
-    /// Its two letters.
+    /// Returns its two letters.
     pub(super) fn word(&self) -> String {
         self.name.map(char::from).iter().collect()
     }
 
-    /// Its bytes as text.
+    /// Returns its bytes as text.
     pub(super) fn text(&self) -> String {
         match std::str::from_utf8(&self.raw) {
             Ok(text) => text.to_owned(),
-            // Plotters' programs of old write a byte a letter.
+            // Old plotter programs write one byte per character.
             Err(_) => self.raw.iter().map(|byte| char::from(*byte)).collect(),
         }
     }
 
-    /// The number at this place, or what the plotter takes without it.
-    pub(super) fn number(&self, index: usize, otherwise: f64) -> f64 {
-        self.numbers.get(index).copied().unwrap_or(otherwise)
+    /// Returns the number at an index, or the default of the plotter if it is missing.
+    pub(super) fn number(&self, index: usize, default: f64) -> f64 {
+        self.numbers.get(index).copied().unwrap_or(default)
     }
 
-    /// The number at this place as one of a few whole ones.
-    pub(super) fn choice(&self, index: usize, otherwise: i32) -> i32 {
-        let number = self.number(index, f64::from(otherwise));
+    /// Returns the number at an index, rounded to an integer choice.
+    pub(super) fn choice(&self, index: usize, default: i32) -> i32 {
+        let number = self.number(index, f64::from(default));
         #[expect(
             clippy::cast_possible_truncation,
             reason = "saturates, and no choice is so large"
@@ -53,34 +53,34 @@ impl HpglCommand {
         choice
     }
 
-    /// Its numbers as points.
+    /// Returns its numbers as points.
     ///
     /// # Errors
     /// An odd number of them.
     pub(super) fn points(&self) -> Result<&[Point], DesignError> {
         match self.numbers.as_chunks() {
             (points, []) => Ok(points),
-            _ => Err(self.wrong_count("coordinates", "coordinates in pairs")),
+            _ => Err(self.count_error("coordinates", "coordinates in pairs")),
         }
     }
 
     /// Refuses fewer numbers than the command needs.
-    pub(super) fn needs(&self, count: usize) -> Result<(), DesignError> {
+    pub(super) fn require_numbers(&self, count: usize) -> Result<(), DesignError> {
         if self.numbers.len() < count {
-            Err(self.wrong_count("numbers", format!("{count} numbers")))
+            Err(self.count_error("numbers", format!("{count} numbers")))
         } else {
             Ok(())
         }
     }
 
-    /// Returns the error that it has too few or too many numbers.
-    pub(super) fn wrong_count(&self, what: &str, accepted: impl Into<String>) -> DesignError {
+    /// Returns the error for too few or too many numbers.
+    pub(super) fn count_error(&self, what: &str, accepted: impl Into<String>) -> DesignError {
         let found = format!("{} with {} {what}", self.word(), self.numbers.len());
-        self.wrong(found, accepted)
+        self.invalid(found, accepted)
     }
 
-    /// Returns the error that it is not as HP-GL is written.
-    pub(super) fn wrong(
+    /// Returns the error for a command that is not valid HP-GL.
+    pub(super) fn invalid(
         &self,
         found: impl Into<String>,
         accepted: impl Into<String>,
@@ -89,7 +89,7 @@ impl HpglCommand {
     }
 }
 
-/// A place in the file.
+/// Scans commands from the bytes of a file.
 pub(super) struct HpglScanner<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -105,16 +105,16 @@ impl<'b> HpglScanner<'b> {
         }
     }
 
-    /// Takes the next command; none at the end of the file.
-    pub(super) fn command(&mut self) -> Result<Option<HpglCommand>, DesignError> {
-        self.skip_between()?;
+    /// Returns the next command; `None` at the end of the file.
+    pub(super) fn next_command(&mut self) -> Result<Option<HpglCommand>, DesignError> {
+        self.skip_separators()?;
         let at = self.at;
-        let Some(first) = self.take() else {
+        let Some(first) = self.next_byte() else {
             return Ok(None);
         };
-        let second = self.take().unwrap_or(b' ');
+        let second = self.next_byte().unwrap_or(b' ');
         if !first.is_ascii_alphabetic() || !second.is_ascii_alphabetic() {
-            return Err(self.odd(at));
+            return Err(self.unexpected_bytes(at));
         }
         let mut command = HpglCommand {
             name: [first, second].map(|letter| letter.to_ascii_uppercase()),
@@ -129,9 +129,9 @@ impl<'b> HpglScanner<'b> {
             b"DT" => self.define_label_end(),
             b"IN" | b"DF" => {
                 self.label_end = END_OF_TEXT;
-                command.numbers = self.numbers()?;
+                command.numbers = self.read_numbers()?;
             }
-            _ => command.numbers = self.numbers()?,
+            _ => command.numbers = self.read_numbers()?,
         }
         Ok(Some(command))
     }
@@ -144,14 +144,14 @@ impl<'b> HpglScanner<'b> {
         self.bytes.get(self.at).copied()
     }
 
-    fn take(&mut self) -> Option<u8> {
+    fn next_byte(&mut self) -> Option<u8> {
         let byte = self.peek()?;
         self.at += 1;
         Some(byte)
     }
 
-    /// Skips blanks, ends of commands and the plotter's own escape sequences.
-    fn skip_between(&mut self) -> Result<(), DesignError> {
+    /// Skips blanks, command ends and the plotter's own escape sequences.
+    fn skip_separators(&mut self) -> Result<(), DesignError> {
         while let Some(byte) = self.peek() {
             match byte {
                 ESCAPE => self.skip_escape()?,
@@ -163,8 +163,8 @@ impl<'b> HpglScanner<'b> {
         Ok(())
     }
 
-    /// Skips `ESC .` with its letter and numbers, which set up the line to a plotter. Other escapes change to another
-    /// language.
+    /// Skips `ESC .` with its letter and numbers, which set up the connection to a plotter. Other
+    /// escapes switch to another language.
     fn skip_escape(&mut self) -> Result<(), DesignError> {
         let after = self.bytes.get(self.at + 1).copied();
         if after != Some(b'.') {
@@ -195,34 +195,34 @@ impl<'b> HpglScanner<'b> {
         raw.to_vec()
     }
 
-    /// The byte behind DT ends labels; without one it is that of the beginning again.
+    /// Reads the byte after DT, which ends labels; without one the default applies again.
     fn define_label_end(&mut self) {
-        self.label_end = match self.take() {
+        self.label_end = match self.next_byte() {
             None | Some(b';') => END_OF_TEXT,
             Some(byte) => byte,
         };
-        // A mode, which says whether the byte is drawn: it never is here.
+        // The mode says whether the byte is drawn; here it never is.
         while self.peek().is_some_and(|b| b == b',' || b.is_ascii_digit()) {
             self.at += 1;
         }
     }
 
-    /// The numbers up to the next command.
-    fn numbers(&mut self) -> Result<Vec<f64>, DesignError> {
+    /// Reads the numbers up to the next command.
+    fn read_numbers(&mut self) -> Result<Vec<f64>, DesignError> {
         let mut numbers = Vec::new();
         while let Some(byte) = self.peek() {
             match byte {
                 b',' => self.at += 1,
                 byte if byte.is_ascii_whitespace() => self.at += 1,
-                b'+' | b'-' | b'.' | b'0'..=b'9' => numbers.push(self.a_number()?),
+                b'+' | b'-' | b'.' | b'0'..=b'9' => numbers.push(self.read_number()?),
                 _ => break,
             }
         }
         Ok(numbers)
     }
 
-    /// A number, at whose first byte it stands.
-    fn a_number(&mut self) -> Result<f64, DesignError> {
+    /// Reads the number at the current position.
+    fn read_number(&mut self) -> Result<f64, DesignError> {
         let at = self.at;
         let rest = self.rest(at);
         let is_part = |byte: &&u8| byte.is_ascii_digit() || **byte == b'.';
@@ -230,10 +230,10 @@ impl<'b> HpglScanner<'b> {
         self.at += length;
         let text = rest.get(..length).map(std::str::from_utf8);
         let number = text.and_then(Result::ok).and_then(|text| text.parse().ok());
-        number.ok_or_else(|| self.odd(at))
+        number.ok_or_else(|| self.unexpected_bytes(at))
     }
 
-    fn odd(&self, at: usize) -> DesignError {
+    fn unexpected_bytes(&self, at: usize) -> DesignError {
         let rest = self.rest(at).iter().take(12);
         let found: String = rest.map(|byte| char::from(*byte)).collect();
         DesignError::syntax(

@@ -1,16 +1,16 @@
-//! Shapes of HP-GL beside lines: arcs, curves, polygons, labels and ticks.
+//! Draws the shapes of HP-GL other than lines: arcs, curves, polygons, labels and ticks.
 
 use super::super::design_error::quoted;
 use super::super::{CHORD_ERROR_MM, DesignError, flatten};
 use super::byte_name;
 use super::commands::HpglCommand;
 use super::coordinates::UNITS_PER_MM;
-use super::encoded_polyline::{EncodedStep, steps};
+use super::encoded_polyline::{EncodedStep, decode_steps};
 use super::plotter::{HpglPlotter, unknown};
 use super::shapes::{UserArc, rectangle, wedge};
 
 impl HpglPlotter<'_> {
-    /// The angle of a chord, which the arc has as many of as its file says; none to be as round as can be.
+    /// Returns the angle of an arc's chords if the file gives one; `None` to keep the chord error.
     fn chord_rad(&self, command: &HpglCommand, index: usize) -> Option<f64> {
         let chord_deg = command.numbers.get(index).map(|deg| deg.abs());
         let chord_deg = chord_deg.filter(|deg| !self.chord_is_distance && *deg > 0.0);
@@ -18,7 +18,7 @@ impl HpglPlotter<'_> {
     }
 
     pub(super) fn arc(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
-        let from = self.place.to_user(self.at);
+        let from = self.coords.to_user(self.at);
         let is_relative = matches!(&command.name, b"AR" | b"RT");
         let point = |index: usize| {
             let [x, y] = [command.number(index, 0.0), command.number(index + 1, 0.0)];
@@ -28,11 +28,11 @@ impl HpglPlotter<'_> {
             }
         };
         let through_points = matches!(&command.name, b"AT" | b"RT");
-        command.needs(if through_points { 4 } else { 3 })?;
+        command.require_numbers(if through_points { 4 } else { 3 })?;
         let (arc, chord_index) = if through_points {
             let arc = UserArc::through(from, point(0), point(2)).ok_or_else(|| {
                 let found = format!("{} through points on a line", command.word());
-                command.wrong(found, "three points of an arc")
+                command.invalid(found, "three points of an arc")
             })?;
             (arc, 4)
         } else {
@@ -45,9 +45,9 @@ impl HpglPlotter<'_> {
             (arc, 3)
         };
         let chord_rad = self.chord_rad(command, chord_index);
-        for point in arc.points(chord_rad, self.place.mm_per_user_unit()) {
-            let to = self.place.to_plotter(point);
-            self.go(to, command.at)?;
+        for point in arc.points(chord_rad, self.coords.mm_per_user_unit()) {
+            let to = self.coords.to_plotter(point);
+            self.move_to(to, command.at)?;
         }
         Ok(())
     }
@@ -55,24 +55,24 @@ impl HpglPlotter<'_> {
     pub(super) fn bezier(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         let is_relative = command.name == *b"BR";
         let (curves, []) = command.numbers.as_chunks() else {
-            return Err(command.wrong_count("numbers", "six for each curve"));
+            return Err(command.count_error("numbers", "six for each curve"));
         };
         for [x1, y1, x2, y2, x3, y3] in curves {
             let controls = [[*x1, *y1], [*x2, *y2], [*x3, *y3]];
-            let controls = controls.map(|point| self.named(point, is_relative));
+            let controls = controls.map(|point| self.resolve(point, is_relative));
             let mut line = vec![self.at];
             flatten::cubic(&mut line, controls, CHORD_ERROR_MM * UNITS_PER_MM);
             for to in line.into_iter().skip(1) {
-                self.go(to, command.at)?;
+                self.move_to(to, command.at)?;
             }
         }
         Ok(())
     }
 
-    /// An encoded polyline, whose pen is down but for the moves that it marks.
+    /// Draws an encoded polyline: its pen is down except for marked moves.
     pub(super) fn encoded(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
-        for step in steps(command)? {
+        for step in decode_steps(command)? {
             match step {
                 EncodedStep::Pen(number) => {
                     self.lift()?;
@@ -87,33 +87,34 @@ impl HpglPlotter<'_> {
                         self.lift()?;
                     }
                     self.is_down = is_down;
-                    let to = self.named(to, !is_absolute);
-                    self.go(to, command.at)?;
+                    let to = self.resolve(to, !is_absolute);
+                    self.move_to(to, command.at)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Circles, rectangles and wedges, drawn wherever the pen is; areas by their outline.
+    /// Draws circles, rectangles and wedges at the pen position, whether it is up or down; areas by
+    /// their outline.
     pub(super) fn shape(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
-        let at = self.place.to_user(self.at);
-        let mm = self.place.mm_per_user_unit();
+        let at = self.coords.to_user(self.at);
+        let mm = self.coords.mm_per_user_unit();
         let number = |index: usize| command.number(index, 0.0);
         let (points, is_area) = match &command.name {
             b"CI" => {
-                command.needs(1)?;
+                command.require_numbers(1)?;
                 let chord_rad = self.chord_rad(command, 1);
                 (UserArc::circle(at, number(0), chord_rad, mm), false)
             }
             b"EW" | b"WG" => {
-                command.needs(3)?;
+                command.require_numbers(3)?;
                 let chord_rad = self.chord_rad(command, 3);
                 let sides = [number(0), number(1), number(2)];
                 (wedge(at, sides, chord_rad, mm), command.name == *b"WG")
             }
             name => {
-                command.needs(2)?;
+                command.require_numbers(2)?;
                 let is_relative = matches!(name, b"ER" | b"RR");
                 let to = match is_relative {
                     true => [at[0] + number(0), at[1] + number(1)],
@@ -129,7 +130,7 @@ impl HpglPlotter<'_> {
     pub(super) fn polygon(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
         match (&command.name, command.choice(0, 0)) {
-            (b"PM", 0) => self.polygon.begin(self.place.to_mm(self.at)),
+            (b"PM", 0) => self.polygon.begin(self.coords.to_mm(self.at)),
             (b"PM", 1) => self.polygon.close(),
             (b"PM", 2) => self.polygon.end(),
             (b"PM", _) => return Err(unknown(command)),
@@ -141,17 +142,17 @@ impl HpglPlotter<'_> {
                 };
                 self.losses.filled += usize::from(*name == *b"FP" && !lines.is_empty());
                 for line in lines {
-                    self.leave(line, command.at)?;
+                    self.add_line(line, command.at)?;
                 }
             }
         }
         Ok(())
     }
 
-    pub(super) fn write(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
+    pub(super) fn draw_label(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
-        let laid = self.label.laid(&command.text(), self.at);
-        let (strokes, end) = laid.map_err(|letter| {
+        let lines = self.label.draw(&command.text(), self.at);
+        let (strokes, end) = lines.map_err(|letter| {
             DesignError::unsupported(
                 byte_name(command.at),
                 format!("{} in a label", quoted(letter.encode_utf8(&mut [0; 4]))),
@@ -161,24 +162,24 @@ impl HpglPlotter<'_> {
         // Letters have no dashes.
         let line_type = std::mem::take(&mut self.line_type);
         for stroke in strokes {
-            let line = stroke.into_iter().map(|point| self.place.to_mm(point));
-            self.leave(line.collect(), command.at)?;
+            let line = stroke.into_iter().map(|point| self.coords.to_mm(point));
+            self.add_line(line.collect(), command.at)?;
         }
         self.line_type = line_type;
         self.at = end;
         Ok(())
     }
 
-    /// A tick across the x axis (XT) or across the y axis.
+    /// Draws a tick across the x axis (XT) or the y axis (YT).
     pub(super) fn tick(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
-        let [width, height] = self.place.frame_mm().map(|mm| mm * UNITS_PER_MM / 100.0);
+        let [width, height] = self.coords.frame_mm().map(|mm| mm * UNITS_PER_MM / 100.0);
         let ([x, y], [up, down]) = (self.at, self.tick_percent);
         let ends = if command.name == *b"XT" {
             [[x, y - down * height], [x, y + up * height]]
         } else {
             [[x - down * width, y], [x + up * width, y]]
         };
-        self.leave(ends.map(|end| self.place.to_mm(end)).to_vec(), command.at)
+        self.add_line(ends.map(|end| self.coords.to_mm(end)).to_vec(), command.at)
     }
 }

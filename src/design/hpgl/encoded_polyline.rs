@@ -1,4 +1,4 @@
-//! Polylines of HP-GL/2 in their short form, PE: flags, and numbers of base 64 or 32.
+//! Decodes polylines of HP-GL/2 in their short form, PE: flags, and numbers in base 64 or 32.
 
 use base::plane::Point;
 
@@ -8,13 +8,13 @@ use super::commands::HpglCommand;
 
 /// Lowest byte of a number; lower ones are flags and blanks.
 const DIGIT_MIN: u8 = 63;
-/// No number has more digits: 2^53 in base 32.
+/// Most digits of a number: 2^53 in base 32.
 const DIGITS_MAX: u32 = 11;
 
 /// A step of an encoded polyline, in user units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum EncodedStep {
-    /// Counted as SP counts.
+    /// Selects a pen, counted as in SP.
     Pen(f64),
     Move {
         to: Point,
@@ -27,7 +27,7 @@ pub(super) enum EncodedStep {
 #[derive(Clone, Copy)]
 struct DigitBase {
     base: f64,
-    /// Bytes from here on end a number.
+    /// Bytes from this one up end a number.
     last_min: u8,
 }
 
@@ -43,8 +43,8 @@ const SEVEN_BITS: DigitBase = DigitBase {
 /// Reads the steps of PE.
 ///
 /// # Errors
-/// Flags that are not known, and numbers that do not end.
-pub(super) fn steps(command: &HpglCommand) -> Result<Vec<EncodedStep>, DesignError> {
+/// Unknown flags, and numbers that do not end.
+pub(super) fn decode_steps(command: &HpglCommand) -> Result<Vec<EncodedStep>, DesignError> {
     let mut reader = EncodedReader {
         command,
         index: 0,
@@ -74,7 +74,7 @@ pub(super) fn steps(command: &HpglCommand) -> Result<Vec<EncodedStep>, DesignErr
             byte if byte.is_ascii_whitespace() => {}
             _ => {
                 reader.index -= 1;
-                return Err(reader.odd());
+                return Err(reader.unexpected_byte());
             }
         }
     }
@@ -85,7 +85,7 @@ struct EncodedReader<'c> {
     command: &'c HpglCommand,
     index: usize,
     digits: DigitBase,
-    /// A coordinate of 1 is this number.
+    /// The number that stands for a coordinate of 1.
     fraction: f64,
 }
 
@@ -98,32 +98,32 @@ impl EncodedReader<'_> {
         Ok(self.number()? / self.fraction)
     }
 
-    /// A number, lowest digit first; an odd one is negative.
+    /// Reads a number, lowest digit first; an odd number is negative.
     fn number(&mut self) -> Result<f64, DesignError> {
         let DigitBase { base, last_min } = self.digits;
-        let (mut value, mut place) = (0.0, 1.0);
+        let (mut value, mut place_value) = (0.0, 1.0);
         for _ in 0..DIGITS_MAX {
             let Some(byte) = self.peek().filter(|byte| *byte >= DIGIT_MIN) else {
-                return Err(self.odd());
+                return Err(self.unexpected_byte());
             };
             self.index += 1;
             let is_last = byte >= last_min;
             let digit = f64::from(byte - if is_last { last_min } else { DIGIT_MIN });
             if digit >= base {
-                return Err(self.odd());
+                return Err(self.unexpected_byte());
             }
-            value += digit * place;
-            place *= base;
+            value += digit * place_value;
+            place_value *= base;
             if is_last {
                 let half = (value / 2.0).floor();
                 let is_negative = half * 2.0 < value;
                 return Ok(if is_negative { -half } else { half });
             }
         }
-        Err(self.odd())
+        Err(self.unexpected_byte())
     }
 
-    fn odd(&self) -> DesignError {
+    fn unexpected_byte(&self) -> DesignError {
         let found = match self.peek() {
             Some(byte) => format!("the byte {byte} in PE"),
             None => "the end of PE inside a number".to_owned(),
@@ -142,8 +142,8 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Writes a number as PE has it, for tests.
-    pub(in super::super) fn encoded(value: i32, is_seven: bool) -> Vec<u8> {
+    /// Encodes a number as in PE.
+    pub(in super::super) fn encode(value: i32, is_seven: bool) -> Vec<u8> {
         let (base, last_min) = if is_seven { (32, 95) } else { (64, 191) };
         let mut rest = value.unsigned_abs() * 2 + u32::from(value < 0);
         let mut bytes = Vec::new();
@@ -174,21 +174,21 @@ pub(super) mod tests {
         ) {
             let mut raw = if is_seven { b"7".to_vec() } else { Vec::new() };
             for (x, y) in &points {
-                raw.extend(encoded(*x, is_seven));
-                raw.extend(encoded(*y, is_seven));
+                raw.extend(encode(*x, is_seven));
+                raw.extend(encode(*y, is_seven));
             }
-            let found = steps(&command(raw)).unwrap();
-            let wanted = points.iter().map(|(x, y)| EncodedStep::Move {
+            let found = decode_steps(&command(raw)).unwrap();
+            let expected = points.iter().map(|(x, y)| EncodedStep::Move {
                 to: [f64::from(*x), f64::from(*y)],
                 is_absolute: false,
                 is_down: true,
             });
-            prop_assert_eq!(found, wanted.collect::<Vec<_>>());
+            prop_assert_eq!(found, expected.collect::<Vec<_>>());
         }
 
         #[test]
         fn any_bytes_are_refused_or_read(raw in prop::collection::vec(any::<u8>(), 0..60)) {
-            let _ = steps(&command(raw));
+            let _ = decode_steps(&command(raw));
         }
     }
 }

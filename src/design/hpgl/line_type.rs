@@ -1,4 +1,4 @@
-//! Line types of HP-GL: patterns of dashes, gaps and dots.
+//! Reads line types of HP-GL: patterns of dashes, gaps and dots.
 
 use super::commands::HpglCommand;
 
@@ -14,7 +14,7 @@ const PATTERNS: [&[f64]; 8] = [
     &[50.0, 10.0, 0.0, 10.0, 10.0, 10.0, 0.0, 10.0],
 ];
 
-/// Length of a pattern where LT says none, in hundredths of the distance between the scaling points.
+/// Default length of a pattern, in hundredths of the distance between the scaling points.
 const LENGTH_PERCENT: f64 = 4.0;
 
 /// Pattern of the lines that follow.
@@ -29,14 +29,14 @@ pub(super) enum LineType {
 }
 
 impl LineType {
-    /// Reads LT; none for a type that is not known.
+    /// Reads LT; `None` for an unknown type.
     pub(super) fn of(command: &HpglCommand, frame_mm: [f64; 2]) -> Option<Self> {
         if command.numbers.is_empty() {
             return Some(Self::Solid);
         }
         let index = match command.choice(0, 0) {
             0 => return Some(Self::Dots),
-            // Negative types fit whole patterns between two points; the pattern is the same.
+            // Negative types fit complete patterns between two points; the pattern is the same.
             kind => usize::try_from(kind.unsigned_abs() - 1).ok()?,
         };
         let length = command.number(1, LENGTH_PERCENT);

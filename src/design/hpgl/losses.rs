@@ -1,10 +1,10 @@
-//! Requests of an HP-GL file that are not granted, for its notes.
+//! Collects what an HP-GL file requests but is not drawn, for its notes.
 
 use std::collections::BTreeMap;
 
 use super::commands::HpglCommand;
 
-/// Speed, force, fill patterns, paper and pens of a machine: they change no line.
+/// Instructions for speed, force, fill patterns, paper and pens: they change no line.
 const DRAWING_NOTHING: [&[u8; 2]; 26] = [
     b"VS", b"FS", b"AS", b"AP", b"CM", b"CV", b"CS", b"CA", b"SS", b"SA", b"FT", b"PT", b"PW",
     b"WU", b"LA", b"PC", b"NP", b"CR", b"TR", b"SV", b"RF", b"AC", b"QL", b"VN", b"VA", b"EC",
@@ -16,19 +16,19 @@ const SILENT: [&[u8; 2]; 22] = [
     b"OF", b"OH", b"OI", b"OO", b"OP", b"OS", b"OT", b"OW", b"KY",
 ];
 
-/// Things that a file asks for and does not get, for the notes.
+/// What a file requests but does not get, for the notes.
 #[derive(Default)]
 pub(super) struct HpglLosses {
-    /// Commands that draw nothing, and how often they stand there.
+    /// Commands that draw nothing, and how often they occur.
     unused: BTreeMap<String, usize>,
     pub(super) filled: usize,
     pub(super) without_pen: usize,
-    pub(super) is_of_unknown_size: bool,
+    pub(super) has_unknown_size: bool,
 }
 
 impl HpglLosses {
-    /// Counts a command that draws nothing; false for one that is not known as such.
-    pub(super) fn take(&mut self, command: &HpglCommand) -> bool {
+    /// Counts a command that draws nothing; returns false for any other command.
+    pub(super) fn count(&mut self, command: &HpglCommand) -> bool {
         let draws_nothing = DRAWING_NOTHING.contains(&&command.name);
         if draws_nothing {
             *self.unused.entry(command.word()).or_default() += 1;
@@ -44,12 +44,12 @@ impl HpglLosses {
         let unused = counted.collect::<Vec<_>>().join(", ");
         let (filled, without_pen) = (self.filled, self.without_pen);
         let notes = [
-            (!unused.is_empty()).then(|| format!("not used, for they draw nothing: {unused}")),
+            (!unused.is_empty()).then(|| format!("not used because they draw nothing: {unused}")),
             (filled > 0).then(|| format!("areas that the file fills are outlined: {filled}")),
             (without_pen > 0).then(|| {
                 format!("lines after SP0, which puts the pen away, are not drawn: {without_pen}")
             }),
-            self.is_of_unknown_size.then(|| {
+            self.has_unknown_size.then(|| {
                 "SC without IP: the drawing is as large as on a plotter for A4".to_owned()
             }),
         ];

@@ -1,7 +1,8 @@
-//! HP-GL, the language of pen plotters, and what pen plotters draw of HP-GL/2 → strokes.
+//! Reads HP-GL, the language of pen plotters, and the part of HP-GL/2 that pen plotters draw, as
+//! strokes.
 //!
-//! What would draw and is not known here is refused by its name and byte. What sets speed, force or the machine draws
-//! nothing and is noted.
+//! Unknown commands that would draw are refused by name and byte. Commands for speed, force or the
+//! machine draw nothing and are noted.
 
 mod commands;
 mod coordinates;
@@ -20,7 +21,7 @@ use plotter::HpglPlotter;
 
 const EMPTY: &str = "PD draws while a pen is selected";
 
-/// Returns the name of a place for messages.
+/// Returns the name of a byte position for messages.
 fn byte_name(at: usize) -> String {
     format!("byte {at}")
 }
@@ -28,8 +29,8 @@ fn byte_name(at: usize) -> String {
 pub(super) fn read(bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignError> {
     let mut scanner = HpglScanner::new(bytes);
     let mut plotter = HpglPlotter::new(caps);
-    while let Some(command) = scanner.command()? {
-        plotter.take(&command)?;
+    while let Some(command) = scanner.next_command()? {
+        plotter.run(&command)?;
     }
     plotter.finish_file()
 }

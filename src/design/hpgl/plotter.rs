@@ -1,4 +1,4 @@
-//! Runs HP-GL as a plotter would: where its pen goes, which one, and what it leaves.
+//! Runs HP-GL as a plotter would, and collects the strokes that its pens leave.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use base::plane::Point;
 
 use super::super::collect_strokes::StrokeCollector;
 use super::super::design_error::quoted;
-use super::super::fill_area::{FilledArea, InsideRule, WorkBudget, clipped};
+use super::super::fill_area::{FilledArea, InsideRule, WorkBudget, clip};
 use super::super::{Design, DesignCaps, DesignError, DesignStroke, dash};
 use super::commands::HpglCommand;
 use super::coordinates::PlotterCoordinates;
@@ -17,41 +17,42 @@ use super::polygon::PolygonBuffer;
 use super::shapes::rectangle;
 use super::{EMPTY, byte_name};
 
-/// Half-lengths of ticks where TL says none: upwards and downwards, or to the right and to the left.
+/// Default half-lengths of ticks: upwards and downwards, or to the right and to the left.
 const TICK_PERCENT: Point = [0.5, 0.5];
 
 pub(super) struct HpglPlotter<'c> {
-    pub(super) all: StrokeCollector<'c>,
-    pub(super) place: PlotterCoordinates,
-    /// Counted from 1; 0 is none, after SP0, and draws nothing. Before any SP it is whichever is there.
+    pub(super) strokes: StrokeCollector<'c>,
+    pub(super) coords: PlotterCoordinates,
+    /// Counted from 1; 0, after SP0, is no pen and draws nothing. `None` before any SP.
     pen: Option<u16>,
     /// In plotter units.
     pub(super) at: Point,
     pub(super) is_down: bool,
     is_relative: bool,
-    /// Under the pen since it came down, in mm.
+    /// The path of the pen since it came down, in mm.
     pub(super) path: Vec<Point>,
     path_from: usize,
     pub(super) line_type: LineType,
     pub(super) chord_is_distance: bool,
     window: Option<FilledArea>,
-    /// The last of LT, of SI and SR, and of DI and DR, which may be relative to the scaling points, by first letter.
-    of_frame: BTreeMap<u8, HpglCommand>,
+    /// The last LT, SI or SR, and DI or DR, by first letter: they may be relative to the scaling
+    /// points.
+    frame_commands: BTreeMap<u8, HpglCommand>,
     work: WorkBudget,
     pub(super) polygon: PolygonBuffer,
     pub(super) label: LabelStyle,
     /// In hundredths of the distance between the scaling points.
     pub(super) tick_percent: Point,
-    /// A new page came; what follows would lie on the first.
-    page_ended: Option<usize>,
+    /// Byte at which a new page begins; what follows would lie on the first page.
+    page_end: Option<usize>,
     pub(super) losses: HpglLosses,
 }
 
 impl<'c> HpglPlotter<'c> {
     pub(super) fn new(caps: &'c DesignCaps) -> Self {
         Self {
-            all: StrokeCollector::new(caps),
-            place: PlotterCoordinates::default(),
+            strokes: StrokeCollector::new(caps),
+            coords: PlotterCoordinates::default(),
             pen: None,
             at: [0.0, 0.0],
             is_down: false,
@@ -61,17 +62,17 @@ impl<'c> HpglPlotter<'c> {
             line_type: LineType::Solid,
             chord_is_distance: false,
             window: None,
-            of_frame: BTreeMap::new(),
+            frame_commands: BTreeMap::new(),
             work: WorkBudget::default(),
             polygon: PolygonBuffer::default(),
             label: LabelStyle::default(),
             tick_percent: TICK_PERCENT,
-            page_ended: None,
+            page_end: None,
             losses: HpglLosses::default(),
         }
     }
 
-    pub(super) fn take(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
+    pub(super) fn run(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         match &command.name {
             b"PU" => self.pen_move(command, Some(false), None),
             b"PD" => self.pen_move(command, Some(true), None),
@@ -82,33 +83,33 @@ impl<'c> HpglPlotter<'c> {
             b"CI" | b"EA" | b"ER" | b"EW" | b"RA" | b"RR" | b"WG" => self.shape(command),
             b"PM" | b"EP" | b"FP" => self.polygon(command),
             b"PE" => self.encoded(command),
-            b"LB" => self.write(command),
+            b"LB" => self.draw_label(command),
             b"XT" | b"YT" => self.tick(command),
             _ => self.set_up(command),
         }
     }
 
-    /// Commands that change what others draw.
+    /// Applies a command that changes what others draw.
     fn set_up(&mut self, command: &HpglCommand) -> Result<(), DesignError> {
         self.lift()?;
         if let b"LT" | b"SI" | b"SR" | b"DI" | b"DR" = &command.name {
             let [kind, _] = command.name;
-            self.of_frame.insert(kind, command.clone());
+            self.frame_commands.insert(kind, command.clone());
         }
         match &command.name {
             b"IN" | b"DF" => self.initialize(command.name == *b"IN"),
             b"SP" => self.select_pen(command.number(0, 0.0), command)?,
             b"IP" => {
-                self.place.set_scaling_points(command)?;
-                for command in std::mem::take(&mut self.of_frame).into_values() {
+                self.coords.set_scaling_points(command)?;
+                for command in std::mem::take(&mut self.frame_commands).into_values() {
                     self.set_up(&command)?;
                 }
             }
-            b"SC" => self.place.set_user_units(command)?,
-            b"RO" => self.place.rotate(command)?,
+            b"SC" => self.coords.set_user_units(command)?,
+            b"RO" => self.coords.rotate(command)?,
             b"IW" => self.set_window(command)?,
             b"LT" => {
-                let line_type = LineType::of(command, self.place.frame_mm());
+                let line_type = LineType::of(command, self.coords.frame_mm());
                 self.line_type = line_type.ok_or_else(|| unknown(command))?;
             }
             b"CT" => self.chord_is_distance = command.choice(0, 0) == 1,
@@ -124,32 +125,32 @@ impl<'c> HpglPlotter<'c> {
                     true => [0.0, -1.0],
                     false => [command.number(0, 0.0), command.number(1, 0.0)],
                 };
-                self.at = self.label.moved(self.at, cells);
+                self.at = self.label.move_by_cells(self.at, cells);
             }
-            b"PG" | b"AF" | b"AH" => self.page_ended = Some(command.at),
+            b"PG" | b"AF" | b"AH" => self.page_end = Some(command.at),
             b"SM" if command.raw.trim_ascii().is_empty() => {}
             b"DV" if command.choice(0, 0) == 0 => {}
-            _ if self.label.set(command, self.place.frame_mm()) => {}
-            _ if self.losses.take(command) => {}
+            _ if self.label.apply(command, self.coords.frame_mm()) => {}
+            _ if self.losses.count(command) => {}
             _ => return Err(unknown(command)),
         }
         Ok(())
     }
 
-    fn initialize(&mut self, all: bool) {
+    fn initialize(&mut self, resets_pen: bool) {
         self.is_relative = false;
         self.line_type = LineType::Solid;
         self.label = LabelStyle::default();
         self.window = None;
-        self.of_frame.clear();
+        self.frame_commands.clear();
         self.polygon = PolygonBuffer::default();
-        // DF leaves the paper as it lies.
-        let quarter_turns = self.place.quarter_turns;
-        self.place = PlotterCoordinates::default();
-        if all {
+        // DF keeps the rotation.
+        let quarter_turns = self.coords.quarter_turns;
+        self.coords = PlotterCoordinates::default();
+        if resets_pen {
             (self.is_down, self.at) = (false, [0.0, 0.0]);
         } else {
-            self.place.quarter_turns = quarter_turns;
+            self.coords.quarter_turns = quarter_turns;
         }
     }
 
@@ -174,10 +175,10 @@ impl<'c> HpglPlotter<'c> {
             self.window = None;
             return Ok(());
         }
-        command.needs(4)?;
+        command.require_numbers(4)?;
         if let [low, high, ..] = *command.points()? {
-            let outline = rectangle(self.place.to_plotter(low), self.place.to_plotter(high));
-            let outline = outline.into_iter().map(|point| self.place.to_mm(point));
+            let outline = rectangle(self.coords.to_plotter(low), self.coords.to_plotter(high));
+            let outline = outline.into_iter().map(|point| self.coords.to_mm(point));
             self.window = Some(FilledArea::new(&[outline.collect()], InsideRule::NonZero));
         }
         Ok(())
@@ -193,7 +194,7 @@ impl<'c> HpglPlotter<'c> {
         match is_down {
             Some(true) if !self.is_down => {
                 self.is_down = true;
-                self.begin(command.at);
+                self.begin_path(command.at);
             }
             Some(false) => {
                 self.lift()?;
@@ -202,43 +203,43 @@ impl<'c> HpglPlotter<'c> {
             _ => {}
         }
         for point in command.points()? {
-            let to = self.named(*point, self.is_relative);
-            self.go(to, command.at)?;
+            let to = self.resolve(*point, self.is_relative);
+            self.move_to(to, command.at)?;
         }
         Ok(())
     }
 
-    /// A place that a command names, in plotter units.
-    pub(super) fn named(&self, [x, y]: Point, is_relative: bool) -> Point {
+    /// Converts coordinates of a command to plotter units.
+    pub(super) fn resolve(&self, [x, y]: Point, is_relative: bool) -> Point {
         if !is_relative {
-            return self.place.to_plotter([x, y]);
+            return self.coords.to_plotter([x, y]);
         }
-        let [at_x, at_y] = self.place.to_user(self.at);
-        self.place.to_plotter([at_x + x, at_y + y])
+        let [at_x, at_y] = self.coords.to_user(self.at);
+        self.coords.to_plotter([at_x + x, at_y + y])
     }
 
-    fn begin(&mut self, byte: usize) {
+    fn begin_path(&mut self, byte: usize) {
         if self.path.is_empty() && !self.polygon.is_open {
-            self.path.push(self.place.to_mm(self.at));
+            self.path.push(self.coords.to_mm(self.at));
             self.path_from = byte;
         }
     }
 
-    pub(super) fn go(&mut self, to: Point, byte: usize) -> Result<(), DesignError> {
-        let to_mm = self.place.to_mm(to);
+    pub(super) fn move_to(&mut self, to: Point, byte: usize) -> Result<(), DesignError> {
+        let to_mm = self.coords.to_mm(to);
         if self.polygon.is_open {
             self.polygon.add(to_mm, self.is_down);
         } else if self.is_down {
-            self.begin(byte);
+            self.begin_path(byte);
             self.path.push(to_mm);
         }
         self.at = to;
-        self.refuse_full(byte)
+        self.check_point_cap(byte)
     }
 
-    fn refuse_full(&self, byte: usize) -> Result<(), DesignError> {
-        match self.path.len().max(self.polygon.vertices) > self.all.room() {
-            true => Err(self.all.full(&byte_name(byte))),
+    fn check_point_cap(&self, byte: usize) -> Result<(), DesignError> {
+        match self.path.len().max(self.polygon.vertices) > self.strokes.points_left() {
+            true => Err(self.strokes.too_many_points(&byte_name(byte))),
             false => Ok(()),
         }
     }
@@ -247,83 +248,84 @@ impl<'c> HpglPlotter<'c> {
     pub(super) fn lift(&mut self) -> Result<(), DesignError> {
         match std::mem::take(&mut self.path) {
             path if path.is_empty() => Ok(()),
-            path => self.leave(path, self.path_from),
+            path => self.add_line(path, self.path_from),
         }
     }
 
-    /// A line in user units, wherever the pen is and whether it is down or not.
+    /// Draws a line in user units, wherever the pen is and whether it is up or down.
     pub(super) fn outline(&mut self, points: &[Point], byte: usize) -> Result<(), DesignError> {
         self.lift()?;
-        let place = &self.place;
-        let line = points.iter().map(|p| place.to_mm(place.to_plotter(*p)));
-        self.leave(line.collect(), byte)
+        let coords = &self.coords;
+        let line = points.iter().map(|p| coords.to_mm(coords.to_plotter(*p)));
+        self.add_line(line.collect(), byte)
     }
 
-    /// Leaves a line's ink, or a part of a polygon.
-    pub(super) fn leave(&mut self, path: Vec<Point>, byte: usize) -> Result<(), DesignError> {
+    /// Adds a line to the drawing, or to the open polygon.
+    pub(super) fn add_line(&mut self, path: Vec<Point>, byte: usize) -> Result<(), DesignError> {
         if self.polygon.is_open {
-            self.polygon.add_whole(path);
-            return self.refuse_full(byte);
+            self.polygon.add_subpolygon(path);
+            return self.check_point_cap(byte);
         }
         if self.pen == Some(0) {
             self.losses.without_pen += 1;
             return Ok(());
         }
-        if let Some(page_end) = self.page_ended {
+        if let Some(page_end) = self.page_end {
             return Err(DesignError::unsupported(
                 byte_name(page_end),
                 "a second page",
-                "write one page a file",
+                "write one page per file",
             ));
         }
-        self.losses.is_of_unknown_size |= self.place.is_of_unknown_size();
-        let mark = DesignStroke {
+        self.losses.has_unknown_size |= self.coords.has_unknown_size();
+        let template = DesignStroke {
             pen: self.pen,
             source: byte_name(byte),
             ..DesignStroke::default()
         };
-        for part in self.patterned(path, &mark)? {
-            self.put(part, &mark)?;
+        for part in self.apply_line_type(path, &template)? {
+            self.clip(part, &template)?;
         }
         Ok(())
     }
 
-    /// The line in its line type.
-    fn patterned(
+    /// Cuts a line into the dashes or dots of its line type.
+    fn apply_line_type(
         &self,
         path: Vec<Point>,
-        mark: &DesignStroke,
+        template: &DesignStroke,
     ) -> Result<Vec<Vec<Point>>, DesignError> {
+        let points_left = self.strokes.points_left();
         match &self.line_type {
             LineType::Solid => Ok(vec![path]),
             LineType::Dots => Ok(path.into_iter().map(|point| vec![point]).collect()),
-            LineType::Dashed(pattern_mm) => dash::dashes(&path, pattern_mm, 0.0, self.all.room())
-                .ok_or_else(|| self.all.full(&mark.source)),
+            LineType::Dashed(pattern_mm) => dash::dashes(&path, pattern_mm, 0.0, points_left)
+                .ok_or_else(|| self.strokes.too_many_points(&template.source)),
         }
     }
 
-    /// Takes in what the window leaves of a line.
-    fn put(&mut self, path: Vec<Point>, mark: &DesignStroke) -> Result<(), DesignError> {
+    /// Adds the part of a line inside the window.
+    fn clip(&mut self, path: Vec<Point>, template: &DesignStroke) -> Result<(), DesignError> {
         let Some(window) = &self.window else {
-            return self.all.push(path, mark);
+            return self.strokes.push(path, template);
         };
-        let parts = clipped(&path, std::slice::from_ref(window), &mut self.work);
+        let parts = clip(&path, std::slice::from_ref(window), &mut self.work);
         let parts = parts.ok_or_else(|| {
             DesignError::unsupported(
-                mark.source.clone(),
-                "so much to cut at a window (IW)",
+                template.source.clone(),
+                "so much clipping to a window (IW)",
                 "remove IW",
             )
         })?;
         parts
             .into_iter()
-            .try_for_each(|part| self.all.push(part, mark))
+            .try_for_each(|part| self.strokes.push(part, template))
     }
 
     pub(super) fn finish_file(mut self) -> Result<Design, DesignError> {
         self.lift()?;
         let notes = self.losses.notes();
-        let mut design = self.all.on_page_about_origin(EMPTY)?;
+        let mut design = self.strokes.on_page_around_origin(EMPTY)?;
         design.notes.extend(notes);
         Ok(design)
     }
@@ -333,6 +335,6 @@ pub(super) fn unknown(command: &HpglCommand) -> DesignError {
     DesignError::unsupported(
         byte_name(command.at),
         quoted(&command.word()),
-        "known are the lines, arcs, rectangles, wedges, polygons and labels of HP-GL",
+        "supported are the lines, arcs, rectangles, wedges, polygons and labels of HP-GL",
     )
 }

@@ -1,11 +1,11 @@
-//! Polygons of HP-GL, as PM collects them for EP and FP.
+//! Collects polygons of HP-GL, from PM, for EP and FP.
 
 use base::plane::Point;
 
 #[derive(Clone, Copy)]
 struct PolygonVertex {
     at_mm: Point,
-    /// The edge that leads to it was made with the pen down.
+    /// True if the edge that leads to it is drawn with the pen down.
     is_drawn: bool,
 }
 
@@ -29,7 +29,8 @@ impl PolygonBuffer {
         self.add(from_mm, false);
     }
 
-    /// Takes the pen's next place. To the first of a subpolygon the pen goes up, whatever the file says.
+    /// Adds the pen's next position. The pen moves to the first vertex of a subpolygon raised,
+    /// whatever the file says.
     pub(super) fn add(&mut self, at_mm: Point, is_down: bool) {
         self.vertices += 1;
         self.current.push(PolygonVertex {
@@ -38,17 +39,17 @@ impl PolygonBuffer {
         });
     }
 
-    /// Takes a whole subpolygon, such as a circle, beside the one that is collected.
-    pub(super) fn add_whole(&mut self, path_mm: Vec<Point>) {
-        let collected = std::mem::take(&mut self.current);
+    /// Adds a complete subpolygon, such as a circle, and keeps collecting the current one.
+    pub(super) fn add_subpolygon(&mut self, path_mm: Vec<Point>) {
+        let unfinished = std::mem::take(&mut self.current);
         for at_mm in path_mm {
             self.add(at_mm, true);
         }
         self.close();
-        self.current = collected;
+        self.current = unfinished;
     }
 
-    /// PM1: closes the subpolygon. The edge that is missing is made as the one before.
+    /// PM1: closes the subpolygon. The closing edge is drawn like the one before it.
     pub(super) fn close(&mut self) {
         if let [first, .., last] = *self.current.as_slice() {
             self.add(first.at_mm, last.is_drawn);
@@ -57,13 +58,13 @@ impl PolygonBuffer {
         self.current.clear();
     }
 
-    /// PM2: closes the last subpolygon, and the polygon is whole.
+    /// PM2: closes the last subpolygon and completes the polygon.
     pub(super) fn end(&mut self) {
         self.close();
         self.is_open = false;
     }
 
-    /// EP: returns the edges that were made with the pen down.
+    /// EP: returns the edges that were drawn with the pen down.
     pub(super) fn edges(&self) -> Vec<Vec<Point>> {
         let mut lines: Vec<Vec<Point>> = Vec::new();
         for pair in self.closed.iter().flat_map(|vertices| vertices.windows(2)) {

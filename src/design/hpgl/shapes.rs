@@ -6,7 +6,7 @@ use base::plane::Point;
 
 use super::super::flatten;
 
-/// An arc about a centre.
+/// An arc around a centre.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UserArc {
     pub(super) centre: Point,
@@ -16,7 +16,8 @@ pub(super) struct UserArc {
 }
 
 impl UserArc {
-    /// Its points behind the first. Without a chord's angle they stray from the arc by no more than the chord error.
+    /// Returns its points after the first. Without a chord angle they stray from the arc by at most
+    /// the chord error.
     pub(super) fn points(&self, chord_rad: Option<f64>, mm_per_unit: f64) -> Vec<Point> {
         let [dx, dy] = [self.from[0] - self.centre[0], self.from[1] - self.centre[1]];
         let radius = dx.hypot(dy);
@@ -41,7 +42,7 @@ impl UserArc {
         points
     }
 
-    /// The whole circle of this radius, which begins at angle 0, with its first point.
+    /// Returns the full circle of this radius, which begins at angle 0, with its first point.
     pub(super) fn circle(
         centre: Point,
         radius: f64,
@@ -63,9 +64,9 @@ impl UserArc {
         points
     }
 
-    /// The arc from one point through a second to a third; none for points on a line.
-    pub(super) fn through(from: Point, middle: Point, end: Point) -> Option<Self> {
-        let [ax, ay] = [middle[0] - from[0], middle[1] - from[1]];
+    /// Returns the arc from one point through a second to a third; `None` for points on a line.
+    pub(super) fn through(from: Point, via: Point, end: Point) -> Option<Self> {
+        let [ax, ay] = [via[0] - from[0], via[1] - from[1]];
         let [bx, by] = [end[0] - from[0], end[1] - from[1]];
         let cross = 2.0 * (ax * by - ay * bx);
         let (a2, b2) = (ax * ax + ay * ay, bx * bx + by * by);
@@ -74,8 +75,8 @@ impl UserArc {
             from[1] + (ax * b2 - bx * a2) / cross,
         ];
         let angle = |p: Point| (p[1] - centre[1]).atan2(p[0] - centre[0]);
-        let turn = (angle(end) - angle(from)).rem_euclid(TAU);
-        let sweep_rad = if cross > 0.0 { turn } else { turn - TAU };
+        let ccw_rad = (angle(end) - angle(from)).rem_euclid(TAU);
+        let sweep_rad = if cross > 0.0 { ccw_rad } else { ccw_rad - TAU };
         let is_arc = centre.iter().all(|value| value.is_finite());
         is_arc.then_some(Self {
             centre,
@@ -85,7 +86,7 @@ impl UserArc {
     }
 }
 
-/// The outline of a wedge: from its centre along the start, around, and back.
+/// Returns the outline of a wedge: from its centre along the start, around, and back.
 pub(super) fn wedge(
     centre: Point,
     [radius, start_deg, sweep_deg]: [f64; 3],
@@ -109,7 +110,7 @@ pub(super) fn wedge(
     points
 }
 
-/// The outline of a rectangle between two corners.
+/// Returns the outline of a rectangle between two corners.
 pub(super) fn rectangle([x1, y1]: Point, [x2, y2]: Point) -> Vec<Point> {
     vec![[x1, y1], [x2, y1], [x2, y2], [x1, y2], [x1, y1]]
 }

@@ -28,20 +28,20 @@ fn lengths(text: &str) -> Vec<f64> {
     design.strokes.iter().map(|s| s.length_mm()).collect()
 }
 
-fn check_lengths(text: &str, wanted: &[f64], by_mm: f64) {
+fn check_lengths(text: &str, expected: &[f64], tolerance_mm: f64) {
     let found = lengths(text);
-    assert_eq!(found.len(), wanted.len(), "{text}: {found:?}");
-    for (found, wanted) in found.iter().zip(wanted) {
+    assert_eq!(found.len(), expected.len(), "{text}: {found:?}");
+    for (found, expected) in found.iter().zip(expected) {
         assert!(
-            (found - wanted).abs() < by_mm,
-            "{text}: {found} is not {wanted}"
+            (found - expected).abs() < tolerance_mm,
+            "{text}: {found} is not {expected}"
         );
     }
 }
 
 #[test]
-fn every_way_of_writing_draws_the_same_strokes() {
-    let wanted = [
+fn every_notation_draws_the_same_strokes() {
+    let expected = [
         vec![[0.0, 0.0], [10.0, 0.0], [10.0, 5.0]],
         vec![[0.0, 5.0], [5.0, 5.0]],
     ];
@@ -55,13 +55,13 @@ fn every_way_of_writing_draws_the_same_strokes() {
         "IN;IP0,0,4000,4000;SC0,.025,0,.025,2;SP1;PU0,0;SC;PU40,40PD440,40,440,240PU40,240PD240,240PU",
         "IN;PU+40+40PD440+40+440+240PU40,240PD240,240.0;",
     ] {
-        assert_eq!(lines(text), wanted, "{text}");
+        assert_eq!(lines(text), expected, "{text}");
     }
 }
 
 #[test]
 fn arcs_circles_and_wedges_have_their_lengths() {
-    for (text, wanted) in [
+    for (text, expected) in [
         ("PU0,0;CI400;", &[20.0 * PI][..]),
         ("PU400,0;PD;AA0,0,90;PU;", &[5.0 * PI]),
         ("PU400,0;PD;AR-400,0,-270;PU;", &[15.0 * PI]),
@@ -79,20 +79,21 @@ fn arcs_circles_and_wedges_have_their_lengths() {
         ),
         ("PU0,0;XT;PU400,0;YT;", &[1.8, 2.5]),
     ] {
-        check_lengths(text, wanted, 0.06);
+        check_lengths(text, expected, 0.06);
     }
 }
 
-/// Returns the smallest and largest coordinates of each stroke, in tenths of a millimetre from the first stroke's lowest left point.
+/// Returns the bounds of each stroke, in tenths of a millimetre from the first stroke's lower left
+/// corner.
 fn boxes(text: &str) -> Vec<[i32; 4]> {
     let round = |mm: f64| (mm * 10.0).round() as i32;
-    let of = |line: &Vec<[f64; 2]>| base::plane::bounds(line.iter()).unwrap();
-    let all: Vec<_> = lines(text).iter().map(of).collect();
+    let bounds_of = |line: &Vec<[f64; 2]>| base::plane::bounds(line.iter()).unwrap();
+    let all: Vec<_> = lines(text).iter().map(bounds_of).collect();
     let [x, y] = all[0].0;
-    let boxed = |(low, high): &([f64; 2], [f64; 2])| {
+    let relative_box = |(low, high): &([f64; 2], [f64; 2])| {
         [low[0] - x, low[1] - y, high[0] - x, high[1] - y].map(round)
     };
-    all.iter().map(boxed).collect()
+    all.iter().map(relative_box).collect()
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn user_units_follow_scaling_points_that_come_later() {
 
 #[test]
 fn subpolygons_are_closed_and_the_pen_goes_up_between_them() {
-    for (text, wanted) in [
+    for (text, expected) in [
         (
             "PA2000,2000;PM0;PD3000,2000,3000,3000;PD2000,3000,2000,2000;PM1;\
              PD2080,2160,2480,2160,2480,2340,2080,2340,2080,2160;PM2;EP;",
@@ -162,7 +163,7 @@ fn subpolygons_are_closed_and_the_pen_goes_up_between_them() {
             &[20.0 + 200.0_f64.sqrt()],
         ),
     ] {
-        check_lengths(&format!("IN;SP1;{text}"), wanted, 0.06);
+        check_lengths(&format!("IN;SP1;{text}"), expected, 0.06);
     }
     let empty = read("IN;SP1;PD400,0;PU;PM0;PM2;FP;").unwrap();
     assert!(empty.notes.is_empty(), "{:?}", empty.notes);
@@ -226,22 +227,22 @@ fn labels_are_written_in_their_cells() {
     // Two lines are two heights apart, and a turned label is as wide as it was high.
     let [_, lines] = size("SI0.7,1.0;LBI\r\nI\u{3}");
     assert!((lines - 30.0).abs() < 1e-6, "{lines}");
-    let [turned, _] = size("SI0.7,1.0;DI0,1;LBI\u{3}");
-    assert!((turned - 10.0).abs() < 1e-6, "{turned}");
+    let [rotated, _] = size("SI0.7,1.0;DI0,1;LBI\u{3}");
+    assert!((rotated - 10.0).abs() < 1e-6, "{rotated}");
     assert_eq!(lengths("DT*,1;LBI*PU0,0PD0,400;").len(), 2);
     // A label ends at its terminator alone: what looks like a command is text.
     assert!(lengths("LBPD;PU\u{3}").len() > 4);
     let centred = read("PU0,0;PD0,4000;PU0,0;LO5;SI0.7,1;LBH\u{3}").unwrap();
-    let middle = base::plane::bounds(centred.strokes[1..].iter().flat_map(|s| &s.points_mm));
-    let (low, high) = middle.unwrap();
+    let label_bounds = base::plane::bounds(centred.strokes[1..].iter().flat_map(|s| &s.points_mm));
+    let (low, high) = label_bounds.unwrap();
     assert!((f64::midpoint(low[1], high[1]) - 5.0).abs() < 1e-6);
 }
 
 #[test]
-fn encoded_polylines_draw_what_they_mean() {
-    use super::encoded_polyline::tests::encoded;
+fn encoded_polylines_are_decoded() {
+    use super::encoded_polyline::tests::encode;
     let numbers = |values: &[i32], is_seven: bool| -> Vec<u8> {
-        let bytes = values.iter().map(|value| encoded(*value, is_seven));
+        let bytes = values.iter().map(|value| encode(*value, is_seven));
         bytes.collect::<Vec<_>>().concat()
     };
     for is_seven in [false, true] {
@@ -273,7 +274,7 @@ fn what_draws_nothing_is_counted() {
     assert_eq!(
         design.notes,
         [
-            "not used, for they draw nothing: FS, VS (2 times)",
+            "not used because they draw nothing: FS, VS (2 times)",
             "areas that the file fills are outlined: 1",
             "SC without IP: the drawing is as large as on a plotter for A4",
         ]
@@ -330,7 +331,7 @@ fn refuses_by_name_and_byte() {
 }
 
 #[test]
-fn bytes_of_old_character_sets_are_letters() {
+fn bytes_of_old_character_sets_are_characters() {
     let design = load("a.hpgl", b"LBM\xfcller\x03", &DesignCaps::default()).unwrap();
     assert!(design.strokes.len() > 6);
 }
@@ -386,9 +387,9 @@ proptest! {
 
     #[test]
     fn blanks_and_line_ends_change_no_stroke(blank in "[ \t\r\n]{1,3}") {
-        let spread = |text: &str| text.replace(';', &format!(";{blank}")).replace(',', &format!(",{blank}"));
+        let add_blanks = |text: &str| text.replace(';', &format!(";{blank}")).replace(',', &format!(",{blank}"));
         for text in ["IN;SP1;PU40,40;PD440,40,440,240;CI200;PU40,240;PD240,240;", "SP1;PU400,0;PD;AA0,0,90;EA5,5;"] {
-            prop_assert_eq!(lines(&spread(text)), lines(text));
+            prop_assert_eq!(lines(&add_blanks(text)), lines(text));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Letters with accents, put together from a letter and a mark.
+//! Composes letters with accents from a letter and a mark.
 
 use super::glyphs::{CAPITAL, SMALL, glyph};
 
-/// A letter, the mark that goes with it, and where the mark's origin lies on the letter's grid.
+/// A letter, its mark, and where the mark's origin lies on the letter's grid.
 pub(super) struct AccentedLetter {
     pub(super) width: f64,
     pub(super) base: &'static str,
@@ -10,10 +10,11 @@ pub(super) struct AccentedLetter {
     pub(super) mark_at: [f64; 2],
 }
 
-/// Room between a letter and the mark above it.
+/// Gap between a letter and the mark above it.
 const GAP: f64 = 1.6;
 
-/// Letters in pairs with the marks that make other letters of them: `made[i]` is `bases[i]`.
+/// Marks with the accented letters and their base letters: `letters[i]` is `bases[i]` with the
+/// mark.
 const TABLE: &[(AccentMark, &str, &str)] = &[
     (AccentMark::Grave, "ÀÈÌÒÙàèìòùǸǹ", "AEIOUaeiouNn"),
     (
@@ -60,7 +61,7 @@ enum AccentMark {
 }
 
 impl AccentMark {
-    /// Around 0, from the height where marks begin.
+    /// Returns the path around x = 0, from the height where marks begin.
     fn path(self) -> &'static str {
         match self {
             Self::Grave => "M-1.4,2.8L1.2,0.2",
@@ -92,27 +93,27 @@ impl AccentMark {
     }
 }
 
-/// Returns the parts of a letter with an accent.
-pub(super) fn composed(letter: char) -> Option<AccentedLetter> {
-    let (mark, base) = TABLE.iter().find_map(|(mark, made, bases)| {
-        let index = made.chars().position(|one| one == letter)?;
+/// Returns the parts of an accented letter; `None` for other letters.
+pub(super) fn compose(letter: char) -> Option<AccentedLetter> {
+    let (mark, base) = TABLE.iter().find_map(|(mark, letters, bases)| {
+        let index = letters.chars().position(|c| c == letter)?;
         Some((*mark, bases.chars().nth(index)?))
     })?;
-    // The accent stands where the dot would.
-    let bare = match base {
+    // The accent takes the place of the dot.
+    let dotless = match base {
         _ if mark == AccentMark::Ogonek => base,
         'i' => 'ı',
         'j' => 'ȷ',
         other => other,
     };
-    let (width, path) = glyph(bare)?;
-    let aside = if mark == AccentMark::Apostrophe {
+    let (width, path) = glyph(dotless)?;
+    let extra_width = if mark == AccentMark::Apostrophe {
         2.4
     } else {
         0.0
     };
     Some(AccentedLetter {
-        width: width + aside,
+        width: width + extra_width,
         base: path,
         mark: mark.path(),
         mark_at: mark.at(base, width),
@@ -125,11 +126,11 @@ mod tests {
 
     #[test]
     fn every_row_pairs_each_letter_with_its_base() {
-        for (mark, made, bases) in TABLE {
-            assert_eq!(made.chars().count(), bases.chars().count(), "{made}");
+        for (mark, letters, bases) in TABLE {
+            assert_eq!(letters.chars().count(), bases.chars().count(), "{letters}");
             assert!(mark.path().starts_with('M'));
-            for letter in made.chars() {
-                assert!(composed(letter).is_some(), "{letter}");
+            for letter in letters.chars() {
+                assert!(compose(letter).is_some(), "{letter}");
                 assert!(glyph(letter).is_none(), "{letter} is drawn twice");
             }
         }

@@ -1,11 +1,11 @@
-//! Single-line letters, drawn for this program on a grid of their own.
+//! Single-line letters, designed for this program on their own grid.
 //!
 //! A capital is 14 units high and an em is 20. A glyph is its width and a path: `M` moves, `L`
-//! draws a line, `C` a cubic curve; `E` draws a quarter of an ellipse that leaves its start to
-//! the east or west and arrives upright, `N` one that leaves north or south and arrives level.
-//! With these two the round letters are as few numbers as their bounds.
+//! draws a line, `C` a cubic curve; `E` draws a quarter of an ellipse that leaves its start to the
+//! east or west and arrives vertically, `N` one that leaves north or south and arrives
+//! horizontally. With these two, round letters need no more numbers than their bounds.
 
-/// A glyph's width, its own space not included, and its path.
+/// A glyph's width, without the space after it, and its path.
 pub(super) type Glyph = (f64, &'static str);
 
 /// Height of a capital letter in grid units.
@@ -14,14 +14,14 @@ pub(super) const CAPITAL: f64 = 14.0;
 /// Height of a small letter without an ascender.
 pub(super) const SMALL: f64 = 9.5;
 
-/// The glyph of a character that is drawn whole; accented ones are put together elsewhere.
+/// Returns the glyph of a character; accented letters are composed elsewhere.
 pub(super) fn glyph(letter: char) -> Option<Glyph> {
     match letter {
         'A'..='Z' => Some(capital(letter)),
         'a'..='z' => Some(small(letter)),
         '0'..='9' => Some(digit(letter)),
-        _ => sign(letter)
-            .or_else(|| foreign(letter))
+        _ => ascii_sign(letter)
+            .or_else(|| special_letter(letter))
             .or_else(|| symbol(letter)),
     }
 }
@@ -142,7 +142,7 @@ fn digit(letter: char) -> Glyph {
     }
 }
 
-fn sign(letter: char) -> Option<Glyph> {
+fn ascii_sign(letter: char) -> Option<Glyph> {
     let glyph = match letter {
         ' ' | '\u{a0}' => (2.5, ""),
         '.' => (0.0, "M0,0L0,0.5"),
@@ -200,8 +200,8 @@ fn sign(letter: char) -> Option<Glyph> {
     Some(glyph)
 }
 
-/// Letters beyond ASCII that are no letter with an accent.
-fn foreign(letter: char) -> Option<Glyph> {
+/// Letters beyond ASCII that are not composed with an accent.
+fn special_letter(letter: char) -> Option<Glyph> {
     let glyph = match letter {
         'ß' => (
             8.2,

@@ -1,4 +1,4 @@
-//! Words in single-line letters: what a pen writes, not what a printer fills.
+//! Text in single-line letters: strokes for a pen, not outlines for a printer.
 
 mod accents;
 mod glyphs;
@@ -8,23 +8,23 @@ use base::plane::Point;
 use super::collect_strokes::StrokeCollector;
 use super::design_error::quoted;
 use super::{Design, DesignCaps, DesignError, DesignStroke, flatten};
-use accents::composed;
+use accents::compose;
 use glyphs::{CAPITAL, glyph};
 
 /// Least height of capital letters.
 const HEIGHT_MIN_MM: f64 = 0.5;
 const HEIGHT_MAX_MM: f64 = 500.0;
 
-/// From one baseline to the next, in heights of a capital letter.
+/// Distance from one baseline to the next, in heights of a capital letter.
 pub const LINE_STEP: f64 = 1.75;
 
-/// Height of a capital letter, as a share of the font size.
+/// Height of a capital letter, as a fraction of the font size.
 pub(crate) const CAPITAL_EM: f64 = 0.7;
 
-/// Room between two letters, in grid units.
+/// Space between two letters, in grid units.
 const SPACE: f64 = 3.6;
 
-/// The same in heights of a capital letter: what follows a line's last letter.
+/// The same in heights of a capital letter: also the space after a line's last letter.
 pub(crate) const SPACE_AFTER: f64 = SPACE / CAPITAL;
 
 /// Chord error in grid units: 0.02 mm for capitals of 70 mm.
@@ -33,9 +33,9 @@ const FLAT: f64 = 0.004;
 /// A line of text laid out from its left end, the baseline at y = 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TextLine {
-    /// In writing order, in heights of a capital letter unless a function says otherwise.
+    /// Strokes in writing order, in heights of a capital letter unless a function says otherwise.
     pub strokes: Vec<Vec<Point>>,
-    /// From its left end to where the next letter would begin.
+    /// Distance from its left end to where the next letter would begin.
     pub advance: f64,
 }
 
@@ -47,27 +47,27 @@ pub fn lay_out_line(text: &str) -> Result<TextLine, DesignError> {
     lay_out_from(0, text)
 }
 
-/// Lays out a line behind so many characters of a text.
-fn lay_out_from(before_it: usize, text: &str) -> Result<TextLine, DesignError> {
-    let mut all = TextLine::default();
-    let mut before = None;
+/// Lays out a line that follows this many characters of a text.
+fn lay_out_from(offset: usize, text: &str) -> Result<TextLine, DesignError> {
+    let mut line = TextLine::default();
+    let mut previous = None;
     for (index, letter) in text.chars().enumerate() {
-        let (width, strokes) = shape(letter).ok_or_else(|| DesignError::Letter {
-            position: before_it + index + 1,
+        let (width, strokes) = letter_strokes(letter).ok_or_else(|| DesignError::Letter {
+            position: offset + index + 1,
             found: quoted(letter.encode_utf8(&mut [0; 4])),
         })?;
-        let x = all.advance + before.map_or(0.0, |before| kern(before, letter)) / CAPITAL;
+        let x = line.advance + previous.map_or(0.0, |previous| kern(previous, letter)) / CAPITAL;
         let shift = |[px, py]: Point| [x + px / CAPITAL, py / CAPITAL];
-        let moved = strokes.into_iter().map(|path| path.into_iter().map(shift));
-        all.strokes.extend(moved.map(Iterator::collect));
-        all.advance = x + (width + SPACE) / CAPITAL;
-        before = Some(letter);
+        let shifted = strokes.into_iter().map(|path| path.into_iter().map(shift));
+        line.strokes.extend(shifted.map(Iterator::collect));
+        line.advance = x + (width + SPACE) / CAPITAL;
+        previous = Some(letter);
     }
-    Ok(all)
+    Ok(line)
 }
 
-/// Words in single-line letters, one line of letters for each line of `text`, on the page that
-/// they just cover. `letter_height_mm` is the height of a capital letter, 0.5 to 500.
+/// Draws `text` in single-line letters, line by line, on a page that just fits them.
+/// `letter_height_mm` is the height of a capital letter, 0.5 to 500.
 ///
 /// # Errors
 /// A character that the letters do not have, by its position; an impossible height; no letter.
@@ -80,32 +80,32 @@ pub fn design(text: &str, letter_height_mm: f64) -> Result<Design, DesignError> 
         });
     }
     let caps = DesignCaps::default();
-    let mut all = StrokeCollector::new(&caps);
+    let mut strokes = StrokeCollector::new(&caps);
     let mut position = 0;
     let mut baseline = 0.0;
-    for (index, words) in text.split('\n').enumerate() {
-        let words = words.strip_suffix('\r').unwrap_or(words);
-        let line = lay_out_from(position, words)?;
+    for (index, line_text) in text.split('\n').enumerate() {
+        let line_text = line_text.strip_suffix('\r').unwrap_or(line_text);
+        let line = lay_out_from(position, line_text)?;
         let place = |[x, y]: Point| [x * letter_height_mm, (y - baseline) * letter_height_mm];
-        let mark = DesignStroke {
+        let template = DesignStroke {
             source: format!("line {}", index + 1),
             ..DesignStroke::default()
         };
         for path in line.strokes {
-            all.push(path.into_iter().map(place).collect(), &mark)?;
+            strokes.push(path.into_iter().map(place).collect(), &template)?;
         }
-        position += words.chars().count() + 1;
+        position += line_text.chars().count() + 1;
         baseline += LINE_STEP;
     }
-    all.on_own_page("the text has no letter")
+    strokes.on_fitted_page("the text has no letter")
 }
 
-/// A letter's width and strokes in grid units.
-fn shape(letter: char) -> Option<(f64, Vec<Vec<Point>>)> {
+/// Returns a letter's width and strokes in grid units.
+fn letter_strokes(letter: char) -> Option<(f64, Vec<Vec<Point>>)> {
     if let Some((width, path)) = glyph(letter) {
         return Some((width, trace(path, [0.0, 0.0])));
     }
-    let parts = composed(letter)?;
+    let parts = compose(letter)?;
     let mut strokes = trace(parts.base, [0.0, 0.0]);
     strokes.extend(trace(parts.mark, parts.mark_at));
     Some((parts.width, strokes))
@@ -116,7 +116,7 @@ fn shape(letter: char) -> Option<(f64, Vec<Vec<Point>>)> {
 enum LetterEdge {
     Straight,
     Round,
-    /// Wide at the top and narrow at the foot, or the other way round.
+    /// Wide at the top and narrow at the foot; the next is the reverse.
     HighArm,
     LowArm,
 }
@@ -156,29 +156,29 @@ fn left_edge(letter: char) -> LetterEdge {
     }
 }
 
-/// A glyph's path made polylines.
+/// Converts a glyph's path to polylines.
 fn trace(path: &str, at: Point) -> Vec<Vec<Point>> {
     let mut strokes: Vec<Vec<Point>> = Vec::new();
     for (index, _) in path.match_indices(|c: char| c.is_ascii_uppercase()) {
         let (verb, rest) = path.split_at(index).1.split_at(1);
         let end = rest.find(|c: char| c.is_ascii_uppercase());
-        let points = numbers(rest.get(..end.unwrap_or(rest.len())).unwrap_or(""), at);
-        step(&mut strokes, verb, &points);
+        let points = parse_points(rest.get(..end.unwrap_or(rest.len())).unwrap_or(""), at);
+        append_step(&mut strokes, verb, &points);
     }
     strokes
 }
 
-fn numbers(text: &str, at: Point) -> Vec<Point> {
-    let pair = |words: &str| {
-        let (x, y) = words.split_once(',')?;
+fn parse_points(text: &str, at: Point) -> Vec<Point> {
+    let point = |pair: &str| {
+        let (x, y) = pair.split_once(',')?;
         let x: f64 = x.parse().ok()?;
         let y: f64 = y.parse().ok()?;
         Some([x + at[0], y + at[1]])
     };
-    text.split(' ').filter_map(pair).collect()
+    text.split(' ').filter_map(point).collect()
 }
 
-fn step(strokes: &mut Vec<Vec<Point>>, verb: &str, points: &[Point]) {
+fn append_step(strokes: &mut Vec<Vec<Point>>, verb: &str, points: &[Point]) {
     if let ("M", Some(first)) = (verb, points.first()) {
         strokes.push(vec![*first]);
         return;
@@ -189,19 +189,19 @@ fn step(strokes: &mut Vec<Vec<Point>>, verb: &str, points: &[Point]) {
     match (verb, points) {
         ("L", [end]) => stroke.push(*end),
         ("C", [first, second, end]) => flatten::cubic(stroke, [*first, *second, *end], FLAT),
-        ("E", [end]) => quarter(stroke, *end, true),
-        ("N", [end]) => quarter(stroke, *end, false),
+        ("E", [end]) => append_quarter(stroke, *end, true),
+        ("N", [end]) => append_quarter(stroke, *end, false),
         _ => {}
     }
 }
 
-/// A quarter of an ellipse; `level` says that it leaves its start to the east or west.
-fn quarter(stroke: &mut Vec<Point>, end: Point, level: bool) {
-    /// Relative position of a cubic curve's controls for a quarter of a circle.
+/// Appends a quarter of an ellipse, which leaves its start horizontally or vertically.
+fn append_quarter(stroke: &mut Vec<Point>, end: Point, is_horizontal: bool) {
+    /// Relative position of a cubic curve's control points for a quarter of a circle.
     const ROUND: f64 = 0.552_284_75;
     let Some(&[x, y]) = stroke.last() else { return };
     let [dx, dy] = [end[0] - x, end[1] - y];
-    let (first, second) = if level {
+    let (first, second) = if is_horizontal {
         ([x + dx * ROUND, y], [end[0], end[1] - dy * ROUND])
     } else {
         ([x, y + dy * ROUND], [end[0] - dx * ROUND, end[1]])
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn every_letter_has_strokes_within_its_line() {
         for letter in ALPHABET.chars() {
-            let (width, strokes) = shape(letter).unwrap_or_else(|| panic!("no {letter}"));
+            let (width, strokes) = letter_strokes(letter).unwrap_or_else(|| panic!("no {letter}"));
             assert!(!strokes.is_empty(), "{letter}");
             for [x, y] in strokes.iter().flatten() {
                 assert!((-2.2..=width + 2.2).contains(x), "{letter} at {x}");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capital_is_as_high_as_asked() {
+    fn a_capital_has_the_requested_height() {
         let design = letters("H", 7.0).unwrap();
         assert!((design.page_mm[1] - 7.0).abs() < 1e-9);
         assert_eq!(design.strokes.len(), 3);

@@ -1,5 +1,6 @@
-//! Writes what style sheets and `style` attributes say of an element into its own `style`, and CSS geometry into its
-//! attributes. usvg knows less of CSS, and would judge the elements that stand for text by rules that are not for them.
+//! Resolves style sheets and `style` attributes into each element's own `style`, and CSS geometry
+//! into its attributes. usvg supports less of CSS, and would apply rules to the elements that
+//! replace text, which they are not meant for.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -12,10 +13,11 @@ use super::css::{self, CssDeclaration, CssRules};
 use super::css_limits;
 use super::expansion_limits::{GROWTH_MAX, MATCHES_MAX, too_many};
 use super::grammar;
-use super::normalize_units::{SvgEdit, behind_name, edited};
+use super::normalize_units::{SvgEdit, after_tag_name, apply_edits};
 use super::unsupported::is_svg;
 
-/// Properties that say what is drawn, or that a note or a refusal is about; the rest changes no line.
+/// Properties that affect what is drawn, or that a note or a refusal is about; the rest changes no
+/// line.
 const KEPT: [&str; 43] = [
     "animation",
     "animation-name",
@@ -62,16 +64,16 @@ const KEPT: [&str; 43] = [
     "word-spacing",
 ];
 
-/// Values made of others, `var(--a)` of twice `var(--b)`, may not become longer than this,
+/// Longest value after substitution: `var(--a)` may hold `var(--b)` twice, and so on.
 const VALUE_MAX: usize = 1_000;
 
-/// nor have more `var()` and `light-dark()` in them and their parts.
+/// Most calls of `var()` and `light-dark()` substituted in one value.
 const CALLS_MAX: usize = 16;
 
-/// Functions whose value is put in their place.
+/// Functions that are replaced by their value.
 const CALLS: [&str; 2] = ["var(", "light-dark("];
 
-/// Cost of a declaration that applies, in elements looked at; and of one with functions.
+/// Cost of a declaration that applies, in elements examined, and of one with functions.
 const DECLARATION_STEPS: usize = 4;
 const CALLS_STEPS: usize = 64;
 
@@ -80,7 +82,7 @@ pub(super) fn matters(name: &str) -> bool {
     KEPT.contains(&name) || GEOMETRY.iter().any(|(_, names)| names.contains(&name))
 }
 
-/// The elements' geometry that CSS may say.
+/// Geometry of elements that CSS may set.
 const GEOMETRY: [(&str, &[&str]); 7] = [
     ("path", &["d"]),
     ("circle", &["cx", "cy", "r"]),
@@ -91,14 +93,15 @@ const GEOMETRY: [(&str, &[&str]); 7] = [
     ("use", &["x", "y"]),
 ];
 
-/// Returns whether an element has a property of CSS as its geometry.
+/// Returns whether a CSS property is geometry of an element.
 pub(super) fn is_geometry(tag: &str, name: &str) -> bool {
     let mut rows = GEOMETRY.iter();
-    rows.any(|(own, names)| *own == tag && names.contains(&name))
+    rows.any(|(element, names)| *element == tag && names.contains(&name))
 }
 
-/// The file with all its styles in `style` attributes, none where it has no styles. No line becomes another line.
-pub(super) fn inlined(
+/// Returns the file with all its styles in `style` attributes, or `None` if it has no styles. Line
+/// numbers stay the same.
+pub(super) fn inline_styles(
     text: &str,
     document: &Document<'_>,
     caps: &DesignCaps,
@@ -109,23 +112,23 @@ pub(super) fn inlined(
     let mut bytes = 0_usize;
     let bytes_max = caps.bytes_max.saturating_mul(GROWTH_MAX);
     for node in document.descendants().filter(|node| is_svg(*node)) {
-        let own = cascade.edits(text, node)?;
-        bytes += own.iter().map(|(_, instead)| instead.len()).sum::<usize>();
+        let added = cascade.edits(text, node)?;
+        bytes += added.iter().map(|(_, new)| new.len()).sum::<usize>();
         if bytes > bytes_max {
             return Err(too_many("bytes of styles", bytes_max));
         }
-        edits.extend(own);
+        edits.extend(added);
     }
     for sheet in sheets {
         let range = sheet.range();
-        if let Some(own) = text.get(range.clone()).filter(|own| own.starts_with('<')) {
-            edits.push((range, line_ends(own)));
+        if let Some(source) = text.get(range.clone()).filter(|s| s.starts_with('<')) {
+            edits.push((range, line_ends(source)));
         }
     }
-    Ok(edited(text, edits))
+    Ok(apply_edits(text, edits))
 }
 
-/// A sheet that usvg reads.
+/// Returns whether a node is a style sheet that usvg reads.
 fn is_sheet(node: &Node<'_, '_>) -> bool {
     let kind = node.attribute("type").unwrap_or("");
     node.is_element() && node.tag_name().name() == "style" && matches!(kind, "" | "text/css")
@@ -135,13 +138,13 @@ fn line_ends(text: &str) -> String {
     text.chars().filter(|c| *c == '\n').collect()
 }
 
-/// An author's own properties, `--ink`, by their names.
-type OwnProperties = Rc<HashMap<String, String>>;
+/// Custom properties, such as `--ink`, by name.
+type CustomProperties = Rc<HashMap<String, String>>;
 
 struct StyleCascade {
     rules: CssRules,
-    own: HashMap<NodeId, OwnProperties>,
-    /// Elements, of selectors, and declarations that may still be looked at.
+    custom: HashMap<NodeId, CustomProperties>,
+    /// Remaining elements and declarations that may be examined.
     work: usize,
 }
 
@@ -152,41 +155,41 @@ impl StyleCascade {
             let media = sheet.attribute("media").unwrap_or("").trim();
             if !matches!(media, "" | "all" | "screen") {
                 let rule = format!("media={media}");
-                return Err(css::unread(&rule, "a style sheet with a condition"));
+                return Err(css::rule_error(&rule, "a style sheet with a condition"));
             }
-            let texts: String = sheet.children().filter_map(|child| child.text()).collect();
-            rules.read(&texts)?;
+            let css: String = sheet.children().filter_map(|child| child.text()).collect();
+            rules.read(&css)?;
         }
         rules.rules.sort_by_key(|rule| rule.selector.specificity);
         Ok(Self {
             rules,
-            own: HashMap::new(),
+            custom: HashMap::new(),
             work: MATCHES_MAX,
         })
     }
 
-    /// Returns the edits of the text by which an element gets its styles.
+    /// Returns the edits of the text that give an element its styles.
     fn edits(&mut self, text: &str, node: Node<'_, '_>) -> Result<Vec<SvgEdit>, DesignError> {
-        let said = self.declarations(node)?;
-        let own = self.own_properties(node, &said)?;
+        let declarations = self.declarations(node)?;
+        let custom = self.custom_properties(node, &declarations)?;
         let tag = node.tag_name().name();
         let mut style = String::new();
         let mut edits = Vec::new();
-        for one in said {
-            let is_geometry = is_geometry(tag, &one.name);
-            if !is_geometry && !KEPT.contains(&one.name.as_str()) {
+        for declaration in declarations {
+            let is_geometry = is_geometry(tag, &declaration.name);
+            if !is_geometry && !KEPT.contains(&declaration.name.as_str()) {
                 continue;
             }
-            if CALLS.iter().any(|call| one.value.contains(call)) {
-                self.work = spent(self.work, CALLS_STEPS)?;
+            if CALLS.iter().any(|call| declaration.value.contains(call)) {
+                self.work = spend(self.work, CALLS_STEPS)?;
             }
-            let value = plain(&one, &own);
-            match attribute_value(node, &one.name, &value).filter(|_| is_geometry) {
-                Some(value) => edits.extend(attribute(text, node, &one.name, &value)),
-                None if is_geometry && says_nothing(node, &one.name, &value) => {}
+            let value = resolved_value(&declaration, &custom);
+            match attribute_value(node, &declaration.name, &value).filter(|_| is_geometry) {
+                Some(value) => edits.extend(set_attribute(text, node, &declaration.name, &value)),
+                None if is_geometry && changes_nothing(node, &declaration.name, &value) => {}
                 None if refers_to_own_marker(node, &value) => {}
                 None => {
-                    let _ = write!(style, "{}:{};", one.name, escaped(&value));
+                    let _ = write!(style, "{}:{};", declaration.name, escape_attribute(&value));
                 }
             }
         }
@@ -200,56 +203,57 @@ impl StyleCascade {
         Ok(edits)
     }
 
-    /// The last word on each property, in the order in which they were said.
+    /// Returns the winning declaration of each property, in source order.
     fn declarations(&mut self, node: Node<'_, '_>) -> Result<Vec<CssDeclaration>, DesignError> {
-        let mut said: Vec<CssDeclaration> = odd_paints(node).collect();
+        let mut declarations: Vec<CssDeclaration> = unsupported_paints(node).collect();
         for rule in &self.rules.rules {
             let mut steps = 0;
             if rule.selector.matches(node, &mut steps) {
                 let block = self.rules.blocks.get(rule.block);
                 let block = block.map_or(&[][..], Vec::as_slice);
                 steps += block.len() * DECLARATION_STEPS;
-                said.extend_from_slice(block);
+                declarations.extend_from_slice(block);
             }
-            self.work = spent(self.work, steps)?;
+            self.work = spend(self.work, steps)?;
         }
-        said.extend(css::declarations(node.attribute("style").unwrap_or("")));
-        // What is important comes last; fonts too, for usvg reads a style up to a font's name that it does not know.
-        said.sort_by_key(|one| (one.name.starts_with("font"), one.is_important));
+        declarations.extend(css::declarations(node.attribute("style").unwrap_or("")));
+        // Important declarations come last; fonts too, because usvg stops reading a style at a font
+        // name that it does not know.
+        declarations.sort_by_key(|d| (d.name.starts_with("font"), d.is_important));
         let mut seen = HashSet::new();
-        said.reverse();
-        said.retain(|one| seen.insert(one.name.clone()));
-        said.reverse();
-        Ok(said)
+        declarations.reverse();
+        declarations.retain(|declaration| seen.insert(declaration.name.clone()));
+        declarations.reverse();
+        Ok(declarations)
     }
 
-    /// The author's own properties at an element: those of its parent, and what it says itself.
-    fn own_properties(
+    /// Returns the custom properties at an element: those of its parent, and its own.
+    fn custom_properties(
         &mut self,
         node: Node<'_, '_>,
-        said: &[CssDeclaration],
-    ) -> Result<OwnProperties, DesignError> {
-        let above = node.parent().and_then(|above| self.own.get(&above.id()));
-        let mut own = above.cloned().unwrap_or_default();
-        let new = said.iter().filter(|one| one.name.starts_with("--"));
-        let new: Vec<_> = new
-            .map(|one| (one.name.clone(), one.value.clone()))
+        declarations: &[CssDeclaration],
+    ) -> Result<CustomProperties, DesignError> {
+        let parent = node.parent().and_then(|up| self.custom.get(&up.id()));
+        let mut custom = parent.cloned().unwrap_or_default();
+        let new: Vec<_> = (declarations.iter())
+            .filter(|declaration| declaration.name.starts_with("--"))
+            .map(|declaration| (declaration.name.clone(), declaration.value.clone()))
             .collect();
         if !new.is_empty() {
-            self.work = spent(self.work, own.len())?;
-            Rc::make_mut(&mut own).extend(new);
+            self.work = spend(self.work, custom.len())?;
+            Rc::make_mut(&mut custom).extend(new);
         }
-        self.own.insert(node.id(), Rc::clone(&own));
-        Ok(own)
+        self.custom.insert(node.id(), Rc::clone(&custom));
+        Ok(custom)
     }
 }
 
-/// Paints of attributes in words that usvg does not know, as the least of what is said.
-fn odd_paints(node: Node<'_, '_>) -> impl Iterator<Item = CssDeclaration> {
+/// Returns paint attributes that usvg does not support, as declarations of the lowest priority.
+fn unsupported_paints(node: Node<'_, '_>) -> impl Iterator<Item = CssDeclaration> {
     ["fill", "stroke"].into_iter().filter_map(move |name| {
         let value = node.attribute(name)?;
-        let is_odd = !css_limits::is_paint(value);
-        is_odd.then(|| CssDeclaration {
+        let is_unsupported = !css_limits::is_paint(value);
+        is_unsupported.then(|| CssDeclaration {
             name: name.to_owned(),
             value: value.trim().to_owned(),
             is_important: false,
@@ -257,19 +261,22 @@ fn odd_paints(node: Node<'_, '_>) -> impl Iterator<Item = CssDeclaration> {
     })
 }
 
-fn spent(work: usize, steps: usize) -> Result<usize, DesignError> {
-    let left = work.checked_sub(steps);
-    left.ok_or_else(|| too_many("steps to apply style rules", MATCHES_MAX))
+fn spend(work: usize, steps: usize) -> Result<usize, DesignError> {
+    let remaining = work.checked_sub(steps);
+    remaining.ok_or_else(|| too_many("steps to apply style rules", MATCHES_MAX))
 }
 
-/// A value with the author's own properties put in, in words that usvg knows; as it is where that cannot be done.
-fn plain(one: &CssDeclaration, own: &OwnProperties) -> String {
-    let value = substituted(&one.value, own, CALLS_MAX).unwrap_or_else(|| one.value.clone());
+/// Returns a value with custom properties substituted and in terms that usvg supports; unchanged
+/// where that is not possible.
+fn resolved_value(declaration: &CssDeclaration, custom: &CustomProperties) -> String {
+    let value = substitute(&declaration.value, custom, CALLS_MAX)
+        .unwrap_or_else(|| declaration.value.clone());
     let value = match value.split_once(" icc-color(") {
         Some((colour, _)) => colour.to_owned(),
         None => value,
     };
-    match (one.name.as_str(), value.to_ascii_lowercase().as_str()) {
+    let lower = value.to_ascii_lowercase();
+    match (declaration.name.as_str(), lower.as_str()) {
         ("transform", lower) => lower
             .replace("px", "")
             .replace("deg", "")
@@ -278,7 +285,7 @@ fn plain(one: &CssDeclaration, own: &OwnProperties) -> String {
         ("fill" | "stroke", "currentcolor") => "currentColor".to_owned(),
         ("fill", "initial") => "black".to_owned(),
         ("stroke", "initial") => "none".to_owned(),
-        // As browsers read what editors write for no value.
+        // Browsers read what editors write for no value as `inherit`.
         ("fill" | "stroke", "unset" | "revert" | "revert-layer" | "" | "null" | "undefined") => {
             "inherit".to_owned()
         }
@@ -288,33 +295,32 @@ fn plain(one: &CssDeclaration, own: &OwnProperties) -> String {
     }
 }
 
-/// Replaces `var()` by what it stands for, or its fallback, and `light-dark()` by the value for white paper.
-fn substituted(value: &str, own: &OwnProperties, calls: usize) -> Option<String> {
+/// Replaces `var()` by its value or fallback, and `light-dark()` by the value for white paper.
+fn substitute(value: &str, custom: &CustomProperties, calls_left: usize) -> Option<String> {
     if value.len() > VALUE_MAX {
         return None;
     }
-    let calls_in = CALLS.into_iter();
-    let found = calls_in.filter_map(|call| Some((value.find(call)?, call)));
+    let found = (CALLS.into_iter()).filter_map(|call| Some((value.find(call)?, call)));
     let Some((at, call)) = found.min() else {
         return Some(value.to_owned());
     };
     let (before, rest) = (value.get(..at)?, value.get(at + call.len()..)?);
     let inside = css::split(rest, ')').next()?;
-    let behind = rest.get(inside.len() + 1..)?;
+    let after = rest.get(inside.len() + 1..)?;
     let mut arguments = css::split(inside, ',');
     let first = arguments.next()?.trim();
-    let instead = match call {
-        "var(" => match own.get(first) {
+    let replacement = match call {
+        "var(" => match custom.get(first) {
             Some(value) => value.as_str(),
             None => inside.split_once(',')?.1.trim(),
         },
         _ => first,
     };
-    let value = format!("{before}{instead}{behind}");
-    substituted(&value, own, calls.checked_sub(1)?)
+    let value = format!("{before}{replacement}{after}");
+    substitute(&value, custom, calls_left.checked_sub(1)?)
 }
 
-/// A length or path data as an attribute has it; none for what is none.
+/// Returns a length or path data as an attribute has it; `None` for anything else.
 fn attribute_value(node: Node<'_, '_>, name: &str, value: &str) -> Option<String> {
     if name == "d" {
         let inside = value.strip_prefix("path(")?.strip_suffix(')')?.trim();
@@ -325,44 +331,47 @@ fn attribute_value(node: Node<'_, '_>, name: &str, value: &str) -> Option<String
     (!is_page || !node.has_attribute(name) && !value.ends_with('%')).then(|| value.to_owned())
 }
 
-/// Returns whether a value leaves the geometry as it is: for the page, also a share of a browser's window and a size
-/// that is its attribute's.
-fn says_nothing(node: Node<'_, '_>, name: &str, value: &str) -> bool {
+/// Returns whether a value leaves the geometry unchanged: for the page, also a percentage of the
+/// browser window and a size equal to its attribute's.
+fn changes_nothing(node: Node<'_, '_>, name: &str, value: &str) -> bool {
     let px = |value| grammar::length(value).map(|(n, unit)| (n, unit.trim_start_matches("px")));
-    let said = px(value).filter(|(_, unit)| *unit != "%");
-    let own = node.attribute(name);
+    let px_value = px(value).filter(|(_, unit)| *unit != "%");
+    let attribute = node.attribute(name);
     let is_page = node.parent_element().is_none();
-    value == "auto" && own.is_none() || is_page && (said.is_none() || said == own.and_then(px))
+    value == "auto" && attribute.is_none()
+        || is_page && (px_value.is_none() || px_value == attribute.and_then(px))
 }
 
-fn attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<SvgEdit> {
-    let value = escaped(value);
+fn set_attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<SvgEdit> {
+    let value = escape_attribute(value);
     match node.attribute_node(name) {
         Some(old) => Some((old.range_value(), value)),
         None => new_attribute(text, node, name, &value),
     }
 }
 
-/// A new attribute, in the quotes of the element's others: in an entity only these may stand.
+/// Returns a new attribute, in the quotes of the element's others: an entity allows no other
+/// quotes.
 fn new_attribute(text: &str, node: Node<'_, '_>, name: &str, value: &str) -> Option<SvgEdit> {
     let mut others = node.attributes().map(|other| other.range_value().start);
     let before = others.next().and_then(|start| text.get(..start));
     let is_single = before.is_some_and(|before| before.ends_with('\''));
     let quote = if is_single { '\'' } else { '"' };
     let attribute = format!(" {name}={quote}{value}{quote}");
-    Some((behind_name(text, node)?, attribute))
+    Some((after_tag_name(text, node)?, attribute))
 }
 
-/// A rule for all lines is for those of a marker too, on which it is not drawn again.
+/// Returns whether a value refers to a marker around the element: a rule for all lines also applies
+/// to those of a marker, on which the marker is not drawn again.
 fn refers_to_own_marker(node: Node<'_, '_>, value: &str) -> bool {
     let is_inside = |id: &str| {
-        let mut above = node.ancestors();
-        above.any(|above| above.tag_name().name() == "marker" && above.attribute("id") == Some(id))
+        let mut ancestors = node.ancestors();
+        ancestors.any(|node| node.tag_name().name() == "marker" && node.attribute("id") == Some(id))
     };
-    super::expansion_limits::links(value).any(is_inside)
+    super::expansion_limits::url_ids(value).any(is_inside)
 }
 
-fn escaped(value: &str) -> String {
+fn escape_attribute(value: &str) -> String {
     let value = value.replace('&', "&amp;").replace('<', "&lt;");
     let value = value.replace('"', "&quot;").replace('\'', "&apos;");
     value.replace('\n', " ")

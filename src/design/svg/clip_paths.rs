@@ -1,4 +1,4 @@
-//! Clip paths: an SVG's own scissors.
+//! Collects the clip paths of an SVG.
 
 use usvg::{ClipPath, Group, Node, Transform};
 
@@ -7,10 +7,10 @@ use super::super::design_error::quoted;
 use super::super::fill_area::{FilledArea, WorkBudget};
 use super::paint::{PageTransform, outlines};
 
-/// A clip path of more points than this is refused.
+/// Most points of a clip path.
 const POINTS_MAX: usize = 100_000;
 
-/// Adds the areas that a group is clipped to: inside each of the lists, one of its areas.
+/// Adds the areas that a group is clipped to. What is drawn must lie inside an area of every list.
 pub(super) fn push(
     group: &Group,
     page: &PageTransform,
@@ -21,18 +21,18 @@ pub(super) fn push(
     while let Some(clip) = next {
         let mut areas = Vec::new();
         let transform = page.transform.pre_concat(clip.transform());
-        collect(clip, clip.root(), page, transform, &mut areas)?;
-        // Made anew for every group that it clips: that has to end somewhere.
+        collect_areas(clip, clip.root(), page, transform, &mut areas)?;
+        // The areas are made anew for every group, so limit how often.
         let edges: usize = areas.iter().map(|area| area.edges.len()).sum();
-        let taken = work.take(edges.saturating_mul(64));
-        taken.ok_or_else(|| refuse(clip, "a clip path used so often"))?;
+        let spent = work.spend(edges.saturating_mul(64));
+        spent.ok_or_else(|| refuse(clip, "a clip path used so often"))?;
         clips.push(areas);
         next = clip.clip_path();
     }
     Ok(())
 }
 
-fn collect(
+fn collect_areas(
     clip: &ClipPath,
     group: &Group,
     page: &PageTransform,
@@ -46,17 +46,17 @@ fn collect(
         match node {
             Node::Group(inner) => {
                 let transform = transform.pre_concat(inner.transform());
-                collect(clip, inner, page, transform, areas)?;
+                collect_areas(clip, inner, page, transform, areas)?;
             }
             Node::Path(path) if path.is_visible() => {
                 let page = page.with(transform);
                 page.refuse_far(path, &name(clip))?;
                 let lines = outlines(path, &page, true, POINTS_MAX);
                 let lines = lines.ok_or_else(|| refuse(clip, "a clip path of so many points"))?;
-                let winding = path
+                let fill_rule = path
                     .fill()
                     .map_or(usvg::FillRule::NonZero, usvg::Fill::rule);
-                areas.push(FilledArea::new(&lines, winding));
+                areas.push(FilledArea::new(&lines, fill_rule));
             }
             Node::Path(_) | Node::Image(_) | Node::Text(_) => {}
         }

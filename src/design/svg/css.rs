@@ -1,5 +1,5 @@
-//! Reads style sheets as far as rules: selectors and declarations. What is behind an unknown selector or `@` rule is
-//! refused, for no one could say which elements it is for.
+//! Reads style sheets: rules of selectors and declarations. Unknown selectors and `@` rules are
+//! refused, because it is not known which elements they apply to.
 
 use std::borrow::Cow;
 
@@ -9,16 +9,16 @@ use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::cascade;
 
-/// A property and its value, as `stroke: red`.
+/// A property and its value, such as `stroke: red`.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CssDeclaration {
-    /// In small letters, unless it is a property of the author's own (`--ink`).
+    /// In lower case, unless it is a custom property (`--ink`).
     pub(super) name: String,
     pub(super) value: String,
     pub(super) is_important: bool,
 }
 
-/// Reads the declarations of a block or a `style` attribute; other text is left out, as browsers do.
+/// Reads the declarations of a block or a `style` attribute; ignores other text, as browsers do.
 pub(super) fn declarations(text: &str) -> Vec<CssDeclaration> {
     let text = without_comments(text);
     split(&text, ';').filter_map(declaration).collect()
@@ -46,33 +46,33 @@ fn declaration(text: &str) -> Option<CssDeclaration> {
     })
 }
 
-/// Splits a text at a sign outside quotes and brackets.
+/// Splits a text at a character outside quotes and brackets.
 pub(super) fn split(text: &str, at: char) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let text = rest?;
-        let (part, behind) = cut(text, find(text, &[at]));
-        rest = behind.strip_prefix(at);
+        let (part, after) = split_at(text, find_outside_quotes(text, &[at]));
+        rest = after.strip_prefix(at);
         Some(part)
     })
 }
 
-/// Splits a text at a byte, or else at its end.
-fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
+/// Splits a text at a byte index, or else at its end.
+fn split_at(text: &str, at: Option<usize>) -> (&str, &str) {
     let halves = text.split_at_checked(at.unwrap_or(text.len()));
     halves.unwrap_or((text, ""))
 }
 
-/// The byte of the first of some signs outside quotes and brackets.
-fn find(text: &str, signs: &[char]) -> Option<usize> {
+/// Returns the index of the first of some characters outside quotes and brackets.
+fn find_outside_quotes(text: &str, targets: &[char]) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;
-    for (at, sign) in text.char_indices() {
-        match (quote, sign) {
-            (Some(open), _) if sign == open => quote = None,
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
             (Some(_), _) => {}
-            (None, _) if depth == 0 && signs.contains(&sign) => return Some(at),
-            (None, '"' | '\'') => quote = Some(sign),
+            (None, _) if depth == 0 && targets.contains(&c) => return Some(at),
+            (None, '"' | '\'') => quote = Some(c),
             (None, '(' | '[' | '{') => depth += 1,
             (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
             (None, _) => {}
@@ -87,18 +87,18 @@ fn without_comments(text: &str) -> Cow<'_, str> {
     if first.len() == text.len() {
         return Cow::Borrowed(text);
     }
-    let mut plain = first.to_owned();
+    let mut stripped = first.to_owned();
     for part in parts {
-        plain.push(' ');
-        plain.push_str(part.split_once("*/").map_or("", |(_, behind)| behind));
+        stripped.push(' ');
+        stripped.push_str(part.split_once("*/").map_or("", |(_, after)| after));
     }
-    Cow::Owned(plain)
+    Cow::Owned(stripped)
 }
 
-/// A rule for what one selector matches.
+/// A rule for the elements that one selector matches.
 pub(super) struct CssRule {
     pub(super) selector: CssSelector,
-    /// Index of its declarations.
+    /// Index of its block of declarations.
     pub(super) block: usize,
 }
 
@@ -123,36 +123,36 @@ const HARMLESS: [&str; 9] = [
 ];
 
 impl CssRules {
-    /// Takes in the rules of a sheet.
+    /// Adds the rules of a sheet.
     pub(super) fn read(&mut self, sheet: &str) -> Result<(), DesignError> {
         let sheet = sheet.replace("<!--", "").replace("-->", "");
         let sheet = without_comments(&sheet);
         let mut rest: &str = &sheet;
-        while let Some(end) = find(rest, &['{', ';']) {
-            let (prelude, behind) = cut(rest, Some(end));
+        while let Some(end) = find_outside_quotes(rest, &['{', ';']) {
+            let (prelude, after) = split_at(rest, Some(end));
             let prelude = prelude.trim();
-            let Some(block) = behind.strip_prefix('{') else {
-                rest = behind.get(1..).unwrap_or("");
+            let Some(block) = after.strip_prefix('{') else {
+                rest = after.get(1..).unwrap_or("");
                 refuse_at_rule(prelude)?;
                 continue;
             };
-            let (inside, behind) = cut(block, find(block, &['}']));
-            rest = behind.get(1..).unwrap_or("");
+            let (inside, after) = split_at(block, find_outside_quotes(block, &['}']));
+            rest = after.get(1..).unwrap_or("");
             if prelude.starts_with('@') {
                 refuse_at_rule(prelude)?;
             } else {
-                self.rule(prelude, inside)?;
+                self.add_rule(prelude, inside)?;
             }
         }
         match rest.trim() {
             "" => Ok(()),
-            rest => Err(unread(rest, "a style rule without a block")),
+            rest => Err(rule_error(rest, "a style rule without a block")),
         }
     }
 
-    fn rule(&mut self, prelude: &str, inside: &str) -> Result<(), DesignError> {
+    fn add_rule(&mut self, prelude: &str, inside: &str) -> Result<(), DesignError> {
         if inside.contains('{') {
-            return Err(unread(prelude, "a style rule with others in it"));
+            return Err(rule_error(prelude, "a style rule with nested rules"));
         }
         let block = declarations(inside);
         let matters = block.iter().any(|one| cascade::matters(&one.name));
@@ -162,9 +162,11 @@ impl CssRules {
                     selector,
                     block: self.blocks.len(),
                 }),
-                // Words before and behind an element are of another language.
+                // Pseudo-elements such as `::before` do not exist in SVG.
                 None if !matters || text.contains("::") => {}
-                None => return Err(unread(text, "a style rule with an unknown selector")),
+                None => {
+                    return Err(rule_error(text, "a style rule with an unknown selector"));
+                }
             }
         }
         self.blocks.push(block);
@@ -172,12 +174,13 @@ impl CssRules {
     }
 }
 
-/// The drawing is as on white paper: rules for dark screens are not for it.
+/// Refuses `@` rules that may change a line. Rules for dark screens do not apply: the drawing is on
+/// white paper.
 fn refuse_at_rule(prelude: &str) -> Result<(), DesignError> {
     let Some(rule) = prelude.strip_prefix('@') else {
         return Ok(());
     };
-    let (name, condition) = cut(
+    let (name, condition) = split_at(
         rule,
         rule.find(|c: char| !(c.is_ascii_alphanumeric() || c == '-')),
     );
@@ -186,10 +189,10 @@ fn refuse_at_rule(prelude: &str) -> Result<(), DesignError> {
     if is_dark || HARMLESS.contains(&name) {
         return Ok(());
     }
-    Err(unread(prelude, "a style rule with a condition"))
+    Err(rule_error(prelude, "a style rule with a condition"))
 }
 
-pub(super) fn unread(rule: &str, found: &str) -> DesignError {
+pub(super) fn rule_error(rule: &str, found: &str) -> DesignError {
     DesignError::unsupported(
         format!("{} in a style sheet", quoted(rule.trim())),
         found,
@@ -199,7 +202,7 @@ pub(super) fn unread(rule: &str, found: &str) -> DesignError {
 
 /// Condition on an element for a rule to apply to it.
 pub(super) struct CssSelector {
-    /// From the element outwards, each with what leads from it to the next.
+    /// From the element outwards, each with the combinator to the next.
     parts: Vec<(CompoundSelector, Combinator)>,
     /// Numbers of ids, of classes and attributes, and of element names.
     pub(super) specificity: [usize; 3],
@@ -222,16 +225,16 @@ enum ElementTest {
     Id(String),
     Class(String),
     Has(String),
-    /// An attribute's name, the sign before `=`, and the value.
+    /// An attribute's name, the character before `=`, and the value.
     Is(String, char, String),
     Not(Box<CompoundSelector>),
     Root,
     FirstChild,
-    /// Followed links and pointers on screens.
+    /// States of links and pointers on screens.
     Never,
 }
 
-/// Result of matching: `Nowhere` says that no other ancestor needs to be tried.
+/// Result of matching: after `Nowhere`, no other ancestor needs to be tried.
 #[derive(PartialEq)]
 enum SelectorMatch {
     Yes,
@@ -240,7 +243,7 @@ enum SelectorMatch {
 }
 
 impl CssSelector {
-    /// None for what is not known.
+    /// Returns `None` for unknown syntax.
     fn read(text: &str) -> Option<Self> {
         let mut parts = Vec::new();
         let mut combinator = Combinator::Descendant;
@@ -262,13 +265,13 @@ impl CssSelector {
         let tags = parts.iter().filter(|(part, _)| part.tag.is_some());
         let specificity = [ids.len(), others.len(), tags.count()];
         let is_outermost = |(_, from): &(_, Combinator)| *from == Combinator::Descendant;
-        let is_whole =
+        let is_complete =
             parts.first().is_some_and(is_outermost) && combinator == Combinator::Descendant;
         parts.reverse();
-        is_whole.then_some(Self { parts, specificity })
+        is_complete.then_some(Self { parts, specificity })
     }
 
-    /// Counts the elements looked at besides `node` in `steps`.
+    /// Returns whether the selector matches `node`, and counts other elements examined in `steps`.
     pub(super) fn matches(&self, node: Node<'_, '_>, steps: &mut usize) -> bool {
         matches_from(node, &self.parts, steps) == SelectorMatch::Yes
     }
@@ -296,8 +299,8 @@ fn matches_from(
         Combinator::Child => node.parent_element().map_or(SelectorMatch::Nowhere, next),
         Combinator::NextSibling => node.prev_sibling_element().map_or(SelectorMatch::No, next),
         Combinator::Descendant => {
-            let above = node.ancestors().skip(1).filter(Node::is_element);
-            let found = above
+            let ancestors = node.ancestors().skip(1).filter(Node::is_element);
+            let found = ancestors
                 .map(&mut next)
                 .find(|found| *found != SelectorMatch::No);
             found.unwrap_or(SelectorMatch::Nowhere)
@@ -307,33 +310,33 @@ fn matches_from(
 
 impl CompoundSelector {
     fn read(text: &str) -> Option<Self> {
-        let (tag, mut rest) = name(text);
-        let mut one = Self {
+        let (tag, mut rest) = split_name(text);
+        let mut selector = Self {
             tag: (!tag.is_empty()).then(|| tag.to_owned()),
             tests: Vec::new(),
         };
         rest = match (tag, rest.strip_prefix('*')) {
-            ("", Some(behind)) => behind,
+            ("", Some(after)) => after,
             _ => rest,
         };
         while !rest.is_empty() {
             let kind = rest.chars().next()?;
-            let behind = rest.get(kind.len_utf8()..)?;
+            let after = rest.get(kind.len_utf8()..)?;
             if kind == '[' {
-                let (inside, behind) = behind.split_once(']')?;
-                one.tests.push(attribute_test(inside)?);
-                rest = behind;
+                let (inside, after) = after.split_once(']')?;
+                selector.tests.push(attribute_test(inside)?);
+                rest = after;
                 continue;
             }
-            if let Some(inside) = behind.strip_prefix("not(").filter(|_| kind == ':') {
-                let (other, behind) = inside.split_once(')')?;
+            if let Some(inside) = after.strip_prefix("not(").filter(|_| kind == ':') {
+                let (other, after) = inside.split_once(')')?;
                 let other = Box::new(Self::read(other.trim())?);
-                one.tests.push(ElementTest::Not(other));
-                rest = behind;
+                selector.tests.push(ElementTest::Not(other));
+                rest = after;
                 continue;
             }
-            let (word, behind) = name(behind);
-            one.tests.push(match (kind, word) {
+            let (word, after) = split_name(after);
+            selector.tests.push(match (kind, word) {
                 (_, "") => return None,
                 ('#', id) => ElementTest::Id(id.to_owned()),
                 ('.', class) => ElementTest::Class(class.to_owned()),
@@ -342,9 +345,9 @@ impl CompoundSelector {
                 (':', "hover" | "active" | "focus" | "visited" | "link") => ElementTest::Never,
                 _ => return None,
             });
-            rest = behind;
+            rest = after;
         }
-        Some(one)
+        Some(selector)
     }
 
     fn matches(&self, node: Node<'_, '_>) -> bool {
@@ -359,13 +362,13 @@ impl ElementTest {
         match self {
             Self::Id(id) => node.attribute("id") == Some(id),
             Self::Class(class) => {
-                let own = node.attribute("class").unwrap_or("");
-                own.split_ascii_whitespace().any(|own| own == class)
+                let actual = node.attribute("class").unwrap_or("");
+                actual.split_ascii_whitespace().any(|word| word == class)
             }
             Self::Has(name) => node.has_attribute(name.as_str()),
-            Self::Is(name, sign, value) => {
-                let own = node.attribute(name.as_str());
-                own.is_some_and(|own| is_alike(own, *sign, value))
+            Self::Is(name, operator, value) => {
+                let actual = node.attribute(name.as_str());
+                actual.is_some_and(|actual| attribute_matches(actual, *operator, value))
             }
             Self::Not(other) => !other.matches(node),
             Self::Root => node.parent_element().is_none(),
@@ -379,29 +382,29 @@ fn attribute_test(inside: &str) -> Option<ElementTest> {
     let Some((name, value)) = inside.split_once('=') else {
         return Some(ElementTest::Has(inside.trim().to_owned()));
     };
-    let sign = name.trim_end().chars().last()?;
+    let operator = name.trim_end().chars().last()?;
     let name = name.trim_end().trim_end_matches(['^', '$', '*', '~', '|']);
     let value = value.trim().trim_matches(['"', '\'']);
     let (name, value) = (name.trim().to_owned(), value.to_owned());
-    Some(ElementTest::Is(name, sign, value))
+    Some(ElementTest::Is(name, operator, value))
 }
 
-fn is_alike(own: &str, sign: char, value: &str) -> bool {
-    match sign {
-        '^' => !value.is_empty() && own.starts_with(value),
-        '$' => !value.is_empty() && own.ends_with(value),
-        '*' => !value.is_empty() && own.contains(value),
-        '~' => own.split_ascii_whitespace().any(|own| own == value),
+fn attribute_matches(actual: &str, operator: char, value: &str) -> bool {
+    match operator {
+        '^' => !value.is_empty() && actual.starts_with(value),
+        '$' => !value.is_empty() && actual.ends_with(value),
+        '*' => !value.is_empty() && actual.contains(value),
+        '~' => actual.split_ascii_whitespace().any(|word| word == value),
         '|' => {
-            let rest = own.strip_prefix(value);
+            let rest = actual.strip_prefix(value);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         }
-        _ => own == value,
+        _ => actual == value,
     }
 }
 
-/// The name that a text begins with, perhaps none, and the rest.
-fn name(text: &str) -> (&str, &str) {
-    let is_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_') || !c.is_ascii();
-    cut(text, text.find(|c: char| !is_of_name(c)))
+/// Splits a text into the name that it begins with, which may be empty, and the rest.
+fn split_name(text: &str) -> (&str, &str) {
+    let is_name_char = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_') || !c.is_ascii();
+    split_at(text, text.find(|c: char| !is_name_char(c)))
 }

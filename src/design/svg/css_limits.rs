@@ -1,5 +1,5 @@
-//! Refuses what styles ask for and usvg leaves out, and notes what changes no line. All styles of an element are in its
-//! own `style` attribute by then.
+//! Refuses styles that usvg ignores, and notes what changes no line. By now all styles of an
+//! element are in its own `style` attribute.
 
 use std::collections::HashSet;
 use std::str::FromStr;
@@ -10,26 +10,27 @@ use usvg::roxmltree::{Document, Node};
 use super::super::DesignError;
 use super::super::design_error::quoted;
 use super::cascade::is_geometry;
-use super::expansion_limits::{links, undrawable, wrong};
-use super::text_to_paths::{property, styled, styles};
+use super::expansion_limits::{invalid, undrawable, url_ids};
+use super::text_to_paths::{css_value, property, style_properties};
 use super::unsupported::UnsupportedNotes;
 
-/// Patterns may refer to others that far.
+/// Longest chain of references between patterns.
 const REFERENCES_MAX: usize = 10;
 
-/// Returns whether usvg knows a colour, gradient or pattern.
+/// Returns whether usvg supports a colour, gradient or pattern.
 pub(super) fn is_paint(value: &str) -> bool {
     Paint::from_str(value).is_ok()
 }
 
-/// The ids of patterns that hold lines, of their own or of the pattern that they refer to.
+/// Returns the ids of patterns that hold lines, of their own or through a pattern that they refer
+/// to.
 pub(super) fn patterns_with_lines<'d>(document: &'d Document<'_>) -> HashSet<&'d str> {
     let is_image = |node: &Node<'_, '_>| node.tag_name().name() == "image";
     let images = document.descendants().filter(is_image);
     let images: HashSet<_> = images.filter_map(|image| image.attribute("id")).collect();
     let is_drawn = |node: Node<'_, '_>| {
-        let of_image = referred(node).is_some_and(|id| images.contains(id));
-        !of_image
+        let is_of_image = href_id(node).is_some_and(|id| images.contains(id));
+        !is_of_image
             && matches!(
                 node.tag_name().name(),
                 "path"
@@ -52,20 +53,20 @@ pub(super) fn patterns_with_lines<'d>(document: &'d Document<'_>) -> HashSet<&'d
         };
         if pattern.descendants().any(is_drawn) {
             with_lines.insert(id);
-        } else if let Some(of) = referred(pattern) {
-            referring.push((id, of));
+        } else if let Some(to) = href_id(pattern) {
+            referring.push((id, to));
         }
     }
     for _ in 0..REFERENCES_MAX {
-        let more = referring.iter().filter(|(_, of)| with_lines.contains(of));
-        let more: Vec<_> = more.map(|(id, _)| *id).collect();
-        with_lines.extend(more);
+        let newly_found = referring.iter().filter(|(_, to)| with_lines.contains(to));
+        let newly_found: Vec<_> = newly_found.map(|(id, _)| *id).collect();
+        with_lines.extend(newly_found);
     }
     with_lines
 }
 
-/// The id that an element's `href` refers to.
-pub(super) fn referred<'n>(node: Node<'n, '_>) -> Option<&'n str> {
+/// Returns the id that an element's `href` refers to.
+pub(super) fn href_id<'n>(node: Node<'n, '_>) -> Option<&'n str> {
     let href = node.attributes().find(|a| a.name() == "href");
     href?.value().trim().strip_prefix('#')
 }
@@ -73,7 +74,7 @@ pub(super) fn referred<'n>(node: Node<'n, '_>) -> Option<&'n str> {
 fn refuse_patterns(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), DesignError> {
     for name in ["fill", "stroke"] {
         let value = property(node, name).unwrap_or("");
-        if let Some(id) = links(value).find(|id| patterns.contains(id)) {
+        if let Some(id) = url_ids(value).find(|id| patterns.contains(id)) {
             let found = format!("a {name} with the lines of pattern {}", quoted(id));
             let fix = "turn the pattern into paths, or give the element a plain colour";
             return Err(undrawable(node, found, fix));
@@ -82,18 +83,18 @@ fn refuse_patterns(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), D
     Ok(())
 }
 
-/// Refuses what would be drawn otherwise than the file shows it.
+/// Refuses what would be drawn differently from what the file shows.
 pub(super) fn check(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), DesignError> {
     refuse_unknown_colours(node)?;
     refuse_patterns(node, patterns)?;
     refuse_css_only(node)?;
     refuse_shapes_of_css(node)?;
-    let moves = property(node, "transform").is_some_and(|value| !matches!(value, "" | "none"));
+    let is_moved = property(node, "transform").is_some_and(|value| !matches!(value, "" | "none"));
     let origin = property(node, "transform-origin");
-    let has_odd_origin = origin.is_some_and(|origin| TransformOrigin::from_str(origin).is_err());
-    let has_odd_box = property(node, "transform-box").is_some_and(|value| value != "view-box");
-    match moves && (has_odd_origin || has_odd_box) {
-        true if has_odd_box => Err(unsupported(node, "a transform with a `transform-box`")),
+    let has_bad_origin = origin.is_some_and(|origin| TransformOrigin::from_str(origin).is_err());
+    let has_bad_box = property(node, "transform-box").is_some_and(|value| value != "view-box");
+    match is_moved && (has_bad_origin || has_bad_box) {
+        true if has_bad_box => Err(unsupported(node, "a transform with a `transform-box`")),
         true => Err(unsupported(node, "such a `transform-origin`")),
         false => Ok(()),
     }
@@ -108,8 +109,8 @@ fn unsupported(node: Node<'_, '_>, found: impl Into<String>) -> DesignError {
 }
 
 fn refuse_unknown_colours(node: Node<'_, '_>) -> Result<(), DesignError> {
-    let is_wrong = |name: &&str| property(node, name).is_some_and(|value| !is_paint(value));
-    let unknown = ["fill", "stroke"].into_iter().find(is_wrong).or_else(|| {
+    let is_unknown = |name: &&str| property(node, name).is_some_and(|value| !is_paint(value));
+    let unknown = ["fill", "stroke"].into_iter().find(is_unknown).or_else(|| {
         let own = property(node, "color")?;
         let is_known = Color::from_str(own).is_ok() || matches!(own, "inherit" | "currentColor");
         (!is_known).then_some("color")
@@ -120,20 +121,20 @@ fn refuse_unknown_colours(node: Node<'_, '_>) -> Result<(), DesignError> {
     let value = property(node, name).unwrap_or("");
     let found = format!("{name} = {}", quoted(value));
     let accepted = "a colour as #c0392b, rgb(192, 57, 43), hsl(6, 63%, 46%) or red, or none";
-    Err(wrong(node, found, accepted))
+    Err(invalid(node, found, accepted))
 }
 
-/// Properties that move or shape an element in CSS alone.
+/// Refuses properties that move or shape an element only in CSS.
 fn refuse_css_only(node: Node<'_, '_>) -> Result<(), DesignError> {
     let tag = node.tag_name().name();
-    for (name, value) in styles(node) {
-        let moves = matches!(name, "rotate" | "scale" | "translate" | "offset-path");
-        let is_sum = ["var(", "calc(", "env("]
+    for (name, value) in style_properties(node) {
+        let is_motion = matches!(name, "rotate" | "scale" | "translate" | "offset-path");
+        let is_computed = ["var(", "calc(", "env("]
             .into_iter()
             .any(|call| value.contains(call));
-        if (moves && value != "none")
+        if (is_motion && value != "none")
             || is_geometry(tag, name) && node.parent_element().is_some()
-            || is_sum && !name.starts_with("animation")
+            || is_computed && !name.starts_with("animation")
         {
             let found = format!("{} in its style", quoted(&format!("{name}:{value}")));
             return Err(unsupported(node, found));
@@ -142,7 +143,7 @@ fn refuse_css_only(node: Node<'_, '_>) -> Result<(), DesignError> {
     Ok(())
 }
 
-/// Clips and masks that are no elements of the file.
+/// Refuses clips and masks that are not elements of the file.
 fn refuse_shapes_of_css(node: Node<'_, '_>) -> Result<(), DesignError> {
     for name in ["clip-path", "mask"] {
         let value = property(node, name).unwrap_or("none").trim();
@@ -156,25 +157,25 @@ fn refuse_shapes_of_css(node: Node<'_, '_>) -> Result<(), DesignError> {
     Ok(())
 }
 
-/// Properties that shift letters, with the values that do not.
-const OF_LETTERS: [(&str, &[&str]); 4] = [
+/// Properties that shift letters, with the values that leave them in place.
+const LETTER_PROPERTIES: [(&str, &[&str]); 4] = [
     ("letter-spacing", &["normal", "0", "0px", "0em"]),
     ("word-spacing", &["normal", "0", "0px", "0em"]),
     ("text-decoration", &["none"]),
     ("baseline-shift", &["baseline", "0", "0px", "0%"]),
 ];
 
-/// Notes what is not drawn but changes no line.
-pub(super) fn note(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
-    let asked = |name: &str, plain: &[&str]| {
+/// Adds notes for what is not drawn but changes no line.
+pub(super) fn add_notes(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
+    let is_set = |name: &str, neutral: &[&str]| {
         let value = property(node, name).map(str::trim);
-        value.is_some_and(|value| !plain.contains(&value) && !matches!(value, "inherit" | ""))
+        value.is_some_and(|value| !neutral.contains(&value) && !matches!(value, "inherit" | ""))
     };
     let holds_text = || {
-        let mut inside = node.descendants();
-        inside.any(|inside| matches!(inside.tag_name().name(), "text" | "tspan"))
+        let mut descendants = node.descendants();
+        descendants.any(|node| matches!(node.tag_name().name(), "text" | "tspan"))
     };
-    for (name, value) in styles(node) {
+    for (name, value) in style_properties(node) {
         if node.parent_element().is_none() && is_geometry("svg", name) {
             notes.add(node, || {
                 let value = quoted(value);
@@ -182,17 +183,17 @@ pub(super) fn note(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
             });
         }
     }
-    for (name, plain) in OF_LETTERS {
-        if asked(name, plain) && holds_text() {
+    for (name, neutral) in LETTER_PROPERTIES {
+        if is_set(name, neutral) && holds_text() {
             notes.add(node, || {
-                format!(": its {name} is not used: the letters stand as they would without it")
+                format!(": its {name} is not used: the letters are placed as without it")
             });
         }
     }
-    let animation = styled(node, "animation").or_else(|| styled(node, "animation-name"));
+    let animation = css_value(node, "animation").or_else(|| css_value(node, "animation-name"));
     if animation.is_some_and(|value| value != "none") {
         notes.add(node, || {
-            ": its animation is not drawn: the drawing is as it stands without it".to_owned()
+            ": its animation is not drawn: the drawing shows the state without it".to_owned()
         });
     }
 }

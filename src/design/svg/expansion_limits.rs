@@ -1,7 +1,7 @@
-//! Counts what an SVG would become with every reference followed, before anything follows them.
+//! Counts what an SVG would expand to with every reference followed, before anything follows them.
 //!
-//! A file of one kilobyte can say "ten of that, which is ten of that, …"; counting that costs no
-//! more than the file is long.
+//! A file of one kilobyte can say "ten of that, which is ten of that, …". The count takes time
+//! proportional to the file's length.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::super::design_error::quoted;
 use super::super::{DesignCaps, DesignError};
 use super::grammar;
 
-/// Largest depth of nested elements, references followed. Well within any thread's stack.
+/// Largest depth of nested elements with references followed; well within any thread's stack.
 const DEPTH_MAX: usize = 100;
 
-/// A style sheet's rules, times elements: how much matching is done at most.
+/// Most rules of style sheets times elements, which bounds the matching.
 pub(super) const MATCHES_MAX: usize = 20_000_000;
 
 /// Largest growth of attributes when references are followed, as a multiple of the file's cap.
@@ -24,7 +24,7 @@ pub(super) const GROWTH_MAX: usize = 4;
 #[derive(Clone, Copy, Default)]
 struct ElementCost {
     elements: usize,
-    /// Of attributes; a path's vertices are never more.
+    /// Bytes of attributes; a path never has more vertices.
     bytes: usize,
     depth: usize,
 }
@@ -49,16 +49,16 @@ impl ElementCost {
 pub(super) fn check(document: &Document<'_>, caps: &DesignCaps) -> Result<(), DesignError> {
     refuse_deep_nesting(document)?;
     refuse_huge_numbers(document)?;
-    let mut census = ExpansionCensus::new(document);
-    let whole = census.weigh(document.root_element(), 0)?;
-    if whole.elements > caps.elements_max {
+    let mut expansion = ExpansionCensus::new(document);
+    let total = expansion.cost_of(document.root_element(), 0)?;
+    if total.elements > caps.elements_max {
         return Err(too_many("elements, references followed", caps.elements_max));
     }
     let bytes_max = caps.bytes_max.saturating_mul(GROWTH_MAX);
-    if whole.bytes > bytes_max {
+    if total.bytes > bytes_max {
         return Err(too_many("bytes, references followed", bytes_max));
     }
-    refuse_long_matching(document, whole.elements)
+    refuse_long_matching(document, total.elements)
 }
 
 pub(super) fn too_many(what: &'static str, max: usize) -> DesignError {
@@ -70,11 +70,11 @@ pub(super) fn too_many(what: &'static str, max: usize) -> DesignError {
 }
 
 fn refuse_deep_nesting(document: &Document<'_>) -> Result<(), DesignError> {
-    // Nodes come parents first, so that one pass knows all depths without recursion.
+    // Parents come first, so one pass finds all depths without recursion.
     let mut depths: HashMap<_, usize> = HashMap::new();
     for node in document.descendants() {
-        let above = node.parent().and_then(|up| depths.get(&up.id()));
-        let depth = above.map_or(0, |depth| depth + 1);
+        let parent_depth = node.parent().and_then(|up| depths.get(&up.id()));
+        let depth = parent_depth.map_or(0, |depth| depth + 1);
         if depth > DEPTH_MAX {
             return Err(too_deep(node));
         }
@@ -91,7 +91,7 @@ fn too_deep(node: Node<'_, '_>) -> DesignError {
     }
 }
 
-/// Numbers beyond this make usvg cut an arc into pieces for ever.
+/// Largest number: beyond it usvg cuts an arc into segments forever.
 const NUMBER_MAX: f64 = 1e9;
 
 fn refuse_huge_numbers(document: &Document<'_>) -> Result<(), DesignError> {
@@ -102,7 +102,7 @@ fn refuse_huge_numbers(document: &Document<'_>) -> Result<(), DesignError> {
         let huge = values.map(|a| a.value()).chain(css).find_map(huge_number);
         if let Some(number) = huge {
             let found = format!("the number {}", quoted(number));
-            return Err(wrong(node, found, format!("numbers up to ±{NUMBER_MAX}")));
+            return Err(invalid(node, found, format!("numbers up to ±{NUMBER_MAX}")));
         }
     }
     Ok(())
@@ -129,15 +129,16 @@ fn huge_number(text: &str) -> Option<&str> {
     None
 }
 
-/// Path data may follow a command's letter at once: only colours and urls are words of more.
+/// Returns the length of a word. Path data may follow a command's letter directly, so only colours
+/// are longer than one letter.
 fn word_length(token: &str) -> usize {
     let is_colour = token.starts_with('#');
     let end = token.find(|c: char| !(c == '#' || is_colour && c.is_ascii_alphanumeric()));
     end.unwrap_or(token.len())
 }
 
-/// Returns the error that an element is not as SVG is written.
-pub(super) fn wrong(
+/// Returns the error for an element that is not valid SVG.
+pub(super) fn invalid(
     node: Node<'_, '_>,
     found: impl Into<String>,
     accepted: impl Into<String>,
@@ -145,7 +146,7 @@ pub(super) fn wrong(
     DesignError::syntax(name_of(node), found, accepted)
 }
 
-/// Returns the error that what an element asks for cannot be drawn.
+/// Returns the error for an element that cannot be drawn.
 pub(super) fn undrawable(
     node: Node<'_, '_>,
     found: impl Into<String>,
@@ -174,7 +175,7 @@ fn refuse_long_matching(document: &Document<'_>, elements: usize) -> Result<(), 
     Ok(())
 }
 
-/// The texts of all style sheets.
+/// Returns the texts of all style sheets.
 pub(super) fn styles<'a>(document: &'a Document<'_>) -> impl Iterator<Item = &'a str> {
     document
         .descendants()
@@ -184,8 +185,8 @@ pub(super) fn styles<'a>(document: &'a Document<'_>) -> impl Iterator<Item = &'a
 
 struct ExpansionCensus<'d, 'i> {
     by_id: HashMap<&'d str, Node<'d, 'i>>,
-    /// None while it is being counted.
-    weights: HashMap<NodeId, Option<ElementCost>>,
+    /// `None` while the cost is being computed.
+    costs: HashMap<NodeId, Option<ElementCost>>,
     sheet_links: Vec<&'d str>,
 }
 
@@ -199,51 +200,51 @@ impl<'d, 'i> ExpansionCensus<'d, 'i> {
         }
         Self {
             by_id,
-            weights: HashMap::new(),
-            sheet_links: styles(document).flat_map(links).collect(),
+            costs: HashMap::new(),
+            sheet_links: styles(document).flat_map(url_ids).collect(),
         }
     }
 
-    fn weigh(&mut self, node: Node<'d, 'i>, level: usize) -> Result<ElementCost, DesignError> {
-        match self.weights.get(&node.id()) {
-            Some(Some(weight)) => return Ok(*weight),
+    fn cost_of(&mut self, node: Node<'d, 'i>, level: usize) -> Result<ElementCost, DesignError> {
+        match self.costs.get(&node.id()) {
+            Some(Some(cost)) => return Ok(*cost),
             Some(None) => return Err(refers_to_itself(node)),
             None => {}
         }
         if level > DEPTH_MAX {
             return Err(too_deep(node));
         }
-        self.weights.insert(node.id(), None);
-        let weight = self.weigh_anew(node, level)?;
-        if level + weight.depth > DEPTH_MAX {
+        self.costs.insert(node.id(), None);
+        let cost = self.new_cost(node, level)?;
+        if level + cost.depth > DEPTH_MAX {
             return Err(too_deep(node));
         }
-        self.weights.insert(node.id(), Some(weight));
-        Ok(weight)
+        self.costs.insert(node.id(), Some(cost));
+        Ok(cost)
     }
 
-    fn weigh_anew(&mut self, node: Node<'d, 'i>, level: usize) -> Result<ElementCost, DesignError> {
-        let mut weight = ElementCost {
+    fn new_cost(&mut self, node: Node<'d, 'i>, level: usize) -> Result<ElementCost, DesignError> {
+        let mut cost = ElementCost {
             elements: 1,
             bytes: node.attributes().map(|a| a.value().len()).sum(),
             depth: 0,
         };
         for child in node.children().filter(Node::is_element) {
-            weight.add(self.weigh(child, level + 1)?);
+            cost.add(self.cost_of(child, level + 1)?);
         }
         for href in node.attributes().filter(|a| a.name() == "href") {
             let id = href.value().trim().strip_prefix('#');
             if let Some(target) = id.and_then(|id| self.target(id)) {
-                weight.add(self.weigh(target, level + 1)?);
+                cost.add(self.cost_of(target, level + 1)?);
             }
         }
-        let below = weight;
-        for target in self.links_of(node, level) {
-            let more = self.weigh(target, level + 1)?;
-            weight.add_times(more, times(target, below));
+        let below = cost;
+        for target in self.referenced_by(node, level) {
+            let more = self.cost_of(target, level + 1)?;
+            cost.add_times(more, times(target, below));
         }
-        weight.depth += 1;
-        Ok(weight)
+        cost.depth += 1;
+        Ok(cost)
     }
 
     fn target(&self, id: &str) -> Option<Node<'d, 'i>> {
@@ -251,8 +252,8 @@ impl<'d, 'i> ExpansionCensus<'d, 'i> {
     }
 
     /// Returns the elements referenced by `url(#…)`; for the root also those referenced by style sheets.
-    fn links_of(&self, node: Node<'d, 'i>, level: usize) -> Vec<Node<'d, 'i>> {
-        let own = node.attributes().flat_map(|a| links(a.value()));
+    fn referenced_by(&self, node: Node<'d, 'i>, level: usize) -> Vec<Node<'d, 'i>> {
+        let own = node.attributes().flat_map(|a| url_ids(a.value()));
         let sheet = self.sheet_links.iter().copied().filter(|_| level == 0);
         own.chain(sheet).filter_map(|id| self.target(id)).collect()
     }
@@ -261,9 +262,9 @@ impl<'d, 'i> ExpansionCensus<'d, 'i> {
 /// Returns how often a referenced element may be drawn.
 fn times(target: Node<'_, '_>, below: ElementCost) -> usize {
     match target.tag_name().name() {
-        // On every vertex below. "1 1 " or "h1": no vertex is shorter.
+        // Drawn at every vertex below. No vertex is shorter than "1 1 " or "h1".
         "marker" => below.elements + below.bytes / 2,
-        // For every element below.
+        // Drawn for every element below.
         "pattern" => below.elements,
         _ => 1,
     }
@@ -277,8 +278,8 @@ fn refers_to_itself(node: Node<'_, '_>) -> DesignError {
     )
 }
 
-/// The ids in all `url(#id)` of an attribute or style sheet.
-pub(super) fn links(text: &str) -> impl Iterator<Item = &str> {
+/// Returns the ids in all `url(#id)` of an attribute or style sheet.
+pub(super) fn url_ids(text: &str) -> impl Iterator<Item = &str> {
     text.split("url(").skip(1).filter_map(|rest| {
         let inside = rest.split(')').next()?;
         let id = inside.trim().trim_matches(['"', '\'']).trim();

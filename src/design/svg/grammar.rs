@@ -1,10 +1,10 @@
-//! The small languages inside SVG's attributes, as far as telling where one is broken: usvg draws
-//! up to a mistake, or leaves a transform out, without a word.
+//! Checks the small languages inside SVG attributes and finds where one is broken: usvg silently
+//! draws up to a mistake, or ignores a transform.
 
-/// The byte at which path data ends to be path data; none where all of it is.
+/// Returns the byte at which path data is broken; `None` if it is valid.
 pub(super) fn path_error(text: &str) -> Option<usize> {
     let mut cursor = PathCursor::new(text);
-    cursor.space();
+    cursor.skip_space();
     if cursor.is_done() || text.trim() == "none" {
         return None;
     }
@@ -16,8 +16,8 @@ pub(super) fn path_error(text: &str) -> Option<usize> {
         };
         is_first = false;
         cursor.at += 1;
-        cursor.space();
-        if !arguments.all(&mut cursor) {
+        cursor.skip_space();
+        if !arguments.read_all(&mut cursor) {
             return Some(cursor.at);
         }
     }
@@ -28,7 +28,7 @@ fn is_move(command: u8) -> bool {
     command.eq_ignore_ascii_case(&b'm')
 }
 
-/// Arguments after a command's letter, repeated once or more often.
+/// Arguments after a command's letter, which may repeat.
 #[derive(Clone, Copy)]
 enum PathArguments {
     None,
@@ -49,9 +49,9 @@ impl PathArguments {
         }
     }
 
-    /// Reads all of them; false where the cursor stands at something else.
-    fn all(self, cursor: &mut PathCursor<'_>) -> bool {
-        while self.once(cursor) {
+    /// Reads all of them; returns false at anything else.
+    fn read_all(self, cursor: &mut PathCursor<'_>) -> bool {
+        while self.read_once(cursor) {
             if matches!(self, Self::None) || !cursor.is_at_number() {
                 return true;
             }
@@ -59,7 +59,7 @@ impl PathArguments {
         false
     }
 
-    fn once(self, cursor: &mut PathCursor<'_>) -> bool {
+    fn read_once(self, cursor: &mut PathCursor<'_>) -> bool {
         match self {
             Self::None => true,
             Self::Numbers(count) => (0..count).all(|_| cursor.number()),
@@ -72,10 +72,10 @@ impl PathArguments {
     }
 }
 
-/// The byte at which a list of points is broken; none for pairs of numbers.
+/// Returns the byte at which a list of points is broken; `None` for pairs of numbers.
 pub(super) fn points_error(text: &str) -> Option<usize> {
     let mut cursor = PathCursor::new(text);
-    cursor.space();
+    cursor.skip_space();
     let mut count = 0;
     while !cursor.is_done() {
         if !cursor.number() {
@@ -86,10 +86,10 @@ pub(super) fn points_error(text: &str) -> Option<usize> {
     (count % 2 == 1).then_some(text.len())
 }
 
-/// The byte at which a list of transforms is broken; none where it is not.
+/// Returns the byte at which a list of transforms is broken; `None` if it is valid.
 pub(super) fn transform_error(text: &str) -> Option<usize> {
     let mut cursor = PathCursor::new(text);
-    cursor.separator();
+    cursor.skip_separator();
     if text.trim() == "none" {
         return None;
     }
@@ -97,16 +97,16 @@ pub(super) fn transform_error(text: &str) -> Option<usize> {
         if !cursor.transform() {
             return Some(cursor.at);
         }
-        cursor.separator();
+        cursor.skip_separator();
     }
     None
 }
 
-/// A length's number and unit; none for what is no length.
+/// Returns a length's number and unit; `None` if it is not a length.
 pub(super) fn length(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
     let mut cursor = PathCursor::new(text);
-    if !cursor.bare_number() {
+    if !cursor.number_only() {
         return None;
     }
     let (number, unit) = text.split_at_checked(cursor.at)?;
@@ -120,7 +120,7 @@ pub(super) fn length(text: &str) -> Option<(f64, &str)> {
 /// Returns the length in bytes of the number that a text begins with.
 pub(super) fn number_length(text: &str) -> usize {
     let mut cursor = PathCursor::new(text);
-    cursor.bare_number();
+    cursor.number_only();
     cursor.at
 }
 
@@ -146,23 +146,22 @@ impl<'t> PathCursor<'t> {
         self.rest().is_empty()
     }
 
-    fn take(&mut self, is_wanted: impl Fn(u8) -> bool) -> usize {
-        let count = self.rest().iter().take_while(|byte| is_wanted(**byte));
-        let count = count.count();
+    fn skip_while(&mut self, is_skipped: impl Fn(u8) -> bool) -> usize {
+        let count = self.rest().iter().take_while(|b| is_skipped(**b)).count();
         self.at += count;
         count
     }
 
-    fn space(&mut self) {
-        self.take(|byte| byte.is_ascii_whitespace());
+    fn skip_space(&mut self) {
+        self.skip_while(|byte| byte.is_ascii_whitespace());
     }
 
-    /// White space with at most one comma in it.
-    fn separator(&mut self) {
-        self.space();
+    /// Skips white space with at most one comma in it.
+    fn skip_separator(&mut self) {
+        self.skip_space();
         if self.peek() == Some(b',') {
             self.at += 1;
-            self.space();
+            self.skip_space();
         }
     }
 
@@ -171,25 +170,25 @@ impl<'t> PathCursor<'t> {
         self.peek().is_some_and(is_start)
     }
 
-    /// A number and what separates it from the next.
+    /// Reads a number and what separates it from the next.
     fn number(&mut self) -> bool {
-        let is_one = self.bare_number();
-        if is_one {
-            self.separator();
+        let is_read = self.number_only();
+        if is_read {
+            self.skip_separator();
         }
-        is_one
+        is_read
     }
 
-    /// Stays where it is at anything else.
-    fn bare_number(&mut self) -> bool {
+    /// Reads a number; stays in place at anything else.
+    fn number_only(&mut self) -> bool {
         let start = self.at;
         if matches!(self.peek(), Some(b'+' | b'-')) {
             self.at += 1;
         }
-        let mut digits = self.take(|byte| byte.is_ascii_digit());
+        let mut digits = self.skip_while(|byte| byte.is_ascii_digit());
         if self.peek() == Some(b'.') {
             self.at += 1;
-            digits += self.take(|byte| byte.is_ascii_digit());
+            digits += self.skip_while(|byte| byte.is_ascii_digit());
         }
         if digits == 0 {
             self.at = start;
@@ -199,7 +198,7 @@ impl<'t> PathCursor<'t> {
         true
     }
 
-    /// `em` and `ex` are units, no exponents.
+    /// Reads an exponent; `em` and `ex` are units, not exponents.
     fn exponent(&mut self) {
         let start = self.at;
         if matches!(self.peek(), Some(b'e' | b'E')) {
@@ -207,24 +206,24 @@ impl<'t> PathCursor<'t> {
             if matches!(self.peek(), Some(b'+' | b'-')) {
                 self.at += 1;
             }
-            if self.take(|byte| byte.is_ascii_digit()) == 0 {
+            if self.skip_while(|byte| byte.is_ascii_digit()) == 0 {
                 self.at = start;
             }
         }
     }
 
     fn flag(&mut self) -> bool {
-        let is_one = matches!(self.peek(), Some(b'0' | b'1'));
-        if is_one {
+        let is_read = matches!(self.peek(), Some(b'0' | b'1'));
+        if is_read {
             self.at += 1;
-            self.separator();
+            self.skip_separator();
         }
-        is_one
+        is_read
     }
 
     fn transform(&mut self) -> bool {
         let from = self.at;
-        self.take(|byte| byte.is_ascii_alphabetic());
+        self.skip_while(|byte| byte.is_ascii_alphabetic());
         let counts: &[usize] = match self.text.get(from..self.at).unwrap_or("") {
             "matrix" => &[6],
             "translate" | "scale" => &[1, 2],
@@ -235,12 +234,12 @@ impl<'t> PathCursor<'t> {
                 return false;
             }
         };
-        self.space();
+        self.skip_space();
         if self.peek() != Some(b'(') {
             return false;
         }
         self.at += 1;
-        self.space();
+        self.skip_space();
         let mut count = 0;
         while self.number() {
             count += 1;
@@ -256,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_path_data_has_no_error() {
+    fn valid_path_data_has_no_error() {
         for text in [
             "",
             " ",
@@ -274,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_path_data_says_where() {
+    fn broken_path_data_has_a_place() {
         for (text, at) in [
             ("10 10", 0),
             ("L10 10", 0),
@@ -292,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn transforms_are_whole_or_say_where_not() {
+    fn transforms_are_valid_or_have_a_place() {
         for text in [
             "",
             "none",

@@ -1,7 +1,8 @@
-//! SVG → strokes: usvg resolves styles, units and references; shapes become polylines here.
+//! Reads SVG as strokes: usvg resolves styles, units and references, and shapes become polylines
+//! here.
 //!
-//! The file is not trusted, so a census of the document comes first: its size with every reference followed, and its
-//! depth. Only a document within the limits is given to usvg, with no way to open files.
+//! The file is not trusted, so its size with every reference followed and its depth are checked
+//! first. Only a document within the limits is given to usvg, with no way to open files.
 
 mod cascade;
 mod clip_paths;
@@ -23,13 +24,13 @@ use usvg::roxmltree::{Document, Node, ParsingOptions};
 use super::design_error::quoted;
 use super::{Design, DesignCaps, DesignError, ReadOptions};
 
-/// Of CSS pixels, the unit that usvg counts in.
+/// Millimetres in a CSS pixel, the unit of usvg.
 const MM_PER_PX: f64 = 25.4 / 96.0;
 
 /// Browsers' value of `font-size: medium`.
 const FONT_SIZE_PX: f32 = 16.0;
 
-const NOTHING_SEEN: &str =
+const NOTHING_VISIBLE: &str =
     "shapes need a stroke or a fill that is not white, and must not be hidden";
 
 pub(super) fn read(
@@ -37,27 +38,25 @@ pub(super) fn read(
     caps: &DesignCaps,
     options: ReadOptions,
 ) -> Result<Design, DesignError> {
-    let original = checked(text, caps)?;
-    // Each step writes the file anew where it has something to say otherwise: first its styles where they belong.
-    let inlined = cascade::inlined(text, &original, caps)?;
+    let original = parse_checked(text, caps)?;
+    // Each step rewrites the file if it changes anything. First inline the styles.
+    let inlined = cascade::inline_styles(text, &original, caps)?;
     let text = inlined.as_deref().unwrap_or(text);
-    let styled = inlined.as_deref().map(|text| checked(text, caps));
-    let styled = styled.transpose()?;
+    let styled = (inlined.as_deref().map(|text| parse_checked(text, caps))).transpose()?;
     let document = styled.as_ref().unwrap_or(&original);
     let (notes, places) = unsupported::inspect(document, &original)?;
     let states_size = states_size(document.root_element());
-    // Then what usvg does not know in words that it knows.
-    let mended = normalize_units::mended(text, document);
-    let text = mended.as_deref().unwrap_or(text);
-    let known = mended.as_deref().map(|text| parse(text, caps));
-    let known = known.transpose()?;
-    let document = known.as_ref().unwrap_or(document);
-    // At last its words as paths.
-    let redrawn = text_to_paths::as_paths(text, document)?;
-    let worded = redrawn.as_deref().map(|text| checked(text, caps));
-    let worded = worded.transpose()?;
-    let design = draw(worded.as_ref().unwrap_or(document), caps, options, &places)?;
-    let mut notes = notes.all();
+    // Then express what usvg does not support in terms that it does.
+    let normalized = normalize_units::normalize(text, document);
+    let text = normalized.as_deref().unwrap_or(text);
+    let supported = (normalized.as_deref().map(|text| parse(text, caps))).transpose()?;
+    let document = supported.as_ref().unwrap_or(document);
+    // Last, convert text to paths.
+    let with_paths = text_to_paths::as_paths(text, document)?;
+    let drawable = (with_paths.as_deref().map(|text| parse_checked(text, caps))).transpose()?;
+    let document = drawable.as_ref().unwrap_or(document);
+    let design = draw(document, caps, options, &places)?;
+    let mut notes = notes.into_texts();
     notes.extend(design.notes);
     Ok(Design {
         states_size,
@@ -66,8 +65,8 @@ pub(super) fn read(
     })
 }
 
-/// Parses a document that is within the limits.
-fn checked<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignError> {
+/// Parses a document, and checks that it is within the limits.
+fn parse_checked<'t>(text: &'t str, caps: &DesignCaps) -> Result<Document<'t>, DesignError> {
     let document = parse(text, caps)?;
     expansion_limits::check(&document, caps)?;
     Ok(document)
@@ -117,42 +116,42 @@ fn draw(
     let page_px = [tree.size().width(), tree.size().height()];
     let page_mm = page_px.map(|px| f64::from(px) * MM_PER_PX);
     let mut painter = paint::SvgPainter::new(document, places, page_mm, caps, options.fill);
-    painter.group(tree.root())?;
-    let mut design = painter.all.on_page(page_mm, NOTHING_SEEN)?;
+    painter.draw_group(tree.root())?;
+    let mut design = painter.strokes.on_page(page_mm, NOTHING_VISIBLE)?;
     design.notes.extend(has_image.then(|| places.images_note()));
     Ok(design)
 }
 
-/// usvg's tree, and whether a picture would be seen in it.
+/// Returns usvg's tree, and whether it shows a picture.
 fn resolve(document: &Document<'_>) -> Result<(usvg::Tree, bool), DesignError> {
     let has_image = AtomicBool::new(false);
     let options = options(&has_image);
-    // usvg has no panic that we know of, but a drawing must not take the node down when it has.
+    // No panic of usvg is known, but if there is one, a drawing must not take the node down.
     let tree = catch_unwind(AssertUnwindSafe(|| {
         usvg::Tree::from_xmltree(document, &options)
     }))
     .map_err(|_| DesignError::Reader)?
-    .map_err(|error| refusal(document, &error))?;
+    .map_err(|error| tree_error(document, &error))?;
     drop(options);
     Ok((tree, has_image.load(Ordering::Relaxed)))
 }
 
 fn options(has_image: &AtomicBool) -> usvg::Options<'_> {
-    let seen = |flag: &AtomicBool| {
+    let note_image = |flag: &AtomicBool| {
         flag.store(true, Ordering::Relaxed);
         None
     };
     usvg::Options {
         font_size: FONT_SIZE_PX,
         image_href_resolver: usvg::ImageHrefResolver {
-            resolve_data: Box::new(move |_, _, _| seen(has_image)),
-            resolve_string: Box::new(move |_, _| seen(has_image)),
+            resolve_data: Box::new(move |_, _, _| note_image(has_image)),
+            resolve_string: Box::new(move |_, _| note_image(has_image)),
         },
         ..usvg::Options::default()
     }
 }
 
-fn refusal(document: &Document<'_>, error: &usvg::Error) -> DesignError {
+fn tree_error(document: &Document<'_>, error: &usvg::Error) -> DesignError {
     let root = document.root_element();
     if root.tag_name().name() != "svg" {
         return DesignError::syntax(

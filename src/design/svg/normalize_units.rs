@@ -1,54 +1,54 @@
-//! The file with what usvg does not know said in words that it knows: lengths in quarters of a
-//! millimetre, layers that have a name but no id or are not to be drawn, and elements that ask for features.
+//! Rewrites what usvg does not support in terms that it does: lengths in quarter millimetres, layers
+//! with a name but no id, layers that are not drawn, and elements that require features.
 
 use std::ops::Range;
 
 use usvg::roxmltree::{Document, Node};
 
 use super::grammar;
-use super::layers::{is_left_out, label_of};
+use super::layers::{is_omitted, label_of};
 use super::unsupported::{LENGTHS, is_svg};
 
-/// A place in the file, and what stands there instead.
+/// A range of the file, and its replacement.
 pub(super) type SvgEdit = (Range<usize>, String);
 
-/// None where nothing has to be said otherwise. No line becomes another line.
-pub(super) fn mended(text: &str, document: &Document<'_>) -> Option<String> {
-    let of_svg = |node: &Node<'_, '_>| is_svg(*node);
+/// Returns the rewritten file, or `None` if nothing changes. Line numbers stay the same.
+pub(super) fn normalize(text: &str, document: &Document<'_>) -> Option<String> {
+    let is_svg_node = |node: &Node<'_, '_>| is_svg(*node);
     let mut edits: Vec<SvgEdit> = Vec::new();
-    for (index, node) in document.descendants().filter(of_svg).enumerate() {
-        edits.extend(quarters(node));
-        edits.extend(layer_id(text, node, index));
-        edits.extend(hidden(text, node));
-        edits.extend(features(node));
+    for (index, node) in document.descendants().filter(is_svg_node).enumerate() {
+        edits.extend(quarter_mm_edits(node));
+        edits.extend(layer_id_edit(text, node, index));
+        edits.extend(hide_edit(text, node));
+        edits.extend(features_edit(node));
     }
-    edited(text, edits)
+    apply_edits(text, edits)
 }
 
-/// A text with some places changed, none where there are none.
-pub(super) fn edited(text: &str, mut edits: Vec<SvgEdit>) -> Option<String> {
+/// Returns a text with edits applied, or `None` if there are none.
+pub(super) fn apply_edits(text: &str, mut edits: Vec<SvgEdit>) -> Option<String> {
     if edits.is_empty() {
         return None;
     }
     edits.sort_by_key(|(range, _)| (range.start, range.end));
-    // An element of an entity that is used twice stands in the file once.
+    // An element of an entity that is used twice is in the file once.
     edits.dedup();
-    let mut mended = String::with_capacity(text.len());
-    let mut done = 0;
-    for (range, instead) in edits {
-        // What an entity holds may stand there more than once.
-        let Some(before) = text.get(done..range.start) else {
+    let mut normalized = String::with_capacity(text.len());
+    let mut position = 0;
+    for (range, replacement) in edits {
+        // The content of an entity may have several overlapping edits.
+        let Some(before) = text.get(position..range.start) else {
             continue;
         };
-        mended.push_str(before);
-        mended.push_str(&instead);
-        done = range.end;
+        normalized.push_str(before);
+        normalized.push_str(&replacement);
+        position = range.end;
     }
-    mended.push_str(text.get(done..)?);
-    Some(mended)
+    normalized.push_str(text.get(position..)?);
+    Some(normalized)
 }
 
-fn quarters(node: Node<'_, '_>) -> impl Iterator<Item = SvgEdit> {
+fn quarter_mm_edits(node: Node<'_, '_>) -> impl Iterator<Item = SvgEdit> {
     node.attributes().filter_map(|attribute| {
         let (number, unit) = grammar::length(attribute.value())?;
         let name = attribute.name();
@@ -58,41 +58,41 @@ fn quarters(node: Node<'_, '_>) -> impl Iterator<Item = SvgEdit> {
     })
 }
 
-/// usvg keeps groups apart by their ids alone.
-fn layer_id(text: &str, node: Node<'_, '_>, index: usize) -> Option<SvgEdit> {
+/// Returns the edit that gives a named group an id: usvg distinguishes groups only by id.
+fn layer_id_edit(text: &str, node: Node<'_, '_>, index: usize) -> Option<SvgEdit> {
     label_of(node)?;
     if node.has_attribute("id") || !matches!(node.tag_name().name(), "g" | "svg") {
         return None;
     }
-    let behind = behind_name(text, node)?;
-    Some((behind, format!(" id=\"layer-without-an-id-{index}\"")))
+    let after = after_tag_name(text, node)?;
+    Some((after, format!(" id=\"layer-without-an-id-{index}\"")))
 }
 
-/// A layer whose name begins with `%` is switched off, whatever its style says.
-fn hidden(text: &str, node: Node<'_, '_>) -> Option<SvgEdit> {
-    if !is_left_out(node) {
+/// Returns the edit that hides a layer whose name begins with `%`, whatever its style.
+fn hide_edit(text: &str, node: Node<'_, '_>) -> Option<SvgEdit> {
+    if !is_omitted(node) {
         return None;
     }
-    let hidden = "display:none";
+    let css = "display:none";
     match node.attribute_node("style") {
-        Some(style) => Some((style.range_value(), hidden.to_owned())),
-        None => Some((behind_name(text, node)?, format!(" style=\"{hidden}\""))),
+        Some(style) => Some((style.range_value(), css.to_owned())),
+        None => Some((after_tag_name(text, node)?, format!(" style=\"{css}\""))),
     }
 }
 
-/// Drops the condition under which any viewer of SVG 1.1 shows an element; `foreignObject`, which holds another language, keeps it,
-/// and a `switch` goes on to the next.
-fn features(node: Node<'_, '_>) -> Option<SvgEdit> {
+/// Returns the edit that drops a `requiredFeatures` condition, which any viewer of SVG 1.1 meets.
+/// `foreignObject`, which holds another language, keeps it, so that a `switch` goes on to the next.
+fn features_edit(node: Node<'_, '_>) -> Option<SvgEdit> {
     let features = node.attribute_node("requiredFeatures")?;
-    let is_ours = node.tag_name().name() != "foreignObject";
-    is_ours.then(|| (features.range(), String::new()))
+    let is_svg_content = node.tag_name().name() != "foreignObject";
+    is_svg_content.then(|| (features.range(), String::new()))
 }
 
-/// The place behind an element's name, where another attribute fits.
-pub(super) fn behind_name(text: &str, node: Node<'_, '_>) -> Option<Range<usize>> {
+/// Returns the position after an element's tag name, where another attribute fits.
+pub(super) fn after_tag_name(text: &str, node: Node<'_, '_>) -> Option<Range<usize>> {
     let start = node.range().start;
     let name = text.get(start..)?.strip_prefix('<')?;
     let length = name.find(|c: char| c.is_ascii_whitespace() || matches!(c, '>' | '/'))?;
-    let behind = start + 1 + length;
-    Some(behind..behind)
+    let after = start + 1 + length;
+    Some(after..after)
 }

@@ -1,4 +1,4 @@
-//! usvg's tree → strokes: what is visible, in which colour, by which layer's pen.
+//! Turns usvg's tree into strokes: what is visible, in which colour, and with which layer's pen.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use usvg::{Group, Node, Paint, Path, Transform};
 
 use super::super::collect_strokes::StrokeCollector;
 use super::super::design_error::quoted;
-use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clipped};
+use super::super::fill_area::{AreaFill, FilledArea, InsideRule, WorkBudget, clip};
 use super::super::{DesignCaps, DesignError, DesignStroke, dash, flatten};
 use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
@@ -19,22 +19,22 @@ use super::{MM_PER_PX, clip_paths, text_to_paths};
 const PAPER: [u8; 3] = [255, 255, 255];
 
 pub(super) struct SvgPainter<'p> {
-    pub(super) all: StrokeCollector<'p>,
+    pub(super) strokes: StrokeCollector<'p>,
     places: &'p FlaggedElements,
     page: PageTransform,
-    /// The author's names of elements by their ids, for messages, and what those of layers say.
+    /// The author's names of elements, by id, for messages.
     labels: HashMap<String, String>,
     layers: HashMap<String, SvgLayer>,
-    /// A layer that asks for a pause was entered, and nothing of it is drawn yet.
-    pauses: bool,
-    /// From the page inwards: what encloses the path being drawn.
-    place: Vec<EnclosingElement>,
+    /// True inside a layer that requests a pause, until something of it is drawn.
+    pause_pending: bool,
+    /// Elements that enclose the path being drawn, from the page inwards.
+    enclosing: Vec<EnclosingElement>,
     paths: usize,
     fill: AreaFill,
-    /// From the page inwards: only what lies in each of them is drawn.
+    /// Clips from the page inwards: only what lies in each of them is drawn.
     clips: Vec<Vec<FilledArea>>,
     work: WorkBudget,
-    /// Distance between neighbouring places to which the transforms around the path can shift it.
+    /// Rounding step of the positions to which the enclosing transforms can shift the path.
     grid_mm: f64,
 }
 
@@ -44,7 +44,7 @@ struct EnclosingElement {
 }
 
 impl EnclosingElement {
-    fn pauses(&self) -> bool {
+    fn has_pause(&self) -> bool {
         self.layer.as_ref().is_some_and(|layer| layer.pauses)
     }
 }
@@ -62,7 +62,7 @@ impl<'p> SvgPainter<'p> {
             Some((node.attribute("id")?.to_owned(), label.to_owned()))
         });
         Self {
-            all: StrokeCollector::for_page(caps, page_mm),
+            strokes: StrokeCollector::for_page(caps, page_mm),
             places,
             page: PageTransform {
                 transform: Transform::identity(),
@@ -71,8 +71,8 @@ impl<'p> SvgPainter<'p> {
             },
             labels: labels.collect(),
             layers: layers::by_id(document),
-            pauses: false,
-            place: Vec::new(),
+            pause_pending: false,
+            enclosing: Vec::new(),
             paths: 0,
             fill,
             clips: Vec::new(),
@@ -81,7 +81,7 @@ impl<'p> SvgPainter<'p> {
         }
     }
 
-    pub(super) fn group(&mut self, group: &Group) -> Result<(), DesignError> {
+    pub(super) fn draw_group(&mut self, group: &Group) -> Result<(), DesignError> {
         if group.opacity().get() <= 0.0 {
             return Ok(());
         }
@@ -95,40 +95,40 @@ impl<'p> SvgPainter<'p> {
         let clips_before = self.clips.len();
         let page = self.page.with(group.abs_transform());
         clip_paths::push(group, &page, &mut self.clips, &mut self.work)?;
-        let grid_above_mm = self.grid_mm;
-        self.grid_mm = grid_above_mm.max(page.shift_grid_mm());
-        let place = self.place_of(group.id());
-        let asks = place.as_ref().is_some_and(EnclosingElement::pauses);
-        let asked_above = self.pauses;
-        self.pauses |= asks;
-        let depth = self.place.len();
-        self.place.extend(place);
-        self.children(group)?;
-        self.place.truncate(depth);
-        if asks {
-            // An empty layer asks for nothing.
-            self.pauses &= asked_above;
+        let grid_before_mm = self.grid_mm;
+        self.grid_mm = grid_before_mm.max(page.shift_grid_mm());
+        let element = self.enclosing_element(group.id());
+        let has_pause = element.as_ref().is_some_and(EnclosingElement::has_pause);
+        let pending_before = self.pause_pending;
+        self.pause_pending |= has_pause;
+        let depth = self.enclosing.len();
+        self.enclosing.extend(element);
+        self.draw_children(group)?;
+        self.enclosing.truncate(depth);
+        if has_pause {
+            // An empty layer causes no pause.
+            self.pause_pending &= pending_before;
         }
         self.clips.truncate(clips_before);
-        self.grid_mm = grid_above_mm;
+        self.grid_mm = grid_before_mm;
         Ok(())
     }
 
-    /// Draws what a group holds: layers with numbers first, by their numbers, and the rest as in the file.
-    fn children(&mut self, group: &Group) -> Result<(), DesignError> {
+    /// Draws the children of a group: numbered layers first, by number, and the rest in file order.
+    fn draw_children(&mut self, group: &Group) -> Result<(), DesignError> {
         let mut children: Vec<&Node> = group.children().iter().collect();
         children.sort_by_cached_key(|node| match node {
-            Node::Group(inner) => self.layers.get(inner.id()).map_or(u32::MAX, SvgLayer::turn),
+            Node::Group(inner) => self.layers.get(inner.id()).map_or(u32::MAX, SvgLayer::rank),
             Node::Path(_) | Node::Image(_) | Node::Text(_) => u32::MAX,
         });
         children.into_iter().try_for_each(|node| match node {
-            Node::Group(inner) => self.group(inner),
-            Node::Path(path) => self.path(path),
+            Node::Group(inner) => self.draw_group(inner),
+            Node::Path(path) => self.draw_path(path),
             Node::Image(_) | Node::Text(_) => Ok(()),
         })
     }
 
-    fn place_of(&self, id: &str) -> Option<EnclosingElement> {
+    fn enclosing_element(&self, id: &str) -> Option<EnclosingElement> {
         if id.is_empty() {
             return None;
         }
@@ -138,14 +138,14 @@ impl<'p> SvgPainter<'p> {
         })
     }
 
-    fn path(&mut self, path: &Path) -> Result<(), DesignError> {
+    fn draw_path(&mut self, path: &Path) -> Result<(), DesignError> {
         self.paths += 1;
         let Some(look) = PathAppearance::of_path(path) else {
             return Ok(());
         };
-        let around = self.place.iter().rev();
-        let mut layers = around.filter_map(|place| place.layer.as_ref());
-        let mark = DesignStroke {
+        let enclosing = self.enclosing.iter().rev();
+        let mut layers = enclosing.filter_map(|element| element.layer.as_ref());
+        let template = DesignStroke {
             colour: look.colour,
             pen: layers.clone().find_map(|layer| layer.pen),
             layer: layers.next().map(|layer| layer.name.clone()),
@@ -154,91 +154,92 @@ impl<'p> SvgPainter<'p> {
         };
         let page = self.page.with(path.abs_transform());
         if self.grid_mm.max(page.grid_mm(path)) > GRID_MAX_MM {
-            return Err(too_far(mark.source));
+            return Err(too_far(template.source));
         }
-        let outlines = outlines(path, &page, look.closes_areas, self.all.room())
-            .ok_or_else(|| self.all.full(&mark.source))?;
+        let outlines = outlines(path, &page, look.closes_areas, self.strokes.points_left())
+            .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
         let fill = look.fill.filter(|_| self.fill != AreaFill::Outline);
         let area = fill.map(|(_, rule)| FilledArea::new(&outlines, rule));
         for points in outlines {
-            self.dashed(points, path, &mark)?;
+            self.push_dashed(points, path, &template)?;
         }
         let (Some(area), Some((colour, _))) = (area, fill) else {
             return Ok(());
         };
-        let lines = area.filled(self.fill, &mut self.work);
-        let mark = DesignStroke { colour, ..mark };
-        for line in lines.ok_or_else(|| too_much(&mark))? {
-            self.put(line, &mark)?;
+        let lines = area.lines(self.fill, &mut self.work);
+        let template = DesignStroke { colour, ..template };
+        for line in lines.ok_or_else(|| too_much_work(&template))? {
+            self.clip(line, &template)?;
         }
         Ok(())
     }
 
-    /// Draws what the clips leave of a line.
-    fn put(&mut self, points: Vec<Point>, mark: &DesignStroke) -> Result<(), DesignError> {
+    /// Adds the part of a line inside the clips.
+    fn clip(&mut self, points: Vec<Point>, template: &DesignStroke) -> Result<(), DesignError> {
         if self.clips.is_empty() {
-            return self.push(points, mark);
+            return self.push(points, template);
         }
         let mut parts = vec![points];
         for areas in &self.clips {
             let mut inside = Vec::new();
             for part in &parts {
-                let kept = clipped(part, areas, &mut self.work);
-                inside.extend(kept.ok_or_else(|| too_much(mark))?);
+                let kept = clip(part, areas, &mut self.work);
+                inside.extend(kept.ok_or_else(|| too_much_work(template))?);
             }
             parts = inside;
         }
-        parts.into_iter().try_for_each(|part| self.push(part, mark))
+        parts.into_iter().try_for_each(|p| self.push(p, template))
     }
 
-    /// Takes a line in; the first of a layer that asks for a pause has it before it.
-    fn push(&mut self, points: Vec<Point>, mark: &DesignStroke) -> Result<(), DesignError> {
-        if points.is_empty() || !self.pauses {
-            return self.all.push(points, mark);
+    /// Adds a line; the first line of a layer that requests a pause carries the pause.
+    fn push(&mut self, points: Vec<Point>, template: &DesignStroke) -> Result<(), DesignError> {
+        if points.is_empty() || !self.pause_pending {
+            return self.strokes.push(points, template);
         }
-        self.pauses = false;
-        let mark = DesignStroke {
+        self.pause_pending = false;
+        let template = DesignStroke {
             pause_before: true,
-            ..mark.clone()
+            ..template.clone()
         };
-        self.all.push(points, &mark)
+        self.strokes.push(points, &template)
     }
 
-    fn dashed(
+    fn push_dashed(
         &mut self,
         points: Vec<Point>,
         path: &Path,
-        mark: &DesignStroke,
+        template: &DesignStroke,
     ) -> Result<(), DesignError> {
         let Some((stroke, pattern)) = path.stroke().and_then(|s| Some((s, s.dasharray()?))) else {
-            return self.put(points, mark);
+            return self.clip(points, template);
         };
-        let mm = MM_PER_PX * stretch(path.abs_transform());
+        let mm = MM_PER_PX * mean_scale(path.abs_transform());
         let pattern: Vec<f64> = pattern.iter().map(|px| f64::from(*px) * mm).collect();
         let offset_mm = f64::from(stroke.dashoffset()) * mm;
         let length_mm = user_length(path.abs_transform());
-        let dashes = dash::dashes_by(&points, &pattern, offset_mm, self.all.room(), length_mm)
-            .ok_or_else(|| self.all.full(&mark.source))?;
+        let points_left = self.strokes.points_left();
+        let dashes = dash::dashes_by(&points, &pattern, offset_mm, points_left, length_mm)
+            .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
         dashes
             .into_iter()
-            .try_for_each(|points| self.put(points, mark))
+            .try_for_each(|points| self.clip(points, template))
     }
 
-    /// The path's id, or its number, and what encloses it.
+    /// Returns the path's id or number, and its enclosing element, for messages.
     fn source(&self, id: &str) -> String {
-        let own = match id {
+        let path_name = match id {
             "" => format!("path {}", self.paths),
             id if text_to_paths::is_letters(id) => "text".to_owned(),
             id => quoted(id),
         };
-        match self.place.last() {
-            None => own,
-            Some(place) => format!("{own} in {}", quoted(&place.name)),
+        match self.enclosing.last() {
+            None => path_name,
+            Some(element) => format!("{path_name} in {}", quoted(&element.name)),
         }
     }
 }
 
-/// The path's lines on the page; none for more than `points_max` points.
+/// Returns the path's lines on the page; `None` for more than `points_max` points.
 pub(super) fn outlines(
     path: &Path,
     page: &PageTransform,
@@ -247,29 +248,29 @@ pub(super) fn outlines(
 ) -> Option<Vec<Vec<Point>>> {
     let mut tracer = PathTracer {
         closes_areas,
-        done: Vec::new(),
+        outlines: Vec::new(),
         points: Vec::new(),
     };
     let mut points = 0;
     for segment in path.data().segments() {
-        points += tracer.segment(segment, page);
+        points += tracer.add_segment(segment, page);
         if points > points_max {
             return None;
         }
     }
     tracer.lift();
-    Some(tracer.done)
+    Some(tracer.outlines)
 }
 
-fn too_much(mark: &DesignStroke) -> DesignError {
+fn too_much_work(template: &DesignStroke) -> DesignError {
     DesignError::unsupported(
-        mark.source.clone(),
+        template.source.clone(),
         "an area that takes so many lines to fill or clip",
         "use wider spacing, or simpler outlines",
     )
 }
 
-/// usvg reckons in `f32`. Places farther apart than this show in a drawing.
+/// Largest rounding step of positions: usvg computes in `f32`, and larger steps show in a drawing.
 const GRID_MAX_MM: f64 = 0.05;
 
 fn too_far(at: impl Into<String>) -> DesignError {
@@ -282,8 +283,8 @@ fn too_far(at: impl Into<String>) -> DesignError {
     )
 }
 
-/// Returns the mean factor by which lengths grow, over all directions.
-fn stretch(transform: Transform) -> f64 {
+/// Returns the mean factor by which a transform scales lengths.
+fn mean_scale(transform: Transform) -> f64 {
     let [sx, ky, kx, sy] = linear(transform);
     (sx * sy - kx * ky).abs().sqrt()
 }
@@ -292,15 +293,16 @@ fn linear(t: Transform) -> [f64; 4] {
     [t.sx, t.ky, t.kx, t.sy].map(f64::from)
 }
 
-/// Measures steps on the page as their author did before the transform, times its mean factor.
+/// Returns a function that measures steps on the page as before the transform, times its mean
+/// factor.
 fn user_length(transform: Transform) -> impl Fn(Point) -> f64 {
     let [sx, ky, kx, sy] = linear(transform);
-    let mean = stretch(transform);
+    let scale = mean_scale(transform);
     move |[x, up]| {
         let y = -up;
         let user = [sy * x - kx * y, sx * y - ky * x];
-        // Divided by the determinant, whose root is the factor.
-        let length = user[0].hypot(user[1]) / mean;
+        // The inverse would divide by the determinant, which is the factor squared.
+        let length = user[0].hypot(user[1]) / scale;
         if length.is_finite() {
             length
         } else {
@@ -312,19 +314,19 @@ fn user_length(transform: Transform) -> impl Fn(Point) -> f64 {
 /// Visible properties of a path.
 struct PathAppearance {
     colour: Option<[u8; 3]>,
-    /// An area's outline is closed even where its author left it open.
+    /// True if an area's outline is closed even where its author left it open.
     closes_areas: bool,
     /// Fill of the path: colour and rule.
     fill: Option<(Option<[u8; 3]>, InsideRule)>,
 }
 
 impl PathAppearance {
-    /// None for what cannot be seen.
+    /// Returns `None` for an invisible path.
     fn of_path(path: &Path) -> Option<Self> {
         if !path.is_visible() {
             return None;
         }
-        let is_words = text_to_paths::is_letters(path.id());
+        let is_text = text_to_paths::is_letters(path.id());
         let fill = path.fill().filter(|f| f.opacity().get() > 0.0);
         let fill = fill.map(|f| (colour(f.paint()), f.rule()));
         let fill = fill.filter(|(colour, _)| *colour != Some(PAPER));
@@ -335,8 +337,8 @@ impl PathAppearance {
         };
         Some(Self {
             colour: outline,
-            closes_areas: line.is_none() && !is_words,
-            fill: fill.filter(|_| !is_words),
+            closes_areas: line.is_none() && !is_text,
+            fill: fill.filter(|_| !is_text),
         })
     }
 }
@@ -352,7 +354,7 @@ fn colour(paint: &Paint) -> Option<[u8; 3]> {
     colour.map(|c| [c.red, c.green, c.blue])
 }
 
-/// From a path's own coordinates to the page's.
+/// Transforms a path's own coordinates to those of the page.
 pub(super) struct PageTransform {
     pub(super) transform: Transform,
     error_mm: f64,
@@ -364,7 +366,7 @@ impl PageTransform {
         Self { transform, ..*self }
     }
 
-    /// Refuses a clip path whose places are too far apart.
+    /// Refuses a clip path whose positions are rounded too coarsely.
     pub(super) fn refuse_far(&self, path: &Path, at: &str) -> Result<(), DesignError> {
         match self.grid_mm(path) > GRID_MAX_MM {
             true => Err(too_far(at)),
@@ -372,15 +374,15 @@ impl PageTransform {
         }
     }
 
-    /// Distance between neighbouring places that a point of the path can have.
+    /// Returns the rounding step of positions on the path.
     fn grid_mm(&self, path: &Path) -> f64 {
         let t = self.transform;
         let bounds = path.data().bounds();
         let x = bounds.left().abs().max(bounds.right().abs());
         let y = bounds.top().abs().max(bounds.bottom().abs());
         let across = f64::from(t.sx.abs() * x).max(f64::from(t.kx.abs() * y));
-        let along = f64::from(t.ky.abs() * x).max(f64::from(t.sy.abs() * y));
-        let grid_mm = across.max(along) * f64::from(f32::EPSILON) * MM_PER_PX;
+        let down = f64::from(t.ky.abs() * x).max(f64::from(t.sy.abs() * y));
+        let grid_mm = across.max(down) * f64::from(f32::EPSILON) * MM_PER_PX;
         grid_mm.max(self.shift_grid_mm())
     }
 
@@ -389,7 +391,7 @@ impl PageTransform {
         f64::from(shift) * f64::from(f32::EPSILON) * MM_PER_PX
     }
 
-    fn place(&self, point: usvg::tiny_skia_path::Point) -> Point {
+    fn to_page(&self, point: usvg::tiny_skia_path::Point) -> Point {
         // In f64, because f32 would cost a large page its last hundredths of a millimetre.
         let t = self.transform;
         let [sx, ky, kx, sy, tx, ty] = [t.sx, t.ky, t.kx, t.sy, t.tx, t.ty].map(f64::from);
@@ -402,27 +404,27 @@ impl PageTransform {
 
 struct PathTracer {
     closes_areas: bool,
-    done: Vec<Vec<Point>>,
+    outlines: Vec<Vec<Point>>,
     points: Vec<Point>,
 }
 
 impl PathTracer {
     /// Appends a segment and returns the number of new points.
-    fn segment(&mut self, segment: PathSegment, page: &PageTransform) -> usize {
+    fn add_segment(&mut self, segment: PathSegment, page: &PageTransform) -> usize {
         let before = self.points.len();
         match segment {
             PathSegment::MoveTo(to) => {
                 self.lift();
-                self.points.push(page.place(to));
+                self.points.push(page.to_page(to));
                 return 1;
             }
-            PathSegment::LineTo(to) => self.points.push(page.place(to)),
+            PathSegment::LineTo(to) => self.points.push(page.to_page(to)),
             PathSegment::QuadTo(control, to) => {
-                let (control, to) = (page.place(control), page.place(to));
+                let (control, to) = (page.to_page(control), page.to_page(to));
                 flatten::quadratic(&mut self.points, control, to, page.error_mm);
             }
             PathSegment::CubicTo(first, second, to) => {
-                let points = [first, second, to].map(|p| page.place(p));
+                let points = [first, second, to].map(|p| page.to_page(p));
                 flatten::cubic(&mut self.points, points, page.error_mm);
             }
             PathSegment::Close => self.close(),
@@ -444,7 +446,7 @@ impl PathTracer {
             self.close();
         }
         if !self.points.is_empty() {
-            self.done.push(std::mem::take(&mut self.points));
+            self.outlines.push(std::mem::take(&mut self.points));
         }
     }
 }

@@ -63,7 +63,7 @@ fn refused(body: &str, message: &str) {
 }
 
 #[test]
-fn colours_that_are_none_are_refused_by_name() {
+fn invalid_colours_are_refused_by_name() {
     for (body, message) in [
         (
             r#"<path id="p" style="stroke:oklch(50% .2 30)" d="M0 0h5"/>"#,
@@ -139,7 +139,7 @@ fn styles_that_move_and_shape_are_refused_by_name() {
         ),
         (
             "<style>g{stroke:red; path{fill:none}}</style><path d='M0 0h5'/>",
-            "`g` in a style sheet: a style rule with others in it",
+            "`g` in a style sheet: a style rule with nested rules",
         ),
         (
             "<style>.m{mask:linear-gradient(red,blue)}</style><path class='m' d='M0 0h5'/>",
@@ -168,7 +168,7 @@ fn elements_of_entities_have_styles() {
 
 #[test]
 fn rules_for_other_elements_leave_text_alone() {
-    let plain = read(r#"<text x="10" y="40" fill="navy">Hi</text>"#).unwrap();
+    let unstyled = read(r#"<text x="10" y="40" fill="navy">Hi</text>"#).unwrap();
     for style in [
         "path{display:none}",
         "path{stroke:red;stroke-dasharray:1 1}",
@@ -177,7 +177,7 @@ fn rules_for_other_elements_leave_text_alone() {
         "text{fill:navy}",
     ] {
         let styled = format!(r#"<style>{style}</style><text x="10" y="40" fill="navy">Hi</text>"#);
-        assert_eq!(read(&styled).unwrap(), plain, "{style}");
+        assert_eq!(read(&styled).unwrap(), unstyled, "{style}");
     }
     let anchored = read("<style>.m{text-anchor:end}</style><text class='m' x='60' y='40'>H</text>");
     let points = anchored
@@ -213,19 +213,19 @@ fn styles_that_change_no_line_are_noted() {
     for (body, note) in [
         (
             r#"<text letter-spacing="3">H</text>"#,
-            "text on line 3: its letter-spacing is not used: the letters stand as they would without it",
+            "text on line 3: its letter-spacing is not used: the letters are placed as without it",
         ),
         (
             r#"<style>.u{text-decoration:underline}</style><text class="u">H</text>"#,
-            "text on line 3: its text-decoration is not used: the letters stand as they would without it",
+            "text on line 3: its text-decoration is not used: the letters are placed as without it",
         ),
         (
             r#"<text>H<tspan baseline-shift="sub">2</tspan></text>"#,
-            "tspan on line 3: its baseline-shift is not used: the letters stand as they would without it",
+            "tspan on line 3: its baseline-shift is not used: the letters are placed as without it",
         ),
         (
             r#"<path style="animation:dash 5s" stroke="red" d="M0 0h5"/>"#,
-            "path on line 3: its animation is not drawn: the drawing is as it stands without it",
+            "path on line 3: its animation is not drawn: the drawing shows the state without it",
         ),
         (
             r#"<style>.f{filter:blur(2px)}</style><path class="f" stroke="red" d="M0 0h5"/>"#,
@@ -264,7 +264,7 @@ fn a_page_keeps_the_size_of_its_attributes() {
 }
 
 #[test]
-fn a_rule_for_all_lines_is_for_markers_too() {
+fn a_rule_for_all_lines_applies_to_markers_too() {
     let body = r##"<style>path{stroke:red;marker-end:url(#m)}</style>
         <marker id="m" markerUnits="userSpaceOnUse"><path d="M0 0h1"/></marker><path d="M0 0h5"/>"##;
     assert_eq!(read(body).unwrap().strokes.len(), 2);

@@ -26,11 +26,11 @@ pub(super) fn only(body: &str) -> DesignStroke {
     design.strokes[0].clone()
 }
 
-pub(super) fn near(found: &[[f64; 2]], wanted: &[[f64; 2]]) -> bool {
-    found.len() == wanted.len()
+pub(super) fn near(found: &[[f64; 2]], expected: &[[f64; 2]]) -> bool {
+    found.len() == expected.len()
         && found
             .iter()
-            .zip(wanted)
+            .zip(expected)
             .all(|(a, b)| (a[0] - b[0]).hypot(a[1] - b[1]) < 1e-4)
 }
 
@@ -50,14 +50,14 @@ fn the_page_comes_from_size_and_view_box() {
             r#"<svg xmlns="http://www.w3.org/2000/svg" {attributes}><path stroke="red" d="M0 0h5"/></svg>"#
         );
         let design = load("a.svg", text.as_bytes(), &DesignCaps::default()).unwrap();
-        for (found, wanted) in design.page_mm.iter().zip(page) {
-            assert!((found - wanted).abs() < 1e-4, "{attributes}: {found}");
+        for (found, expected) in design.page_mm.iter().zip(page) {
+            assert!((found - expected).abs() < 1e-4, "{attributes}: {found}");
         }
     }
 }
 
 #[test]
-fn y_goes_up_from_the_lower_left_corner() {
+fn y_points_up_from_the_lower_left_corner() {
     let stroke = only(r#"<line x1="0" y1="50" x2="10" y2="45" stroke="black"/>"#);
     assert!(near(&stroke.points_mm, &[[0.0, 0.0], [10.0, 5.0]]));
 }
@@ -210,24 +210,24 @@ fn only_the_first_stroke_of_a_layer_that_pauses_pauses() {
     let many: String = (1..=9_u8).map(|mm| layer(&format!("!{mm}"), mm)).collect();
     let notes = read(&many).unwrap().notes;
     assert_eq!(notes.len(), 6);
-    assert_eq!(notes.last().unwrap(), "and 4 pauses more");
+    assert_eq!(notes.last().unwrap(), "and 4 more pauses");
 }
 
 #[test]
-fn a_layer_with_a_percent_sign_is_left_out_whatever_is_in_it() {
+fn a_layer_with_a_percent_sign_is_omitted_whatever_it_contains() {
     let left_out = r#"<g inkscape:groupmode="layer" inkscape:label="% guides" style="display:inline">
         <path stroke="red" d="M0 0h50"/><image href="a.png" width="9" height="9"/><text>漢</text></g>"#;
     let design = read(&(left_out.to_owned() + &layer("1", 5))).unwrap();
     assert_eq!(design.strokes.len(), 1);
     assert_eq!(
         design.notes,
-        ["layer `% guides` is not drawn, for its name begins with %: 3 elements"]
+        ["layer `% guides` is not drawn because its name begins with %: 3 elements"]
     );
     assert!(matches!(read(left_out), Err(DesignError::Empty { .. })));
 }
 
 #[test]
-fn layers_say_what_they_cannot_have() {
+fn layers_note_what_they_do_not_get() {
     let error = read(&layer("0 base", 5)).unwrap_err().to_string();
     assert!(
         error.ends_with(
@@ -243,7 +243,7 @@ fn layers_say_what_they_cannot_have() {
 }
 
 #[test]
-fn pictures_are_left_out_when_asked() {
+fn pictures_are_left_out_on_request() {
     let body = r#"<image id="photo" href="a.png" width="9" height="9"/><image href="b.png" width="9" height="9"/>
         <image href="c.png" width="9" height="9"/><image href="d.png" width="9" height="9"/><path stroke="red" d="M0 0h5"/>"#;
     let pattern = r##"<pattern id="p" width="1" height="1"><use href="#a"/></pattern><image id="a" href="a.png"
@@ -323,7 +323,7 @@ fn a_path_without_length_is_a_dot() {
 }
 
 #[test]
-fn words_become_single_line_letters() {
+fn text_becomes_single_line_letters() {
     let design = read(r#"<text x="10" y="40" font-size="10" fill="navy">H</text>"#).unwrap();
     assert_eq!(design.strokes.len(), 3);
     let stem = &design.strokes[0];
@@ -338,7 +338,7 @@ fn words_become_single_line_letters() {
 }
 
 #[test]
-fn words_follow_their_attributes() {
+fn text_follows_its_attributes() {
     let left = |body: &str| {
         let design = read(body).unwrap_or_else(|error| panic!("{body}: {error}"));
         let all = design.strokes.iter().flat_map(|s| &s.points_mm);
@@ -383,7 +383,7 @@ fn clip_paths_cut() {
 }
 
 #[test]
-fn a_frame_on_the_edges_of_a_clip_is_whole() {
+fn a_frame_on_the_edges_of_a_clip_is_complete() {
     for body in [
         r##"<symbol id="s" viewBox="0 0 10 10"><path d="M0 0H10V10H0Z"/></symbol>
         <use href="#s" x="5" y="5" width="20" height="20"/>"##,
@@ -410,7 +410,7 @@ fn filled(fill: AreaFill) -> ReadOptions {
 }
 
 #[test]
-fn areas_are_filled_when_asked() {
+fn areas_are_filled_on_request() {
     let text = r##"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="40mm" viewBox="0 0 40 40">
     <rect x="10" y="10" width="20" height="20" fill="#00ff00" stroke="#ff0000"/></svg>"##;
     let fill = AreaFill::Parallel {
@@ -470,7 +470,7 @@ fn refuses_what_cannot_be_drawn_by_name() {
         ),
         (
             r#"<path id="p" d="M0 0h9 v"/>"#,
-            "path `p` on line 3: found the end of its path data too soon, behind `M0 0h9 v`",
+            "path `p` on line 3: found the end of its path data too soon, after `M0 0h9 v`",
         ),
         (
             "\n<path stroke='red' d='M0 0h9 x5'/>",
@@ -482,7 +482,7 @@ fn refuses_what_cannot_be_drawn_by_name() {
         ),
         (
             r#"<g transform="rotate(45"><path d="M0 0h9"/></g>"#,
-            "g on line 3: found the end of its transform too soon, behind `rotate(45`",
+            "g on line 3: found the end of its transform too soon, after `rotate(45`",
         ),
         (
             r#"<path style="transform:rotate(1turn)" d="M0 0h9"/>"#,
@@ -561,7 +561,7 @@ fn what_changes_no_line_is_noted_with_its_place() {
     for (body, note) in [
         (
             r#"<rect id="r" width="-5" height="9"/>"#,
-            "rect `r` on line 3 is not drawn as it stands: its width is `-5`, below 0",
+            "rect `r` on line 3 is not drawn as written: its width is `-5`, below 0",
         ),
         (
             r##"<filter id="f"><feGaussianBlur/></filter><g filter="url(#f)"><path d="M0 0h1"/></g>"##,
@@ -569,7 +569,7 @@ fn what_changes_no_line_is_noted_with_its_place() {
         ),
         (
             "<crcle r='5'/>",
-            "crcle on line 3 is not drawn: no such element is known",
+            "crcle on line 3 is not drawn: the element is unknown",
         ),
         (
             r#"<text textLength="30"/>"#,
@@ -577,7 +577,7 @@ fn what_changes_no_line_is_noted_with_its_place() {
         ),
         (
             "<animate attributeName='x'/>",
-            "animate on line 3 is not drawn: the drawing is as it stands without it",
+            "animate on line 3 is not drawn: the drawing shows the state without it",
         ),
         (
             r##"<path id="p" fill="url(#lost)" stroke="red" d="M0 0h1"/>"##,
@@ -593,11 +593,11 @@ fn what_changes_no_line_is_noted_with_its_place() {
     }
     let many = "<crcle/>".repeat(50) + line;
     let notes = read(&many).unwrap().notes;
-    assert_eq!(notes.last().unwrap(), "and 30 notes more");
+    assert_eq!(notes.last().unwrap(), "and 30 more notes");
 }
 
 #[test]
-fn what_nobody_would_look_for_is_not_noted() {
+fn what_is_never_drawn_is_not_noted() {
     for harmless in [
         "<title>a</title><desc>b</desc><metadata><x xmlns='http://purl.org/dc'/></metadata>",
         "<sodipodi:namedview xmlns:sodipodi='http://sodipodi.sourceforge.net/DTD/sodipodi-0.dtd'/>",
@@ -652,7 +652,7 @@ fn a_size_on_paper_is_one_in_units_of_paper() {
 }
 
 #[test]
-fn quarters_of_a_millimetre_are_lengths() {
+fn quarter_millimetres_are_lengths() {
     let stroke = only(r#"<line x1="0Q" y1="0" x2="38.1Q" y2="0" stroke="red"/>"#);
     // 36 user units of a millimetre each.
     assert!(
@@ -663,7 +663,7 @@ fn quarters_of_a_millimetre_are_lengths() {
 }
 
 #[test]
-fn what_single_precision_would_bend_is_refused() {
+fn what_single_precision_would_distort_is_refused() {
     let fix = "move the drawing to the origin";
     for (body, place) in [
         (
@@ -707,7 +707,7 @@ fn never_opens_a_file() {
 }
 
 /// "Ten of that, which is ten of that …".
-fn laughs(levels: usize) -> String {
+fn nested_uses(levels: usize) -> String {
     let mut body = r#"<defs><path id="l0" d="M0 0h1"/>"#.to_owned();
     for level in 1..=levels {
         let uses = format!(r##"<use href="#l{}"/>"##, level - 1).repeat(10);
@@ -718,9 +718,9 @@ fn laughs(levels: usize) -> String {
 
 #[test]
 fn counts_references_before_following_them() {
-    assert_eq!(read(&laughs(2)).unwrap().strokes.len(), 100);
+    assert_eq!(read(&nested_uses(2)).unwrap().strokes.len(), 100);
     for levels in [6, 30] {
-        let error = read(&laughs(levels)).unwrap_err();
+        let error = read(&nested_uses(levels)).unwrap_err();
         assert!(matches!(error, DesignError::TooMany { .. }), "{error}");
     }
     let markers = format!(

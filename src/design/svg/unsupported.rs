@@ -1,5 +1,5 @@
-//! Finds parts of a drawing that usvg would drop silently. Refuses a missing part of the drawing with its place, and
-//! notes a difference in appearance.
+//! Finds parts of a drawing that usvg would drop silently. Refuses missing parts with their place,
+//! and notes differences in appearance.
 
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
@@ -9,21 +9,21 @@ use usvg::roxmltree::{Document, Node, NodeId};
 
 use super::super::DesignError;
 use super::super::design_error::quoted;
-use super::expansion_limits::{links, name_of, styles, undrawable, wrong};
+use super::expansion_limits::{invalid, name_of, styles, undrawable, url_ids};
 use super::text_to_paths::{has_alternative, property};
 use super::{css_limits, grammar, layers};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 
-/// Returns whether usvg takes an element for one of SVG.
+/// Returns whether usvg treats an element as SVG.
 pub(super) fn is_svg(node: Node<'_, '_>) -> bool {
     node.is_element() && matches!(node.tag_name().namespace(), None | Some(SVG))
 }
 
-/// More notes than this are counted, not said.
+/// Most notes in full; more are counted.
 const NOTES_MAX: usize = 20;
 
-/// Numbers of shapes that usvg takes for 0 where it cannot read them.
+/// Numbers of shapes that usvg reads as 0 if it cannot parse them.
 pub(super) const LENGTHS: [&str; 13] = [
     "x", "y", "width", "height", "r", "rx", "ry", "cx", "cy", "x1", "y1", "x2", "y2",
 ];
@@ -78,37 +78,38 @@ const KNOWN: &[&str] = &[
     "flowSpan",
 ];
 
-/// Notes for the reader of the drawing, in the order of the file.
+/// Notes for the user, in file order.
 #[derive(Default)]
 pub(super) struct UnsupportedNotes {
-    said: Vec<String>,
+    notes: Vec<String>,
     more: usize,
 }
 
 impl UnsupportedNotes {
-    /// Adds what is said behind an element's name.
-    pub(super) fn add(&mut self, node: Node<'_, '_>, said: impl FnOnce() -> String) {
-        self.add_text(|| name_of(node) + &said());
+    /// Adds a note that begins with an element's name.
+    pub(super) fn add(&mut self, node: Node<'_, '_>, text: impl FnOnce() -> String) {
+        self.add_text(|| name_of(node) + &text());
     }
 
     fn add_text(&mut self, note: impl FnOnce() -> String) {
-        if self.said.len() < NOTES_MAX {
-            self.said.push(note());
+        if self.notes.len() < NOTES_MAX {
+            self.notes.push(note());
         } else {
             self.more += 1;
         }
     }
 
-    pub(super) fn all(self) -> Vec<String> {
-        let mut all = self.said;
+    pub(super) fn into_texts(self) -> Vec<String> {
+        let mut all = self.notes;
         if self.more > 0 {
-            all.push(format!("and {} notes more", self.more));
+            all.push(format!("and {} more notes", self.more));
         }
         all
     }
 }
 
-/// Looks at every element that is not hidden, its styles in its own `style`; `original` is the file as it came.
+/// Inspects every visible element, with its styles in its own `style`; `original` is the file as
+/// given.
 pub(super) fn inspect(
     document: &Document<'_>,
     original: &Document<'_>,
@@ -119,28 +120,28 @@ pub(super) fn inspect(
         .filter_map(|node| node.attribute("id"))
         .collect();
     let patterns = css_limits::patterns_with_lines(document);
-    sheets(original, &mut notes);
-    // Nodes come parents first: one pass knows what each has from all above it.
-    let mut passed: HashMap<NodeId, InheritedProperties> = HashMap::new();
+    note_linked_sheets(original, &mut notes);
+    // Parents come first, so one pass finds what each node inherits.
+    let mut inherited_by_id: HashMap<NodeId, InheritedProperties> = HashMap::new();
     for node in document.descendants().filter(Node::is_element) {
-        let above = node.parent().and_then(|up| passed.get(&up.id()));
-        let above = above.copied().unwrap_or_default().with(node);
-        passed.insert(node.id(), above);
-        let was_hidden = node.parent().and_then(|up| passed.get(&up.id()));
-        if !was_hidden.is_some_and(|above| above.is_hidden)
-            && let Some(note) = layers::judge(node)?
+        let inherited = node.parent().and_then(|up| inherited_by_id.get(&up.id()));
+        let inherited = inherited.copied().unwrap_or_default().with(node);
+        inherited_by_id.insert(node.id(), inherited);
+        let was_hidden = node.parent().and_then(|up| inherited_by_id.get(&up.id()));
+        if !was_hidden.is_some_and(|parent| parent.is_hidden)
+            && let Some(note) = layers::layer_note(node)?
         {
             notes.add_text(|| note);
         }
-        if above.is_hidden || !is_svg(node) {
+        if inherited.is_hidden || !is_svg(node) {
             continue;
         }
         refuse_broken(node)?;
         css_limits::check(node, &patterns)?;
         refuse_missing(node, &ids)?;
-        refuse_scaled_dashes(node, above)?;
-        note_look(node, &ids, &mut notes);
-        places.take(node);
+        refuse_scaled_dashes(node, inherited)?;
+        note_appearance(node, &ids, &mut notes);
+        places.add(node);
     }
     Ok((notes, places))
 }
@@ -148,25 +149,23 @@ pub(super) fn inspect(
 /// Properties that an element inherits from its ancestors.
 #[derive(Clone, Copy, Default)]
 struct InheritedProperties {
-    /// It, or what it is in, is switched off.
+    /// True if it or one of its ancestors is hidden.
     is_hidden: bool,
     is_dashed: bool,
 }
 
 impl InheritedProperties {
     fn with(self, node: Node<'_, '_>) -> Self {
-        let own = |name: &str| property(node, name).map(str::trim);
+        let css = |name: &str| property(node, name).map(str::trim);
         Self {
-            is_hidden: self.is_hidden
-                || own("display") == Some("none")
-                || layers::is_left_out(node),
-            is_dashed: own("stroke-dasharray").map_or(self.is_dashed, |dashes| dashes != "none"),
+            is_hidden: self.is_hidden || css("display") == Some("none") || layers::is_omitted(node),
+            is_dashed: css("stroke-dasharray").map_or(self.is_dashed, |dashes| dashes != "none"),
         }
     }
 }
 
-/// Style sheets elsewhere are not fetched.
-fn sheets(document: &Document<'_>, notes: &mut UnsupportedNotes) {
+/// Notes style sheets in other files, which are not read.
+fn note_linked_sheets(document: &Document<'_>, notes: &mut UnsupportedNotes) {
     let is_linked = |node: Node<'_, '_>| node.pi().is_some_and(|pi| pi.target == "xml-stylesheet");
     if document.root().children().any(is_linked)
         || styles(document).any(|css| css.contains("@import"))
@@ -183,7 +182,7 @@ fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
         "path" => {
             let data = attribute("d");
             let accepted = "M and then commands, each with its numbers";
-            broken(
+            refuse_error_at(
                 node,
                 "its path data",
                 data,
@@ -194,39 +193,40 @@ fn refuse_broken(node: Node<'_, '_>) -> Result<(), DesignError> {
         "polyline" | "polygon" => {
             let points = attribute("points");
             let error = grammar::points_error(points);
-            broken(node, "its points", points, error, "pairs of numbers")?;
+            refuse_error_at(node, "its points", points, error, "pairs of numbers")?;
         }
         _ => {}
     }
     let transform = property(node, "transform").unwrap_or("");
     let error = grammar::transform_error(transform);
     let accepted = "matrix, translate, scale, rotate, skewX and skewY with numbers in brackets";
-    broken(node, "its transform", transform, error, accepted)?;
+    refuse_error_at(node, "its transform", transform, error, accepted)?;
     refuse_broken_lists(node)?;
-    refuse_no_length(node)
+    refuse_broken_lengths(node)
 }
 
-/// usvg leaves out a broken view box, and reads dashes up to a mistake.
+/// Refuses broken view boxes, which usvg ignores, and broken dashes, which it reads up to the
+/// mistake.
 fn refuse_broken_lists(node: Node<'_, '_>) -> Result<(), DesignError> {
     let view_box = node.attribute("viewBox");
     if let Some(value) = view_box.filter(|value| ViewBox::from_str(value).is_err()) {
         let found = format!("viewBox = {}", quoted(value));
         let accepted = "four numbers, the last two, width and height, above 0";
-        return Err(wrong(node, found, accepted));
+        return Err(invalid(node, found, accepted));
     }
     let dashes = property(node, "stroke-dasharray").unwrap_or("none");
     let lengths = dashes.split(|c: char| c == ',' || c.is_ascii_whitespace());
     let mut lengths = lengths.filter(|text| !text.is_empty());
     let is_length = |text: &str| grammar::length(text).is_some();
-    // A whole line, as in browsers, if it does not begin like dashes.
+    // As in browsers, the line is solid if the value does not begin like dashes.
     if !lengths.next().is_some_and(is_length) || lengths.all(is_length) {
         return Ok(());
     }
     let found = format!("stroke-dasharray = {}", quoted(dashes));
-    Err(wrong(node, found, "lengths, or none"))
+    Err(invalid(node, found, "lengths, or none"))
 }
 
-fn broken(
+fn refuse_error_at(
     node: Node<'_, '_>,
     what: &str,
     text: &str,
@@ -237,13 +237,13 @@ fn broken(
         return Ok(());
     };
     let found = match text.get(at..).unwrap_or("") {
-        "" => format!("the end of {what} too soon, behind {}", quoted(tail(text))),
+        "" => format!("the end of {what} too soon, after {}", quoted(tail(text))),
         rest => format!("{} in {what}, at its character {}", quoted(rest), at + 1),
     };
-    Err(wrong(node, found, accepted))
+    Err(invalid(node, found, accepted))
 }
 
-/// The last of a text, short enough to be repeated.
+/// Returns the end of a text, short enough to quote.
 fn tail(text: &str) -> &str {
     let start = text.char_indices().rev().nth(20).map_or(0, |(at, _)| at);
     text.get(start..).unwrap_or(text)
@@ -253,17 +253,17 @@ fn is_shape(tag: &str) -> bool {
     matches!(tag, "rect" | "circle" | "ellipse" | "line")
 }
 
-fn refuse_no_length(node: Node<'_, '_>) -> Result<(), DesignError> {
+fn refuse_broken_lengths(node: Node<'_, '_>) -> Result<(), DesignError> {
     if !is_shape(node.tag_name().name()) {
         return Ok(());
     }
-    let is_wrong = |value: &str| grammar::length(value).is_none() && value.trim() != "auto";
+    let is_broken = |value: &str| grammar::length(value).is_none() && value.trim() != "auto";
     let mut values = LENGTHS
         .iter()
         .filter_map(|name| Some((name, node.attribute(*name)?)));
-    match values.find(|(_, value)| is_wrong(value)) {
+    match values.find(|(_, value)| is_broken(value)) {
         None => Ok(()),
-        Some((name, value)) => Err(wrong(
+        Some((name, value)) => Err(invalid(
             node,
             format!("{name} = {}", quoted(value)),
             "a number, perhaps with px, mm, cm, in, pt, pc, Q, em, ex or %",
@@ -273,11 +273,11 @@ fn refuse_no_length(node: Node<'_, '_>) -> Result<(), DesignError> {
 
 fn refuse_missing(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignError> {
     if node.tag_name().name() == "use" {
-        refuse_lost_use(node, ids)?;
+        refuse_dangling_use(node, ids)?;
     }
     for name in ["clip-path", "mask", "filter"] {
         let value = property(node, name).unwrap_or("");
-        if let Some(id) = links(value).find(|id| !ids.contains(id)) {
+        if let Some(id) = url_ids(value).find(|id| !ids.contains(id)) {
             return Err(undrawable(
                 node,
                 format!("a {name} {}, which is not in the file,", quoted(id)),
@@ -288,9 +288,9 @@ fn refuse_missing(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignE
     Ok(())
 }
 
-/// usvg does not know that such dashes are measured in another unit.
-fn refuse_scaled_dashes(node: Node<'_, '_>, above: InheritedProperties) -> Result<(), DesignError> {
-    if !above.is_dashed || !node.has_attribute("pathLength") {
+/// Refuses dashes in units of `pathLength`, which usvg does not support.
+fn refuse_scaled_dashes(node: Node<'_, '_>, props: InheritedProperties) -> Result<(), DesignError> {
+    if !props.is_dashed || !node.has_attribute("pathLength") {
         return Ok(());
     }
     Err(undrawable(
@@ -300,7 +300,7 @@ fn refuse_scaled_dashes(node: Node<'_, '_>, above: InheritedProperties) -> Resul
     ))
 }
 
-fn refuse_lost_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignError> {
+fn refuse_dangling_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), DesignError> {
     let href = node.attributes().find(|a| a.name() == "href");
     let href = href.map_or("", |href| href.value().trim());
     let found = match href.strip_prefix('#') {
@@ -316,19 +316,19 @@ fn refuse_lost_use(node: Node<'_, '_>, ids: &HashSet<&str>) -> Result<(), Design
     ))
 }
 
-fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNotes) {
+fn note_appearance(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNotes) {
     let tag = node.tag_name().name();
-    let why = if tag.starts_with("animate") || matches!(tag, "set" | "discard") {
-        Some("the drawing is as it stands without it")
+    let reason = if tag.starts_with("animate") || matches!(tag, "set" | "discard") {
+        Some("the drawing shows the state without it")
     } else if tag == "foreignObject" && !has_alternative(node) {
-        Some("what it holds is no SVG")
+        Some("its content is not SVG")
     } else if !KNOWN.contains(&tag) && !tag.starts_with("fe") {
-        Some("no such element is known")
+        Some("the element is unknown")
     } else {
         None
     };
-    if let Some(why) = why {
-        notes.add(node, || format!(" is not drawn: {why}"));
+    if let Some(reason) = reason {
+        notes.add(node, || format!(" is not drawn: {reason}"));
     }
     if is_shape(tag) {
         note_negative(node, notes);
@@ -338,7 +338,7 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
             ": its textLength is not used: the letters have widths of their own".to_owned()
         });
     }
-    css_limits::note(node, notes);
+    css_limits::add_notes(node, notes);
     let filter = property(node, "filter").map_or("none", str::trim);
     if tag != "filter" && !matches!(filter, "none" | "" | "inherit" | "initial") {
         notes.add(node, || {
@@ -347,7 +347,7 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
     }
     for name in PAINTS {
         let value = property(node, name).unwrap_or("");
-        if let Some(id) = links(value).find(|id| !ids.contains(id)) {
+        if let Some(id) = url_ids(value).find(|id| !ids.contains(id)) {
             notes.add(node, || {
                 let id = quoted(id);
                 format!(": its {name} {id} is not in the file and is not drawn")
@@ -356,7 +356,7 @@ fn note_look(node: Node<'_, '_>, ids: &HashSet<&str>, notes: &mut UnsupportedNot
     }
 }
 
-/// Properties that may refer to what paints.
+/// Properties that may refer to a paint or a marker.
 const PAINTS: [&str; 6] = [
     "fill",
     "stroke",
@@ -374,26 +374,26 @@ fn note_negative(node: Node<'_, '_>, notes: &mut UnsupportedNotes) {
     if let Some((name, value)) = sizes.find(|(_, value)| is_negative(value)) {
         notes.add(node, || {
             let value = quoted(value);
-            format!(" is not drawn as it stands: its {name} is {value}, below 0")
+            format!(" is not drawn as written: its {name} is {value}, below 0")
         });
     }
 }
 
-/// Pictures that are named in a note; more are counted.
+/// Most pictures named in a note; more are counted.
 const IMAGES_NAMED_MAX: usize = 3;
 
 /// Names, for messages, of elements whose problems appear only while drawing.
 #[derive(Default)]
 pub(super) struct FlaggedElements {
     images: usize,
-    /// The first of them.
+    /// Names of the first images.
     named_images: Vec<String>,
     /// Ids and names of elements with a mask.
     masked: Vec<(String, String)>,
 }
 
 impl FlaggedElements {
-    fn take(&mut self, node: Node<'_, '_>) {
+    fn add(&mut self, node: Node<'_, '_>) {
         let tag = node.tag_name().name();
         if matches!(tag, "image" | "feImage") {
             self.images += 1;
@@ -408,7 +408,7 @@ impl FlaggedElements {
         }
     }
 
-    /// The refusal of pictures, which says how many there are and where.
+    /// Returns the error for pictures, with their number and the place of the first.
     pub(super) fn refuse_images(&self) -> DesignError {
         let found = match self.images {
             0 | 1 => "a picture made of pixels".to_owned(),
@@ -423,7 +423,7 @@ impl FlaggedElements {
         )
     }
 
-    /// Says which pictures are left out.
+    /// Returns a note on the pictures that are left out.
     pub(super) fn images_note(&self) -> String {
         let more = match self.images - self.named_images.len() {
             0 => String::new(),
@@ -439,10 +439,10 @@ impl FlaggedElements {
         )
     }
 
-    /// The element with this id, or the first of all.
+    /// Returns the name of the masked element with this id, or of the first one.
     pub(super) fn masked(&self, id: &str) -> String {
         let mut all = self.masked.iter();
-        let found = all.find(|(own, _)| own == id).or(self.masked.first());
+        let found = all.find(|(other, _)| other == id).or(self.masked.first());
         found.map_or_else(|| format!("group {}", quoted(id)), |(_, name)| name.clone())
     }
 }

@@ -1,18 +1,19 @@
-//! G-code in the forms in which CAM and plotter programs write it (`gcode/`): each draws a rectangle of
-//! 30 by 20 mm and, most of them, a line or a circle within. The figures here are those of the drawing, not of a reading.
+//! G-code as CAM and plotter programs write it (`gcode/`): each file draws a rectangle of 30 by 20
+//! mm, and most also a line or a circle within. The expected values are those of the drawing, not
+//! of the reader's output.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::path::Path;
 
 use steadyhand_design::{Design, DesignCaps, DesignError, load};
 
-/// Shapes that a file draws beside the rectangle.
+/// The shape that a file draws besides the rectangle.
 #[derive(Clone, Copy, PartialEq)]
 enum Second {
     Nothing,
     /// From (5, 5) to (25, 15) of the rectangle.
     Line,
-    /// Of radius 5 mm about (15, 10) of the rectangle.
+    /// Of radius 5 mm around (15, 10) of the rectangle.
     Circle,
 }
 
@@ -29,16 +30,16 @@ fn check(name: &str, second: Second) {
     } else {
         [30.0, 20.0]
     };
-    for (side, wanted) in design.page_mm.iter().zip(page) {
+    for (side, expected) in design.page_mm.iter().zip(page) {
         assert!(
-            (side - wanted).abs() < 1e-3,
+            (side - expected).abs() < 1e-3,
             "{name}: a page of {:?}",
             design.page_mm
         );
     }
     let strokes = &design.strokes;
-    let wanted = if second == Second::Nothing { 1 } else { 2 };
-    assert_eq!(strokes.len(), wanted, "{name}: {strokes:#?}");
+    let expected = if second == Second::Nothing { 1 } else { 2 };
+    assert_eq!(strokes.len(), expected, "{name}: {strokes:#?}");
     let corners = [
         [0.0, 0.0],
         [30.0, 0.0],
@@ -48,13 +49,13 @@ fn check(name: &str, second: Second) {
     ];
     assert_eq!(strokes[0].points_mm.len(), corners.len(), "{name}");
     for (point, corner) in strokes[0].points_mm.iter().zip(corners) {
-        near(name, *point, corner);
+        assert_near(name, *point, corner);
     }
     match second {
         Second::Nothing => {}
         Second::Line => {
-            near(name, strokes[1].points_mm[0], [5.0, 5.0]);
-            near(name, *strokes[1].points_mm.last().unwrap(), [25.0, 15.0]);
+            assert_near(name, strokes[1].points_mm[0], [5.0, 5.0]);
+            assert_near(name, *strokes[1].points_mm.last().unwrap(), [25.0, 15.0]);
             assert_eq!(strokes[1].points_mm.len(), 2, "{name}");
         }
         Second::Circle => {
@@ -62,19 +63,19 @@ fn check(name: &str, second: Second) {
                 let radius_mm = (x - 15.0).hypot(y - 10.0);
                 assert!((radius_mm - 5.0).abs() < 1e-3, "{name}: {radius_mm}");
             }
-            let round_mm = std::f64::consts::TAU * 5.0;
-            assert!((strokes[1].length_mm() - round_mm).abs() < 0.2, "{name}");
+            let circle_mm = std::f64::consts::TAU * 5.0;
+            assert!((strokes[1].length_mm() - circle_mm).abs() < 0.2, "{name}");
         }
     }
 }
 
-fn near(name: &str, found: [f64; 2], wanted: [f64; 2]) {
-    let away_mm = (found[0] - wanted[0]).hypot(found[1] - wanted[1]);
-    assert!(away_mm < 1e-3, "{name}: {found:?} is not {wanted:?}");
+fn assert_near(name: &str, found: [f64; 2], expected: [f64; 2]) {
+    let error_mm = (found[0] - expected[0]).hypot(found[1] - expected[1]);
+    assert!(error_mm < 1e-3, "{name}: {found:?} is not {expected:?}");
 }
 
 #[test]
-fn gcode_of_many_programs_draws_what_they_meant() {
+fn gcode_of_many_programs_draws_its_shapes() {
     use Second::{Circle, Line, Nothing};
     let all = [
         ("bcnc.nc", Circle),
@@ -114,7 +115,7 @@ fn gcode_of_many_programs_draws_what_they_meant() {
 }
 
 /// Rewrites each line of a text.
-fn rewritten(text: &str, end: &str, line: impl Fn(usize, &str) -> String) -> String {
+fn rewrite(text: &str, end: &str, line: impl Fn(usize, &str) -> String) -> String {
     let lines = text.split(['\n', '\r']).enumerate();
     lines.map(|(index, text)| line(index, text) + end).collect()
 }
@@ -135,13 +136,13 @@ fn comments_blank_lines_and_line_ends_change_no_stroke() {
         };
         let before = points(&text);
         for variant in [
-            rewritten(&text, "\r\n", |_, line| line.to_owned()),
-            rewritten(&text, "\r", |_, line| line.to_owned()),
-            rewritten(&text, "\n\n", |_, line| format!("  {line}\t")),
-            rewritten(&text, "\n", |index, line| {
+            rewrite(&text, "\r\n", |_, line| line.to_owned()),
+            rewrite(&text, "\r", |_, line| line.to_owned()),
+            rewrite(&text, "\n\n", |_, line| format!("  {line}\t")),
+            rewrite(&text, "\n", |index, line| {
                 format!("(step {index}) {line} ; X5 Y5")
             }),
-            rewritten(&text, "\n", |_, line| match line.contains([';', '(']) {
+            rewrite(&text, "\n", |_, line| match line.contains([';', '(']) {
                 true => line.to_owned(),
                 false => line.to_lowercase().replace(' ', ""),
             }),
@@ -160,7 +161,7 @@ fn a_pause_of_the_machine_is_a_pause_before_the_next_stroke() {
         design.notes,
         ["the drawing pauses before line 18 until a person lets it go on"]
     );
-    // A stop for the tool before anything is drawn is none.
+    // A stop for the tool before anything is drawn causes no pause.
     assert!(read("carbide_create.nc").unwrap().notes.is_empty());
 }
 

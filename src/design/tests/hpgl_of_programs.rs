@@ -1,4 +1,5 @@
-//! HP-GL that programs wrote (`hpgl/`, whose README says how). The figures are those of what was asked to be drawn.
+//! HP-GL written by programs (`hpgl/`, whose README says how). The expected values are those of the
+//! requested drawings.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::f64::consts::PI;
@@ -7,7 +8,7 @@ use std::path::Path;
 use steadyhand_design::{Design, DesignCaps, load};
 
 const PT_MM: f64 = 25.4 / 72.0;
-/// vpype reckons with the steps that an HP 7475A makes, 0.02488 mm, for units of 0.025 mm.
+/// vpype writes the steps of an HP 7475A, 0.02488 mm, for units of 0.025 mm.
 const HP7475A: f64 = 0.025 / 0.02488;
 
 fn read(name: &str) -> Design {
@@ -16,32 +17,32 @@ fn read(name: &str) -> Design {
     load(name, &bytes, &DesignCaps::default()).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Pens and lengths of the strokes, longest first.
-fn check(name: &str, wanted: &[(u16, f64)], by_mm: f64) {
+/// Checks pens and lengths of the strokes, longest first.
+fn check(name: &str, expected: &[(u16, f64)], tolerance_mm: f64) {
     let design = read(name);
     let strokes = design.strokes.iter();
     let mut found: Vec<(u16, f64)> = strokes
         .map(|s| (s.pen.unwrap_or_default(), s.length_mm()))
         .collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
-    assert_eq!(found.len(), wanted.len(), "{name}: {found:?}");
-    for ((pen, length_mm), (wanted_pen, wanted_mm)) in found.iter().zip(wanted) {
-        assert_eq!(pen, wanted_pen, "{name}");
+    assert_eq!(found.len(), expected.len(), "{name}: {found:?}");
+    for ((pen, length_mm), (expected_pen, expected_mm)) in found.iter().zip(expected) {
+        assert_eq!(pen, expected_pen, "{name}");
         assert!(
-            (length_mm - wanted_mm).abs() < by_mm,
-            "{name}: {length_mm} is not {wanted_mm}"
+            (length_mm - expected_mm).abs() < tolerance_mm,
+            "{name}: {length_mm} is not {expected_mm}"
         );
     }
 }
 
 #[test]
-fn hpgl_of_programs_draws_what_was_asked_of_them() {
-    let round_mm = 30.0 * PI;
+fn hpgl_of_programs_draws_its_shapes() {
+    let circumference_mm = 30.0 * PI;
     check(
         "vpype.hpgl",
         &[
             (2, 280.0 * HP7475A),
-            (1, round_mm * HP7475A),
+            (1, circumference_mm * HP7475A),
             (1, f64::hypot(40.0, 10.0) * HP7475A),
         ],
         0.5,
@@ -64,8 +65,8 @@ fn pages_are_what_the_lines_cover() {
     ] {
         let design = read(name);
         assert_eq!(design.strokes.len(), strokes, "{name}");
-        for (side, wanted) in design.page_mm.iter().zip(page_mm) {
-            assert!((side - wanted).abs() < 0.01, "{name}: {:?}", design.page_mm);
+        for (side, target) in design.page_mm.iter().zip(page_mm) {
+            assert!((side - target).abs() < 0.01, "{name}: {:?}", design.page_mm);
         }
     }
 }
@@ -75,7 +76,7 @@ fn what_a_program_sets_up_is_counted() {
     assert!(read("vpype.hpgl").notes.is_empty());
     assert_eq!(
         read("pstoedit.hpgl").notes,
-        ["not used, for they draw nothing: EC (2 times), PW (2 times)"]
+        ["not used because they draw nothing: EC (2 times), PW (2 times)"]
     );
     assert_eq!(
         read("gnuplot.plt").notes,

@@ -1,5 +1,5 @@
-//! SVG in the forms in which drawing, plotting and office programs write it (`svg/`). The lengths are reckoned from the
-//! shapes' own numbers, not from a reading.
+//! SVG as drawing, plotting and office programs write it (`svg/`). The expected lengths are
+//! computed from the shapes' own numbers, not from the reader's output.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::f64::consts::PI;
@@ -82,10 +82,10 @@ fn svg_of_many_programs_draws_its_shapes() {
             .iter()
             .map(|stroke| stroke.length_mm())
             .collect();
-        for wanted in lengths_mm {
-            let near = |length: &f64| (length - wanted).abs() < 0.1;
-            let at = found.iter().position(near);
-            found.remove(at.unwrap_or_else(|| panic!("{name}: no {wanted} mm in {found:?}")));
+        for mm in lengths_mm {
+            let is_near = |length: &f64| (length - mm).abs() < 0.1;
+            let at = found.iter().position(is_near);
+            found.remove(at.unwrap_or_else(|| panic!("{name}: no {mm} mm in {found:?}")));
         }
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/svg");
@@ -93,11 +93,11 @@ fn svg_of_many_programs_draws_its_shapes() {
 }
 
 #[test]
-fn what_a_program_asks_for_in_vain_is_noted() {
+fn what_a_program_requests_but_does_not_get_is_noted() {
     for (name, notes) in [
         (
             "inkscape.svg",
-            &["layer `%guides` is not drawn, for its name begins with %: 1 elements"][..],
+            &["layer `%guides` is not drawn because its name begins with %: 1 elements"][..],
         ),
         (
             "figma.svg",

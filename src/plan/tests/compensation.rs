@@ -1,10 +1,10 @@
-//! Goals that make good play, sag and a sheet's correction.
+//! Goals that compensate play, sag and a sheet's correction.
 
 use super::*;
 use arm::CompensationFile;
 use scene::SheetCorrection;
 
-/// The SO-101 of which this play and sag are known, a number for each joint.
+/// The SO-101 with this measured play and sag, a number for each joint.
 fn calibrated(play_deg: [f64; 5], sag_deg_per_n_m: [f64; 5]) -> Scene {
     let mut scene = so101();
     let mut file = scene.arm.file.clone();
@@ -17,51 +17,45 @@ fn calibrated(play_deg: [f64; 5], sag_deg_per_n_m: [f64; 5]) -> Scene {
 }
 
 fn planned(scene: &Scene) -> Plan {
-    draw_strokes(
-        scene,
-        &scene.rest_rad,
-        &drawing(),
-        Order::AsDrawn,
-        &SilentObserver,
-    )
-    .unwrap()
+    plan_from_rest(scene, &drawing(), Order::AsDrawn)
 }
 
-/// Returns the largest distance of a drawing tip from its plan where the gears of `arm` follow these goals.
-fn largest_mm(
+/// Returns the largest distance of a drawing tip from its plan if the gears of `arm` follow these
+/// goals.
+fn largest_deviation_mm(
     arm: &ArmModel,
     scene: &Scene,
     trajectory: &Trajectory,
     goals: &[JointVector],
 ) -> f64 {
     let mut gears = arm.compensation.as_ref().unwrap().gears();
-    let mut most_mm = 0.0_f64;
+    let mut max_mm = 0.0_f64;
     for span in &trajectory.spans {
         let range = span.first..span.end;
         for (goal, planned) in goals[range.clone()]
             .iter()
             .zip(&trajectory.reached()[range])
         {
-            let lies = gears.follow(&arm.chain, goal);
+            let actual = gears.follow(&arm.chain, goal);
             let tip = |q: &JointVector| arm.chain.point(q, &scene.pens[0].tip_m);
             if span.kind == SpanKind::Draw {
-                let apart_m = tip(&lies) - tip(planned);
-                most_mm = most_mm.max(apart_m.norm() * 1e3);
+                let deviation_m = tip(&actual) - tip(planned);
+                max_mm = max_mm.max(deviation_m.norm() * 1e3);
             }
         }
     }
-    most_mm
+    max_mm
 }
 
 #[test]
-fn an_arm_of_which_nothing_is_known_is_sent_where_it_is_expected() {
+fn an_uncalibrated_arm_gets_goals_without_leads() {
     let plan = planned(&so101());
     assert!(plan.trajectory.reached.is_empty());
     assert_eq!(plan.report.expected_deviation_mm, None);
 }
 
 #[test]
-fn gears_that_are_as_known_bring_the_tip_to_its_lines() {
+fn gears_as_measured_bring_the_tip_to_its_lines() {
     for (play_deg, sag_deg_per_n_m) in [
         ([1.0, 0.0, 0.0, 0.0, 0.0], [0.0; 5]),
         ([1.0, 0.0, 0.0, 0.6, 1.0], [0.2; 5]),
@@ -71,8 +65,8 @@ fn gears_that_are_as_known_bring_the_tip_to_its_lines() {
         let Plan {
             trajectory, report, ..
         } = planned(&scene);
-        let as_planned = largest_mm(&scene.arm, &scene, &trajectory, &trajectory.reached);
-        let as_sent = largest_mm(&scene.arm, &scene, &trajectory, &trajectory.samples);
+        let as_planned = largest_deviation_mm(&scene.arm, &scene, &trajectory, &trajectory.reached);
+        let as_sent = largest_deviation_mm(&scene.arm, &scene, &trajectory, &trajectory.samples);
         assert!(as_planned > 1.0, "{play_deg:?}: {as_planned} mm");
         assert!(as_sent < 0.6, "{play_deg:?}: {as_sent} mm");
         let expected = report.expected_deviation_mm.unwrap();
@@ -84,20 +78,20 @@ fn gears_that_are_as_known_bring_the_tip_to_its_lines() {
 }
 
 #[test]
-fn play_that_would_press_the_tip_deeper_is_not_made_good() {
+fn play_that_would_press_the_tip_deeper_is_not_compensated() {
     // The shoulder's play lifts and lowers the tip; the pan's does not.
     let scene = calibrated([1.0, 1.0, 0.0, 0.0, 0.0], [0.0; 5]);
     let trajectory = planned(&scene).trajectory;
     let leads = trajectory.samples.iter().zip(&trajectory.reached);
-    let most = leads.fold([0.0_f64; 2], |[pan, lift], (sent, is)| {
+    let largest = leads.fold([0.0_f64; 2], |[pan, lift], (goal, expected)| {
         [
-            pan.max((sent[0] - is[0]).abs()),
-            lift.max((sent[1] - is[1]).abs()),
+            pan.max((goal[0] - expected[0]).abs()),
+            lift.max((goal[1] - expected[1]).abs()),
         ]
     });
     assert!(
-        (most[0].to_degrees() - 0.5).abs() < 1e-6 && most[1] < 1e-9,
-        "{most:?}"
+        (largest[0].to_degrees() - 0.5).abs() < 1e-6 && largest[1] < 1e-9,
+        "{largest:?}"
     );
 }
 
@@ -114,12 +108,12 @@ fn goals_lead_by_nothing_where_the_arm_rests() {
 
 #[test]
 fn a_drawing_that_is_corrected_is_the_same_drawing() {
-    let (plain, known) = (so101(), calibrated([1.0; 5], [0.1; 5]));
-    let (plain, known) = (planned(&plain), planned(&known));
-    assert_eq!(plain.strokes, known.strokes);
+    let uncorrected = planned(&so101());
+    let corrected = planned(&calibrated([1.0; 5], [0.1; 5]));
+    assert_eq!(uncorrected.strokes, corrected.strokes);
     let length_mm = |plan: &Plan| plan.report.pen_down_mm;
-    assert!((length_mm(&plain) - length_mm(&known)).abs() < 1e-6);
-    assert_ne!(plain.hash, known.hash);
+    assert!((length_mm(&uncorrected) - length_mm(&corrected)).abs() < 1e-6);
+    assert_ne!(uncorrected.hash, corrected.hash);
 }
 
 #[test]
@@ -132,7 +126,7 @@ fn a_sheets_correction_moves_the_goals_of_a_drawing_tip_by_as_much() {
     let correction = SheetCorrection::new(coefficients_mm, scene.surface.size_mm()).unwrap();
     scene.correction = Some(correction);
     let trajectory = planned(&scene).trajectory;
-    let mut seen = 0;
+    let mut sample_count = 0;
     for span in trajectory
         .spans
         .iter()
@@ -143,27 +137,27 @@ fn a_sheets_correction_moves_the_goals_of_a_drawing_tip_by_as_much() {
                 let tip_m = scene.arm.chain.point(q, &scene.pens[0].tip_m);
                 scene.surface.project(&tip_m)
             };
-            let (sent, is) = (
+            let (goal, expected) = (
                 tip(&trajectory.samples[sample]),
                 tip(&trajectory.reached[sample]),
             );
-            let [dx, dy] = correction.at(is.at_mm);
-            assert!((sent.at_mm[0] - is.at_mm[0] - dx).abs() < 0.02);
-            assert!((sent.at_mm[1] - is.at_mm[1] - dy).abs() < 0.02);
-            assert!((sent.height_mm - is.height_mm).abs() < 0.02);
-            seen += 1;
+            let [dx, dy] = correction.at(expected.at_mm);
+            assert!((goal.at_mm[0] - expected.at_mm[0] - dx).abs() < 0.02);
+            assert!((goal.at_mm[1] - expected.at_mm[1] - dy).abs() < 0.02);
+            assert!((goal.height_mm - expected.height_mm).abs() < 0.02);
+            sample_count += 1;
         }
     }
-    assert!(seen > 500);
+    assert!(sample_count > 500);
 }
 
 /// A person approves a drawing by its hash, wherever the arm stands, though its goals lead the other way at first.
 #[test]
 fn the_hash_of_a_drawing_does_not_depend_on_where_the_arm_comes_from() {
     let scene = calibrated([1.0, 0.0, 0.0, 0.0, 1.0], [0.1; 5]);
-    let from = |aside_rad: f64, roll_rad: f64| {
+    let from = |pan_rad: f64, roll_rad: f64| {
         let start = scene.rest_rad.map(|joint, q| match joint {
-            0 => q + aside_rad,
+            0 => q + pan_rad,
             4 => q + roll_rad,
             _ => q,
         });
@@ -174,7 +168,7 @@ fn the_hash_of_a_drawing_does_not_depend_on_where_the_arm_comes_from() {
     };
     let hash = from(0.0, 0.0);
     // To either side, and by a count of its encoder.
-    for (aside_rad, roll_rad) in [(0.6, 0.0), (-0.6, 0.0), (0.0, 0.0016), (0.0, -0.0016)] {
-        assert_eq!(from(aside_rad, roll_rad), hash, "{aside_rad} {roll_rad}");
+    for (pan_rad, roll_rad) in [(0.6, 0.0), (-0.6, 0.0), (0.0, 0.0016), (0.0, -0.0016)] {
+        assert_eq!(from(pan_rad, roll_rad), hash, "{pan_rad} {roll_rad}");
     }
 }

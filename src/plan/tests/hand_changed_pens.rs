@@ -12,8 +12,8 @@ fn by_hand(mounted: Option<usize>) -> Scene {
     let mut scene = so101();
     let pen = scene.pens[0].clone();
     scene.pens = (0..3)
-        .map(|longer| ScenePen {
-            tip_m: pen.tip_m * (1.0 + 0.05 * f64::from(longer)),
+        .map(|index| ScenePen {
+            tip_m: pen.tip_m * (1.0 + 0.05 * f64::from(index)),
             ..pen.clone()
         })
         .collect();
@@ -36,7 +36,8 @@ fn line(pen: usize, y: f64) -> SheetStroke {
 
 proptest! {
     #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(0x9e45), ..ProptestConfig::default() })]
-    /// In the order of the pens, and of each pen as they were given; none is lost, none is twice there.
+    /// Parts come in the order of the pens, and the strokes of a pen as given; none is lost or
+    /// doubled.
     #[test]
     fn parts_are_all_strokes_pen_by_pen(pens in prop::collection::vec(0_usize..4, 0..40)) {
         let strokes: Vec<SheetStroke> = pens
@@ -52,7 +53,8 @@ proptest! {
         prop_assert_eq!(joined, sorted);
     }
 
-    /// No stroke after a pause is drawn before it, whatever pens draw; and each pause is made once.
+    /// No stroke after a pause is drawn before it, whichever pens draw, and each pause happens
+    /// once.
     #[test]
     fn nothing_is_drawn_before_its_pause(
         marks in prop::collection::vec((0_usize..3, any::<bool>()), 0..40),
@@ -65,7 +67,7 @@ proptest! {
             .enumerate()
             .map(|(index, (pen, pauses))| {
                 turn += usize::from(*pauses);
-                after(turn, line(*pen, index as f64))
+                after_pause(turn, line(*pen, index as f64))
             })
             .collect();
         let parts = attended_parts(&holder, &strokes);
@@ -79,7 +81,7 @@ proptest! {
     }
 }
 
-fn after(turn: usize, stroke: SheetStroke) -> SheetStroke {
+fn after_pause(turn: usize, stroke: SheetStroke) -> SheetStroke {
     let pause = (turn > 0).then(|| {
         Arc::new(DrawingPause {
             turn,
@@ -89,14 +91,15 @@ fn after(turn: usize, stroke: SheetStroke) -> SheetStroke {
     SheetStroke { pause, ..stroke }
 }
 
-/// The strokes on both sides of a pause touch, and lie on one another: they stay two, and the arm is away between them.
+/// The strokes on both sides of a pause touch and overlap: they stay separate, and the arm moves
+/// away between them.
 #[test]
 fn at_a_pause_the_arm_is_where_a_hand_can_reach_and_nothing_is_joined_over_it() {
     let mut scene = so101();
     scene.strokes = vec![
         line(0, 30.0),
-        after(1, line(0, 30.0)),
-        after(1, line(0, 40.0)),
+        after_pause(1, line(0, 30.0)),
+        after_pause(1, line(0, 40.0)),
     ];
     let plan = attempt(&scene, &scene.rest_rad, &SilentObserver)
         .unwrap()
@@ -174,15 +177,19 @@ fn a_pen_draws_as_deep_and_as_fast_as_it_is_allowed() {
     let strokes = [line(0, 30.0)];
     let rest = scene.rest_rad;
     let plan = draw_strokes(&scene, &rest, &strokes, Order::AsDrawn, &SilentObserver).unwrap();
-    let hand = ToolIk::new(&scene, &scene.pens[0]);
+    let ik = ToolIk::new(&scene, &scene.pens[0]);
     let draws = plan.trajectory.spans.iter();
     for span in draws.filter(|span| span.kind == SpanKind::Draw) {
         let samples = &plan.trajectory.samples[span.first..span.end];
         for pair in samples.windows(2) {
-            let moved_mm = 1e3 * (hand.point(&pair[1]) - hand.point(&pair[0])).norm();
+            let moved_mm = 1e3 * (ik.point(&pair[1]) - ik.point(&pair[0])).norm();
             assert!(moved_mm <= 10.0 * PERIOD_S * 1.01, "{moved_mm}");
-            let seen = scene.surface.project(&hand.point(&pair[1]));
-            assert!((seen.height_mm + 0.4).abs() < 0.05, "{}", seen.height_mm);
+            let projection = scene.surface.project(&ik.point(&pair[1]));
+            assert!(
+                (projection.height_mm + 0.4).abs() < 0.05,
+                "{}",
+                projection.height_mm
+            );
         }
     }
 }

@@ -1,13 +1,13 @@
 //! Hops from one line to the next: how they leave the sheet, how high they go, what they clear, and
-//! how near their time comes to its bound.
+//! how close their time is to its bound.
 
 use super::*;
 use crate::scalar_profile::{ProfileLimits, ScalarProfile};
 use kin::capsule::place;
 use scene::{CLEARANCE_M, KeepOut, PEN_RADIUS_M, SceneLibrary};
 
-/// The shipped scenes that have a design.
-fn shipped() -> Vec<Scene> {
+/// Returns the shipped scenes that have a design.
+fn shipped_scenes() -> Vec<Scene> {
     let library = SceneLibrary::new(None);
     let names = library.scenes().into_iter();
     let scenes = names.map(|name| Scene::clone(&library.scene(&name, None).unwrap()));
@@ -15,17 +15,10 @@ fn shipped() -> Vec<Scene> {
 }
 
 fn planned(scene: &Scene, strokes: &[SheetStroke]) -> Plan {
-    draw_strokes(
-        scene,
-        &scene.rest_rad,
-        strokes,
-        Order::AsDrawn,
-        &SilentObserver,
-    )
-    .unwrap()
+    plan_from_rest(scene, strokes, Order::AsDrawn)
 }
 
-/// The samples between two lines that one pen draws without being dipped in between.
+/// Returns the samples between two lines that one pen draws without a dip in between.
 fn hops(plan: &Plan) -> Vec<(usize, std::ops::Range<usize>)> {
     let lines: Vec<usize> = (0..plan.trajectory.spans.len())
         .filter(|at| plan.trajectory.spans[*at].kind == SpanKind::Draw)
@@ -50,8 +43,8 @@ fn heights_mm(
     samples
         .map(|n| {
             let point_m = scene.arm.chain.tip(&plan.trajectory.samples[n], &tip).0;
-            let seen = scene.surface.project(&point_m);
-            (seen.height_mm, seen.at_mm)
+            let projection = scene.surface.project(&point_m);
+            (projection.height_mm, projection.at_mm)
         })
         .collect()
 }
@@ -67,9 +60,9 @@ fn peak_mm(scene: &Scene, plan: &Plan) -> f64 {
 /// Ink is not smeared: near the paper the tip goes along the normal.
 #[test]
 fn a_tip_near_the_sheet_does_not_move_along_it() {
-    for scene in shipped() {
+    for scene in shipped_scenes() {
         let plan = draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
-        let mut seen = 0;
+        let mut checked = 0;
         for (pen, samples) in hops(&plan) {
             let ends = [
                 samples.start - 1..samples.start,
@@ -78,17 +71,17 @@ fn a_tip_near_the_sheet_does_not_move_along_it() {
             .map(|end| heights_mm(&scene, &plan, pen, end)[0].1);
             for (height_mm, at_mm) in heights_mm(&scene, &plan, pen, samples) {
                 if height_mm < 0.3 {
-                    let aside_mm = ends.map(|end| (at_mm[0] - end[0]).hypot(at_mm[1] - end[1]));
+                    let sideways_mm = ends.map(|end| (at_mm[0] - end[0]).hypot(at_mm[1] - end[1]));
                     assert!(
-                        aside_mm[0].min(aside_mm[1]) <= 0.15,
-                        "{}: {aside_mm:?} mm aside at {height_mm} mm",
+                        sideways_mm[0].min(sideways_mm[1]) <= 0.15,
+                        "{}: {sideways_mm:?} mm sideways at {height_mm} mm",
                         scene.name
                     );
-                    seen += 1;
+                    checked += 1;
                 }
             }
         }
-        assert!(seen > 10, "{}: {seen} samples", scene.name);
+        assert!(checked > 10, "{}: {checked} samples", scene.name);
     }
 }
 
@@ -112,7 +105,7 @@ fn a_hop_is_between_its_least_and_its_greatest_height() {
 }
 
 #[test]
-fn a_short_hop_is_low_and_a_long_one_as_high_as_costs_nothing() {
+fn a_short_hop_is_low_and_a_long_one_as_high_as_it_can_be_at_no_cost() {
     let scene = so101();
     let peaks_mm = [1.0, 10.0, 60.0].map(|across_mm| {
         let strokes = [20.0, 20.0 + across_mm].map(|x| {
@@ -126,8 +119,8 @@ fn a_short_hop_is_low_and_a_long_one_as_high_as_costs_nothing() {
     assert!(peaks_mm[2] > 6.0, "{peaks_mm:?}");
 }
 
-/// Two lines with a wall between them that is 5 mm high.
-fn over_a_wall() -> (Scene, Vec<SheetStroke>, KeepOut) {
+/// Two lines with a wall between them, 5 mm high.
+fn lines_beside_a_wall() -> (Scene, Vec<SheetStroke>, KeepOut) {
     let mut scene = so101();
     (scene.heights.lift_mm, scene.heights.lift_least_mm) = (20.0, 2.0);
     let strokes = [30.0, 54.0]
@@ -145,8 +138,8 @@ fn over_a_wall() -> (Scene, Vec<SheetStroke>, KeepOut) {
 }
 
 #[test]
-fn a_hop_over_something_is_as_high_as_clears_it() {
-    let (mut scene, strokes, wall) = over_a_wall();
+fn a_hop_over_an_obstacle_is_high_enough_to_clear_it() {
+    let (mut scene, strokes, wall) = lines_beside_a_wall();
     let low_mm = peak_mm(&scene, &planned(&scene, &strokes));
     assert!(low_mm < 10.0, "{low_mm}");
     scene.keep_outs.push(wall);
@@ -159,15 +152,15 @@ fn a_hop_over_something_is_as_high_as_clears_it() {
         let tool = scene.arm.chain.frames(q).tool;
         let pen = place(&tool, &Point3::origin(), &scene.pens[0].tip_m, PEN_RADIUS_M);
         let corners = &scene.keep_outs[0].corners;
-        let apart_m = corners.segment_distance_m(&pen.from_m, &pen.to_m, 1.0);
-        assert!(apart_m.unwrap() - PEN_RADIUS_M >= CLEARANCE_M);
+        let distance_m = corners.segment_distance_m(&pen.from_m, &pen.to_m, 1.0);
+        assert!(distance_m.unwrap() - PEN_RADIUS_M >= CLEARANCE_M);
     }
 }
 
-/// The tip goes up, across and down there, and the gate says what it thinks.
+/// The tip goes up, across and down instead, and the gate has the last word.
 #[test]
 fn what_no_hop_clears_is_crossed_at_full_height() {
-    let (mut scene, strokes, mut wall) = over_a_wall();
+    let (mut scene, strokes, mut wall) = lines_beside_a_wall();
     wall.corners.max_m.z += 0.02;
     scene.keep_outs.push(wall);
     let plan = planned(&scene, &strokes);
@@ -189,16 +182,16 @@ fn what_is_refused_leaves_the_hops_around_it_as_they_were() {
     let far = stroke(&[[40.0, 60.0], [40.0, 400.0]]);
     let all = vec![good[0].clone(), far, good[1].clone()];
     (scene.strokes, scene.order) = (all, Order::AsDrawn);
-    let part = attempt(&scene, &scene.rest_rad, &SilentObserver).unwrap();
-    assert_eq!(part.refusals.len(), 1);
-    let whole = planned(&scene, &good);
-    assert_eq!(part.plan.trajectory, whole.trajectory);
+    let partial = attempt(&scene, &scene.rest_rad, &SilentObserver).unwrap();
+    assert_eq!(partial.refusals.len(), 1);
+    let full = planned(&scene, &good);
+    assert_eq!(partial.plan.trajectory, full.trajectory);
 }
 
-/// As closely as the goal asks for: 1.4 times what no plan can beat.
+/// The target is 1.4 times the bound that no plan can beat.
 #[test]
 fn shipped_designs_are_near_the_bound_of_the_time_with_the_pen_up() {
-    for scene in shipped() {
+    for scene in shipped_scenes() {
         let report = draw(&scene, &scene.rest_rad, &SilentObserver)
             .unwrap()
             .report;
@@ -209,46 +202,47 @@ fn shipped_designs_are_near_the_bound_of_the_time_with_the_pen_up() {
             scene.name
         );
         let drawn_s: f64 = report.strokes.iter().map(|stroke| stroke.duration_s).sum();
-        let rest_s = report.duration_s - report.approach_s - drawn_s;
+        let expected_s = report.duration_s - report.approach_s - drawn_s;
         assert!(
-            (spent_s - rest_s).abs() < 0.011,
-            "{}: {spent_s} {rest_s}",
+            (spent_s - expected_s).abs() < 0.011,
+            "{}: {spent_s} {expected_s}",
             scene.name
         );
     }
 }
 
-/// The least time of a way with the pen up, by the profiles that motions are planned with.
+/// Returns the least time of a motion with the pen up, by the profiles that motions are planned
+/// with.
 fn bound_s(scene: &Scene, plan: &Plan, samples: std::ops::Range<usize>, rises: f64) -> f64 {
     let limits = &scene.arm.limits;
     let ends = [samples.start - 1, samples.end - 1].map(|n| plan.trajectory.samples[n]);
     let profile_s = |length: f64, [speed, acceleration, jerk]: [f64; 3]| {
-        let most = ProfileLimits {
+        let limits = ProfileLimits {
             speed,
             acceleration,
             jerk,
         };
-        ScalarProfile::new(length, most).map_or(0.0, |profile| profile.duration_s())
+        ScalarProfile::new(length, limits).map_or(0.0, |profile| profile.duration_s())
     };
     let joints_s = (0..scene.arm.dof()).map(|joint| {
-        let most = [
+        let limits = [
             &limits.velocity_rad_s,
             &limits.acceleration_rad_s2,
             &limits.jerk_rad_s3,
         ];
         profile_s(
             (ends[1][joint] - ends[0][joint]).abs(),
-            most.map(|limit| limit[joint]),
+            limits.map(|limit| limit[joint]),
         )
     });
     let [a, b] = ends.map(|q| scene.arm.chain.tip(&q, &tip(scene, 0)).0);
-    let most = ProfileLimits {
+    let limits = ProfileLimits {
         speed: 0.1,
         acceleration: 1.0,
         jerk: 20.0,
     };
     let height_m = (scene.heights.press_mm + scene.heights.lift_least_mm) / 1e3;
-    let rise_s = ScalarProfile::to_crest(height_m, most)
+    let rise_s = ScalarProfile::to_crest(height_m, limits)
         .unwrap()
         .duration_s();
     let straight_s = profile_s((b - a).norm(), [0.1, 1.0, 20.0]);
@@ -259,7 +253,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn no_plan_is_sooner_than_its_bound(
+    fn no_plan_is_faster_than_its_bound(
         from in [20.0..80.0_f64, 20.0..80.0_f64],
         to in [20.0..80.0_f64, 20.0..80.0_f64],
         least_mm in 0.5..8.0_f64,
@@ -273,16 +267,16 @@ proptest! {
         ];
         let plan = planned(&scene, &strokes);
         prop_assume!(plan.report.stroke_count == 2);
-        let ways = plan.trajectory.spans.iter().filter(|span| span.kind != SpanKind::Draw);
-        let ways: Vec<_> = ways.collect();
-        let (first, last) = (ways[1], ways[ways.len() - 1]);
+        let motions = plan.trajectory.spans.iter().filter(|span| span.kind != SpanKind::Draw);
+        let motions: Vec<_> = motions.collect();
+        let (first, last) = (motions[1], motions[motions.len() - 1]);
         prop_assert_eq!((first.kind, last.kind), (SpanKind::Lower, SpanKind::Lift));
         let (_, hop) = hops(&plan).remove(0);
-        let due_s = bound_s(&scene, &plan, first.first..first.end, 1.0)
+        let expected_s = bound_s(&scene, &plan, first.first..first.end, 1.0)
             + bound_s(&scene, &plan, hop, 2.0)
             + bound_s(&scene, &plan, last.first..last.end, 1.0);
         let report = &plan.report;
-        prop_assert!((report.pen_up_bound_s - due_s).abs() < 1e-6, "{} {due_s}", report.pen_up_bound_s);
+        prop_assert!((report.pen_up_bound_s - expected_s).abs() < 1e-6, "{} {expected_s}", report.pen_up_bound_s);
         prop_assert!(report.pen_up_bound_s <= report.pen_up_s);
     }
 }

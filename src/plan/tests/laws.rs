@@ -1,4 +1,4 @@
-//! Laws for every plan: its ink is the design's, and what cannot be done well is refused.
+//! Properties of every plan: its ink is the design's, and what cannot be drawn well is refused.
 
 use super::*;
 use crate::cartesian_path::{CartesianSegment, ToolPose};
@@ -15,41 +15,41 @@ fn line() -> impl Strategy<Value = Vec<[f64; 2]>> {
 /// Returns whether each cell of one grid has a neighbour in the other: a point that falls on the
 /// edge between two cells may fall into either.
 fn covers(
-    one: &std::collections::BTreeSet<[i64; 2]>,
+    cells: &std::collections::BTreeSet<[i64; 2]>,
     other: &std::collections::BTreeSet<[i64; 2]>,
 ) -> bool {
     let near = |cell: &[i64; 2]| {
         (-1..=1).any(|dx| (-1..=1).any(|dy| other.contains(&[cell[0] + dx, cell[1] + dy])))
     };
-    one.iter().all(near)
+    cells.iter().all(near)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(10))]
 
     #[test]
-    fn turning_and_shuffling_any_strokes_changes_no_ink(
-        of in proptest::collection::vec((line(), any::<bool>()), 1..5),
+    fn reversing_and_shuffling_any_strokes_changes_no_ink(
+        lines in proptest::collection::vec((line(), any::<bool>()), 1..5),
         first in 0..5_usize,
     ) {
         let scene = so101();
-        let given: Vec<SheetStroke> = of.iter().map(|(points, _)| stroke(points)).collect();
+        let given: Vec<SheetStroke> = lines.iter().map(|(points, _)| stroke(points)).collect();
         let mut other = given.clone();
-        for (stroke, (_, turned)) in other.iter_mut().zip(&of) {
-            if *turned {
+        for (stroke, (_, is_reversed)) in other.iter_mut().zip(&lines) {
+            if *is_reversed {
                 stroke.points_mm.reverse();
             }
         }
-        other.rotate_left(first % of.len());
+        other.rotate_left(first % lines.len());
         let (a, b) = (ink(&drawn_by(&scene, &given)), ink(&drawn_by(&scene, &other)));
         prop_assert!(covers(&a, &b) && covers(&b, &a));
-        let wanted = ink(&given);
-        prop_assert!(covers(&a, &wanted) && covers(&wanted, &a));
+        let expected = ink(&given);
+        prop_assert!(covers(&a, &expected) && covers(&expected, &a));
     }
 
     #[test]
-    fn no_sample_of_many_strokes_passes_a_limit(
-        of in proptest::collection::vec(line(), 1..6),
+    fn no_sample_of_many_strokes_exceeds_a_limit(
+        lines in proptest::collection::vec(line(), 1..6),
         fast in 5.0..250.0_f64,
         hard in 50.0..4000.0_f64,
     ) {
@@ -57,24 +57,24 @@ proptest! {
         scene.limits.draw_mm_s = fast;
         scene.limits.travel_mm_s = 250.0;
         scene.limits.draw_mm_s2 = hard;
-        let strokes: Vec<SheetStroke> = of.iter().map(|points| stroke(points)).collect();
-        let plan = draw_strokes(&scene, &scene.rest_rad, &strokes, Order::Fastest, &SilentObserver).unwrap();
+        let strokes: Vec<SheetStroke> = lines.iter().map(|points| stroke(points)).collect();
+        let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
         check(&scene, &scene.rest_rad, &plan.trajectory);
         check_jerks(&scene, &plan.trajectory.samples);
     }
 }
 
-/// Third differences, the arm standing before and after.
+/// Checks third differences, with the arm standing still before and after.
 fn check_jerks(scene: &Scene, samples: &[JointVector]) {
     let last = samples.len() - 1;
     for n in 0..samples.len() + 2 {
         let at = |back: usize| samples[n.saturating_sub(back).min(last)];
         let (a, b, c, d) = (at(3), at(2), at(1), at(0));
-        for (joint, most) in scene.arm.limits.jerk_rad_s3.iter().enumerate() {
-            let third = d[joint] - 3.0 * c[joint] + 3.0 * b[joint] - a[joint];
-            let jerk = third.abs() / PERIOD_S.powi(3);
+        for (joint, limit) in scene.arm.limits.jerk_rad_s3.iter().enumerate() {
+            let third_difference = d[joint] - 3.0 * c[joint] + 3.0 * b[joint] - a[joint];
+            let jerk = third_difference.abs() / PERIOD_S.powi(3);
             assert!(
-                jerk <= most * 1.02,
+                jerk <= limit * 1.02,
                 "{jerk} rad/s³ of joint {joint} at sample {n}"
             );
         }
@@ -82,23 +82,23 @@ fn check_jerks(scene: &Scene, samples: &[JointVector]) {
 }
 
 #[test]
-fn where_two_courses_meet_their_jerks_do_not_add_up() {
+fn where_two_paths_meet_their_jerks_do_not_add_up() {
     let scene = so101();
-    // There and back in one sample each: alone 2 of the steps are the limit, together they were 3.
+    // Forth and back in one sample each: alone their jerk is 2 steps, the limit; together it was 3.
     let jerk = scene.arm.limits.jerk_rad_s3;
     let step = jerk.map(|_, most| most * PERIOD_S.powi(3) / 2.0);
     let from = scene.ready_rad;
     let there = from.zip(&step, |angle, step| angle + step);
-    let what = SpanLabel {
+    let label = SpanLabel {
         kind: SpanKind::Travel,
         item: None,
         pen: 0,
     };
-    let mut build = TrajectoryBuilder::new(&scene, &from, &SilentObserver).unwrap();
+    let mut builder = TrajectoryBuilder::new(&scene, &from, &SilentObserver).unwrap();
     for samples in [&[there], &[from], &[there]] {
-        build.append(what, samples).unwrap();
+        builder.append(label, samples).unwrap();
     }
-    let (trajectory, _) = build.finish().unwrap();
+    let (trajectory, _) = builder.finish().unwrap();
     check_jerks(&scene, &trajectory.samples);
     let end = trajectory.spans.last().unwrap().end;
     assert_eq!(end, trajectory.samples.len());
@@ -107,16 +107,16 @@ fn where_two_courses_meet_their_jerks_do_not_add_up() {
 #[test]
 fn a_joint_that_would_jump_is_refused_by_name() {
     let scene = so101();
-    let hand = ToolIk::new(&scene, &scene.pens[0]);
-    let course = vec![CartesianSegment::Along {
+    let ik = ToolIk::new(&scene, &scene.pens[0]);
+    let path = vec![CartesianSegment::Along {
         from_mm: [50.0, 50.0],
         to_mm: [60.0, 50.0],
         height_mm: 0.0,
     }];
     let elsewhere = scene.rest_rad;
-    let stuck = follow_path(&hand, &scene.surface, &course, &elsewhere).unwrap_err();
-    let RefusalCause::Jump { by_deg, joint } = stuck.cause else {
-        panic!("{stuck:?}");
+    let error = follow_path(&ik, &scene.surface, &path, &elsewhere).unwrap_err();
+    let RefusalCause::Jump { by_deg, joint } = error.cause else {
+        panic!("{error:?}");
     };
     assert!(
         by_deg > 11.0
@@ -125,42 +125,45 @@ fn a_joint_that_would_jump_is_refused_by_name() {
                 .file
                 .joints
                 .iter()
-                .any(|known| known.name == joint)
+                .any(|listed| listed.name == joint)
     );
 }
 
 #[test]
-fn a_way_that_bows_between_two_samples_is_slowed() {
+fn a_path_that_bows_between_two_samples_is_slowed() {
     let scene = so101();
-    let hand = ToolIk::new(&scene, &scene.pens[0]);
+    let ik = ToolIk::new(&scene, &scene.pens[0]);
     let run = |turn_rad: f64| {
         let from = scene.ready_rad;
         let to = from.map(|joint, angle| if joint == 0 { angle + turn_rad } else { angle });
         TimedPath {
-            points: [from, to].iter().map(|q| hand.point(q)).collect(),
+            points: [from, to].iter().map(|q| ik.point(q)).collect(),
             joints: vec![from, to],
-            knots: vec![0, 0],
+            waypoints: vec![0, 0],
         }
     };
-    // Nothing but the bow can matter at these.
-    let asked = TipLimits {
+    // Only the bow can exceed these limits.
+    let tip_limits = TipLimits {
         speed_m_s: 1e6,
         acceleration_m_s2: 1e9,
         jerk_m_s3: 1e9,
         manner: PacingMode::Soonest,
     };
-    let mut free = scene.arm.as_ref().clone();
+    let mut unlimited = scene.arm.as_ref().clone();
     for limit in [
-        &mut free.limits.velocity_rad_s,
-        &mut free.limits.acceleration_rad_s2,
-        &mut free.limits.jerk_rad_s3,
+        &mut unlimited.limits.velocity_rad_s,
+        &mut unlimited.limits.acceleration_rad_s2,
+        &mut unlimited.limits.jerk_rad_s3,
     ] {
         limit.iter_mut().for_each(|most| *most = 1e9);
     }
-    let hand = ToolIk { arm: &free, ..hand };
-    assert!(run(0.03).limit_violations(&hand, asked).is_empty());
+    let ik = ToolIk {
+        arm: &unlimited,
+        ..ik
+    };
+    assert!(run(0.03).limit_violations(&ik, tip_limits).is_empty());
     // 0.2 m out, 0.08 rad: 0.2 · 0.08² / 8 = 0.16 mm.
-    let worst = run(0.08).limit_violations(&hand, asked)[0].1;
+    let worst = run(0.08).limit_violations(&ik, tip_limits)[0].1;
     assert!((1.2..2.2).contains(&worst), "{worst}");
 }
 
@@ -177,7 +180,7 @@ fn rolled(radius_mm: f64, lay: Lay) -> Surface {
     .unwrap()
 }
 
-fn refused(scene: &Scene, points: &[[f64; 2]]) -> PlanRefusal {
+fn first_refusal(scene: &Scene, points: &[[f64; 2]]) -> PlanRefusal {
     let strokes = [stroke(points)];
     match draw_strokes(
         scene,
@@ -195,7 +198,7 @@ fn refused(scene: &Scene, points: &[[f64; 2]]) -> PlanRefusal {
 fn a_design_that_is_stretched_too_much_is_refused_where_it_is() {
     let mut scene = widowx();
     scene.surface = rolled(60.0, Lay::Projected);
-    let refusal = refused(&scene, &[[40.0, 40.0], [70.0, 40.0]]);
+    let refusal = first_refusal(&scene, &[[40.0, 40.0], [70.0, 40.0]]);
     let RefusalCause::Stretched {
         by_percent,
         most_percent,
@@ -210,14 +213,7 @@ fn a_design_that_is_stretched_too_much_is_refused_where_it_is() {
     assert!(refusal.at_mm.unwrap()[0] > 69.0);
     scene.surface = rolled(60.0, Lay::Wrapped);
     let strokes = [stroke(&[[40.0, 40.0], [70.0, 40.0]])];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
     assert!(
         plan.report.stretch_max < 1.001,
         "{}",
@@ -230,7 +226,7 @@ fn a_surface_that_turns_too_fast_for_the_pen_is_refused() {
     let mut scene = widowx();
     scene.surface = rolled(60.0, Lay::Wrapped);
     scene.pens[0].turn_rad_mm = 0.01;
-    let refusal = refused(&scene, &[[30.0, 40.0], [50.0, 40.0]]);
+    let refusal = first_refusal(&scene, &[[30.0, 40.0], [50.0, 40.0]]);
     let RefusalCause::Turns { turn_deg_mm, .. } = refusal.cause else {
         panic!("{refusal}");
     };
@@ -261,18 +257,11 @@ fn a_stroke_longer_than_its_ink_is_dipped_for_in_between() {
         wait_s: 0.1,
     });
     let round = [stroke(&circle([50.0, 50.0], 25.0))];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &round,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &round, Order::Fastest);
     // 157 mm: four parts of 39.
     assert_eq!((plan.report.dips, plan.report.stroke_count), (4, 4));
-    let (drawn, wanted) = (ink(&plan.strokes), ink(&round));
-    assert!(covers(&drawn, &wanted) && covers(&wanted, &drawn));
+    let (drawn, expected) = (ink(&plan.strokes), ink(&round));
+    assert!(covers(&drawn, &expected) && covers(&expected, &drawn));
     check(&scene, &scene.rest_rad, &plan.trajectory);
 }
 
@@ -295,54 +284,52 @@ fn a_filled_design_has_lines_as_far_apart_as_the_scene_says() {
         .collect();
     across.sort_by(f64::total_cmp);
     for pair in across.windows(2) {
-        let apart = pair[1] - pair[0];
-        let rows = (apart / 1.5).round();
-        assert!((apart - rows * 1.5).abs() < 1e-6, "{apart}");
+        let distance_mm = pair[1] - pair[0];
+        let rows = (distance_mm / 1.5).round();
+        assert!((distance_mm - rows * 1.5).abs() < 1e-6, "{distance_mm}");
     }
 }
 
-/// By how much drawing on a sheet so far out passes the asked speed, where the arm's own limits are no
-/// matter, and how badly conditioned the worst sample is. What is asked falls as that passes 17.
-fn over_asked_and_condition(out_m: f64) -> (f64, f64) {
+/// Returns the largest ratio to the requested speed while drawing on a sheet this far out, where
+/// the arm's own limits do not matter, and the worst condition number. The requested speed falls
+/// once that exceeds 17.
+fn speed_ratio_and_condition(out_m: f64) -> (f64, f64) {
     let mut scene = widowx();
     scene.surface = sheet([out_m, 0.05, 0.005], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]);
     let strokes = [stroke(&[[20.0, 20.0], [80.0, 20.0]])];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::Fastest,
-        &SilentObserver,
-    )
-    .unwrap();
-    let hand = ToolIk::new(&scene, &scene.pens[0]);
+    let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
+    let ik = ToolIk::new(&scene, &scene.pens[0]);
     let samples = &plan.trajectory.samples;
-    let (mut over, mut worst) = (0.0_f64, 0.0_f64);
+    let (mut ratio, mut worst) = (0.0_f64, 0.0_f64);
     let drawn = plan.trajectory.spans.iter();
     for span in drawn.filter(|span| span.kind == SpanKind::Draw) {
         for pair in samples[span.first..span.end].windows(2) {
-            let moved_mm = 1e3 * (hand.point(&pair[1]) - hand.point(&pair[0])).norm();
-            let condition = scene.arm.chain.condition(&pair[0], &hand.tip);
-            let asked_mm_s = scene.limits.draw_mm_s * (17.0 / condition).min(1.0);
-            over = over.max(moved_mm / PERIOD_S / asked_mm_s);
+            let moved_mm = 1e3 * (ik.point(&pair[1]) - ik.point(&pair[0])).norm();
+            let condition = scene.arm.chain.condition(&pair[0], &ik.tip);
+            let requested_mm_s = scene.limits.draw_mm_s * (17.0 / condition).min(1.0);
+            ratio = ratio.max(moved_mm / PERIOD_S / requested_mm_s);
             worst = worst.max(condition);
         }
     }
-    (over, worst)
+    (ratio, worst)
 }
 
 #[test]
 fn a_line_near_a_singular_pose_is_drawn_slowly() {
-    let (over, worst) = over_asked_and_condition(0.40);
-    assert!((0.9..1.0).contains(&over) && worst < 10.0, "{over} {worst}");
-    let (over, worst) = over_asked_and_condition(0.475);
+    let (ratio, worst) = speed_ratio_and_condition(0.40);
     assert!(
-        (0.9..1.05).contains(&over) && (20.0..30.0).contains(&worst),
-        "{over} {worst}"
+        (0.9..1.0).contains(&ratio) && worst < 10.0,
+        "{ratio} {worst}"
+    );
+    let (ratio, worst) = speed_ratio_and_condition(0.475);
+    assert!(
+        (0.9..1.05).contains(&ratio) && (20.0..30.0).contains(&worst),
+        "{ratio} {worst}"
     );
 }
 
-/// Two joints that turn about uprights, and two that tilt: its elbow is on one side or the other.
+/// Two joints that turn about vertical axes, and two that tilt: the elbow is on one side or the
+/// other.
 const TWO_ELBOWS: &str = r#"
 name = "two elbows"
 about = "an arm for a test"
@@ -405,11 +392,11 @@ to_m = [0.05, 0.0, 0.0]
 radius_m = 0.01
 "#;
 
-/// With its elbow on the side of the ready pose the arm holds the pen more upright and farther from
-/// its limits where the line begins, and comes to the shoulder's limit half-way; both of the line's
-/// ends can be met. On the other side it draws all of it.
+/// With the elbow on the side of the ready pose, the arm holds the pen more upright and farther
+/// from its limits where the line begins, but meets the shoulder's limit half-way, although it
+/// reaches both ends. With the elbow on the other side it draws all of the line.
 #[test]
-fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
+fn the_posture_serves_the_whole_stroke() {
     let right = [0.3, -1.31, 1.29, 0.28];
     let scene = scene(
         TWO_ELBOWS,
@@ -431,35 +418,29 @@ fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
         &right,
     );
     let (from_mm, to_mm) = ([176.3, 83.2], [147.6, 369.4]);
-    let hand = ToolIk::new(&scene, &scene.pens[0]);
+    let ik = ToolIk::new(&scene, &scene.pens[0]);
     let press_mm = -scene.heights.press_mm;
     let place = ToolPose::over(&scene.surface, from_mm, press_mm);
-    let course = vec![CartesianSegment::Along {
+    let path = vec![CartesianSegment::Along {
         from_mm,
         to_mm,
         height_mm: press_mm,
     }];
-    let ways = hand.solutions(&place, &[scene.ready_rad]).unwrap();
-    let upright = ways.iter().filter(|way| way.off_rad < 0.01);
-    let serves =
-        |way: &&IkSolution| follow_path(&hand, &scene.surface, &course, &way.q_rad).is_ok();
-    let (good, bad): (Vec<&IkSolution>, Vec<&IkSolution>) = upright.partition(serves);
-    // What is nearest by, and preferred where the stroke begins, does not serve.
+    let solutions = ik.solutions(&place, &[scene.ready_rad]).unwrap();
+    let upright = solutions.iter().filter(|solution| solution.off_rad < 0.01);
+    let can_follow =
+        |solution: &&IkSolution| follow_path(&ik, &scene.surface, &path, &solution.q_rad).is_ok();
+    let (good, bad): (Vec<&IkSolution>, Vec<&IkSolution>) = upright.partition(can_follow);
+    // The posture that is nearest, and preferred where the stroke begins, does not serve the
+    // stroke.
     assert_eq!((good.len(), bad.len()), (1, 1), "{good:?} {bad:?}");
     assert!(bad[0].q_rad[1] < 0.0 && good[0].q_rad[1] > 0.0);
-    assert_eq!(ways[0].q_rad, bad[0].q_rad);
+    assert_eq!(solutions[0].q_rad, bad[0].q_rad);
     let end = ToolPose::over(&scene.surface, to_mm, press_mm);
-    assert!(hand.solve(&end, &bad[0].q_rad).is_ok());
+    assert!(ik.solve(&end, &bad[0].q_rad).is_ok());
 
     let strokes = [stroke(&[from_mm, to_mm])];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::AsDrawn,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &strokes, Order::AsDrawn);
     let drawn = plan.trajectory.spans.iter();
     for span in drawn.filter(|span| span.kind == SpanKind::Draw) {
         let mut elbow = plan.trajectory.samples[span.first..span.end].iter();
@@ -468,8 +449,8 @@ fn the_way_of_holding_the_arm_is_the_one_that_serves_the_whole_stroke() {
     check_lines(&scene, &strokes, &plan);
 }
 
-/// A strip of a bottle that lies along x before a six-joint arm, its crest in the middle.
-fn over_a_bottle() -> Scene {
+/// A strip of a bottle that lies along x in front of a six-joint arm, its crest in the middle.
+fn bottle_scene() -> Scene {
     let mut scene = widowx();
     scene.surface = Surface::new(&SheetFile {
         correction: None,
@@ -486,7 +467,7 @@ fn over_a_bottle() -> Scene {
 
 #[test]
 fn travels_go_over_the_highest_of_what_is_between() {
-    let mut scene = over_a_bottle();
+    let mut scene = bottle_scene();
     // On the other side of the crest, and lower.
     scene.pens[0].ink = Some(0);
     scene.inks.push(InkCap {
@@ -500,14 +481,7 @@ fn travels_go_over_the_highest_of_what_is_between() {
         stroke(&[[68.0, 20.0], [68.0, 60.0]]),
         stroke(&[[12.0, 60.0], [12.0, 20.0]]),
     ];
-    let plan = draw_strokes(
-        &scene,
-        &scene.rest_rad,
-        &strokes,
-        Order::AsDrawn,
-        &SilentObserver,
-    )
-    .unwrap();
+    let plan = plan_from_rest(&scene, &strokes, Order::AsDrawn);
     assert_eq!(plan.report.dips, 2);
     let height_mm = |n: usize| {
         let tip = scene
@@ -533,24 +507,17 @@ fn travels_go_over_the_highest_of_what_is_between() {
 }
 
 #[test]
-fn the_report_says_how_much_runs_as_asked_and_what_limits_it() {
+fn the_report_says_how_much_runs_at_the_requested_speed_and_what_limits_it() {
     let mut scene = so101();
     let strokes = [stroke(&[[10.0, 10.0], [90.0, 90.0]])];
     let mut report = |speed_mm_s: f64| {
         scene.limits.draw_mm_s = speed_mm_s;
         scene.limits.draw_mm_s2 = 400.0;
-        draw_strokes(
-            &scene,
-            &scene.rest_rad,
-            &strokes,
-            Order::AsDrawn,
-            &SilentObserver,
-        )
-        .unwrap()
-        .report
+        plan_from_rest(&scene, &strokes, Order::AsDrawn).report
     };
     let (slow, fast) = (report(10.0), report(240.0));
-    // From rest and to it, 10 mm/s are reached within a millimetre of 113; 240 mm/s never.
+    // Of 113 mm, the first and last take at most a millimetre to reach 10 mm/s; 240 mm/s are never
+    // reached.
     assert!(slow.at_speed_share > 0.98, "{}", slow.at_speed_share);
     assert!(fast.at_speed_share < 0.2, "{}", fast.at_speed_share);
     assert!(fast.duration_s < slow.duration_s);
@@ -565,7 +532,7 @@ fn the_report_says_how_much_runs_as_asked_and_what_limits_it() {
     }
 }
 
-/// Stretched straight, a five-jointed arm can only lean its pen further.
+/// When stretched out, a five-joint arm can only lean its pen further.
 #[test]
 fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
     for out_m in [0.34, 0.35, 0.36] {
@@ -573,14 +540,7 @@ fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
         scene.surface = sheet([0.0708, -out_m, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
         for points in [[[60.0, 10.0], [80.0, 10.0]], [[70.0, 0.0], [70.0, 20.0]]] {
             let strokes = [stroke(&points)];
-            let plan = draw_strokes(
-                &scene,
-                &scene.rest_rad,
-                &strokes,
-                Order::Fastest,
-                &SilentObserver,
-            )
-            .unwrap();
+            let plan = plan_from_rest(&scene, &strokes, Order::Fastest);
             let leans_deg = plan.report.tilt_max_deg;
             assert!((5.0..14.0).contains(&leans_deg), "{out_m}: {leans_deg}");
             check(&scene, &scene.rest_rad, &plan.trajectory);
@@ -588,7 +548,7 @@ fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
     }
     let mut scene = so101();
     scene.surface = sheet([0.0708, -0.4, 0.005], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]);
-    let refusal = refused(&scene, &[[60.0, 10.0], [80.0, 10.0]]);
+    let refusal = first_refusal(&scene, &[[60.0, 10.0], [80.0, 10.0]]);
     assert!(
         matches!(refusal.cause, RefusalCause::Tilt { .. }),
         "{refusal}"
@@ -596,10 +556,10 @@ fn a_stretched_arm_draws_leaning_as_far_as_its_pen_may() {
 }
 
 #[test]
-fn where_a_joint_would_have_to_jump_no_slowness_is_tried_in_vain() {
+fn where_a_joint_would_have_to_jump_slowing_is_not_tried_in_vain() {
     let mut scene = widowx();
     scene.surface = sheet([0.46, 0.05, 0.005], [0.0, -1.0, 0.0], [1.0, 0.0, 0.0]);
-    let refusal = refused(&scene, &[[20.0, 0.0], [80.0, 60.0]]);
+    let refusal = first_refusal(&scene, &[[20.0, 0.0], [80.0, 60.0]]);
     assert!(
         matches!(refusal.cause, RefusalCause::TooFast { ratio } if ratio > 2.0),
         "{refusal}"

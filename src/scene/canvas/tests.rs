@@ -1,4 +1,4 @@
-//! Canvases are pens on flat sheets, and their revision is the same whatever is drawn on them.
+//! Canvases need pens on flat sheets, and their revision is the same whatever is drawn on them.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ fn a_canvas_is_the_same_scene_whatever_is_drawn_on_it() {
     let (_folder, library) = library(CANVAS);
     let empty = library.scene("mine", None).unwrap();
     assert!(empty.strokes.is_empty());
-    let [one, other] = ["hello", "Hello"].map(|text| drawn(&library, text).unwrap());
-    assert_eq!(empty.revision, one.revision);
-    assert_eq!(one.revision, other.revision);
+    let [lower, upper] = ["hello", "Hello"].map(|text| drawn(&library, text).unwrap());
+    assert_eq!(empty.revision, lower.revision);
+    assert_eq!(lower.revision, upper.revision);
     let hash = |scene: &Scene| scene.canvas.as_ref().and_then(|canvas| canvas.design_hash);
-    assert!(hash(&empty).is_none() && hash(&one).is_some());
-    assert_ne!(hash(&one), hash(&other));
-    assert!(!one.strokes.is_empty());
+    assert!(hash(&empty).is_none() && hash(&lower).is_some());
+    assert_ne!(hash(&lower), hash(&upper));
+    assert!(!lower.strokes.is_empty());
 }
 
 #[test]
@@ -43,18 +43,13 @@ fn a_canvas_is_listed_as_one() {
 }
 
 #[test]
-fn what_no_caller_may_draw_on_is_no_canvas() {
+fn what_no_caller_may_draw_on_is_not_a_canvas() {
     let add = |table: &str, line: &str| CANVAS.replace(table, &format!("{table}\n{line}"));
-    for (text, said) in [
-        (add("[design]", "text = \"a\""), "design.text stands beside"),
-        (
-            add("[design]", "size_mm = 10.0"),
-            "design.size_mm stands beside",
-        ),
-        (
-            add("[design]", "time_s_max = 0.0"),
-            "design.time_s_max must be above 0",
-        ),
+    let design = |line: &str| add("[design]", line);
+    for (text, expected) in [
+        (design("text = \"a\""), "design.text cannot be combined"),
+        (design("size_mm = 10.0"), "design.size_mm cannot be"),
+        (design("time_s_max = 0.0"), "time_s_max must be above 0"),
         (
             add("[sheet]", "cylinder_radius_mm = 80.0"),
             "makes it a cylinder",
@@ -76,14 +71,14 @@ fn what_no_caller_may_draw_on_is_no_canvas() {
         ),
     ] {
         let (_folder, library) = library(&text);
-        let refused = library.scene("mine", None).unwrap_err().to_string();
-        assert!(refused.contains(said), "{said}: {refused}");
+        let message = library.scene("mine", None).unwrap_err().to_string();
+        assert!(message.contains(expected), "{expected}: {message}");
     }
 }
 
 #[test]
 fn a_design_beyond_the_bounds_is_refused() {
-    for (bound, said) in [
+    for (bound, expected) in [
         ("strokes_max = 3", "strokes, and this canvas takes 3"),
         (
             "length_mm_max = 20.0",
@@ -92,8 +87,8 @@ fn a_design_beyond_the_bounds_is_refused() {
     ] {
         let (_folder, library) =
             library(&CANVAS.replace("[design]", &format!("[design]\n{bound}")));
-        let refused = drawn(&library, "hello").unwrap_err().to_string();
-        assert!(refused.contains(said), "{said}: {refused}");
+        let message = drawn(&library, "hello").unwrap_err().to_string();
+        assert!(message.contains(expected), "{expected}: {message}");
     }
 }
 
@@ -110,9 +105,9 @@ fn what_an_operator_draws_there_is_enabled_on_its_own() {
 }
 
 #[test]
-fn a_scene_with_a_design_of_its_own_takes_no_caller_s() {
+fn a_scene_with_its_own_design_accepts_none_from_a_caller() {
     let library =
         SceneLibrary::new(None).with_design_of_caller(DesignReplacement::from_text("hello"));
-    let refused = library.scene("default", None).unwrap_err().to_string();
-    assert!(refused.contains("is no canvas"), "{refused}");
+    let message = library.scene("default", None).unwrap_err().to_string();
+    assert!(message.contains("is not a canvas"), "{message}");
 }

@@ -1,4 +1,4 @@
-//! Placed designs against an affine map that is written here a second time, and fits against what is refused.
+//! Compares placed designs with an independent affine map, and fits with refusals.
 
 use super::*;
 use crate::{DesignReplacement, Scene, SceneError, SceneLibrary};
@@ -35,7 +35,7 @@ fn placed(bytes: &[u8], placement: DesignPlacement) -> Result<std::sync::Arc<Sce
         .scene("default", None)
 }
 
-/// A point of the page on the sheet: scaled, its corner put to its place, turned about its middle.
+/// Maps a point of the page onto the sheet: scaled, moved to its corner, rotated about its centre.
 fn affine(
     [x, y]: [f64; 2],
     [width, height]: [f64; 2],
@@ -47,10 +47,10 @@ fn affine(
     let [left, low] = at_mm.unwrap_or([(SHEET_MM - width) / 2.0, (SHEET_MM - height) / 2.0]);
     let (dx, dy) = (x * scale - width / 2.0, y * scale - height / 2.0);
     let angle = turn_deg.to_radians() + dy.atan2(dx);
-    let far = dx.hypot(dy);
+    let radius_mm = dx.hypot(dy);
     [
-        left + width / 2.0 + far * angle.cos(),
-        low + height / 2.0 + far * angle.sin(),
+        left + width / 2.0 + radius_mm * angle.cos(),
+        low + height / 2.0 + radius_mm * angle.sin(),
     ]
 }
 
@@ -60,7 +60,7 @@ struct Page {
     lines: Vec<[[f64; 2]; 2]>,
 }
 
-/// A page of any shape with a few lines anywhere on it, each of some length.
+/// A page of any shape with a few lines anywhere on it.
 fn pages() -> impl Strategy<Value = Page> {
     let side = || 20.0..300.0_f64;
     let line = [
@@ -68,9 +68,9 @@ fn pages() -> impl Strategy<Value = Page> {
         [0.55..1.0_f64, 0.0..1.0_f64],
     ];
     let lines = proptest::collection::vec(line, 1..5);
-    ([side(), side()], lines).prop_map(|(size_mm, shares)| Page {
+    ([side(), side()], lines).prop_map(|(size_mm, fractions)| Page {
         size_mm,
-        lines: shares
+        lines: fractions
             .into_iter()
             .map(|line| line.map(|[x, y]| [x * size_mm[0], y * size_mm[1]]))
             .collect(),
@@ -108,7 +108,7 @@ proptest! {
     ) {
         let bytes = page_json(page.size_mm, &page.lines);
         let fitted = placed(&bytes, DesignPlacement { fits: true, ..placement(at_mm, turn_deg) });
-        let larger = |size_mm: f64| {
+        let with_size = |size_mm: f64| {
             let size_mm = Some(number(size_mm));
             placed(&bytes, DesignPlacement { size_mm, ..placement(at_mm, turn_deg) })
         };
@@ -117,9 +117,9 @@ proptest! {
                 let fits_mm = fitted.page.long_mm;
                 let more = fits_mm * 1.001;
                 prop_assert_eq!(fitted.page.from, crate::SizeSource::Fitted);
-                prop_assert!(larger(fits_mm).is_ok());
+                prop_assert!(with_size(fits_mm).is_ok());
                 prop_assume!(PAGE_SIDE_MM.contains(&more));
-                match larger(more) {
+                match with_size(more) {
                     Err(SceneError::Outside { outside, .. }) => {
                         let found_mm = outside.fits_mm.unwrap();
                         prop_assert!((found_mm - fits_mm).abs() < 1e-6 * fits_mm, "{found_mm} {fits_mm}");
@@ -129,20 +129,20 @@ proptest! {
             }
             // No size lies on the sheet there: neither do these.
             Err(SceneError::File(_)) => for size_mm in [1.0, 3.0, 10.0, 30.0, 90.0] {
-                prop_assert!(larger(size_mm).is_err(), "{size_mm} mm fits");
+                prop_assert!(with_size(size_mm).is_err(), "{size_mm} mm fits");
             },
             Err(other) => prop_assert!(false, "{other}"),
         }
     }
 
     #[test]
-    fn every_stroke_lies_where_an_affine_map_of_its_own_puts_it(
-        page in pages(), at_mm in places(), turn_deg in turns(), share in 0.1..1.0_f64,
+    fn every_stroke_lies_where_an_independent_affine_map_puts_it(
+        page in pages(), at_mm in places(), turn_deg in turns(), fraction in 0.1..1.0_f64,
     ) {
         let bytes = page_json(page.size_mm, &page.lines);
         let fitted = placed(&bytes, DesignPlacement { fits: true, ..placement(at_mm, turn_deg) });
         prop_assume!(fitted.is_ok());
-        let size_mm = fitted.unwrap().page.long_mm * share;
+        let size_mm = fitted.unwrap().page.long_mm * fraction;
         let scene = placed(&bytes, DesignPlacement { size_mm: Some(number(size_mm)), ..placement(at_mm, turn_deg) });
         // Below its largest size it may leave the sheet again where its corner lies on an edge.
         prop_assume!(scene.is_ok());
@@ -151,9 +151,9 @@ proptest! {
         prop_assert_eq!(scene.strokes.len(), page.lines.len());
         for (stroke, line) in scene.strokes.iter().zip(&page.lines) {
             for (found, point) in stroke.points_mm.iter().zip(line) {
-                let wanted = affine(*point, page.size_mm, scale, at_mm, turn_deg);
-                let off_mm = (found[0] - wanted[0]).hypot(found[1] - wanted[1]);
-                prop_assert!(off_mm < 1e-5, "{found:?} {wanted:?}");
+                let expected = affine(*point, page.size_mm, scale, at_mm, turn_deg);
+                let error_mm = (found[0] - expected[0]).hypot(found[1] - expected[1]);
+                prop_assert!(error_mm < 1e-5, "{found:?} {expected:?}");
             }
         }
     }
@@ -162,27 +162,27 @@ proptest! {
 #[test]
 fn a_refusal_names_the_edge_the_place_the_turn_and_the_size_that_fits() {
     let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
-    let asked = DesignPlacement {
+    let requested = DesignPlacement {
         size_mm: Some(number(90.0)),
         ..placement(Some([30.0, 5.0]), 90.0)
     };
-    let refused = placed(&bytes, asked).unwrap_err().to_string();
-    // Its middle is at (75, 27.5), and it is 90 mm high as it lies.
-    assert!(refused.contains("over its lower edge"), "{refused}");
+    let message = placed(&bytes, requested).unwrap_err().to_string();
+    // After rotation its centre is at (75, 27.5), and it is 90 mm high.
+    assert!(message.contains("over its lower edge"), "{message}");
     assert!(
-        refused.contains(
+        message.contains(
             "mm fit at (30, 5) mm turned by 90°: make design.size_mm (or --size) smaller"
         ),
-        "{refused}"
+        "{message}"
     );
-    let fits_mm: f64 = refused
+    let fits_mm: f64 = message
         .split("at most ")
         .nth(1)
         .and_then(|rest| rest.split(' ').next()?.parse().ok())
         .unwrap();
     let fits = DesignPlacement {
         size_mm: Some(number(fits_mm)),
-        ..asked
+        ..requested
     };
     assert!(placed(&bytes, fits).is_ok());
 }
@@ -198,32 +198,32 @@ fn a_corner_beyond_the_sheet_leaves_no_size_and_says_so() {
             ..beyond
         },
     );
-    let said = fitted.unwrap_err().to_string();
-    assert!(said.contains("no size of it lies on the sheet"), "{said}");
-    let said = placed(&bytes, beyond).unwrap_err().to_string();
-    assert!(said.contains("no size of it fits at (120, 5) mm"), "{said}");
+    let message = fitted.unwrap_err().to_string();
+    assert!(message.contains("no size of it lies on"), "{message}");
+    let message = placed(&bytes, beyond).unwrap_err().to_string();
+    assert!(message.contains("fits at (120, 5) mm"), "{message}");
 }
 
 #[test]
 fn revisions_differ_by_design_place_fill_and_pen() {
     let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
-    let plain = DesignReplacement::from_files(vec![("page.json".to_owned(), bytes)]);
+    let unmoved = DesignReplacement::from_files(vec![("page.json".to_owned(), bytes)]);
     let moved = DesignReplacement {
         placement: placement(Some([1.0, 2.0]), 0.0),
-        ..plain.clone()
+        ..unmoved.clone()
     };
     let one_pen = DesignReplacement {
         one_pen: true,
-        ..plain.clone()
+        ..unmoved.clone()
     };
-    let mut all: Vec<String> = [plain.clone(), moved, one_pen]
+    let mut all: Vec<String> = [unmoved.clone(), moved, one_pen]
         .into_iter()
         .map(|design| {
             let library = SceneLibrary::new(None).with_drawing(design);
             library.scene("two_pens", None).unwrap().revision.hex()
         })
         .collect();
-    let again = SceneLibrary::new(None).with_drawing(plain);
+    let again = SceneLibrary::new(None).with_drawing(unmoved);
     assert_eq!(
         all[0],
         again.scene("two_pens", None).unwrap().revision.hex()
