@@ -41,18 +41,18 @@ fn main() {
         ("capsules", capsules),
     ];
     // Cargo adds flags of its own; the first word that is none says which to run.
-    let words: Vec<String> = std::env::args()
+    let expected: Vec<String> = std::env::args()
         .skip(1)
         .filter(|word| !word.starts_with('-'))
         .collect();
-    if let [first, folder] = words.as_slice()
+    if let [first, folder] = expected.as_slice()
         && first == "export"
     {
         export::write(folder);
         return;
     }
     for (name, run) in all {
-        if words.is_empty() || words.iter().any(|wanted| name.contains(wanted.as_str())) {
+        if expected.is_empty() || expected.iter().any(|target| name.contains(target.as_str())) {
             run();
         }
     }
@@ -132,7 +132,7 @@ fn rings() -> String {
     code
 }
 
-/// Tells when somebody who waits first hears of a plan.
+/// Records when the first progress of a plan is reported.
 struct First {
     begun: Instant,
     after_us: AtomicU64,
@@ -248,9 +248,9 @@ fn so101() -> (ArmModel, ToolTip, JointVector) {
 fn spiral(middle: Point3<f64>) -> Vec<Point3<f64>> {
     (0..WAYPOINTS)
         .map(|i| {
-            let share = (i as f64 / (WAYPOINTS - 1) as f64).sqrt();
-            let radius = 0.005 + 0.035 * share;
-            let angle = share * 10.0 * std::f64::consts::TAU;
+            let fraction = (i as f64 / (WAYPOINTS - 1) as f64).sqrt();
+            let radius = 0.005 + 0.035 * fraction;
+            let angle = fraction * 10.0 * std::f64::consts::TAU;
             middle + Vector3::new(radius * angle.cos(), radius * angle.sin(), 0.0)
         })
         .collect()
@@ -291,10 +291,10 @@ fn stroke_poses() -> (ArmModel, ToolTip, JointVector, Vec<Isometry3<f64>>) {
     let points = spiral(Point3::new(0.32, 0.0, 0.005));
     let start = arm.chain.forward(&ready).rotation;
     let down = -Vector3::z_axis();
-    let turned = UnitQuaternion::rotation_between(&(start * tip.axis), &down).unwrap() * start;
+    let rotated = UnitQuaternion::rotation_between(&(start * tip.axis), &down).unwrap() * start;
     let poses = points
         .iter()
-        .map(|p| Isometry3::from_parts((*p).into(), turned));
+        .map(|p| Isometry3::from_parts((*p).into(), rotated));
     let poses = poses.collect();
     (arm, tip, ready, poses)
 }
@@ -549,7 +549,8 @@ fn ordering() {
 fn two_arms() -> (Vec<PlacedCapsule>, Vec<(usize, usize)>) {
     let mut chance = Chance(0x1234_5678_9abc_def1);
     let mut point = |x: f64| {
-        let [a, b, c] = [chance.next(), chance.next(), chance.next()].map(|share| share * 0.3);
+        let [a, b, c] =
+            [chance.next(), chance.next(), chance.next()].map(|fraction| fraction * 0.3);
         Point3::new(x + a, b, c)
     };
     let capsule = |i| {

@@ -19,7 +19,7 @@ use steadyhand::args::{
 
 const SMALL_BYTES: usize = 64 << 10;
 const LARGE_BYTES: usize = 1 << 20;
-/// Letters of nearly all words.
+/// Prose of ordinary words.
 const PROSE: &str = "the quick brown fox jumps over a lazy dog and writes of it ";
 /// Runs of a short call in one measurement; of many measurements the best counts, as others use this machine too.
 const RUNS: u32 = 100;

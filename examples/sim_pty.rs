@@ -20,7 +20,7 @@ async fn main() -> anyhow::Result<()> {
     let sim = ArmSimulator::new(&arm, &JointVector::zeros(arm.dof()));
     pty::serve(sim, &NodeClock::real(), |path| {
         println!("{}", path.display());
-        // The process that started this waits for the line. If nobody reads it, nothing is lost.
+        // The process that started this waits for the line; without a reader nothing is lost.
         let _ = std::io::stdout().flush();
     })
     .await?;

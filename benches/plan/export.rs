@@ -58,22 +58,22 @@ fn work(ready: &[f64], poses: &[Isometry3<f64>]) -> Value {
 }
 
 fn urdf(arm: &ArmModel, tip: &ToolTip) -> String {
-    let words = |of: &[f64]| {
+    let text_of = |of: &[f64]| {
         let all: Vec<String> = of.iter().map(|v| format!("{v:?}")).collect();
         all.join(" ")
     };
     let mut text = String::from("<robot name=\"arm\">\n<link name=\"link0\"/>\n");
     for (n, (joint, limits)) in arm.file.joints.iter().zip(arm.chain.joints()).enumerate() {
         let [xyz, rpy, axis] =
-            [joint.origin_m, joint.rpy_rad, joint.axis].map(|of| words(&of.map(|v| v.get())));
+            [joint.origin_m, joint.rpy_rad, joint.axis].map(|of| text_of(&of.map(|v| v.get())));
         text.push_str(&format!(
             "<link name=\"link{}\"/>\n<joint name=\"{}\" type=\"revolute\"><parent link=\"link{n}\"/><child link=\"link{}\"/><origin xyz=\"{xyz}\" rpy=\"{rpy}\"/><axis xyz=\"{axis}\"/><limit lower=\"{:?}\" upper=\"{:?}\" velocity=\"3\" effort=\"1\"/></joint>\n",
             n + 1, joint.name, n + 1, limits.lower_rad, limits.upper_rad
         ));
     }
     let mount = &arm.file.tool_mount;
-    let [xyz, rpy] = [mount.origin_m, mount.rpy_rad].map(|of| words(&of.map(|v| v.get())));
-    let point = words(tip.point_m.coords.as_slice());
+    let [xyz, rpy] = [mount.origin_m, mount.rpy_rad].map(|of| text_of(&of.map(|v| v.get())));
+    let point = text_of(tip.point_m.coords.as_slice());
     text.push_str(&format!(
         "<link name=\"mount\"/>\n<joint name=\"mount_joint\" type=\"fixed\"><parent link=\"link{}\"/><child link=\"mount\"/><origin xyz=\"{xyz}\" rpy=\"{rpy}\"/></joint>\n<link name=\"tip\"/>\n<joint name=\"tip_joint\" type=\"fixed\"><parent link=\"mount\"/><child link=\"tip\"/><origin xyz=\"{point}\" rpy=\"0 0 0\"/></joint>\n</robot>\n",
         arm.dof()

@@ -4,13 +4,13 @@
 //! where the general algorithm needs its special case for full blocks; the unstuffer refuses a code
 //! of 255 for the same reason.
 
-/// The longest body in bytes, before stuffing, that [`stuff`] takes.
+/// Longest body, before stuffing, that [`stuff`] takes, in bytes.
 pub const BODY_MAX: usize = 206;
 
-/// Bytes that a stuffed body of [`BODY_MAX`] bytes takes.
+/// Length of a stuffed body of [`BODY_MAX`] bytes.
 pub const STUFFED_MAX: usize = BODY_MAX + 1;
 
-/// Writes `body` without zeros to `out` and returns how many bytes that took: always one more than
+/// Writes `body` without zeros to `out` and returns the number of bytes written, always one more than
 /// `body` has. `None`, with `out` partly written, if `body` exceeds [`BODY_MAX`] or `out` is short.
 pub fn stuff(body: &[u8], out: &mut [u8]) -> Option<usize> {
     if body.len() > BODY_MAX {
@@ -27,49 +27,49 @@ pub fn stuff(body: &[u8], out: &mut [u8]) -> Option<usize> {
     Some(written)
 }
 
-/// Takes the non-zero bytes between two delimiters one by one and keeps the body that they stand for.
+/// Decodes the non-zero bytes between two delimiters, one by one, into the body that they encode.
 ///
-/// A body that grows too long or holds an impossible code is spoilt until [`Unstuffer::clear`].
+/// A body that grows too long or holds an invalid code stays invalid until [`Unstuffer::clear`].
 #[derive(Debug, Clone)]
 pub struct Unstuffer {
     body: [u8; BODY_MAX],
     len: usize,
-    block_left: u8,
+    block_remaining: u8,
     started: bool,
-    spoilt: bool,
+    invalid: bool,
 }
 
 impl Unstuffer {
-    /// An unstuffer that has seen nothing.
+    /// Creates an unstuffer.
     pub const fn new() -> Self {
         Self {
             body: [0; BODY_MAX],
             len: 0,
-            block_left: 0,
+            block_remaining: 0,
             started: false,
-            spoilt: false,
+            invalid: false,
         }
     }
 
     /// Forgets all bytes since the last delimiter.
     pub const fn clear(&mut self) {
         self.len = 0;
-        self.block_left = 0;
+        self.block_remaining = 0;
         self.started = false;
-        self.spoilt = false;
+        self.invalid = false;
     }
 
-    /// Returns whether any byte came since the last delimiter.
+    /// Returns whether any byte has arrived since the last delimiter.
     pub const fn started(&self) -> bool {
         self.started
     }
 
-    /// Takes one byte. A zero is not a code and spoils the body.
+    /// Takes one byte. A zero is not a code and makes the body invalid.
     #[inline]
     pub fn push(&mut self, byte: u8) {
-        if self.block_left > 0 {
-            self.block_left -= 1;
-            self.keep(byte);
+        if self.block_remaining > 0 {
+            self.block_remaining -= 1;
+            self.append(byte);
         } else {
             self.open_block(byte);
         }
@@ -79,11 +79,11 @@ impl Unstuffer {
     /// first zero; returns how many those were.
     #[inline]
     pub fn push_block(&mut self, bytes: &[u8]) -> usize {
-        let fitting = usize::from(self.block_left).min(bytes.len());
-        let block = bytes.get(..fitting).unwrap_or_default();
+        let block_len = usize::from(self.block_remaining).min(bytes.len());
+        let block = bytes.get(..block_len).unwrap_or_default();
         let Some(room) = self.body.get_mut(self.len..self.len + block.len()) else {
-            // No whole body has a block that long: whatever follows, this one is none.
-            self.spoilt = true;
+            // No complete body has a block that long, so this one is invalid whatever follows.
+            self.invalid = true;
             return 0;
         };
         let mut count = 0u8;
@@ -95,13 +95,13 @@ impl Unstuffer {
             count += 1;
         }
         self.len += usize::from(count);
-        self.block_left -= count;
+        self.block_remaining -= count;
         usize::from(count)
     }
 
-    /// The body, if the bytes so far are a whole one.
+    /// Returns the body if the bytes so far are a complete one.
     pub fn body(&self) -> Option<&[u8]> {
-        if self.spoilt || !self.started || self.block_left > 0 {
+        if self.invalid || !self.started || self.block_remaining > 0 {
             return None;
         }
         self.body.get(..self.len)
@@ -109,23 +109,23 @@ impl Unstuffer {
 
     fn open_block(&mut self, code: u8) {
         if code == 0 || code == u8::MAX {
-            self.spoilt = true;
+            self.invalid = true;
         }
         if self.started {
-            self.keep(0);
+            self.append(0);
         }
         self.started = true;
-        self.block_left = code.saturating_sub(1);
+        self.block_remaining = code.saturating_sub(1);
     }
 
     #[inline]
-    fn keep(&mut self, byte: u8) {
+    fn append(&mut self, byte: u8) {
         match self.body.get_mut(self.len) {
             Some(slot) => {
                 *slot = byte;
                 self.len += 1;
             }
-            None => self.spoilt = true,
+            None => self.invalid = true,
         }
     }
 }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_too_long_or_cut_short() {
+    fn refuses_bodies_that_are_too_long_or_truncated() {
         assert_eq!(stuff(&[1; BODY_MAX + 1], &mut [0; 300]), None);
         assert_eq!(stuff(&[1; 4], &mut [0; 4]), None);
         assert_eq!(unstuff(&[5, 1, 2]), None);
@@ -181,7 +181,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_stuffed_comes_back(body in prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], 0..=BODY_MAX)) {
+        fn unstuffing_returns_the_stuffed_body(body in prop::collection::vec(prop_oneof![Just(0u8), any::<u8>()], 0..=BODY_MAX)) {
             let mut out = [0; STUFFED_MAX];
             let len = stuff(&body, &mut out).unwrap();
             prop_assert_eq!(len, body.len() + 1);

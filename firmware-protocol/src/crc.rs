@@ -2,7 +2,7 @@
 
 const POLYNOMIAL_REFLECTED: u32 = 0x82F6_3B78;
 
-/// `TABLES[n][byte]` is what `byte` leaves behind after `n` more bytes of zeros.
+/// `TABLES[n][byte]` is the remainder of `byte` followed by `n` zero bytes.
 static TABLES: [[u32; 256]; 8] = tables();
 
 #[expect(
@@ -18,8 +18,9 @@ const fn tables() -> [[u32; 256]; 8] {
     }
     let mut byte = 0;
     while byte < 7 * 256 {
-        let before = tables[byte / 256][byte % 256];
-        tables[byte / 256 + 1][byte % 256] = (before >> 8) ^ tables[0][(before & 0xFF) as usize];
+        let previous = tables[byte / 256][byte % 256];
+        tables[byte / 256 + 1][byte % 256] =
+            (previous >> 8) ^ tables[0][(previous & 0xFF) as usize];
         byte += 1;
     }
     tables
@@ -47,28 +48,28 @@ const fn look_up(table: usize, word: u32, byte: u32) -> u32 {
     TABLES[table][((word >> (8 * byte)) & 0xFF) as usize]
 }
 
-/// CRC-32C of `bytes`: reflected, initial value and final exclusive-or all ones.
+/// Computes the CRC-32C of `bytes`: reflected, initial value and final exclusive-or all ones.
 /// The check value of `b"123456789"` is `0xE306_9283`; of no bytes it is zero.
 pub const fn crc32c(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     let mut rest = bytes;
-    // Eight bytes at a time: their look-ups do not wait for one another.
-    while let Some((&[a, b, c, d, e, f, g, h], behind)) = rest.split_first_chunk::<8>() {
-        let near = crc ^ u32::from_le_bytes([a, b, c, d]);
-        let far = u32::from_le_bytes([e, f, g, h]);
-        crc = look_up(7, near, 0)
-            ^ look_up(6, near, 1)
-            ^ look_up(5, near, 2)
-            ^ look_up(4, near, 3)
-            ^ look_up(3, far, 0)
-            ^ look_up(2, far, 1)
-            ^ look_up(1, far, 2)
-            ^ look_up(0, far, 3);
-        rest = behind;
+    // Eight bytes at a time, because their look-ups do not depend on one another.
+    while let Some((&[a, b, c, d, e, f, g, h], tail)) = rest.split_first_chunk::<8>() {
+        let low = crc ^ u32::from_le_bytes([a, b, c, d]);
+        let high = u32::from_le_bytes([e, f, g, h]);
+        crc = look_up(7, low, 0)
+            ^ look_up(6, low, 1)
+            ^ look_up(5, low, 2)
+            ^ look_up(4, low, 3)
+            ^ look_up(3, high, 0)
+            ^ look_up(2, high, 1)
+            ^ look_up(1, high, 2)
+            ^ look_up(0, high, 3);
+        rest = tail;
     }
-    while let Some((&byte, behind)) = rest.split_first() {
+    while let Some((&byte, tail)) = rest.split_first() {
         crc = (crc >> 8) ^ look_up(0, crc ^ byte as u32, 0);
-        rest = behind;
+        rest = tail;
     }
     !crc
 }

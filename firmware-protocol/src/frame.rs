@@ -1,4 +1,4 @@
-//! Frames: delimiters, stuffing, header and checksum, and a decoder that always finds its feet again.
+//! Frames: delimiters, stuffing, header and checksum, and a decoder that always resynchronises.
 //!
 //! ```text
 //! 00 | COBS( version<<6 | type : u8, sequence : u8, payload, crc32c : u32 little endian ) | 00
@@ -8,14 +8,14 @@ use crate::PROTOCOL_MAJOR;
 use crate::cobs::{STUFFED_MAX, Unstuffer, stuff};
 use crate::crc::crc32c;
 
-/// The longest payload of a frame in bytes.
+/// Longest payload of a frame, in bytes.
 pub const PAYLOAD_MAX: usize = 200;
 
-/// The longest frame on the wire in bytes, both delimiters included.
+/// Longest frame on the wire, both delimiters included, in bytes.
 pub const FRAME_MAX: usize = STUFFED_MAX + 2;
 
 /// The nine bytes of an emergency stop. They are the same in every version of the protocol, need no
-/// sequence number, and are recognised whatever came before them.
+/// sequence number, and are recognised after any other bytes.
 pub const ESTOP_BYTES: [u8; 9] = [0x00, 0x02, 0x7F, 0x05, 0xA8, 0xA9, 0x41, 0xA9, 0x00];
 
 /// Largest message type: six bits.
@@ -24,7 +24,7 @@ pub const KIND_MAX: u8 = 0x3F;
 const HEADER_LEN: usize = 2;
 const CRC_LEN: usize = 4;
 
-/// One frame as it goes over the wire, in a buffer of its own.
+/// The bytes of one frame on the wire, in a buffer of its own.
 #[derive(Debug, Clone, Copy)]
 pub struct FrameBytes {
     bytes: [u8; FRAME_MAX],
@@ -32,22 +32,22 @@ pub struct FrameBytes {
 }
 
 impl FrameBytes {
-    /// The bytes to send, from delimiter to delimiter.
+    /// Returns the bytes to send, from delimiter to delimiter.
     pub fn as_slice(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 }
 
-/// A received frame whose checksum was right. Its type may still be unknown.
+/// A received frame with a correct checksum. Its type may still be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Major version of the sender, `0..=3`.
     pub version: u8,
     /// Message type, `0..=63`.
     pub kind: u8,
-    /// The sender's sequence number; what it counts depends on the type.
+    /// Sequence number of the sender; its meaning depends on the type.
     pub sequence: u8,
-    /// At most [`PAYLOAD_MAX`] bytes.
+    /// Payload of at most [`PAYLOAD_MAX`] bytes.
     pub payload: &'a [u8],
 }
 
@@ -58,14 +58,14 @@ pub fn encode(kind: u8, sequence: u8, payload: &[u8]) -> Option<FrameBytes> {
         return None;
     }
     let mut body = [0; HEADER_LEN + PAYLOAD_MAX + CRC_LEN];
-    let checked = HEADER_LEN + payload.len();
+    let covered = HEADER_LEN + payload.len();
     body.get_mut(..HEADER_LEN)?
         .copy_from_slice(&[PROTOCOL_MAJOR << 6 | kind, sequence]);
-    body.get_mut(HEADER_LEN..checked)?.copy_from_slice(payload);
-    let crc = crc32c(body.get(..checked)?);
-    body.get_mut(checked..checked + CRC_LEN)?
+    body.get_mut(HEADER_LEN..covered)?.copy_from_slice(payload);
+    let crc = crc32c(body.get(..covered)?);
+    body.get_mut(covered..covered + CRC_LEN)?
         .copy_from_slice(&crc.to_le_bytes());
-    delimit(body.get(..checked + CRC_LEN)?)
+    delimit(body.get(..covered + CRC_LEN)?)
 }
 
 fn delimit(body: &[u8]) -> Option<FrameBytes> {
@@ -77,12 +77,12 @@ fn delimit(body: &[u8]) -> Option<FrameBytes> {
     })
 }
 
-/// Outcome of one byte.
+/// Result of taking a byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Received<'a> {
-    /// Nothing yet, an idle zero, or a frame that was refused and counted.
+    /// An incomplete frame, an idle zero, or a frame that was refused and counted.
     Nothing,
-    /// A frame with a right checksum.
+    /// A frame with a correct checksum.
     Frame(Frame<'a>),
     /// The nine bytes of an emergency stop. The same bytes are not reported as a frame as well.
     Estop,
@@ -91,15 +91,15 @@ pub enum Received<'a> {
 /// Counters of a decoder. Every count saturates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DecoderCounters {
-    /// Frames with a right checksum, emergency stops included.
+    /// Frames with a correct checksum, emergency stops included.
     pub frames: u32,
-    /// Runs of bytes between delimiters that were no frame: stuffing, length or checksum was wrong.
+    /// Runs of bytes between delimiters that were not a frame, because stuffing, length or checksum was wrong.
     pub corrupt: u32,
 }
 
-/// Takes bytes one at a time and gives frames back; never fails, never grows, never panics.
+/// Decodes bytes into frames; never fails, never grows, never panics.
 ///
-/// Garbage costs at most the frame that it touches: the next zero starts afresh.
+/// Garbage costs at most the frame that it touches: decoding restarts at the next zero.
 #[derive(Debug, Clone)]
 pub struct Decoder {
     unstuffer: Unstuffer,
@@ -109,7 +109,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder that has seen nothing; it takes the first frame with or without a leading zero.
+    /// Creates a decoder, which takes the first frame with or without a leading zero.
     pub const fn new() -> Self {
         Self {
             unstuffer: Unstuffer::new(),
@@ -134,11 +134,11 @@ impl Decoder {
         self.received(step)
     }
 
-    /// Takes bytes off the front of `bytes` until they complete something, or all of them; the same
-    /// as [`Decoder::push`] for each, and faster.
+    /// Takes bytes off the front of `bytes` until a frame or an emergency stop is complete, or none is left.
+    /// Equal to [`Decoder::push`] for each byte, but faster.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Received<'_> {
-        while let Some((&byte, behind)) = bytes.split_first() {
-            // Only a zero begins an emergency stop: until the next one none can be under way.
+        while let Some((&byte, tail)) = bytes.split_first() {
+            // An emergency stop begins with a zero, so before the next zero none can be in progress.
             if self.estop_matched == 0 && !self.finished {
                 let count = self.unstuffer.push_block(bytes);
                 if count > 0 {
@@ -146,7 +146,7 @@ impl Decoder {
                     continue;
                 }
             }
-            *bytes = behind;
+            *bytes = tail;
             let step = self.step(byte);
             if step != Step::Nothing {
                 return self.received(step);
@@ -184,8 +184,8 @@ impl Decoder {
         }
     }
 
-    /// Watches the raw bytes beside the frame decoder. Only the first and last of them are zero, so
-    /// a mismatch can fall back on nothing but the first.
+    /// Matches the raw bytes against an emergency stop, independently of the frame decoder. Only its first and last
+    /// bytes are zero, so a mismatch can only fall back to the first.
     #[inline]
     fn completes_estop(&mut self, byte: u8) -> bool {
         if ESTOP_BYTES.get(self.estop_matched) == Some(&byte) {
@@ -193,11 +193,11 @@ impl Decoder {
         } else {
             self.estop_matched = usize::from(byte == 0);
         }
-        let whole = self.estop_matched == ESTOP_BYTES.len();
-        if whole {
+        let is_complete = self.estop_matched == ESTOP_BYTES.len();
+        if is_complete {
             self.estop_matched = 1;
         }
-        whole
+        is_complete
     }
 
     fn finish(&mut self) -> Step {
@@ -205,7 +205,7 @@ impl Decoder {
             return Step::Nothing;
         }
         self.finished = true;
-        if self.unstuffer.body().is_some_and(is_checked) {
+        if self.unstuffer.body().is_some_and(is_valid) {
             self.counters.frames = self.counters.frames.saturating_add(1);
             Step::Frame
         } else {
@@ -215,7 +215,7 @@ impl Decoder {
     }
 }
 
-/// Outcome of one byte, without the bytes.
+/// Result of taking a byte, without the frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Nothing,
@@ -229,7 +229,7 @@ impl Default for Decoder {
     }
 }
 
-/// A body as a frame, with its checksum, which is not looked at.
+/// Splits a body into a frame and its checksum, which is not verified.
 fn split(body: &[u8]) -> Option<(Frame<'_>, u32)> {
     let (covered, crc) = body.split_last_chunk::<CRC_LEN>()?;
     let (&[first, sequence], payload) = covered.split_first_chunk::<HEADER_LEN>()?;
@@ -242,9 +242,9 @@ fn split(body: &[u8]) -> Option<(Frame<'_>, u32)> {
     Some((frame, u32::from_le_bytes(*crc)))
 }
 
-/// Returns whether a body is long enough and its checksum right.
-fn is_checked(body: &[u8]) -> bool {
+/// Returns whether a body is long enough and its checksum is correct.
+fn is_valid(body: &[u8]) -> bool {
     let covered = body.len().saturating_sub(CRC_LEN);
-    let right = |crc| body.get(..covered).map(crc32c) == Some(crc);
-    split(body).is_some_and(|(_, crc)| right(crc))
+    let matches = |crc| body.get(..covered).map(crc32c) == Some(crc);
+    split(body).is_some_and(|(_, crc)| matches(crc))
 }

@@ -10,7 +10,7 @@ pub struct Joints<T> {
 }
 
 impl<T: Copy + Default> Joints<T> {
-    /// No joints at all.
+    /// Returns no joints.
     pub fn empty() -> Self {
         Self {
             values: [T::default(); MAX_JOINTS],
@@ -18,7 +18,7 @@ impl<T: Copy + Default> Joints<T> {
         }
     }
 
-    /// `count` default values; `None` if `count` exceeds [`MAX_JOINTS`].
+    /// Returns `count` default values; `None` if `count` exceeds [`MAX_JOINTS`].
     pub fn zeroed(count: usize) -> Option<Self> {
         (count <= MAX_JOINTS).then(|| Self {
             values: [T::default(); MAX_JOINTS],
@@ -26,14 +26,14 @@ impl<T: Copy + Default> Joints<T> {
         })
     }
 
-    /// A copy of `values`; `None` if there are more than [`MAX_JOINTS`].
+    /// Returns a copy of `values`; `None` if there are more than [`MAX_JOINTS`].
     pub fn from_slice(values: &[T]) -> Option<Self> {
         let mut joints = Self::zeroed(values.len())?;
         joints.as_mut_slice().copy_from_slice(values);
         Some(joints)
     }
 
-    /// Appends one value; `false`, with nothing changed, if there are [`MAX_JOINTS`] already.
+    /// Appends one value; returns `false` and changes nothing if there are already [`MAX_JOINTS`].
     pub fn push(&mut self, value: T) -> bool {
         let Some(slot) = self.values.get_mut(self.len) else {
             return false;
@@ -43,19 +43,19 @@ impl<T: Copy + Default> Joints<T> {
         true
     }
 
-    /// The value of joint `index`, or the type's default where there is no such joint.
+    /// Returns the value of joint `index`, or the type's default if there is no such joint.
     pub fn at(&self, index: usize) -> T {
         self.as_slice().get(index).copied().unwrap_or_default()
     }
 }
 
 impl<T> Joints<T> {
-    /// The values.
+    /// Returns the values.
     pub fn as_slice(&self) -> &[T] {
         self.values.get(..self.len).unwrap_or_default()
     }
 
-    /// The values, to be changed; their number stays.
+    /// Returns the values for modification; their number stays.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self.values.get_mut(..self.len).unwrap_or_default()
     }
@@ -70,7 +70,7 @@ impl<T> Joints<T> {
         self.len == 0
     }
 
-    /// The values one by one, base first.
+    /// Iterates over the values, base first.
     pub fn iter(&self) -> core::slice::Iter<'_, T> {
         self.as_slice().iter()
     }

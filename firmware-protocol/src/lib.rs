@@ -1,8 +1,8 @@
-//! The wire protocol between a Steadyhand node and an arm controller that somebody built.
+//! The wire protocol between a Steadyhand node and a custom arm controller.
 //!
 //! The crate is `no_std`, allocates nothing and does no input or output: bytes and instants go in,
-//! bytes, set-points and events come out. `SPEC.md` beside it is the normative text, `vectors.json`
-//! holds frozen bytes, and `c/` holds the device side once more in C99.
+//! bytes, set-points and events come out. `SPEC.md` is the normative text, `vectors.json` holds
+//! frozen bytes, and `c/` is a port of the device side to C99.
 //!
 //! Quantities on the wire are integers, so that a Cortex-M3 without a floating-point unit can keep
 //! up: positions in microradians (`i32`), speeds in microradians a second, time in microseconds of
@@ -36,15 +36,16 @@ pub use host::{Event, Host};
 pub use joints::Joints;
 pub use message::{Message, MessageError};
 
-/// Version of the bytes that this crate speaks; it is the top two bits of every frame's first byte.
+/// Major version of the protocol, in the top two bits of every frame's first byte.
 /// A device refuses to arm for a host of another major version.
 pub const PROTOCOL_MAJOR: u8 = 1;
 
-/// Minor versions only add message types at the end of a range; what is there keeps its bytes.
+/// Minor version of the protocol. Minor versions only add message types at the end of a range; existing ones keep
+/// their bytes.
 pub const PROTOCOL_MINOR: u8 = 0;
 
-/// The most joints that one controller may drive.
+/// Maximum number of joints that one controller may drive.
 pub const MAX_JOINTS: usize = 8;
 
-/// Segments that a device can hold before it answers `Full`.
+/// Number of segments that a device can queue before it answers `Full`.
 pub const QUEUE_DEPTH: usize = 64;

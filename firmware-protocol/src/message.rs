@@ -1,32 +1,32 @@
-//! The messages: what each frame type carries, byte by byte.
+//! The messages that each frame type carries, byte by byte.
 //!
 //! Every layout is fixed and little endian, so that the length of a frame, and with it its time on
 //! the wire, depends on nothing but its type and the number of joints. A payload of another length,
-//! or with a value outside its list, is refused whole.
+//! or with a value outside its list, is refused as a whole.
 
 use crate::Joints;
 use crate::frame::{Frame, FrameBytes, encode};
 use crate::wire::{Field, Reader, Writer};
 
-/// The longest text of a log message in bytes.
+/// Longest text of a log message, in bytes.
 pub const LOG_TEXT_MAX: usize = 120;
 
-/// Says which joint an acknowledgement speaks of when it speaks of none.
+/// Value of [`SegmentAck::joint`] if the acknowledgement concerns no joint.
 pub const NO_JOINT: u8 = 0xFF;
 
 /// Message types, as numbers in the low six bits of a frame's first byte.
 pub mod kind {
     /// Host: open a session.
     pub const HELLO: u8 = 0x00;
-    /// Both: alive.
+    /// Both: sign of life.
     pub const BEAT: u8 = 0x01;
-    /// Host: what is your clock?
+    /// Host: request for the device's clock.
     pub const TIME_REQ: u8 = 0x02;
     /// Host: one piece of motion.
     pub const SEGMENT: u8 = 0x03;
-    /// Host: decelerate along the path and stand, keep the queue.
+    /// Host: decelerate along the path to rest, keep the queue.
     pub const HOLD: u8 = 0x04;
-    /// Host: go on after a hold.
+    /// Host: continue after a hold.
     pub const RESUME: u8 = 0x05;
     /// Host: decelerate along the path and drop the queue.
     pub const FLUSH: u8 = 0x06;
@@ -34,7 +34,7 @@ pub mod kind {
     pub const CLEAR_FAULT: u8 = 0x07;
     /// Host: torque on or off.
     pub const TORQUE: u8 = 0x08;
-    /// Host: go to the park pose that the device knows.
+    /// Host: go to the device's park pose.
     pub const PARK: u8 = 0x09;
     /// Device: answer to HELLO.
     pub const HELLO_ACK: u8 = 0x20;
@@ -42,15 +42,15 @@ pub mod kind {
     pub const TIME_RESP: u8 = 0x21;
     /// Device: answer to every SEGMENT.
     pub const SEGMENT_ACK: u8 = 0x22;
-    /// Device: everything a host needs to know, many times a second.
+    /// Device: its full state, many times a second.
     pub const STATE: u8 = 0x23;
     /// Device: a line for people.
     pub const LOG: u8 = 0x24;
-    /// Host: emergency stop, empty.
+    /// Host: emergency stop, without payload.
     pub const ESTOP: u8 = 0x3F;
 }
 
-/// Declares an enumeration that travels as one byte.
+/// Declares an enumeration that is one byte on the wire.
 macro_rules! byte_enum {
     ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $value:literal,)+ }) => {
         $(#[$outer])*
@@ -59,12 +59,12 @@ macro_rules! byte_enum {
         pub enum $name { $($(#[$inner])* $variant = $value,)+ }
 
         impl $name {
-            /// The meaning of `byte`; `None` where this version defines none.
+            /// Returns the value that `byte` encodes; `None` if this version defines none.
             pub const fn from_byte(byte: u8) -> Option<Self> {
                 match byte { $($value => Some(Self::$variant),)+ _ => None }
             }
 
-            /// The byte that travels.
+            /// Returns the byte on the wire.
             pub const fn byte(self) -> u8 {
                 self as u8
             }
@@ -82,8 +82,8 @@ macro_rules! byte_enum {
     };
 }
 
-/// Lays a structure out: its fields as they follow each other on the wire, and behind a semicolon a
-/// reserved number, which is zero, with the fields after it.
+/// Declares the layout of a structure: its fields in their order on the wire, then, after a semicolon, a
+/// reserved number, which is zero, and the fields after it.
 macro_rules! layout {
     ($name:ident { $($field:ident),+ $(; $reserved:ty $(, $last:ident)*)? }) => {
         impl Field for $name {
@@ -108,13 +108,13 @@ macro_rules! layout {
 }
 
 byte_enum! {
-    /// A device's own action once its host has been silent for a second.
+    /// Action of a device once its host has been silent for a second.
     LostHost {
-        /// Stand with torque on until somebody comes.
+        /// Stay at rest with torque on.
         Hold = 0,
-        /// Go to the park pose and stand there with torque on.
+        /// Go to the park pose and stay there with torque on.
         Park = 1,
-        /// Switch torque off; only for arms that do not drop.
+        /// Switch torque off; only for arms that do not fall.
         TorqueOff = 2,
     }
 }
@@ -122,13 +122,13 @@ byte_enum! {
 byte_enum! {
     /// Mode of a device.
     Mode {
-        /// No session: torque is off and only HELLO, BEAT, TIME_REQ and ESTOP are taken.
+        /// No session: torque is off and only HELLO, BEAT, TIME_REQ and ESTOP are accepted.
         Unpaired = 0,
         /// A session, torque off.
         Disarmed = 1,
         /// Torque on, at rest, ready for a motion.
         Idle = 2,
-        /// A motion is queued or under way.
+        /// A motion is queued or in progress.
         Running = 3,
         /// Decelerating along the path.
         Stopping = 4,
@@ -148,61 +148,61 @@ byte_enum! {
 byte_enum! {
     /// The reason why a device last left normal running.
     Cause {
-        /// It did not.
+        /// It has not left it.
         None = 0,
-        /// HOLD came.
+        /// HOLD was received.
         Hold = 1,
-        /// FLUSH came.
+        /// FLUSH was received.
         Flush = 2,
-        /// A new HELLO came during motion.
+        /// A new HELLO was received during motion.
         Hello = 3,
         /// No BEAT for 150 ms.
         Deadman = 4,
         /// The queue ran dry while moving.
         Underrun = 5,
-        /// A segment came too late.
+        /// A segment arrived too late.
         Late = 6,
-        /// A segment does not begin where the one before it ends.
+        /// A segment does not begin where the previous one ends.
         Discontinuous = 7,
-        /// A segment breaks a limit or cannot be stopped after.
+        /// A segment exceeds a limit, or the arm could not stop after it.
         Limit = 8,
-        /// ESTOP came.
+        /// ESTOP was received.
         Estop = 9,
         /// A drive reported a fault.
         Drive = 10,
-        /// The device was not ticked for too long to know where it is on its path.
+        /// The pause between two ticks was too long for the device to know its place on the path.
         Stalled = 11,
     }
 }
 
 byte_enum! {
-    /// Fate of a segment.
+    /// Result of a segment.
     SegmentStatus {
         /// Queued.
         Accepted = 0,
-        /// It was there already; nothing changed.
+        /// It was received before; nothing changed.
         Duplicate = 1,
-        /// An earlier one is missing: send again from `next_index`.
+        /// An earlier segment is missing: send again from `next_index`.
         Gap = 2,
         /// It belongs to another epoch; nothing changed.
         Stale = 3,
-        /// No free slot; send it again later.
+        /// There is no free slot: send it again later.
         Full = 4,
-        /// The device is not in a mode that takes segments.
+        /// The device's mode does not accept segments.
         NotReady = 5,
-        /// Its payload cannot be a segment of this arm.
+        /// Its payload is not a segment for this arm.
         Shape = 6,
-        /// It begins too soon or has begun already. Everything in motion is being stopped.
+        /// It begins too soon or should already have begun. The motion is being stopped.
         Late = 7,
-        /// It does not begin where or when the one before ends. Everything in motion is being stopped.
+        /// It does not begin where or when the previous one ends. The motion is being stopped.
         Discontinuous = 8,
-        /// It leaves a joint's range. Everything in motion is being stopped.
+        /// It leaves a joint's range. The motion is being stopped.
         Position = 9,
-        /// It exceeds a joint's speed limit. Everything in motion is being stopped.
+        /// It exceeds a joint's speed limit. The motion is being stopped.
         Velocity = 10,
-        /// It exceeds a joint's acceleration limit. Everything in motion is being stopped.
+        /// It exceeds a joint's acceleration limit. The motion is being stopped.
         Acceleration = 11,
-        /// The arm could not stop inside its range after it. Everything in motion is being stopped.
+        /// The arm could not stop within its range after it. The motion is being stopped.
         NoStop = 12,
     }
 }
@@ -210,11 +210,11 @@ byte_enum! {
 byte_enum! {
     /// Result of the last command.
     CommandResult {
-        /// Done, or begun.
+        /// The command is done or begun.
         Done = 0,
-        /// Not in this mode.
+        /// The command is not allowed in this mode.
         WrongMode = 1,
-        /// The nonce is not the one that STATE shows.
+        /// The nonce differs from the one in STATE.
         WrongNonce = 2,
         /// A latched stop or fault forbids it; CLEAR_FAULT first.
         Latched = 3,
@@ -230,17 +230,17 @@ byte_enum! {
 byte_enum! {
     /// The reason why the controller last started.
     ResetCause {
-        /// It cannot tell.
+        /// The cause is unknown.
         Unknown = 0,
-        /// Power came.
+        /// Power was switched on.
         PowerOn = 1,
-        /// Supply dipped.
+        /// The supply voltage dipped.
         BrownOut = 2,
         /// Its watchdog fired.
         Watchdog = 3,
         /// Its reset pin was pulled.
         Pin = 4,
-        /// Its own software asked for it.
+        /// Its own software reset it.
         Software = 5,
     }
 }
@@ -263,7 +263,7 @@ pub struct JointLimits {
     pub position_min_urad: i32,
     /// Upper end of the range in microradians.
     pub position_max_urad: i32,
-    /// Highest speed in microradians a second.
+    /// Highest speed in microradians per second.
     pub velocity_max_urad_s: u32,
     /// Highest acceleration along a path in microradians a second squared.
     pub acceleration_max_urad_s2: u32,
@@ -282,40 +282,40 @@ pub struct HelloAck {
     pub queue_depth: u8,
     /// [`crate::schema::SCHEMA_HASH`] of the device.
     pub schema: u32,
-    /// Another number after every boot.
+    /// A different number after every boot.
     pub boot_id: u32,
-    /// The epoch that the next motion belongs to.
+    /// Epoch of the next motion.
     pub epoch: u16,
     /// The reason why the controller last started.
     pub reset_cause: ResetCause,
     /// Interval between set-points, in microseconds.
     pub tick_us: u16,
-    /// Name and version of the firmware: ASCII, zeros behind.
+    /// Name and version of the firmware: ASCII, padded with zeros.
     pub firmware: [u8; 12],
-    /// Limits, base first; as many as there are joints.
+    /// Limits of each joint, base first.
     pub limits: Joints<JointLimits>,
 }
 
 /// Answers TIME_REQ. Payload 12 bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeResp {
-    /// The host's own word, given back.
+    /// The token of the request.
     pub token: u32,
-    /// Device clock when the request had arrived, in microseconds.
+    /// Device clock when the request arrived, in microseconds.
     pub received_us: u32,
-    /// Device clock when this answer was made, in microseconds.
+    /// Device clock when this answer was written, in microseconds.
     pub sent_us: u32,
 }
 
-/// One piece of motion: where every joint is, and how fast, at its end. Payload 10 + 8 × joints bytes.
+/// One piece of motion: position and speed of every joint at its end. Payload 10 + 8 × joints bytes.
 ///
-/// A segment with a duration of zero is an *anchor*: it opens a motion, says when it starts and where
-/// the host believes the arm stands.
+/// A segment with a duration of zero is an *anchor*: it opens a motion and states its start time and the arm's
+/// position as the host knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
-    /// The epoch that the device last announced.
+    /// Epoch that the device last announced.
     pub epoch: u16,
-    /// Counts from 0 in each epoch, wraps.
+    /// Index of the segment, from 0 in each epoch; wraps.
     pub index: u16,
     /// Beginning, in microseconds of path time.
     pub start_us: u32,
@@ -343,17 +343,17 @@ pub struct SegmentAck {
     pub next_index: u16,
     /// Free slots of the queue.
     pub free: u8,
-    /// The segment's fate.
+    /// Result of the segment.
     pub status: SegmentStatus,
-    /// The joint that broke a limit, or [`NO_JOINT`].
+    /// The joint that exceeds a limit, or [`NO_JOINT`].
     pub joint: u8,
-    /// Low byte of the index of the segment that this answers.
+    /// Low byte of the index of the acknowledged segment.
     pub answers: u8,
     /// End of the last queued segment, in microseconds of path time.
     pub tail_us: u32,
 }
 
-/// One joint as STATE shows it. 12 bytes.
+/// One joint in STATE. 12 bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct JointState {
     /// The drive's last goal, in microradians.
@@ -369,9 +369,9 @@ pub struct JointState {
 pub struct State {
     /// Device clock in microseconds.
     pub clock_us: u32,
-    /// Boot id, so that a reboot shows even if no HELLO follows.
+    /// Boot id, which reveals a reboot even without a HELLO.
     pub boot_id: u32,
-    /// Device clock minus path time in microseconds: how long holds have delayed the path.
+    /// Device clock minus path time in microseconds: the delay of the path by holds.
     pub shift_us: u32,
     /// The number that CLEAR_FAULT must carry; 0 while nothing is latched.
     pub nonce: u32,
@@ -379,11 +379,11 @@ pub struct State {
     pub epoch: u16,
     /// Drive faults, one bit for each joint.
     pub drive_faults: u16,
-    /// Frames that were corrupt; wraps.
+    /// Number of corrupt frames; wraps.
     pub corrupt: u16,
-    /// Frames that were whole but unknown, of another version or malformed; wraps.
+    /// Number of intact frames that were unknown, of another version or malformed; wraps.
     pub ignored: u16,
-    /// Its mode.
+    /// Mode of the device.
     pub mode: Mode,
     /// The reason why it last left normal running.
     pub cause: Cause,
@@ -391,7 +391,7 @@ pub struct State {
     pub flags: u8,
     /// Free slots of the queue.
     pub free: u8,
-    /// Sequence number of the last command that was taken.
+    /// Sequence number of the last accepted command.
     pub command: u8,
     /// Its result.
     pub result: CommandResult,
@@ -411,9 +411,9 @@ impl State {
 byte_enum! {
     /// Severity of a log line.
     LogLevel {
-        /// For the curious.
+        /// For information.
         Info = 0,
-        /// Something is odd.
+        /// Something is unusual.
         Warning = 1,
         /// Something is broken.
         Error = 2,
@@ -430,7 +430,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// A line; text beyond [`LOG_TEXT_MAX`] bytes is cut.
+    /// Creates a log line; text beyond [`LOG_TEXT_MAX`] bytes is cut.
     pub fn new(level: LogLevel, text: &[u8]) -> Self {
         let mut log = Self {
             level,
@@ -443,7 +443,7 @@ impl Log {
         log
     }
 
-    /// The text as bytes; meant to be UTF-8, not checked.
+    /// Returns the text as bytes, which should be UTF-8 but are not checked.
     pub fn text(&self) -> &[u8] {
         self.text.get(..self.len).unwrap_or_default()
     }
@@ -457,15 +457,15 @@ impl Log {
 )]
 pub enum Message {
     Hello(Hello),
-    /// The sender's clock in microseconds; the receiver only takes it as a sign of life.
+    /// The sender's clock in microseconds; to the receiver only a sign of life.
     Beat(u32),
-    /// A word that comes back in the answer.
+    /// A token that the answer repeats.
     TimeReq(u32),
     Segment(Segment),
     Hold,
     Resume,
     Flush,
-    /// The nonce that STATE showed.
+    /// The nonce from STATE.
     ClearFault(u32),
     /// True for torque on.
     Torque(bool),
@@ -478,14 +478,14 @@ pub enum Message {
     Log(Log),
 }
 
-/// The reason why a whole frame is no message.
+/// The reason why an intact frame is not a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageError {
-    /// The frame is of another major version, which comes with it.
+    /// The frame has this other major version.
     Version(u8),
-    /// This version has no such type; a newer minor version may.
+    /// This version does not have the type; a newer minor version may.
     UnknownKind(u8),
-    /// The type is known, its payload is not one that it can have.
+    /// The payload is invalid for this type.
     Malformed(u8),
 }
 
@@ -506,7 +506,7 @@ impl core::fmt::Display for MessageError {
 impl core::error::Error for MessageError {}
 
 impl Message {
-    /// Reads a frame.
+    /// Decodes a frame.
     pub fn decode(frame: &Frame<'_>) -> Result<Self, MessageError> {
         if frame.version != crate::PROTOCOL_MAJOR {
             return Err(MessageError::Version(frame.version));
@@ -518,7 +518,7 @@ impl Message {
             .ok_or(MessageError::Malformed(frame.kind))
     }
 
-    /// Writes a frame.
+    /// Encodes the message as a frame.
     pub fn encode(&self, sequence: u8) -> FrameBytes {
         let mut writer = Writer::new();
         self.write(&mut writer);
@@ -529,7 +529,7 @@ impl Message {
         }
     }
 
-    /// The type's number.
+    /// Returns the number of the message type.
     pub const fn kind(&self) -> u8 {
         match self {
             Self::Hello(_) => kind::HELLO,
@@ -555,7 +555,7 @@ impl Message {
         match self {
             Self::Hold | Self::Resume | Self::Flush | Self::Park | Self::Estop => {}
             Self::Hello(hello) => hello.write(out),
-            Self::Beat(word) | Self::TimeReq(word) | Self::ClearFault(word) => word.write(out),
+            Self::Beat(value) | Self::TimeReq(value) | Self::ClearFault(value) => value.write(out),
             Self::Torque(on) => on.write(out),
             Self::Segment(segment) => segment.write(out),
             Self::HelloAck(ack) => ack.write(out),
@@ -567,7 +567,7 @@ impl Message {
     }
 }
 
-/// `Ok(None)` where the payload runs short or holds a value outside its list.
+/// Reads a message; `Ok(None)` if the payload is too short or holds a value outside its list.
 fn read(kind: u8, from: &mut Reader<'_>) -> Result<Option<Message>, MessageError> {
     Ok(match kind {
         kind::HELLO => Field::read(from).map(Message::Hello),
@@ -645,7 +645,7 @@ layout!(State {
     command, result; u16, joints
 });
 
-/// One to [`crate::MAX_JOINTS`] joints, which are the end of their message.
+/// One to [`crate::MAX_JOINTS`] joints, at the end of their message.
 impl<T: Field + Copy + Default> Field for Joints<T> {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         let mut joints = Self::empty();
@@ -663,7 +663,7 @@ impl<T: Field + Copy + Default> Field for Joints<T> {
 impl Field for Log {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         let level = LogLevel::read(from)?;
-        let text = from.bytes_left();
+        let text = from.take_rest();
         (text.len() <= LOG_TEXT_MAX).then(|| Self::new(level, text))
     }
 

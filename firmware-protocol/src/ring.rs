@@ -1,4 +1,4 @@
-//! Rings of a fixed size, for what waits in order.
+//! Ring buffers of a fixed size.
 
 /// Up to `N` items, the oldest first.
 #[derive(Debug, Clone)]
@@ -25,13 +25,13 @@ impl<T: Copy, const N: usize> Ring<T, N> {
         N - self.len
     }
 
-    /// The item at a place, counted from the oldest.
+    /// Returns the item at a place, counted from the oldest.
     pub(crate) fn get(&self, place: usize) -> Option<T> {
         let item = self.items.get((self.first + place) % N);
         item.copied().filter(|_| place < self.len)
     }
 
-    /// Appends an item, over the oldest if there is no room.
+    /// Appends an item, in place of the oldest if there is no room.
     pub(crate) fn push_over(&mut self, item: T) {
         if self.len == N {
             self.drop_oldest(1);
@@ -48,7 +48,7 @@ impl<T: Copy, const N: usize> Ring<T, N> {
         Some(item)
     }
 
-    /// Drops so many items, of which there must be as many.
+    /// Drops the oldest `count` items; there must be as many.
     pub(crate) const fn drop_oldest(&mut self, count: usize) {
         self.first = (self.first + count) % N;
         self.len -= count;
@@ -60,7 +60,7 @@ impl<T: Copy, const N: usize> Ring<T, N> {
 }
 
 impl<const N: usize> Ring<u8, N> {
-    /// Appends all of `frame`, or nothing of it.
+    /// Appends all of `frame`, or nothing if it does not fit.
     pub(crate) fn put(&mut self, frame: &[u8]) {
         if frame.len() <= self.free() {
             frame.iter().for_each(|&byte| self.push_over(byte));

@@ -1,9 +1,9 @@
-//! A hash over every layout of this version, so that two programs that differ find out at HELLO.
+//! A hash over every layout of this version, by which HELLO reveals that two programs differ.
 
 use crate::crc::crc32c;
 
-/// All layouts of this version in one canonical text. It is never edited within a major version,
-/// only joined by a line for each new type, together with the minor version.
+/// All layouts of this version in one canonical text. Within a major version its lines never
+/// change; each new type adds a line and raises the minor version.
 pub const SCHEMA: &str = "\
 firmware-protocol 1
 00 HELLO major:u8 minor:u8 lost_host:u8 zero:u8

@@ -2,15 +2,15 @@
 
 use crate::frame::PAYLOAD_MAX;
 
-/// A value as it lies in a payload.
+/// A value in a payload.
 pub(crate) trait Field: Sized {
-    /// Takes the value off the front; `None` where the payload runs short or holds no such value.
+    /// Reads the value off the front; `None` if the payload is too short or the value is invalid.
     fn read(from: &mut Reader<'_>) -> Option<Self>;
     /// Appends the value.
     fn write(&self, out: &mut Writer);
 }
 
-/// Lays integers out, the lowest byte first.
+/// Implements [`Field`] for integers, the lowest byte first.
 macro_rules! little_endian {
     ($($number:ty)+) => {$(
         impl Field for $number {
@@ -47,7 +47,7 @@ impl<const N: usize> Field for [u8; N] {
     }
 }
 
-/// Takes integers off the front of a payload; `None` once it runs short.
+/// Reads values off the front of a payload; `None` once it is too short.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
@@ -63,8 +63,8 @@ impl<'a> Reader<'a> {
         Some(*head)
     }
 
-    /// Takes everything that is left.
-    pub(crate) fn bytes_left(&mut self) -> &'a [u8] {
+    /// Takes all remaining bytes.
+    pub(crate) fn take_rest(&mut self) -> &'a [u8] {
         core::mem::take(&mut self.rest)
     }
 
@@ -73,8 +73,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Appends integers to a payload. Whatever would exceed [`PAYLOAD_MAX`] is left out; no message of
-/// this protocol comes near it.
+/// Appends values to a payload. Bytes beyond [`PAYLOAD_MAX`] are left out; no message of this protocol has
+/// that many.
 pub(crate) struct Writer {
     bytes: [u8; PAYLOAD_MAX],
     len: usize,

@@ -1,6 +1,6 @@
-//! The C port against the Rust device: the same bytes in, the same set-points and bytes out.
+//! Compares the C port with the Rust device: the same bytes in, the same set-points and bytes out.
 //!
-//! Needs a C compiler called `cc` (or what `CC` names); without one these tests fail and say so.
+//! Needs a C compiler called `cc`, or named by `CC`; without one these tests fail and say so.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -27,10 +27,10 @@ const WARNINGS: [&str; 6] = [
 ];
 const JOINTS: usize = 3;
 const BOOT_ID: u32 = 0xC0FF_EE01;
-const STORIES: u64 = 40;
-const STORY_STEPS: usize = 300;
+const SCENARIOS: u64 = 40;
+const SCENARIO_STEPS: usize = 300;
 
-/// Compiles a test program; `binary` keeps tests that run at once out of each other's way.
+/// Compiles a test program. Tests that run at the same time use different names for `binary`.
 fn compile(program: &str, binary: &str) -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("c");
     let binary = Path::new(env!("CARGO_TARGET_TMPDIR")).join(binary);
@@ -53,7 +53,7 @@ fn compile(program: &str, binary: &str) -> PathBuf {
     binary
 }
 
-/// Returns what the program printed, or nothing if it failed.
+/// Returns the program's output; `None` if it failed.
 fn try_run(binary: &Path, input: &str) -> Option<String> {
     let mut child = Command::new(binary)
         .stdin(Stdio::piped())
@@ -63,7 +63,7 @@ fn try_run(binary: &Path, input: &str) -> Option<String> {
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_owned();
-    // A program that gives up early closes its end; what it said of that is its exit status.
+    // A program that gives up early closes its input; its exit status tells that.
     let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()).is_ok());
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -107,8 +107,8 @@ fn the_c_port_has_the_same_frozen_bytes() {
     );
 }
 
-/// A story that both devices are told: built against the Rust device, so that it can answer it.
-struct Story {
+/// A scenario that both devices play. It is built against the Rust device, whose replies it can use.
+struct Scenario {
     device: Device,
     drives: Drives,
     now_us: u32,
@@ -120,7 +120,7 @@ struct Story {
     epoch: u16,
     script: String,
     expected: String,
-    seen: std::collections::BTreeSet<(u8, u8)>,
+    reached: std::collections::BTreeSet<(u8, u8)>,
 }
 
 fn config() -> DeviceConfig {
@@ -146,7 +146,7 @@ fn config() -> DeviceConfig {
     }
 }
 
-/// The first line of a story.
+/// Returns the first lines of a scenario.
 fn opening(config: &DeviceConfig, now_us: u32) -> String {
     let mut script = format!(
         "I {JOINTS} {BOOT_ID} {now_us} {} {}\n",
@@ -166,7 +166,7 @@ fn opening(config: &DeviceConfig, now_us: u32) -> String {
     script
 }
 
-impl Story {
+impl Scenario {
     fn new(seed: u64) -> Self {
         let now_us = u32::MAX - 400_000;
         let config = config();
@@ -186,20 +186,20 @@ impl Story {
             epoch: 0,
             script,
             expected: String::new(),
-            seen: std::collections::BTreeSet::new(),
+            reached: std::collections::BTreeSet::new(),
         }
     }
 
-    fn chance(&mut self, of: u64) -> u64 {
+    fn random_below(&mut self, bound: u64) -> u64 {
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (self.random >> 33) % of
+        (self.random >> 33) % bound
     }
 
-    fn around(&mut self, reach: i32) -> i32 {
-        self.chance(2 * reach as u64 + 1) as i32 - reach
+    fn random_within(&mut self, reach: i32) -> i32 {
+        self.random_below(2 * reach as u64 + 1) as i32 - reach
     }
 
     fn receive(&mut self, bytes: &[u8]) {
@@ -245,11 +245,11 @@ impl Story {
         if setpoints.torque && measured.is_some() {
             self.drives.measured = Some(setpoints.joints);
         }
-        self.seen
+        self.reached
             .insert((self.device.mode().byte(), self.device.cause().byte()));
     }
 
-    fn say(&mut self, message: Message) {
+    fn send(&mut self, message: Message) {
         self.sequence = self.sequence.wrapping_add(1);
         self.receive(message.encode(self.sequence).as_slice());
     }
@@ -262,20 +262,20 @@ impl Story {
             self.tail = self.device.setpoints().joints;
             self.tail_us = self
                 .now_us
-                .wrapping_add(30_000 + self.chance(20_000) as u32);
+                .wrapping_add(30_000 + self.random_below(20_000) as u32);
             self.segment(0);
         }
         for _ in 0..pieces {
-            let duration_us = 8_000 + self.chance(40_000) as u16;
+            let duration_us = 8_000 + self.random_below(40_000) as u16;
             let rates = [9_000_000, 30_000_000, 2_000_000];
             let mut end = self.tail;
             for (knot, rate) in end.as_mut_slice().iter_mut().zip(rates) {
                 let t = f64::from(duration_us) / 1e6;
                 let (v, a) = (
                     f64::from(knot.velocity_urad_s),
-                    f64::from(self.around(rate)) * 0.9,
+                    f64::from(self.random_within(rate)) * 0.9,
                 );
-                // Leans back towards the middle, so that a long stream stays inside the range.
+                // Accelerates towards the centre, so that a long stream stays within the range.
                 let a = if (f64::from(knot.position_urad) * a) > 0.0 {
                     -a
                 } else {
@@ -300,13 +300,13 @@ impl Story {
         self.index = self.index.wrapping_add(1);
         self.tail_us = self.tail_us.wrapping_add(u32::from(duration_us));
         let bytes = Message::Segment(segment).encode(segment.index as u8);
-        match self.chance(60) {
+        match self.random_below(60) {
             0 => {}
             1 => self.receive(&[bytes.as_slice(), bytes.as_slice()].concat()),
             2 => {
                 let mut bytes = bytes.as_slice().to_vec();
-                let at = self.chance(bytes.len() as u64) as usize;
-                bytes[at] ^= 1 << self.chance(8);
+                let at = self.random_below(bytes.len() as u64) as usize;
+                bytes[at] ^= 1 << self.random_below(8);
                 self.receive(&bytes);
             }
             _ => self.receive(bytes.as_slice()),
@@ -314,52 +314,52 @@ impl Story {
     }
 
     fn step(&mut self) {
-        match self.chance(100) {
-            0..=1 => self.say(Message::Hello(Hello {
+        match self.random_below(100) {
+            0..=1 => self.send(Message::Hello(Hello {
                 major: if self.random.is_multiple_of(7) { 2 } else { 1 },
                 minor: 0,
                 lost_host: LostHost::from_byte(self.random as u8 % 3).unwrap(),
             })),
-            2..=7 => self.say(Message::Torque(true)),
-            8 => self.say(Message::Torque(false)),
-            9..=10 => self.say(Message::Hold),
-            11..=14 => self.say(Message::Resume),
-            15 => self.say(Message::Flush),
-            16 => self.say(Message::Park),
-            17..=19 => self.say(Message::ClearFault(self.device.state().nonce)),
+            2..=7 => self.send(Message::Torque(true)),
+            8 => self.send(Message::Torque(false)),
+            9..=10 => self.send(Message::Hold),
+            11..=14 => self.send(Message::Resume),
+            15 => self.send(Message::Flush),
+            16 => self.send(Message::Park),
+            17..=19 => self.send(Message::ClearFault(self.device.state().nonce)),
             20 => self.receive(&frame::ESTOP_BYTES),
-            21 => self.drives.faults = self.chance(20) as u16 & 1,
+            21 => self.drives.faults = self.random_below(20) as u16 & 1,
             22 => self.drives.faults = 0,
-            23 => self.say(Message::TimeReq(self.now_us)),
+            23 => self.send(Message::TimeReq(self.now_us)),
             24..=50 => {
-                let pieces = self.chance(8);
+                let pieces = self.random_below(8);
                 self.stream(pieces);
             }
             51 => {
-                let kind = self.chance(64) as u8;
-                let payload: Vec<u8> = (0..self.chance(80))
+                let kind = self.random_below(64) as u8;
+                let payload: Vec<u8> = (0..self.random_below(80))
                     .map(|at| (self.random >> (at % 50)) as u8)
                     .collect();
                 let bytes = frame::encode(kind, self.sequence, &payload).unwrap();
                 self.receive(bytes.as_slice());
             }
             52 => {
-                let noise: Vec<u8> = (0..self.chance(60))
-                    .map(|_| self.chance(256) as u8)
+                let noise: Vec<u8> = (0..self.random_below(60))
+                    .map(|_| self.random_below(256) as u8)
                     .collect();
                 self.receive(&noise);
             }
             53 => self.run(300, false),
-            54 if self.chance(6) == 0 => self.run(1_400, false),
+            54 if self.random_below(6) == 0 => self.run(1_400, false),
             55 => {
-                let pause_us = self.chance(60_000) as u32;
+                let pause_us = self.random_below(60_000) as u32;
                 self.tick(pause_us);
             }
             56 => self.drives.measured = None,
             57..=60 => self.drives.measured = Some(self.device.setpoints().joints),
-            61..=62 => self.tail_us = self.tail_us.wrapping_add(self.chance(2_500) as u32),
+            61..=62 => self.tail_us = self.tail_us.wrapping_add(self.random_below(2_500) as u32),
             _ => {
-                let ticks = self.chance(60);
+                let ticks = self.random_below(60);
                 self.run(ticks, true);
             }
         }
@@ -376,36 +376,36 @@ impl Story {
 }
 
 #[test]
-fn the_c_port_answers_every_story_like_the_rust_device() {
+fn the_c_port_answers_every_scenario_like_the_rust_device() {
     let replay = compile("replay", "replay");
-    let mut seen = std::collections::BTreeSet::new();
-    for seed in 0..STORIES {
-        let mut story = Story::new(seed);
-        story.say(Message::Hello(Hello {
+    let mut reached = std::collections::BTreeSet::new();
+    for seed in 0..SCENARIOS {
+        let mut scenario = Scenario::new(seed);
+        scenario.send(Message::Hello(Hello {
             major: 1,
             minor: 0,
             lost_host: LostHost::Park,
         }));
-        story.tick(1_000);
-        story.say(Message::Torque(true));
-        story.tick(1_000);
-        for _ in 0..STORY_STEPS {
-            story.step();
+        scenario.tick(1_000);
+        scenario.send(Message::Torque(true));
+        scenario.tick(1_000);
+        for _ in 0..SCENARIO_STEPS {
+            scenario.step();
         }
-        let got = run(&replay, &story.script);
-        for (number, (got, want)) in got.lines().zip(story.expected.lines()).enumerate() {
+        let got = run(&replay, &scenario.script);
+        for (number, (got, want)) in got.lines().zip(scenario.expected.lines()).enumerate() {
             assert_eq!(got, want, "seed {seed}, tick {number}");
         }
-        assert_eq!(got.lines().count(), story.expected.lines().count());
-        seen.extend(story.seen);
+        assert_eq!(got.lines().count(), scenario.expected.lines().count());
+        reached.extend(scenario.reached);
     }
-    let modes: std::collections::BTreeSet<u8> = seen.iter().map(|(mode, _)| *mode).collect();
-    let causes: std::collections::BTreeSet<u8> = seen.iter().map(|(_, cause)| *cause).collect();
-    assert_eq!(modes.len(), 10, "the stories reach every mode: {modes:?}");
+    let modes: std::collections::BTreeSet<u8> = reached.iter().map(|(mode, _)| *mode).collect();
+    let causes: std::collections::BTreeSet<u8> = reached.iter().map(|(_, cause)| *cause).collect();
+    assert_eq!(modes.len(), 10, "the scenarios reach every mode: {modes:?}");
     assert_eq!(
         causes.len(),
         12,
-        "the stories reach every cause: {causes:?}"
+        "the scenarios reach every cause: {causes:?}"
     );
 }
 
@@ -454,12 +454,12 @@ fn both_refuse_the_same_configurations() {
         (|config| config.park_urad.as_mut_slice()[2] = 300_001, false),
     ];
     let replay = compile("replay", "replay_config");
-    for (number, (change, fine)) in changes.into_iter().enumerate() {
+    for (number, (change, is_valid)) in changes.into_iter().enumerate() {
         let mut config = config();
         change(&mut config);
         assert_eq!(
             Device::new(config, 1, 0).is_ok(),
-            fine,
+            is_valid,
             "change {number} in Rust"
         );
         let opening = opening(&config, 0).replacen(
@@ -469,7 +469,7 @@ fn both_refuse_the_same_configurations() {
         );
         assert_eq!(
             try_run(&replay, &opening).is_some(),
-            fine,
+            is_valid,
             "change {number} in C"
         );
     }

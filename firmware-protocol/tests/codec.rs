@@ -1,4 +1,4 @@
-//! The codec from outside: frozen bytes, identity, corruption, garbage.
+//! Tests of the public codec: frozen bytes, identity, corruption, garbage.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -11,7 +11,7 @@ use firmware_protocol::message::*;
 use firmware_protocol::{Decoder, Frame, FrameBytes, Joints, Message, MessageError, Received};
 use proptest::prelude::*;
 
-/// Everything a decoder gives for `bytes`, as owned values.
+/// Returns everything that a decoder finds in `bytes`, as owned values.
 fn receive(decoder: &mut Decoder, bytes: &[u8]) -> Vec<(u8, u8, Vec<u8>)> {
     let mut frames = Vec::new();
     for &byte in bytes {
@@ -29,7 +29,8 @@ fn receive(decoder: &mut Decoder, bytes: &[u8]) -> Vec<(u8, u8, Vec<u8>)> {
     frames
 }
 
-fn messages(bytes: &[u8]) -> Vec<Result<Message, MessageError>> {
+/// Decodes every message in `bytes`.
+fn decode_all(bytes: &[u8]) -> Vec<Result<Message, MessageError>> {
     let mut decoder = Decoder::new();
     let mut found = Vec::new();
     for &byte in bytes {
@@ -83,7 +84,7 @@ fn published_bytes_are_reproduced() {
     ];
     for (frame, want) in cases {
         assert_eq!(frame.as_slice(), want);
-        assert_eq!(messages(want).len(), 1);
+        assert_eq!(decode_all(want).len(), 1);
     }
 }
 
@@ -99,20 +100,20 @@ fn a_segment_of_six_joints_takes_67_bytes() {
 }
 
 #[test]
-fn unknown_types_and_versions_are_told_apart_from_malformed_payloads() {
+fn distinguishes_unknown_types_and_versions_from_malformed_payloads() {
     let unknown = frame::encode(0x1E, 3, &[1, 2]).unwrap();
     assert_eq!(
-        messages(unknown.as_slice()),
+        decode_all(unknown.as_slice()),
         [Err(MessageError::UnknownKind(0x1E))]
     );
     let short = frame::encode(kind::BEAT, 3, &[1, 2]).unwrap();
     assert_eq!(
-        messages(short.as_slice()),
+        decode_all(short.as_slice()),
         [Err(MessageError::Malformed(kind::BEAT))]
     );
     let long = frame::encode(kind::HOLD, 3, &[1]).unwrap();
     assert_eq!(
-        messages(long.as_slice()),
+        decode_all(long.as_slice()),
         [Err(MessageError::Malformed(kind::HOLD))]
     );
     let other = Frame {
@@ -140,7 +141,7 @@ fn idle_zeros_and_a_shared_delimiter_are_harmless() {
 }
 
 #[test]
-fn every_flip_of_one_or_two_bits_in_the_published_frames_is_noticed() {
+fn detects_every_flip_of_one_or_two_bits_in_the_published_frames() {
     for frame in [Message::Beat(100_000).encode(1), Message::Estop.encode(0)] {
         let bits = frame.as_slice().len() * 8;
         for first in 0..bits {
@@ -149,29 +150,29 @@ fn every_flip_of_one_or_two_bits_in_the_published_frames_is_noticed() {
                 if second != first {
                     flips.push(second);
                 }
-                assert_noticed(frame.as_slice(), &flips);
+                assert_detected(frame.as_slice(), &flips);
             }
         }
     }
 }
 
-fn assert_noticed(sent: &[u8], flips: &[usize]) {
+fn assert_detected(sent: &[u8], flips: &[usize]) {
     let mut bytes = sent.to_vec();
     for bit in flips {
         bytes[bit / 8] ^= 1 << (bit % 8);
     }
-    // A delimiter before and after keeps what surrounds the frame out of the question.
+    // A delimiter on either side separates the frame from its surroundings.
     let framed = [&[0][..], &bytes, &[0]].concat();
     let got = receive(&mut Decoder::new(), &framed);
     let original = receive(&mut Decoder::new(), sent);
     assert!(
-        got.is_empty() || (got == original && is_whole_after_all(&framed, sent)),
+        got.is_empty() || (got == original && is_intact(&framed, sent)),
         "{flips:?} made {got:?}"
     );
 }
 
-/// A flipped outer delimiter can leave the frame's inside untouched, which then is no corruption.
-fn is_whole_after_all(framed: &[u8], sent: &[u8]) -> bool {
+/// Returns whether the frame is intact after all: a flipped outer delimiter can leave its inside unchanged.
+fn is_intact(framed: &[u8], sent: &[u8]) -> bool {
     framed.windows(sent.len()).any(|window| window == sent)
 }
 
@@ -355,25 +356,25 @@ fn any_message() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn what_is_encoded_comes_back(message in any_message(), sequence: u8) {
+    fn decoding_returns_the_encoded_message(message in any_message(), sequence: u8) {
         let bytes = message.encode(if message == Message::Estop { 0 } else { sequence });
-        prop_assert_eq!(messages(bytes.as_slice()), [Ok(message)]);
+        prop_assert_eq!(decode_all(bytes.as_slice()), [Ok(message)]);
     }
 
     #[test]
-    fn flips_of_up_to_three_bits_are_noticed(message in any_message(), flips in prop::collection::btree_set(any::<usize>(), 1..=3)) {
+    fn flips_of_up_to_three_bits_are_detected(message in any_message(), flips in prop::collection::btree_set(any::<usize>(), 1..=3)) {
         let bytes = message.encode(0);
         let bits = bytes.as_slice().len() * 8;
         let mut flips: Vec<usize> = flips.into_iter().map(|bit| bit % bits).collect();
         flips.sort_unstable();
         flips.dedup();
-        assert_noticed(bytes.as_slice(), &flips);
+        assert_detected(bytes.as_slice(), &flips);
     }
 
     #[test]
-    fn garbage_costs_no_frame_behind_it(garbage in prop::collection::vec(any::<u8>(), 0..=64), message in any_message()) {
+    fn garbage_costs_no_frame_after_it(garbage in prop::collection::vec(any::<u8>(), 0..=64), message in any_message()) {
         let bytes = [&garbage, message.encode(5).as_slice()].concat();
-        prop_assert_eq!(messages(&bytes).last().cloned(), Some(Ok(message)));
+        prop_assert_eq!(decode_all(&bytes).last().cloned(), Some(Ok(message)));
     }
 
     #[test]
@@ -386,20 +387,20 @@ proptest! {
     #[test]
     fn payloads_of_any_shape_decode_or_are_refused(kind in 0u8..64, payload in prop::collection::vec(any::<u8>(), 0..=PAYLOAD_MAX)) {
         let bytes = frame::encode(kind, 1, &payload).unwrap();
-        for message in messages(bytes.as_slice()).into_iter().flatten() {
+        for message in decode_all(bytes.as_slice()).into_iter().flatten() {
             let again = message.encode(1);
             prop_assert_eq!(again.as_slice(), bytes.as_slice());
         }
     }
 
     #[test]
-    fn an_emergency_stop_is_seen_behind_any_bytes(before in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn an_emergency_stop_is_recognised_after_any_bytes(before in prop::collection::vec(any::<u8>(), 0..300)) {
         let bytes = [&before[..], &ESTOP_BYTES].concat();
-        prop_assert_eq!(messages(&bytes).last().cloned(), Some(Ok(Message::Estop)));
+        prop_assert_eq!(decode_all(&bytes).last().cloned(), Some(Ok(Message::Estop)));
     }
 
     #[test]
-    fn bytes_taken_in_pieces_give_what_single_bytes_give(
+    fn taking_bytes_in_pieces_equals_pushing_single_bytes(
         parts in prop::collection::vec(
             prop_oneof![
                 prop::collection::vec(any::<u8>(), 0..300),
@@ -417,9 +418,9 @@ proptest! {
         let want = receive(&mut single, &bytes);
         let mut pieces = Decoder::new();
         let mut found = Vec::new();
-        let (mut at, mut turn) = (0, 0);
+        let (mut at, mut piece) = (0, 0);
         while at < bytes.len() {
-            let end = (at + cuts[turn % cuts.len()]).min(bytes.len());
+            let end = (at + cuts[piece % cuts.len()]).min(bytes.len());
             let mut rest = &bytes[at..end];
             while !rest.is_empty() {
                 match pieces.take(&mut rest) {
@@ -430,7 +431,7 @@ proptest! {
                     }
                 }
             }
-            (at, turn) = (end, turn + 1);
+            (at, piece) = (end, piece + 1);
         }
         prop_assert_eq!(found, want);
         prop_assert_eq!(pieces.counters(), single.counters());

@@ -1,4 +1,4 @@
-//! The device state machine from outside: what it promises, under everything a line can do to it.
+//! Tests of the device state machine's guarantees, under every disturbance of the line.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -25,7 +25,7 @@ fn boots_without_torque_and_arms_only_for_its_own_version() {
         minor: 0,
         lost_host: LostHost::Hold,
     };
-    let answers = rig.say(Message::Hello(hello));
+    let answers = rig.send(Message::Hello(hello));
     assert!(matches!(answers[0], Message::HelloAck(ack) if ack.major == 1));
     assert_eq!(rig.command(Message::Torque(true)), CommandResult::WrongMode);
     rig.hello();
@@ -38,19 +38,19 @@ fn boots_without_torque_and_arms_only_for_its_own_version() {
 fn a_hello_in_a_future_frame_version_is_answered_and_refused() {
     let mut rig = Rig::new();
     rig.hello();
-    // Version 2, type HELLO, no payload, with a right checksum.
+    // Version 2, type HELLO, no payload, with a correct checksum.
     let mut body = vec![2 << 6, 0];
     body.extend(firmware_protocol::crc::crc32c(&body).to_le_bytes());
     let mut stuffed = [0; 32];
     let len = firmware_protocol::cobs::stuff(&body, &mut stuffed).unwrap();
-    rig.raw(&[&[0][..], &stuffed[..len], &[0]].concat());
-    assert!(matches!(rig.sent()[0], Message::HelloAck(_)));
+    rig.send_bytes(&[&[0][..], &stuffed[..len], &[0]].concat());
+    assert!(matches!(rig.take_sent()[0], Message::HelloAck(_)));
     assert_eq!(rig.device.mode(), Mode::Unpaired);
     assert_eq!(rig.command(Message::Torque(true)), CommandResult::WrongMode);
 }
 
 #[test]
-fn torque_comes_on_where_the_arm_stands_and_not_without_a_measurement() {
+fn torque_comes_on_at_the_measured_position_and_not_without_one() {
     let mut rig = Rig::new();
     rig.hello();
     let measured = rig.drives.measured.take();
@@ -63,8 +63,8 @@ fn torque_comes_on_where_the_arm_stands_and_not_without_a_measurement() {
     rig.tick();
     assert_eq!(rig.command(Message::Torque(true)), CommandResult::Done);
     let setpoints = rig.tick();
-    for (told, is) in setpoints.joints.iter().zip(&rig.drives.measured.unwrap()) {
-        assert_eq!(told.position_urad, is.position_urad);
+    for (setpoint, measured) in setpoints.joints.iter().zip(&rig.drives.measured.unwrap()) {
+        assert_eq!(setpoint.position_urad, measured.position_urad);
     }
 }
 
@@ -174,7 +174,7 @@ fn a_lost_host_gets_the_policy_it_chose() {
         (LostHost::TorqueOff, Mode::Disarmed, false),
     ] {
         let mut rig = Rig::new();
-        rig.say(Message::Hello(Hello {
+        rig.send(Message::Hello(Hello {
             major: 1,
             minor: 0,
             lost_host: policy,
@@ -203,9 +203,9 @@ fn an_emergency_stop_brakes_from_the_next_tick_whatever_the_parser_is_doing() {
         rig.start_wave(40);
         rig.run_ms(300);
         let before = rig.speeds();
-        let torn = Message::State(rig.device.state()).encode(0);
-        rig.raw(&torn.as_slice()[..cut]);
-        rig.raw(&firmware_protocol::frame::ESTOP_BYTES);
+        let partial = Message::State(rig.device.state()).encode(0);
+        rig.send_bytes(&partial.as_slice()[..cut]);
+        rig.send_bytes(&firmware_protocol::frame::ESTOP_BYTES);
         assert_eq!(rig.device.mode(), Mode::Estop);
         rig.tick();
         for (after, before) in rig.speeds().iter().zip(&before) {
@@ -221,7 +221,7 @@ fn an_emergency_stop_is_cleared_by_its_nonce_only() {
     let mut rig = Rig::armed();
     rig.start_wave(40);
     rig.run_ms(300);
-    rig.raw(&firmware_protocol::frame::ESTOP_BYTES);
+    rig.send_bytes(&firmware_protocol::frame::ESTOP_BYTES);
     assert_eq!(rig.command(Message::Resume), CommandResult::Latched);
     rig.run_ms(500);
     let nonce = rig.device.state().nonce;
@@ -279,8 +279,8 @@ fn a_late_or_broken_segment_is_never_executed_and_stops_the_arm() {
         knots.as_mut_slice()[0].velocity_urad_s = VELOCITY + 1;
         (rig.tail_us(), knots)
     };
-    type Breaks = fn(&mut Rig) -> (u32, Joints<Knot>);
-    let cases: [(Breaks, SegmentStatus, Cause); 4] = [
+    type BadSegment = fn(&mut Rig) -> (u32, Joints<Knot>);
+    let cases: [(BadSegment, SegmentStatus, Cause); 4] = [
         (late, SegmentStatus::Late, Cause::Late),
         (
             gap_in_time,
@@ -290,11 +290,11 @@ fn a_late_or_broken_segment_is_never_executed_and_stops_the_arm() {
         (jump, SegmentStatus::Velocity, Cause::Limit),
         (runaway, SegmentStatus::Velocity, Cause::Limit),
     ];
-    for (break_it, status, cause) in cases {
+    for (bad_segment, status, cause) in cases {
         let mut rig = Rig::armed();
         rig.start_wave(10);
         rig.run_ms(40);
-        let (start_us, end) = break_it(&mut rig);
+        let (start_us, end) = bad_segment(&mut rig);
         rig.segment(start_us, 20_000, &end);
         assert_eq!(rig.last_ack().status, status);
         assert_eq!(
@@ -312,7 +312,7 @@ fn a_late_or_broken_segment_is_never_executed_and_stops_the_arm() {
 }
 
 #[test]
-fn lost_segments_are_asked_for_and_copies_change_nothing() {
+fn lost_segments_are_requested_and_copies_change_nothing() {
     let mut rig = Rig::armed();
     let start_us = rig.now_us + 60_000;
     rig.open(start_us);
@@ -380,7 +380,7 @@ fn a_copied_command_is_done_once() {
     rig.run_ms(100);
     rig.command(Message::Hold);
     rig.run_ms(400);
-    rig.say_as(Message::Resume, resume);
+    rig.send_as(Message::Resume, resume);
     rig.tick();
     assert_eq!(rig.device.mode(), Mode::Held, "an old RESUME moves nothing");
 }
@@ -434,7 +434,7 @@ fn the_clock_may_wrap_during_a_motion() {
 fn a_message_of_a_newer_minor_version_is_counted_and_ignored() {
     let mut rig = Rig::armed();
     let before = rig.device.state().ignored;
-    rig.raw(
+    rig.send_bytes(
         firmware_protocol::frame::encode(0x1F, 0, &[1, 2, 3])
             .unwrap()
             .as_slice(),
@@ -446,8 +446,8 @@ fn a_message_of_a_newer_minor_version_is_counted_and_ignored() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Loss, copies, swaps, flipped bits, silences, commands out of the blue and segments that lie:
-    /// after each tick the set-points are inside all limits.
+    /// After loss, copies, swaps, flipped bits, silences, unexpected commands and invalid segments, the set-points
+    /// of each tick are within all limits.
     #[test]
     fn no_line_makes_the_arm_leave_its_limits(script in prop::collection::vec(rig::any_move(), 1..60), seed: u64) {
         let mut rig = Rig::armed();

@@ -22,12 +22,12 @@ use std::time::{Duration, Instant};
 use firmware_protocol::message::*;
 use firmware_protocol::{Event, Host, Joints, Message};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Number of times that a starved machine may hold the arm before the test gives up.
 const RESUMES_MAX: u32 = 20;
-/// Attempts at a scene, which is played again where the machine was too busy to play it in real time.
+/// Number of attempts at a scenario, which is repeated if the machine was too busy for real time.
 const ATTEMPTS: u32 = 3;
-/// An emulator that falls this far behind real time has lost ticks of its clock, which no hardware does.
+/// Delay behind real time at which the emulator has lost ticks of its clock, which no hardware does.
 const STARVED_US: u64 = 30_000;
 const PIECE_US: u32 = 20_000;
 
@@ -47,7 +47,7 @@ fn build() -> PathBuf {
     out.join("firmware.elf")
 }
 
-/// QEMU with the firmware in it; ends with this value.
+/// QEMU running the firmware; ends when dropped.
 struct Board {
     qemu: Child,
     line: File,
@@ -57,24 +57,24 @@ struct Board {
     state: Option<State>,
     events: Vec<Event>,
     worst_poll_us: u64,
-    /// True if it does what an operator would after a machine too busy for its beats held the arm.
-    resumes: bool,
-    resumed: u32,
-    /// Time at which the first STATE came, and the clock in it.
+    /// Set to resume, as an operator would, after a machine too busy for its beats held the arm.
+    resumes_when_starved: bool,
+    resume_count: u32,
+    /// Arrival of the first STATE, and the clock in it.
     first: Option<(u64, u32)>,
 }
 
 thread_local! {
-    /// Time by which the emulator, or this test, fell behind real time in the present scene.
+    /// Time by which the emulator, or this test, fell behind real time in the current scenario.
     static BEHIND_US: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Plays a scene. A failure counts unless the machine was too busy for real time, which is measured;
-/// then the scene is played again, on a new board.
-fn play(scene: fn()) {
+/// Runs a scenario. A failure counts unless the machine was measurably too busy for real time; then the scenario
+/// runs again on a new board.
+fn run_scenario(scenario: fn()) {
     for attempt in 1..=ATTEMPTS {
         BEHIND_US.set(0);
-        let Err(panic) = std::panic::catch_unwind(scene) else {
+        let Err(panic) = std::panic::catch_unwind(scenario) else {
             return;
         };
         let behind_us = BEHIND_US.get();
@@ -94,7 +94,7 @@ impl Drop for Board {
 
 impl Board {
     fn start() -> Self {
-        // Where it may, the emulator goes ahead of other work; where it may not, `nice` runs it all the same.
+        // Gives the emulator priority where that is permitted; otherwise `nice` runs it without.
         let mut qemu = Command::new("nice")
             .args(["-n", "-5", "qemu-system-arm"])
             .args([
@@ -138,8 +138,8 @@ impl Board {
             state: None,
             events: Vec::new(),
             worst_poll_us: 0,
-            resumes: true,
-            resumed: 0,
+            resumes_when_starved: true,
+            resume_count: 0,
             first: None,
         }
     }
@@ -148,8 +148,8 @@ impl Board {
         self.start.elapsed().as_micros() as u64
     }
 
-    /// One turn of a control loop.
-    fn turn(&mut self) {
+    /// Runs one iteration of a control loop.
+    fn poll(&mut self) {
         let before_us = self.now_us();
         self.host.poll(before_us);
         let mut out = [0; 2048];
@@ -160,41 +160,44 @@ impl Board {
         }
         while let Some(event) = self.host.next_event() {
             match event {
-                Event::State(state) => self.hear_state(state),
+                Event::State(state) => self.record_state(state),
                 other => self.events.push(other),
             }
         }
         self.worst_poll_us = self.worst_poll_us.max(self.now_us() - before_us);
     }
 
-    fn hear_state(&mut self, state: State) {
+    fn record_state(&mut self, state: State) {
         let now_us = self.now_us();
-        let (then_us, then_clock_us) = *self.first.get_or_insert((now_us, state.clock_us));
-        let behind_us = (now_us - then_us)
-            .saturating_sub(u64::from(state.clock_us.wrapping_sub(then_clock_us)));
+        let (first_us, first_clock_us) = *self.first.get_or_insert((now_us, state.clock_us));
+        let behind_us = (now_us - first_us)
+            .saturating_sub(u64::from(state.clock_us.wrapping_sub(first_clock_us)));
         BEHIND_US.set(BEHIND_US.get().max(behind_us).max(self.worst_poll_us));
         self.state = Some(state);
     }
 
-    fn until(&mut self, what: &str, mut done: impl FnMut(&Self) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while !done(self) {
-            let seen = (&self.state, &self.events, self.worst_poll_us);
-            assert!(Instant::now() < deadline, "never {what}: {seen:?}");
-            self.turn();
+    fn wait_until(&mut self, event: &str, mut is_done: impl FnMut(&Self) -> bool) {
+        let deadline = Instant::now() + TIMEOUT;
+        while !is_done(self) {
+            let observed = (&self.state, &self.events, self.worst_poll_us);
+            assert!(Instant::now() < deadline, "never {event}: {observed:?}");
+            self.poll();
             self.resume_if_starved();
         }
     }
 
-    /// The emulator and this test share a machine with others: 150 ms without a beat do happen.
+    /// Resumes an arm that was held because other programs starved the emulator or this test for 150 ms.
     fn resume_if_starved(&mut self) {
-        let starved = |state: State| {
+        let is_starved = |state: State| {
             state.mode == Mode::Held && matches!(state.cause, Cause::Deadman | Cause::Stalled)
         };
-        if self.resumes && self.state.is_some_and(starved) && !self.host.command_pending() {
-            self.resumed += 1;
+        if self.resumes_when_starved
+            && self.state.is_some_and(is_starved)
+            && !self.host.command_pending()
+        {
+            self.resume_count += 1;
             assert!(
-                self.resumed <= RESUMES_MAX,
+                self.resume_count <= RESUMES_MAX,
                 "held too often: {:?}",
                 self.state
             );
@@ -204,15 +207,15 @@ impl Board {
         }
     }
 
-    /// Path time now: the device's clock less what holds have cost.
+    /// Returns the current path time: the device's clock minus the delay by holds.
     fn path_us(&self) -> u32 {
         let clock_us = self.host.clock().device_us(self.now_us()).unwrap() as u32;
         clock_us.wrapping_sub(self.state.map_or(0, |state| state.shift_us))
     }
 
-    fn until_mode(&mut self, mode: Mode) {
+    fn wait_for_mode(&mut self, mode: Mode) {
         self.state = None;
-        self.until(&format!("{mode:?}"), |board| {
+        self.wait_until(&format!("{mode:?}"), |board| {
             board.state.is_some_and(|state| state.mode == mode)
         });
     }
@@ -220,7 +223,7 @@ impl Board {
     fn command(&mut self, message: Message) -> CommandResult {
         let now_us = self.now_us();
         self.host.command(message, now_us);
-        self.until("answered", |board| !board.host.command_pending());
+        self.wait_until("answered", |board| !board.host.command_pending());
         self.state.unwrap().result
     }
 
@@ -235,22 +238,22 @@ impl Board {
         knots
     }
 
-    /// Opens a motion and streams `pieces` of a steady swing, as far ahead as the device has room;
-    /// gives back where it ends.
-    fn swing(&mut self, pieces: u32, of: u32) -> Joints<Knot> {
+    /// Opens a motion, streams the first `pieces` of the `total` pieces of a swing as far ahead as the device has
+    /// room, and returns its end.
+    fn swing(&mut self, pieces: u32, total: u32) -> Joints<Knot> {
         let here = self.here();
         let now_us = self.now_us();
         let start_us = (self.host.clock().device_us(now_us).unwrap() + 300_000) as u32;
         self.host.open(start_us, &here, now_us).unwrap();
         let mut end = here;
         for piece in 1..=pieces {
-            end = swing_at(&here, f64::from(piece) / f64::from(of), of);
+            end = swing_at(&here, f64::from(piece) / f64::from(total), total);
             let begins_us = start_us.wrapping_add((piece - 1) * PIECE_US);
-            self.until("room", |board| {
-                let running = board
+            self.wait_until("room", |board| {
+                let is_running = board
                     .state
                     .is_some_and(|state| matches!(state.mode, Mode::Idle | Mode::Running));
-                running && begins_us.wrapping_sub(board.path_us()).cast_signed() < 400_000
+                is_running && begins_us.wrapping_sub(board.path_us()).cast_signed() < 400_000
             });
             let now_us = self.now_us();
             self.host
@@ -261,13 +264,13 @@ impl Board {
     }
 }
 
-/// Every joint away and back, once, each half as far as the one before.
-fn swing_at(from: &Joints<Knot>, part: f64, pieces: u32) -> Joints<Knot> {
+/// Returns the knots at a fraction of a swing of every joint away and back, each half as far as the previous joint.
+fn swing_at(from: &Joints<Knot>, fraction: f64, pieces: u32) -> Joints<Knot> {
     let rate = std::f64::consts::TAU / (f64::from(pieces) * f64::from(PIECE_US) / 1e6);
     let mut knots = *from;
     for (joint, knot) in (0..).zip(knots.as_mut_slice()) {
         let reach = 300_000.0 / 2f64.powi(joint);
-        let angle = std::f64::consts::TAU * part;
+        let angle = std::f64::consts::TAU * fraction;
         knot.position_urad += (reach * (1.0 - angle.cos())).round() as i32;
         knot.velocity_urad_s = (reach * rate * angle.sin()).round() as i32;
     }
@@ -302,37 +305,37 @@ fn listen(mut line: File) -> Receiver<Vec<u8>> {
 #[test]
 #[ignore = "needs gcc-arm-none-eabi and qemu-system-arm, and runs in real time"]
 fn a_host_draws_with_an_emulated_controller() {
-    play(draw);
+    run_scenario(draw);
 }
 
 fn draw() {
     let mut board = Board::start();
-    board.until("paired", |board| board.host.paired().is_some());
+    board.wait_until("paired", |board| board.host.paired().is_some());
     assert_eq!(&board.host.paired().unwrap().firmware, b"lm3s6965 1.0");
-    board.until("on time", |board| {
+    board.wait_until("on time", |board| {
         board.now_us() > 1_500_000 && board.host.clock().is_known()
     });
     assert_eq!(board.command(Message::Torque(true)), CommandResult::Done);
 
     let goal = board.swing(100, 100);
-    board.until_mode(Mode::Idle);
+    board.wait_for_mode(Mode::Idle);
     assert_eq!(board.here(), goal);
     // The joints follow their set-points with a few milliseconds' delay.
-    board.until("arrived", |board| {
+    board.wait_until("arrived", |board| {
         let joints = board.state.map(|state| state.joints).unwrap_or_default();
-        let there = |(joint, goal): (&JointState, &Knot)| {
+        let has_arrived = |(joint, goal): (&JointState, &Knot)| {
             joint.measured_urad.abs_diff(goal.position_urad) <= 100
         };
-        joints.len() == goal.len() && joints.iter().zip(&goal).all(there)
+        joints.len() == goal.len() && joints.iter().zip(&goal).all(has_arrived)
     });
 
     board.swing(40, 100);
-    board.resumes = false;
+    board.resumes_when_starved = false;
     assert_eq!(board.command(Message::Hold), CommandResult::Done);
-    board.until_mode(Mode::Held);
-    board.resumes = true;
+    board.wait_for_mode(Mode::Held);
+    board.resumes_when_starved = true;
     assert_eq!(board.command(Message::Resume), CommandResult::Done);
-    board.until_mode(Mode::Stopped);
+    board.wait_for_mode(Mode::Stopped);
     assert_eq!(
         board.state.unwrap().cause,
         Cause::Underrun,
@@ -343,8 +346,8 @@ fn draw() {
     board.swing(50, 100);
     let now_us = board.now_us();
     board.host.emergency_stop(now_us);
-    board.until_mode(Mode::Estop);
-    board.until("at rest", |board| {
+    board.wait_for_mode(Mode::Estop);
+    board.wait_until("at rest", |board| {
         board
             .state
             .is_some_and(|state| state.flags & State::MOVING == 0)
@@ -355,7 +358,7 @@ fn draw() {
         board.command(Message::ClearFault(nonce)),
         CommandResult::Done
     );
-    board.until_mode(Mode::Idle);
+    board.wait_for_mode(Mode::Idle);
     let state = board.state.unwrap();
     eprintln!(
         "corrupt {}, round trip {:?} us",
@@ -368,19 +371,19 @@ fn draw() {
 #[test]
 #[ignore = "needs gcc-arm-none-eabi and qemu-system-arm, and runs in real time"]
 fn a_host_that_falls_silent_leaves_a_held_arm() {
-    play(fall_silent);
+    run_scenario(fall_silent);
 }
 
 fn fall_silent() {
     let mut board = Board::start();
-    board.until("paired", |board| board.host.paired().is_some());
-    board.until("on time", |board| {
+    board.wait_until("paired", |board| board.host.paired().is_some());
+    board.wait_until("on time", |board| {
         board.now_us() > 1_000_000 && board.host.clock().is_known()
     });
     assert_eq!(board.command(Message::Torque(true)), CommandResult::Done);
     board.swing(20, 100);
-    board.resumes = false;
+    board.resumes_when_starved = false;
     std::thread::sleep(Duration::from_millis(400));
-    board.until_mode(Mode::Held);
+    board.wait_for_mode(Mode::Held);
     assert_eq!(board.state.unwrap().cause, Cause::Deadman);
 }

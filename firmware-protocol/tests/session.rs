@@ -1,4 +1,4 @@
-//! Host and device on a line that loses, copies, delays and corrupts.
+//! Tests host and device over a line that loses, copies, delays and corrupts frames.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -7,7 +7,7 @@
     reason = "tests"
 )]
 
-#[allow(dead_code, reason = "the bench serves several tests")]
+#[allow(dead_code, reason = "shared by several tests")]
 mod rig;
 
 use firmware_protocol::host::Mismatch;
@@ -17,7 +17,7 @@ use proptest::prelude::*;
 
 const TICK_US: u64 = 1_000;
 
-/// A line with a delay, and a chance in a thousand for each frame to be lost or corrupted.
+/// A line with a delay, and a probability per thousand for each frame to be lost or corrupted.
 struct Line {
     pieces: Vec<(u64, Vec<u8>)>,
     harm_permille: u64,
@@ -33,28 +33,28 @@ impl Line {
         }
     }
 
-    fn chance(&mut self, of: u64) -> u64 {
+    fn random_below(&mut self, bound: u64) -> u64 {
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (self.random >> 33) % of
+        (self.random >> 33) % bound
     }
 
     fn send(&mut self, bytes: &[u8], now_us: u64) {
         for frame in bytes.split_inclusive(|&byte| byte == 0) {
             let mut frame = frame.to_vec();
-            if self.chance(1_000) < self.harm_permille {
-                let at = self.chance(frame.len() as u64) as usize;
+            if self.random_below(1_000) < self.harm_permille {
+                let at = self.random_below(frame.len() as u64) as usize;
                 frame[at] ^= 0x10;
             }
-            let jitter_us = self.chance(3_000);
+            let jitter_us = self.random_below(3_000);
             self.pieces.push((now_us + 500 + jitter_us, frame));
         }
     }
 
-    /// Takes what has arrived, in order.
-    fn arrive(&mut self, now_us: u64) -> Vec<u8> {
+    /// Takes the bytes that have arrived, in order.
+    fn take_arrived(&mut self, now_us: u64) -> Vec<u8> {
         let ready = self
             .pieces
             .iter()
@@ -74,7 +74,7 @@ struct Session {
     down: Line,
     up: Line,
     now_us: u64,
-    /// Device clock minus host clock, and how much faster it runs.
+    /// Device clock minus host clock, and the drift between them.
     skew_us: u64,
     drift: f64,
     events: Vec<Event>,
@@ -111,7 +111,7 @@ impl Session {
         let mut bytes = [0; 8192];
         let len = self.host.transmit(&mut bytes);
         self.down.send(&bytes[..len], self.now_us);
-        let arrived = self.down.arrive(self.now_us);
+        let arrived = self.down.take_arrived(self.now_us);
         self.device.receive(&arrived, device_us);
         let setpoints = self.device.tick(device_us, &self.drives);
         if setpoints.torque {
@@ -119,7 +119,7 @@ impl Session {
         }
         let len = self.device.transmit(&mut bytes);
         self.up.send(&bytes[..len], self.now_us);
-        let arrived = self.up.arrive(self.now_us);
+        let arrived = self.up.take_arrived(self.now_us);
         self.host.receive(&arrived, self.now_us);
         while let Some(event) = self.host.next_event() {
             self.events.push(event);
@@ -149,7 +149,7 @@ impl Session {
         panic!("never answered: {message:?}");
     }
 
-    /// Streams a wave with 300 ms in the queue; gives back where it ends.
+    /// Streams a wave with 300 ms in the queue, and returns its end.
     fn draw(&mut self, count: usize) -> Joints<Knot> {
         let here = self.device.setpoints().joints;
         let start_us = (self.host.clock().device_us(self.now_us).unwrap() + 300_000) as u32;
@@ -192,7 +192,7 @@ fn a_host_finds_arms_and_moves_a_device() {
 }
 
 #[test]
-fn the_clock_is_known_to_half_the_jitter_of_the_line_across_a_wrap() {
+fn the_clock_is_estimated_to_half_the_jitter_of_the_line_across_a_wrap() {
     let mut session = Session::new(0, 3);
     session.run_ms(6_000);
     let error_us = session.host.clock().device_us(session.now_us).unwrap() as u32;
@@ -260,7 +260,7 @@ fn a_refusal_within_an_epoch_keeps_the_count_of_its_segments() {
 }
 
 #[test]
-fn a_late_answer_of_an_epoch_before_changes_nothing() {
+fn a_late_answer_of_an_earlier_epoch_changes_nothing() {
     let mut session = Session::new(0, 6);
     session.arm();
     let paired = *session.host.paired().unwrap();
@@ -338,7 +338,7 @@ fn a_device_with_other_layouts_is_refused() {
 }
 
 #[test]
-fn a_dead_line_is_noticed() {
+fn a_dead_line_is_detected() {
     let mut session = Session::new(0, 9);
     session.arm();
     session.down.harm_permille = 1_000;

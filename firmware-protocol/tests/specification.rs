@@ -1,4 +1,4 @@
-//! `SPEC.md` says what the code does: the schema, the numbers and the lists are compared.
+//! Compares the schema, the numbers and the lists in `SPEC.md` with the code.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use firmware_protocol::message::*;
@@ -7,7 +7,7 @@ use firmware_protocol::{Joints, Message, device, frame, host};
 
 const SPEC: &str = include_str!("../SPEC.md");
 
-/// The text between a heading and the next.
+/// Returns the text between a heading and the next.
 fn section(heading: &str) -> &'static str {
     let start = SPEC
         .find(heading)
@@ -32,7 +32,7 @@ fn the_emergency_stop_is_printed() {
     assert!(SPEC.contains(&bytes.join(" ")));
 }
 
-/// "0 Hold: … · 1 Park: …" against what each byte decodes to.
+/// Compares a list such as "0 Hold: … · 1 Park: …" with the values that the bytes decode to.
 fn check_list(heading: &str, name: impl Fn(u8) -> Option<String>) {
     let listed: Vec<&str> = section(heading).trim().split(" · ").collect();
     for (byte, item) in (0u8..).zip(&listed) {
@@ -49,26 +49,26 @@ fn check_list(heading: &str, name: impl Fn(u8) -> Option<String>) {
 #[test]
 fn every_list_of_values_is_complete() {
     check_list("### 5.1 Lost host", |byte| {
-        LostHost::from_byte(byte).map(|it| format!("{it:?}"))
+        LostHost::from_byte(byte).map(|value| format!("{value:?}"))
     });
     check_list("### 5.2 Mode", |byte| {
-        Mode::from_byte(byte).map(|it| format!("{it:?}"))
+        Mode::from_byte(byte).map(|value| format!("{value:?}"))
     });
     check_list("### 5.3 Cause", |byte| {
-        Cause::from_byte(byte).map(|it| format!("{it:?}"))
+        Cause::from_byte(byte).map(|value| format!("{value:?}"))
     });
     check_list("### 5.4 Segment status", |byte| {
-        SegmentStatus::from_byte(byte).map(|it| format!("{it:?}"))
+        SegmentStatus::from_byte(byte).map(|value| format!("{value:?}"))
     });
     check_list("### 5.5 Command result", |byte| {
-        CommandResult::from_byte(byte).map(|it| format!("{it:?}"))
+        CommandResult::from_byte(byte).map(|value| format!("{value:?}"))
     });
     check_list("### 5.6 Reset cause", |byte| {
-        ResetCause::from_byte(byte).map(|it| format!("{it:?}"))
+        ResetCause::from_byte(byte).map(|value| format!("{value:?}"))
     });
 }
 
-/// The number in the second column of the row of section 7 that begins so, without its commas.
+/// Returns the number in the second column of a row of section 7, found by the row's beginning.
 fn time_of(row: &str) -> u64 {
     let row = section("## 7. Time")
         .lines()
@@ -84,7 +84,7 @@ fn time_of(row: &str) -> u64 {
 }
 
 #[test]
-fn the_numbers_are_the_codes() {
+fn the_numbers_match_the_code() {
     for (row, value) in [
         (
             "silence of the host (neither BEAT nor HELLO) that holds",
@@ -105,7 +105,7 @@ fn the_numbers_are_the_codes() {
 }
 
 #[test]
-fn the_readme_counts_bytes_rightly() {
+fn the_readme_states_the_right_length_of_a_state() {
     let state = |joints| State {
         clock_us: 0,
         boot_id: 0,

@@ -1,5 +1,5 @@
-//! Frozen bytes: `vectors.json` is read, never written. A vector is never edited, only joined by a
-//! newer one; if this test fails, the code is wrong, not the file.
+//! Tests against frozen bytes. Vectors in `vectors.json` may be added but never edited: if this test
+//! fails, the code is wrong, not the file.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use firmware_protocol::schema::{SCHEMA, SCHEMA_HASH};
@@ -12,7 +12,7 @@ fn vectors() -> Vec<Value> {
     file["vectors"].as_array().unwrap().clone()
 }
 
-fn unhex(text: &str) -> Vec<u8> {
+fn parse_hex(text: &str) -> Vec<u8> {
     (0..text.len())
         .step_by(2)
         .map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap())
@@ -23,15 +23,15 @@ fn byte(value: &Value) -> u8 {
     u8::try_from(value.as_u64().unwrap()).unwrap()
 }
 
-/// The payload that the fields of a vector make, field by field.
+/// Builds the payload of a vector from its fields.
 fn payload_of(fields: &Value) -> Vec<u8> {
     let bytes = |field: &Value| {
         let value = &field["value"];
-        let whole = value.as_i64().unwrap_or_default().to_le_bytes();
+        let all = value.as_i64().unwrap_or_default().to_le_bytes();
         match field["type"].as_str().unwrap() {
-            "u8" => whole[..1].to_vec(),
-            "u16" => whole[..2].to_vec(),
-            "u32" | "i32" => whole[..4].to_vec(),
+            "u8" => all[..1].to_vec(),
+            "u16" => all[..2].to_vec(),
+            "u32" | "i32" => all[..4].to_vec(),
             "text" => value.as_str().unwrap().as_bytes().to_vec(),
             other => panic!("unknown type {other}"),
         }
@@ -44,8 +44,8 @@ fn every_vector_is_encoded_and_decoded_exactly() {
     for vector in vectors() {
         let name = &vector["name"];
         let (payload, bytes) = (
-            unhex(vector["payload"].as_str().unwrap()),
-            unhex(vector["frame"].as_str().unwrap()),
+            parse_hex(vector["payload"].as_str().unwrap()),
+            parse_hex(vector["frame"].as_str().unwrap()),
         );
         assert_eq!(payload_of(&vector["fields"]), payload, "{name}");
         let encoded =
@@ -76,13 +76,13 @@ fn only_message(bytes: &[u8]) -> Message {
 
 #[test]
 fn every_message_type_has_a_vector() {
-    let seen: Vec<u8> = vectors()
+    let kinds: Vec<u8> = vectors()
         .iter()
         .map(|vector| byte(&vector["kind"]))
         .collect();
     for line in SCHEMA.lines().skip(1) {
         let kind = u8::from_str_radix(&line[..2], 16).unwrap();
-        assert!(seen.contains(&kind), "{line}");
+        assert!(kinds.contains(&kind), "{line}");
     }
 }
 
@@ -94,7 +94,7 @@ fn named_fields_land_where_the_types_say() {
             .find(|vector| vector["name"] == name)
             .unwrap()
     };
-    let decode = |name: &str| only_message(&unhex(find(name)["frame"].as_str().unwrap()));
+    let decode = |name: &str| only_message(&parse_hex(find(name)["frame"].as_str().unwrap()));
     let Message::State(state) = decode("state") else {
         panic!("not a state")
     };

@@ -209,7 +209,7 @@ fn distinct_texts(number: &Number, bounds: &[Number]) -> (String, Vec<String>) {
     let exact = number.as_f64().filter(|_| number.is_f64());
     let nearest = bounds.first().and_then(Number::as_f64);
     let text = match exact.zip(nearest) {
-        Some((value, bound)) => units::apart(value, bound).0,
+        Some((value, bound)) => units::value_and_limit(value, bound).0,
         None => shape::short(number),
     };
     (text, bounds.iter().map(shape::short).collect())

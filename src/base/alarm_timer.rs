@@ -1,5 +1,5 @@
-//! Waits of the real clock: on Linux on a timer descriptor, whose grain is finer than an asynchronous runtime's; elsewhere on
-//! the runtime's own timer, whose grain of some milliseconds is enough to plan and to practise.
+//! Timers of the real clock: on Linux a timer descriptor, whose resolution is finer than an asynchronous runtime's; elsewhere
+//! the runtime's own timer, whose resolution of some milliseconds is enough to plan and to practise.
 
 pub(crate) use timer::AlarmTimer;
 
@@ -31,10 +31,10 @@ mod timer {
             )?)?))
         }
 
-        pub(crate) async fn wait(&mut self, for_: Duration) -> io::Result<()> {
+        pub(crate) async fn wait(&mut self, duration: Duration) -> io::Result<()> {
             let value = Timespec {
-                tv_sec: i64::try_from(for_.as_secs()).unwrap_or(i64::MAX),
-                tv_nsec: i64::from(for_.subsec_nanos()),
+                tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: i64::from(duration.subsec_nanos()),
             };
             let once = Itimerspec {
                 it_interval: Timespec {
@@ -74,23 +74,23 @@ mod timer {
 
         #[expect(
             clippy::disallowed_methods,
-            reason = "the one home of waiting; a timer descriptor is used where there is one"
+            reason = "the only place that waits; a timer descriptor is used where there is one"
         )]
-        pub(crate) async fn wait(&mut self, for_: Duration) -> io::Result<()> {
-            tokio::time::sleep(for_).await;
+        pub(crate) async fn wait(&mut self, duration: Duration) -> io::Result<()> {
+            tokio::time::sleep(duration).await;
             Ok(())
         }
     }
 }
 
-/// Makes the runtime of a thread that has alarms and devices.
+/// Builds the runtime of a thread that has alarms and devices.
 ///
 /// # Errors
-/// When the system gives none.
+/// When the system does not give the runtime's resources.
 pub fn alarm_runtime() -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_io();
-    // Where there is a timer descriptor, the runtime's own timer would only be asked for nothing.
+    // On Linux alarms use a timer descriptor, so the runtime's own timer is not needed.
     #[cfg(not(target_os = "linux"))]
     builder.enable_time();
     builder.build()

@@ -1,8 +1,8 @@
 //! The only place that asks for the time.
 //!
-//! A real clock counts from its making and waits on a timer descriptor, whose grain is finer than
-//! an asynchronous runtime's. A simulated clock jumps to what it is asked to wait for, so that
-//! arm time costs only computing time. A starvation-tolerant one keeps the machine's time, but stands
+//! A real clock counts from its creation and waits on a timer descriptor, whose resolution is finer than
+//! an asynchronous runtime's. A simulated clock jumps to the moment that it is asked to wait for, so that
+//! arm time costs only computing time. A starvation-tolerant clock keeps the machine's time, but stands
 //! still while the machine does not run the thread that waits on it.
 
 use std::io;
@@ -29,7 +29,7 @@ enum ClockSource {
         nanos: AtomicU64,
         /// Time that the machine was suspended.
         slept_nanos: AtomicU64,
-        /// Rate relative to real time; `None` for as fast as it can be computed.
+        /// Rate relative to real time; `None` to run as fast as possible.
         rate: Option<u32>,
     },
 }
@@ -42,7 +42,7 @@ pub const CALENDAR_OFFSET: &str = "STEADYHAND_CALENDAR_OFFSET_MS";
 #[must_use]
 pub fn calendar_offset_ms() -> i64 {
     static OFFSET: OnceLock<i64> = OnceLock::new();
-    *OFFSET.get_or_init(|| number_of(CALENDAR_OFFSET).unwrap_or(0))
+    *OFFSET.get_or_init(|| parse_variable(CALENDAR_OFFSET).unwrap_or(0))
 }
 
 /// Environment variable with the rate of served simulated arms relative to real time, so that tests wait less.
@@ -52,15 +52,15 @@ pub const SIMULATION_RATE: &str = "STEADYHAND_SIMULATION_RATE";
 #[must_use]
 pub fn simulation_rate() -> u32 {
     static RATE: OnceLock<u32> = OnceLock::new();
-    *RATE.get_or_init(|| number_of(SIMULATION_RATE).unwrap_or(1).max(1))
+    *RATE.get_or_init(|| parse_variable(SIMULATION_RATE).unwrap_or(1).max(1))
 }
 
-/// Milliseconds since 1970, as the machine's calendar has it: for records that people read. It may
-/// jump, so nothing is ever timed by it.
+/// Returns milliseconds since 1970 by the machine's calendar, for records that people read. The calendar
+/// may jump, so nothing is ever timed by it.
 #[must_use]
 #[expect(
     clippy::disallowed_methods,
-    reason = "the one home of the machine's calendar"
+    reason = "the only reader of the machine's calendar"
 )]
 pub fn calendar_ms() -> u64 {
     std::time::SystemTime::now()
@@ -71,17 +71,17 @@ pub fn calendar_ms() -> u64 {
         })
 }
 
-/// The number that an environment variable holds.
-fn number_of<T: std::str::FromStr>(variable: &str) -> Option<T> {
+/// Returns the number in an environment variable.
+fn parse_variable<T: std::str::FromStr>(variable: &str) -> Option<T> {
     std::env::var(variable).ok()?.trim().parse().ok()
 }
 
 impl NodeClock {
-    /// The machine's monotonic clock, beginning now.
+    /// Creates a clock that counts the machine's monotonic time from now.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one home of the machine's clock"
+        reason = "the only reader of the machine's clock"
     )]
     pub fn real() -> Self {
         Self(Arc::new(ClockSource::Real {
@@ -89,13 +89,13 @@ impl NodeClock {
         }))
     }
 
-    /// Creates a clock for one simulated arm that is served: the machine's, except that between two waits of the arm's
-    /// thread at most [`BUSY_MAX`] pass, and that a wait which ends late ends on time. So an arm whose time is ours is not
-    /// starved by other programs. One thread at a time may wait on it; any may read it.
+    /// Creates a clock for one served simulated arm. It keeps the machine's time, except that at most [`BUSY_MAX`] passes
+    /// between two waits of the arm's thread, and that a wait which ends late counts as on time. So other programs cannot
+    /// starve a simulated arm. One thread at a time may wait on the clock; any thread may read it.
     #[must_use]
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one home of the machine's clock"
+        reason = "the only reader of the machine's clock"
     )]
     pub fn starvation_tolerant() -> Self {
         Self(Arc::new(ClockSource::Tolerant(TolerantTime {
@@ -109,17 +109,17 @@ impl NodeClock {
     /// Creates a clock that stands still until a task waits on it.
     #[must_use]
     pub fn simulated() -> Self {
-        Self::simulated_with(None)
+        Self::simulated_with_rate(None)
     }
 
-    /// A clock like [`NodeClock::simulated`] that people can watch: waiting on it takes a `rate`th of
-    /// the time. A rate of 0 counts as 1.
+    /// Creates a simulated clock that people can watch: waiting on it takes a `rate`th of the time. A rate of 0
+    /// counts as 1.
     #[must_use]
     pub fn simulated_at(rate: u32) -> Self {
-        Self::simulated_with(Some(rate.max(1)))
+        Self::simulated_with_rate(Some(rate.max(1)))
     }
 
-    fn simulated_with(rate: Option<u32>) -> Self {
+    fn simulated_with_rate(rate: Option<u32>) -> Self {
         Self(Arc::new(ClockSource::Simulated {
             nanos: AtomicU64::new(0),
             slept_nanos: AtomicU64::new(0),
@@ -143,7 +143,7 @@ impl NodeClock {
         }
     }
 
-    /// Now, on this clock.
+    /// Returns the current time of this clock.
     #[must_use]
     pub fn now(&self) -> ClockInstant {
         match &*self.0 {
@@ -155,8 +155,8 @@ impl NodeClock {
         }
     }
 
-    /// Returns the processor time used by the calling thread so far; other programs do not count.
-    /// Zero on a simulated clock, on which computing takes no time.
+    /// Returns the processor time used by the calling thread so far; zero on a simulated clock, on which
+    /// computing takes no time.
     #[must_use]
     pub fn thread_cpu_time(&self) -> Duration {
         if self.is_simulated() {
@@ -165,9 +165,9 @@ impl NodeClock {
         system_clocks::thread_cpu_time()
     }
 
-    /// Returns the time that the machine was suspended, since a fixed moment: this clock
-    /// stands still meanwhile, so its users do not notice. Exact to [`SLEPT_WITHIN`]; `None`
-    /// if this thread is interrupted at each of several attempts to read it, and on systems other than Linux.
+    /// Returns the time that the machine was suspended since a fixed moment. This clock stands still while the
+    /// machine is suspended, so its users do not notice. Exact to [`SLEPT_WITHIN`]; `None` if this thread is
+    /// interrupted at each of several attempts to read it, and on systems other than Linux.
     #[must_use]
     pub fn suspended_time(&self) -> Option<Duration> {
         if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
@@ -176,21 +176,21 @@ impl NodeClock {
         system_clocks::suspended_time()
     }
 
-    /// Has the machine of a simulated clock sleep for so long; a real clock is left alone.
-    pub fn sleep_through(&self, for_: Duration) {
+    /// Simulates that the machine was suspended for a time; has no effect on other clocks.
+    pub fn sleep_through(&self, duration: Duration) {
         if let ClockSource::Simulated { slept_nanos, .. } = &*self.0 {
-            slept_nanos.fetch_add(nanos(for_), Ordering::SeqCst);
+            slept_nanos.fetch_add(nanos(duration), Ordering::SeqCst);
         }
     }
 
-    /// Moves a simulated clock on to `to`, never back; a real clock is left alone.
+    /// Advances a simulated clock to `to`, never back; has no effect on other clocks.
     pub fn jump_to(&self, to: ClockInstant) {
         if let ClockSource::Simulated { nanos, .. } = &*self.0 {
             nanos.fetch_max(to.as_nanos(), Ordering::SeqCst);
         }
     }
 
-    /// An alarm for one task of the calling thread's runtime.
+    /// Creates an alarm for one task of the calling thread's runtime.
     ///
     /// # Errors
     /// When the system gives no timer descriptor.
@@ -206,49 +206,49 @@ impl NodeClock {
     }
 }
 
-/// The time of a starvation-tolerant clock: the machine's without what was lost, and no later than a cap.
+/// The time of a starvation-tolerant clock: the machine's time without the lost time, and no later than a cap.
 #[derive(Debug)]
 struct TolerantTime {
     origin: std::time::Instant,
     /// Rate relative to real time, as set by [`SIMULATION_RATE`].
     rate: u32,
-    /// Time that did not count.
+    /// Time that does not count.
     lost_nanos: AtomicU64,
-    /// Latest time until the clock's thread waits again.
+    /// Latest time that the clock shows until its thread waits again.
     cap_nanos: AtomicU64,
 }
 
 impl TolerantTime {
     fn now(&self) -> ClockInstant {
-        // In this order the clock never goes back for a thread that reads while another waits: what is lost was
-        // lost before the machine's time is read, and an older cap only holds the time back.
+        // In this order the clock never goes back for a thread that reads it while another waits: lost time is
+        // read before the machine's time, and an older cap only holds the time back.
         let cap = self.cap_nanos.load(Ordering::SeqCst);
         ClockInstant::from_nanos(self.counted_nanos().min(cap))
     }
 
-    /// Returns the machine's time at the clock's rate, without what was lost.
+    /// Returns the machine's time at the clock's rate, without the lost time.
     fn counted_nanos(&self) -> u64 {
         let lost = self.lost_nanos.load(Ordering::SeqCst);
         let passed = nanos(self.origin.elapsed()).saturating_mul(u64::from(self.rate));
         passed.saturating_sub(lost)
     }
 
-    /// Loses the time beyond the cap, and lets the clock go on to another cap, which is never in its past.
-    fn go_on_to(&self, cap: ClockInstant) {
-        let before = self.cap_nanos.load(Ordering::SeqCst);
+    /// Loses the time beyond the cap, and sets another cap, which is never in the clock's past.
+    fn move_cap_to(&self, cap: ClockInstant) {
+        let old_cap = self.cap_nanos.load(Ordering::SeqCst);
         let counted = self.counted_nanos();
-        let beyond = counted.saturating_sub(before);
-        self.lost_nanos.fetch_add(beyond, Ordering::SeqCst);
-        let now = counted.min(before);
+        let lost = counted.saturating_sub(old_cap);
+        self.lost_nanos.fetch_add(lost, Ordering::SeqCst);
+        let now = counted.min(old_cap);
         self.cap_nanos
             .store(cap.as_nanos().max(now), Ordering::SeqCst);
     }
 }
 
-/// Accuracy of the time that the machine was suspended.
+/// Accuracy of [`NodeClock::suspended_time`].
 pub const SLEPT_WITHIN: Duration = Duration::from_millis(1);
 
-/// Time that passes at most on a starvation-tolerant clock while its thread computes: half a cycle of an arm.
+/// Longest time that passes on a starvation-tolerant clock while its thread computes: half a cycle of an arm.
 pub const BUSY_MAX: Duration = Duration::from_millis(5);
 
 /// Waits for moments of one clock.
@@ -259,7 +259,7 @@ pub struct ClockAlarm {
 }
 
 impl ClockAlarm {
-    /// Returns at `moment`, at once if it has passed. May be dropped while it waits.
+    /// Waits until `moment`; returns at once if it has passed. May be dropped while it waits.
     ///
     /// # Errors
     /// When the timer descriptor fails.
@@ -269,7 +269,7 @@ impl ClockAlarm {
             return Ok(());
         };
         if let ClockSource::Tolerant(time) = &*self.clock.0 {
-            time.go_on_to(moment);
+            time.move_cap_to(moment);
         }
         let wait = moment.since(self.clock.now()) / self.clock.rate();
         if !wait.is_zero() {
@@ -277,7 +277,7 @@ impl ClockAlarm {
         }
         self.clock.jump_to(moment);
         if let ClockSource::Tolerant(time) = &*self.clock.0 {
-            time.go_on_to(time.now().after(BUSY_MAX));
+            time.move_cap_to(time.now().after(BUSY_MAX));
         }
         Ok(())
     }
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_clock_to_be_watched_takes_its_share_of_the_time() {
+    async fn a_watched_clock_waits_at_its_rate() {
         let (real, watched) = (NodeClock::real(), NodeClock::simulated_at(10));
         let began = real.now();
         let moment = ClockInstant::ZERO.after(Duration::from_millis(50));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_tolerant_clock_does_not_count_what_its_thread_was_kept_from() {
+    async fn a_tolerant_clock_does_not_count_time_while_its_thread_is_starved() {
         let (real, clock) = (NodeClock::real(), NodeClock::starvation_tolerant());
         let mut alarm = clock.alarm().unwrap();
         let first = clock.now().after(Duration::from_millis(10));
@@ -320,21 +320,21 @@ mod tests {
             assert!(clock.now() <= first.after(2 * BUSY_MAX));
         }
         let second = clock.now().after(Duration::from_millis(10));
-        let waiting = real.now();
+        let wait_began = real.now();
         alarm.until(second).await.unwrap();
-        assert!(real.now().since(waiting) >= Duration::from_millis(10));
+        assert!(real.now().since(wait_began) >= Duration::from_millis(10));
         assert!(clock.now() >= second && clock.now() <= second.after(BUSY_MAX));
     }
 
     #[tokio::test]
-    async fn a_tolerant_clock_never_goes_back_for_whoever_reads_it() {
+    async fn a_tolerant_clock_never_goes_back_for_a_reader() {
         let clock = NodeClock::starvation_tolerant();
         let reader = clock.clone();
         let is_done = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let seen = Arc::clone(&is_done);
+        let is_over = Arc::clone(&is_done);
         let watcher = std::thread::spawn(move || {
             let mut last = reader.now();
-            while !seen.load(Ordering::SeqCst) {
+            while !is_over.load(Ordering::SeqCst) {
                 let now = reader.now();
                 assert!(now >= last, "{now:?} after {last:?}");
                 last = now;

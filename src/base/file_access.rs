@@ -1,5 +1,5 @@
-//! Access to files: by modes and owners on Unix. Elsewhere a user's folders are that user's alone already, and
-//! what is made in them inherits that.
+//! Access to files, by modes and owners on Unix. Elsewhere a user's folders are private to that user, and
+//! files in them inherit that.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 #[cfg(unix)]
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 
-/// Sets the mode of a file that these options may make.
+/// Sets the mode with which these options create a file.
 pub fn with_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     #[cfg(unix)]
     options.mode(mode);
@@ -18,7 +18,7 @@ pub fn with_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options
 }
 
-/// Makes a folder with this mode; those above it exist.
+/// Makes a folder with this mode; its parents must exist.
 ///
 /// # Errors
 /// When it cannot be made.
@@ -26,7 +26,7 @@ pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
     folder_builder(mode).create(folder)
 }
 
-/// Makes a folder and those above it, each with this mode; those that are there stay as they are.
+/// Makes a folder and its missing parents, each with this mode; existing ones stay as they are.
 ///
 /// # Errors
 /// When one of them cannot be made.
@@ -60,58 +60,58 @@ pub fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
     }
 }
 
-/// Returns who may read and write a file; its owner alone where files have no modes.
+/// Returns the mode of a file; 0600 on systems without modes.
 #[must_use]
-pub fn mode(about: &Metadata) -> u32 {
+pub fn mode(metadata: &Metadata) -> u32 {
     #[cfg(unix)]
-    return about.mode() & 0o777;
+    return metadata.mode() & 0o777;
     #[cfg(not(unix))]
     {
-        let _ = about;
+        let _ = metadata;
         0o600
     }
 }
 
-/// Length and times of a file: another file in its place, or a changed one, has another stamp.
+/// Length and times of a file: a changed file, or another one in its place, has a different stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     length: u64,
     modified: Option<SystemTime>,
-    /// Its number and the time at which anything of it changed; its time of making where files have neither.
+    /// Inode number and change time; the creation time on systems without them.
     #[cfg(unix)]
     inode: (u64, i64, i64),
     #[cfg(not(unix))]
-    made: Option<SystemTime>,
+    created: Option<SystemTime>,
 }
 
 impl FileStamp {
     /// Returns the stamp of a file.
     #[must_use]
-    pub fn of(about: &Metadata) -> Self {
+    pub fn of(metadata: &Metadata) -> Self {
         Self {
-            length: about.len(),
-            modified: about.modified().ok(),
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
             #[cfg(unix)]
-            inode: (about.ino(), about.ctime(), about.ctime_nsec()),
+            inode: (metadata.ino(), metadata.ctime(), metadata.ctime_nsec()),
             #[cfg(not(unix))]
-            made: about.created().ok(),
+            created: metadata.created().ok(),
         }
     }
 }
 
-/// Returns whether a folder is another user's, as far as the system says whose it is.
+/// Returns whether a folder belongs to another user, as far as the system tells its owner.
 #[must_use]
-pub fn is_of_another_user(about: &Metadata) -> bool {
+pub fn is_of_another_user(metadata: &Metadata) -> bool {
     #[cfg(unix)]
-    return about.uid() != rustix::process::geteuid().as_raw();
+    return metadata.uid() != rustix::process::geteuid().as_raw();
     #[cfg(not(unix))]
     {
-        let _ = about;
+        let _ = metadata;
         false
     }
 }
 
-/// Returns whether this process may do everything.
+/// Returns whether this process runs as root.
 #[must_use]
 pub fn is_root() -> bool {
     #[cfg(unix)]
@@ -120,7 +120,7 @@ pub fn is_root() -> bool {
     false
 }
 
-/// Returns the user of this process: its number, or its name where users have none.
+/// Returns the user of this process: its id on Unix, its name elsewhere.
 #[must_use]
 pub fn user() -> String {
     #[cfg(unix)]
@@ -132,7 +132,7 @@ pub fn user() -> String {
 /// Checks that this user may make files in a folder.
 ///
 /// # Errors
-/// When the system says no.
+/// When the system refuses.
 pub fn check_writable(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     return Ok(rustix::fs::access(folder, rustix::fs::Access::WRITE_OK)?);
@@ -143,23 +143,23 @@ pub fn check_writable(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Reads bytes from a place of a file, and leaves its own place as it was, or moves it.
+/// Reads bytes at an offset of a file. Its cursor may move.
 ///
 /// # Errors
-/// When they cannot all be read.
-pub fn read_exact_at(file: &File, bytes: &mut [u8], from: u64) -> io::Result<()> {
+/// When not all of them can be read.
+pub fn read_exact_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
     #[cfg(unix)]
-    return file.read_exact_at(bytes, from);
+    return file.read_exact_at(bytes, offset);
     #[cfg(not(unix))]
     {
         use std::io::{Read, Seek, SeekFrom};
         let mut file = file;
-        file.seek(SeekFrom::Start(from))?;
+        file.seek(SeekFrom::Start(offset))?;
         file.read_exact(bytes)
     }
 }
 
-/// Gives a file to whom its folder belongs to: a node that runs as that user could not read it otherwise. Only root may.
+/// Gives a file to the owner of its folder: a node that runs as that user could not read it otherwise. Only root may.
 ///
 /// # Errors
 /// When it cannot be given away.
@@ -167,8 +167,8 @@ pub fn give_to_owner_of(folder: &Path, file: &File) -> io::Result<()> {
     #[cfg(unix)]
     {
         use rustix::fs::{Gid, Uid, fchown};
-        let (folder, own) = (std::fs::metadata(folder)?, file.metadata()?);
-        if folder.uid() != own.uid() {
+        let (folder, file_metadata) = (std::fs::metadata(folder)?, file.metadata()?);
+        if folder.uid() != file_metadata.uid() {
             let (user, group) = (Uid::from_raw(folder.uid()), Gid::from_raw(folder.gid()));
             fchown(file, Some(user), Some(group))?;
         }
@@ -181,15 +181,15 @@ pub fn give_to_owner_of(folder: &Path, file: &File) -> io::Result<()> {
 /// Gives a file to its folder's group, as far as this user may.
 pub fn share_with_group_of(folder: &Path, file: &File) {
     #[cfg(unix)]
-    if let Ok(about) = std::fs::metadata(folder) {
-        // Who may not give it away keeps it.
-        let _ = rustix::fs::fchown(file, None, Some(rustix::fs::Gid::from_raw(about.gid())));
+    if let Ok(metadata) = std::fs::metadata(folder) {
+        // A user who may not change the group leaves it.
+        let _ = rustix::fs::fchown(file, None, Some(rustix::fs::Gid::from_raw(metadata.gid())));
     }
     #[cfg(not(unix))]
     let _ = (folder, file);
 }
 
-/// Has the disk keep the names in a folder; systems without such a call keep them by themselves.
+/// Writes the names in a folder to the disk; other systems than Unix do so by themselves.
 ///
 /// # Errors
 /// When the folder cannot be written.

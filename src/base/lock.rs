@@ -1,13 +1,13 @@
-//! Mutexes whose data is whole even where a thread panicked that held them.
+//! Mutexes whose data stays valid even if a thread panicked while it held them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Locking of a mutex that a panic leaves usable: its data is whole before each change and after it.
+/// Locks mutexes regardless of poisoning: their data is valid before and after each change.
 pub trait MutexExt<T> {
-    /// Locks the mutex, also one that a panicked thread held.
+    /// Locks the mutex, even if a thread panicked while it held the lock.
     fn locked(&self) -> MutexGuard<'_, T>;
 
-    /// Locks the mutex in the same way if no other thread holds it.
+    /// Locks the mutex in the same way, if no other thread holds it.
     fn try_locked(&self) -> Option<MutexGuard<'_, T>>;
 }
 
@@ -18,8 +18,8 @@ impl<T> MutexExt<T> for Mutex<T> {
 
     fn try_locked(&self) -> Option<MutexGuard<'_, T>> {
         match self.try_lock() {
-            Ok(free) => Some(free),
-            Err(TryLockError::Poisoned(broken)) => Some(broken.into_inner()),
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(error)) => Some(error.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
     }

@@ -1,4 +1,4 @@
-//! Vocabulary and services that every other crate may use: quantities with units, the clock, files on disk, lines for
+//! Types and services that every other crate may use: quantities with units, the clock, files on disk, output for
 //! people, points in a plane, nearest segments.
 
 mod alarm_timer;

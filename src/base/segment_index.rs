@@ -1,9 +1,9 @@
-//! Line segments in a plane, searched for the nearest.
+//! Finds the nearest of many line segments in a plane.
 
 use rstar::primitives::Line;
 use rstar::{PointDistance, RTree};
 
-/// Largest coordinate of a polyline that is kept, in mm.
+/// Largest coordinate of an indexed polyline, in mm.
 const COORDINATE_MAX_MM: f64 = 1e7;
 
 /// The segments of polylines in one plane; coordinates in mm.
@@ -26,7 +26,7 @@ impl SegmentIndex {
             segments.extend(ends.map(|(a, b)| Line::new(*a, *b)));
         }
         Self {
-            length_mm: segments.iter().map(|one| one.length_2().sqrt()).sum(),
+            length_mm: segments.iter().map(|line| line.length_2().sqrt()).sum(),
             segments: RTree::bulk_load(segments),
         }
     }
@@ -39,13 +39,13 @@ impl SegmentIndex {
 
     /// Returns the segments, by their ends, in no particular order.
     pub fn segments(&self) -> impl Iterator<Item = [[f64; 2]; 2]> {
-        self.segments.iter().map(|one| [one.from, one.to])
+        self.segments.iter().map(|line| [line.from, line.to])
     }
 
-    /// Returns the distance of a point from the nearest segment, in mm; infinity where there is none.
+    /// Returns the distance of a point from the nearest segment, in mm; infinity without segments.
     #[must_use]
     pub fn distance_mm(&self, point: [f64; 2]) -> f64 {
         let nearest = self.segments.nearest_neighbor(&point);
-        nearest.map_or(f64::INFINITY, |one| one.distance_2(&point).sqrt())
+        nearest.map_or(f64::INFINITY, |line| line.distance_2(&point).sqrt())
     }
 }

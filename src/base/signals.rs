@@ -1,4 +1,4 @@
-//! Requests of the system that a process stop its arms or end.
+//! Signals by which the system asks a process to stop its arms or to end.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use std::io;
 pub enum SignalKind {
     /// Ctrl-C.
     Interrupt,
-    /// The end of the process is wanted; on Windows Ctrl-Break.
+    /// A request to end the process; on Windows Ctrl-Break.
     Terminate,
     /// The terminal is gone; on Windows its window is closed.
     HangUp,
 }
 
-/// Hears one kind of request, which no longer ends the process by itself.
+/// Receives one kind of request, which then no longer ends the process by itself.
 #[derive(Debug)]
 pub struct SignalListener {
     #[cfg(unix)]
-    heard: tokio::signal::unix::Signal,
+    signal: tokio::signal::unix::Signal,
     #[cfg(windows)]
-    heard: WindowsSignal,
+    signal: WindowsSignal,
 }
 
 #[cfg(windows)]
@@ -34,7 +34,7 @@ impl SignalListener {
     /// Listens from now on. Must be called on a runtime.
     ///
     /// # Errors
-    /// When the system does not let it.
+    /// When the system refuses.
     #[cfg(unix)]
     pub fn listen(kind: SignalKind) -> io::Result<Self> {
         use tokio::signal::unix;
@@ -44,48 +44,48 @@ impl SignalListener {
             SignalKind::HangUp => unix::SignalKind::hangup(),
         };
         Ok(Self {
-            heard: unix::signal(kind)?,
+            signal: unix::signal(kind)?,
         })
     }
 
     /// Listens from now on. Must be called on a runtime.
     ///
     /// # Errors
-    /// When the system does not let it.
+    /// When the system refuses.
     #[cfg(windows)]
     pub fn listen(kind: SignalKind) -> io::Result<Self> {
         use tokio::signal::windows;
-        let heard = match kind {
+        let signal = match kind {
             SignalKind::Interrupt => WindowsSignal::Interrupt(windows::ctrl_c()?),
             SignalKind::Terminate => WindowsSignal::Terminate(windows::ctrl_break()?),
             SignalKind::HangUp => WindowsSignal::HangUp(windows::ctrl_close()?),
         };
-        Ok(Self { heard })
+        Ok(Self { signal })
     }
 
-    /// Waits for the next request. It can be cancelled: none is lost.
+    /// Waits for the next request. It can be cancelled without losing one.
     pub async fn recv(&mut self) -> Option<()> {
         #[cfg(unix)]
-        return self.heard.recv().await;
+        return self.signal.recv().await;
         #[cfg(windows)]
-        match &mut self.heard {
-            WindowsSignal::Interrupt(heard) => heard.recv().await,
-            WindowsSignal::Terminate(heard) => heard.recv().await,
-            WindowsSignal::HangUp(heard) => heard.recv().await,
+        match &mut self.signal {
+            WindowsSignal::Interrupt(signal) => signal.recv().await,
+            WindowsSignal::Terminate(signal) => signal.recv().await,
+            WindowsSignal::HangUp(signal) => signal.recv().await,
         }
     }
 }
 
-/// Lets a write beyond the size that files may have fail, as one to a full disk does: unheard, the signal for it would end the
-/// process in the middle of a motion. Must be called on a runtime.
+/// Makes a write beyond the file size limit fail as one to a full disk does: unhandled, its signal would end the process in
+/// the middle of a motion. Must be called on a runtime.
 ///
 /// # Errors
-/// When the system does not let it.
+/// When the system refuses.
 pub fn bear_full_files() -> io::Result<()> {
     #[cfg(unix)]
     {
         let signal = rustix::process::Signal::XFSZ.as_raw();
-        // Heard from now on, whether anybody listens or not.
+        // The handler stays installed without a listener.
         drop(tokio::signal::unix::signal(
             tokio::signal::unix::SignalKind::from_raw(signal),
         )?);

@@ -1,4 +1,4 @@
-//! Clocks of the system beside the monotonic one. Where it has none of a kind, nothing is claimed of it.
+//! Clocks of the system other than the monotonic one. A system may lack some of them.
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ pub(crate) fn thread_cpu_time() -> Duration {
 pub(crate) fn suspended_time() -> Option<Duration> {
     use rustix::time::ClockId;
 
-    /// Number of attempts to read it.
+    /// Number of attempts to read the clocks.
     const TRIES: u32 = 3;
 
     (0..TRIES).find_map(|_| {
         let before = system_time(ClockId::Monotonic);
-        let awake_or_not = system_time(ClockId::Boottime);
+        let with_suspended = system_time(ClockId::Boottime);
         let after = system_time(ClockId::Monotonic);
         (after.saturating_sub(before) < crate::clock::SLEPT_WITHIN)
-            .then(|| awake_or_not.saturating_sub(before))
+            .then(|| with_suspended.saturating_sub(before))
     })
 }
 
@@ -37,10 +37,10 @@ pub(crate) const fn suspended_time() -> Option<Duration> {
     None
 }
 
-/// Returns the reading of a system clock, since its own beginning.
+/// Reads a system clock, as the time since the clock's own beginning.
 #[cfg(unix)]
 fn system_time(clock: rustix::time::ClockId) -> Duration {
     let now = rustix::time::clock_gettime(clock);
-    let whole = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or(0));
-    whole + Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or(0))
+    let seconds = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or(0));
+    seconds + Duration::from_nanos(u64::try_from(now.tv_nsec).unwrap_or(0))
 }

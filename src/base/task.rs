@@ -8,12 +8,12 @@ use tokio::task::JoinHandle;
 
 /// Runs `future` as a task of its own, as [`tokio::spawn`] does, and panics where that does.
 ///
-/// It is boxed: the runtime's part of a task is compiled once for each output, not once for each future.
+/// The future is boxed, so that the runtime's part of a task is compiled once for each output type, not for each future.
 pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     spawn_on(&Handle::current(), future)
 }
 
-/// As [`spawn`], as a task of `runtime`.
+/// Runs `future` as a task of `runtime`, like [`spawn`].
 pub fn spawn_on<T: Send + 'static>(
     runtime: &Handle,
     future: impl Future<Output = T> + Send + 'static,
@@ -22,7 +22,7 @@ pub fn spawn_on<T: Send + 'static>(
     runtime.spawn(boxed)
 }
 
-/// Waits for a time that may be a millisecond off: of the runtime's timer, and no node's clock.
+/// Waits by the runtime's timer, which may be a millisecond off, and not by a node's clock.
 pub async fn pause(time: Duration) {
     let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
 }

@@ -1,4 +1,4 @@
-//! Lines for people on standard output and standard error.
+//! Output for people, on standard output and standard error.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 static LOST_OUTPUT: OnceLock<io::Error> = OnceLock::new();
 
-/// Writes a line to standard output. A reader that has closed it is no error; of any other, [`lost_output`] tells.
+/// Writes a line to standard output. A closed pipe is not an error; [`lost_output`] returns any other.
 pub fn line(text: &str) {
     let written = writeln!(io::stdout().lock(), "{}", harmless(text));
     if let Err(error) = written
@@ -16,31 +16,31 @@ pub fn line(text: &str) {
     }
 }
 
-/// Returns why the first line that standard output did not take was lost; `None` where it has taken all.
+/// Returns the error by which the first line was lost; `None` if standard output has taken every line.
 pub fn lost_output() -> Option<&'static io::Error> {
     LOST_OUTPUT.get()
 }
 
-/// Writes a line to standard error. Where that takes none, as with a terminal that hung up, the command goes on without it.
+/// Writes a line to standard error. A line that cannot be written, as after a terminal hung up, is dropped.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", harmless(text));
 }
 
-/// Returns the text with what a terminal would obey written out as in JSON, `\u001b`: names and messages come from callers,
+/// Escapes the control characters that a terminal would obey, as JSON does (`\u001b`): names and messages come from callers,
 /// scenes and other nodes.
 #[must_use]
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    let obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !text.contains(obeyed) {
+    let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
     }
-    let mut harmless = String::with_capacity(text.len());
+    let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
-        if obeyed(c) {
-            harmless += &format!("\\u{:04x}", u32::from(c));
+        if is_obeyed(c) {
+            escaped += &format!("\\u{:04x}", u32::from(c));
         } else {
-            harmless.push(c);
+            escaped.push(c);
         }
     }
-    Cow::Owned(harmless)
+    Cow::Owned(escaped)
 }

@@ -1,4 +1,4 @@
-//! The words everybody shares: finite numbers, instants, joint vectors and what was measured.
+//! Types that all crates share: finite numbers, instants, joint vectors and measurements.
 //!
 //! Nothing here knows of scenes, drivers or time sources.
 
@@ -13,15 +13,15 @@ use serde::{Deserialize, Serialize};
 mod decimals;
 
 pub(crate) use decimals::at_most;
-pub use decimals::{apart, short};
+pub use decimals::{short, value_and_limit};
 
-/// The most joints that an arm may have.
+/// Maximum number of joints of an arm.
 pub const JOINTS_MAX: usize = 7;
 
-/// The most servos on one port: coupled joints have two.
+/// Maximum number of servos on one port: coupled joints have two each.
 pub const SERVOS_MAX: usize = 12;
 
-/// A number that is neither NaN nor infinite. What its unit is, the field's name says.
+/// A number that is neither NaN nor infinite. The field's name tells its unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Finite(f64);
@@ -35,7 +35,7 @@ pub struct NotFinite(pub f64);
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is {value}; {least} to {most} are possible")]
 pub struct OutOfRange {
-    /// The number's name, with its place.
+    /// Name and location of the number.
     pub what: String,
     /// The number.
     pub value: f64,
@@ -79,7 +79,7 @@ impl Finite {
         }
     }
 
-    /// A number that is written in the program.
+    /// Creates a constant.
     ///
     /// # Panics
     /// When it is NaN or infinite.
@@ -89,7 +89,7 @@ impl Finite {
         Self(value)
     }
 
-    /// The number itself.
+    /// Returns the number.
     #[must_use]
     pub const fn get(self) -> f64 {
         self.0
@@ -102,8 +102,8 @@ impl<'de> Deserialize<'de> for Finite {
     }
 }
 
-/// One number a joint, in the chain's order. What they are (rad, rad/s, rad/s²) the name of
-/// the variable says. Never longer than [`JOINTS_MAX`].
+/// One number per joint, in the chain's order. The variable's name tells the unit (rad, rad/s, rad/s²).
+/// Never longer than [`JOINTS_MAX`].
 #[derive(Clone, Copy, PartialEq)]
 pub struct JointVector {
     len: u8,
@@ -114,7 +114,7 @@ impl JointVector {
     /// Returns `len` zeros.
     ///
     /// # Panics
-    /// If `len` is above [`JOINTS_MAX`]: no arm has that many joints, and none is dropped silently.
+    /// If `len` is above [`JOINTS_MAX`]: no joint is dropped silently.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, reason = "at most JOINTS_MAX")]
     pub fn zeros(len: usize) -> Self {
@@ -125,7 +125,7 @@ impl JointVector {
         }
     }
 
-    /// All of `values`.
+    /// Returns a copy of `values`.
     ///
     /// # Panics
     /// As [`JointVector::zeros`].
@@ -148,7 +148,7 @@ impl JointVector {
         all
     }
 
-    /// Joint by joint with another vector; the shorter of the two says how many.
+    /// Combines two vectors joint by joint; the result is as long as the shorter of them.
     #[must_use]
     pub fn zip(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let mut all = Self::zeros(self.len().min(other.len()));
@@ -158,19 +158,19 @@ impl JointVector {
         all
     }
 
-    /// The largest absolute difference to `other`, 0 for empty vectors. Infinite where a number is
-    /// NaN or the lengths differ: what cannot be compared is not near.
+    /// Returns the largest absolute difference to `other`; 0 for empty vectors, and infinity if a number is
+    /// NaN or the lengths differ.
     #[must_use]
     pub fn distance_max(&self, other: &Self) -> f64 {
         if self.len != other.len {
             return f64::INFINITY;
         }
         let differences = self.iter().zip(other.iter()).map(|(a, b)| (a - b).abs());
-        differences.fold(0.0, |most: f64, by| {
-            if by.is_nan() {
+        differences.fold(0.0, |largest: f64, difference| {
+            if difference.is_nan() {
                 f64::INFINITY
             } else {
-                most.max(by)
+                largest.max(difference)
             }
         })
     }
@@ -215,7 +215,7 @@ pub struct ClockInstant {
     nanos: u64,
 }
 
-/// Returns a duration in nanoseconds, or the most that there are.
+/// Returns a duration in nanoseconds, saturating.
 pub(crate) fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -230,31 +230,31 @@ impl ClockInstant {
         Self { nanos }
     }
 
-    /// Nanoseconds since the clock's beginning.
+    /// Returns the nanoseconds since the clock's beginning.
     #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.nanos
     }
 
-    /// Later by `by`; at the clock's end it stays there.
+    /// Returns the moment later by `by`, saturating.
     #[must_use]
     pub fn after(self, by: Duration) -> Self {
         Self::from_nanos(self.nanos.saturating_add(nanos(by)))
     }
 
-    /// Earlier by `by`; at the clock's beginning it stays there.
+    /// Returns the moment earlier by `by`, saturating at the clock's beginning.
     #[must_use]
     pub fn before(self, by: Duration) -> Self {
         Self::from_nanos(self.nanos.saturating_sub(nanos(by)))
     }
 
-    /// Time since `earlier`, zero if that was later.
+    /// Returns the time since `earlier`; zero if that is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
     }
 
-    /// Seconds since `earlier`, zero if that was later.
+    /// Returns the seconds since `earlier`; zero if that is later.
     #[must_use]
     pub fn seconds_since(self, earlier: Self) -> f64 {
         self.since(earlier).as_secs_f64()
@@ -266,13 +266,13 @@ impl ClockInstant {
 pub struct ServoState {
     /// The servo's id on its bus.
     pub id: u8,
-    /// Position as the servo counts it.
+    /// Position in the servo's own counts.
     pub position_ticks: Option<i32>,
     /// Supply voltage.
     pub voltage_v: Option<f64>,
     /// Temperature inside the servo.
     pub temperature_c: Option<f64>,
-    /// Load, signed, as a share of the servo's stall torque (-1 to 1).
+    /// Load, signed, as a fraction of the servo's stall torque (-1 to 1).
     pub load_ratio: Option<f64>,
     /// The servo's error bits as its manual numbers them, 0 for none.
     pub error_bits: Option<u8>,
@@ -289,7 +289,7 @@ pub struct ArmMeasurement {
     pub position_rad: JointVector,
     /// Joint velocities as the servos report them.
     pub velocity_rad_s: JointVector,
-    /// Each servo of the port, in the servo map's order.
+    /// State of each servo on the port, in the servo map's order.
     pub servos: Vec<ServoState>,
 }
 
@@ -298,17 +298,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joints_that_cannot_be_compared_are_not_near() {
-        let of = |values: &[f64]| JointVector::from_slice(values);
-        let (two, three) = (of(&[0.0, 0.0]), of(&[0.0, 0.0, 0.0]));
+    fn vectors_that_cannot_be_compared_are_infinitely_distant() {
+        let vector = |values: &[f64]| JointVector::from_slice(values);
+        let (two, three) = (vector(&[0.0, 0.0]), vector(&[0.0, 0.0, 0.0]));
         assert_eq!(
-            two.distance_max(&of(&[0.1, -0.5])).to_bits(),
+            two.distance_max(&vector(&[0.1, -0.5])).to_bits(),
             0.5_f64.to_bits()
         );
         assert!(two.distance_max(&three).is_infinite());
-        assert!(two.distance_max(&of(&[])).is_infinite());
-        assert!(three.distance_max(&of(&[0.0, f64::NAN, 0.1])).is_infinite());
-        assert!(of(&[]).distance_max(&of(&[])) < 1e-300);
+        assert!(two.distance_max(&vector(&[])).is_infinite());
+        assert!(
+            three
+                .distance_max(&vector(&[0.0, f64::NAN, 0.1]))
+                .is_infinite()
+        );
+        assert!(vector(&[]).distance_max(&vector(&[])) < 1e-300);
     }
 
     #[test]

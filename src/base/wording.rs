@@ -1,4 +1,4 @@
-//! Durations, counts and lengths as people write them: `43 min 8 s`, `1 touch`, `12.5 mm`.
+//! Formats durations, counts and lengths for people: `43 min 8 s`, `1 touch`, `12.5 mm`.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const MINUTE_S: u64 = 60;
 const HOUR_S: u64 = 60 * MINUTE_S;
 const DAY_S: u64 = 24 * HOUR_S;
 
-/// From this many days on, hours are left out.
+/// Number of days from which hours are left out.
 const DAYS_WITHOUT_HOURS: u64 = 7;
 
 /// Writes a number of things: `1 stroke`, `2 strokes`, `0 strokes`.
@@ -21,13 +21,13 @@ pub fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// Returns the first `most` characters of a text.
+/// Returns the first `chars_max` characters of a text.
 #[must_use]
-pub fn cut(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+pub fn cut(text: &str, chars_max: usize) -> String {
+    text.chars().take(chars_max).collect()
 }
 
-/// Returns a text that no browser reads as markup.
+/// Escapes a text for HTML.
 #[must_use]
 pub fn html_escaped(text: &str) -> String {
     text.replace('&', "&amp;")
@@ -39,10 +39,10 @@ pub fn html_escaped(text: &str) -> String {
 /// Returns the plural of a regular English noun.
 #[must_use]
 pub fn plural(noun: &str) -> String {
-    let ends = |ends: &[&str]| ends.iter().any(|end| noun.ends_with(end));
+    let ends_with = |endings: &[&str]| endings.iter().any(|ending| noun.ends_with(ending));
     match noun.strip_suffix('y') {
-        Some(stem) if !ends(&["ay", "ey", "oy", "uy"]) => format!("{stem}ies"),
-        _ if ends(&["ch", "sh", "s", "x", "z"]) => format!("{noun}es"),
+        Some(stem) if !ends_with(&["ay", "ey", "oy", "uy"]) => format!("{stem}ies"),
+        _ if ends_with(&["ch", "sh", "s", "x", "z"]) => format!("{noun}es"),
         _ => format!("{noun}s"),
     }
 }
@@ -53,7 +53,7 @@ pub fn duration(time: Duration) -> String {
     seconds(time.as_secs_f64())
 }
 
-/// Writes seconds as [`duration`] does; a time below zero is none.
+/// Writes seconds as [`duration`] does; negative times count as zero.
 #[must_use]
 pub fn seconds(time_s: f64) -> String {
     if !time_s.is_finite() {
@@ -69,7 +69,7 @@ pub fn seconds(time_s: f64) -> String {
     if time_s < 0.9995 {
         return format!("{:.0} ms", time_s * 1e3);
     }
-    // What rounds to a minute is written as one.
+    // 59.95 s and more round to a minute.
     if time_s < 59.95 {
         return format!("{} s", short((time_s * 10.0).round() / 10.0));
     }
@@ -79,23 +79,23 @@ pub fn seconds(time_s: f64) -> String {
         reason = "not negative, and saturates"
     )]
     let whole_s = time_s.round() as u64;
-    let two = |large: u64, unit: &str, small: u64, small_unit: &str| match small {
+    let two_units = |large: u64, unit: &str, small: u64, small_unit: &str| match small {
         0 => format!("{large} {unit}"),
         _ => format!("{large} {unit} {small} {small_unit}"),
     };
     if whole_s < HOUR_S {
-        return two(whole_s / MINUTE_S, "min", whole_s % MINUTE_S, "s");
+        return two_units(whole_s / MINUTE_S, "min", whole_s % MINUTE_S, "s");
     }
     let minutes = (whole_s + MINUTE_S / 2) / MINUTE_S;
     if minutes < 24 * 60 {
-        return two(minutes / 60, "h", minutes % 60, "min");
+        return two_units(minutes / 60, "h", minutes % 60, "min");
     }
     let hours = (whole_s + HOUR_S / 2) / HOUR_S;
     let (days, hours) = (hours / 24, hours % 24);
     let unit = if days == 1 { "day" } else { "days" };
     match days >= DAYS_WITHOUT_HOURS {
         true => format!("{} days", (whole_s + DAY_S / 2) / DAY_S),
-        false => two(days, unit, hours, "h"),
+        false => two_units(days, unit, hours, "h"),
     }
 }
 
@@ -105,7 +105,7 @@ pub fn millimetres(length_mm: f64, decimals: usize) -> String {
     format!("{} mm", at_most(length_mm, decimals))
 }
 
-/// Writes a length of line in the unit of its size: `4 mm`, `540 mm`, `1.25 m`.
+/// Writes the length of a line in a unit that suits it: `4 mm`, `540 mm`, `1.25 m`.
 #[must_use]
 pub fn line_length(length_mm: f64) -> String {
     match length_mm {
@@ -121,8 +121,8 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn times_have_the_units_of_their_size() {
-        for (time_s, want) in [
+    fn times_have_units_that_suit_them() {
+        for (time_s, expected) in [
             (0.0, "0 s"),
             (-1.0, "0 s"),
             (0.000_4, "0.4 ms"),
@@ -140,14 +140,14 @@ mod tests {
             (259_200.0, "3 days"),
             (2_592_000.0, "30 days"),
         ] {
-            assert_eq!(seconds(time_s), want, "{time_s}");
+            assert_eq!(seconds(time_s), expected, "{time_s}");
         }
         assert_eq!(duration(Duration::from_millis(2996)), "3 s");
     }
 
     #[test]
-    fn one_of_a_thing_is_not_many() {
-        for (number, noun, want) in [
+    fn nouns_have_a_plural_unless_there_is_one() {
+        for (number, noun, expected) in [
             (1, "touch", "1 touch"),
             (3, "touch", "3 touches"),
             (0, "stroke", "0 strokes"),
@@ -155,13 +155,13 @@ mod tests {
             (2, "reply", "2 replies"),
             (2, "relay", "2 relays"),
         ] {
-            assert_eq!(count(number, noun), want);
+            assert_eq!(count(number, noun), expected);
         }
     }
 
     #[test]
-    fn a_length_of_line_has_the_unit_of_its_size() {
-        for (length_mm, want) in [
+    fn line_lengths_have_units_that_suit_them() {
+        for (length_mm, expected) in [
             (0.0, "0 mm"),
             (4.0, "4 mm"),
             (4.26, "4.3 mm"),
@@ -170,13 +170,13 @@ mod tests {
             (999.6, "1.00 m"),
             (12_346.0, "12.35 m"),
         ] {
-            assert_eq!(line_length(length_mm), want);
+            assert_eq!(line_length(length_mm), expected);
         }
     }
 
     #[test]
     fn lengths_have_no_noise_and_no_negative_zero() {
-        for (length_mm, decimals, want) in [
+        for (length_mm, decimals, expected) in [
             (-0.0, 1, "0 mm"),
             (-0.04, 1, "0 mm"),
             (12.5, 1, "12.5 mm"),
@@ -184,7 +184,7 @@ mod tests {
             (100.0, 1, "100 mm"),
             (0.126, 2, "0.13 mm"),
         ] {
-            assert_eq!(millimetres(length_mm, decimals), want);
+            assert_eq!(millimetres(length_mm, decimals), expected);
         }
     }
 }

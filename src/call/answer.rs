@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The media type of pictures that a node paints.
+/// Media type of the pictures that a node draws.
 const PNG: &str = "image/png";
 
 /// The outcome of a call.
@@ -101,7 +101,7 @@ impl ToolAnswer {
         self.images.extend(pictures);
     }
 
-    /// Returns its PNG pictures.
+    /// Returns the PNG pictures.
     pub fn pngs(&self) -> impl Iterator<Item = &[u8]> {
         let pngs = self.images.iter().filter(|(mime, _)| mime == PNG);
         pngs.map(|(_, png)| png.as_slice())
@@ -113,7 +113,7 @@ impl ToolAnswer {
         self.structured.get("code").and_then(Value::as_str)
     }
 
-    /// Moves it to the heap, as the error of a step.
+    /// Moves the answer to the heap, as the error of a step.
     #[must_use]
     pub fn boxed(self) -> Box<Self> {
         Box::new(self)

@@ -1,4 +1,4 @@
-//! The stops that a node had heard when a message arrived: a later one ends what the message asks for.
+//! The stops that a node had received when a message arrived: a later stop ends what the message asks for.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ pub struct StopCounts {
     pub emergencies: u64,
 }
 
-/// The stops that a node had heard when a message arrived, taken before anything else is done with the message. However long
-/// the message then waits for its turn, a stop that is not among these is a later one, and the later one wins. `Node` alone makes
-/// one that counts something: one that counts nothing is older than every stop.
+/// The stops that a node had received when a message arrived, counted before anything else is done with the message. However
+/// long the message then waits for its turn, a stop that is not among these came later, and the later one wins. Only `Node`
+/// makes a stamp that counts stops; the default counts none and so is older than every stop.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ArrivalStamp {
     arms: Arc<[StopCounts]>,
@@ -22,7 +22,7 @@ pub struct ArrivalStamp {
 }
 
 impl ArrivalStamp {
-    /// Records the stops of each arm, in the node's order, and how many of any node were heard.
+    /// Records the stops of each arm, in the node's order, and the number of stops received for any node.
     #[must_use]
     pub fn new(arms: Arc<[StopCounts]>, stops_heard: u64) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl ArrivalStamp {
         }
     }
 
-    /// Marks the stamp of a message that is a stop itself: it was done on its arrival, and is the last that is counted.
+    /// Marks the stamp of a message that is itself a stop: it was carried out on arrival and is the last one counted.
     #[must_use]
     pub fn of_stop(self) -> Self {
         Self {
@@ -47,13 +47,13 @@ impl ArrivalStamp {
         self.arms.get(index).copied().unwrap_or_default()
     }
 
-    /// Returns the number of stops, of any node, that this one had heard.
+    /// Returns the number of stops, for any node, that this node had received.
     #[must_use]
     pub const fn stops_heard(&self) -> u64 {
         self.stops_heard
     }
 
-    /// Returns whether the message is a stop that was done on its arrival.
+    /// Returns whether the message is a stop that was carried out on arrival.
     #[must_use]
     pub const fn is_stop(&self) -> bool {
         self.is_stop

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-/// Most names that are read from one message.
+/// Maximum number of names read from one message.
 const NAMES_MAX: usize = 64;
 
-/// Longest line that can be a tool's name and nothing more.
+/// Longest text that can be a tool's name and nothing more.
 const LINE_BYTES_MAX: usize = 200;
 
 /// Bytes of an unreadable message that are searched for names.
@@ -68,7 +68,7 @@ pub fn called_names(message: &Value) -> Vec<String> {
     CalledNames::of(message, false)
 }
 
-/// Returns the names by which a call's arguments call something. In arguments no name hides another.
+/// Returns the names by which a call's arguments call something. In arguments, no name hides another.
 #[must_use]
 pub fn names_in_arguments(arguments: &Value) -> Vec<String> {
     CalledNames::of(arguments, true)
@@ -98,8 +98,9 @@ impl CalledNames {
         match value {
             Value::String(name) => self.found.push(name.clone()),
             Value::Array(values) => {
-                let values = values.iter().take(NAMES_MAX);
-                values.for_each(|value| self.gather(value, depth + 1));
+                for value in values.iter().take(NAMES_MAX) {
+                    self.gather(value, depth + 1);
+                }
             }
             Value::Object(object) => self.gather_object(object, depth),
             _ => {}
@@ -133,11 +134,10 @@ fn is_affirmative(value: &Value) -> bool {
     match value {
         Value::Bool(value) => *value,
         Value::Number(number) => number.as_f64() == Some(1.0),
-        Value::String(word) => {
-            let mut words = WORDS.iter();
-            words.any(|yes| word.trim().eq_ignore_ascii_case(yes))
-        }
-        Value::Object(empty) => empty.is_empty(),
+        Value::String(word) => WORDS
+            .iter()
+            .any(|yes| word.trim().eq_ignore_ascii_case(yes)),
+        Value::Object(object) => object.is_empty(),
         Value::Null | Value::Array(_) => false,
     }
 }
@@ -152,13 +152,13 @@ fn is_one_of(key: &str, keys: &[&str]) -> bool {
     keys.contains(&folded.as_str())
 }
 
-/// Returns whether a method of the protocol's form calls no tool: a name in its parameters is then a prompt's or a client's.
+/// Returns whether a protocol method calls no tool: a name in its parameters is then that of a prompt or a client.
 fn is_another_method(method: &str) -> bool {
     method.contains('/') && !method.eq_ignore_ascii_case("tools/call")
 }
 
-/// Returns the names by which a message calls something that is not valid JSON: a short one may be a name or hold one in quotes,
-/// a longer one holds names after their keys. Bytes that are not text, and UTF-16, hide no names.
+/// Returns the names by which a message that is not valid JSON calls something: a short message may be a name or hold one in
+/// quotes, a longer one holds names after their keys. Bytes that are not text, and UTF-16, hide no names.
 #[must_use]
 pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
     let head = raw.get(..SEARCHED_BYTES_MAX).unwrap_or(raw);
@@ -170,9 +170,11 @@ pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
         let names = std::iter::once(line).chain(quoted);
         return names.map(str::to_owned).collect();
     }
-    let is_mark = |mark: &str| matches!(mark.trim(), ":" | "=");
+    let is_separator = |text: &str| matches!(text.trim(), ":" | "=");
     let after_keys = pieces.windows(3).filter_map(|window| match window {
-        [key, mark, name] if is_name_key(key) && is_mark(mark) => Some((*name).to_owned()),
+        [key, separator, name] if is_name_key(key) && is_separator(separator) => {
+            Some((*name).to_owned())
+        }
         _ => None,
     });
     after_keys.take(NAMES_MAX).collect()
@@ -182,8 +184,8 @@ pub fn called_names_in_unreadable(raw: &[u8]) -> Vec<String> {
 /// `{"name":"stop"`.
 #[must_use]
 pub fn announced_names(text: &str) -> Vec<String> {
-    let is_inside = |c: char| c.is_alphanumeric() || c == '_';
-    let words = text.split(|c| !is_inside(c));
+    let is_word_char = |c: char| c.is_alphanumeric() || c == '_';
+    let words = text.split(|c| !is_word_char(c));
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     let pairs = words.windows(2).filter_map(|pair| match pair {
         [key, name] if is_name_key(key) => Some((*name).to_owned()),

@@ -32,7 +32,7 @@ pub struct ToolCall {
     pub arguments: ReceivedArguments,
     /// The sender and the way in.
     pub caller: ToolCaller,
-    /// The stops heard before it.
+    /// The stops received before the call.
     pub arrived: ArrivalStamp,
 }
 
@@ -43,7 +43,7 @@ pub enum ReceivedArguments {
     Absent,
     /// A JSON value: an object as it should be, or a list, a number, `null`; a string may itself hold arguments, even twice over.
     Value(Value),
-    /// Text that is meant to be JSON and need not be, or the exact text of arguments that JSON alone would read with a loss,
+    /// Text that should be JSON but may not be, or the exact text of arguments that a JSON reader would lose a part of,
     /// such as a key given twice.
     Text(String),
 }
@@ -81,13 +81,13 @@ pub struct ToolCaller {
     pub client_version: Option<String>,
     /// The protocol's revision that this request is served by, such as `2026-07-28`.
     pub protocol: Option<String>,
-    /// The identity that the caller has proven, where the way in asks for one.
+    /// The identity that the caller has proven, if the way in requires one.
     pub identity: Option<VerifiedIdentity>,
     /// Set where another node passes the call on.
     pub hop: Option<CallHop>,
 }
 
-/// A way into the node.
+/// A way into the node: the transport of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryPoint {
     /// Standard input and output.
@@ -134,7 +134,7 @@ pub enum ToolEffect {
     Stops,
     /// Looks and reports: may make assumptions, and says so.
     Reads,
-    /// Moves an arm: never acts on a guess where it is guarded.
+    /// Moves an arm: on a guarded arm it never acts on a guess.
     Moves,
 }
 
@@ -152,7 +152,7 @@ pub struct ToolHints {
 }
 
 impl ToolCaller {
-    /// Returns a caller of which only the way in is known.
+    /// Returns a caller of whom only the way in is known.
     #[must_use]
     pub fn unnamed(via: EntryPoint) -> Self {
         Self {

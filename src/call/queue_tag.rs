@@ -1,9 +1,9 @@
 //! The queue that a call belongs to, as its header gives it.
 
 /// Longest name of a batch or of a holder.
-const WORD_CHARS_MAX: usize = 32;
+const NAME_CHARS_MAX: usize = 32;
 
-/// Name of a program that only asks and hands nothing out.
+/// Holder name of a program that only asks and hands nothing out.
 const READER: &str = "-";
 
 /// A call's place in a queue of drawings that one program hands out to several nodes.
@@ -27,8 +27,8 @@ impl QueueTag {
     pub fn read(fields: &str) -> Option<Self> {
         let mut fields = fields.split(' ');
         let tag = Self {
-            batch: plain_word(fields.next()?)?,
-            holder: plain_word(fields.next()?)?,
+            batch: read_name(fields.next()?)?,
+            holder: read_name(fields.next()?)?,
             generation: fields.next()?.parse().ok()?,
             drawing: Some(fields.next()?.parse().ok()?).filter(|drawing| *drawing > 0),
             grant: fields.next()?.parse().ok()?,
@@ -71,17 +71,17 @@ impl QueueTag {
     }
 }
 
-/// Reads a ticket: the batch and the drawing in it.
+/// Splits a ticket into its batch and its drawing.
 #[must_use]
 pub fn read_ticket(ticket: &str) -> Option<(&str, u32)> {
     let (batch, drawing) = ticket.rsplit_once('/')?;
     Some((batch, drawing.parse().ok()?))
 }
 
-fn plain_word(word: &str) -> Option<String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-    let is_word = (1..=WORD_CHARS_MAX).contains(&word.len()) && word.chars().all(is_plain);
-    is_word.then(|| word.to_owned())
+fn read_name(text: &str) -> Option<String> {
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    let is_name = (1..=NAME_CHARS_MAX).contains(&text.len()) && text.chars().all(is_allowed);
+    is_name.then(|| text.to_owned())
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tag_is_read_as_it_was_written_and_nothing_else_is() {
+    fn a_tag_reads_back_as_written_and_other_text_is_refused() {
         for drawing in [None, Some(7)] {
             let tag = QueueTag {
                 batch: "5f2c".to_owned(),
@@ -100,7 +100,7 @@ mod tests {
             };
             assert_eq!(QueueTag::read(&tag.words()), Some(tag));
         }
-        let long = format!("{} b 1 1 1", "a".repeat(WORD_CHARS_MAX + 1));
+        let long = format!("{} b 1 1 1", "a".repeat(NAME_CHARS_MAX + 1));
         for wrong in [
             "",
             "a b 1 1",

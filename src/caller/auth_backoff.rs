@@ -1,10 +1,10 @@
-//! Wrong secrets of a token: each costs a slow hash to refuse, so that many of them have to wait.
+//! Delays attempts at a token after several wrong secrets: refusing each one costs a slow hash.
 
-/// Wrong secrets of one token that cost nothing but their proof.
+/// Number of wrong secrets of one token that cause no pause.
 pub(super) const WRONG_FREE: u32 = 3;
 
 /// Pause after the next failed attempt, in ms; it doubles with each, up to the maximum. Guessing a secret is
-/// hopeless: this only keeps a guesser from keeping the machine at work.
+/// hopeless; the pause only keeps a guesser from keeping the machine busy.
 pub(super) const PAUSE_MS: u64 = 1_000;
 const PAUSE_MS_MAX: u64 = 8_000;
 
@@ -12,18 +12,18 @@ const PAUSE_MS_MAX: u64 = 8_000;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FailedAttempts {
     count: u32,
-    /// Milliseconds since 1970 until which no other is proven.
+    /// Milliseconds since 1970 until which no further secret is checked.
     until_ms: u64,
 }
 
 impl FailedAttempts {
-    /// One more, now.
+    /// Records a failed attempt.
     pub(super) fn record(&mut self, now_ms: u64) {
         self.count = self.count.saturating_add(1);
-        let Some(paid) = self.count.checked_sub(WRONG_FREE + 1) else {
+        let Some(doublings) = self.count.checked_sub(WRONG_FREE + 1) else {
             return;
         };
-        let pause_ms = PAUSE_MS.saturating_mul(1 << paid.min(10));
+        let pause_ms = PAUSE_MS.saturating_mul(1 << doublings.min(10));
         self.until_ms = now_ms.saturating_add(pause_ms.min(PAUSE_MS_MAX));
     }
 

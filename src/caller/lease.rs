@@ -1,4 +1,4 @@
-//! One planner moves an arm at a time: the first motion takes the arm, rest gives it back.
+//! Leases an arm to one planner at a time: the first motion takes the lease, and it ends after a time at rest.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -13,18 +13,18 @@ pub struct ArmLease(Mutex<Option<LeaseState>>);
 #[derive(Clone, Debug)]
 struct LeaseState {
     by: String,
-    used: ClockInstant,
+    last_used: ClockInstant,
 }
 
-/// A different caller has the arm.
+/// Another caller has the arm.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error(
     "{by} has the arm; it is free {free_in_s:.0} s after the last motion, or an operator takes it over"
 )]
 pub struct LeaseHeldError {
-    /// Its holder.
+    /// The holder of the lease.
     pub by: String,
-    /// Seconds of rest after which it is free.
+    /// Seconds until the arm is free, if it rests.
     pub free_in_s: f64,
 }
 
@@ -39,40 +39,40 @@ impl ArmLease {
         now: ClockInstant,
         idle: Duration,
     ) -> Result<(), LeaseHeldError> {
-        let mut held = self.0.locked();
-        if let Some(other) = held.as_ref().filter(|held| held.by != caller)
-            && now.since(other.used) < idle
+        let mut lease = self.0.locked();
+        if let Some(other) = lease.as_ref().filter(|lease| lease.by != caller)
+            && now.since(other.last_used) < idle
         {
             return Err(LeaseHeldError {
                 by: other.by.clone(),
-                free_in_s: (idle - now.since(other.used)).as_secs_f64(),
+                free_in_s: (idle - now.since(other.last_used)).as_secs_f64(),
             });
         }
-        *held = Some(LeaseState {
+        *lease = Some(LeaseState {
             by: caller.to_owned(),
-            used: now,
+            last_used: now,
         });
         Ok(())
     }
 
-    /// Renews the lease, for its holder: the arm moves.
+    /// Renews the lease for its holder, because the arm is moving.
     pub fn renew(&self, now: ClockInstant) {
-        if let Some(held) = self.0.locked().as_mut() {
-            held.used = held.used.max(now);
+        if let Some(lease) = self.0.locked().as_mut() {
+            lease.last_used = lease.last_used.max(now);
         }
     }
 
-    /// Releases the arm from any holder: at the end of a session, or by an operator. Returns the holder.
+    /// Releases the arm from any holder, at the end of a session or for an operator. Returns the former holder.
     pub fn release(&self) -> Option<String> {
-        self.0.locked().take().map(|held| held.by)
+        self.0.locked().take().map(|lease| lease.by)
     }
 
     /// Returns the current holder of the arm.
     #[must_use]
     pub fn holder(&self, now: ClockInstant, idle: Duration) -> Option<String> {
-        let held = self.0.locked();
-        let held = held.as_ref().filter(|held| now.since(held.used) < idle);
-        held.map(|held| held.by.clone())
+        let lease = self.0.locked();
+        let current = lease.as_ref()?;
+        (now.since(current.last_used) < idle).then(|| current.by.clone())
     }
 }
 
@@ -88,12 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn the_first_has_it_until_it_rests() {
+    fn the_first_caller_keeps_the_arm_until_it_rests() {
         let lease = ArmLease::default();
         lease.take("a", at(0), IDLE).unwrap();
-        let taken = lease.take("b", at(60), IDLE).unwrap_err();
-        assert_eq!(taken.by, "a");
-        assert!((taken.free_in_s - 60.0).abs() < 1e-9);
+        let refused = lease.take("b", at(60), IDLE).unwrap_err();
+        assert_eq!(refused.by, "a");
+        assert!((refused.free_in_s - 60.0).abs() < 1e-9);
         lease.take("a", at(100), IDLE).unwrap();
         assert!(lease.take("b", at(200), IDLE).is_err());
         assert_eq!(lease.holder(at(219), IDLE).as_deref(), Some("a"));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_goes_on_keeps_it_and_an_operator_takes_it() {
+    fn a_running_job_keeps_the_lease_and_an_operator_takes_it() {
         let lease = ArmLease::default();
         lease.take("a", at(0), IDLE).unwrap();
         lease.renew(at(500));

@@ -1,4 +1,4 @@
-//! Codes that let a person in to the operator's page once: made for somebody whom the kernel has named, and typed there.
+//! One-time codes for the operator's page: made for a user whom the kernel has identified, who types the code there.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -6,19 +6,19 @@ use std::time::Duration;
 use base::lock::MutexExt;
 use base::units::ClockInstant;
 
-/// A code opens nothing later than this.
+/// Lifetime of a code.
 pub const CODE_VALID: Duration = Duration::from_secs(5 * 60);
 
-/// Codes that are valid at the same time; one more ends the oldest.
+/// Maximum number of valid codes; a further one replaces the oldest.
 const CODES_MAX: usize = 8;
 
-/// Wrong codes after which all that are valid end: nobody types that many by mistake.
+/// Number of wrong codes after which all valid codes end: nobody mistypes that often.
 const WRONG_MAX: u32 = 10;
 
-/// Digits and letters, without i, l, o and u: they are mistaken for others.
+/// Digits and letters without i, l, o and u, which are easily mistaken for others.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 
-/// Characters of a code, and how many stand together.
+/// Number of characters in a code, and in each of its groups.
 const CODE_CHARS: usize = 12;
 const GROUP_CHARS: usize = 4;
 
@@ -32,7 +32,7 @@ pub struct LoginCodes {
 #[derive(Debug, Default)]
 struct LoginCodeState {
     codes: Vec<LoginCode>,
-    wrong: u32,
+    wrong_count: u32,
 }
 
 /// A code that can still be used. The code itself is kept nowhere.
@@ -53,16 +53,16 @@ pub enum LoginCodeError {
     NoPage,
     /// The system gives no random bytes.
     #[error("no code can be made: {0}")]
-    NoChance(String),
+    NoRandomness(String),
 }
 
 impl LoginCodes {
-    /// Remembers the address of the page. The first one stays.
+    /// Remembers the address of the page; later addresses are ignored.
     pub fn served_at(&self, address: &str) {
         self.address.get_or_init(|| address.to_owned());
     }
 
-    /// Makes a code for somebody. Returns it with the address of the page; it is shown once.
+    /// Makes a code for `holder`. Returns the address of the page and the code, which is shown once.
     ///
     /// # Errors
     /// There is no page, or there are no random bytes.
@@ -86,46 +86,46 @@ impl LoginCodes {
         Ok((address.clone(), code))
     }
 
-    /// Spends a code, written with or without its hyphens. Returns whom it was made for.
+    /// Uses up a code, written with or without its hyphens. Returns its holder.
     pub fn spend(&self, code: &str, now: ClockInstant) -> Option<String> {
         let hash = hash(code);
         let mut state = self.state.locked();
         state.codes.retain(|code| now < code.ends);
-        let Some(at) = state.codes.iter().position(|code| code.hash == hash) else {
-            state.wrong = state.wrong.saturating_add(1);
-            if state.wrong >= WRONG_MAX {
+        let Some(index) = state.codes.iter().position(|code| code.hash == hash) else {
+            state.wrong_count = state.wrong_count.saturating_add(1);
+            if state.wrong_count >= WRONG_MAX {
                 *state = LoginCodeState::default();
             }
             return None;
         };
-        state.wrong = 0;
-        Some(state.codes.swap_remove(at).holder)
+        state.wrong_count = 0;
+        Some(state.codes.swap_remove(index).holder)
     }
 }
 
 /// Returns whether a text looks like a code, and so not like a token.
 #[must_use]
 pub fn is_login_code(text: &str) -> bool {
-    let plain = plain(text);
-    plain.len() == CODE_CHARS && plain.bytes().all(|byte| ALPHABET.contains(&byte))
+    let code = normalize_code(text);
+    code.len() == CODE_CHARS && code.bytes().all(|byte| ALPHABET.contains(&byte))
 }
 
 fn hash(code: &str) -> blake3::Hash {
-    blake3::hash(plain(code).as_bytes())
+    blake3::hash(normalize_code(code).as_bytes())
 }
 
-fn plain(code: &str) -> String {
-    let is_kept = |c: &char| !c.is_whitespace() && !"-–".contains(*c);
-    let kept = code.chars().filter(is_kept);
-    kept.flat_map(char::to_lowercase).collect()
+/// Returns a code in lower case, without white space and hyphens.
+fn normalize_code(code: &str) -> String {
+    let is_ignored = |c: char| c.is_whitespace() || "-–".contains(c);
+    code.replace(is_ignored, "").to_lowercase()
 }
 
 fn random_code() -> Result<String, LoginCodeError> {
     let mut bytes = [0_u8; CODE_CHARS];
-    getrandom::fill(&mut bytes).map_err(|error| LoginCodeError::NoChance(error.to_string()))?;
-    let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).copied();
-    let letters: Vec<char> = bytes.iter().filter_map(letter).map(char::from).collect();
-    let groups = letters.chunks(GROUP_CHARS).map(String::from_iter);
+    getrandom::fill(&mut bytes).map_err(|error| LoginCodeError::NoRandomness(error.to_string()))?;
+    let symbol = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).copied();
+    let chars: Vec<char> = bytes.iter().filter_map(symbol).map(char::from).collect();
+    let groups = chars.chunks(GROUP_CHARS).map(String::from_iter);
     Ok(groups.collect::<Vec<_>>().join("-"))
 }
 
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn opens_once_within_its_time() {
+    fn a_code_opens_once_within_its_lifetime() {
         let codes = codes();
         let now = ClockInstant::ZERO;
         let (address, code) = codes.make("user 1000", now).unwrap();
@@ -150,12 +150,12 @@ mod tests {
         let typed = format!(" {} ", code.to_uppercase().replace('-', ""));
         assert_eq!(codes.spend(&typed, now).as_deref(), Some("user 1000"));
         assert_eq!(codes.spend(&typed, now), None);
-        let (_, late) = codes.make("user 1000", now).unwrap();
-        assert_eq!(codes.spend(&late, now.after(CODE_VALID)), None);
+        let (_, expired) = codes.make("user 1000", now).unwrap();
+        assert_eq!(codes.spend(&expired, now.after(CODE_VALID)), None);
     }
 
     #[test]
-    fn guesses_end_what_they_guess_at() {
+    fn many_wrong_codes_end_the_valid_ones() {
         let codes = codes();
         let now = ClockInstant::ZERO;
         let (_, code) = codes.make("user 1000", now).unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_none_without_a_page() {
+    fn no_code_is_made_without_a_page() {
         let codes = LoginCodes::default();
         let made = codes.make("user 1000", ClockInstant::ZERO);
         assert_eq!(made, Err(LoginCodeError::NoPage));

@@ -20,16 +20,16 @@ pub use token::{AccessDenied, TokenCard, TokenError, TokenStore};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallerRole {
-    /// Looks: tools that read.
+    /// May call tools that read.
     Viewer,
-    /// Draws within what is enabled: tools that read and tools that move.
+    /// May call tools that read and tools that move, within what is enabled.
     Planner,
-    /// A person: as a planner, and may reset what an operator stopped.
+    /// A person: has a planner's rights, and may reset what an operator stopped.
     Operator,
 }
 
 impl CallerRole {
-    /// All, the weakest first.
+    /// All roles, the weakest first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Planner, Self::Operator];
 
     /// Returns whether tools that move the arm may be called.
@@ -38,7 +38,7 @@ impl CallerRole {
         self >= Self::Planner
     }
 
-    const fn word(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
             Self::Planner => "planner",
@@ -48,12 +48,12 @@ impl CallerRole {
 }
 
 impl fmt::Display for CallerRole {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str(self.word())
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
-/// A word that is no role.
+/// A text that names no role.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no role; the roles are viewer (reads), planner (reads, moves) and operator")]
 pub struct UnknownRoleError(String);
@@ -61,21 +61,21 @@ pub struct UnknownRoleError(String);
 impl FromStr for CallerRole {
     type Err = UnknownRoleError;
 
-    fn from_str(word: &str) -> Result<Self, UnknownRoleError> {
+    fn from_str(text: &str) -> Result<Self, UnknownRoleError> {
         Self::ALL
             .into_iter()
-            .find(|role| role.word().eq_ignore_ascii_case(word.trim()))
-            .ok_or_else(|| UnknownRoleError(word.chars().take(40).collect()))
+            .find(|role| role.name().eq_ignore_ascii_case(text.trim()))
+            .ok_or_else(|| UnknownRoleError(text.chars().take(40).collect()))
     }
 }
 
-/// Caller that came in with a token.
+/// A caller that was let in by a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
     /// The token's name, as the operator gave it.
     pub name: String,
     /// Role of the caller.
     pub role: CallerRole,
-    /// Calls a minute, stops aside.
+    /// Calls per minute, not counting stops.
     pub calls_per_minute: u32,
 }

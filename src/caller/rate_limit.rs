@@ -10,7 +10,7 @@ use base::units::ClockInstant;
 /// Burst size, in seconds of calls at the allowed rate.
 const BURST_S: f64 = 10.0;
 
-/// Maximum number of names that are remembered. Tokens are made by hand, so there are never that many.
+/// Maximum number of names remembered. Tokens are made by hand, so there are never that many.
 const NAMES_MAX: usize = 1_024;
 
 /// The buckets of all tokens.
@@ -28,18 +28,20 @@ impl RateLimiter {
     ///
     /// # Errors
     /// The seconds until the next one is allowed.
-    pub fn take(&self, standing: &Principal, now: ClockInstant) -> Result<(), f64> {
-        let per_s = f64::from(standing.calls_per_minute.max(1)) / 60.0;
-        let full = (per_s * BURST_S).max(1.0);
+    pub fn take(&self, principal: &Principal, now: ClockInstant) -> Result<(), f64> {
+        let per_s = f64::from(principal.calls_per_minute.max(1)) / 60.0;
+        let capacity = (per_s * BURST_S).max(1.0);
         let mut buckets = self.0.locked();
-        if buckets.len() >= NAMES_MAX && !buckets.contains_key(&standing.name) {
+        if buckets.len() >= NAMES_MAX && !buckets.contains_key(&principal.name) {
             buckets.clear();
         }
-        let bucket = buckets.entry(standing.name.clone()).or_insert(TokenBucket {
-            calls: full,
-            filled: now,
-        });
-        bucket.calls = (bucket.calls + now.seconds_since(bucket.filled) * per_s).min(full);
+        let bucket = buckets
+            .entry(principal.name.clone())
+            .or_insert(TokenBucket {
+                calls: capacity,
+                filled: now,
+            });
+        bucket.calls = (bucket.calls + now.seconds_since(bucket.filled) * per_s).min(capacity);
         bucket.filled = now;
         if bucket.calls < 1.0 {
             return Err((1.0 - bucket.calls) / per_s);
@@ -57,7 +59,7 @@ mod tests {
     use super::super::CallerRole;
     use super::*;
 
-    fn somebody(calls_per_minute: u32) -> Principal {
+    fn planner(calls_per_minute: u32) -> Principal {
         Principal {
             name: "a".to_owned(),
             role: CallerRole::Planner,
@@ -66,28 +68,28 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_then_the_rate_and_each_name_its_own() {
-        let (rates, who) = (RateLimiter::default(), somebody(60));
+    fn allows_a_burst_then_the_rate_for_each_name() {
+        let (limiter, caller) = (RateLimiter::default(), planner(60));
         let now = ClockInstant::ZERO;
         for _ in 0..10 {
-            rates.take(&who, now).unwrap();
+            limiter.take(&caller, now).unwrap();
         }
-        let wait_s = rates.take(&who, now).unwrap_err();
+        let wait_s = limiter.take(&caller, now).unwrap_err();
         assert!((0.9..=1.0).contains(&wait_s), "{wait_s}");
         let other = Principal {
             name: "b".to_owned(),
-            ..somebody(60)
+            ..planner(60)
         };
-        rates.take(&other, now).unwrap();
-        rates
-            .take(&who, now.after(Duration::from_millis(1_001)))
+        limiter.take(&other, now).unwrap();
+        limiter
+            .take(&caller, now.after(Duration::from_millis(1_001)))
             .unwrap();
     }
 
     #[test]
-    fn a_rate_of_nothing_still_lets_one_in() {
-        let rates = RateLimiter::default();
-        rates.take(&somebody(0), ClockInstant::ZERO).unwrap();
-        assert!(rates.take(&somebody(0), ClockInstant::ZERO).is_err());
+    fn a_rate_of_zero_still_allows_one_call() {
+        let limiter = RateLimiter::default();
+        limiter.take(&planner(0), ClockInstant::ZERO).unwrap();
+        assert!(limiter.take(&planner(0), ClockInstant::ZERO).is_err());
     }
 }

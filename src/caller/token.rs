@@ -1,4 +1,4 @@
-//! The book of tokens: made once, shown once, kept as hashes, looked up by every call.
+//! Stores tokens: each is made once, shown once, kept as a hash and looked up by every call.
 
 use std::collections::HashMap;
 use std::io;
@@ -22,38 +22,38 @@ use base::lock::MutexExt;
 /// Prefix of every token, by which people and scanners of leaked secrets recognise it.
 const PREFIX: &str = "sth_";
 
-/// Bytes of chance by which a token is found, and by which it is believed.
+/// Number of random bytes in a token's id and in its secret.
 const ID_BYTES: usize = 6;
 const SECRET_BYTES: usize = 32;
 
-/// Longer texts are no tokens.
+/// Longest text that can be a token.
 const TOKEN_CHARS_MAX: usize = 128;
 
-/// Names longer than this do not fit into lists.
+/// Longest name that fits into lists.
 const NAME_CHARS_MAX: usize = 64;
 
-/// 7 MiB and five rounds: what OWASP asks of small machines. A token is chance, not a word.
+/// 7 MiB and five rounds, as OWASP asks of small machines. A token is random, unlike a password.
 const MEMORY_KIB: u32 = 7 * 1024;
 const ROUNDS: u32 = 5;
 
-/// The tokens of a node, in a file that is its user's alone. Other processes may change the file;
-/// each look-up sees the newest. One that cannot be read changes nothing: the last that could be counts.
+/// The tokens of a node, in a file that only its user may read. Other processes may change the file;
+/// each look-up sees the newest version. While the file cannot be read, its last readable contents count.
 #[derive(Debug)]
 pub struct TokenStore {
     path: PathBuf,
-    seen: Mutex<TokenFileCache>,
+    cache: Mutex<TokenFileCache>,
 }
 
 /// The file as it was last read.
 #[derive(Debug, Default)]
 struct TokenFileCache {
-    /// Of the file that the records are from; nothing before the first was read.
+    /// Stamp of the file that the records are from; `None` until a file was read.
     stamp: Option<TokenFileStamp>,
-    /// Of a file that could not be read, so that this is logged once.
+    /// Stamp of a file that could not be read, so that this is logged once.
     unread: Option<TokenFileStamp>,
     records: Vec<TokenRecord>,
-    /// Tokens that were believed, by id: the slow hash is done once.
-    believed: HashMap<String, blake3::Hash>,
+    /// Fast hashes of verified tokens, by id, so that the slow hash is computed once.
+    verified: HashMap<String, blake3::Hash>,
     /// Wrong secrets since the last right one, by id.
     wrong: HashMap<String, FailedAttempts>,
 }
@@ -74,7 +74,7 @@ struct TokenRecord {
     name: String,
     role: CallerRole,
     calls_per_minute: u32,
-    /// Milliseconds since 1970; from then on it opens nothing.
+    /// Time from which the token is no longer valid, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ends_ms: Option<u64>,
     /// Level that its holder must have reached before it may move anything, regardless of the node file.
@@ -90,8 +90,8 @@ struct TokenRecord {
 /// A token's record, found without verifying the token.
 struct TokenLookup {
     record: TokenRecord,
-    /// True if the token was believed before.
-    is_believed: bool,
+    /// Set if the token was verified before.
+    is_verified: bool,
 }
 
 /// One token, as lists show it.
@@ -101,9 +101,9 @@ pub struct TokenCard {
     pub name: String,
     /// Role of the holder.
     pub role: CallerRole,
-    /// Calls a minute, stops aside.
+    /// Calls per minute, not counting stops.
     pub calls_per_minute: u32,
-    /// Milliseconds since 1970 from which on it opens nothing; none: it is to be revoked.
+    /// Time from which the token is no longer valid, in milliseconds since 1970; `None` until it is revoked.
     pub ends_ms: Option<u64>,
     /// The level that its holder must have reached in an exam before it may move anything.
     pub qualified: Option<String>,
@@ -123,26 +123,26 @@ pub enum TokenError {
         source: io::Error,
     },
     /// The file is not one of tokens.
-    #[error("{} is damaged: {why}; put a copy back, or remove it and make new tokens", path.display())]
+    #[error("{} is damaged: {reason}; put a copy back, or remove it and make new tokens", path.display())]
     Damaged {
         /// Path of the file.
         path: PathBuf,
-        /// Reason, in words.
-        why: String,
+        /// Reason why it cannot be read.
+        reason: String,
     },
     /// Others may write to the file.
     #[error("{} may be written to by other users, who could give themselves access: `chmod go-w` ends that", .0.display())]
     Open(PathBuf),
-    /// There is one of this name.
+    /// A token of this name exists already.
     #[error("there is a token called {0:?} already; revoke it first, or choose another name")]
     Twice(String),
     /// No token has this name.
     #[error("there is no token called {0:?}; see `steadyhand token list`")]
     None(String),
-    /// It is no name.
+    /// The text cannot be a token's name.
     #[error("{0:?} cannot be a token's name; 1 to {NAME_CHARS_MAX} printable characters are")]
     Name(String),
-    /// No chance to be had, or no memory to hash.
+    /// The system gave no random bytes, or no memory to hash.
     #[error("cannot make a token: {0}")]
     Make(String),
 }
@@ -150,13 +150,13 @@ pub enum TokenError {
 /// Reason why access is denied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccessDenied {
-    /// It is no token of this node, or no longer.
+    /// It is not, or no longer, a token of this node.
     #[error("this token is not known here; an operator makes one with `steadyhand token add`")]
     Unknown,
-    /// It was made to end by itself, and has.
+    /// Its time is over.
     #[error("the token `{0}` has ended; an operator revokes it and makes a new one")]
     Ended(String),
-    /// Its secret was sent wrongly too often.
+    /// Wrong secrets were sent too often for this token.
     #[error("wrong secrets were sent for this token: the next is looked at in {0} s")]
     Paused(u64),
     /// Access is denied to all.
@@ -165,16 +165,16 @@ pub enum AccessDenied {
 }
 
 impl TokenStore {
-    /// The book that is kept in this folder; without a file it is empty.
+    /// Returns the store of a folder; without a file it is empty.
     #[must_use]
     pub fn at(folder: &Path) -> Self {
         Self {
             path: folder.join("tokens.toml"),
-            seen: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    /// All tokens.
+    /// Lists all tokens.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -217,10 +217,10 @@ impl TokenStore {
         self.store(&file)
     }
 
-    /// Makes a token and returns it: it is kept nowhere and cannot be shown again.
+    /// Makes a token and returns it. The token itself is not stored and cannot be shown again.
     ///
     /// # Errors
-    /// There is one of this name, it is no name, or the file cannot be changed.
+    /// A token of this name exists, the name is invalid, or the file cannot be changed.
     pub fn add(
         &self,
         name: &str,
@@ -266,98 +266,102 @@ impl TokenStore {
         self.store(&file)
     }
 
-    /// Returns the holder of this token at `now_ms`, in milliseconds since 1970. Slow the first time: not for a thread that
-    /// others wait for.
+    /// Returns the holder of this token at `now_ms`, in milliseconds since 1970. Slow the first time, so not for a thread
+    /// that others wait for.
     ///
     /// # Errors
     /// Unknown or expired token, or the token file has never been readable. Access is denied in all three cases.
     pub fn check(&self, token: &str, now_ms: u64) -> Result<Principal, AccessDenied> {
         let found = self.look_up(token, now_ms)?;
-        let record = match found.is_believed {
+        let record = match found.is_verified {
             true => found.record,
-            false => self.prove(token, found.record, now_ms)?,
+            false => self.verify(token, found.record, now_ms)?,
         };
-        record.holds(now_ms)
+        record.principal_at(now_ms)
     }
 
-    /// The same where it takes no time; nothing where the token has to be proven by [`Self::check`].
+    /// Does the same without a slow hash; `None` if [`Self::check`] has to verify the token.
     pub fn check_cached(
         &self,
         token: &str,
         now_ms: u64,
     ) -> Option<Result<Principal, AccessDenied>> {
         match self.look_up(token, now_ms) {
-            Ok(found) if !found.is_believed => None,
-            found => Some(found.and_then(|found| found.record.holds(now_ms))),
+            Ok(found) if !found.is_verified => None,
+            found => Some(found.and_then(|found| found.record.principal_at(now_ms))),
         }
     }
 
     /// Looks up a token without verifying it.
     fn look_up(&self, token: &str, now_ms: u64) -> Result<TokenLookup, AccessDenied> {
         let id = id_of(token).ok_or(AccessDenied::Unknown)?;
-        let mut seen = self.seen.locked();
-        self.refresh(&mut seen)?;
-        let known = seen.records.iter().find(|record| record.id == id);
-        let record = known.cloned().ok_or(AccessDenied::Unknown)?;
-        if seen.believed.get(id) == Some(&blake3::hash(token.as_bytes())) {
+        let mut cache = self.cache.locked();
+        self.refresh(&mut cache)?;
+        let record = cache.records.iter().find(|record| record.id == id);
+        let record = record.cloned().ok_or(AccessDenied::Unknown)?;
+        if cache.verified.get(id) == Some(&blake3::hash(token.as_bytes())) {
             return Ok(TokenLookup {
                 record,
-                is_believed: true,
+                is_verified: true,
             });
         }
-        let wrong = seen.wrong.get(id);
-        match wrong.map_or(0, |wrong| wrong.remaining_ms(now_ms)) {
+        let failed = cache.wrong.get(id);
+        match failed.map_or(0, |failed| failed.remaining_ms(now_ms)) {
             0 => Ok(TokenLookup {
                 record,
-                is_believed: false,
+                is_verified: false,
             }),
-            left_ms => Err(AccessDenied::Paused(left_ms.div_ceil(1_000))),
+            pause_ms => Err(AccessDenied::Paused(pause_ms.div_ceil(1_000))),
         }
     }
 
-    fn prove(
+    fn verify(
         &self,
         token: &str,
         record: TokenRecord,
         now_ms: u64,
     ) -> Result<TokenRecord, AccessDenied> {
-        let is_right = record.is_for(token);
-        let mut seen = self.seen.locked();
-        if !is_right {
-            seen.wrong.entry(record.id).or_default().record(now_ms);
+        let is_match = record.matches(token);
+        let mut cache = self.cache.locked();
+        if !is_match {
+            cache.wrong.entry(record.id).or_default().record(now_ms);
             return Err(AccessDenied::Unknown);
         }
-        self.refresh(&mut seen)?;
-        // It may have been revoked while it was hashed.
-        if !seen.records.iter().any(|now| now.hash == record.hash) {
+        self.refresh(&mut cache)?;
+        // The token may have been revoked during the slow hash.
+        if !cache
+            .records
+            .iter()
+            .any(|current| current.hash == record.hash)
+        {
             return Err(AccessDenied::Unknown);
         }
-        let quick = blake3::hash(token.as_bytes());
-        seen.believed.insert(record.id.clone(), quick);
-        seen.wrong.remove(&record.id);
+        let fast_hash = blake3::hash(token.as_bytes());
+        cache.verified.insert(record.id.clone(), fast_hash);
+        cache.wrong.remove(&record.id);
         Ok(record)
     }
 
     /// Reads the file again if it has changed. An unreadable file is logged, and the last readable contents stay in force.
-    fn refresh(&self, seen: &mut TokenFileCache) -> Result<(), AccessDenied> {
+    fn refresh(&self, cache: &mut TokenFileCache) -> Result<(), AccessDenied> {
         let stamp = self.stamp();
-        let now = stamp.as_ref().ok().copied();
-        if now.is_some() && now == seen.stamp {
+        let current = stamp.as_ref().ok().copied();
+        if current.is_some() && current == cache.stamp {
             return Ok(());
         }
-        let now = now.flatten();
+        let current = current.flatten();
         match stamp.and_then(|stamp| Ok((stamp, self.load()?.tokens))) {
             Ok((stamp, records)) => {
-                *seen = TokenFileCache {
+                *cache = TokenFileCache {
                     stamp: Some(stamp),
                     unread: None,
-                    ..std::mem::take(seen).with_records(records)
+                    ..std::mem::take(cache).with_records(records)
                 };
                 Ok(())
             }
-            Err(error) if seen.stamp.is_none() => Err(AccessDenied::Closed(error.to_string())),
+            Err(error) if cache.stamp.is_none() => Err(AccessDenied::Closed(error.to_string())),
             Err(error) => {
-                if seen.unread.replace(now) != Some(now) {
+                if cache.unread.replace(current) != Some(current) {
                     tracing::error!("{error}; the tokens as they were last read still count");
                 }
                 Ok(())
@@ -366,48 +370,48 @@ impl TokenStore {
     }
 
     fn stamp(&self) -> Result<TokenFileStamp, TokenError> {
-        let about = self.if_there(std::fs::metadata(&self.path))?;
-        Ok(about.as_ref().map(FileStamp::of))
+        let metadata = self.if_exists(std::fs::metadata(&self.path))?;
+        Ok(metadata.as_ref().map(FileStamp::of))
     }
 
     fn load(&self) -> Result<TokenFile, TokenError> {
-        let Some(about) = self.if_there(std::fs::metadata(&self.path))? else {
+        let Some(about) = self.if_exists(std::fs::metadata(&self.path))? else {
             return Ok(TokenFile::default());
         };
         if file_access::mode(&about) & 0o022 != 0 {
             return Err(TokenError::Open(self.path.clone()));
         }
-        let Some(text) = self.if_there(std::fs::read_to_string(&self.path))? else {
+        let Some(text) = self.if_exists(std::fs::read_to_string(&self.path))? else {
             return Ok(TokenFile::default());
         };
         // The text holds hashes: no error may quote it.
-        let read = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
-        read.map_err(|error| TokenError::Damaged {
+        let file = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
+        file.map_err(|error| TokenError::Damaged {
             path: self.path.clone(),
-            why: error.message().to_owned(),
+            reason: error.message().to_owned(),
         })
     }
 
     /// Keeps other processes from changing the file between a reading and a writing.
     fn lock(&self) -> Result<FolderLock, TokenError> {
-        FolderLock::for_change_of(&self.path).map_err(|source| self.refused(source))
+        FolderLock::for_change_of(&self.path).map_err(|source| self.file_error(source))
     }
 
     fn store(&self, file: &TokenFile) -> Result<(), TokenError> {
         let text = toml::to_string(file).map_err(|error| TokenError::Make(error.to_string()))?;
-        disk::put_secret(&self.path, &text).map_err(|source| self.refused(source))
+        disk::put_secret(&self.path, &text).map_err(|source| self.file_error(source))
     }
 
     /// Returns the result of reading the file, or `None` if there is no file.
-    fn if_there<T>(&self, read: io::Result<T>) -> Result<Option<T>, TokenError> {
-        match read {
-            Ok(read) => Ok(Some(read)),
+    fn if_exists<T>(&self, result: io::Result<T>) -> Result<Option<T>, TokenError> {
+        match result {
+            Ok(value) => Ok(Some(value)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(self.refused(source)),
+            Err(source) => Err(self.file_error(source)),
         }
     }
 
-    fn refused(&self, source: io::Error) -> TokenError {
+    fn file_error(&self, source: io::Error) -> TokenError {
         TokenError::File {
             path: self.path.clone(),
             source,
@@ -416,21 +420,21 @@ impl TokenStore {
 }
 
 impl TokenFileCache {
-    /// With other records: who was believed still is, where the record is the same.
+    /// Replaces the records. Verified tokens and failed attempts stay where the record is the same.
     fn with_records(mut self, records: Vec<TokenRecord>) -> Self {
         let is_kept = |id: &String| {
             let before = self.records.iter().find(|record| record.id == *id);
             let now = records.iter().find(|record| record.id == *id);
             matches!((before, now), (Some(before), Some(now)) if before.hash == now.hash)
         };
-        self.believed.retain(|id, _| is_kept(id));
+        self.verified.retain(|id, _| is_kept(id));
         self.wrong.retain(|id, _| is_kept(id));
         Self { records, ..self }
     }
 }
 
 impl TokenRecord {
-    fn holds(self, now_ms: u64) -> Result<Principal, AccessDenied> {
+    fn principal_at(self, now_ms: u64) -> Result<Principal, AccessDenied> {
         match self.ends_ms {
             Some(ends_ms) if now_ms >= ends_ms => Err(AccessDenied::Ended(self.name)),
             _ => Ok(Principal {
@@ -441,7 +445,7 @@ impl TokenRecord {
         }
     }
 
-    fn is_for(&self, token: &str) -> bool {
+    fn matches(&self, token: &str) -> bool {
         let (argon2, token) = (Argon2::default(), token.as_bytes());
         PasswordHash::new(&self.hash).is_ok_and(|hash| argon2.verify_password(token, &hash).is_ok())
     }
@@ -452,11 +456,12 @@ fn check_name(name: &str) -> Result<(), TokenError> {
     if fits && !name.chars().any(char::is_control) {
         return Ok(());
     }
-    let begin = name.chars().take(NAME_CHARS_MAX);
-    Err(TokenError::Name(begin.collect()))
+    Err(TokenError::Name(
+        name.chars().take(NAME_CHARS_MAX).collect(),
+    ))
 }
 
-/// The part by which a token is found.
+/// Returns the part by which a token is found.
 fn id_of(token: &str) -> Option<&str> {
     let (id, _) = token.strip_prefix(PREFIX)?.split_once('.')?;
     (token.len() <= TOKEN_CHARS_MAX).then_some(id)
@@ -469,13 +474,13 @@ fn random_text<const BYTES: usize>() -> Result<String, TokenError> {
 }
 
 fn hash(token: &str) -> Result<String, TokenError> {
-    let made = || {
+    let make = || {
         let params = Params::new(MEMORY_KIB, ROUNDS, 1, None)?;
         let hasher = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
         let hash: PasswordHash = hasher.hash_password(token.as_bytes())?;
         Ok(hash.to_string())
     };
-    made().map_err(|error: argon2::password_hash::Error| TokenError::Make(error.to_string()))
+    make().map_err(|error: argon2::password_hash::Error| TokenError::Make(error.to_string()))
 }
 
 #[cfg(test)]
@@ -488,62 +493,62 @@ mod tests {
 
     const NOW_MS: u64 = 1_800_000_000_000;
 
-    fn book() -> (tempfile::TempDir, TokenStore) {
+    fn empty_store() -> (tempfile::TempDir, TokenStore) {
         let folder = tempfile::tempdir().unwrap();
-        let book = TokenStore::at(folder.path());
-        (folder, book)
+        let store = TokenStore::at(folder.path());
+        (folder, store)
     }
 
     #[test]
-    fn a_token_opens_until_it_is_revoked() {
-        let (folder, book) = book();
-        let token = book.add("claude", CallerRole::Planner, 60, None).unwrap();
-        let standing = book.check(&token, NOW_MS).unwrap();
+    fn a_token_gives_access_until_it_is_revoked() {
+        let (folder, store) = empty_store();
+        let token = store.add("claude", CallerRole::Planner, 60, None).unwrap();
+        let principal = store.check(&token, NOW_MS).unwrap();
         assert_eq!(
-            (standing.name.as_str(), standing.role),
+            (principal.name.as_str(), principal.role),
             ("claude", CallerRole::Planner)
         );
-        // Another process revokes it; this one has believed it already.
+        // Another process revokes the token after this one has verified it.
         TokenStore::at(folder.path()).revoke("claude").unwrap();
-        assert_eq!(book.check(&token, NOW_MS), Err(AccessDenied::Unknown));
+        assert_eq!(store.check(&token, NOW_MS), Err(AccessDenied::Unknown));
     }
 
     #[test]
-    fn a_token_that_was_made_to_end_does() {
-        let (_folder, book) = book();
-        let token = book
+    fn a_token_with_an_end_time_ends() {
+        let (_folder, store) = empty_store();
+        let token = store
             .add("guest", CallerRole::Operator, 60, Some(NOW_MS + 1))
             .unwrap();
-        book.check(&token, NOW_MS).unwrap();
+        store.check(&token, NOW_MS).unwrap();
         let ended = Err(AccessDenied::Ended("guest".to_owned()));
-        assert_eq!(book.check(&token, NOW_MS + 1), ended);
+        assert_eq!(store.check(&token, NOW_MS + 1), ended);
         assert_eq!(
-            book.list().unwrap().pop().unwrap().ends_ms,
+            store.list().unwrap().pop().unwrap().ends_ms,
             Some(NOW_MS + 1)
         );
     }
 
     #[test]
-    fn what_is_attached_to_a_token_goes_with_it() {
-        let (_folder, book) = book();
-        book.add("a", CallerRole::Planner, 60, None).unwrap();
-        book.require_level("a", Some("stroke")).unwrap();
-        book.attach("a", Some("0123456789abcdef")).unwrap();
-        let card = book.list().unwrap().pop().unwrap();
+    fn level_and_certificate_are_gone_with_their_token() {
+        let (_folder, store) = empty_store();
+        store.add("a", CallerRole::Planner, 60, None).unwrap();
+        store.require_level("a", Some("stroke")).unwrap();
+        store.attach("a", Some("0123456789abcdef")).unwrap();
+        let card = store.list().unwrap().pop().unwrap();
         assert_eq!(card.qualified.as_deref(), Some("stroke"));
         assert_eq!(card.certificate.as_deref(), Some("0123456789abcdef"));
-        book.revoke("a").unwrap();
-        book.add("a", CallerRole::Planner, 60, None).unwrap();
-        let card = book.list().unwrap().pop().unwrap();
+        store.revoke("a").unwrap();
+        store.add("a", CallerRole::Planner, 60, None).unwrap();
+        let card = store.list().unwrap().pop().unwrap();
         assert_eq!((card.qualified, card.certificate), (None, None));
-        assert!(matches!(book.attach("b", None), Err(TokenError::None(_))));
+        assert!(matches!(store.attach("b", None), Err(TokenError::None(_))));
     }
 
     #[test]
-    fn what_is_not_a_token_opens_nothing() {
-        let (_folder, book) = book();
-        assert_eq!(book.check("", NOW_MS), Err(AccessDenied::Unknown));
-        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
+    fn text_that_is_not_a_token_gives_no_access() {
+        let (_folder, store) = empty_store();
+        assert_eq!(store.check("", NOW_MS), Err(AccessDenied::Unknown));
+        let token = store.add("a", CallerRole::Viewer, 60, None).unwrap();
         let mut wrong = token.clone();
         wrong.pop();
         for text in [
@@ -552,19 +557,19 @@ mod tests {
             "sth_.".to_owned(),
             "x".repeat(1 << 20),
         ] {
-            assert_eq!(book.check(&text, NOW_MS), Err(AccessDenied::Unknown));
+            assert_eq!(store.check(&text, NOW_MS), Err(AccessDenied::Unknown));
         }
-        book.check(&token, NOW_MS).unwrap();
+        store.check(&token, NOW_MS).unwrap();
         assert_eq!(
-            book.check(&format!("{token}x"), NOW_MS),
+            store.check(&format!("{token}x"), NOW_MS),
             Err(AccessDenied::Unknown)
         );
     }
 
     #[test]
-    fn the_file_holds_no_token_and_is_its_owners_alone() {
-        let (folder, book) = book();
-        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
+    fn the_file_holds_no_secret_and_only_its_owner_reads_it() {
+        let (folder, store) = empty_store();
+        let token = store.add("a", CallerRole::Viewer, 60, None).unwrap();
         let path = folder.path().join("tokens.toml");
         let text = std::fs::read_to_string(&path).unwrap();
         let secret = token.split_once('.').unwrap().1;
@@ -577,95 +582,95 @@ mod tests {
     }
 
     #[test]
-    fn wrong_secrets_have_to_wait_and_whoever_is_believed_does_not() {
-        let (_folder, book) = book();
-        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
-        let other = book.add("b", CallerRole::Viewer, 60, None).unwrap();
+    fn wrong_secrets_cause_a_pause_but_not_for_verified_tokens() {
+        let (_folder, store) = empty_store();
+        let token = store.add("a", CallerRole::Viewer, 60, None).unwrap();
+        let other = store.add("b", CallerRole::Viewer, 60, None).unwrap();
         let wrong = format!("{token}x");
         for _ in 0..=WRONG_FREE {
-            assert_eq!(book.check(&wrong, NOW_MS), Err(AccessDenied::Unknown));
+            assert_eq!(store.check(&wrong, NOW_MS), Err(AccessDenied::Unknown));
         }
-        // Nothing is proven now: the right secret waits too, and only of this token.
+        // During the pause even the right secret of this token waits; other tokens do not.
         assert_eq!(
-            book.check_cached(&wrong, NOW_MS),
+            store.check_cached(&wrong, NOW_MS),
             Some(Err(AccessDenied::Paused(1)))
         );
-        assert_eq!(book.check(&token, NOW_MS), Err(AccessDenied::Paused(1)));
-        book.check(&other, NOW_MS).unwrap();
+        assert_eq!(store.check(&token, NOW_MS), Err(AccessDenied::Paused(1)));
+        store.check(&other, NOW_MS).unwrap();
         assert_eq!(
-            book.check(&wrong, NOW_MS + PAUSE_MS),
+            store.check(&wrong, NOW_MS + PAUSE_MS),
             Err(AccessDenied::Unknown)
         );
         let paused = Err(AccessDenied::Paused(2));
-        assert_eq!(book.check(&token, NOW_MS + PAUSE_MS), paused);
-        // A calendar that was set back makes it wait no longer than ever.
-        assert_eq!(book.check(&token, 0), Err(AccessDenied::Paused(8)));
-        book.check(&token, NOW_MS + 3 * PAUSE_MS).unwrap();
+        assert_eq!(store.check(&token, NOW_MS + PAUSE_MS), paused);
+        // A calendar that was set back does not lengthen the pause.
+        assert_eq!(store.check(&token, 0), Err(AccessDenied::Paused(8)));
+        store.check(&token, NOW_MS + 3 * PAUSE_MS).unwrap();
         for _ in 0..=2 * WRONG_FREE {
-            assert!(book.check(&wrong, NOW_MS).is_err());
+            assert!(store.check(&wrong, NOW_MS).is_err());
         }
-        book.check(&token, NOW_MS).unwrap();
-        assert!(book.check_cached(&token, NOW_MS).unwrap().is_ok());
+        store.check(&token, NOW_MS).unwrap();
+        assert!(store.check_cached(&token, NOW_MS).unwrap().is_ok());
     }
 
     #[test]
-    fn a_book_that_cannot_be_read_any_more_leaves_the_last_in_force() {
-        let (folder, book) = book();
-        let token = book.add("a", CallerRole::Viewer, 60, None).unwrap();
-        book.check(&token, NOW_MS).unwrap();
+    fn an_unreadable_file_leaves_the_last_contents_in_force() {
+        let (folder, store) = empty_store();
+        let token = store.add("a", CallerRole::Viewer, 60, None).unwrap();
+        store.check(&token, NOW_MS).unwrap();
         let path = folder.path().join("tokens.toml");
-        let kept = std::fs::read(&path).unwrap();
+        let contents = std::fs::read(&path).unwrap();
         std::fs::write(&path, "tokens = 3").unwrap();
-        book.check(&token, NOW_MS).unwrap();
-        std::fs::write(&path, kept).unwrap();
-        // A token that comes later leaves the others believed; one that is revoked counts at once.
+        store.check(&token, NOW_MS).unwrap();
+        std::fs::write(&path, contents).unwrap();
+        // Adding a token leaves the others verified; revoking one takes effect at once.
         TokenStore::at(folder.path())
             .add("b", CallerRole::Viewer, 60, None)
             .unwrap();
-        assert!(book.check_cached(&token, NOW_MS).unwrap().is_ok());
+        assert!(store.check_cached(&token, NOW_MS).unwrap().is_ok());
         TokenStore::at(folder.path()).revoke("a").unwrap();
         assert_eq!(
-            book.check_cached(&token, NOW_MS),
+            store.check_cached(&token, NOW_MS),
             Some(Err(AccessDenied::Unknown))
         );
     }
 
     #[test]
-    fn a_book_that_root_writes_is_its_folders_owners() {
-        const SOMEBODY: u32 = 54_321;
-        let (folder, book) = book();
+    fn a_file_that_root_writes_belongs_to_the_folders_owner() {
+        const OTHER_USER: u32 = 54_321;
+        let (folder, store) = empty_store();
         if !rustix::process::geteuid().is_root() {
             return;
         }
-        std::os::unix::fs::chown(folder.path(), Some(SOMEBODY), Some(SOMEBODY)).unwrap();
+        std::os::unix::fs::chown(folder.path(), Some(OTHER_USER), Some(OTHER_USER)).unwrap();
         std::fs::write(folder.path().join("elsewhere"), "untouched").unwrap();
         let link = folder.path().join("tokens.toml.new");
         std::os::unix::fs::symlink(folder.path().join("elsewhere"), link).unwrap();
-        book.add("a", CallerRole::Viewer, 60, None).unwrap();
-        let about = std::fs::metadata(folder.path().join("tokens.toml")).unwrap();
-        assert_eq!((about.uid(), about.gid()), (SOMEBODY, SOMEBODY));
-        assert_eq!(about.permissions().mode() & 0o777, 0o600);
+        store.add("a", CallerRole::Viewer, 60, None).unwrap();
+        let metadata = std::fs::metadata(folder.path().join("tokens.toml")).unwrap();
+        assert_eq!((metadata.uid(), metadata.gid()), (OTHER_USER, OTHER_USER));
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
         let elsewhere = std::fs::read(folder.path().join("elsewhere")).unwrap();
         assert_eq!(elsewhere, b"untouched");
     }
 
     #[test]
-    fn names_are_told_apart_and_a_damaged_book_lets_nobody_in() {
-        let (folder, book) = book();
-        let token = book.add("a", CallerRole::Operator, 60, None).unwrap();
+    fn names_are_unique_and_a_damaged_file_gives_no_access() {
+        let (folder, store) = empty_store();
+        let token = store.add("a", CallerRole::Operator, 60, None).unwrap();
         assert!(matches!(
-            book.add("a", CallerRole::Viewer, 1, None),
+            store.add("a", CallerRole::Viewer, 1, None),
             Err(TokenError::Twice(_))
         ));
         assert!(matches!(
-            book.add("\u{1b}[2J", CallerRole::Viewer, 1, None),
+            store.add("\u{1b}[2J", CallerRole::Viewer, 1, None),
             Err(TokenError::Name(_))
         ));
-        assert!(matches!(book.revoke("b"), Err(TokenError::None(_))));
-        assert_eq!(book.list().unwrap().len(), 1);
+        assert!(matches!(store.revoke("b"), Err(TokenError::None(_))));
+        assert_eq!(store.list().unwrap().len(), 1);
         std::fs::write(folder.path().join("tokens.toml"), "tokens = 3").unwrap();
         assert!(matches!(
-            book.check(&token, NOW_MS),
+            store.check(&token, NOW_MS),
             Err(AccessDenied::Closed(_))
         ));
     }

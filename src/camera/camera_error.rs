@@ -1,4 +1,4 @@
-//! Reasons for having no picture, worded so that a person can fix them.
+//! Camera errors, worded so that a person can fix the cause.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,23 +8,23 @@ use vision::FrameError;
 
 /// Reason that a camera gave no picture.
 #[derive(Debug, thiserror::Error)]
-#[error("camera {camera}: {why}")]
+#[error("camera {camera}: {failure}")]
 pub struct CameraError {
-    /// The camera.
+    /// Name of the camera.
     pub camera: String,
-    /// And why.
-    pub why: CameraFailure,
+    /// The cause.
+    pub failure: CameraFailure,
 }
 
-/// The cause.
+/// Cause of a camera error.
 #[derive(Debug, thiserror::Error)]
 pub enum CameraFailure {
-    /// No such file.
+    /// The device file does not exist.
     #[error(
         "there is no {}: plug the camera in, or correct its `source` in the node file; `ls /dev/video*` shows what is there", .0.display()
     )]
     Missing(PathBuf),
-    /// This user may not.
+    /// This user may not open the device.
     #[error(
         "{} may not be opened by this user: add the user to the group `video`, and start the node again", .0.display()
     )]
@@ -32,12 +32,12 @@ pub enum CameraFailure {
     /// A different program has the device open.
     #[error("{} is in use: end the other program that has the camera open", .0.display())]
     Busy(PathBuf),
-    /// This system's cameras are not opened.
+    /// Camera devices are not supported on this system.
     #[error(
         "{} is not opened: camera devices are read on Linux alone; name a picture by http://, or \"simulator\"", .0.display()
     )]
     OtherSystem(PathBuf),
-    /// Something else than a camera.
+    /// The file is not a camera.
     #[error(
         "{} is no camera: {what}; most cameras have a second device that gives no pictures, so try the other one", path.display()
     )]
@@ -47,7 +47,7 @@ pub enum CameraFailure {
         /// Description of the device.
         what: String,
     },
-    /// Pixels in a form that is not read.
+    /// The camera has no supported pixel format.
     #[error("it gives pictures as {0}; MJPG, JPEG and YUYV are read: choose another camera")]
     Format(String),
     /// The device failed.
@@ -58,12 +58,12 @@ pub enum CameraFailure {
         /// Error of the system.
         what: std::io::Error,
     },
-    /// The deadline passed.
+    /// The camera gave no picture before the deadline.
     #[error(
         "no picture within {} ms: look whether it is on and reached, or raise its timeout_ms", .0.as_millis()
     )]
     Late(Duration),
-    /// Not an address.
+    /// The address is invalid.
     #[error("`{0}` is no address of the form http://HOST/PATH or http://HOST:PORT/PATH")]
     Address(String),
     /// No connection to the host.
@@ -74,7 +74,7 @@ pub enum CameraFailure {
         /// Error of the system.
         what: std::io::Error,
     },
-    /// The connection broke, or what came is no HTTP.
+    /// The connection broke, or the response is not HTTP.
     #[error("the connection to {host} broke: {what}")]
     Broken {
         /// Host and port.
@@ -82,47 +82,47 @@ pub enum CameraFailure {
         /// Description of the problem.
         what: String,
     },
-    /// It answered with something else than a picture.
+    /// The response has another status than success.
     #[error(
         "{host} answers with status {status}: open its address in a browser and correct `source`"
     )]
     Status {
         /// Host and port.
         host: String,
-        /// The status.
+        /// Status of the response.
         status: u16,
     },
-    /// It answered with something else than a picture.
+    /// The response is not a picture.
     #[error(
         "it answers with `{0}`, not with image/jpeg or multipart/x-mixed-replace: its `source` is a page, not a picture"
     )]
     Kind(String),
-    /// It says that the picture is old.
+    /// The response says that the picture is old.
     #[error("its picture was {0} s old already when it came: turn its cache off")]
     Old(u64),
-    /// A stream that is not well formed.
+    /// The stream is malformed.
     #[error("its stream is no MJPEG: {0}")]
     Stream(&'static str),
-    /// The stream ended before a picture was whole.
+    /// The stream ended before a picture was complete.
     #[error("its stream ended before a picture was whole")]
     Ended,
-    /// More bytes than any picture.
+    /// The picture has too many bytes.
     #[error("its picture has more than {JPEG_BYTES_MAX} bytes: lower its resolution or quality")]
     TooLong,
-    /// Bytes that are no JPEG.
+    /// The bytes are not a JPEG.
     #[error("its picture cannot be read: {0}")]
     Jpeg(String),
-    /// A picture of a size that there is not.
+    /// The picture has an invalid size.
     #[error("its picture cannot be used: {0}")]
     Frame(#[from] FrameError),
-    /// The system gave no thread.
+    /// The thread that takes the picture could not start, or failed.
     #[error("no thread for the picture: {0}")]
     Thread(String),
 }
 
 impl CameraFailure {
-    /// The refusal of a content type, which may be of any length.
-    pub(super) fn kind(content_type: &str) -> Self {
+    /// Returns the refusal of a content type, of which only the beginning is quoted.
+    pub(super) fn wrong_content_type(content_type: &str) -> Self {
         Self::Kind(content_type.chars().take(80).collect())
     }
 }

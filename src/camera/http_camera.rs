@@ -1,4 +1,4 @@
-//! One picture from an address: a JPEG as the answer, or the second one of a stream.
+//! Fetches one picture by HTTP: a JPEG response, or the second JPEG of a stream.
 
 use http::header::{ACCEPT, AGE, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, Request, Uri};
@@ -12,17 +12,17 @@ use super::CameraFailure;
 use super::jpeg_decode::JPEG_BYTES_MAX;
 use super::mjpeg_stream::{MjpegParts, media_type};
 
-/// Longer heads of answers are not read.
+/// Largest head of a response.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// An answer has no more header lines.
+/// Maximum number of header lines of a response.
 const HEADERS_MAX: usize = 64;
 
-/// A cache that says it kept the picture for longer makes it an old one.
+/// Largest accepted age of a picture from a cache.
 const AGE_S_MAX: u64 = 2;
 
 /// Frames to skip at the start of a stream; the first may be stale.
-const PASSED: usize = 1;
+const SKIPPED: usize = 1;
 
 /// Destination of a request.
 struct SnapshotTarget {
@@ -31,9 +31,9 @@ struct SnapshotTarget {
     path: Uri,
 }
 
-/// Fetches a picture. May be dropped while it waits, and the connection is closed then.
+/// Fetches a picture. May be dropped while it waits; the connection is then closed.
 pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
-    let SnapshotTarget { host, path } = target(address)?;
+    let SnapshotTarget { host, path } = parse_address(address)?;
     let broken = |error: hyper::Error| CameraFailure::Broken {
         host: host.clone(),
         what: error.to_string(),
@@ -59,24 +59,24 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         .header(ACCEPT, "image/jpeg, multipart/x-mixed-replace")
         .body(Empty::<Bytes>::new())
         .map_err(|_| CameraFailure::Address(address.to_owned()))?;
-    let answer = sender.send_request(request).await.map_err(broken)?;
-    if !answer.status().is_success() {
-        let status = answer.status().as_u16();
+    let response = sender.send_request(request).await.map_err(broken)?;
+    if !response.status().is_success() {
+        let status = response.status().as_u16();
         return Err(CameraFailure::Status { host, status });
     }
-    let kind = header_text(answer.headers(), &CONTENT_TYPE);
-    let age = header_text(answer.headers(), &AGE).parse().unwrap_or(0);
-    if age > AGE_S_MAX {
-        return Err(CameraFailure::Old(age));
+    let content_type = header_text(response.headers(), &CONTENT_TYPE);
+    let age_s = header_text(response.headers(), &AGE).parse().unwrap_or(0);
+    if age_s > AGE_S_MAX {
+        return Err(CameraFailure::Old(age_s));
     }
     let body = SnapshotBody {
-        body: answer.into_body(),
+        body: response.into_body(),
         host,
     };
-    match media_type(&kind).as_str() {
-        "image/jpeg" | "image/jpg" => body.whole().await,
-        "multipart/x-mixed-replace" => body.of_stream(MjpegParts::new(&kind)?).await,
-        other => Err(CameraFailure::kind(other)),
+    match media_type(&content_type).as_str() {
+        "image/jpeg" | "image/jpg" => body.read_all().await,
+        "multipart/x-mixed-replace" => body.read_from_stream(MjpegParts::new(&content_type)?).await,
+        other => Err(CameraFailure::wrong_content_type(other)),
     }
 }
 
@@ -85,19 +85,19 @@ fn header_text(headers: &HeaderMap, name: &HeaderName) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-fn target(address: &str) -> Result<SnapshotTarget, CameraFailure> {
-    let wrong = || CameraFailure::Address(address.to_owned());
-    let uri: Uri = address.parse().map_err(|_| wrong())?;
-    // A name and password in an address would stand in logs.
-    let who = uri.authority();
-    let has_user = who.is_some_and(|who| who.as_str().contains('@'));
+fn parse_address(address: &str) -> Result<SnapshotTarget, CameraFailure> {
+    let invalid = || CameraFailure::Address(address.to_owned());
+    let uri: Uri = address.parse().map_err(|_| invalid())?;
+    // A user name and password in an address would appear in logs.
+    let authority = uri.authority();
+    let has_user = authority.is_some_and(|authority| authority.as_str().contains('@'));
     if uri.scheme_str() != Some("http") || has_user {
-        return Err(wrong());
+        return Err(invalid());
     }
-    let host = uri.host().ok_or_else(wrong)?;
+    let host = uri.host().ok_or_else(invalid)?;
     let host = format!("{host}:{}", uri.port_u16().unwrap_or(80));
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
-    let path = path.parse().map_err(|_| wrong())?;
+    let path = path.parse().map_err(|_| invalid())?;
     Ok(SnapshotTarget { host, path })
 }
 
@@ -107,7 +107,7 @@ struct SnapshotBody {
 }
 
 impl SnapshotBody {
-    async fn more(&mut self) -> Result<Option<Bytes>, CameraFailure> {
+    async fn next_bytes(&mut self) -> Result<Option<Bytes>, CameraFailure> {
         loop {
             let Some(frame) = self.body.frame().await else {
                 return Ok(None);
@@ -116,16 +116,16 @@ impl SnapshotBody {
                 host: self.host.clone(),
                 what: error.to_string(),
             })?;
-            // Trailers are nothing.
+            // Trailers are ignored.
             if let Ok(bytes) = frame.into_data() {
                 return Ok(Some(bytes));
             }
         }
     }
 
-    async fn whole(mut self) -> Result<Vec<u8>, CameraFailure> {
+    async fn read_all(mut self) -> Result<Vec<u8>, CameraFailure> {
         let mut all = Vec::new();
-        while let Some(bytes) = self.more().await? {
+        while let Some(bytes) = self.next_bytes().await? {
             if all.len() + bytes.len() > JPEG_BYTES_MAX {
                 return Err(CameraFailure::TooLong);
             }
@@ -134,14 +134,14 @@ impl SnapshotBody {
         Ok(all)
     }
 
-    async fn of_stream(mut self, mut parts: MjpegParts) -> Result<Vec<u8>, CameraFailure> {
-        let mut passed = 0;
-        while let Some(bytes) = self.more().await? {
+    async fn read_from_stream(mut self, mut parts: MjpegParts) -> Result<Vec<u8>, CameraFailure> {
+        let mut skipped = 0;
+        while let Some(bytes) = self.next_bytes().await? {
             for picture in parts.feed(&bytes)? {
-                if passed == PASSED {
+                if skipped == SKIPPED {
                     return Ok(picture);
                 }
-                passed += 1;
+                skipped += 1;
             }
         }
         Err(CameraFailure::Ended)

@@ -1,8 +1,8 @@
 //! Pictures from cameras: USB by V4L2, HTTP by snapshot or MJPEG.
 //!
-//! A camera is not trusted. Its bytes are bounded before they are kept, its pixels before they are
-//! made, and a picture has one deadline for all of it. Calls that may block run on a separate thread,
-//! and no caller waits for it beyond the deadline.
+//! A camera is not trusted. The number of its bytes is limited before they are stored, the number of its
+//! pixels before they are allocated, and one deadline covers all of a picture. Calls that may block run on a
+//! separate thread, for which no caller waits beyond the deadline.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -47,12 +47,12 @@ pub enum PictureSource {
 pub struct CameraPicture {
     /// Its pixels.
     pub frame: ImageFrame,
-    /// The file as the camera made it, where it made one.
+    /// The JPEG, if the camera sent one.
     pub jpeg: Option<Vec<u8>>,
-    /// Arrival of the last byte, on the camera's own clock. No sensor gives the same picture twice:
-    /// a picture equal to the one before, byte for byte, has the earlier one's time.
+    /// Arrival of the last byte, on the camera's own clock. A picture that equals the previous one byte for byte
+    /// keeps its time, because no sensor gives the same picture twice.
     pub taken: ClockInstant,
-    /// The same on the machine's calendar, in milliseconds since 1970.
+    /// The same moment on the machine's calendar, in milliseconds since 1970.
     pub at_ms: u64,
 }
 
@@ -74,14 +74,14 @@ pub struct CameraHandle(Arc<CameraShared>);
 struct CameraShared {
     name: String,
     source: PictureSource,
-    within: Duration,
+    timeout: Duration,
     clock: NodeClock,
-    /// Lock for one picture at a time, because an open device excludes other users.
-    turn: Arc<tokio::sync::Mutex<()>>,
-    before: Mutex<Option<PreviousPicture>>,
+    /// Held while a picture is taken, because an open device excludes other users.
+    in_use: Arc<tokio::sync::Mutex<()>>,
+    previous: Mutex<Option<PreviousPicture>>,
 }
 
-/// The last picture: what it was, and when it first came.
+/// Hash of the previous picture, and the time of its first arrival.
 #[derive(Clone, Copy, Debug)]
 struct PreviousPicture {
     hash: blake3::Hash,
@@ -90,34 +90,34 @@ struct PreviousPicture {
 }
 
 impl CameraHandle {
-    /// A camera of a name, which messages say; `within` is what one picture may take in all.
+    /// Creates a camera; messages mention its name, and one picture may take up to `timeout` in all.
     #[must_use]
-    pub fn new(name: &str, source: PictureSource, within: Duration) -> Self {
+    pub fn new(name: &str, source: PictureSource, timeout: Duration) -> Self {
         Self(Arc::new(CameraShared {
             name: name.to_owned(),
             source,
-            within,
-            // Pictures are taken in everybody's time, also beside an arm whose own is simulated.
+            timeout,
+            // Pictures are taken in real time, even next to an arm whose clock is simulated.
             clock: NodeClock::real(),
-            turn: Arc::default(),
-            before: Mutex::default(),
+            in_use: Arc::default(),
+            previous: Mutex::default(),
         }))
     }
 
     /// Takes a picture. May be dropped while it waits.
     ///
     /// # Errors
-    /// The reason for having no picture, and a fix.
+    /// The reason why there is no picture, and how to fix it.
     pub async fn picture(&self) -> Result<CameraPicture, CameraError> {
-        let taken = tokio::time::timeout(self.0.within, self.take()).await;
-        let why = match taken {
+        let result = tokio::time::timeout(self.0.timeout, self.take()).await;
+        let failure = match result {
             Ok(Ok(picture)) => return Ok(picture),
-            Ok(Err(why)) => why,
-            Err(_) => CameraFailure::Late(self.0.within),
+            Ok(Err(failure)) => failure,
+            Err(_) => CameraFailure::Late(self.0.timeout),
         };
         Err(CameraError {
             camera: self.0.name.clone(),
-            why,
+            failure,
         })
     }
 
@@ -128,43 +128,44 @@ impl CameraHandle {
     }
 
     async fn take(&self) -> Result<CameraPicture, CameraFailure> {
-        let turn = Arc::clone(&self.0.turn).lock_owned().await;
-        let eye = Arc::clone(&self.0);
+        let guard = Arc::clone(&self.0.in_use).lock_owned().await;
+        let camera = Arc::clone(&self.0);
         let jpeg = match &self.0.source {
             PictureSource::Device { .. } => None,
             PictureSource::Http(address) => Some(http_camera::fetch(address).await?),
         };
         let taken = self.0.clock.now();
-        on_thread(move || {
-            // A device that hangs keeps its turn: who comes next is told that it is late.
-            let _turn = turn;
-            let (raw, taken) = match (jpeg, &eye.source) {
+        run_on_thread(move || {
+            // A device that hangs keeps the lock, and the next caller gets a timeout.
+            let _guard = guard;
+            let (raw, taken) = match (jpeg, &camera.source) {
                 (None, PictureSource::Device { path, size_px }) => {
-                    let raw = v4l2_device::take(path, *size_px, eye.within, &eye.clock)?;
-                    (raw, eye.clock.now())
+                    let raw = v4l2_device::take(path, *size_px, camera.timeout, &camera.clock)?;
+                    (raw, camera.clock.now())
                 }
                 (jpeg, _) => (RawPicture::Jpeg(jpeg.unwrap_or_default()), taken),
             };
-            eye.made(raw, taken)
+            camera.finish(raw, taken)
         })
         .await
     }
 }
 
 impl CameraShared {
-    fn made(&self, raw: RawPicture, taken: ClockInstant) -> Result<CameraPicture, CameraFailure> {
+    /// Decodes a picture, and gives it the earlier time if it equals the previous one.
+    fn finish(&self, raw: RawPicture, taken: ClockInstant) -> Result<CameraPicture, CameraFailure> {
         let (frame, jpeg) = match raw {
             RawPicture::Frame(frame) => (frame, None),
             RawPicture::Jpeg(bytes) => (decode(&bytes)?, Some(bytes)),
         };
-        let now = PreviousPicture {
+        let current = PreviousPicture {
             hash: blake3::hash(frame.rgb()),
             taken,
             at_ms: calendar_ms(),
         };
-        let mut before = self.before.locked();
-        let same = before.filter(|before| before.hash == now.hash);
-        let PreviousPicture { taken, at_ms, .. } = *before.insert(same.unwrap_or(now));
+        let mut previous = self.previous.locked();
+        let same = previous.filter(|previous| previous.hash == current.hash);
+        let PreviousPicture { taken, at_ms, .. } = *previous.insert(same.unwrap_or(current));
         Ok(CameraPicture {
             frame,
             jpeg,
@@ -174,17 +175,17 @@ impl CameraShared {
     }
 }
 
-/// Runs blocking or long work on a thread of its own. The thread is never joined.
-async fn on_thread<T: Send + 'static>(
+/// Runs blocking or long work on a separate thread, which is never joined.
+async fn run_on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, CameraFailure> + Send + 'static,
 ) -> Result<T, CameraFailure> {
-    let (done, answer) = oneshot::channel();
+    let (sender, result) = oneshot::channel();
     let thread = std::thread::Builder::new().name("camera".to_owned());
     let spawned = thread.spawn(move || {
-        // A caller that is gone wants no picture.
-        let _ = done.send(work());
+        // The caller may be gone.
+        let _ = sender.send(work());
     });
     spawned.map_err(|error| CameraFailure::Thread(error.to_string()))?;
-    let broke = |_| CameraFailure::Thread("it failed on this picture".to_owned());
-    answer.await.map_err(broke)?
+    let panicked = |_| CameraFailure::Thread("it failed on this picture".to_owned());
+    result.await.map_err(panicked)?
 }

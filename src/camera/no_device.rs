@@ -1,4 +1,4 @@
-//! Camera devices on systems where none is opened.
+//! Camera devices on systems where they are not supported.
 
 use std::path::Path;
 use std::time::Duration;

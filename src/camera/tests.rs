@@ -1,4 +1,4 @@
-//! Streams, pictures and devices as they come, and as they should not.
+//! Tests of well-formed and malformed streams, pictures and devices.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -10,15 +10,15 @@ use proptest::prelude::*;
 
 use linuxvideo::format::{PixFormat, PixelFormat};
 
-use super::v4l2_device::{NegotiatedFormat, best, device_error, has_end, yuyv};
+use super::v4l2_device::{NegotiatedFormat, best_format, device_error, has_end, rgb_from_yuyv};
 use super::*;
 
 /// A sheet with the tags 0 to 3, 640 by 480.
 const SHEET: &[u8] = include_bytes!("../../tests/pictures/sheet.jpg");
 
-const KIND: &str = "multipart/x-mixed-replace; boundary=frame";
+const CONTENT_TYPE: &str = "multipart/x-mixed-replace; boundary=frame";
 
-/// A stream of these pictures; some cameras say how long each is.
+/// Returns a stream of these pictures, with their lengths if `has_length`.
 fn stream(pictures: &[Vec<u8>], has_length: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     for picture in pictures {
@@ -36,19 +36,19 @@ fn stream(pictures: &[Vec<u8>], has_length: bool) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn pictures_come_out_of_a_stream_however_it_is_cut(
+    fn finds_the_pictures_of_a_stream_however_it_is_split(
         pictures in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..300), 1..5),
         cuts in prop::collection::vec(1..80_usize, 1..40),
         has_length: bool,
     ) {
         // A picture without a length must not hold the delimiter; with one it may hold anything.
         let bytes = stream(&pictures, has_length);
-        let mut parts = MjpegParts::new(KIND).unwrap();
+        let mut parts = MjpegParts::new(CONTENT_TYPE).unwrap();
         let (mut rest, mut found) = (bytes.as_slice(), Vec::new());
         for cut in cuts.iter().cycle() {
-            let (now, later) = rest.split_at((*cut).min(rest.len()));
-            found.extend(parts.feed(now).unwrap());
-            rest = later;
+            let (chunk, remaining) = rest.split_at((*cut).min(rest.len()));
+            found.extend(parts.feed(chunk).unwrap());
+            rest = remaining;
             if rest.is_empty() {
                 break;
             }
@@ -57,10 +57,10 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_break_the_reader_of_streams(
+    fn no_bytes_break_the_stream_parser(
         chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..40)
     ) {
-        let mut parts = MjpegParts::new(KIND).unwrap();
+        let mut parts = MjpegParts::new(CONTENT_TYPE).unwrap();
         for chunk in &chunks {
             if parts.feed(chunk).is_err() {
                 break;
@@ -69,29 +69,29 @@ proptest! {
     }
 
     #[test]
-    fn nearly_a_stream_does_not_break_it_either(
-        words in prop::collection::vec(prop::sample::select(vec![
+    fn nearly_valid_streams_do_not_break_the_parser(
+        tokens in prop::collection::vec(prop::sample::select(vec![
             "--frame", "\r\n", "\n", "--", "Content-Length: ", "3", "-1", "99999999999", "Content-Type: ",
             "image/jpeg", "text/html", "\r\n\r\n", "abc", ":", "--frame--",
         ]), 0..60)
     ) {
-        let mut parts = MjpegParts::new(KIND).unwrap();
+        let mut parts = MjpegParts::new(CONTENT_TYPE).unwrap();
         let mut size = 0;
-        for word in &words {
-            match parts.feed(word.as_bytes()) {
+        for token in &tokens {
+            match parts.feed(token.as_bytes()) {
                 Ok(pictures) => size += pictures.iter().map(Vec::len).sum::<usize>(),
                 Err(_) => break,
             }
         }
-        prop_assert!(size <= words.iter().map(|word| word.len()).sum());
+        prop_assert!(size <= tokens.iter().map(|token| token.len()).sum());
     }
 
     #[test]
-    fn no_bytes_break_the_reader_of_pictures(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+    fn no_bytes_break_the_decoder(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         let _ = decode(&bytes);
-        let mut begun = vec![0xff, 0xd8, 0xff];
-        begun.extend(bytes);
-        let _ = decode(&begun);
+        let mut with_start = vec![0xff, 0xd8, 0xff];
+        with_start.extend(bytes);
+        let _ = decode(&with_start);
     }
 
     #[test]
@@ -110,14 +110,14 @@ proptest! {
     }
 
     #[test]
-    fn pixels_of_a_device_are_as_many_as_there_should_be(
-        width in 1..40_usize, height in 1..20_usize, more in 0..9_usize, bytes in prop::collection::vec(any::<u8>(), 0..4000)
+    fn a_device_gives_the_right_number_of_pixels(
+        width in 1..40_usize, height in 1..20_usize, padding in 0..9_usize, bytes in prop::collection::vec(any::<u8>(), 0..4000)
     ) {
-        let rgb = yuyv(&bytes, width, height, width * 2 + more);
+        let rgb = rgb_from_yuyv(&bytes, width, height, width * 2 + padding);
         prop_assert!(rgb.len() <= width * height * 3);
-        let whole = vec![128; (width * 2 + more).next_multiple_of(4) * height + 8];
+        let complete = vec![128; (width * 2 + padding).next_multiple_of(4) * height + 8];
         if width.is_multiple_of(2) {
-            prop_assert_eq!(yuyv(&whole, width, height, width * 2).len(), width * height * 3);
+            prop_assert_eq!(rgb_from_yuyv(&complete, width, height, width * 2).len(), width * height * 3);
         }
     }
 }
@@ -145,24 +145,27 @@ fn boundaries_are_read_as_cameras_write_them() {
 }
 
 #[test]
-fn heads_lengths_and_pictures_have_their_bounds() {
-    let mut parts = MjpegParts::new(KIND).unwrap();
+fn heads_lengths_and_pictures_are_bounded() {
+    let mut parts = MjpegParts::new(CONTENT_TYPE).unwrap();
     assert!(matches!(
         parts.feed(&[b'x'; 9000]),
         Err(CameraFailure::Stream(_))
     ));
-    let mut parts = MjpegParts::new(KIND).unwrap();
+    let mut parts = MjpegParts::new(CONTENT_TYPE).unwrap();
     let long = b"--frame\r\nContent-Length: 99999999\r\n";
     assert!(matches!(parts.feed(long), Err(CameraFailure::TooLong)));
-    let mut parts = MjpegParts::new(KIND).unwrap();
+    let mut parts = MjpegParts::new(CONTENT_TYPE).unwrap();
     let page = b"--frame\r\nContent-Type: text/html\r\n";
     assert!(matches!(parts.feed(page), Err(CameraFailure::Kind(kind)) if kind == "text/html"));
-    let mut parts = MjpegParts::new(KIND).unwrap();
+    let mut parts = MjpegParts::new(CONTENT_TYPE).unwrap();
     parts.feed(b"--frame\r\n\r\n").unwrap();
     let mut fed = 0;
     while parts.feed(&[7; 65_536]).is_ok() {
         fed += 65_536;
-        assert!(fed <= JPEG_BYTES_MAX + 65_536, "it is never too much");
+        assert!(
+            fed <= JPEG_BYTES_MAX + 65_536,
+            "the parser accepts any amount"
+        );
     }
     assert!(matches!(
         decode(&vec![0; JPEG_BYTES_MAX + 1]),
@@ -170,8 +173,8 @@ fn heads_lengths_and_pictures_have_their_bounds() {
     ));
 }
 
-/// A JPEG's head that claims this size, and nothing after it.
-fn claims(width: u16, height: u16) -> Vec<u8> {
+/// Returns the head of a JPEG that claims this size, without pixels.
+fn jpeg_head(width: u16, height: u16) -> Vec<u8> {
     let [[w1, w0], [h1, h0]] = [width.to_be_bytes(), height.to_be_bytes()];
     let mut head = vec![0xff, 0xd8, 0xff, 0xc0, 0, 17, 8, h1, h0, w1, w0, 3];
     head.extend([1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]);
@@ -180,21 +183,21 @@ fn claims(width: u16, height: u16) -> Vec<u8> {
 }
 
 #[test]
-fn a_picture_that_claims_to_be_huge_is_refused_before_it_is_made() {
-    let error = decode(&claims(65_000, 65_000)).unwrap_err();
+fn refuses_a_huge_picture_before_decoding_it() {
+    let error = decode(&jpeg_head(65_000, 65_000)).unwrap_err();
     assert!(matches!(error, CameraFailure::Frame(_)), "{error}");
 }
 
 #[test]
-fn black_and_white_come_out_of_a_device_as_such() {
+fn converts_black_and_white_from_yuyv() {
     assert_eq!(
-        yuyv(&[16, 128, 235, 128], 2, 1, 4),
+        rgb_from_yuyv(&[16, 128, 235, 128], 2, 1, 4),
         [0, 0, 0, 255, 255, 255]
     );
 }
 
-/// The pixels of a picture as a device gives them that knows no JPEG.
-fn as_yuyv(frame: &ImageFrame) -> Vec<u8> {
+/// Converts a picture to YUYV, as a device without JPEG gives it.
+fn yuyv_from(frame: &ImageFrame) -> Vec<u8> {
     let pairs = frame.rgb().chunks_exact(6);
     let pair = |pair: &[u8]| {
         let [r, g, b] = [0, 1, 2].map(|of| f64::from(pair[of]));
@@ -213,15 +216,15 @@ fn as_yuyv(frame: &ImageFrame) -> Vec<u8> {
 }
 
 #[test]
-fn a_sheet_is_found_in_the_bare_pixels_of_a_device() {
+fn a_sheet_is_found_in_a_yuyv_picture_of_a_device() {
     let sheet = decode(SHEET).unwrap();
-    let got = NegotiatedFormat::of(&PixFormat::new(640, 480, PixelFormat::YUYV)).unwrap();
-    let Ok(RawPicture::Frame(frame)) = got.raw(as_yuyv(&sheet)) else {
+    let negotiated = NegotiatedFormat::of(&PixFormat::new(640, 480, PixelFormat::YUYV)).unwrap();
+    let Ok(RawPicture::Frame(frame)) = negotiated.picture(yuyv_from(&sheet)) else {
         panic!("no picture");
     };
-    let off = frame.rgb().iter().zip(sheet.rgb());
-    let off: u64 = off.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
-    assert!(off / 921_600 < 6, "{off}");
+    let pairs = frame.rgb().iter().zip(sheet.rgb());
+    let difference: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
+    assert!(difference / 921_600 < 6, "{difference}");
     let mut ids: Vec<u16> = vision::find(&frame, vision::Family::Tag36h11)
         .unwrap()
         .iter()
@@ -229,37 +232,39 @@ fn a_sheet_is_found_in_the_bare_pixels_of_a_device() {
         .collect();
     ids.sort_unstable();
     assert_eq!(ids, [0, 1, 2, 3]);
-    // A picture that ends too early is none.
-    let short = got.raw(vec![128; 640 * 2 * 100]);
-    assert!(matches!(short, Err(CameraFailure::Frame(_))));
+    // A picture that ends too early is refused.
+    let truncated = negotiated.picture(vec![128; 640 * 2 * 100]);
+    assert!(matches!(truncated, Err(CameraFailure::Frame(_))));
 }
 
 #[test]
-fn a_device_is_asked_for_the_best_that_it_lists_and_what_it_agrees_to_is_looked_at() {
-    let [jpeg, bare, film] = [
+fn chooses_the_best_listed_format_and_checks_the_negotiated_one() {
+    let [jpeg, yuyv, h264] = [
         PixelFormat::MJPG,
         PixelFormat::YUYV,
         PixelFormat::from_fourcc(*b"H264"),
     ];
-    assert_eq!(best(&[film, bare, jpeg]).unwrap(), jpeg);
-    assert_eq!(best(&[film, bare]).unwrap(), bare);
-    let said = |why: CameraFailure| why.to_string();
-    assert!(said(best(&[film]).unwrap_err()).contains("pictures as H264; MJPG, JPEG and YUYV"));
-    assert!(said(best(&[]).unwrap_err()).contains("pictures as nothing"));
-    let other = NegotiatedFormat::of(&PixFormat::new(640, 480, film)).unwrap_err();
-    assert!(said(other).contains("H264"));
-    let huge = NegotiatedFormat::of(&PixFormat::new(60_000, 480, bare)).unwrap_err();
+    assert_eq!(best_format(&[h264, yuyv, jpeg]).unwrap(), jpeg);
+    assert_eq!(best_format(&[h264, yuyv]).unwrap(), yuyv);
+    let text = |failure: CameraFailure| failure.to_string();
+    assert!(
+        text(best_format(&[h264]).unwrap_err()).contains("pictures as H264; MJPG, JPEG and YUYV")
+    );
+    assert!(text(best_format(&[]).unwrap_err()).contains("pictures as nothing"));
+    let other = NegotiatedFormat::of(&PixFormat::new(640, 480, h264)).unwrap_err();
+    assert!(text(other).contains("H264"));
+    let huge = NegotiatedFormat::of(&PixFormat::new(60_000, 480, yuyv)).unwrap_err();
     assert!(matches!(huge, CameraFailure::Frame(_)), "{huge}");
 }
 
 #[test]
-fn what_the_system_says_of_a_device_is_told_with_what_mends_it() {
+fn system_errors_of_a_device_are_reported_with_a_fix() {
     use rustix::io::Errno;
-    let told = |errno: Errno| {
+    let message_of = |errno: Errno| {
         let error = std::io::Error::from_raw_os_error(errno.raw_os_error());
         device_error(std::path::Path::new("/dev/video7"), error).to_string()
     };
-    for (errno, mend) in [
+    for (errno, fix) in [
         (Errno::BUSY, "/dev/video7 is in use: end the other program"),
         (Errno::ACCESS, "add the user to the group `video`"),
         (Errno::NOENT, "there is no /dev/video7: plug the camera in"),
@@ -267,12 +272,12 @@ fn what_the_system_says_of_a_device_is_told_with_what_mends_it() {
         (Errno::NOTTY, "/dev/video7 is no camera"),
         (Errno::IO, "unplug it and plug it in again"),
     ] {
-        let said = told(errno);
-        assert!(said.contains(mend), "{errno}: {said}");
+        let message = message_of(errno);
+        assert!(message.contains(fix), "{errno}: {message}");
     }
 }
 
-async fn of_device(path: &str) -> CameraError {
+async fn device_failure(path: &str) -> CameraError {
     let source = PictureSource::Device {
         path: path.into(),
         size_px: [640, 480],
@@ -282,10 +287,10 @@ async fn of_device(path: &str) -> CameraError {
 }
 
 #[tokio::test]
-async fn a_device_that_is_none_says_so_and_is_not_opened() {
-    let missing = of_device("/dev/video-that-is-not-there").await;
+async fn a_file_that_is_not_a_camera_is_refused_unopened() {
+    let missing = device_failure("/dev/video-that-is-not-there").await;
     assert!(
-        matches!(missing.why, CameraFailure::Missing(_)),
+        matches!(missing.failure, CameraFailure::Missing(_)),
         "{missing}"
     );
     assert!(
@@ -297,16 +302,16 @@ async fn a_device_that_is_none_says_so_and_is_not_opened() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("video0");
     std::fs::write(&file, "not a camera").unwrap();
-    // A terminal is a character device, too, as an arm's port is.
+    // A terminal is a character device, too, like an arm's port.
     for path in [
         file.to_str().unwrap(),
         "/dev/null",
         "/dev/tty",
         folder.path().to_str().unwrap(),
     ] {
-        let error = of_device(path).await;
+        let error = device_failure(path).await;
         assert!(
-            matches!(error.why, CameraFailure::NotACamera { .. }),
+            matches!(error.failure, CameraFailure::NotACamera { .. }),
             "{path}: {error}"
         );
         assert!(error.to_string().contains("no video device"), "{error}");
@@ -314,7 +319,7 @@ async fn a_device_that_is_none_says_so_and_is_not_opened() {
 }
 
 #[tokio::test]
-async fn addresses_that_are_none_are_refused() {
+async fn invalid_addresses_are_refused() {
     for address in [
         "https://10.0.0.9/a.jpg",
         "http://name:word@10.0.0.9/",
@@ -328,13 +333,13 @@ async fn addresses_that_are_none_are_refused() {
         );
         let error = camera.picture().await.unwrap_err();
         assert!(
-            matches!(error.why, CameraFailure::Address(_)),
+            matches!(error.failure, CameraFailure::Address(_)),
             "{address}: {error}"
         );
     }
 }
 
-/// A JPEG without its segments of this kind, all of which come before its pixels.
+/// Removes the segments of this kind from a JPEG; all of them come before its pixels.
 fn without(jpeg: &[u8], marker: u8) -> Vec<u8> {
     let (mut kept, mut at) = (jpeg[..2].to_vec(), 2);
     while jpeg[at + 1] != 0xda {
@@ -352,9 +357,9 @@ fn without(jpeg: &[u8], marker: u8) -> Vec<u8> {
 /// USB cameras may leave the standard tables out of each picture.
 #[test]
 fn a_picture_without_huffman_tables_is_read_with_the_standard_ones() {
-    let bare = without(SHEET, 0xc4);
-    assert!(bare.len() < SHEET.len());
-    assert!(decode(&bare).unwrap() == decode(SHEET).unwrap());
+    let tableless = without(SHEET, 0xc4);
+    assert!(tableless.len() < SHEET.len());
+    assert!(decode(&tableless).unwrap() == decode(SHEET).unwrap());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::escape::{EscapeTracker, Ratchet};
 use super::joint_rates::excess;
 use super::stop_proof::{StopProof, touches};
 use super::{CheckedTrajectory, GateRefusal, GateRule, LimitExcess, RefusedTrajectory};
-use base::units::{ArmMeasurement, ClockInstant, JointVector, apart, short};
+use base::units::{ArmMeasurement, ClockInstant, JointVector, short, value_and_limit};
 use base::wording::duration;
 use kin::{LinkFrames, ToolTip};
 use permit::MotionPermit;
@@ -235,7 +235,7 @@ impl<'a> TrajectoryJudge<'a> {
     ) {
         if exceeds(value, limit * slack) {
             self.refuse(rule, sample, excess(value, limit, unit), || {
-                let (value, limit) = apart(value, limit);
+                let (value, limit) = value_and_limit(value, limit);
                 reason(&value, &limit)
             });
         }
@@ -496,7 +496,7 @@ impl<'a> TrajectoryJudge<'a> {
         if exceeds(tilt, cone * SLACK) {
             let (name, tilt, cone) = (&at.pen.name, tilt.to_degrees(), cone.to_degrees());
             self.refuse(GateRule::Tilt, at.sample, excess(tilt, cone, "deg"), || {
-                let (tilt, cone) = apart(tilt, cone);
+                let (tilt, cone) = value_and_limit(tilt, cone);
                 format!("`{name}` would lean {tilt}°; {cone}° is the limit")
             });
         }
@@ -521,7 +521,7 @@ impl<'a> TrajectoryJudge<'a> {
                 at.sample,
                 excess(height, floor, "mm"),
                 || {
-                    let (depth, limit) = apart(-height, -floor);
+                    let (depth, limit) = value_and_limit(-height, -floor);
                     format!(
                         "the tip would be {depth} mm below the sheet; {limit} mm is the limit here"
                     )
@@ -633,7 +633,7 @@ impl<'a> TrajectoryJudge<'a> {
                     "{one} would come {into} mm into {other}; {limit:.0} mm off is the limit"
                 );
             }
-            let (value, limit) = apart(value, limit);
+            let (value, limit) = value_and_limit(value, limit);
             format!("{one} would come within {value} mm of {other}; {limit} mm is the limit")
         });
     }

@@ -9,7 +9,7 @@ use super::clearance::height_mm;
 use super::joint_rates::excess;
 use super::stop_proof::touches;
 use arm::JointCompensation;
-use base::units::{JointVector, apart};
+use base::units::{JointVector, value_and_limit};
 use plan::{SpanKind, TrajectorySpan};
 use scene::{Scene, ScenePen, SheetCorrection, TIP_MM_S_MAX, ToolKind};
 
@@ -142,7 +142,7 @@ impl TrajectoryJudge<'_> {
         let low_mm = height_mm.filter(|height_mm| exceeds(floor_mm, *height_mm));
         if let Some(low_mm) = low_mm {
             self.refuse(GateRule::Sheet, sample, excess(low_mm, floor_mm, "mm"), || {
-                let (depth, limit) = apart(-low_mm, -floor_mm);
+                let (depth, limit) = value_and_limit(-low_mm, -floor_mm);
                 format!("with its calibrated play and sag the arm would bring the tip {depth} mm below the sheet; {limit} mm is the limit here: raise heights.lift_mm, or tighten its joints")
             });
         }

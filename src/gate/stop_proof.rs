@@ -20,7 +20,7 @@ use super::collision_body::PosedBody;
 use super::collision_world::CollisionWorld;
 use super::escape::PartProximity;
 use super::{GateRefusal, GateRule};
-use base::units::{JOINTS_MAX, JointVector, apart, short};
+use base::units::{JOINTS_MAX, JointVector, short, value_and_limit};
 use kin::ToolTip;
 use plan::{SpanKind, Trajectory, TrajectorySpan};
 use scene::{CLEARANCE_M, Scene};
@@ -493,7 +493,7 @@ enum LiftRefusal {
         range_rad: [f64; 2],
     },
     #[error(
-        "a stop here could not lift the tip straight up: it would stray {} mm; {} mm is the limit", apart(*sideways_mm, LIFT_SIDEWAYS_MM).0, apart(*sideways_mm, LIFT_SIDEWAYS_MM).1
+        "a stop here could not lift the tip straight up: it would stray {} mm; {} mm is the limit", value_and_limit(*sideways_mm, LIFT_SIDEWAYS_MM).0, value_and_limit(*sideways_mm, LIFT_SIDEWAYS_MM).1
     )]
     Strays { sideways_mm: f64 },
     #[error("a stop here would bring {part} {} {other}", describe_distance(*gap_m))]

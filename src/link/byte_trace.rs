@@ -1,11 +1,10 @@
-//! Every byte in and out with its moment, around any link; and the same bytes again.
+//! Records every byte in and out of a link with its time, and replays a record.
 //!
-//! A trace is text, one line an event: nanoseconds, `>` for what was sent or `<` for what came, and
-//! the bytes in hexadecimal. It can be replayed to a driver, which must then do exactly the same;
-//! it is never replayed to an arm.
+//! A trace is text, one line per event: nanoseconds, `>` for sent or `<` for received, and the bytes
+//! in hexadecimal. It can be replayed to a driver, which must then do exactly the same; it is never
+//! replayed to an arm.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::str::FromStr;
@@ -17,16 +16,15 @@ use crate::{ByteLink, LinkError, LinkFuture};
 use base::clock::NodeClock;
 use base::units::ClockInstant;
 
-/// Lines that may wait for the disk; what does not fit is left out, and said so.
+/// Number of lines that may wait for the disk; a line that does not fit is left out, with a warning.
 const WAITING_MAX: usize = 65_536;
 
-/// Opens a file that a thread of its own writes, so that the caller never waits for the disk. Existing
-/// contents stay.
+/// Opens a file for appending by a separate thread, so that the caller never waits for the disk.
 ///
 /// # Errors
 /// When the file cannot be opened.
 pub fn open_in_background(path: &Path) -> Result<BackgroundWriter, LinkError> {
-    let told = |source| LinkError::Open {
+    let open_error = |source| LinkError::Open {
         path: path.display().to_string(),
         source,
     };
@@ -34,13 +32,13 @@ pub fn open_in_background(path: &Path) -> Result<BackgroundWriter, LinkError> {
         .create(true)
         .append(true)
         .open(path)
-        .map_err(told)?;
+        .map_err(open_error)?;
     let (sender, lines) = sync_channel::<Vec<u8>>(WAITING_MAX);
     let write = move || {
         let mut file = BufWriter::new(file);
         while let Ok(bytes) = lines.recv() {
             let mut written = file.write_all(&bytes);
-            // Whoever looks at the file while nothing happens sees all of it.
+            // Flushed whenever no line waits, so that a reader of an idle trace sees all of it.
             while let Ok(bytes) = lines.try_recv() {
                 written = written.and_then(|()| file.write_all(&bytes));
             }
@@ -53,11 +51,11 @@ pub fn open_in_background(path: &Path) -> Result<BackgroundWriter, LinkError> {
     std::thread::Builder::new()
         .name("trace".to_owned())
         .spawn(write)
-        .map_err(told)?;
+        .map_err(open_error)?;
     Ok(BackgroundWriter(sender))
 }
 
-/// The sender of lines to a file's own thread; clones write to the same file.
+/// Sends lines to the thread that writes a file; clones write to the same file.
 #[derive(Clone)]
 pub struct BackgroundWriter(SyncSender<Vec<u8>>);
 
@@ -73,16 +71,16 @@ impl Write for BackgroundWriter {
     }
 }
 
-/// Takes note of what passes through a link.
+/// Records the bytes that pass through a link.
 pub(crate) trait ByteRecord: Send {
-    /// Takes note of bytes; it never waits.
+    /// Records bytes; never waits.
     fn note(&mut self, at: ClockInstant, direction: ByteDirection, bytes: &[u8]);
 }
 
-/// A trace that is written line by line, until that fails.
+/// Writes a trace line by line, until that fails.
 struct TraceWriter {
     trace: Box<dyn Write + Send>,
-    broken: bool,
+    has_failed: bool,
 }
 
 impl ByteRecord for TraceWriter {
@@ -93,16 +91,16 @@ impl ByteRecord for TraceWriter {
             direction,
             bytes,
         };
-        // One write a line.
+        // One write per line.
         let line = format!("{event}\n");
-        if !self.broken && self.trace.write_all(line.as_bytes()).is_err() {
-            self.broken = true;
+        if !self.has_failed && self.trace.write_all(line.as_bytes()).is_err() {
+            self.has_failed = true;
             tracing::warn!("the bus trace cannot be written any more");
         }
     }
 }
 
-/// A link that writes down what passes through it.
+/// A link that records the bytes that pass through it.
 pub struct RecordLink<L> {
     inner: L,
     clock: NodeClock,
@@ -110,22 +108,21 @@ pub struct RecordLink<L> {
 }
 
 impl<L: ByteLink> RecordLink<L> {
-    /// Writes what passes through `inner` to `trace`. A trace that cannot be written is given up;
-    /// the link goes on.
+    /// Records the bytes of `inner` in `trace`. If the trace cannot be written, the link goes on without it.
     pub fn new(inner: L, clock: &NodeClock, trace: Box<dyn Write + Send>) -> Self {
         let record = TraceWriter {
             trace,
-            broken: false,
+            has_failed: false,
         };
-        Self::with(inner, clock, Box::new(record))
+        Self::with_record(inner, clock, Box::new(record))
     }
 
-    /// The same link; `tap` opens and shuts the record of what passes.
+    /// Records the bytes of `inner` while `tap` is open.
     pub fn tapped(inner: L, clock: &NodeClock, tap: TapSwitch) -> Self {
-        Self::with(inner, clock, Box::new(tap))
+        Self::with_record(inner, clock, Box::new(tap))
     }
 
-    fn with(inner: L, clock: &NodeClock, record: Box<dyn ByteRecord>) -> Self {
+    fn with_record(inner: L, clock: &NodeClock, record: Box<dyn ByteRecord>) -> Self {
         Self {
             inner,
             clock: clock.clone(),
@@ -145,9 +142,9 @@ impl<L: ByteLink> ByteLink for RecordLink<L> {
         Box::pin(async move {
             let count = self.inner.receive(into, until).await?;
             if count > 0 {
-                let came = into.get(..count).unwrap_or_default();
+                let received = into.get(..count).unwrap_or_default();
                 self.record
-                    .note(self.clock.now(), ByteDirection::Came, came);
+                    .note(self.clock.now(), ByteDirection::Came, received);
             }
             Ok(count)
         })
@@ -162,7 +159,7 @@ impl<L: ByteLink> ByteLink for RecordLink<L> {
     }
 }
 
-/// The direction in which bytes went.
+/// Direction of bytes on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteDirection {
     /// To the device.
@@ -176,13 +173,13 @@ pub enum ByteDirection {
 pub struct TraceEvent {
     /// Time on the recording clock.
     pub at: ClockInstant,
-    /// Their direction.
+    /// Direction of the bytes.
     pub direction: ByteDirection,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// A line that is no event.
+/// A line that is not an event of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no line of a bus trace: expected nanoseconds, `>` or `<`, and hexadecimal bytes")]
 pub struct TraceParseError(String);
@@ -204,18 +201,18 @@ impl FromStr for TraceEvent {
     type Err = TraceParseError;
 
     fn from_str(line: &str) -> Result<Self, TraceParseError> {
-        let wrong = || TraceParseError(line.chars().take(60).collect());
-        let mut words = line.split_whitespace();
-        let nanos = words
+        let invalid = || TraceParseError(line.chars().take(60).collect());
+        let mut fields = line.split_whitespace();
+        let nanos = fields
             .next()
-            .and_then(|word| word.parse().ok())
-            .ok_or_else(wrong)?;
-        let direction = match words.next() {
+            .and_then(|field| field.parse().ok())
+            .ok_or_else(invalid)?;
+        let direction = match fields.next() {
             Some(">") => ByteDirection::Sent,
             Some("<") => ByteDirection::Came,
-            _ => return Err(wrong()),
+            _ => return Err(invalid()),
         };
-        let bytes = words.next().and_then(unhex).ok_or_else(wrong)?;
+        let bytes = fields.next().and_then(parse_hex).ok_or_else(invalid)?;
         Ok(Self {
             at: ClockInstant::from_nanos(nanos),
             direction,
@@ -224,7 +221,7 @@ impl FromStr for TraceEvent {
     }
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+fn parse_hex(text: &str) -> Option<Vec<u8>> {
     let pairs = text.as_bytes().chunks(2);
     pairs
         .map(|pair| match pair {
@@ -237,74 +234,75 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
         .collect()
 }
 
-/// A recorded device: it says what it said, when it said it, to who asks the same again.
+/// A recorded device: it replies as recorded, at the recorded times, as long as it receives the recorded requests.
 #[derive(Debug)]
 pub struct ReplayDevice {
-    asked: VecDeque<TraceEvent>,
-    said: VecDeque<TraceEvent>,
-    differs: Option<String>,
+    requests: VecDeque<TraceEvent>,
+    replies: VecDeque<TraceEvent>,
+    difference: Option<String>,
 }
 
 impl ReplayDevice {
-    /// The device of a trace.
+    /// Creates the device of a trace.
     #[must_use]
     pub fn new(trace: impl IntoIterator<Item = TraceEvent>) -> Self {
-        let (asked, said) = trace
+        let (requests, replies) = trace
             .into_iter()
             .partition(|event| event.direction == ByteDirection::Sent);
         Self {
-            asked,
-            said,
-            differs: None,
+            requests,
+            replies,
+            difference: None,
         }
     }
 
-    /// The first request that differs from the recorded one, in words.
+    /// Describes the first request that differs from the recorded one.
     #[must_use]
     pub fn differs(&self) -> Option<&str> {
-        self.differs.as_deref()
+        self.difference.as_deref()
     }
 }
 
 impl FarEnd for ReplayDevice {
     fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
-        let expected = self.asked.pop_front();
-        let same = expected
+        let expected = self.requests.pop_front();
+        let is_same = expected
             .as_ref()
             .is_some_and(|event| event.at == at && event.bytes == bytes);
-        if !same && self.differs.is_none() {
-            let found = TraceEvent {
+        if !is_same && self.difference.is_none() {
+            let received = TraceEvent {
                 at,
                 direction: ByteDirection::Sent,
                 bytes: bytes.to_vec(),
             };
-            let mut words = format!("`{found}` was sent where ");
-            let _ = match expected {
-                Some(event) => write!(words, "`{event}` was recorded"),
-                None => write!(words, "the record had ended"),
+            let recorded = match expected {
+                Some(event) => format!("`{event}` was recorded"),
+                None => "the record had ended".to_owned(),
             };
-            self.differs = Some(words);
+            self.difference = Some(format!("`{received}` was sent where {recorded}"));
         }
     }
 
     fn next_due(&self) -> Option<ClockInstant> {
-        // What was said after the next question is said only when that has come.
-        let said = self.said.front()?.at;
-        let asked = self.asked.front().map(|event| event.at);
-        asked.is_none_or(|asked| said <= asked).then_some(said)
+        // A reply that was recorded after the next request waits for that request.
+        let reply = self.replies.front()?.at;
+        let request = self.requests.front().map(|event| event.at);
+        request
+            .is_none_or(|request| reply <= request)
+            .then_some(reply)
     }
 
     fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
-        while self.said.front().is_some_and(|event| event.at <= now) {
-            if let Some(event) = self.said.pop_front() {
+        while self.replies.front().is_some_and(|event| event.at <= now) {
+            if let Some(event) = self.replies.pop_front() {
                 into.extend(event.bytes);
             }
         }
     }
 
     fn is_plugged(&self) -> bool {
-        // Behind the record's end there is nobody.
-        !(self.asked.is_empty() && self.said.is_empty())
+        // After the end of the record there is no device.
+        !(self.requests.is_empty() && self.replies.is_empty())
     }
 }
 
@@ -314,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_is_a_line_and_back() {
+    fn an_event_parses_from_a_line_and_prints_the_same() {
         let line = "1234567 > FFFF0102";
         let event: TraceEvent = line.parse().unwrap();
         assert_eq!(event.bytes, [0xFF, 0xFF, 1, 2]);
@@ -325,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn another_request_than_the_recorded_one_is_told() {
+    fn reports_a_request_that_differs_from_the_recorded_one() {
         let trace: Vec<TraceEvent> = ["5 > 0102", "9 < 03"].map(|l| l.parse().unwrap()).into();
         let mut replay = ReplayDevice::new(trace.clone());
         replay.hear(ClockInstant::from_nanos(5), &[1, 2]);

@@ -1,4 +1,4 @@
-//! A link whose far end is a device in this process, driven by the clock that it is given.
+//! A link to a device in this process, driven by the link's clock.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use crate::{ByteLink, LinkError, LinkFuture};
 use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
 
-/// A device at the far end of a wire. It has no thread: the owner of the wire tells it the time.
+/// A device at the far end of a wire. It has no thread of its own: the owner of the wire passes it the time.
 pub trait FarEnd: Send {
-    /// Bytes arrived at the device, the last of them at `at`.
+    /// Receives bytes, the last of which arrived at `at`.
     fn hear(&mut self, at: ClockInstant, bytes: &[u8]);
 
     /// Returns the time of the device's next byte on the wire, if nothing more arrives.
     fn next_due(&self) -> Option<ClockInstant>;
 
-    /// Returns the time at which it will have said all that it says without a pause, if nothing more
-    /// arrives. A reader that needs all of it wakes up once for it.
+    /// Returns the time at which the device will have sent all that it sends without a pause, if nothing more
+    /// arrives. A reader that needs all of it wakes up only once.
     fn next_pause(&self) -> Option<ClockInstant> {
         self.next_due()
     }
@@ -23,10 +23,10 @@ pub trait FarEnd: Send {
     /// Appends what the device has put on the wire up to `now`.
     fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>);
 
-    /// The line's speed, where the wire has one: what comes at another speed is not understood.
+    /// Sets the line's speed, if the wire has one: a device does not understand bytes at another speed.
     fn tune(&mut self, _baud: u32) {}
 
-    /// Returns whether it is still there; a wire to a missing device reports that it was unplugged.
+    /// Returns whether the device is still there; otherwise the wire reports that it was unplugged.
     fn is_plugged(&self) -> bool {
         true
     }
@@ -43,7 +43,7 @@ pub struct MemoryLink<D> {
 }
 
 impl<D: FarEnd> MemoryLink<D> {
-    /// A wire to `device` that keeps time by `clock`.
+    /// Connects to `device` by a wire that keeps time by `clock`.
     ///
     /// # Errors
     /// When the system gives no timer descriptor (real clock only).
@@ -58,7 +58,7 @@ impl<D: FarEnd> MemoryLink<D> {
         })
     }
 
-    fn check_plug(&self) -> Result<(), LinkError> {
+    fn check_plugged(&self) -> Result<(), LinkError> {
         if self.device.is_plugged() {
             Ok(())
         } else {
@@ -86,7 +86,7 @@ impl<D: FarEnd> MemoryLink<D> {
         until: ClockInstant,
     ) -> Result<usize, LinkError> {
         loop {
-            self.check_plug()?;
+            self.check_plugged()?;
             self.collect();
             if !self.arrived.is_empty() {
                 return Ok(self.take(into));
@@ -94,7 +94,7 @@ impl<D: FarEnd> MemoryLink<D> {
             if self.clock.now() >= until {
                 return Ok(0);
             }
-            // As an adapter does, which passes on what came together: waking up for every reply would cost more than they do.
+            // An adapter, too, passes on several replies together: waking up for each would cost more than the reply itself.
             let next = self.device.next_pause().map_or(until, |due| due.min(until));
             self.alarm.until(next).await.map_err(LinkError::Read)?;
         }
@@ -104,7 +104,7 @@ impl<D: FarEnd> MemoryLink<D> {
 impl<D: FarEnd> ByteLink for MemoryLink<D> {
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()> {
         Box::pin(async move {
-            self.check_plug()?;
+            self.check_plugged()?;
             self.device.hear(self.clock.now(), bytes);
             Ok(())
         })
@@ -115,7 +115,7 @@ impl<D: FarEnd> ByteLink for MemoryLink<D> {
     }
 
     fn discard_input(&mut self) -> Result<(), LinkError> {
-        self.check_plug()?;
+        self.check_plugged()?;
         self.collect();
         self.arrived.clear();
         Ok(())

@@ -1,8 +1,8 @@
-//! Bytes to and from the far end of a wire, and nothing of what they mean.
+//! Bytes to and from the far end of a wire, without their meaning.
 //!
-//! [`serial`] is a real port, [`memory`] a device in this process, [`record`] writes down what
-//! passes through either, [`tap`] while a job moves. A link waits with a moment as
-//! its bound, so that the same loop runs on a real and on a simulated clock.
+//! [`serial`] is a real port, [`memory`] a device in this process; [`byte_trace`] records the bytes of either,
+//! [`tap`] only while a job moves. Every wait has a moment as its bound, so that the same loop runs on a real
+//! and on a simulated clock.
 
 use std::future::Future;
 use std::io;
@@ -41,10 +41,10 @@ pub enum LinkError {
     Busy {
         /// The path that was tried.
         path: String,
-        /// The program that has it, in words.
+        /// Description of the program that has it open.
         holder: String,
     },
-    /// The port is there and may not be opened.
+    /// The port exists but this user may not open it.
     #[error(
         "no permission to open {path}: add this user to the group that owns it (usually `dialout`)"
     )]
@@ -52,7 +52,7 @@ pub enum LinkError {
         /// The path that was tried.
         path: String,
     },
-    /// Opening failed otherwise.
+    /// Opening failed for another reason.
     #[error("cannot open {path}: {source}")]
     Open {
         /// The path that was tried.
@@ -60,7 +60,7 @@ pub enum LinkError {
         /// The system's error.
         source: io::Error,
     },
-    /// This system's ports are not opened.
+    /// Ports are not supported on this system.
     #[error(
         "cannot open {path}: serial ports are opened on Linux alone; on this system practise with `port = \"simulator\"`"
     )]
@@ -68,7 +68,7 @@ pub enum LinkError {
         /// The path that was tried.
         path: String,
     },
-    /// The device went away: a read of nothing, or a system error that says so.
+    /// The device went away: a read returned nothing, or a system error says so.
     #[error("the arm's cable was unplugged or the adapter lost power")]
     Unplugged,
     /// A write failed.
@@ -103,10 +103,10 @@ pub trait ByteLink: Send {
     /// block for ever on some adapters. Must not be dropped half-way: a frame would be cut.
     fn send<'a>(&'a mut self, bytes: &'a [u8]) -> LinkFuture<'a, ()>;
 
-    /// Waits for at least one byte until `until`; 0 says that the moment passed with none.
+    /// Waits for at least one byte until `until`; returns 0 if none has arrived by then.
     fn receive<'a>(&'a mut self, into: &'a mut [u8], until: ClockInstant) -> LinkFuture<'a, usize>;
 
-    /// Forgets what has arrived and was not received.
+    /// Discards bytes that have arrived but were not received.
     ///
     /// # Errors
     /// When the device is gone.

@@ -1,4 +1,4 @@
-//! Pseudo-terminals on systems where none is opened.
+//! Pseudo-terminals on systems where they are not supported.
 
 use std::io;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::memory::FarEnd;
 use base::clock::NodeClock;
 
-/// A pseudo-terminal's far side: there is none on this system.
+/// The far side of a pseudo-terminal: not supported on this system.
 #[derive(Debug)]
 pub enum PseudoTerminal {}
 

@@ -1,10 +1,10 @@
-//! Serial ports on systems where none is opened.
+//! Serial ports on systems where they are not supported.
 
 use crate::{ByteLink, LinkError, LinkFuture};
 use base::clock::NodeClock;
 use base::units::ClockInstant;
 
-/// An open serial port: there is none on this system.
+/// An open serial port: not supported on this system.
 #[derive(Debug)]
 pub enum SerialLink {}
 

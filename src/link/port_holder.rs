@@ -1,32 +1,32 @@
-//! The program that has a port open, for the one that may not have it.
+//! Finds the program that has a port open, for the message to a program that cannot open it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Programs and open files that are looked at.
+/// Maximum number of programs, and of open files of each, that are examined.
 const PROGRAMS_MAX: usize = 20_000;
 const FILES_MAX: usize = 4_096;
 
-/// Number of characters of a command line that are shown.
+/// Maximum number of characters shown of a command line.
 const COMMAND_CHARS_MAX: usize = 120;
 
-/// In words: who holds it, by process id and command, as far as the system lets this user see.
-pub(super) fn holder_of(path: &str) -> String {
-    let Some(pid) = by_lock(path).or_else(|| by_open_file(path)) else {
+/// Describes the holder of a port by process id and command, as far as this user may see it.
+pub(super) fn describe_holder(path: &str) -> String {
+    let Some(pid) = lock_owner(path).or_else(|| find_with_open_file(path)) else {
         return "another program, which this user may not see; `sudo fuser` names it".to_owned();
     };
-    match command(pid) {
+    match command_line(pid) {
         Some(command) => format!("process {pid} (`{command}`)"),
         None => format!("process {pid}"),
     }
 }
 
-/// A node locks its port, and the kernel lists locks with their owners.
-fn by_lock(path: &str) -> Option<u32> {
+/// Finds the process that holds a lock on the port, as nodes do, in the kernel's list of locks.
+fn lock_owner(path: &str) -> Option<u32> {
     let inode = fs::metadata(path).ok()?.ino();
     let device = fs::metadata(path).ok()?.dev();
-    let place = format!(
+    let file_id = format!(
         "{:02x}:{:02x}:{inode}",
         rustix::fs::major(device),
         rustix::fs::minor(device)
@@ -34,38 +34,35 @@ fn by_lock(path: &str) -> Option<u32> {
     let locks = fs::read_to_string("/proc/locks").ok()?;
     locks.lines().find_map(|line| {
         let mut words = line.split_whitespace();
-        words.clone().any(|word| word == place).then_some(())?;
+        words.clone().any(|word| word == file_id).then_some(())?;
         let pid = words.nth(4)?.parse().ok()?;
         (pid > 0 && pid != std::process::id()).then_some(pid)
     })
 }
 
-/// Another program may lock nothing; this user's own are seen by what they have open.
-fn by_open_file(path: &str) -> Option<u32> {
-    let wanted = fs::canonicalize(path).ok()?;
+/// Finds a process of this user that has the port open, with or without a lock.
+fn find_with_open_file(path: &str) -> Option<u32> {
+    let port = fs::canonicalize(path).ok()?;
     let programs = fs::read_dir("/proc").ok()?.flatten().take(PROGRAMS_MAX);
     programs
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
         .filter(|pid| *pid != std::process::id())
-        .find(|pid| has_open(*pid, &wanted))
+        .find(|pid| has_open(*pid, &port))
 }
 
-fn has_open(pid: u32, wanted: &Path) -> bool {
+fn has_open(pid: u32, port: &Path) -> bool {
     let folder = PathBuf::from(format!("/proc/{pid}/fd"));
     let files = fs::read_dir(folder).into_iter().flatten().flatten();
     files
         .take(FILES_MAX)
-        .any(|file| fs::read_link(file.path()).is_ok_and(|target| target == wanted))
+        .any(|file| fs::read_link(file.path()).is_ok_and(|target| target == port))
 }
 
-fn command(pid: u32) -> Option<String> {
+fn command_line(pid: u32) -> Option<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let words = bytes.split(|byte| *byte == 0);
-    let words: Vec<String> = words
-        .map(|word| String::from_utf8_lossy(word).into_owned())
-        .collect();
-    let line: String = words.join(" ").trim().to_owned();
+    let line = String::from_utf8_lossy(&bytes).replace('\0', " ");
     let shown: String = line
+        .trim()
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .take(COMMAND_CHARS_MAX)

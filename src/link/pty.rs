@@ -16,24 +16,24 @@ use crate::memory::FarEnd;
 use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
 
-/// Interval at which a silent device is checked: it may have been unplugged.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// Interval at which a silent device is checked, because it may have been unplugged.
+const PLUG_CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// A wire is never late. So long before something is due, and after something was heard or said, the
-/// line is looked at without sleeping: being woken takes about as long.
+/// Time before a due byte, and after bytes in either direction, during which the line is polled without
+/// sleeping: waking up takes about as long, and a wire is never late.
 const AWAKE: Duration = Duration::from_micros(60);
 
-/// A pseudo-terminal's far side. Dropping it is pulling the plug.
+/// The far side of a pseudo-terminal. Dropping it unplugs the device.
 #[derive(Debug)]
 pub struct PseudoTerminal {
     master: AsyncFd<OwnedFd>,
-    /// Kept so that programs may come and go.
+    /// Kept open so that programs may open and close the port.
     _slave: OwnedFd,
     path: PathBuf,
 }
 
 impl PseudoTerminal {
-    /// A new pseudo-terminal that passes every byte as it is. Must be called within a runtime.
+    /// Opens a new pseudo-terminal that passes every byte unchanged. Must be called within a runtime.
     ///
     /// # Errors
     /// When the system has none left.
@@ -51,7 +51,7 @@ impl PseudoTerminal {
         tcsetattr(&slave, OptionalActions::Now, &settings)?;
         rustix::fs::fcntl_setfl(&master, OFlags::RDWR | OFlags::NONBLOCK)?;
         Ok(Self {
-            master: watched(master)?,
+            master: register(master)?,
             _slave: slave,
             path,
         })
@@ -63,10 +63,10 @@ impl PseudoTerminal {
         &self.path
     }
 
-    /// The speed that the program at the near side has set.
+    /// Returns the speed that the program at the near side has set.
     ///
     /// # Errors
-    /// When the system refuses to tell.
+    /// When the system refuses.
     pub fn baud(&self) -> io::Result<u32> {
         Ok(tcgetattr(self.master.get_ref())?.output_speed())
     }
@@ -85,7 +85,7 @@ impl PseudoTerminal {
         }
     }
 
-    /// Reads the bytes from the near side that are there already.
+    /// Reads bytes that have already arrived from the near side.
     fn try_read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         match rustix::io::read(self.master.get_ref(), into) {
             Ok(count) => Ok(Some(count)),
@@ -94,8 +94,7 @@ impl PseudoTerminal {
         }
     }
 
-    /// Writes bytes to the near side. Those that do not fit, because they are not read for long, are lost,
-    /// as in an adapter.
+    /// Writes bytes to the near side. Bytes that do not fit, because nobody reads them, are lost, as in an adapter.
     ///
     /// # Errors
     /// When the system takes the pseudo-terminal away.
@@ -111,26 +110,26 @@ impl PseudoTerminal {
     deprecated,
     reason = "sound for a descriptor that is owned here; its successor is unsafe"
 )]
-fn watched(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn register(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(fd)
 }
 
 /// Waits for bytes until `wake`.
-async fn sleep(
+async fn read_until(
     pty: &PseudoTerminal,
     alarm: &mut ClockAlarm,
     wake: ClockInstant,
-    heard: &mut [u8],
+    buffer: &mut [u8],
 ) -> io::Result<Option<usize>> {
     tokio::select! {
         biased;
-        count = pty.read(heard) => count.map(Some),
+        count = pty.read(buffer) => count.map(Some),
         waited = alarm.until(wake) => waited.map(|()| None),
     }
 }
 
-/// Runs `device` on a new pseudo-terminal, whose path `on_open` is told, until the device is
-/// unplugged. Dropping the future pulls the plug too.
+/// Runs `device` on a new pseudo-terminal, whose path is passed to `on_open`, until the device is
+/// unplugged. Dropping the future unplugs it too.
 ///
 /// # Errors
 /// When the system gives no pseudo-terminal or takes it away.
@@ -142,30 +141,31 @@ pub async fn serve(
     let pty = PseudoTerminal::open()?;
     let mut alarm = clock.alarm()?;
     on_open(pty.path());
-    let mut heard = [0_u8; 1024];
-    let mut said = Vec::new();
+    let mut received = [0_u8; 1024];
+    let mut outgoing = Vec::new();
     let mut awake_until = clock.now();
     while device.is_plugged() {
-        said.clear();
+        outgoing.clear();
         let now = clock.now();
-        device.speak(now, &mut said);
-        if !said.is_empty() {
-            pty.write(&said)?;
+        device.speak(now, &mut outgoing);
+        if !outgoing.is_empty() {
+            pty.write(&outgoing)?;
             awake_until = now.after(AWAKE);
         }
         let due = device.next_due();
         let is_awake = now < awake_until || due.is_some_and(|due| due < now.after(AWAKE));
-        let mut count = pty.try_read(&mut heard)?;
+        let mut count = pty.try_read(&mut received)?;
         if count.is_none() && !is_awake {
-            let wake = due.map_or(now.after(LOOK_AGAIN), |due| due.min(now.after(LOOK_AGAIN)));
-            count = sleep(&pty, &mut alarm, wake.before(AWAKE), &mut heard).await?;
+            let next_check = now.after(PLUG_CHECK_INTERVAL);
+            let wake = due.map_or(next_check, |due| due.min(next_check));
+            count = read_until(&pty, &mut alarm, wake.before(AWAKE), &mut received).await?;
         }
         if let Some(count) = count {
             device.tune(pty.baud()?);
-            device.hear(clock.now(), heard.get(..count).unwrap_or_default());
+            device.hear(clock.now(), received.get(..count).unwrap_or_default());
             awake_until = clock.now().after(AWAKE);
         }
-        // Whoever drops this future waits for it to give way.
+        // The future can only be dropped once it yields.
         tokio::task::coop::consume_budget().await;
     }
     Ok(())

@@ -1,8 +1,8 @@
 //! A real serial port, by tokio-serial.
 //!
-//! The port is opened for one process alone: exclusive, and with an advisory lock that also keeps
-//! a second node out where the first runs as root. Nothing here ever waits for the wire to be
-//! empty: on some adapters that blocks for ever.
+//! The port is opened for this process alone: in exclusive mode, and with an advisory lock that also keeps
+//! a second node out where the first runs as root. Nothing here ever waits until the wire is empty: on
+//! some adapters that blocks forever.
 
 use std::io;
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::{ByteLink, LinkError, LinkFuture, port_holder};
 use base::clock::{ClockAlarm, NodeClock};
 use base::units::ClockInstant;
 
-/// A port that takes no bytes for so long is broken: on it a stop would wait for ever.
-const SEND: Duration = Duration::from_millis(100);
+/// Time within which a port must take bytes; otherwise it counts as broken, because a stop would wait forever.
+const SEND_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// An open serial port. Must be made and used within one runtime.
 #[derive(Debug)]
@@ -29,15 +29,19 @@ pub struct SerialLink {
 }
 
 impl SerialLink {
-    /// Opens `path` at `baud`, eight bits, no parity, one stop bit, and forgets what another
+    /// Opens `path` at `baud`, eight bits, no parity, one stop bit, and discards what another
     /// program left in its buffers.
     ///
     /// # Errors
-    /// Tells a port that is missing from one that is busy and from one that may not be opened.
+    /// The port is missing, busy, or may not be opened.
     pub fn open(path: &str, baud: u32, clock: &NodeClock) -> Result<Self, LinkError> {
         let builder = tokio_serial::new(path, baud);
-        #[expect(clippy::disallowed_methods, reason = "the one home of serial ports")]
-        let stream = SerialStream::open(&builder).map_err(|error| why(path, error))?;
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the only place that opens serial ports"
+        )]
+        let stream =
+            SerialStream::open(&builder).map_err(|error| classify_open_error(path, error))?;
         let mut link = Self {
             stream,
             alarm: clock.alarm().map_err(|source| open_error(path, source))?,
@@ -48,9 +52,9 @@ impl SerialLink {
         Ok(link)
     }
 
-    /// Returns the time by which bytes that are sent now must have been taken.
+    /// Returns the time by which the port must have taken bytes that are sent now.
     fn send_deadline(&self) -> ClockInstant {
-        self.clock.now().after(SEND)
+        self.clock.now().after(SEND_TIMEOUT)
     }
 
     async fn receive_some(
@@ -61,10 +65,10 @@ impl SerialLink {
         tokio::select! {
             biased;
             read = self.stream.read(into) => match read {
-                // A port has no end: nothing read means that nothing is there to read from.
+                // A port has no end of file: reading nothing means that the port is gone.
                 Ok(0) => Err(LinkError::Unplugged),
                 Ok(count) => Ok(count),
-                Err(error) => Err(lost_or(error, LinkError::Read)),
+                Err(error) => Err(unplugged_or(error, LinkError::Read)),
             },
             waited = self.alarm.until(until) => waited.map(|()| 0).map_err(LinkError::Read),
         }
@@ -78,7 +82,7 @@ impl ByteLink for SerialLink {
             tokio::select! {
                 biased;
                 written = self.stream.write_all(bytes) => {
-                    written.map_err(|error| lost_or(error, LinkError::Write))
+                    written.map_err(|error| unplugged_or(error, LinkError::Write))
                 }
                 waited = self.alarm.until(until) => Err(LinkError::Write(
                     waited.err().unwrap_or_else(send_timeout),
@@ -93,7 +97,7 @@ impl ByteLink for SerialLink {
 
     fn discard_input(&mut self) -> Result<(), LinkError> {
         let cleared = self.stream.clear(ClearBuffer::Input);
-        // The serial crate keeps no error number here; a port that is there can always be cleared.
+        // The serial crate keeps no error number here; an existing port can always be cleared.
         cleared.map_err(|_| LinkError::Unplugged)
     }
 
@@ -103,14 +107,14 @@ impl ByteLink for SerialLink {
 }
 
 fn send_timeout() -> io::Error {
-    let words = format!("the port took no bytes for {} ms", SEND.as_millis());
-    io::Error::new(io::ErrorKind::TimedOut, words)
+    let message = format!("the port took no bytes for {} ms", SEND_TIMEOUT.as_millis());
+    io::Error::new(io::ErrorKind::TimedOut, message)
 }
 
-/// System errors that a vanished adapter gives, and everything else.
-fn lost_or(error: io::Error, otherwise: impl Fn(io::Error) -> LinkError) -> LinkError {
+/// Returns [`LinkError::Unplugged`] for the system errors of a vanished adapter, and `otherwise` for others.
+fn unplugged_or(error: io::Error, otherwise: impl Fn(io::Error) -> LinkError) -> LinkError {
     use rustix::io::Errno;
-    let gone = [
+    let unplugged = [
         Errno::IO,
         Errno::NXIO,
         Errno::NODEV,
@@ -118,26 +122,26 @@ fn lost_or(error: io::Error, otherwise: impl Fn(io::Error) -> LinkError) -> Link
         Errno::PIPE,
     ];
     match rustix::io::Errno::from_io_error(&error) {
-        Some(errno) if gone.contains(&errno) => LinkError::Unplugged,
+        Some(errno) if unplugged.contains(&errno) => LinkError::Unplugged,
         _ => otherwise(error),
     }
 }
 
 fn open_error(path: &str, source: io::Error) -> LinkError {
-    // The serial crate keeps no error number, only its words.
-    let is_no_terminal = source.raw_os_error() == Some(rustix::io::Errno::NOTTY.raw_os_error())
+    // The serial crate keeps no error number, only its text.
+    let is_not_a_terminal = source.raw_os_error() == Some(rustix::io::Errno::NOTTY.raw_os_error())
         || source.to_string() == "Not a typewriter";
     LinkError::Open {
         path: path.to_owned(),
-        source: match is_no_terminal {
+        source: match is_not_a_terminal {
             true => io::Error::other("it is no serial port"),
             false => source,
         },
     }
 }
 
-/// The serial crate calls both a missing and a busy port "no device": the file system knows better.
-fn why(path: &str, error: tokio_serial::Error) -> LinkError {
+/// Tells a missing, a forbidden and a busy port apart by the file system: to the serial crate all are "no device".
+fn classify_open_error(path: &str, error: tokio_serial::Error) -> LinkError {
     let busy = matches!(error.kind, tokio_serial::ErrorKind::NoDevice);
     let path_owned = path.to_owned();
     if !Path::new(path).exists() {
@@ -146,7 +150,7 @@ fn why(path: &str, error: tokio_serial::Error) -> LinkError {
         LinkError::Permission { path: path_owned }
     } else if busy {
         LinkError::Busy {
-            holder: port_holder::holder_of(path),
+            holder: port_holder::describe_holder(path),
             path: path_owned,
         }
     } else {
@@ -161,7 +165,7 @@ mod tests {
     use crate::pty::PseudoTerminal;
 
     #[tokio::test]
-    async fn missing_busy_and_not_a_port_are_told_apart() {
+    async fn distinguishes_missing_busy_and_invalid_ports() {
         let clock = NodeClock::real();
         let missing = SerialLink::open("/dev/no-such-port", 1_000_000, &clock);
         assert!(matches!(missing, Err(LinkError::Missing { .. })));
@@ -173,14 +177,17 @@ mod tests {
         drop(first);
         assert!(SerialLink::open(&path, 1_000_000, &clock).is_ok());
         let file = tempfile::NamedTempFile::new().unwrap();
-        let none = SerialLink::open(file.path().to_str().unwrap(), 1_000_000, &clock);
-        assert!(matches!(none, Err(LinkError::Open { .. })), "{none:?}");
-        let none = SerialLink::open("/dev/null", 1_000_000, &clock).unwrap_err();
-        assert!(none.to_string().contains("no serial port"), "{none}");
+        let not_a_port = SerialLink::open(file.path().to_str().unwrap(), 1_000_000, &clock);
+        assert!(
+            matches!(not_a_port, Err(LinkError::Open { .. })),
+            "{not_a_port:?}"
+        );
+        let error = SerialLink::open("/dev/null", 1_000_000, &clock).unwrap_err();
+        assert!(error.to_string().contains("no serial port"), "{error}");
     }
 
     #[tokio::test]
-    async fn silence_ends_at_its_moment_and_an_unplug_at_once() {
+    async fn a_receive_ends_at_its_deadline_or_when_unplugged() {
         let clock = NodeClock::real();
         let pty = PseudoTerminal::open().unwrap();
         let mut link = SerialLink::open(pty.path().to_str().unwrap(), 1_000_000, &clock).unwrap();
@@ -189,9 +196,9 @@ mod tests {
         assert_eq!(link.receive(&mut buffer, until).await.unwrap(), 0);
         assert!(clock.now() >= until);
         drop(pty);
-        let far = clock.now().after(Duration::from_secs(60));
+        let distant = clock.now().after(Duration::from_secs(60));
         for _ in 0..3 {
-            let lost = link.receive(&mut buffer, far).await;
+            let lost = link.receive(&mut buffer, distant).await;
             assert!(matches!(lost, Err(LinkError::Unplugged)), "{lost:?}");
         }
         let lost = link.send(&[1]).await;

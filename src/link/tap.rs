@@ -1,8 +1,8 @@
-//! Records the bytes of one job, from its first frame to its last, beside its journal.
+//! Records the bytes of one job, from its first frame to its last, next to its journal.
 //!
-//! A tap is always on the link and mostly shut. While it is open, what passes goes to a thread that
-//! writes it in the form of [`byte_trace`](super::byte_trace): the owner of the link never waits for
-//! the disk. What finds no room is left out, and so is everything after it, with a line that says so.
+//! A tap is always on the link and mostly shut. While it is open, passing bytes go to a thread that
+//! writes them in the form of [`byte_trace`](super::byte_trace), so the owner of the link never waits for
+//! the disk. If a piece finds no room, it and everything after it are left out, with a line that says so.
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
@@ -20,13 +20,13 @@ use base::units::ClockInstant;
 /// Last line of a record that does not hold all bytes.
 pub const CUT: &str = "cut";
 
-/// A job's record is cut when it is longer: some minutes of a bus of six servos.
+/// Length at which a job's record is cut: some minutes of a bus of six servos.
 const FILE_BYTES_MAX: usize = 16 << 20;
 
-/// Text is handed over in pieces of this size.
+/// Size of the pieces in which text is handed to the writer.
 const PIECE_BYTES: usize = 32 << 10;
 
-/// Pieces that may wait for the disk.
+/// Number of pieces that may wait for the disk.
 const WAITING_MAX: usize = 256;
 
 /// Opens and shuts the record of one link; clones are the same tap.
@@ -42,7 +42,7 @@ struct TapStream {
 }
 
 impl TapSwitch {
-    /// From now on what passes is appended to a file, which is this user's alone.
+    /// Starts appending passing bytes to a file, which only this user may read.
     ///
     /// # Errors
     /// When the file or its thread cannot be opened.
@@ -55,7 +55,7 @@ impl TapSwitch {
         let (pieces, waiting) = sync_channel(WAITING_MAX);
         let writer = std::thread::Builder::new()
             .name("tap".to_owned())
-            .spawn(move || write(file, &waiting))?;
+            .spawn(move || write_pieces(file, &waiting))?;
         *self.0.locked() = Some(TapStream {
             piece: String::new(),
             written,
@@ -66,26 +66,26 @@ impl TapSwitch {
         Ok(())
     }
 
-    /// Nothing more is written down. Waits for the disk: not for a thread that others wait for.
+    /// Stops recording. Waits for the disk, so it is not for a thread that others wait for.
     pub fn shut(&self) {
-        let flow = self.0.locked().take();
-        if let Some(mut flow) = flow {
-            flow.hand_over();
-            drop(flow.pieces);
-            // A writer that failed has said so.
-            let _ = flow.writer.join();
+        let stream = self.0.locked().take();
+        if let Some(mut stream) = stream {
+            stream.hand_over();
+            drop(stream.pieces);
+            // A writer that failed has logged it.
+            let _ = stream.writer.join();
         }
     }
 }
 
 impl ByteRecord for TapSwitch {
     fn note(&mut self, at: ClockInstant, direction: ByteDirection, bytes: &[u8]) {
-        // It is held for a moment by who opens or shuts: no frame waits for that.
-        if let Ok(mut flow) = self.0.try_lock()
-            && let Some(flow) = flow.as_mut()
+        // Locked only while the tap is opened or shut: no frame waits for that.
+        if let Ok(mut stream) = self.0.try_lock()
+            && let Some(stream) = stream.as_mut()
         {
             let bytes = bytes.to_vec();
-            flow.take(&TraceEvent {
+            stream.write_event(&TraceEvent {
                 at,
                 direction,
                 bytes,
@@ -95,14 +95,16 @@ impl ByteRecord for TapSwitch {
 }
 
 impl TapStream {
-    fn take(&mut self, event: &TraceEvent) {
+    fn write_event(&mut self, event: &TraceEvent) {
         if self.is_cut {
             return;
         }
-        let before = self.piece.len();
-        // Writing to a text cannot fail.
+        let length_before = self.piece.len();
+        // Writing to a string cannot fail.
         let _ = writeln!(self.piece, "{event}");
-        self.written = self.written.saturating_add(self.piece.len() - before);
+        self.written = self
+            .written
+            .saturating_add(self.piece.len() - length_before);
         self.is_cut = self.written > FILE_BYTES_MAX;
         if self.is_cut {
             self.piece.push_str(CUT);
@@ -117,13 +119,13 @@ impl TapStream {
         let piece = std::mem::take(&mut self.piece);
         if self.pieces.try_send(piece).is_err() {
             self.is_cut = true;
-            // Tried again with the last piece, when there is room.
+            // Sent with the last piece, when there is room.
             self.piece = format!("{CUT}\n");
         }
     }
 }
 
-fn write(mut file: File, pieces: &Receiver<String>) {
+fn write_pieces(mut file: File, pieces: &Receiver<String>) {
     while let Ok(piece) = pieces.recv() {
         if let Err(error) = file.write_all(piece.as_bytes()) {
             tracing::warn!("a job's bytes cannot be written any more: {error}");
@@ -137,7 +139,7 @@ fn write(mut file: File, pieces: &Receiver<String>) {
 mod tests {
     use super::*;
 
-    fn written(events: usize, bytes: usize) -> String {
+    fn record(events: usize, bytes: usize) -> String {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bytes.trace");
         let mut tap = TapSwitch::default();
@@ -153,14 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn an_open_tap_writes_what_passes_and_a_shut_one_nothing() {
-        let text = written(2, 2);
+    fn an_open_tap_records_bytes_and_a_shut_one_none() {
+        let text = record(2, 2);
         assert_eq!(text, "0 < A5A5\n1 < A5A5\n");
     }
 
     #[test]
-    fn a_record_that_grows_too_long_ends_with_a_word_and_not_in_a_line() {
-        let text = written(40, 1 << 18);
+    fn a_record_that_grows_too_long_is_marked_as_cut_after_a_complete_line() {
+        let text = record(40, 1 << 18);
         assert!(text.len() < FILE_BYTES_MAX + (2 << 18) + 100);
         let mut lines = text.lines().rev();
         assert_eq!(lines.next(), Some(CUT));

@@ -1,4 +1,4 @@
-//! Paper to draw a picture on: lines, words and frames in pixels, y down.
+//! Canvas for pictures: lines, text and frames in pixels, y down.
 
 use std::io::Write;
 use std::ops::Range;
@@ -14,18 +14,18 @@ use design::letters;
 use super::{BYTES_MAX, PictureError, Rgb, SIDE_MAX_PX};
 
 pub(super) const PAPER: Rgb = [255, 255, 255];
-pub(super) const DESK: Rgb = [246, 245, 242];
+pub(super) const BACKGROUND: Rgb = [246, 245, 242];
 pub(super) const INK: Rgb = [38, 38, 46];
 pub(super) const QUIET: Rgb = [132, 132, 140];
 pub(super) const PALE: Rgb = [214, 213, 208];
 pub(super) const AIR: Rgb = [150, 184, 214];
 pub const REFUSED: Rgb = [214, 40, 40];
 
-/// Largest number of drawn points of a view; the rest would make no visible difference.
+/// Maximum number of points drawn in a picture; more would make no visible difference.
 const POINTS_MAX: usize = 400_000;
 
-/// Smaller pictures are tried while the file is too large, at most so often.
-const TRIES_MAX: u32 = 4;
+/// Maximum number of attempts, each smaller, to keep the file small enough.
+const ATTEMPTS_MAX: u32 = 4;
 
 pub(super) type Point = [f64; 2];
 
@@ -39,7 +39,7 @@ pub(super) struct PixelArea {
 }
 
 impl PixelArea {
-    /// The rectangle with this upper left corner.
+    /// Creates a rectangle with this upper left corner.
     pub(super) fn new([x, y]: Point, [width, height]: [f64; 2]) -> Self {
         Self {
             x,
@@ -65,53 +65,57 @@ impl PixelArea {
 
 pub(super) struct Canvas {
     pixels: Pixmap,
-    /// From the picture's own units to pixels.
+    /// Pixels per unit of the picture.
     scale: f64,
-    points_left: usize,
+    points_remaining: usize,
     /// Mask of the drawable region; `None` for everything.
-    window: Option<Mask>,
+    clip: Option<Mask>,
 }
 
-/// There is one, because a picture takes megabytes while it is painted, and callers come in dozens.
-static EASEL: Mutex<()> = Mutex::new(());
+/// Held while a picture is drawn, which takes megabytes: there may be dozens of callers.
+static DRAWING: Mutex<()> = Mutex::new(());
 
 /// Draws at full size, and smaller if the file would be too large; one picture at a time.
 ///
-/// It paints on a single thread: the allocator keeps each thread's peak memory, so one thread keeps it only once,
+/// Draws on a separate thread: the allocator keeps each thread's peak memory, so one thread keeps it only once,
 /// regardless of the number of callers.
 pub(super) fn png(
     width: f64,
     height: f64,
     draw: impl Fn(&mut Canvas) + Sync,
 ) -> Result<Vec<u8>, PictureError> {
-    let _turn = EASEL.lock().unwrap_or_else(PoisonError::into_inner);
-    let paint = || painted(width, height, &draw);
+    let _guard = DRAWING.lock().unwrap_or_else(PoisonError::into_inner);
+    let draw_png = || draw_within_size(width, height, &draw);
     std::thread::scope(|scope| {
         let painter = std::thread::Builder::new().name("painter".to_owned());
-        match painter.spawn_scoped(scope, paint) {
+        match painter.spawn_scoped(scope, draw_png) {
             Ok(painter) => painter
                 .join()
                 .unwrap_or_else(|_| Err(PictureError::Encoding("its thread failed".to_owned()))),
-            // A system that gives no thread gives a picture all the same.
-            Err(_) => paint(),
+            // Without a new thread, the calling thread draws.
+            Err(_) => draw_png(),
         }
     })
 }
 
-fn painted(width: f64, height: f64, draw: &impl Fn(&mut Canvas)) -> Result<Vec<u8>, PictureError> {
+fn draw_within_size(
+    width: f64,
+    height: f64,
+    draw: &impl Fn(&mut Canvas),
+) -> Result<Vec<u8>, PictureError> {
     let mut scale = 1.0;
-    for _ in 0..TRIES_MAX {
-        let bytes = drawn(width, height, scale, draw)?;
+    for _ in 0..ATTEMPTS_MAX {
+        let bytes = draw_at_scale(width, height, scale, draw)?;
         if bytes.len() <= BYTES_MAX {
             return Ok(bytes);
         }
         scale *= 0.7;
     }
-    let why = format!("it has more than {BYTES_MAX} bytes even when it is small");
-    Err(PictureError::Encoding(why))
+    let reason = format!("it has more than {BYTES_MAX} bytes even when it is small");
+    Err(PictureError::Encoding(reason))
 }
 
-fn drawn(
+fn draw_at_scale(
     width: f64,
     height: f64,
     scale: f64,
@@ -129,20 +133,20 @@ fn drawn(
     };
     let pixels = Pixmap::new(side(width), side(height));
     let mut pixels = pixels.ok_or_else(|| PictureError::Encoding("no room for it".to_owned()))?;
-    pixels.fill(colour(DESK));
+    pixels.fill(colour(BACKGROUND));
     let mut canvas = Canvas {
         pixels,
         scale,
-        points_left: POINTS_MAX,
-        window: None,
+        points_remaining: POINTS_MAX,
+        clip: None,
     };
     draw(&mut canvas);
-    let bytes = encoded(&canvas.pixels);
+    let bytes = encode_png(&canvas.pixels);
     bytes.map_err(|error| PictureError::Encoding(error.to_string()))
 }
 
-/// Row by row: a copy of all pixels would be as large again. Paper hides what is under it, so that no colour is thinned.
-fn encoded(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
+/// Encodes row by row, which saves a copy of all pixels. The background is opaque, so no colour is premultiplied.
+fn encode_png(pixels: &Pixmap) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, pixels.width(), pixels.height());
     encoder.set_color(png::ColorType::Rgb);
@@ -186,9 +190,9 @@ impl Canvas {
         Transform::from_scale(f32_of(self.scale), f32_of(self.scale))
     }
 
-    /// From now on only what lies in `area` is drawn; none ends that.
+    /// Restricts lines to `area` from now on; `None` lifts the restriction.
     pub(super) fn clip_to(&mut self, area: Option<PixelArea>) {
-        self.window = area.and_then(|area| {
+        self.clip = area.and_then(|area| {
             let path = PathBuilder::from_rect(area.rect()?);
             let mut mask = Mask::new(self.pixels.width(), self.pixels.height())?;
             mask.fill_path(&path, FillRule::Winding, true, self.transform());
@@ -196,7 +200,7 @@ impl Canvas {
         });
     }
 
-    /// A filled rectangle.
+    /// Draws a filled rectangle.
     pub(super) fn fill(&mut self, area: PixelArea, rgb: Rgb) {
         if let Some(rect) = area.rect() {
             let transform = self.transform();
@@ -204,21 +208,29 @@ impl Canvas {
         }
     }
 
-    /// Draws a photograph the size of `area`. Each of its pixels is the mean of the pixels under it, and it
-    /// has few colours: invisible noise would make the file ten times as large.
+    /// Draws a photograph scaled to `area`. Each pixel is the mean of the photograph's pixels under it, in few
+    /// colours: invisible noise would make the file ten times as large.
     pub(super) fn photo(&mut self, area: PixelArea, [width, height]: [u32; 2], rgb: &[u8]) {
-        let across = self.pixels.width() as usize;
-        let wide = PixelSpan::new(area.x, area.width, self.scale, width);
-        let tall = PixelSpan::new(area.y, area.height, self.scale, height);
-        let rows = self.pixels.pixels_mut().chunks_mut(across.max(1));
-        let from = PhotoPixels {
+        let width_px = self.pixels.width() as usize;
+        let column_span = PixelSpan::new(area.x, area.width, self.scale, width);
+        let row_span = PixelSpan::new(area.y, area.height, self.scale, height);
+        let rows = self.pixels.pixels_mut().chunks_mut(width_px.max(1));
+        let photo = PhotoPixels {
             width: width as usize,
             rgb,
         };
-        for (y, row) in rows.enumerate().take(tall.end).skip(tall.first) {
-            let under = tall.each(y - tall.first);
-            for (x, pixel) in row.iter_mut().enumerate().take(wide.end).skip(wide.first) {
-                let [r, g, b] = from.mean(wide.each(x - wide.first), under.clone());
+        for (y, row) in rows.enumerate().take(row_span.end).skip(row_span.first) {
+            let photo_rows = row_span.covered(y - row_span.first);
+            for (x, pixel) in row
+                .iter_mut()
+                .enumerate()
+                .take(column_span.end)
+                .skip(column_span.first)
+            {
+                let [r, g, b] = photo.mean(
+                    column_span.covered(x - column_span.first),
+                    photo_rows.clone(),
+                );
                 if let Some(colour) = PremultipliedColorU8::from_rgba(r, g, b, 255) {
                     *pixel = colour;
                 }
@@ -226,19 +238,19 @@ impl Canvas {
         }
     }
 
-    /// A thin frame around a rectangle.
+    /// Draws a thin frame around a rectangle.
     pub(super) fn frame(&mut self, area: PixelArea, rgb: Rgb) {
         let (x, y, right, bottom) = (area.x, area.y, area.right(), area.bottom());
         let corners = [[x, y], [right, y], [right, bottom], [x, bottom], [x, y]];
         self.draw_line(&corners, rgb, 1.0);
     }
 
-    /// A line with round ends. Points that are not finite are skipped.
+    /// Draws a line with round ends. Points that are not finite are skipped.
     pub(super) fn draw_line(&mut self, points: &[Point], rgb: Rgb, width: f64) {
         self.lines(std::iter::once(points), rgb, width);
     }
 
-    /// Many lines at once.
+    /// Draws many lines at once.
     pub(super) fn lines<'p>(
         &mut self,
         lines: impl Iterator<Item = &'p [Point]>,
@@ -254,16 +266,16 @@ impl Canvas {
         };
         let transform = self.transform();
         self.pixels
-            .stroke_path(&path, &paint(rgb), &stroke, transform, self.window.as_ref());
+            .stroke_path(&path, &paint(rgb), &stroke, transform, self.clip.as_ref());
     }
 
-    /// A filled polygon.
+    /// Draws a filled polygon.
     pub(super) fn polygon(&mut self, points: &[Point], rgb: Rgb) {
         let path = self.path(std::iter::once(points));
         self.fill_path(path, rgb);
     }
 
-    /// A filled disc.
+    /// Draws a filled disc.
     pub(super) fn disc(&mut self, [x, y]: Point, radius: f64, rgb: Rgb) {
         let path = PathBuilder::from_circle(f32_of(x), f32_of(y), f32_of(radius));
         self.fill_path(path, rgb);
@@ -282,7 +294,7 @@ impl Canvas {
         for line in lines {
             let finite = line.iter().filter(|[x, y]| x.is_finite() && y.is_finite());
             for (index, [x, y]) in finite.enumerate() {
-                self.points_left = self.points_left.checked_sub(1)?;
+                self.points_remaining = self.points_remaining.checked_sub(1)?;
                 match index {
                     0 => path.move_to(f32_of(*x), f32_of(*y)),
                     _ => path.line_to(f32_of(*x), f32_of(*y)),
@@ -292,9 +304,9 @@ impl Canvas {
         path.finish()
     }
 
-    /// Words whose baseline starts at a point. Letters that do not exist are left out.
+    /// Draws a text whose baseline starts at a point. Characters that the font lacks are left out.
     pub(super) fn draw_text(&mut self, text: &str, [x, y]: Point, height: f64, rgb: Rgb) {
-        let line = written(text);
+        let line = lay_out(text);
         let place = |[px, py]: &Point| [x + px * height, y - py * height];
         let strokes = line.strokes.iter();
         let strokes: Vec<Vec<Point>> = strokes.map(|s| s.iter().map(place).collect()).collect();
@@ -303,28 +315,29 @@ impl Canvas {
     }
 }
 
-/// Pixels of the canvas, and how many of a photograph's lie under each.
+/// Pixels of the canvas along one side, and the number of a photograph's pixels under each.
 struct PixelSpan {
     first: usize,
     end: usize,
-    each: f64,
-    of: usize,
+    photo_px_per_px: f64,
+    photo_px: usize,
 }
 
 impl PixelSpan {
-    fn new(start: f64, length: f64, scale: f64, of: u32) -> Self {
+    fn new(start: f64, length: f64, scale: f64, photo_px: u32) -> Self {
         Self {
-            first: whole(start * scale),
-            end: whole((start + length) * scale),
-            each: f64::from(of) / (length * scale).max(1.0),
-            of: of as usize,
+            first: round_px(start * scale),
+            end: round_px((start + length) * scale),
+            photo_px_per_px: f64::from(photo_px) / (length * scale).max(1.0),
+            photo_px: photo_px as usize,
         }
     }
 
-    fn each(&self, index: usize) -> Range<usize> {
-        let of = self.of;
-        let first = whole(index as f64 * self.each).min(of.saturating_sub(1));
-        let end = whole((index as f64 + 1.0) * self.each).clamp(first + 1, of.max(first + 1));
+    /// Returns the photograph's pixels under a pixel of the canvas.
+    fn covered(&self, index: usize) -> Range<usize> {
+        let edge = |index: f64| round_px(index * self.photo_px_per_px);
+        let first = edge(index as f64).min(self.photo_px.saturating_sub(1));
+        let end = edge(index as f64 + 1.0).clamp(first + 1, self.photo_px.max(first + 1));
         first..end
     }
 }
@@ -334,7 +347,7 @@ impl PixelSpan {
     clippy::cast_sign_loss,
     reason = "`as` saturates, and below 0 is nothing"
 )]
-fn whole(value: f64) -> usize {
+fn round_px(value: f64) -> usize {
     value.max(0.0).round() as usize
 }
 
@@ -345,16 +358,16 @@ struct PhotoPixels<'a> {
 }
 
 impl PhotoPixels<'_> {
-    /// The mean colour of a part, in steps of eight.
-    fn mean(&self, wide: Range<usize>, tall: Range<usize>) -> Rgb {
+    /// Returns the mean colour of a part, in steps of eight.
+    fn mean(&self, columns: Range<usize>, rows: Range<usize>) -> Rgb {
         let mut sum = [0_usize; 3];
         let mut count = 0_usize;
-        for row in tall {
-            let from = (row * self.width + wide.start) * 3;
-            let part = self.rgb.get(from..from + wide.len() * 3);
+        for row in rows {
+            let from = (row * self.width + columns.start) * 3;
+            let part = self.rgb.get(from..from + columns.len() * 3);
             for pixel in part.unwrap_or_default().chunks_exact(3) {
-                for (sum, one) in sum.iter_mut().zip(pixel) {
-                    *sum += usize::from(*one);
+                for (sum, byte) in sum.iter_mut().zip(pixel) {
+                    *sum += usize::from(*byte);
                 }
                 count += 1;
             }
@@ -368,17 +381,17 @@ impl PhotoPixels<'_> {
 
 /// Returns the width of a text, for a height of 1.
 pub(super) fn width_of(text: &str) -> f64 {
-    written(text).advance
+    lay_out(text).advance
 }
 
-/// The longest beginning of `text` that is no wider than `width` at this height.
-pub(super) fn fitted(text: &str, height: f64, width: f64) -> String {
+/// Returns `text`, or its longest beginning with an ellipsis, that is no wider than `width` at this height.
+pub(super) fn truncate_to_width(text: &str, height: f64, width: f64) -> String {
     if width_of(text) * height <= width {
         return text.to_owned();
     }
     let mut kept = String::new();
-    for letter in text.chars() {
-        kept.push(letter);
+    for c in text.chars() {
+        kept.push(c);
         if width_of(&format!("{kept}…")) * height > width {
             kept.pop();
             break;
@@ -387,11 +400,10 @@ pub(super) fn fitted(text: &str, height: f64, width: f64) -> String {
     format!("{}…", kept.trim_end())
 }
 
-fn written(text: &str) -> letters::TextLine {
+fn lay_out(text: &str) -> letters::TextLine {
     letters::lay_out_line(text).unwrap_or_else(|_| {
-        let is_known =
-            |letter: &char| letters::lay_out_line(letter.encode_utf8(&mut [0; 4])).is_ok();
-        let known: String = text.chars().filter(is_known).collect();
-        letters::lay_out_line(&known).unwrap_or_default()
+        let has_glyph = |c: &char| letters::lay_out_line(c.encode_utf8(&mut [0; 4])).is_ok();
+        let drawable: String = text.chars().filter(has_glyph).collect();
+        letters::lay_out_line(&drawable).unwrap_or_default()
     })
 }

@@ -1,47 +1,51 @@
 //! `drawn.png`: what the pen drew, over the design in grey.
 
 use super::canvas::{PALE, Point, png};
-use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, head};
+use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, draw_head};
 use super::{InkView, PictureError, check_sheet};
 
 const WIDTH: f64 = 1000.0;
 const HEIGHT_MAX: f64 = 1000.0;
-/// For the measure below the sheet.
+/// Height of the scale bar below the sheet.
 const FOOT: f64 = 44.0;
 
-/// The design is shown so much wider than ink, so that it can be seen where both agree.
-const WIDER_PX: f64 = 6.0;
+/// Extra width of the design's lines, so that they show where the ink covers them.
+const DESIGN_EXTRA_PX: f64 = 6.0;
 
-/// Draws it: at most 1,000 pixels on the longer side and 150 kB.
+/// Draws the ink view: at most 1,000 pixels on the longer side and 150 kB.
 ///
 /// # Errors
-/// A sheet without size.
+/// The sheet has no valid size.
 pub fn ink_png(view: &InkView) -> Result<Vec<u8>, PictureError> {
     check_sheet(view.sheet_mm)?;
-    let part = part(view);
+    let part = shown_part(view);
     let room = [WIDTH - 2.0 * MARGIN, HEIGHT_MAX - HEAD - FOOT];
     let sheet = SheetTransform::fit(part, [MARGIN, HEAD], room[0], room[1]);
     let width = (sheet.area.width + 2.0 * MARGIN).max(560.0);
     let height = HEAD + sheet.area.height + FOOT;
     png(width, height, |canvas| {
-        head(canvas, &view.title, &view.caption, width);
+        draw_head(canvas, &view.title, &view.caption, width);
         sheet.draw(canvas);
         sheet.clip(canvas);
         let design: Vec<Vec<Point>> = view.design_mm.iter().map(|p| sheet.path(p)).collect();
         let widths = view.ink.iter().map(|line| sheet.width(line.width_mm));
         let widest = widths.fold(1.0, f64::max);
-        canvas.lines(design.iter().map(Vec::as_slice), PALE, widest + WIDER_PX);
+        canvas.lines(
+            design.iter().map(Vec::as_slice),
+            PALE,
+            widest + DESIGN_EXTRA_PX,
+        );
         for line in &view.ink {
             let width = sheet.width(line.width_mm);
             canvas.draw_line(&sheet.path(&line.points_mm), line.colour, width);
         }
         canvas.clip_to(None);
-        sheet.measure(canvas, [MARGIN, height - 20.0]);
+        sheet.draw_scale_bar(canvas, [MARGIN, height - 20.0]);
     })
 }
 
-/// Around the design, so that two drawings of it compare; around both where ink lies elsewhere.
-fn part(view: &InkView) -> ShownPart {
+/// Returns the part around the design, so that two drawings of it compare; around design and ink if ink lies elsewhere.
+fn shown_part(view: &InkView) -> ShownPart {
     let design = || view.design_mm.iter().flatten();
     let ink = || view.ink.iter().flat_map(|line| &line.points_mm);
     let part = ShownPart::around(view.sheet_mm, design());

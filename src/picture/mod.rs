@@ -1,4 +1,4 @@
-//! Pictures for people: what is planned, and what was drawn. Plain data in, PNG bytes out.
+//! Pictures for people of what is planned and what was drawn: plain data in, PNG bytes out.
 
 mod camera_overlay;
 mod canvas;
@@ -13,16 +13,16 @@ pub use ink_picture::ink_png;
 pub use plan_picture::{pixel_of, plan_png};
 pub use reach_picture::reach_png;
 
-/// The longer side of every picture.
+/// Largest length of a picture's longer side.
 pub const SIDE_MAX_PX: u32 = 1000;
 
-/// The size of every picture's file.
+/// Largest size of a picture's file.
 pub const BYTES_MAX: usize = 150_000;
 
-/// sRGB bytes.
+/// A colour in sRGB.
 pub type Rgb = [u8; 3];
 
-/// Reason that there is no picture.
+/// Reason why there is no picture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PictureError {
     /// The sheet cannot be shown.
@@ -36,33 +36,33 @@ pub enum PictureError {
 /// A line on the sheet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SheetLine {
-    /// On the sheet, from its lower left corner, y up. Points that are not finite are skipped.
+    /// Its points on the sheet, from the lower left corner, y up. Points that are not finite are skipped.
     pub points_mm: Vec<[f64; 2]>,
-    /// The pen's.
+    /// Colour of the pen.
     pub colour: Rgb,
-    /// Line width of the pen; lines have a minimum visible width.
+    /// Line width of the pen; thinner lines are drawn with a minimum visible width.
     pub width_mm: f64,
 }
 
 /// A planned stroke.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlannedStroke {
-    /// In the pen's colour and width.
+    /// The line, in the pen's colour and width.
     pub line: SheetLine,
-    /// Its place in the drawing order, counted from 1; none shows no number.
+    /// Its place in the drawing order, counted from 1; `None` shows no number.
     pub order: Option<usize>,
-    /// A rule said no to it: it is shown red.
+    /// Set if a rule refuses it: it is shown red.
     pub is_refused: bool,
 }
 
-/// Something over time, shown as a strip.
+/// A value over time, shown as a strip.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimeStrip {
-    /// Name of the value with its unit: `tilt, deg`. Characters without a letter are left out.
+    /// Name of the value with its unit: `tilt, deg`. Characters that the font lacks are left out.
     pub name: String,
-    /// Time in seconds, rising, and value.
+    /// Pairs of time in seconds, ascending, and value.
     pub samples: Vec<[f64; 2]>,
-    /// A limit worth a line.
+    /// A limit that is shown as a line.
     pub limit: Option<f64>,
 }
 
@@ -71,19 +71,19 @@ pub struct TimeStrip {
 pub struct PlanView {
     /// The scene's name.
     pub title: String,
-    /// Length, time, dips: one line under the title.
+    /// One line under the title: length, time and dips.
     pub caption: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
-    /// In any order.
+    /// The planned strokes, in any order.
     pub strokes: Vec<PlannedStroke>,
     /// Travels of the tip in the air.
     pub travels_mm: Vec<Vec<[f64; 2]>>,
-    /// Tip height above the sheet (second) along x (first), in mm, in drawing order.
+    /// Pairs of x and tip height above the sheet, in mm, in drawing order.
     pub side_mm: Vec<[f64; 2]>,
-    /// Margin of joint limits, tilt, speed.
+    /// Strips over time: margin to the joint limits, tilt, speed.
     pub strips: Vec<TimeStrip>,
-    /// Places on the sheet that a rule refused: a red ring each.
+    /// Places on the sheet that a rule refuses, each shown as a red ring.
     pub marks_mm: Vec<[f64; 2]>,
 }
 
@@ -96,21 +96,21 @@ pub struct ReachView {
     pub caption: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],
-    /// From one point of the map to the next.
+    /// Distance from one point of the map to the next.
     pub step_mm: f64,
     /// The map's lower left point, in the sheet's coordinates.
     pub low_mm: [f64; 2],
-    /// Number of points side by side, and one above the other.
+    /// Number of columns and rows of points.
     pub size: [usize; 2],
-    /// Tilt of the pen, row by row from the lowest; `None` out of reach.
+    /// Tilt of the pen at each point, row by row from the lowest; `None` out of reach.
     pub tilts_deg: Vec<Option<f64>>,
-    /// Largest tilt.
+    /// Largest allowed tilt.
     pub cone_deg: f64,
-    /// By how much the sheet would be moved to lie better.
+    /// Move of the sheet that would improve its place.
     pub move_mm: Option<[f64; 2]>,
     /// Place of the arm's base, in the sheet's coordinates.
     pub foot_mm: Option<[f64; 2]>,
-    /// Short lines beside the map.
+    /// Short lines of text next to the map.
     pub notes: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ pub struct ReachView {
 pub struct InkView {
     /// The scene's name.
     pub title: String,
-    /// Deviation, length, time: one line under the title.
+    /// One line under the title: deviation, length and time.
     pub caption: String,
     /// The sheet's width and height.
     pub sheet_mm: [f64; 2],

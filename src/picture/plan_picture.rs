@@ -1,45 +1,45 @@
-//! `plan.png`: what is planned, on the sheet, from the side, and over time.
+//! `plan.png`: the plan on the sheet, from the side, and over time.
 
 use super::canvas::{
     AIR, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, REFUSED, png, width_of,
 };
-use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, head};
+use super::sheet_transform::{HEAD, MARGIN, SheetTransform, ShownPart, draw_head};
 use super::{PictureError, PlanView, PlannedStroke, TimeStrip, check_sheet};
 
 const SIDE: f64 = 1000.0;
-/// Of the charts beside or below the sheet.
+/// Height of each chart next to or below the sheet.
 const CHART_HEIGHT: f64 = 84.0;
 const CHART_GAP: f64 = 40.0;
 const COLUMN: f64 = 300.0;
 const FOOT: f64 = 40.0;
 
-/// More numbers than this would hide the drawing.
+/// Maximum number of numbers: more would hide the drawing.
 const NUMBERS_MAX: usize = 60;
 
-/// A shorter stroke, in pixels, has no number unless it is the first or the last: a number would hide it.
+/// Shortest stroke, in pixels, that gets a number unless it is the first or the last: a number would hide a shorter one.
 const NUMBERED_PX_MIN: f64 = 48.0;
 
-/// Nor more marks.
+/// Maximum number of marks.
 const MARKS_MAX: usize = 100;
 
-/// Draws it: at most 1,000 pixels on the longer side and 150 kB.
+/// Draws the plan view: at most 1,000 pixels on the longer side and 150 kB.
 ///
 /// # Errors
-/// A sheet without size.
+/// The sheet has no valid size.
 pub fn plan_png(view: &PlanView) -> Result<Vec<u8>, PictureError> {
     check_sheet(view.sheet_mm)?;
     let layout = PlanLayout::for_view(view);
     png(layout.width, layout.height, |canvas| {
-        head(canvas, &view.title, &view.caption, layout.width);
-        drawing(canvas, view, &layout.sheet);
+        draw_head(canvas, &view.title, &view.caption, layout.width);
+        draw_sheet(canvas, view, &layout.sheet);
         let foot = layout.sheet.area.bottom() + 22.0;
-        layout.sheet.measure(canvas, [MARGIN, foot]);
+        layout.sheet.draw_scale_bar(canvas, [MARGIN, foot]);
         let mut areas = layout.charts.iter();
         if let Some(area) = areas.next().filter(|_| !view.side_mm.is_empty()) {
-            side_view(canvas, view, &layout.sheet.part, *area);
+            draw_side_view(canvas, view, &layout.sheet.part, *area);
         }
         for (strip, area) in view.strips.iter().zip(areas) {
-            chart(canvas, strip, *area);
+            draw_chart(canvas, strip, *area);
         }
     })
 }
@@ -48,18 +48,18 @@ pub(super) struct PlanLayout {
     width: f64,
     height: f64,
     pub(super) sheet: SheetTransform,
-    /// The side view's, then the strips'.
+    /// Area of the side view, then those of the strips.
     charts: Vec<PixelArea>,
 }
 
-/// Returns the pixel of `plan.png` (right, down) that shows a place of the sheet.
+/// Returns the pixel of `plan.png` (x right, y down) that shows a place on the sheet.
 #[must_use]
 pub fn pixel_of(view: &PlanView, at_mm: [f64; 2]) -> [f64; 2] {
     PlanLayout::for_view(view).sheet.place(at_mm)
 }
 
 impl PlanLayout {
-    /// Charts stand beside the sheet; below it where the sheet is much wider than high.
+    /// Places the charts next to the sheet, or below it if the sheet is much wider than high.
     pub(super) fn for_view(view: &PlanView) -> Self {
         let charts = 1 + view.strips.len().min(4);
         let charts_height = charts as f64 * (CHART_HEIGHT + CHART_GAP);
@@ -87,18 +87,18 @@ impl PlanLayout {
             width: x + width + MARGIN,
             height: bottom.min(SIDE),
             sheet,
-            charts: column(x, y, width, charts),
+            charts: chart_areas(x, y, width, charts),
         }
     }
 }
 
-fn column(x: f64, y: f64, width: f64, count: usize) -> Vec<PixelArea> {
+fn chart_areas(x: f64, y: f64, width: f64, count: usize) -> Vec<PixelArea> {
     let tops = (0..count).map(|index| y + 14.0 + index as f64 * (CHART_HEIGHT + CHART_GAP));
-    let areas = tops.map(|top| PixelArea::new([x, top], [width, CHART_HEIGHT]));
-    areas.collect()
+    tops.map(|top| PixelArea::new([x, top], [width, CHART_HEIGHT]))
+        .collect()
 }
 
-fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
+fn draw_sheet(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
     sheet.draw(canvas);
     sheet.clip(canvas);
     let travels: Vec<Vec<Point>> = view.travels_mm.iter().map(|p| sheet.path(p)).collect();
@@ -108,18 +108,18 @@ fn drawing(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
         let path = sheet.path(&stroke.line.points_mm);
         canvas.draw_line(&path, stroke.line.colour, width);
     }
-    // Above all others, and wide: what is refused must not be overlooked.
+    // Refused strokes are drawn last and wide, so that they are not overlooked.
     for stroke in view.strokes.iter().filter(|stroke| stroke.is_refused) {
         let width = sheet.width(stroke.line.width_mm).max(3.0);
         canvas.draw_line(&sheet.path(&stroke.line.points_mm), REFUSED, width);
     }
     canvas.clip_to(None);
-    numbers(canvas, &numbered(&view.strokes, sheet), sheet);
-    marks(canvas, view, sheet);
+    draw_numbers(canvas, &strokes_to_number(&view.strokes, sheet), sheet);
+    draw_marks(canvas, view, sheet);
 }
 
-/// A ring at each place where a rule said no. Places beside the picture are at its edge.
-fn marks(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
+/// Draws a ring at each place that a rule refuses. Places outside the picture are shown at its edge.
+fn draw_marks(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
     let area = sheet.area;
     for mark in view.marks_mm.iter().take(MARKS_MAX) {
         let [x, y] = sheet.place(*mark);
@@ -137,7 +137,10 @@ fn marks(canvas: &mut Canvas, view: &PlanView, sheet: &SheetTransform) {
 }
 
 /// Returns the strokes that have room for a number: the longest, and the first and the last.
-fn numbered<'v>(strokes: &'v [PlannedStroke], sheet: &SheetTransform) -> Vec<&'v PlannedStroke> {
+fn strokes_to_number<'v>(
+    strokes: &'v [PlannedStroke],
+    sheet: &SheetTransform,
+) -> Vec<&'v PlannedStroke> {
     let length_px = |stroke: &PlannedStroke| {
         let points = &stroke.line.points_mm;
         let steps = points.iter().zip(points.iter().skip(1));
@@ -148,7 +151,7 @@ fn numbered<'v>(strokes: &'v [PlannedStroke], sheet: &SheetTransform) -> Vec<&'v
     };
     let last = strokes.iter().filter_map(|stroke| stroke.order).max();
     let is_end = |stroke: &PlannedStroke| stroke.order == Some(1) || stroke.order == last;
-    let worth = |stroke: &'v PlannedStroke| {
+    let ranked = |stroke: &'v PlannedStroke| {
         if is_end(stroke) {
             (f64::INFINITY, stroke)
         } else {
@@ -156,21 +159,21 @@ fn numbered<'v>(strokes: &'v [PlannedStroke], sheet: &SheetTransform) -> Vec<&'v
         }
     };
     let ordered = strokes.iter().filter(|stroke| stroke.order.is_some());
-    let long = ordered.map(worth).filter(|(px, _)| *px >= NUMBERED_PX_MIN);
+    let long = ordered.map(ranked).filter(|(px, _)| *px >= NUMBERED_PX_MIN);
     let mut chosen: Vec<(f64, &PlannedStroke)> = long.collect();
     chosen.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     chosen.truncate(NUMBERS_MAX);
     chosen.into_iter().map(|(_, stroke)| stroke).collect()
 }
 
-/// The order, each number on a small disc where its stroke begins; one that would cover another is left out.
-fn numbers(canvas: &mut Canvas, strokes: &[&PlannedStroke], sheet: &SheetTransform) {
-    let mut taken: Vec<Point> = Vec::new();
+/// Draws each number on a small disc where its stroke begins. A number that would cover another is left out.
+fn draw_numbers(canvas: &mut Canvas, strokes: &[&PlannedStroke], sheet: &SheetTransform) {
+    let mut occupied: Vec<Point> = Vec::new();
     for stroke in strokes {
         let (Some(order), Some(start)) = (stroke.order, stroke.line.points_mm.first()) else {
             continue;
         };
-        let Some(at) = free_place(sheet.place(*start), &taken) else {
+        let Some(at) = free_place(sheet.place(*start), &occupied) else {
             continue;
         };
         let colour = if stroke.is_refused {
@@ -183,31 +186,35 @@ fn numbers(canvas: &mut Canvas, strokes: &[&PlannedStroke], sheet: &SheetTransfo
         canvas.disc(at, 8.4, colour);
         canvas.disc(at, 7.4, PAPER);
         canvas.draw_text(&text, [at[0] - width / 2.0, at[1] + 3.25], 6.5, INK);
-        taken.push(at);
+        occupied.push(at);
     }
 }
 
-/// Near `start`, off the numbers that are there already.
-fn free_place(start: Point, taken: &[Point]) -> Option<Point> {
+/// Returns a place near `start` that is clear of the occupied ones.
+fn free_place(start: Point, occupied: &[Point]) -> Option<Point> {
     let is_free = |at: &Point| {
-        let apart = |other: &Point| (other[0] - at[0]).hypot(other[1] - at[1]);
-        taken.iter().all(|other| apart(other) >= 17.0)
+        let distance = |other: &Point| (other[0] - at[0]).hypot(other[1] - at[1]);
+        occupied.iter().all(|other| distance(other) >= 17.0)
     };
-    let around = (0..24_u32).map(|turn| {
-        let angle = f64::from(turn) * 0.785;
-        let away = 12.0 + f64::from(turn / 8) * 14.0;
-        [start[0] + away * angle.cos(), start[1] - away * angle.sin()]
+    let mut candidates = (0..24_u32).map(|step| {
+        let angle = f64::from(step) * 0.785;
+        let radius = 12.0 + f64::from(step / 8) * 14.0;
+        [
+            start[0] + radius * angle.cos(),
+            start[1] - radius * angle.sin(),
+        ]
     });
-    around.into_iter().find(|at| is_free(at))
+    candidates.find(is_free)
 }
 
 fn bounds(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
     let finite = values.filter(|value| value.is_finite());
-    let each = finite.map(|value| [value; 2]);
-    each.reduce(|[low, high], [value, _]| [low.min(value), high.max(value)])
+    let ranges = finite.map(|value| [value; 2]);
+    ranges.reduce(|[low, high], [value, _]| [low.min(value), high.max(value)])
 }
 
-fn label(canvas: &mut Canvas, area: PixelArea, name: &str, range: &str) {
+/// Draws a chart's frame, with its name on the left and its range on the right.
+fn draw_frame(canvas: &mut Canvas, area: PixelArea, name: &str, range: &str) {
     canvas.draw_text(name, [area.x, area.y - 7.0], 8.0, INK);
     let width = width_of(range) * 7.5;
     let at = [area.right() - width, area.y - 7.0];
@@ -216,13 +223,13 @@ fn label(canvas: &mut Canvas, area: PixelArea, name: &str, range: &str) {
     canvas.frame(area, PALE);
 }
 
-/// Tip height along x: the tip's way seen from the sheet's lower edge.
-fn side_view(canvas: &mut Canvas, view: &PlanView, part: &ShownPart, area: PixelArea) {
+/// Draws the tip's height along x, as seen from the sheet's lower edge.
+fn draw_side_view(canvas: &mut Canvas, view: &PlanView, part: &ShownPart, area: PixelArea) {
     let heights = view.side_mm.iter().map(|[_, z]| *z);
     let [low, high] = bounds(heights).unwrap_or([0.0, 1.0]);
     let (low, high) = (low.min(0.0), high.max(low + 0.5));
     let range = format!("{low:.1} to {high:.1}");
-    label(canvas, area, "side view: tip height, mm", &range);
+    draw_frame(canvas, area, "side view: tip height, mm", &range);
     let ([start, _], [length, _]) = (part.low_mm, part.size_mm);
     let place = |[x, z]: &Point| {
         let x = ((x - start) / length).clamp(0.0, 1.0);
@@ -230,46 +237,47 @@ fn side_view(canvas: &mut Canvas, view: &PlanView, part: &ShownPart, area: Pixel
     };
     let points: Vec<Point> = view.side_mm.iter().map(place).collect();
     canvas.draw_line(&points, AIR, 1.0);
-    let sheet = level(0.0, low, high, area);
-    canvas.draw_line(&[[area.x, sheet], [area.right(), sheet]], INK, 1.6);
+    let sheet_y = level(0.0, low, high, area);
+    canvas.draw_line(&[[area.x, sheet_y], [area.right(), sheet_y]], INK, 1.6);
 }
 
+/// Returns the y of a value in a chart.
 fn level(value: f64, low: f64, high: f64, area: PixelArea) -> f64 {
-    let share = (value - low) / (high - low).max(1e-9);
-    area.bottom() - 8.0 - share * (area.height - 16.0)
+    let fraction = (value - low) / (high - low).max(1e-9);
+    area.bottom() - 8.0 - fraction * (area.height - 16.0)
 }
 
-/// A strip over time, with its limit in red where there is one.
-fn chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
+/// Draws a strip over time, with its limit, if it has one, in red.
+fn draw_chart(canvas: &mut Canvas, strip: &TimeStrip, area: PixelArea) {
     let values = strip.samples.iter().map(|[_, value]| *value);
     let measured = bounds(values).unwrap_or([0.0, 0.0]);
     let range = format!("{:.2} to {:.2}", measured[0], measured[1]);
-    label(canvas, area, &strip.name, &range);
-    let marks = [measured[0], measured[1], 0.0].into_iter();
-    let shown = bounds(marks.chain(strip.limit));
+    draw_frame(canvas, area, &strip.name, &range);
+    let values = [measured[0], measured[1], 0.0].into_iter();
+    let shown = bounds(values.chain(strip.limit));
     let [low, high] = shown.unwrap_or([0.0, 1.0]);
     let high = if high - low < 1e-9 { low + 1.0 } else { high };
     let times = bounds(strip.samples.iter().map(|[time, _]| *time));
     let [first, last] = times.unwrap_or([0.0, 1.0]);
     let along = |time: f64| area.x + (time - first) / (last - first).max(1e-9) * area.width;
-    let points: Vec<Point> = thinned(&strip.samples, area.width)
+    let points: Vec<Point> = thin_out(&strip.samples, area.width)
         .into_iter()
         .map(|[time, value]| [along(time), level(value, low, high, area)])
         .collect();
-    area_below(canvas, &points, level(0.0, low, high, area));
+    fill_to(canvas, &points, level(0.0, low, high, area));
     canvas.draw_line(&points, INK, 1.2);
     if let Some(limit) = strip.limit.filter(|limit| limit.is_finite()) {
         let y = level(limit, low, high, area);
         canvas.draw_line(&[[area.x, y], [area.right(), y]], REFUSED, 1.0);
-        limit_label(canvas, limit, y, area);
+        label_limit(canvas, limit, y, area);
     }
     let end = format!("{last:.1} s");
     let at = [area.right() - width_of(&end) * 7.0, area.bottom() + 12.0];
     canvas.draw_text(&end, at, 7.0, QUIET);
 }
 
-/// Names a limit on the right of its line, above it where there is room.
-fn limit_label(canvas: &mut Canvas, limit: f64, y: f64, area: PixelArea) {
+/// Labels a limit at the right end of its line, above it if there is room.
+fn label_limit(canvas: &mut Canvas, limit: f64, y: f64, area: PixelArea) {
     const HEIGHT: f64 = 7.0;
     let text = format!("limit {}", (limit * 100.0).round() / 100.0);
     let width = width_of(&text) * HEIGHT;
@@ -281,7 +289,8 @@ fn limit_label(canvas: &mut Canvas, limit: f64, y: f64, area: PixelArea) {
     canvas.draw_text(&text, [x, baseline], HEIGHT, REFUSED);
 }
 
-fn area_below(canvas: &mut Canvas, points: &[Point], floor: f64) {
+/// Fills the area between a curve and a floor.
+fn fill_to(canvas: &mut Canvas, points: &[Point], floor: f64) {
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
         return;
     };
@@ -291,8 +300,8 @@ fn area_below(canvas: &mut Canvas, points: &[Point], floor: f64) {
     canvas.polygon(&outline, [233, 239, 244]);
 }
 
-/// The lowest and the highest sample of each pixel: nothing that could be seen is lost.
-fn thinned(samples: &[Point], width_px: f64) -> Vec<Point> {
+/// Keeps the lowest and the highest sample of each pixel, so that no visible detail is lost.
+fn thin_out(samples: &[Point], width_px: f64) -> Vec<Point> {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,14 +1,16 @@
-//! The sheet in a picture: where it lies, how it is framed, and its scale.
+//! Maps the sheet into a picture: its place, its frame and its scale.
 
-use super::canvas::{AIR, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, fitted, width_of};
+use super::canvas::{
+    AIR, Canvas, INK, PALE, PAPER, PixelArea, Point, QUIET, truncate_to_width, width_of,
+};
 
-/// Pixels around everything.
+/// Margin around a picture, in pixels.
 pub(super) const MARGIN: f64 = 32.0;
 
-/// Lower edge of title and caption.
+/// Height of the head with title and caption.
 pub(super) const HEAD: f64 = 92.0;
 
-/// The part of a sheet that is shown: where it lies, and from where to where.
+/// The part of a sheet that a picture shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ShownPart {
     sheet_mm: [f64; 2],
@@ -16,33 +18,33 @@ pub(super) struct ShownPart {
     pub(super) size_mm: [f64; 2],
 }
 
-/// A drawing that takes less of its sheet than this, in both directions, is shown larger.
-const SMALL_SHARE: f64 = 0.6;
+/// Fraction of its sheet, in both directions, below which a drawing is enlarged.
+const SMALL_FRACTION: f64 = 0.6;
 
-/// Room around a drawing that is shown larger, as a share of its longer side.
-const AROUND: f64 = 0.18;
+/// Margin around an enlarged drawing, as a fraction of its longer side.
+const ENLARGED_MARGIN: f64 = 0.18;
 
 impl ShownPart {
-    /// The whole sheet, or the neighbourhood of a drawing that is small on it.
+    /// Returns the full sheet, or the surroundings of a drawing that is small on it.
     pub(super) fn around<'p>(sheet_mm: [f64; 2], points: impl Iterator<Item = &'p Point>) -> Self {
-        let whole = Self {
+        let full = Self {
             sheet_mm,
             low_mm: [0.0, 0.0],
             size_mm: sheet_mm,
         };
         let Some((low, high)) = bounds(points) else {
-            return whole;
+            return full;
         };
-        let room_mm = (high[0] - low[0]).max(high[1] - low[1]).max(10.0) * AROUND;
-        let mut part = whole;
+        let margin_mm = (high[0] - low[0]).max(high[1] - low[1]).max(10.0) * ENLARGED_MARGIN;
+        let mut part = full;
         let axes = part.low_mm.iter_mut().zip(&mut part.size_mm);
         for ((start, length), ((low, high), side)) in axes.zip(low.iter().zip(&high).zip(sheet_mm))
         {
-            if *low < 0.0 || *high > side || high - low > SMALL_SHARE * side {
-                return whole;
+            if *low < 0.0 || *high > side || high - low > SMALL_FRACTION * side {
+                return full;
             }
-            *start = (low - room_mm).max(0.0);
-            *length = (high + room_mm).min(side) - *start;
+            *start = (low - margin_mm).max(0.0);
+            *length = (high + margin_mm).min(side) - *start;
         }
         part
     }
@@ -52,14 +54,14 @@ impl ShownPart {
         axes.all(|((at, low), size)| (low..=low + size).contains(at))
     }
 
-    fn is_whole(&self) -> bool {
+    fn is_full_sheet(&self) -> bool {
         let mut sides = self.size_mm.iter().zip(self.sheet_mm);
-        sides.all(|(shown, whole)| (shown - whole).abs() < 1e-9)
+        sides.all(|(shown, full)| (shown - full).abs() < 1e-9)
     }
 
-    /// The part at the given place in small: the sheet, and what of it is shown.
-    pub(super) fn locator(&self, canvas: &mut Canvas, right: f64, baseline: f64) {
-        if self.is_whole() {
+    /// Draws a small sheet at a place, with the shown part marked, unless the full sheet is shown.
+    pub(super) fn draw_locator(&self, canvas: &mut Canvas, right: f64, baseline: f64) {
+        if self.is_full_sheet() {
             return;
         }
         let [width, height] = self.sheet_mm;
@@ -79,14 +81,14 @@ impl ShownPart {
 
 fn bounds<'p>(points: impl Iterator<Item = &'p Point>) -> Option<(Point, Point)> {
     let finite = points.filter(|[x, y]| x.is_finite() && y.is_finite());
-    finite.fold(None, |so_far, &[x, y]| {
-        let (low, high) = so_far.unwrap_or(([x, y], [x, y]));
+    finite.fold(None, |bounds, &[x, y]| {
+        let (low, high) = bounds.unwrap_or(([x, y], [x, y]));
         let low = [f64::min(low[0], x), f64::min(low[1], y)];
         Some((low, [f64::max(high[0], x), f64::max(high[1], y)]))
     })
 }
 
-/// From millimetres on the sheet to pixels.
+/// Transform from millimetres on the sheet to pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SheetTransform {
     pub(super) area: PixelArea,
@@ -95,7 +97,7 @@ pub(super) struct SheetTransform {
 }
 
 impl SheetTransform {
-    /// As large as fits, its upper left corner at `corner`.
+    /// Scales a part to the largest size that fits, with its upper left corner at `corner`.
     pub(super) fn fit(part: ShownPart, corner: Point, width: f64, height: f64) -> Self {
         let px_per_mm = (width / part.size_mm[0]).min(height / part.size_mm[1]);
         Self {
@@ -117,32 +119,32 @@ impl SheetTransform {
         points.iter().map(|point| self.place(*point)).collect()
     }
 
-    /// A pen's width in pixels, at least so that it can be seen.
+    /// Returns a pen's width in pixels, no less than the minimum visible width.
     pub(super) fn width(&self, width_mm: f64) -> f64 {
         let width_mm = if width_mm.is_finite() { width_mm } else { 0.0 };
         (width_mm * self.px_per_mm).clamp(1.4, 60.0)
     }
 
-    /// Clips to the shown part; for a whole sheet also shows the objects beside it.
+    /// Clips to the shown part; a full sheet also shows what lies outside it.
     pub(super) fn clip(&self, canvas: &mut Canvas) {
-        canvas.clip_to((!self.part.is_whole()).then_some(self.area));
+        canvas.clip_to((!self.part.is_full_sheet()).then_some(self.area));
     }
 
-    /// White paper with a soft edge and a measure below it.
+    /// Draws the sheet: white paper with a soft shadow.
     pub(super) fn draw(&self, canvas: &mut Canvas) {
-        let shade = PixelArea {
+        let shadow = PixelArea {
             x: self.area.x + 2.0,
             y: self.area.y + 3.0,
             ..self.area
         };
-        canvas.fill(shade, [232, 230, 225]);
+        canvas.fill(shadow, [232, 230, 225]);
         canvas.fill(self.area, PAPER);
         canvas.frame(self.area, PALE);
     }
 
-    /// A bar of a round number of millimetres, its left end at `at`.
-    pub(super) fn measure(&self, canvas: &mut Canvas, [x, y]: Point) {
-        self.part.locator(canvas, self.area.right(), y + 4.0);
+    /// Draws a scale bar of a round number of millimetres, with its left end at a place.
+    pub(super) fn draw_scale_bar(&self, canvas: &mut Canvas, [x, y]: Point) {
+        self.part.draw_locator(canvas, self.area.right(), y + 4.0);
         let lengths = [
             1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0,
         ];
@@ -161,11 +163,11 @@ impl SheetTransform {
     }
 }
 
-/// Title and caption above everything.
-pub(super) fn head(canvas: &mut Canvas, title: &str, caption: &str, width: f64) {
+/// Draws title and caption at the top of a picture.
+pub(super) fn draw_head(canvas: &mut Canvas, title: &str, caption: &str, width: f64) {
     let room = width - 2.0 * MARGIN;
-    let title = fitted(title, 15.0, room);
+    let title = truncate_to_width(title, 15.0, room);
     canvas.draw_text(&title, [MARGIN, MARGIN + 16.0], 15.0, INK);
-    let caption = fitted(caption, 9.0, room);
+    let caption = truncate_to_width(caption, 9.0, room);
     canvas.draw_text(&caption, [MARGIN, MARGIN + 42.0], 9.0, QUIET);
 }

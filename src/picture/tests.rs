@@ -1,4 +1,4 @@
-//! Pictures keep to their size, show what they must, and survive odd views.
+//! Pictures keep to their size, show what they must, and handle unusual views.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -11,13 +11,13 @@ use tiny_skia::Pixmap;
 use super::*;
 use design::{Design, DesignCaps, load};
 
-fn practice() -> Design {
+fn practice_design() -> Design {
     let bytes = include_bytes!("../../scenes/designs/practice.svg");
     load("practice.svg", bytes, &DesignCaps::default()).unwrap()
 }
 
-/// A plan as it may come: the practice drawing in the middle of a sheet.
-fn view(sheet_mm: [f64; 2]) -> PlanView {
+/// Returns a typical plan: the practice drawing in the middle of a sheet.
+fn plan_view(sheet_mm: [f64; 2]) -> PlanView {
     let shift = |[x, y]: &[f64; 2]| [x + sheet_mm[0] / 2.0 - 30.0, y + sheet_mm[1] / 2.0 - 30.0];
     let mut plan = PlanView {
         title: "default · so101".to_owned(),
@@ -26,7 +26,7 @@ fn view(sheet_mm: [f64; 2]) -> PlanView {
         ..PlanView::default()
     };
     let mut last = None;
-    for (index, stroke) in practice().strokes.iter().enumerate() {
+    for (index, stroke) in practice_design().strokes.iter().enumerate() {
         let points_mm: Vec<[f64; 2]> = stroke.points_mm.iter().map(shift).collect();
         let (first, end) = (points_mm[0], *points_mm.last().unwrap());
         if let Some(last) = last {
@@ -47,9 +47,9 @@ fn view(sheet_mm: [f64; 2]) -> PlanView {
             is_refused: index == 7,
         });
     }
-    let wave = |scale: f64, turn: f64| {
+    let wave = |scale: f64, frequency: f64| {
         let time = |i: u32| f64::from(i) * 0.01;
-        let value = |i: u32| scale * (1.2 + (time(i) * turn).sin());
+        let value = |i: u32| scale * (1.2 + (time(i) * frequency).sin());
         (0..2840).map(|i| [time(i), value(i)]).collect()
     };
     for (name, scale, limit) in [
@@ -66,9 +66,9 @@ fn view(sheet_mm: [f64; 2]) -> PlanView {
     plan
 }
 
-fn ink() -> InkView {
-    let shaken = |[x, y]: &[f64; 2]| [x + 45.0 + (y * 2.0).sin() * 0.3, y + 20.0];
-    let strokes = practice().strokes;
+fn ink_view() -> InkView {
+    let with_noise = |[x, y]: &[f64; 2]| [x + 45.0 + (y * 2.0).sin() * 0.3, y + 20.0];
+    let strokes = practice_design().strokes;
     InkView {
         title: "default · simulated so101".to_owned(),
         caption: "470 mm drawn · deviation 0.21 mm at 95 of 100 points, 0.31 mm at most".to_owned(),
@@ -85,7 +85,7 @@ fn ink() -> InkView {
         ink: strokes
             .iter()
             .map(|s| SheetLine {
-                points_mm: s.points_mm.iter().map(shaken).collect(),
+                points_mm: s.points_mm.iter().map(with_noise).collect(),
                 colour: [0x1a, 0x1a, 0x2e],
                 width_mm: 0.4,
             })
@@ -93,20 +93,20 @@ fn ink() -> InkView {
     }
 }
 
-fn check(png: &[u8]) -> Pixmap {
+fn decode_checked(png: &[u8]) -> Pixmap {
     assert!(png.len() <= BYTES_MAX, "{} bytes", png.len());
     let pixels = Pixmap::decode_png(png).unwrap();
     assert!(pixels.width() <= SIDE_MAX_PX && pixels.height() <= SIDE_MAX_PX);
     pixels
 }
 
-fn counts(pixels: &Pixmap, wanted: Rgb) -> usize {
-    let is = |p: &&tiny_skia::PremultipliedColorU8| [p.red(), p.green(), p.blue()] == wanted;
-    pixels.pixels().iter().filter(is).count()
+fn count_pixels(pixels: &Pixmap, colour: Rgb) -> usize {
+    let matches = |p: &&tiny_skia::PremultipliedColorU8| [p.red(), p.green(), p.blue()] == colour;
+    pixels.pixels().iter().filter(matches).count()
 }
 
-/// Keeps pictures for a look where the environment names a folder.
-fn keep(name: &str, png: &[u8]) {
+/// Saves a picture for inspection if the environment names a folder.
+fn save(name: &str, png: &[u8]) {
     if let Ok(folder) = std::env::var("STEADYHAND_PICTURES") {
         std::fs::write(std::path::Path::new(&folder).join(name), png).unwrap();
     }
@@ -120,56 +120,56 @@ fn a_plan_of_any_sheet_keeps_to_its_size() {
         ("plan_wide.png", [300.0, 90.0]),
         ("plan_high.png", [105.0, 297.0]),
     ] {
-        let png = plan_png(&view(sheet_mm)).unwrap();
-        let pixels = check(&png);
-        assert!(counts(&pixels, canvas::REFUSED) > 50, "{name}");
-        assert!(counts(&pixels, [0x1a, 0x1a, 0x2e]) > 200, "{name}");
-        keep(name, &png);
+        let png = plan_png(&plan_view(sheet_mm)).unwrap();
+        let pixels = decode_checked(&png);
+        assert!(count_pixels(&pixels, canvas::REFUSED) > 50, "{name}");
+        assert!(count_pixels(&pixels, [0x1a, 0x1a, 0x2e]) > 200, "{name}");
+        save(name, &png);
     }
 }
 
 #[test]
 fn ink_lies_over_the_design() {
-    let png = ink_png(&ink()).unwrap();
-    let pixels = check(&png);
-    assert!(counts(&pixels, [0x1a, 0x1a, 0x2e]) > 500);
-    assert!(counts(&pixels, canvas::PALE) > 500);
-    keep("drawn.png", &png);
+    let png = ink_png(&ink_view()).unwrap();
+    let pixels = decode_checked(&png);
+    assert!(count_pixels(&pixels, [0x1a, 0x1a, 0x2e]) > 500);
+    assert!(count_pixels(&pixels, canvas::PALE) > 500);
+    save("drawn.png", &png);
 }
 
 #[test]
-fn drawings_of_one_design_are_framed_alike_and_ink_elsewhere_is_seen() {
-    let mut small = ink();
+fn drawings_of_one_design_are_framed_alike_and_ink_elsewhere_is_shown() {
+    let mut small = ink_view();
     small.sheet_mm = [300.0, 300.0];
     let moved = |by_mm: f64| {
         let mut view = small.clone();
         let points = view.ink.iter_mut().flat_map(|line| &mut line.points_mm);
         points.for_each(|[x, _]| *x += by_mm);
-        check(&ink_png(&view).unwrap())
+        decode_checked(&ink_png(&view).unwrap())
     };
     let size = |pixels: &Pixmap| [pixels.width(), pixels.height()];
     assert_eq!(size(&moved(0.0)), size(&moved(0.4)));
-    let drawn = |pixels: &Pixmap| counts(pixels, [0x1a, 0x1a, 0x2e]);
+    let drawn = |pixels: &Pixmap| count_pixels(pixels, [0x1a, 0x1a, 0x2e]);
     assert!(drawn(&moved(120.0)) > 200);
 }
 
 #[test]
 fn the_same_view_gives_the_same_bytes() {
-    assert_eq!(ink_png(&ink()).unwrap(), ink_png(&ink()).unwrap());
+    assert_eq!(ink_png(&ink_view()).unwrap(), ink_png(&ink_view()).unwrap());
 }
 
 #[test]
-fn odd_views_are_drawn_or_refused_but_never_panic() {
-    let mut odd = view([100.0, 100.0]);
-    odd.title = "漢字 \n".repeat(200);
-    odd.strokes[0].line.points_mm = vec![[f64::NAN, 1.0], [1e300, f64::INFINITY]];
-    odd.strokes[1].line.width_mm = f64::NAN;
-    odd.strips[0].samples = vec![[0.0, f64::NAN]];
-    odd.strips[1].limit = Some(f64::INFINITY);
-    odd.strips[2].samples.clear();
-    odd.side_mm = vec![[f64::NAN, f64::NAN]];
-    check(&plan_png(&odd).unwrap());
-    check(
+fn unusual_views_are_drawn_or_refused_without_panic() {
+    let mut unusual = plan_view([100.0, 100.0]);
+    unusual.title = "漢字 \n".repeat(200);
+    unusual.strokes[0].line.points_mm = vec![[f64::NAN, 1.0], [1e300, f64::INFINITY]];
+    unusual.strokes[1].line.width_mm = f64::NAN;
+    unusual.strips[0].samples = vec![[0.0, f64::NAN]];
+    unusual.strips[1].limit = Some(f64::INFINITY);
+    unusual.strips[2].samples.clear();
+    unusual.side_mm = vec![[f64::NAN, f64::NAN]];
+    decode_checked(&plan_png(&unusual).unwrap());
+    decode_checked(
         &plan_png(&PlanView {
             sheet_mm: [1e5, 0.1],
             ..PlanView::default()
@@ -196,7 +196,7 @@ fn odd_views_are_drawn_or_refused_but_never_panic() {
 
 #[test]
 fn a_picture_full_of_lines_is_made_smaller() {
-    let mut full = ink();
+    let mut full = ink_view();
     let noise = |i: u32| f64::from(i.wrapping_mul(2_654_435_761) >> 8) / f64::from(1 << 24);
     full.ink = (0..12_000)
         .map(|i| SheetLine {
@@ -209,5 +209,5 @@ fn a_picture_full_of_lines_is_made_smaller() {
         })
         .collect();
     full.ink.truncate(4_000);
-    check(&ink_png(&full).unwrap());
+    decode_checked(&ink_png(&full).unwrap());
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::follow_path::JUMP_RAD;
-use base::units::{apart, short};
+use base::units::{short, value_and_limit};
 use kin::IkFailure;
 
 /// The reason why there is no plan.
@@ -177,7 +177,7 @@ impl RefusalCause {
 impl fmt::Display for RefusalCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, limit) = match self.excess() {
-            Some((value, limit, _)) => apart(value, limit),
+            Some((value, limit, _)) => value_and_limit(value, limit),
             None => (String::new(), String::new()),
         };
         match self {

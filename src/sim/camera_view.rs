@@ -167,7 +167,7 @@ impl SimulatedView<'_> {
 
     fn rod(&self, pen: &ViewedPen) -> Option<PenRod> {
         let px = |at: &Point3<f64>| {
-            let at = self.eye.stands.inverse_transform_point(at);
+            let at = self.eye.pose.inverse_transform_point(at);
             Some((self.eye.lens.project(&at)?, at.z))
         };
         let (from, near) = px(&pen.tip_m)?;
@@ -280,7 +280,7 @@ impl RotatedPlacement {
 
 impl<'a> RenderedPaper<'a> {
     fn new(view: &SimulatedView<'_>, laid: &'a ViewedSheet) -> Option<Self> {
-        let seen = view.eye.stands.inverse() * laid.lies;
+        let seen = view.eye.pose.inverse() * laid.lies;
         let x = seen.rotation * Vector3::x() / 1e3;
         let y = seen.rotation * Vector3::y() / 1e3;
         // From behind there is nothing to read.

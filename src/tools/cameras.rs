@@ -239,13 +239,13 @@ impl NodeCamera {
             let workcell = arm.workcell.as_ref();
             let workcell =
                 workcell.ok_or_else(|| refusal!("it is simulated, and this arm is real"))?;
-            let stands = simulated_pose(&simulated);
+            let pose = simulated_pose(&simulated);
             let exposure = RenderExposure {
                 light: simulated.light,
                 noise_grey: simulated.noise_grey,
                 seed,
             };
-            workcell.picture(&scene, &PlacedCamera { lens, stands }, &exposure)
+            workcell.picture(&scene, &PlacedCamera { lens, pose }, &exposure)
         };
         let frame = tokio::task::spawn_blocking(render).await;
         let frame = frame.unwrap_or_else(|_| Err(refusal!("it could not be rendered")));
@@ -301,10 +301,10 @@ impl NodeCamera {
         let tags = find(frame, layout.family)?;
         let location = locate(&tags, layout, &lens, size_mm)?;
         let camera = self.accepted_pose(store);
-        let camera = camera.map(|stands| PlacedCamera { lens, stands });
+        let camera = camera.map(|pose| PlacedCamera { lens, pose });
         let taught = scene.surface.flat_pose();
         let placement = camera.as_ref().ok().zip(taught).map(|(camera, taught)| {
-            let sheet_pose = camera.stands * location.sheet;
+            let sheet_pose = camera.pose * location.sheet;
             (sheet_pose, sheet_offset(&taught, &sheet_pose, size_mm))
         });
         Ok(SheetObservation {

@@ -1,6 +1,6 @@
-//! Brightness of a picture between its pixels.
+//! Interpolates the brightness of a picture between its pixels.
 
-/// Brightness, row by row.
+/// A picture's brightness, row by row.
 #[derive(Clone, Copy)]
 pub(super) struct GreyPicture<'a> {
     pub(super) size_px: [u32; 2],
@@ -8,7 +8,7 @@ pub(super) struct GreyPicture<'a> {
 }
 
 impl GreyPicture<'_> {
-    /// Returns the brightness at a place, between the four pixels around it; none beyond the middles of the outermost.
+    /// Interpolates the brightness at a place from the four pixels around it; `None` beyond the centres of the outermost.
     pub(super) fn at(&self, [x, y]: [f64; 2]) -> Option<f64> {
         let (x, y) = (x - 0.5, y - 0.5);
         let (left, top) = (x.floor(), y.floor());

@@ -1,4 +1,4 @@
-//! The plane's own arithmetic: the homography that takes points to points.
+//! Homographies: projective maps from one plane to another.
 #![expect(
     clippy::indexing_slicing,
     reason = "matrices of nine columns, and rows as many as were made"
@@ -6,12 +6,12 @@
 
 use nalgebra::{DMatrix, Matrix3, Vector3};
 
-/// From one plane to another, by least squares over at least four pairs; `None` where they do not
-/// say it: too few, on one line, or not finite.
+/// Fits a homography by least squares to at least four pairs of points; `None` if they do not determine
+/// it: too few, on one line, or not finite.
 pub(super) fn homography(pairs: &[([f64; 2], [f64; 2])]) -> Option<Matrix3<f64>> {
-    let from = spread(pairs.iter().map(|p| p.0))?;
-    let to = spread(pairs.iter().map(|p| p.1))?;
-    // At least nine rows, so that the last singular vector is there with four pairs, too.
+    let from = normalization(pairs.iter().map(|p| p.0))?;
+    let to = normalization(pairs.iter().map(|p| p.1))?;
+    // At least nine rows, so that four pairs, too, yield the last singular vector.
     let mut rows = DMatrix::zeros((2 * pairs.len()).max(9), 9);
     for (index, (a, b)) in pairs.iter().enumerate() {
         let (a, b) = (from * homogeneous(*a), to * homogeneous(*b));
@@ -35,7 +35,7 @@ pub(super) fn homography(pairs: &[([f64; 2], [f64; 2])]) -> Option<Matrix3<f64>>
     (h.iter().all(|v| v.is_finite()) && scale.abs() > 1e-12).then(|| h / scale)
 }
 
-/// Maps a point of the plane; `None` if it maps to infinity.
+/// Maps a point; `None` if it maps to infinity.
 pub(super) fn map_point(h: &Matrix3<f64>, at: [f64; 2]) -> Option<[f64; 2]> {
     let to = h * homogeneous(at);
     (to.z.abs() > 1e-12).then(|| [to.x / to.z, to.y / to.z])
@@ -45,22 +45,21 @@ fn homogeneous([x, y]: [f64; 2]) -> Vector3<f64> {
     Vector3::new(x, y, 1.0)
 }
 
-/// Brings points around 0, to a distance of about 1.
-fn spread(points: impl Iterator<Item = [f64; 2]> + Clone) -> Option<Matrix3<f64>> {
+/// Returns the map that moves the points' mean to 0 and scales their mean distance from it to 1.
+fn normalization(points: impl Iterator<Item = [f64; 2]> + Clone) -> Option<Matrix3<f64>> {
     let count = points.clone().count();
     if count < 4 {
         return None;
     }
     let count = count as f64;
-    let all = points.clone();
-    let sum = all.fold([0.0, 0.0], |s, p| [s[0] + p[0], s[1] + p[1]]);
+    let sum = (points.clone()).fold([0.0, 0.0], |s, p| [s[0] + p[0], s[1] + p[1]]);
     let mean = sum.map(|v| v / count);
-    let far = points.map(|p| (p[0] - mean[0]).hypot(p[1] - mean[1]));
-    let far = far.sum::<f64>() / count;
-    if !(far.is_finite() && far > 1e-9) {
+    let distances = points.map(|p| (p[0] - mean[0]).hypot(p[1] - mean[1]));
+    let mean_distance = distances.sum::<f64>() / count;
+    if !(mean_distance.is_finite() && mean_distance > 1e-9) {
         return None;
     }
-    let s = 1.0 / far;
+    let s = 1.0 / mean_distance;
     Some(Matrix3::new(
         s,
         0.0,

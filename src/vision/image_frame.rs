@@ -1,12 +1,12 @@
 //! A picture as a camera took it: rows of RGB bytes.
 
-/// The longest side of a picture.
+/// Longest side of a picture.
 pub const SIDE_PX_MAX: u32 = 8192;
 
-/// The most pixels of a picture: larger ones are refused before they are made.
+/// Maximum number of pixels of a picture: larger ones are refused before memory is allocated.
 pub const PIXELS_MAX: usize = 12_582_912;
 
-/// A picture. Its upper left pixel covers 0 to 1 in both directions, so that its middle is at 0.5.
+/// A picture. Its upper left pixel covers 0 to 1 in both directions, so its centre is at 0.5.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageFrame {
     size_px: [u32; 2],
@@ -37,10 +37,10 @@ pub enum FrameError {
 }
 
 impl ImageFrame {
-    /// A picture from its rows, each of `width` times red, green and blue.
+    /// Creates a picture from its rows, each of `width` times red, green and blue.
     ///
     /// # Errors
-    /// A size that no picture has, or another number of bytes.
+    /// An invalid size, or a wrong number of bytes.
     pub fn new(width: u32, height: u32, rgb: Vec<u8>) -> Result<Self, FrameError> {
         let want = Self::pixels(width, height)? * 3;
         if rgb.len() != want {
@@ -58,21 +58,21 @@ impl ImageFrame {
     /// # Errors
     /// An invalid size.
     pub fn pixels(width: u32, height: u32) -> Result<usize, FrameError> {
-        let are_sides = [width, height]
+        let are_valid_sides = [width, height]
             .iter()
             .all(|side| (1..=SIDE_PX_MAX).contains(side));
-        let pixels = are_sides.then(|| width as usize * height as usize);
+        let pixels = are_valid_sides.then(|| width as usize * height as usize);
         let pixels = pixels.filter(|pixels| *pixels <= PIXELS_MAX);
         pixels.ok_or(FrameError::Size { width, height })
     }
 
-    /// Width and height.
+    /// Returns width and height.
     #[must_use]
     pub fn size_px(&self) -> [u32; 2] {
         self.size_px
     }
 
-    /// Row by row, three bytes a pixel.
+    /// Returns the pixels row by row, three bytes each.
     #[must_use]
     pub fn rgb(&self) -> &[u8] {
         &self.rgb
@@ -82,10 +82,10 @@ impl ImageFrame {
     #[must_use]
     pub fn grey(&self) -> Vec<u8> {
         // Rec. 601, in 256ths.
-        let bright = |pixel: &[u8; 3]| {
+        let luma = |pixel: &[u8; 3]| {
             let [r, g, b] = pixel.map(u32::from);
             u8::try_from((77 * r + 150 * g + 29 * b) >> 8).unwrap_or(u8::MAX)
         };
-        self.rgb.as_chunks().0.iter().map(bright).collect()
+        self.rgb.as_chunks().0.iter().map(luma).collect()
     }
 }

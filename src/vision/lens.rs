@@ -3,53 +3,53 @@
 use nalgebra::{Isometry3, Point3};
 use serde::{Deserialize, Serialize};
 
-/// A pinhole with a lens that bends: `k1 k2 p1 p2 k3`, as most calibration programs print them.
+/// A pinhole camera with lens distortion `k1 k2 p1 p2 k3`, as most calibration programs print it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LensModel {
-    /// The size of the pictures that it is known for.
+    /// Size of the pictures that the model was calibrated for.
     pub size_px: [u32; 2],
-    /// Focal lengths across and down.
+    /// Focal lengths in x and y.
     pub focal_px: [f64; 2],
     /// Point of the picture on the optical axis.
     pub centre_px: [f64; 2],
-    /// Radial, tangential and radial again.
+    /// Distortion `k1 k2 p1 p2 k3`: two radial, two tangential and a third radial coefficient.
     pub distortion: [f64; 5],
 }
 
-/// A lens that stands somewhere.
+/// A camera with a known pose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacedCamera {
     /// Its lens.
     pub lens: LensModel,
-    /// From its own frame, x to the right in the picture, y down, z away from it, to the arm's base.
-    pub stands: Isometry3<f64>,
+    /// Transform from the camera's frame, with x to the right in the picture, y down and z away from it, to the arm's base.
+    pub pose: Isometry3<f64>,
 }
 
-/// Nearer than this nothing is seen.
+/// Nearest visible distance from the camera.
 const NEAR_M: f64 = 1e-3;
 
-/// Rounds of undoing the lens; each gains a digit and more where the lens is a usual one.
+/// Maximum number of iterations to undo the distortion; with a usual lens each gains at least a digit.
 const ROUNDS: usize = 20;
 
-/// A shorter step than this, in focal lengths, ends them.
+/// Step, in focal lengths, below which the iterations end.
 const STEP_MIN: f64 = 1e-12;
 
-/// Largest distance from the middle, in focal lengths; beyond it the lens model folds over.
-const ASIDE_MAX: f64 = 4.0;
+/// Largest distance from the optical axis, in focal lengths; beyond it the lens model folds over.
+const RADIUS_MAX: f64 = 4.0;
 
 impl LensModel {
-    /// Returns the picture coordinates of a point in the camera's own frame; `None` behind the camera, or
-    /// too far aside for the lens model. They may lie beyond the picture's edges.
+    /// Returns the picture coordinates of a point in the camera's frame, which may lie beyond the picture's
+    /// edges; `None` behind the camera, or too far off the axis for the lens model.
     #[must_use]
     pub fn project(&self, at_m: &Point3<f64>) -> Option<[f64; 2]> {
         if at_m.z < NEAR_M {
             return None;
         }
         let flat = [at_m.x / at_m.z, at_m.y / at_m.z];
-        if square(flat) > ASIDE_MAX * ASIDE_MAX {
+        if norm_squared(flat) > RADIUS_MAX * RADIUS_MAX {
             return None;
         }
-        let [x, y] = self.bend(flat);
+        let [x, y] = self.distort(flat);
         let at = [
             x * self.focal_px[0] + self.centre_px[0],
             y * self.focal_px[1] + self.centre_px[1],
@@ -57,33 +57,36 @@ impl LensModel {
         (at[0].is_finite() && at[1].is_finite()).then_some(at)
     }
 
-    /// The direction, at distance 1, from which light comes to this place of the picture.
+    /// Returns the direction, as a point at distance 1, from which light comes to a place in the picture.
     #[must_use]
     pub fn ray(&self, [u, v]: [f64; 2]) -> [f64; 2] {
-        let bent = [
+        let distorted = [
             (u - self.centre_px[0]) / self.focal_px[0],
             (v - self.centre_px[1]) / self.focal_px[1],
         ];
-        let mut flat = bent;
+        let mut flat = distorted;
         for _ in 0..ROUNDS {
-            let again = self.bend(flat);
-            let next = [flat[0] + bent[0] - again[0], flat[1] + bent[1] - again[1]];
-            let step2 = square([next[0] - flat[0], next[1] - flat[1]]);
-            // NaN, too, ends it: what was found before is the best there is.
-            if !(step2.is_finite() && square(next) < ASIDE_MAX * ASIDE_MAX) {
+            let projected = self.distort(flat);
+            let next = [
+                flat[0] + distorted[0] - projected[0],
+                flat[1] + distorted[1] - projected[1],
+            ];
+            let step_squared = norm_squared([next[0] - flat[0], next[1] - flat[1]]);
+            // NaN ends the iteration, too: the last result is the best.
+            if !(step_squared.is_finite() && norm_squared(next) < RADIUS_MAX * RADIUS_MAX) {
                 return flat;
             }
             flat = next;
-            if step2 < STEP_MIN * STEP_MIN {
+            if step_squared < STEP_MIN * STEP_MIN {
                 break;
             }
         }
         flat
     }
 
-    fn bend(&self, [x, y]: [f64; 2]) -> [f64; 2] {
+    fn distort(&self, [x, y]: [f64; 2]) -> [f64; 2] {
         let [k1, k2, p1, p2, k3] = self.distortion;
-        let r2 = square([x, y]);
+        let r2 = norm_squared([x, y]);
         let radial = 1.0 + r2 * (k1 + r2 * (k2 + r2 * k3));
         [
             x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x),
@@ -92,16 +95,16 @@ impl LensModel {
     }
 }
 
-fn square([x, y]: [f64; 2]) -> f64 {
+fn norm_squared([x, y]: [f64; 2]) -> f64 {
     x * x + y * y
 }
 
 impl PlacedCamera {
-    /// Returns the picture coordinates of a point of the arm's base frame, if within the picture's edges.
+    /// Returns the picture coordinates of a point in the arm's base frame, if within the picture's edges.
     #[must_use]
     pub fn sees(&self, at_m: &Point3<f64>) -> Option<[f64; 2]> {
-        let own_m = self.stands.inverse_transform_point(at_m);
-        let [x, y] = self.lens.project(&own_m)?;
+        let camera_m = self.pose.inverse_transform_point(at_m);
+        let [x, y] = self.lens.project(&camera_m)?;
         let [width, height] = self.lens.size_px.map(f64::from);
         ((0.0..width).contains(&x) && (0.0..height).contains(&y)).then_some([x, y])
     }

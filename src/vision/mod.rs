@@ -1,9 +1,8 @@
 //! Evaluation of a camera's picture of a sheet: the tags on it, its pose, its offset, and where lines of ink lie.
 //!
-//! Pure functions of pixels and of the known lens and tags: no device, no time, no arm. A
-//! picture is not trusted, so looks alone never suffice: a tag must have its frame
-//! and its white edge, the tags must agree with each other, and the pose comes with its
-//! uncertainty.
+//! Pure functions of pixels and of the known lens and tags: no device, no time, no arm. A picture is
+//! not trusted: a tag must have its frame and its white edge, the tags must agree with each other, and
+//! the pose comes with its uncertainty.
 
 mod grey_picture;
 mod homography;
@@ -28,7 +27,7 @@ pub use tag_finder::{TagFinderError, find};
 /// Reason that a picture gives no pose of the sheet.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum VisionError {
-    /// None of the sheet's tags.
+    /// None of the sheet's tags is in the picture.
     #[error(
         "none of the sheet's {of} tags is in the picture: clean the lens, light the sheet, take away what covers the tags"
     )]
@@ -41,22 +40,22 @@ pub enum VisionError {
         "the tags do not fit together: their corners are {rms_px:.2} px off, at most {most_px} are believed; a tag lies elsewhere than the scene says, or the camera's focal_px or distortion is wrong"
     )]
     Misfit {
-        /// Root of the mean square.
+        /// Root mean square distance of the corners.
         rms_px: f64,
         /// Largest accepted value.
         most_px: f64,
     },
-    /// No pose puts the tags where they were seen.
+    /// The corners do not determine a pose.
     #[error("the tags' corners say nothing of where the sheet lies: they are on one line")]
     Flat,
-    /// The picture is not of the size that the lens is known for.
+    /// The lens was calibrated for another picture size.
     #[error(
         "the picture is {} by {} px and the camera's size_px is {} by {}: its lens is known for that size alone", got[0], got[1], want[0], want[1]
     )]
     Size {
-        /// Of the picture.
+        /// Size of the picture.
         got: [u32; 2],
-        /// Of the lens.
+        /// Size that the lens was calibrated for.
         want: [u32; 2],
     },
     /// The finder failed.

@@ -3,20 +3,20 @@
 use nalgebra::{Isometry3, Point3, UnitQuaternion, Vector3};
 use serde::Serialize;
 
-/// From where it was taught to where it is seen.
+/// Offset of a sheet from its taught pose to its observed one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SheetOffset {
-    /// The longest way of any of its corners.
+    /// Largest displacement of a corner.
     pub mm: f64,
     /// Angle of rotation about any axis.
     pub deg: f64,
-    /// Its middle, along its taught x and y.
+    /// Displacement of the centre along the taught x and y.
     pub along_mm: [f64; 2],
-    /// Its middle, off the taught plane; above 0 is towards the reader.
+    /// Displacement of the centre off the taught plane; positive towards the reader.
     pub height_mm: f64,
-    /// The turn within its plane, counter-clockwise.
+    /// Rotation within the sheet's plane, counter-clockwise.
     pub turn_deg: f64,
-    /// Tilt of its plane against the taught one.
+    /// Tilt of the sheet's plane against the taught one.
     pub tilt_deg: f64,
 }
 
@@ -29,20 +29,20 @@ pub fn sheet_offset(
     [width, height]: [f64; 2],
 ) -> SheetOffset {
     let at = |x: f64, y: f64| Point3::new(width * x / 1e3, height * y / 1e3, 0.0);
-    let between = taught.inverse() * now;
-    let ways = [at(0.0, 0.0), at(1.0, 0.0), at(1.0, 1.0), at(0.0, 1.0)]
-        .map(|corner| (between * corner - corner).norm() * 1e3);
-    let middle = at(0.5, 0.5);
-    let way = (between * middle - middle) * 1e3;
-    let normal = between.rotation * Vector3::z();
+    let motion = taught.inverse() * now;
+    let distances = [at(0.0, 0.0), at(1.0, 0.0), at(1.0, 1.0), at(0.0, 1.0)]
+        .map(|corner| (motion * corner - corner).norm() * 1e3);
+    let centre = at(0.5, 0.5);
+    let shift = (motion * centre - centre) * 1e3;
+    let normal = motion.rotation * Vector3::z();
     let upright = UnitQuaternion::rotation_between(&normal, &Vector3::z())
         .unwrap_or_else(UnitQuaternion::identity);
-    let x = upright * (between.rotation * Vector3::x());
+    let x = upright * (motion.rotation * Vector3::x());
     SheetOffset {
-        mm: ways.into_iter().fold(0.0, f64::max),
-        deg: between.rotation.angle().to_degrees(),
-        along_mm: [way.x, way.y],
-        height_mm: way.z,
+        mm: distances.into_iter().fold(0.0, f64::max),
+        deg: motion.rotation.angle().to_degrees(),
+        along_mm: [shift.x, shift.y],
+        height_mm: shift.z,
         turn_deg: x.y.atan2(x.x).to_degrees(),
         tilt_deg: normal.angle(&Vector3::z()).to_degrees(),
     }

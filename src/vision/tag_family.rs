@@ -1,15 +1,15 @@
-//! Tags: which there are, where they lie on a sheet, and where they were seen.
+//! Tag families, the tags of a sheet, and tags detected in a picture.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// More tags than this no sheet has.
+/// Maximum number of tags of a sheet.
 pub const TAGS_MAX: usize = 32;
 
 /// A family of AprilTags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Family {
-    /// Thirty tags of 4 by 4 bits: readable when small, and more easily mistaken.
+    /// Thirty tags of 4 by 4 bits: readable when small, but more easily misread.
     #[serde(rename = "16h5")]
     Tag16h5,
     /// 587 tags of 6 by 6 bits.
@@ -18,7 +18,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// As scenes call it.
+    /// Returns the family's name in scenes.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl Family {
         }
     }
 
-    /// Returns the number of its tags; their ids begin at 0.
+    /// Returns the number of tags in the family; ids begin at 0.
     #[must_use]
     pub const fn count(self) -> u16 {
         match self {
@@ -36,8 +36,8 @@ impl Family {
         }
     }
 
-    /// Returns the number of cells along a side of the black square, its frame included. One more, white, must
-    /// lie around it.
+    /// Returns the number of cells along a side of the black square, its frame included. A further
+    /// white cell must surround it.
     #[must_use]
     pub const fn cells_per_side(self) -> u8 {
         match self {
@@ -52,23 +52,23 @@ impl Family {
 pub struct SheetTag {
     /// Its number in its family.
     pub id: u16,
-    /// Its middle on the sheet.
+    /// Its centre on the sheet.
     pub at_mm: [f64; 2],
     /// The side of its black square.
     pub size_mm: f64,
-    /// By how much it is turned, counter-clockwise as a reader of the sheet sees it.
+    /// Its rotation, counter-clockwise as a reader of the sheet sees it.
     pub turn_deg: f64,
 }
 
 impl SheetTag {
-    /// The black square's corners on the sheet: lower left, lower right, upper right and upper left
+    /// Returns the black square's corners on the sheet: lower left, lower right, upper right and upper left
     /// of the tag as it reads upright.
     #[must_use]
     pub fn corners_mm(&self) -> [[f64; 2]; 4] {
         self.square_mm(self.size_mm)
     }
 
-    /// The same of its white edge in this family, which nothing may be drawn on.
+    /// Returns the corners of its white edge, which nothing may be drawn on.
     #[must_use]
     pub fn edge_mm(&self, family: Family) -> [[f64; 2]; 4] {
         self.square_mm(self.size_mm * (1.0 + 2.0 / f64::from(family.cells_per_side())))
@@ -89,9 +89,9 @@ impl SheetTag {
 /// The tags of a sheet.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TagLayout {
-    /// All of one family.
+    /// Family of all tags.
     pub family: Family,
-    /// Each id once, at most [`TAGS_MAX`].
+    /// The tags, at most [`TAGS_MAX`], each id once.
     pub tags: Vec<SheetTag>,
 }
 
@@ -100,6 +100,6 @@ pub struct TagLayout {
 pub struct DetectedTag {
     /// Its number in its family.
     pub id: u16,
-    /// In the order of [`SheetTag::corners_mm`].
+    /// Its corners, in the order of [`SheetTag::corners_mm`].
     pub corners_px: [[f64; 2]; 4],
 }

@@ -1,4 +1,4 @@
-//! Corners that are known exactly, corners that are wrong, and corners that mean nothing.
+//! Tests with exact corners, wrong corners and meaningless corners.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -40,18 +40,18 @@ fn layout() -> TagLayout {
 
 const SHEET_MM: [f64; 2] = [100.0, 100.0];
 
-/// A sheet some way before the camera, facing it.
-fn pose(turn: [f64; 3], shift_mm: [f64; 2], far_m: f64) -> Isometry3<f64> {
+/// Returns the pose of a sheet in front of the camera, facing it.
+fn pose(rotation: [f64; 3], shift_mm: [f64; 2], distance_m: f64) -> Isometry3<f64> {
     let faces = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), std::f64::consts::PI);
-    let turned = UnitQuaternion::from_scaled_axis(Vector3::from(turn)) * faces;
-    let middle = Vector3::new(shift_mm[0] / 1e3, shift_mm[1] / 1e3, far_m);
-    let translation = middle - turned * Vector3::new(0.05, 0.05, 0.0);
-    Isometry3::from_parts(Translation3::from(translation), turned)
+    let rotation = UnitQuaternion::from_scaled_axis(Vector3::from(rotation)) * faces;
+    let centre = Vector3::new(shift_mm[0] / 1e3, shift_mm[1] / 1e3, distance_m);
+    let translation = centre - rotation * Vector3::new(0.05, 0.05, 0.0);
+    Isometry3::from_parts(Translation3::from(translation), rotation)
 }
 
-fn seen(sheet: &Isometry3<f64>, off: impl Fn(usize, usize) -> [f64; 2]) -> Vec<DetectedTag> {
+fn detect(sheet: &Isometry3<f64>, off: impl Fn(usize, usize) -> [f64; 2]) -> Vec<DetectedTag> {
     let tags = layout().tags;
-    let seen = tags.iter().enumerate().map(|(index, tag)| {
+    let detected = tags.iter().enumerate().map(|(index, tag)| {
         let mut corners_px = [[0.0; 2]; 4];
         for (corner, [x, y]) in tag.corners_mm().into_iter().enumerate() {
             let at = sheet * Point3::new(x / 1e3, y / 1e3, 0.0);
@@ -64,16 +64,16 @@ fn seen(sheet: &Isometry3<f64>, off: impl Fn(usize, usize) -> [f64; 2]) -> Vec<D
             corners_px,
         }
     });
-    seen.collect()
+    detected.collect()
 }
 
-fn apart(one: &Isometry3<f64>, other: &Isometry3<f64>) -> SheetOffset {
+fn offset(one: &Isometry3<f64>, other: &Isometry3<f64>) -> SheetOffset {
     sheet_offset(one, other, SHEET_MM)
 }
 
 proptest! {
     #[test]
-    fn what_the_lens_bends_it_straightens(u in 0.0..1280.0_f64, v in 0.0..960.0_f64) {
+    fn a_ray_projects_back_to_its_pixel(u in 0.0..1280.0_f64, v in 0.0..960.0_f64) {
         let [x, y] = lens().ray([u, v]);
         let [again_u, again_v] = lens().project(&Point3::new(x, y, 1.0)).unwrap();
         prop_assert!((again_u - u).hypot(again_v - v) < 1e-6, "{u} {v}: {again_u} {again_v}");
@@ -82,20 +82,20 @@ proptest! {
     #[test]
     fn a_sheet_is_found_where_it_lies(
         lean in prop::array::uniform2(-0.7..0.7_f64), roll in -3.1..3.1_f64,
-        shift in prop::array::uniform2(-40.0..40.0_f64), far in 0.25..0.7_f64,
+        shift in prop::array::uniform2(-40.0..40.0_f64), distance in 0.25..0.7_f64,
     ) {
         let roll = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), roll);
         let lean = UnitQuaternion::from_scaled_axis(Vector3::new(lean[0], lean[1], 0.0));
-        let sheet = pose((lean * roll).scaled_axis().into(), shift, far);
-        let found = locate(&seen(&sheet, |_, _| [0.0, 0.0]), &layout(), &lens(), SHEET_MM).unwrap();
+        let sheet = pose((lean * roll).scaled_axis().into(), shift, distance);
+        let found = locate(&detect(&sheet, |_, _| [0.0, 0.0]), &layout(), &lens(), SHEET_MM).unwrap();
         prop_assert!(found.rms_px < 1e-5, "{found:?}");
-        let off = apart(&sheet, &found.sheet);
-        prop_assert!(off.mm < 1e-3 && off.deg < 1e-3, "{off:?}");
+        let offset = offset(&sheet, &found.sheet);
+        prop_assert!(offset.mm < 1e-3 && offset.deg < 1e-3, "{offset:?}");
         prop_assert!(found.missing.is_empty() && found.left_out.is_empty());
     }
 
     #[test]
-    fn corners_that_mean_nothing_never_break_the_fit(
+    fn meaningless_corners_never_break_the_fit(
         corners in prop::collection::vec(prop::array::uniform2(prop_oneof![
             -1e4..1e4_f64, Just(f64::NAN), Just(f64::INFINITY), Just(0.0), Just(640.0)
         ]), 16)
@@ -112,42 +112,42 @@ proptest! {
     }
 
     #[test]
-    fn what_moved_is_told_as_it_moved(
+    fn reports_the_offset_of_a_moved_sheet(
         by in prop::array::uniform2(-15.0..15.0_f64), up in -5.0..5.0_f64, turn_deg in -20.0..20.0_f64,
     ) {
         let taught = Isometry3::from_parts(
             Translation3::new(0.07, -0.17, 0.005),
             UnitQuaternion::from_axis_angle(&Vector3::z_axis(), 2.0),
         );
-        let middle = Vector3::new(0.05, 0.05, 0.0);
-        let turned = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), turn_deg.to_radians());
-        let shift = Vector3::new(by[0], by[1], up) / 1e3 + middle - turned * middle;
-        let now = taught * Isometry3::from_parts(Translation3::from(shift), turned);
-        let seen = apart(&taught, &now);
-        prop_assert!((seen.along_mm[0] - by[0]).abs() < 1e-6 && (seen.along_mm[1] - by[1]).abs() < 1e-6);
-        prop_assert!((seen.height_mm - up).abs() < 1e-6 && seen.tilt_deg < 1e-4);
-        prop_assert!((seen.turn_deg - turn_deg).abs() < 1e-6 && (seen.deg - turn_deg.abs()).abs() < 1e-6);
-        prop_assert!(seen.mm >= by[0].hypot(by[1]).hypot(up) - 1e-9);
+        let centre = Vector3::new(0.05, 0.05, 0.0);
+        let rotation = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), turn_deg.to_radians());
+        let shift = Vector3::new(by[0], by[1], up) / 1e3 + centre - rotation * centre;
+        let now = taught * Isometry3::from_parts(Translation3::from(shift), rotation);
+        let offset = offset(&taught, &now);
+        prop_assert!((offset.along_mm[0] - by[0]).abs() < 1e-6 && (offset.along_mm[1] - by[1]).abs() < 1e-6);
+        prop_assert!((offset.height_mm - up).abs() < 1e-6 && offset.tilt_deg < 1e-4);
+        prop_assert!((offset.turn_deg - turn_deg).abs() < 1e-6 && (offset.deg - turn_deg.abs()).abs() < 1e-6);
+        prop_assert!(offset.mm >= by[0].hypot(by[1]).hypot(up) - 1e-9);
     }
 }
 
 #[test]
-fn a_tag_that_was_moved_on_the_sheet_is_left_out_and_named() {
+fn a_tag_moved_on_the_sheet_is_left_out_and_named() {
     let sheet = pose([0.3, 0.2, 0.1], [5.0, -8.0], 0.4);
-    let moved = seen(
+    let moved = detect(
         &sheet,
         |tag, _| if tag == 2 { [14.0, -6.0] } else { [0.0, 0.0] },
     );
     let found = locate(&moved, &layout(), &lens(), SHEET_MM).unwrap();
     assert_eq!(found.left_out, [2]);
     assert_eq!(found.used, [0, 1, 3]);
-    assert!(apart(&sheet, &found.sheet).mm < 0.01);
+    assert!(offset(&sheet, &found.sheet).mm < 0.01);
 }
 
 #[test]
 fn two_tags_that_contradict_each_other_prove_nothing() {
     let sheet = pose([0.1, 0.2, 0.0], [0.0, 0.0], 0.4);
-    let mut two = seen(
+    let mut two = detect(
         &sheet,
         |tag, _| if tag == 1 { [25.0, 0.0] } else { [0.0, 0.0] },
     );
@@ -158,11 +158,11 @@ fn two_tags_that_contradict_each_other_prove_nothing() {
 }
 
 #[test]
-fn no_tag_is_said_and_one_alone_is_known_badly() {
+fn no_tag_is_an_error_and_a_single_tag_is_uncertain() {
     let sheet = pose([0.0, 0.1, 0.0], [0.0, 0.0], 0.4);
     let none = locate(&[], &layout(), &lens(), SHEET_MM).unwrap_err();
     assert_eq!(none, VisionError::NoTag { of: 4 });
-    let all = seen(&sheet, |_, _| [0.0, 0.0]);
+    let all = detect(&sheet, |_, _| [0.0, 0.0]);
     let four = locate(&all, &layout(), &lens(), SHEET_MM).unwrap();
     let one = locate(&all[..1], &layout(), &lens(), SHEET_MM).unwrap();
     assert_eq!(one.missing, [1, 2, 3]);
@@ -176,7 +176,7 @@ fn no_tag_is_said_and_one_alone_is_known_badly() {
 }
 
 #[test]
-fn what_is_told_of_its_own_uncertainty_is_true() {
+fn the_reported_uncertainty_is_right() {
     let sheet = pose([0.25, -0.1, 0.4], [10.0, 5.0], 0.4);
     let mut state = 7_u64;
     let mut normal = move || {
@@ -192,17 +192,17 @@ fn what_is_told_of_its_own_uncertainty_is_true() {
     let (mut within, mut all) = (0, 0);
     for _ in 0..200 {
         let noise: Vec<[f64; 2]> = (0..16).map(|_| [normal(), normal()]).collect();
-        let tags = seen(&sheet, |tag, corner| noise[4 * tag + corner]);
+        let tags = detect(&sheet, |tag, corner| noise[4 * tag + corner]);
         let found = locate(&tags, &layout(), &lens(), SHEET_MM).unwrap();
-        // Of a three-dimensional spread of this total, hardly any is beyond two and a half.
-        within += usize::from(apart(&sheet, &found.sheet).mm < 2.5 * found.sigma_mm);
+        // Hardly any sample of a three-dimensional normal distribution lies beyond 2.5 sigma.
+        within += usize::from(offset(&sheet, &found.sheet).mm < 2.5 * found.sigma_mm);
         all += 1;
     }
     assert!(within * 100 >= all * 93, "{within} of {all}");
 }
 
 #[test]
-fn pictures_of_no_size_are_refused() {
+fn pictures_of_invalid_size_are_refused() {
     assert!(ImageFrame::new(0, 5, Vec::new()).is_err());
     assert!(ImageFrame::new(9000, 1, vec![0; 27_000]).is_err());
     assert!(ImageFrame::pixels(8192, 8192).is_err());
@@ -211,8 +211,8 @@ fn pictures_of_no_size_are_refused() {
 }
 
 #[test]
-fn tiny_and_plain_pictures_have_no_tags() {
-    // The library divides a picture into tiles: sizes around theirs, and rows of odd lengths.
+fn tiny_and_blank_pictures_have_no_tags() {
+    // The library divides a picture into tiles: these are sizes around a tile's, and rows of odd lengths.
     for (width, height) in [
         (1, 1),
         (3, 900),
@@ -231,7 +231,7 @@ fn tiny_and_plain_pictures_have_no_tags() {
 }
 
 #[test]
-fn noise_of_any_size_is_looked_through() {
+fn noise_of_any_size_has_no_tags() {
     let mut state = 3_u64;
     for (width, height) in [(32, 33), (41, 57), (96, 35), (97, 131), (193, 64)] {
         let pixels = ImageFrame::pixels(width, height).unwrap();

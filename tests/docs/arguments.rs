@@ -129,7 +129,7 @@ fn handmade_forms_are_read_exactly() {
     assert_eq!(score.exact, score.rows, "{score:#?}");
 }
 
-/// Our own rows: they need nobody's corpus.
+/// Our own rows, which need no external corpus.
 fn own_rows() -> Vec<Value> {
     let text = include_str!("../arguments/rows.jsonl");
     text.lines()
@@ -183,7 +183,7 @@ fn malformed_renderings_are_read_exactly() {
 }
 
 /// Returns what a text says: letters and digits in lower case, so that form does not matter.
-fn said(text: &str) -> String {
+fn normalize(text: &str) -> String {
     text.chars()
         .filter(|c| c.is_alphanumeric())
         .flat_map(char::to_lowercase)
@@ -209,9 +209,9 @@ fn nothing_moves_with_a_value_that_was_not_emitted() {
                     .iter()
                     .find(|param| param.name == *name)
                     .and_then(|param| param.default.as_ref());
-                let word = said(value.as_str().unwrap_or(&value.to_string()));
+                let word = normalize(value.as_str().unwrap_or(&value.to_string()));
                 assert!(
-                    default == Some(value) || said(text).contains(&word),
+                    default == Some(value) || normalize(text).contains(&word),
                     "{name}={value} from {text}"
                 );
             }

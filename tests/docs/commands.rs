@@ -42,9 +42,9 @@ fn commands(page: &str) -> Vec<String> {
     found
 }
 
-/// The words of a line as a shell has them, up to a comment, a pipe or a `&`.
+/// Splits a line into words as a shell does, up to a comment, a pipe or a `&`.
 fn words(line: &str) -> Vec<String> {
-    let (mut words, mut quote, mut is_open) = (Vec::<String>::new(), None, false);
+    let (mut text, mut quote, mut is_open) = (Vec::<String>::new(), None, false);
     for c in line.chars() {
         if quote == Some(c) {
             quote = None;
@@ -54,17 +54,17 @@ fn words(line: &str) -> Vec<String> {
             break;
         } else {
             if !is_open {
-                words.push(String::new());
+                text.push(String::new());
                 is_open = true;
             }
             if quote.is_none() && "'\"".contains(c) {
                 quote = Some(c);
             } else {
-                words.last_mut().unwrap().push(c);
+                text.last_mut().unwrap().push(c);
             }
         }
     }
-    words.into_iter().map(|word| chosen(&word)).collect()
+    text.into_iter().map(|word| chosen(&word)).collect()
 }
 
 /// The first of a page's alternatives, `viewer|planner`, and what may be left out, `[job-7]`, put in.
@@ -78,18 +78,21 @@ fn chosen(word: &str) -> String {
 
 #[test]
 fn every_command_on_a_page_is_one_that_the_program_takes() {
-    let (mut seen, mut refused) = (0, Vec::new());
+    let (mut received, mut refused) = (0, Vec::new());
     for path in pages() {
         let page = std::fs::read_to_string(&path).unwrap();
         for line in commands(&page) {
-            seen += 1;
+            received += 1;
             if let Err(error) = Cli::command().try_get_matches_from(words(&line)) {
                 refused.push(format!("{}: {line}\n{error}", path.display()));
             }
         }
     }
     assert!(refused.is_empty(), "{}", refused.join("\n"));
-    assert!(seen > 120, "{seen} commands: the pages were not read");
+    assert!(
+        received > 120,
+        "{received} commands: the pages were not read"
+    );
 }
 
 #[test]
@@ -135,8 +138,8 @@ fn links_between_pages_lead_somewhere() {
 fn headings(page: &str) -> impl Iterator<Item = String> + '_ {
     let lines = page.lines().filter(|line| line.starts_with('#'));
     lines.map(|line| {
-        let words = line.trim_start_matches('#').trim().to_lowercase();
-        let kept = words
+        let text = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = text
             .chars()
             .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
         kept.map(|c| if c == ' ' { '-' } else { c }).collect()

@@ -19,7 +19,7 @@ use steadyhand::tools::DeclaredTools;
 /// Tokens of the six tools' names, descriptions and input schemas together.
 const SIX_TOKENS_MAX: usize = 900;
 
-/// The same under both names.
+/// The same text under both names.
 const ALL_TOKENS_MAX: usize = 1_800;
 
 /// Tokens that the parameters of a canvas add.

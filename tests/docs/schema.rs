@@ -58,7 +58,7 @@ fn the_page_about_scenes_mentions_every_key() {
 #[test]
 fn every_shipped_scene_names_the_schema() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes");
-    let mut seen = 0;
+    let mut count = 0;
     for entry in std::fs::read_dir(folder).unwrap().flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|end| end == "toml") {
@@ -68,8 +68,8 @@ fn every_shipped_scene_names_the_schema() {
                 "{}",
                 path.display()
             );
-            seen += 1;
+            count += 1;
         }
     }
-    assert!(seen >= 5);
+    assert!(count >= 5);
 }

@@ -325,7 +325,7 @@ fn the_architecture_page_has_the_rows_of_the_manifests() {
 #[test]
 fn the_architecture_page_names_files_that_exist() {
     let page = read(&root().join("ARCHITECTURE.md"));
-    let mut seen = 0;
+    let mut count = 0;
     for name in page.split('`').skip(1).step_by(2) {
         let is_path = name.contains('/') && !name.contains([' ', '<', '*', ':', '…']);
         let is_file = is_path
@@ -333,12 +333,12 @@ fn the_architecture_page_names_files_that_exist() {
                 .iter()
                 .any(|e| name.ends_with(e));
         if is_file {
-            seen += 1;
+            count += 1;
             let here = root().join(name).exists() || root().join("src").join(name).exists();
             assert!(here, "ARCHITECTURE.md names {name}, which does not exist");
         }
     }
-    assert!(seen > 20, "only {seen} files are named");
+    assert!(count > 20, "only {count} files are named");
 }
 
 #[test]
@@ -356,7 +356,7 @@ fn pages_for_developers_name_types_that_exist() {
     }
     for page in ["ARCHITECTURE.md", "docs/families.md"] {
         let text = read(&root().join(page));
-        let mut seen = 0;
+        let mut count = 0;
         for quoted in text.split('`').skip(1).step_by(2) {
             let name = quoted.split("::").next().unwrap_or_default();
             let name = name.split(' ').next().unwrap_or_default();
@@ -364,11 +364,11 @@ fn pages_for_developers_name_types_that_exist() {
                 && name.chars().all(char::is_alphanumeric)
                 && name.contains(char::is_lowercase);
             if is_type {
-                seen += 1;
+                count += 1;
                 assert!(declared.contains(name), "{page} names the type {name}");
             }
         }
-        assert!(seen > 8, "only {seen} types are named in {page}");
+        assert!(count > 8, "only {count} types are named in {page}");
     }
 }
 
@@ -379,10 +379,10 @@ fn the_protocol_crate_needs_no_standard_library() {
     let mut sources = Vec::new();
     files(&root().join("firmware-protocol/src"), ".rs", &mut sources);
     let texts: Vec<String> = sources.iter().map(|path| read(path)).collect();
-    let whole = texts.concat();
-    assert!(whole.contains("#![no_std]"));
-    let borrowed = whole.matches("extern crate").count();
-    let in_tests = whole.matches("#[cfg(test)]\nextern crate").count();
+    let all_text = texts.concat();
+    assert!(all_text.contains("#![no_std]"));
+    let borrowed = all_text.matches("extern crate").count();
+    let in_tests = all_text.matches("#[cfg(test)]\nextern crate").count();
     assert_eq!(borrowed, in_tests);
     let manifest = read(&root().join("firmware-protocol/Cargo.toml"));
     assert!(
@@ -391,7 +391,7 @@ fn the_protocol_crate_needs_no_standard_library() {
     );
 }
 
-/// The safety contract has so many.
+/// Number of rows of the safety contract.
 const INVARIANTS: usize = 43;
 
 #[test]

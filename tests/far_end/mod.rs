@@ -75,7 +75,7 @@ pub(crate) struct WireState {
     goal_frames: usize,
     /// The first send since the script was set.
     began: Option<ClockInstant>,
-    /// The script begins behind so many frames of goals.
+    /// Number of frames of goals before the script begins.
     from: usize,
     script: Option<Script>,
     /// Time at which the script first ran.
@@ -131,7 +131,7 @@ impl Wire {
         frames.collect()
     }
 
-    /// Everything that was said to a controller so far.
+    /// Returns everything sent to a controller so far.
     pub(crate) fn messages(&self) -> Vec<(ClockInstant, Message)> {
         let (mut decoder, mut found) = (Decoder::new(), Vec::new());
         for (at, bytes) in &self.state().sent {
@@ -294,7 +294,7 @@ impl Rig {
         Self::with(family, |_| {})
     }
 
-    /// The same with another scene's file.
+    /// Creates a rig with an edited scene file.
     pub(crate) fn with(family: Family, edit: impl FnOnce(&mut toml::Table)) -> Self {
         let (scene, folder) = short_scene(family, edit);
         let clock = NodeClock::simulated();
@@ -465,14 +465,14 @@ fn dxl_requests(mut bytes: &[u8]) -> Vec<Request> {
     while let [0xFF, 0xFF, 0xFD, 0, id, low, high, ..] = bytes {
         let length = usize::from(u16::from_le_bytes([*low, *high]));
         let (frame, next) = bytes.split_at(7 + length);
-        let (said, check) = frame.split_at(frame.len() - 2);
+        let (covered, check) = frame.split_at(frame.len() - 2);
         assert_eq!(
             check,
-            CRC.checksum(said).to_le_bytes(),
+            CRC.checksum(covered).to_le_bytes(),
             "a wrong CRC left the port"
         );
         let mut body = Vec::new();
-        let mut stuffed = said[7..].iter();
+        let mut stuffed = covered[7..].iter();
         while let Some(byte) = stuffed.next() {
             body.push(*byte);
             if body.ends_with(&[0xFF, 0xFF, 0xFD]) {

@@ -100,9 +100,9 @@ fn rules(verdict: &Verdict) -> Vec<GateRule> {
 
 /// Checks that it was refused, by one of these rules at least.
 fn refused_by(verdict: &Verdict, any_of: &[GateRule]) -> TestCaseResult {
-    let said = rules(verdict);
-    let found = said.iter().any(|rule| any_of.contains(rule));
-    prop_assert!(found, "refused by {said:?}; one of {any_of:?} was due");
+    let refused = rules(verdict);
+    let found = refused.iter().any(|rule| any_of.contains(rule));
+    prop_assert!(found, "refused by {refused:?}; one of {any_of:?} was due");
     Ok(())
 }
 
@@ -207,7 +207,7 @@ fn a_stop_that_cannot_lift_is_refused() {
     assert!(verdict.unwrap_err().0[0].at_mm.is_some());
 }
 
-/// A limit that is missing, or is no number, bounds nothing.
+/// A limit that is missing or not a number does not limit anything.
 #[test]
 fn refuses_an_arm_without_a_limit_for_every_joint() {
     type Limit = fn(&mut arm::ArmLimits) -> &mut JointVector;
@@ -220,20 +220,23 @@ fn refuses_an_arm_without_a_limit_for_every_joint() {
     ];
     for (name, limit) in all {
         let spoilt: [fn(&JointVector) -> JointVector; 3] = [
-            |whole| JointVector::from_slice(&whole[..4]),
-            |whole| whole.map(|joint, at| if joint == 2 { f64::NAN } else { at }),
-            |whole| whole.map(|joint, at| if joint == 2 { f64::INFINITY } else { at }),
+            |original| JointVector::from_slice(&original[..4]),
+            |original| original.map(|joint, at| if joint == 2 { f64::NAN } else { at }),
+            |original| original.map(|joint, at| if joint == 2 { f64::INFINITY } else { at }),
         ];
         for spoil in spoilt {
             let verdict = judge_in(|scene| {
                 let mut arm = arm::ArmModel::clone(&scene.arm);
-                let whole = limit(&mut arm.limits);
-                *whole = spoil(whole);
+                let original = limit(&mut arm.limits);
+                *original = spoil(original);
                 scene.arm = Arc::new(arm);
             });
             assert_eq!(rules(&verdict), [GateRule::Form], "{name}");
-            let why = &verdict.unwrap_err().0[0].why;
-            assert!(why.contains(name) && why.contains("5 finite"), "{why}");
+            let reason = &verdict.unwrap_err().0[0].why;
+            assert!(
+                reason.contains(name) && reason.contains("5 finite"),
+                "{reason}"
+            );
         }
     }
 }
@@ -275,12 +278,12 @@ fn a_lean_is_held_against_a_pen_beyond_rounding_alone() {
         (-axis.dot(&under)).clamp(-1.0, 1.0).acos()
     });
     let most = leans.fold(0.0, f64::max);
-    for (share, refused) in [(1.0005, false), (1.002, true)] {
-        let verdict = judge_in(|scene| scene.pens[0].cone_rad = most / share);
+    for (fraction, refused) in [(1.0005, false), (1.002, true)] {
+        let verdict = judge_in(|scene| scene.pens[0].cone_rad = most / fraction);
         assert_eq!(
             rules(&verdict).contains(&GateRule::Tilt),
             refused,
-            "{share}"
+            "{fraction}"
         );
     }
 }
@@ -441,9 +444,9 @@ proptest! {
         let verdict = judge_in(|scene| {
             let pen = &mut scene.pens[0];
             let lean = (2.0 * pen.cone_rad + beyond_rad).tan();
-            let aside = pen.axis.cross(&Vector3::x()).normalize();
-            let other = pen.axis.cross(&aside);
-            let way = aside * about_rad.cos() + other * about_rad.sin();
+            let sideways = pen.axis.cross(&Vector3::x()).normalize();
+            let other = pen.axis.cross(&sideways);
+            let way = sideways * about_rad.cos() + other * about_rad.sin();
             pen.axis = Unit::new_normalize(pen.axis.into_inner() + way * lean);
         });
         refused_by(&verdict, &[GateRule::Tilt])?;
@@ -765,8 +768,8 @@ fn a_tip_that_comes_in_below_the_sheet_from_its_side_is_refused() {
         assert!(beside.at_mm[0] < -30.0 || beside.at_mm[0] > 130.0);
         let raised = Arc::new(raised);
         let verdict = gate::check(&raised, leave(&raised), &start, ClockInstant::ZERO, turn);
-        let said = rules(&verdict);
-        assert!(said.contains(&GateRule::Sheet), "refused by {said:?}");
+        let refused = rules(&verdict);
+        assert!(refused.contains(&GateRule::Sheet), "refused by {refused:?}");
     }
 }
 
@@ -851,8 +854,8 @@ fn a_lift_that_would_run_into_something_is_refused() {
         }],
         ..trajectory.clone()
     };
-    let said = |scene: &Scene| -> Vec<GateRule> { rules(&judge_standing(scene, &standing)) };
-    assert_eq!(said(scene), []);
+    let refused = |scene: &Scene| -> Vec<GateRule> { rules(&judge_standing(scene, &standing)) };
+    assert_eq!(refused(scene), []);
     let mut caged = Scene::clone(scene);
     let tip = tip_m(scene, &here);
     let steps = || (-4..=4).map(|step| f64::from(step) * 0.014);
@@ -867,12 +870,12 @@ fn a_lift_that_would_run_into_something_is_refused() {
                 max_m: middle + half,
             },
         });
-        if said(&caged).contains(&GateRule::KeepOut) {
+        if refused(&caged).contains(&GateRule::KeepOut) {
             caged.keep_outs.pop();
         }
     }
     assert_eq!(
-        said(&caged),
+        refused(&caged),
         [GateRule::Stop],
         "{} cubes",
         caged.keep_outs.len()
@@ -891,7 +894,7 @@ fn judge_standing(scene: &Scene, standing: &Trajectory) -> Verdict {
     )
 }
 
-/// A pen that is held beside the one that draws may not come below the sheet either.
+/// A second pen in the holder may not come below the sheet either.
 #[test]
 fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
     let scene = SceneLibrary::new(None).scene("two_pens", None).unwrap();
@@ -906,9 +909,9 @@ fn a_pen_that_does_not_draw_is_kept_above_the_sheet() {
             let tip = scene.arm.chain.point(q, &tip_m);
             scene.surface.project(&tip).height_mm
         };
-        let said = gate::preview(&Arc::new(longer), &plan.trajectory).unwrap_err();
+        let refused = gate::preview(&Arc::new(longer), &plan.trajectory).unwrap_err();
         let named = |one: &&gate::GateRefusal| one.why.contains("does not draw now");
-        for one in said.0.iter().filter(named) {
+        for one in refused.0.iter().filter(named) {
             idle += 1;
             assert_eq!(one.rule, GateRule::Sheet);
             let said_mm = one.excess.unwrap().value;

@@ -46,7 +46,7 @@ fn serve(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
     format!("http://{at}/camera.jpg?size=1")
 }
 
-fn say(stream: &mut TcpStream, head: &str, body: &[u8]) {
+fn respond(stream: &mut TcpStream, head: &str, body: &[u8]) {
     // Whoever has enough closes.
     let _ = stream.write_all(format!("HTTP/1.1 {head}\r\n\r\n").as_bytes());
     let _ = stream.write_all(body);
@@ -57,7 +57,7 @@ fn snapshot(stream: &mut TcpStream) {
         "200 OK\r\nContent-Type: image/jpeg\r\nContent-Length: {}",
         SHEET.len()
     );
-    say(stream, &head, SHEET);
+    respond(stream, &head, SHEET);
 }
 
 fn part(stream: &mut TcpStream, picture: &[u8]) -> std::io::Result<()> {
@@ -107,7 +107,7 @@ async fn a_snapshot_is_a_picture_with_its_tags() {
 #[tokio::test]
 async fn of_a_stream_the_second_picture_is_taken_and_then_it_is_left() {
     let address = serve(|stream| {
-        say(stream, STREAM, b"");
+        respond(stream, STREAM, b"");
         // The first has waited in the camera for somebody to come.
         let old = b"\xff\xd8 not even a picture";
         if part(stream, old).is_err() {
@@ -126,51 +126,51 @@ async fn of_a_stream_the_second_picture_is_taken_and_then_it_is_left() {
 #[tokio::test]
 async fn a_stream_that_ends_gives_no_picture() {
     let error = taken(&serve(|stream| {
-        say(stream, &format!("{STREAM}\r\nConnection: close"), b"");
+        respond(stream, &format!("{STREAM}\r\nConnection: close"), b"");
         let _ = part(stream, SHEET);
         let _ = stream.write_all(b"--cut--\r\n");
     }))
     .await
     .unwrap_err();
-    assert!(matches!(error.why, CameraFailure::Ended), "{error}");
+    assert!(matches!(error.failure, CameraFailure::Ended), "{error}");
 }
 
 #[tokio::test]
 async fn whatever_else_it_answers_is_said() {
     type Is = fn(&CameraFailure) -> bool;
     let cases: [(&str, &[u8], Is); 6] = [
-        ("401 Unauthorized\r\nContent-Length: 0", b"", |why| {
-            matches!(why, CameraFailure::Status { status: 401, .. })
+        ("401 Unauthorized\r\nContent-Length: 0", b"", |reason| {
+            matches!(reason, CameraFailure::Status { status: 401, .. })
         }),
         (
             "302 Found\r\nLocation: /other\r\nContent-Length: 0",
             b"",
-            |why| matches!(why, CameraFailure::Status { status: 302, .. }),
+            |reason| matches!(reason, CameraFailure::Status { status: 302, .. }),
         ),
         (
             "200 OK\r\nContent-Type: text/html\r\nContent-Length: 4",
             b"page",
-            |why| matches!(why, CameraFailure::Kind(_)),
+            |reason| matches!(reason, CameraFailure::Kind(_)),
         ),
         (
             "200 OK\r\nContent-Type: image/jpeg\r\nAge: 90\r\nContent-Length: 4",
             b"abcd",
-            |why| matches!(why, CameraFailure::Old(90)),
+            |reason| matches!(reason, CameraFailure::Old(90)),
         ),
         (
             "200 OK\r\nContent-Type: image/jpeg\r\nContent-Length: 4",
             b"abcd",
-            |why| matches!(why, CameraFailure::Jpeg(_)),
+            |reason| matches!(reason, CameraFailure::Jpeg(_)),
         ),
-        ("no HTTP at all", b"", |why| {
-            matches!(why, CameraFailure::Broken { .. })
+        ("no HTTP at all", b"", |reason| {
+            matches!(reason, CameraFailure::Broken { .. })
         }),
     ];
     for (head, body, is) in cases {
-        let error = taken(&serve(move |stream| say(stream, head, body)))
+        let error = taken(&serve(move |stream| respond(stream, head, body)))
             .await
             .unwrap_err();
-        assert!(is(&error.why), "{head:?}: {error}");
+        assert!(is(&error.failure), "{head:?}: {error}");
         assert!(error.to_string().starts_with("camera top: "), "{error}");
     }
 }
@@ -185,9 +185,12 @@ async fn heads_and_bodies_without_an_end_are_cut_off() {
         {}
     });
     let error = taken(&head).await.unwrap_err();
-    assert!(matches!(error.why, CameraFailure::Broken { .. }), "{error}");
+    assert!(
+        matches!(error.failure, CameraFailure::Broken { .. }),
+        "{error}"
+    );
     let body = serve(|stream| {
-        say(
+        respond(
             stream,
             "200 OK\r\nContent-Type: image/jpeg\r\nConnection: close",
             b"",
@@ -195,7 +198,7 @@ async fn heads_and_bodies_without_an_end_are_cut_off() {
         while stream.write_all(&[0x55; 65_536]).is_ok() {}
     });
     let error = camera(&body, 20_000).picture().await.unwrap_err();
-    assert!(matches!(error.why, CameraFailure::TooLong), "{error}");
+    assert!(matches!(error.failure, CameraFailure::TooLong), "{error}");
 }
 
 #[tokio::test]
@@ -203,14 +206,14 @@ async fn a_camera_that_says_nothing_is_not_waited_for() {
     let address = serve(|_| std::thread::sleep(Duration::from_secs(120)));
     let began = Instant::now();
     let error = camera(&address, 300).picture().await.unwrap_err();
-    assert!(matches!(error.why, CameraFailure::Late(_)), "{error}");
+    assert!(matches!(error.failure, CameraFailure::Late(_)), "{error}");
     assert!(began.elapsed() < Duration::from_secs(60));
     let closed = ClosedPort::new();
     let error = taken(&format!("http://{}/camera.jpg", closed.address()))
         .await
         .unwrap_err();
     assert!(
-        matches!(error.why, CameraFailure::Connect { .. }),
+        matches!(error.failure, CameraFailure::Connect { .. }),
         "{error}"
     );
 }

@@ -1,4 +1,4 @@
-//! The designs that ship in `scenes/designs/`: each loads, fits its sheet, and is as long as said.
+//! Tests the designs in `scenes/designs/`: each loads, fits its sheet, and has the stated length.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
@@ -16,8 +16,8 @@ fn length_mm(design: &Design) -> f64 {
 }
 
 fn check_within(design: &Design, page_mm: [f64; 2]) {
-    for (side, wanted) in design.page_mm.iter().zip(page_mm) {
-        assert!((side - wanted).abs() < 0.05, "{side} is not {wanted}");
+    for (side, expected) in design.page_mm.iter().zip(page_mm) {
+        assert!((side - expected).abs() < 0.05, "{side} is not {expected}");
     }
     for point in design.strokes.iter().flat_map(|stroke| &stroke.points_mm) {
         for (value, side) in point.iter().zip(page_mm) {

@@ -46,13 +46,13 @@ fn tags() -> TagLayout {
 /// A sheet at about 0.45 m, leaning by up to 30° and turned.
 fn pose(chance: &mut Chance) -> Isometry3<f64> {
     let lean = chance.between(0.0, 30.0).to_radians();
-    let towards = chance.between(0.0, 2.0 * PI);
+    let direction = chance.between(0.0, 2.0 * PI);
     let faces = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), PI);
     let roll = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), chance.between(0.0, 2.0 * PI));
-    let axis = Vector3::new(towards.cos(), towards.sin(), 0.0);
-    let turned = UnitQuaternion::from_scaled_axis(axis.scale(lean)) * roll * faces;
-    let corner = Vector3::new(0.0, 0.0, 0.45) - turned * Vector3::new(0.05, 0.05, 0.0);
-    Isometry3::from_parts(Translation3::from(corner), turned)
+    let axis = Vector3::new(direction.cos(), direction.sin(), 0.0);
+    let rotation = UnitQuaternion::from_scaled_axis(axis.scale(lean)) * roll * faces;
+    let corner = Vector3::new(0.0, 0.0, 0.45) - rotation * Vector3::new(0.05, 0.05, 0.0);
+    Isometry3::from_parts(Translation3::from(corner), rotation)
 }
 
 /// Squares at nine stations.
@@ -87,7 +87,7 @@ impl Photographed<'_> {
         }];
         let eye = PlacedCamera {
             lens: lens(),
-            stands: Isometry3::identity(),
+            pose: Isometry3::identity(),
         };
         let view = SimulatedView {
             eye: &eye,
@@ -99,8 +99,8 @@ impl Photographed<'_> {
         };
         let frame = view.render().unwrap();
         let tags = tags();
-        let seen = find(&frame, Family::Tag36h11).unwrap();
-        let found = locate(&seen, &tags, &eye.lens, SHEET_MM).unwrap();
+        let observed = find(&frame, Family::Tag36h11).unwrap();
+        let found = locate(&observed, &tags, &eye.lens, SHEET_MM).unwrap();
         read_ink(
             &PicturedSheet {
                 frame: &frame,
@@ -132,7 +132,7 @@ fn light(chance: &mut Chance, seed: u64) -> SceneLight {
     }
 }
 
-/// The same lines, each square moved by so much.
+/// Returns the same lines with each square moved.
 fn moved(lines: &[ExpectedLine], by_mm: &[[f64; 2]]) -> Vec<InkLine> {
     let of = lines.iter().zip(by_mm);
     let line = |(line, by): (&ExpectedLine, &[f64; 2])| InkLine {

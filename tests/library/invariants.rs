@@ -43,8 +43,8 @@ const PERIOD_S: f64 = 0.01;
 
 /// Cases where a million are asked for.
 fn cases() -> usize {
-    let asked = std::env::var("STEADYHAND_CASES").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(5_000)
+    let setting = std::env::var("STEADYHAND_CASES").ok();
+    setting.and_then(|text| text.parse().ok()).unwrap_or(5_000)
 }
 
 /// SplitMix64, so that a failure comes again.
@@ -67,7 +67,7 @@ impl Chance {
         self.next().to_le_bytes()[7]
     }
 
-    /// From -1 to 1.
+    /// Returns a number from -1 to 1.
     fn share(&mut self) -> f64 {
         f64::from(u32::try_from(self.next() >> 32).unwrap()) / f64::from(u32::MAX) * 2.0 - 1.0
     }
@@ -89,8 +89,8 @@ fn joints(scene: &Scene, goals: &Goals) -> JointVector {
     joints
 }
 
-/// Draws with a stop behind so many frames, and gives every frame of goals.
-async fn drawn(rig: Rig, stop_at: Option<usize>) -> (Rig, Vec<Goals>) {
+/// Draws, with a stop after so many frames if given, and returns every frame of goals.
+async fn draw_until(rig: Rig, stop_at: Option<usize>) -> (Rig, Vec<Goals>) {
     let family = rig.family;
     let motion = Arc::new(rig.attach().unwrap());
     let own: Arc<OnceLock<Weak<MotionHandle>>> = Arc::default();
@@ -117,9 +117,9 @@ async fn drawn(rig: Rig, stop_at: Option<usize>) -> (Rig, Vec<Goals>) {
 
 /// Draws to the end, and stops in every tenth of a second of the first line.
 async fn drawings(rig: impl Fn() -> Rig) -> Vec<(Rig, Vec<Goals>)> {
-    let mut all = vec![drawn(rig(), None).await];
+    let mut all = vec![draw_until(rig(), None).await];
     for stop_at in [0, 3, 9, 14, 27, 60] {
-        all.push(drawn(rig(), Some(stop_at)).await);
+        all.push(draw_until(rig(), Some(stop_at)).await);
     }
     all
 }
@@ -197,13 +197,13 @@ fn nonsense(chance: &mut Chance, scene: &Scene, from: &JointVector) -> Trajector
     let to = JointVector::from_slice(&to);
     let smooth = chance.below(4) > 0;
     let samples = (0..count).map(|at| {
-        let share = at as f64 / (count - 1) as f64;
-        let share = if smooth {
-            share.powi(3) * (10.0 + share * (6.0 * share - 15.0))
+        let fraction = at as f64 / (count - 1) as f64;
+        let fraction = if smooth {
+            fraction.powi(3) * (10.0 + fraction * (6.0 * fraction - 15.0))
         } else {
-            share
+            fraction
         };
-        from.zip(&to, |from, to| from + (to - from) * share)
+        from.zip(&to, |from, to| from + (to - from) * fraction)
     });
     Trajectory {
         reached: Vec::new(),
@@ -266,7 +266,7 @@ fn letters(text: &mut toml::Table) {
 async fn invariants_3_and_4_steps_and_their_changes_are_bounded() {
     for family in Family::ALL {
         let mut all = drawings(|| Rig::new(family)).await;
-        all.push(drawn(Rig::with(family, letters), None).await);
+        all.push(draw_until(Rig::with(family, letters), None).await);
         for (rig, goals) in all {
             let mut judge = Judge::new(&rig.scene);
             goals.iter().for_each(|goals| judge.hear(&goals.ticks));
@@ -274,7 +274,7 @@ async fn invariants_3_and_4_steps_and_their_changes_are_bounded() {
     }
 }
 
-/// A place where nothing of the arm may be.
+/// A box that no part of the arm may enter.
 fn beside_a_hand(text: &mut toml::Table) {
     let hand =
         "[[keep_outs]]\nname = \"hand\"\nmin_m = [0.0, 0.25, 0.0]\nmax_m = [0.1, 0.3, 0.1]\n";
@@ -289,11 +289,11 @@ async fn invariant_7_tip_and_joints_stay_where_they_may_be() {
             for goals in &goals {
                 let at = joints(scene, goals);
                 let tip = scene.arm.chain.forward(&at) * scene.pens[0].tip_m;
-                let seen = scene.surface.project(&tip);
+                let projected = scene.surface.project(&tip);
                 let deepest = -(scene.heights.press_mm + 1.0);
                 assert!(
-                    !scene.surface.holds(seen.at_mm) || seen.height_mm > deepest,
-                    "{seen:?}"
+                    !scene.surface.holds(projected.at_mm) || projected.height_mm > deepest,
+                    "{projected:?}"
                 );
                 // What the first joint turns and carries: the base stands where it was put.
                 for frame in scene.arm.chain.frames(&at).iter().skip(1) {
@@ -347,17 +347,17 @@ async fn invariant_8_lost_replies_are_asked_for_twice_more_at_most() {
             began = rig.clock.now();
         }
         let sent: Vec<_> = rig.wire.state().sent[from..].to_vec();
-        let mut asked = 0;
+        let mut request_count = 0;
         for (_, bytes) in &sent {
             if far_end::goals(family, bytes).is_some() {
-                asked = 0;
+                request_count = 0;
             }
-            asked += far_end::requests(family, bytes)
+            request_count += far_end::requests(family, bytes)
                 .iter()
                 .filter(|r| matches!(r.instruction, 0x82 | 0x8A))
                 .count();
             // Three for the present state and one for a slow register.
-            assert!(asked <= 4, "{asked} questions in a cycle");
+            assert!(request_count <= 4, "{request_count} questions in a cycle");
         }
     }
 }
@@ -373,18 +373,18 @@ async fn invariant_9_a_blind_arm_is_held_in_3_cycles_and_faulted_in_100_ms() {
             }
         });
         let outcome = rig.draw(&motion, Some(silence)).await;
-        let MotionOutcome::Faulted(words) = outcome else {
+        let MotionOutcome::Faulted(reason) = outcome else {
             panic!("{outcome:?}")
         };
         let broken = rig.wire.state().broken_at.unwrap();
         // The first cycle that begins past 100 ms finds it; the next frame shows the latch.
         let took = rig.wire.latched_after(rig.clock.now());
-        assert!(took <= Duration::from_millis(120), "{took:?}: {words}");
-        let blind_ms: u64 = words
+        assert!(took <= Duration::from_millis(120), "{took:?}: {reason}");
+        let blind_ms: u64 = reason
             .split_whitespace()
             .find_map(|word| word.parse().ok())
             .unwrap();
-        assert!((101..=110).contains(&blind_ms), "{words}");
+        assert!((101..=110).contains(&blind_ms), "{reason}");
         let goals = rig.wire.goals(family);
         let held = broken.after(3 * PERIOD);
         let after: Vec<_> = goals.iter().filter(|goals| goals.at > held).collect();
@@ -427,10 +427,10 @@ impl Noisy {
         match self.driver.hold(&mut self.link, next).await {
             Ok(measured) => {
                 self.good += 1;
-                let apart = measured
+                let distance = measured
                     .position_rad
                     .distance_max(&self.rig.sim.true_joints());
-                assert!(apart <= NOISE_RAD, "{apart} rad from the truth");
+                assert!(distance <= NOISE_RAD, "{distance} rad from the truth");
             }
             Err(error) => assert!(error.is_transient(), "{error}"),
         }
@@ -442,7 +442,7 @@ impl Noisy {
     }
 }
 
-/// So many cycles; how many gave a reading.
+/// Runs so many cycles. Returns the number of readings.
 async fn read_through(
     family: Family,
     cycles: usize,
@@ -461,17 +461,17 @@ const NOISE_RAD: f64 = 3.0 * 3.0 * PERIOD_S + 4.0 * TAU / 4096.0 + 0.002;
 #[tokio::test]
 async fn invariant_10_damaged_frames_never_change_what_is_known() {
     for family in Family::ALL {
-        let wanted = cases();
+        let target = cases();
         let damage = |sim: &ArmSimulator, chance: &mut Chance| {
             let bits = 1 + u32::try_from(chance.below(8)).unwrap();
             sim.break_it(SimulatedFault::CorruptReplies { share: 0.2, bits });
         };
         let mut bus = Noisy::new(family).await;
         let mut cycles = 0;
-        while bus.damaged() < wanted {
+        while bus.damaged() < target {
             bus.cycle(damage).await;
             cycles += 1;
-            assert!(cycles <= 10 * wanted, "{} damaged only", bus.damaged());
+            assert!(cycles <= 10 * target, "{} damaged only", bus.damaged());
         }
         // Three attempts come to nothing in a cycle in a hundred, a servo.
         assert!(bus.good > cycles * 8 / 10, "{} of {cycles}", bus.good);
@@ -557,9 +557,9 @@ async fn invariant_13_torque_goes_on_where_the_arm_stands() {
         let motion = rig.attach().unwrap();
         let stands = rig.sim.true_joints();
         let moved: Arc<Mutex<f64>> = Arc::default();
-        let seen = Arc::clone(&moved);
+        let observed = Arc::clone(&moved);
         let script = move |_: usize, hands: &mut far_end::Hands<'_>| {
-            *seen.lock().unwrap() = hands.sim.true_joints().distance_max(&stands);
+            *observed.lock().unwrap() = hands.sim.true_joints().distance_max(&stands);
         };
         rig.wire.script(1, Box::new(script));
         let trajectory = rig.plan(&motion);
@@ -594,8 +594,8 @@ async fn invariant_13_torque_goes_on_where_the_arm_stands() {
             .filter_map(|w| Some((w.id, far_end::goal_of(family, w)?)))
         {
             if let Some((joint, servo)) = joint_of(&rig.scene, id) {
-                let apart = (servo.ticks(stands[joint]) - ticks).abs();
-                assert!(apart <= 2, "servo {id}: {apart} ticks");
+                let distance_ticks = (servo.ticks(stands[joint]) - ticks).abs();
+                assert!(distance_ticks <= 2, "servo {id}: {distance_ticks} ticks");
             }
         }
         let goals_before = writes[..on]
@@ -629,20 +629,20 @@ fn goals_are_read_back(rig: &Rig) {
     });
     let aimed = aimed.unwrap();
     let all = writes(&before[aimed]).len();
-    let mut asked: Vec<u8> = before[aimed..]
+    let mut ids: Vec<u8> = before[aimed..]
         .iter()
         .filter(|request| far_end::reads_goal(family, request))
         .map(|request| request.id)
         .collect();
-    asked.sort_unstable();
-    asked.dedup();
-    assert_eq!(asked.len(), all, "of {all} goals, those of {asked:?}");
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "of {all} goals, those of {ids:?}");
 }
 
 #[tokio::test]
 async fn invariant_14_watchdog_and_caps_are_set_and_read_before_anything_moves() {
     for family in Family::ALL {
-        let (rig, goals) = drawn(Rig::new(family), None).await;
+        let (rig, goals) = draw_until(Rig::new(family), None).await;
         let first = goals
             .iter()
             .find(|later| later.ticks != goals[0].ticks)
@@ -677,7 +677,7 @@ async fn invariant_14_watchdog_and_caps_are_set_and_read_before_anything_moves()
         match family {
             // The torque limit; speed and acceleration travel with every goal.
             Family::Sts => assert!(wrote(48, &950_u16.to_le_bytes()) == all && read(48) >= all),
-            // Five steps of 20 ms, behind its clearing.
+            // Five steps of 20 ms, after it was cleared.
             _ => {
                 assert!(wrote(98, &[5]) == all && wrote(98, &[0]) == all && read(98) >= 2 * all);
             }
@@ -699,16 +699,16 @@ fn torque_limits(rig: &Rig) -> Vec<u16> {
         .filter(|write| write.address == address)
         .collect();
     let servos = rig.wire.goals(rig.family)[0].ticks.len();
-    let words = writes.chunks(servos).map(|together| {
-        let words: Vec<u16> = together
+    let registers = writes.chunks(servos).map(|together| {
+        let values: Vec<u16> = together
             .iter()
             .map(|write| u16::from_le_bytes([write.data[0], write.data[1]]))
             .collect();
-        let is_one = words.len() == servos && words.iter().all(|word| *word == words[0]);
-        assert!(is_one, "{words:?}");
-        words[0]
+        let is_one = values.len() == servos && values.iter().all(|word| *word == values[0]);
+        assert!(is_one, "{values:?}");
+        values[0]
     });
-    words.collect()
+    registers.collect()
 }
 
 #[tokio::test]
@@ -755,7 +755,7 @@ async fn invariant_14_a_touch_has_half_the_torque_and_a_drawing_all_of_it_again(
 
 fn caps_travel_with_every_goal(rig: &Rig) {
     for write in rig.wire.writes(rig.family) {
-        // Dynamixel servos keep their caps until they are told others: a goal may come alone.
+        // Dynamixel servos keep their caps until they receive others: a goal may come alone.
         if far_end::goal_of(rig.family, &write).is_none() || write.address == 116 {
             continue;
         }
@@ -780,12 +780,12 @@ async fn invariant_17_a_restart_is_found_in_200_ms_and_torque_stays_off() {
                 }
             });
             let outcome = rig.draw(&motion, Some(script)).await;
-            let MotionOutcome::Faulted(words) = outcome else {
+            let MotionOutcome::Faulted(reason) = outcome else {
                 panic!("{outcome:?}")
             };
             let broken = rig.wire.state().broken_at.unwrap();
             let took = rig.wire.latched_after(rig.clock.now());
-            assert!(took <= Duration::from_millis(200), "{took:?}: {words}");
+            assert!(took <= Duration::from_millis(200), "{took:?}: {reason}");
             let state = rig.wire.state();
             let after = state.sent.iter().filter(|(at, _)| *at > broken);
             let on = after
@@ -793,7 +793,7 @@ async fn invariant_17_a_restart_is_found_in_200_ms_and_torque_stays_off() {
                 .flat_map(|request| far_end::writes(family, &request))
                 .filter(|write| write.address == torque_address(family))
                 .count();
-            assert_eq!(on, 0, "torque was written after {words}");
+            assert_eq!(on, 0, "torque was written after {reason}");
         }
     }
 }
@@ -817,8 +817,9 @@ async fn invariant_18_heat_is_told_then_refused_then_ends_the_motion() {
                 matches!(outcome, MotionOutcome::Reached { .. }),
                 "{outcome:?}"
             );
-            let told = motion.snapshot().health.summary();
-            assert_eq!(told.contains("servo 3"), tells, "{temperature_c}: {told:?}");
+            let health = motion.snapshot().health.summary();
+            let is_told = health.contains("servo 3");
+            assert_eq!(is_told, tells, "{temperature_c}: {health:?}");
         }
         rig.sim.break_it(warm(60.0));
         // To rest it may go, and on the way its heat is read.
@@ -828,26 +829,23 @@ async fn invariant_18_heat_is_told_then_refused_then_ends_the_motion() {
             "{outcome:?}"
         );
         let outcome = rig.draw(&motion, None).await;
-        let MotionOutcome::Refused(words) = outcome else {
+        let MotionOutcome::Refused(reason) = outcome else {
             panic!("{outcome:?}")
         };
-        let words = words.to_string();
-        assert!(
-            words.contains("servo 3") && words.contains("60 °C"),
-            "{words}"
-        );
+        let text = reason.to_string();
+        assert!(text.contains("servo 3") && text.contains("60 °C"), "{text}");
         let (_, outcome) = heated(family, 64.0).await;
         assert!(
             matches!(outcome, MotionOutcome::Reached { .. }),
             "{outcome:?}"
         );
         let (rig, outcome) = heated(family, 65.0).await;
-        let MotionOutcome::Faulted(words) = outcome else {
+        let MotionOutcome::Faulted(reason) = outcome else {
             panic!("{outcome:?}")
         };
         assert!(
-            words.contains("servo 3") && words.contains("65 °C"),
-            "{words}"
+            reason.contains("servo 3") && reason.contains("65 °C"),
+            "{reason}"
         );
         let tip = rig.scene.arm.chain.forward(&rig.sim.true_joints()) * rig.scene.pens[0].tip_m;
         let height_mm = rig.scene.surface.project(&tip).height_mm;
@@ -874,7 +872,7 @@ async fn heated(family: Family, temperature_c: f64) -> (Rig, MotionOutcome) {
 #[tokio::test]
 async fn invariant_20_torque_and_goals_go_to_every_servo_in_one_frame() {
     for family in Family::ALL {
-        let (rig, goals) = drawn(Rig::new(family), None).await;
+        let (rig, goals) = draw_until(Rig::new(family), None).await;
         let mut all: Vec<u8> = rig.scene.arm.servos().map(|(_, servo)| servo.id).collect();
         all.extend(rig.scene.arm.file.held.iter().map(|held| held.id));
         all.sort_unstable();

@@ -14,22 +14,22 @@ use steadyhand::mcp::http::HttpConfig;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::mcp_desk::{Echo, Seen};
+use crate::mcp_desk::{CallCounts, EchoService};
 use crate::mcp_wire::{INITIALIZE, JSON, STREAMS, Server, until};
 
 const SLOW: &str = r#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"slow"}}"#;
 
 fn cancelled(server: &Server) -> usize {
-    server.desk.seen.cancelled.load(Ordering::SeqCst)
+    server.service.counts.cancelled.load(Ordering::SeqCst)
 }
 
-fn finished(seen: &Seen) -> usize {
-    seen.finished.load(Ordering::SeqCst)
+fn finished(observed: &CallCounts) -> usize {
+    observed.finished.load(Ordering::SeqCst)
 }
 
 /// Begins a slow call with `headers`, with `behind` sent after it, and returns its connection once it is worked on.
 async fn begin(server: &Server, headers: &str, behind: &str) -> TcpStream {
-    let begun = || server.desk.seen.calls.lock().unwrap().len();
+    let begun = || server.service.counts.calls.lock().unwrap().len();
     let before = begun();
     let mut stream = TcpStream::connect(server.at).await.unwrap();
     let head = format!(
@@ -56,11 +56,11 @@ async fn nothing_sent_behind_a_call_hides_that_its_caller_has_gone() {
     for (count, behind) in all.iter().enumerate() {
         for (more, headers) in ["", "Accept: text/event-stream\r\n"].iter().enumerate() {
             drop(begin(&server, headers, behind).await);
-            let wanted = 2 * count + more + 1;
-            until(|| cancelled(&server) + finished(&server.desk.seen) == wanted).await;
+            let expected = 2 * count + more + 1;
+            until(|| cancelled(&server) + finished(&server.service.counts) == expected).await;
         }
     }
-    assert_eq!(finished(&server.desk.seen), 0);
+    assert_eq!(finished(&server.service.counts), 0);
 }
 
 #[tokio::test]
@@ -78,7 +78,7 @@ async fn who_sends_so_much_behind_a_call_that_no_end_is_seen_counts_as_gone() {
     };
     tokio::join!(filling, closed);
     until(|| cancelled(&server) == 1).await;
-    assert_eq!(finished(&server.desk.seen), 0);
+    assert_eq!(finished(&server.service.counts), 0);
 }
 
 #[tokio::test]
@@ -118,32 +118,32 @@ async fn a_stream_that_another_connection_takes_over_leaves_no_call_unwatched() 
     ];
     let taken = server.send(Method::GET, &taken, "").await;
     drop(caller);
-    until(|| cancelled(&server) + finished(&server.desk.seen) == 1).await;
-    assert_eq!(finished(&server.desk.seen), 0);
+    until(|| cancelled(&server) + finished(&server.service.counts) == 1).await;
+    assert_eq!(finished(&server.service.counts), 0);
     drop(taken);
 }
 
 #[tokio::test]
 async fn the_end_of_a_session_gives_up_its_calls_and_is_told_after_them() {
-    let desk = Echo::new();
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let (note, seen) = (Arc::clone(&told), Arc::clone(&desk.seen));
+    let service = EchoService::new();
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let (note, observed) = (Arc::clone(&notices), Arc::clone(&service.counts));
     let config = HttpConfig {
         on_session_end: Some(Arc::new(move |_: &str| {
-            let cancelled = seen.cancelled.load(Ordering::SeqCst);
+            let cancelled = observed.cancelled.load(Ordering::SeqCst);
             note.lock().unwrap().push(cancelled);
         })),
         ..HttpConfig::default()
     };
-    let server = Server::configured(desk, config).await;
+    let server = Server::configured(service, config).await;
     let id = session(&server).await;
     let headers = format!("Mcp-Session-Id: {id}\r\n");
     let caller = begin(&server, &headers, "").await;
     let ended = [("mcp-session-id", id.as_str())];
     server.send(Method::DELETE, &ended, "").await;
-    until(|| !told.lock().unwrap().is_empty()).await;
+    until(|| !notices.lock().unwrap().is_empty()).await;
     assert_eq!(
-        (finished(&server.desk.seen), told.lock().unwrap()[0]),
+        (finished(&server.service.counts), notices.lock().unwrap()[0]),
         (0, 1)
     );
     drop(caller);

@@ -1,4 +1,4 @@
-//! Long messages: nobody waits behind them but others of their kind, and no number of them takes all memory.
+//! Tests long messages: only other long messages wait for them, and no number of them takes all memory.
 
 #![allow(clippy::unwrap_used, reason = "a failing test may panic")]
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use steadyhand::mcp::RepairedMessage;
 use steadyhand::mcp::http::HttpConfig;
 
-use crate::mcp_desk::Echo;
+use crate::mcp_desk::EchoService;
 use crate::mcp_wire::{Pipe, Server, until};
 
 /// Times that a message was mended, and whether that may come to its end.
@@ -39,7 +39,7 @@ fn values(count: usize) -> Value {
 
 #[tokio::test]
 async fn a_short_message_waits_for_no_long_one() {
-    let server = Server::mending(Echo::new(), HttpConfig::default(), mend_slowly).await;
+    let server = Server::mending(EchoService::new(), HttpConfig::default(), mend_slowly).await;
     let broken = format!("{{{}", "\"".repeat(8 * 1024));
     let long = || server.post(&[], &broken);
     let short = async {
@@ -66,12 +66,12 @@ async fn messages_of_one_pipe_keep_their_order() {
     let all = [&json!({}), &long, &json!({}), &long];
     for (id, arguments) in all.into_iter().enumerate() {
         let message = call("echo", arguments).replace("\"id\":7", &format!("\"id\":{id}"));
-        pipe.say(&message).await;
+        pipe.send(&message).await;
     }
     for _ in 0..4 {
-        pipe.hear().await;
+        pipe.receive().await;
     }
-    let calls = pipe.desk.seen.calls.lock().unwrap();
+    let calls = pipe.service.counts.calls.lock().unwrap();
     let lengths: Vec<bool> = calls
         .iter()
         .map(|call| format!("{:?}", call.arguments).len() > 100_000)
@@ -82,10 +82,10 @@ async fn messages_of_one_pipe_keep_their_order() {
 #[tokio::test]
 async fn a_message_of_too_many_values_is_refused() {
     let server = Server::start().await;
-    for (count, wanted) in [(45_000, 200), (50_001, 400), (1_000_000, 400)] {
+    for (count, expected) in [(45_000, 200), (50_001, 400), (1_000_000, 400)] {
         let (status, answer) = server.post(&[], &call("echo", &values(count))).await;
-        assert_eq!(status, wanted, "{count}: {answer:.300}");
-        if wanted == 400 {
+        assert_eq!(status, expected, "{count}: {answer:.300}");
+        if expected == 400 {
             assert!(answer.contains("more than 50000 JSON values"), "{answer}");
             assert!(answer.contains("\"id\":7"), "{answer}");
         }
@@ -101,7 +101,7 @@ async fn the_values_of_all_messages_are_bounded_and_given_back() {
     let many = values(45_000);
     let (slow, echo) = (call("slow", &many), call("echo", &many));
     let third = async {
-        until(|| server.desk.seen.calls.lock().unwrap().len() == 2).await;
+        until(|| server.service.counts.calls.lock().unwrap().len() == 2).await;
         server.post(&[], &echo).await
     };
     let (one, other, (status, refused)) =
@@ -109,7 +109,7 @@ async fn the_values_of_all_messages_are_bounded_and_given_back() {
     assert_eq!((one.0, other.0), (200, 200));
     assert_eq!(status, 400);
     assert!(refused.contains("as many long messages"), "{refused}");
-    assert_eq!(server.desk.seen.finished.load(Ordering::SeqCst), 2);
+    assert_eq!(server.service.counts.finished.load(Ordering::SeqCst), 2);
     assert_eq!(server.post(&[], &echo).await.0, 200);
 }
 

@@ -29,9 +29,9 @@ use steadyhand::mcp::{
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
 use tokio_util::sync::CancellationToken;
 
-use mcp_desk::{Echo, STEPS};
+use mcp_desk::{EchoService, STEPS};
 
-/// As the node does: broken envelopes are mended where they have one meaning.
+/// Repairs broken envelopes if they have only one meaning, as the node does.
 fn repair(raw: &[u8]) -> RepairedMessage {
     match steadyhand::args::envelope::read(raw) {
         Ok(envelope) => RepairedMessage::Message(envelope.message),
@@ -41,9 +41,9 @@ fn repair(raw: &[u8]) -> RepairedMessage {
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// An HTTP server over a desk, and the way to end it.
+/// An HTTP server of a service, and the way to end it.
 pub(super) struct Server {
-    pub(super) desk: Arc<Echo>,
+    pub(super) service: Arc<EchoService>,
     pub(super) at: std::net::SocketAddr,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<Result<(), HttpError>>,
@@ -51,28 +51,28 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start() -> Self {
-        Self::over(Echo::new()).await
+        Self::over(EchoService::new()).await
     }
 
-    async fn over(desk: Arc<Echo>) -> Self {
-        Self::configured(desk, HttpConfig::default()).await
+    async fn over(service: Arc<EchoService>) -> Self {
+        Self::configured(service, HttpConfig::default()).await
     }
 
-    pub(super) async fn configured(desk: Arc<Echo>, config: HttpConfig) -> Self {
-        Self::mending(desk, config, repair).await
+    pub(super) async fn configured(service: Arc<EchoService>, config: HttpConfig) -> Self {
+        Self::mending(service, config, repair).await
     }
 
     pub(super) async fn mending(
-        desk: Arc<Echo>,
+        service: Arc<EchoService>,
         config: HttpConfig,
         repair: MessageRepair,
     ) -> Self {
         let listening = listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let at = listening.address();
         let stop = CancellationToken::new();
-        let serving = tokio::spawn(listening.serve(desk.clone(), config, repair, stop.clone()));
+        let serving = tokio::spawn(listening.serve(service.clone(), config, repair, stop.clone()));
         Self {
-            desk,
+            service,
             at,
             stop,
             serving,
@@ -127,7 +127,7 @@ impl Server {
 
 /// The other end of a server on a pair of streams.
 pub(super) struct Pipe {
-    pub(super) desk: Arc<Echo>,
+    pub(super) service: Arc<EchoService>,
     lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     write: WriteHalf<DuplexStream>,
     ended: Arc<std::sync::Mutex<Option<Instant>>>,
@@ -135,24 +135,24 @@ pub(super) struct Pipe {
 
 impl Pipe {
     fn start() -> Self {
-        let desk = Echo::new();
+        let service = EchoService::new();
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let ended = Arc::new(std::sync::Mutex::new(None));
         let note = ended.clone();
         let ends = tokio::io::split(theirs);
-        let told = move || *note.lock().unwrap() = Some(Instant::now());
+        let record_time = move || *note.lock().unwrap() = Some(Instant::now());
         tokio::spawn(stdio::serve_on(
-            desk.clone(),
+            service.clone(),
             EntryPoint::Stdio,
             repair,
             ends,
-            told,
+            record_time,
             CancellationToken::new(),
         ));
         let (read, write) = tokio::io::split(ours);
         let lines = BufReader::new(read).lines();
         Self {
-            desk,
+            service,
             lines,
             write,
             ended,
@@ -161,13 +161,13 @@ impl Pipe {
 
     pub(super) async fn opened() -> Self {
         let mut pipe = Self::start();
-        pipe.say(INITIALIZE).await;
-        pipe.hear().await;
-        pipe.say(INITIALIZED).await;
+        pipe.send(INITIALIZE).await;
+        pipe.receive().await;
+        pipe.send(INITIALIZED).await;
         pipe
     }
 
-    pub(super) async fn say(&mut self, line: &str) {
+    pub(super) async fn send(&mut self, line: &str) {
         self.write
             .write_all(line.replace('\n', " ").as_bytes())
             .await
@@ -175,7 +175,7 @@ impl Pipe {
         self.write.write_all(b"\n").await.unwrap();
     }
 
-    pub(super) async fn hear(&mut self) -> String {
+    pub(super) async fn receive(&mut self) -> String {
         let line = tokio::time::timeout(WAIT_MAX, self.lines.next_line()).await;
         line.expect("silence").unwrap().expect("the end")
     }
@@ -422,7 +422,7 @@ async fn transcript() -> String {
     let mut out = String::new();
     for (name, row) in &TORTURE {
         let legacy = row.legacy();
-        pipe.say(&legacy).await;
+        pipe.send(&legacy).await;
         let modern = [
             STREAMS,
             JSON,
@@ -431,7 +431,7 @@ async fn transcript() -> String {
             ("mcp-name", row.name()),
         ];
         let answers = [
-            ("stdio", (0, pipe.hear().await)),
+            ("stdio", (0, pipe.receive().await)),
             (
                 "session",
                 server.post(&[STREAMS, JSON, session], &legacy).await,
@@ -518,7 +518,7 @@ async fn strangers_are_refused() {
             .0,
         200
     );
-    server.desk.seen.calls.lock().unwrap().clear();
+    server.service.counts.calls.lock().unwrap().clear();
     for stranger in [
         ("origin", "https://evil.example"),
         ("origin", "http://localhost:1"),
@@ -540,7 +540,7 @@ async fn strangers_are_refused() {
         .body(Full::new(Bytes::from(call)))
         .unwrap();
     assert_eq!(sender.send_request(request).await.unwrap().status(), 403);
-    assert!(server.desk.seen.calls.lock().unwrap().is_empty());
+    assert!(server.service.counts.calls.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
@@ -573,20 +573,20 @@ async fn a_body_or_line_that_is_too_long_is_refused_and_the_next_is_served() {
 #[tokio::test]
 async fn what_comes_before_initialize_does_not_end_the_server() {
     let mut pipe = Pipe::start();
-    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
         .await;
-    pipe.say(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
-    pipe.say("").await;
-    pipe.say("nonsense").await;
-    assert!(pipe.hear().await.contains("-32700"));
-    pipe.say(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
+    pipe.send(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).await;
+    pipe.send("").await;
+    pipe.send("nonsense").await;
+    assert!(pipe.receive().await.contains("-32700"));
+    pipe.send(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#)
         .await;
-    assert!(pipe.hear().await.contains("send `initialize` first"));
-    pipe.say(r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#)
+    assert!(pipe.receive().await.contains("send `initialize` first"));
+    pipe.send(r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#)
         .await;
-    assert!(pipe.hear().await.contains(r#""id":3"#));
-    pipe.say(r#"{"id":4,"method":"initialize"}"#).await;
-    let opened: Value = serde_json::from_str(&pipe.hear().await).unwrap();
+    assert!(pipe.receive().await.contains(r#""id":3"#));
+    pipe.send(r#"{"id":4,"method":"initialize"}"#).await;
+    let opened: Value = serde_json::from_str(&pipe.receive().await).unwrap();
     assert_eq!(opened["result"]["serverInfo"]["name"], "steadyhand");
     assert_eq!(opened["result"]["instructions"], "Echo.");
     assert_eq!(opened["result"]["capabilities"], json!({"tools": {}}));
@@ -595,17 +595,17 @@ async fn what_comes_before_initialize_does_not_end_the_server() {
 #[tokio::test]
 async fn the_end_of_input_is_known_at_once_and_stops_what_runs() {
     let mut pipe = Pipe::opened().await;
-    pipe.say(&Params(r#""name":"slow""#).legacy()).await;
-    let desk = pipe.desk.clone();
-    until(|| !desk.seen.calls.lock().unwrap().is_empty()).await;
+    pipe.send(&Params(r#""name":"slow""#).legacy()).await;
+    let service = pipe.service.clone();
+    until(|| !service.counts.calls.lock().unwrap().is_empty()).await;
     let closed = Instant::now();
     pipe.write.shutdown().await.unwrap();
-    until(|| desk.seen.cancelled.load(Ordering::SeqCst) == 1).await;
+    until(|| service.counts.cancelled.load(Ordering::SeqCst) == 1).await;
     let took = closed.elapsed();
     let known = pipe.ended.lock().unwrap().unwrap() - closed;
     assert!(known < Duration::from_millis(50), "{known:?}");
     assert!(took < Duration::from_millis(500), "{took:?}");
-    assert!(pipe.hear().await.contains("stopped"));
+    assert!(pipe.receive().await.contains("stopped"));
 }
 
 pub(super) async fn until(mut true_now: impl FnMut() -> bool) {
@@ -649,9 +649,9 @@ async fn a_client_that_hangs_up_is_noticed_by_every_way() {
             let _ = response.into_body().collect().await;
         });
         assert!(hung_up.await.is_err(), "way {count} answered too early");
-        until(|| server.desk.seen.cancelled.load(Ordering::SeqCst) == count + 1).await;
+        until(|| server.service.counts.cancelled.load(Ordering::SeqCst) == count + 1).await;
     }
-    assert_eq!(server.desk.seen.finished.load(Ordering::SeqCst), 0);
+    assert_eq!(server.service.counts.finished.load(Ordering::SeqCst), 0);
 }
 
 fn watch() -> CallWatch {
@@ -666,16 +666,16 @@ async fn our_own_client_gets_progress_and_the_answer_both_ways() {
     let server = Server::start().await;
     let ways = [
         client::connect(&server.url()).await.unwrap(),
-        client::in_process(Echo::new()).await.unwrap(),
+        client::in_process(EchoService::new()).await.unwrap(),
     ];
     for client in ways {
         let (progress, mut news) = ProgressSender::pair();
         let hearing = tokio::spawn(async move {
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             while news.changed().await.is_ok() {
-                heard.push(news.borrow_and_update().clone());
+                received.push(news.borrow_and_update().clone());
             }
-            heard
+            received
         });
         let watch = CallWatch {
             progress: Some(progress),
@@ -687,13 +687,13 @@ async fn our_own_client_gets_progress_and_the_answer_both_ways() {
             .unwrap();
         assert_eq!((answer.text.as_str(), answer.is_error), ("finished", false));
         client.close().await;
-        let heard = hearing.await.unwrap();
-        assert!(heard.len() >= 3, "{heard:?}");
+        let received = hearing.await.unwrap();
+        assert!(received.len() >= 3, "{received:?}");
         assert!(
-            heard.windows(2).all(|pair| pair[1].done > pair[0].done),
-            "{heard:?}"
+            received.windows(2).all(|pair| pair[1].done > pair[0].done),
+            "{received:?}"
         );
-        let last = heard.last().unwrap();
+        let last = received.last().unwrap();
         assert_eq!(
             (last.total, last.message.as_str()),
             (Some(f64::from(STEPS)), "step 29")
@@ -706,7 +706,7 @@ async fn our_own_client_sends_arguments_as_they_were_typed() {
     let server = Server::start().await;
     let ways = [
         client::connect(&server.url()).await.unwrap(),
-        client::in_process(Echo::new()).await.unwrap(),
+        client::in_process(EchoService::new()).await.unwrap(),
     ];
     for client in ways {
         for (typed, kind, value) in [
@@ -752,26 +752,26 @@ async fn our_own_client_sends_arguments_as_they_were_typed() {
 #[tokio::test]
 async fn our_own_client_cancels_both_ways() {
     let server = Server::start().await;
-    let here = Echo::new();
+    let here = EchoService::new();
     let ways = [
         (
             client::connect(&server.url()).await.unwrap(),
-            server.desk.clone(),
+            server.service.clone(),
         ),
         (client::in_process(here.clone()).await.unwrap(), here),
     ];
-    for (client, desk) in ways {
+    for (client, service) in ways {
         let watch = watch();
         let cancel = watch.cancelled.clone();
         let (answer, ()) = tokio::join!(
             client.call("slow", ReceivedArguments::Absent, watch),
             async {
-                until(|| !desk.seen.calls.lock().unwrap().is_empty()).await;
+                until(|| !service.counts.calls.lock().unwrap().is_empty()).await;
                 cancel.cancel();
             }
         );
         assert!(matches!(answer, Err(ClientError::Cancelled)), "{answer:?}");
-        until(|| desk.seen.cancelled.load(Ordering::SeqCst) == 1).await;
+        until(|| service.counts.cancelled.load(Ordering::SeqCst) == 1).await;
         let after = client.call(
             "echo",
             ReceivedArguments::Absent,
@@ -786,15 +786,15 @@ async fn our_own_client_cancels_both_ways() {
 
 #[tokio::test]
 async fn a_token_that_the_answer_ends_is_not_a_caller_that_gives_up() {
-    let desk = Echo::new();
-    let client = client::in_process(desk.clone()).await.unwrap();
+    let service = EchoService::new();
+    let client = client::in_process(service.clone()).await.unwrap();
     client
         .call("slow", ReceivedArguments::Absent, watch())
         .await
         .unwrap();
     client.close().await;
-    assert_eq!(desk.seen.finished.load(Ordering::SeqCst), 1);
-    assert_eq!(desk.seen.cancelled.load(Ordering::SeqCst), 0);
+    assert_eq!(service.counts.finished.load(Ordering::SeqCst), 1);
+    assert_eq!(service.counts.cancelled.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]
@@ -833,7 +833,7 @@ async fn a_server_that_is_told_to_stop_answers_what_runs_and_ends() {
                 .await
         },
         async {
-            until(|| !server.desk.seen.calls.lock().unwrap().is_empty()).await;
+            until(|| !server.service.counts.calls.lock().unwrap().is_empty()).await;
             server.stop.cancel();
         }
     );
@@ -854,7 +854,7 @@ async fn what_is_not_offered_does_not_exist_and_what_is_works() {
         completion: true,
         changes: true,
     };
-    let full = Server::over(Echo::offering(everything)).await;
+    let full = Server::over(EchoService::offering(everything)).await;
     for (method, params, found) in [
         ("resources/list", json!({}), "test://one"),
         ("resources/templates/list", json!({}), "resourceTemplates"),
@@ -890,11 +890,11 @@ async fn a_changed_list_is_told_to_whoever_listens() {
         changes: true,
         ..ServiceCapabilities::default()
     };
-    let desk = Echo::offering(everything);
+    let service = EchoService::offering(everything);
     let (ours, theirs) = tokio::io::duplex(1 << 16);
     let ends = tokio::io::split(theirs);
     tokio::spawn(stdio::serve_on(
-        desk.clone(),
+        service.clone(),
         EntryPoint::Stdio,
         repair,
         ends,
@@ -908,8 +908,8 @@ async fn a_changed_list_is_told_to_whoever_listens() {
         .await
         .unwrap();
     lines.next_line().await.unwrap();
-    until(|| desk.changes.receiver_count() > 0).await;
-    desk.changes.send(ListChange::Tools).unwrap();
+    until(|| service.changes.receiver_count() > 0).await;
+    service.changes.send(ListChange::Tools).unwrap();
     let line = tokio::time::timeout(WAIT_MAX, lines.next_line())
         .await
         .unwrap()
@@ -921,12 +921,12 @@ async fn a_changed_list_is_told_to_whoever_listens() {
 /// Reads a stream of events until one holds `what`.
 async fn until_heard(response: http::Response<Incoming>, what: &str) {
     let mut body = response.into_body();
-    let mut heard = String::new();
-    while !heard.contains(what) {
+    let mut printed = String::new();
+    while !printed.contains(what) {
         let frame = tokio::time::timeout(WAIT_MAX, body.frame()).await;
-        let frame = frame.unwrap_or_else(|_| panic!("only {heard}"));
+        let frame = frame.unwrap_or_else(|_| panic!("only {printed}"));
         let bytes = frame.expect("the end").unwrap().into_data().unwrap();
-        heard.push_str(std::str::from_utf8(&bytes).unwrap());
+        printed.push_str(std::str::from_utf8(&bytes).unwrap());
     }
 }
 
@@ -937,7 +937,7 @@ async fn a_changed_list_is_told_over_http_in_both_eras() {
         resources: true,
         ..ServiceCapabilities::default()
     };
-    let server = Server::over(Echo::offering(everything)).await;
+    let server = Server::over(EchoService::offering(everything)).await;
     let opened = server
         .send(Method::POST, &[STREAMS, JSON], INITIALIZE)
         .await;
@@ -948,7 +948,7 @@ async fn a_changed_list_is_told_over_http_in_both_eras() {
         .send(Method::GET, &[("accept", "text/event-stream"), session], "")
         .await;
     assert_eq!(standing.status(), 200);
-    let asked = format!(
+    let request = format!(
         r#"{{"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":true,"resourcesListChanged":true}},{META}}}}}"#
     );
     let modern = [
@@ -957,26 +957,26 @@ async fn a_changed_list_is_told_over_http_in_both_eras() {
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", "subscriptions/listen"),
     ];
-    let subscribed = server.send(Method::POST, &modern, &asked).await;
+    let subscribed = server.send(Method::POST, &modern, &request).await;
     assert_eq!(subscribed.status(), 200);
-    until(|| server.desk.changes.receiver_count() == 2).await;
-    server.desk.changes.send(ListChange::Tools).unwrap();
-    server.desk.changes.send(ListChange::Resources).unwrap();
+    until(|| server.service.changes.receiver_count() == 2).await;
+    server.service.changes.send(ListChange::Tools).unwrap();
+    server.service.changes.send(ListChange::Resources).unwrap();
     let last = "notifications/resources/list_changed";
     tokio::join!(until_heard(standing, last), until_heard(subscribed, last));
 }
 
 #[tokio::test]
 async fn a_session_that_its_client_ends_is_told() {
-    let told = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let note = told.clone();
+    let notices = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let note = notices.clone();
     let config = HttpConfig {
         on_session_end: Some(Arc::new(move |session: &str| {
             note.lock().unwrap().push(session.to_owned());
         })),
         ..HttpConfig::default()
     };
-    let server = Server::configured(Echo::new(), config).await;
+    let server = Server::configured(EchoService::new(), config).await;
     let opened = server
         .send(Method::POST, &[STREAMS, JSON], INITIALIZE)
         .await;
@@ -990,5 +990,5 @@ async fn a_session_that_its_client_ends_is_told() {
     server
         .send(Method::DELETE, &[("mcp-session-id", &id)], "")
         .await;
-    assert_eq!(told.lock().unwrap().last(), Some(&id));
+    assert_eq!(notices.lock().unwrap().last(), Some(&id));
 }

@@ -45,7 +45,7 @@ fn block(joint: usize) -> Script {
     })
 }
 
-/// An arm that loses its host moves on to its last goal: that is never further away than this.
+/// Largest distance to the last goal, to which an arm that loses its host moves on.
 #[tokio::test]
 async fn invariant_5_an_arm_without_its_host_moves_no_further_than_its_leash() {
     const LEASH_S: f64 = 0.150;
@@ -53,8 +53,8 @@ async fn invariant_5_an_arm_without_its_host_moves_no_further_than_its_leash() {
     const READING_S: f64 = 0.020;
     let rig = Rig::new(Family::Sts);
     let motion = rig.attach().unwrap();
-    let seen: Arc<Mutex<Vec<(steadyhand::units::ClockInstant, JointVector)>>> = Arc::default();
-    let own = Arc::clone(&seen);
+    let observed: Arc<Mutex<Vec<(steadyhand::units::ClockInstant, JointVector)>>> = Arc::default();
+    let own = Arc::clone(&observed);
     let mut inner = block(1);
     let script: Script = Box::new(move |number, hands| {
         inner(number, hands);
@@ -65,19 +65,19 @@ async fn invariant_5_an_arm_without_its_host_moves_no_further_than_its_leash() {
     let outcome = rig.draw(&motion, Some(script)).await;
     assert!(matches!(outcome, MotionOutcome::Faulted(_)), "{outcome:?}");
     let goals = rig.wire.goals(Family::Sts);
-    let seen = seen.lock().unwrap();
+    let observed = observed.lock().unwrap();
     let mut furthest = 0.0_f64;
-    for (at, truth) in seen.iter() {
+    for (at, truth) in observed.iter() {
         let Some(goals) = goals.iter().find(|goals| goals.at == *at) else {
             continue;
         };
         let goal = joints(&rig.scene, goals);
         for (joint, fastest) in rig.scene.arm.limits.velocity_rad_s.iter().enumerate() {
-            let share = (goal[joint] - truth[joint]).abs() / (fastest * (LEASH_S + READING_S));
-            furthest = furthest.max(share);
+            let fraction = (goal[joint] - truth[joint]).abs() / (fastest * (LEASH_S + READING_S));
+            furthest = furthest.max(fraction);
         }
     }
-    assert!(seen.len() > 30, "{} frames", seen.len());
+    assert!(observed.len() > 30, "{} frames", observed.len());
     // A blocked joint pulls the goal away from it; the leash, and a count, hold it.
     assert!((0.05..=1.02).contains(&furthest), "{furthest} of the leash");
     // Nobody says anything any more.
@@ -95,10 +95,10 @@ async fn invariant_19_a_blocked_joint_is_named_and_the_tip_is_lifted() {
     let rig = Rig::new(Family::Sts);
     let motion = rig.attach().unwrap();
     let outcome = rig.draw(&motion, Some(block(1))).await;
-    let MotionOutcome::Faulted(why) = outcome else {
+    let MotionOutcome::Faulted(reason) = outcome else {
         panic!("{outcome:?}")
     };
-    assert!(why.contains("shoulder_lift"), "{why}");
+    assert!(reason.contains("shoulder_lift"), "{reason}");
     let goals = rig.wire.goals(Family::Sts);
     let height_mm = |goals: &Goals| {
         let tip = rig.scene.arm.chain.forward(&joints(&rig.scene, goals)) * rig.scene.pens[0].tip_m;
@@ -143,10 +143,13 @@ async fn invariant_16_a_pulled_plug_is_a_fault_and_what_comes_back_stands() {
         }
     });
     let outcome = rig.draw(&motion, Some(pulled)).await;
-    let MotionOutcome::Faulted(why) = outcome else {
+    let MotionOutcome::Faulted(reason) = outcome else {
         panic!("{outcome:?}")
     };
-    assert!(why.contains("unplugged") && why.contains("reset"), "{why}");
+    assert!(
+        reason.contains("unplugged") && reason.contains("reset"),
+        "{reason}"
+    );
     sleep(Duration::from_millis(2500));
     let gaps: Vec<Duration> = {
         let tries = tries.lock().unwrap();
@@ -183,7 +186,7 @@ fn jiffies(id: u32) -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-/// A port that is gone reads as ready for ever: a loop that trusts it takes all of the machine.
+/// A port that is gone reads as ready forever: a loop that trusts it would use up the processor.
 #[test]
 fn invariant_16_a_node_without_its_arm_takes_no_time() {
     let bench = Bench::new();
@@ -202,17 +205,17 @@ fn invariant_16_a_node_without_its_arm_takes_no_time() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let said = support::lines(child.stderr.take().unwrap());
+    let stderr = support::lines(child.stderr.take().unwrap());
     let child = support::Running(child);
     let mut lines = Vec::new();
     while !lines.iter().any(|line: &String| line.contains("MCP at ")) {
-        lines.push(said.recv_timeout(PATIENCE).unwrap());
+        lines.push(stderr.recv_timeout(PATIENCE).unwrap());
     }
     drop(sim);
     sleep(Duration::from_millis(500));
     let (before, began) = (jiffies(child.0.id()), Instant::now());
     sleep(Duration::from_secs(3));
     let used_s = (jiffies(child.0.id()) - before) as f64 / 100.0;
-    let share = used_s / began.elapsed().as_secs_f64();
-    assert!(share < 0.05, "{:.1} % of a processor", share * 100.0);
+    let fraction = used_s / began.elapsed().as_secs_f64();
+    assert!(fraction < 0.05, "{:.1} % of a processor", fraction * 100.0);
 }

@@ -22,10 +22,10 @@ const PICTURES: u64 = 30;
 const PICTURES_MAX: u64 = 500;
 
 fn pictures() -> u64 {
-    let asked = std::env::var("STEADYHAND_CASES").ok();
-    asked
+    let setting = std::env::var("STEADYHAND_CASES").ok();
+    setting
         .and_then(|text| text.parse().ok())
-        .map_or(PICTURES, |asked: u64| asked.min(PICTURES_MAX))
+        .map_or(PICTURES, |request: u64| request.min(PICTURES_MAX))
 }
 
 const SHEET_MM: [f64; 2] = [100.0, 100.0];
@@ -78,22 +78,22 @@ fn layout(family: Family, chance: &mut Chance) -> TagLayout {
 
 /// A sheet at about 0.4 m, leaning up to 40° whichever way, turned any way.
 fn pose(chance: &mut Chance) -> Isometry3<f64> {
-    let (lean, towards) = (
+    let (lean, direction) = (
         chance.between(0.0, 40.0).to_radians(),
         chance.between(0.0, TAU),
     );
     let roll = chance.between(0.0, TAU);
     let faces = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), PI);
     let rolled = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), roll) * faces;
-    let axis = Vector3::new(towards.cos(), towards.sin(), 0.0);
-    let turned = UnitQuaternion::from_scaled_axis(axis.scale(lean)) * rolled;
-    let middle = Vector3::new(
+    let axis = Vector3::new(direction.cos(), direction.sin(), 0.0);
+    let rotation = UnitQuaternion::from_scaled_axis(axis.scale(lean)) * rolled;
+    let centre = Vector3::new(
         chance.between(-0.03, 0.03),
         chance.between(-0.02, 0.02),
         chance.between(0.37, 0.43),
     );
-    let corner = middle - turned * Vector3::new(0.05, 0.05, 0.0);
-    Isometry3::from_parts(Translation3::from(corner), turned)
+    let corner = centre - rotation * Vector3::new(0.05, 0.05, 0.0);
+    Isometry3::from_parts(Translation3::from(corner), rotation)
 }
 
 fn light(chance: &mut Chance, seed: u64) -> SceneLight {
@@ -123,10 +123,10 @@ fn clutter(chance: &mut Chance) -> Vec<PrintedBlot> {
         let at_mm = [chance.between(10.0, 90.0), chance.between(10.0, 90.0)];
         let turn_deg = chance.between(0.0, 90.0);
         let half = chance.between(3.0, 12.0);
-        for share in [1.0, 0.75, 0.5, 0.25].into_iter().take(1 + chance.below(4)) {
+        for fraction in [1.0, 0.75, 0.5, 0.25].into_iter().take(1 + chance.below(4)) {
             blots.push(PrintedBlot {
                 at_mm,
-                half_mm: [half * share, half * share * chance.between(0.7, 1.0)],
+                half_mm: [half * fraction, half * fraction * chance.between(0.7, 1.0)],
                 turn_deg,
                 grey: if chance.uniform() < 0.6 { 20 } else { 230 },
             });
@@ -152,7 +152,7 @@ fn clutter(chance: &mut Chance) -> Vec<PrintedBlot> {
 fn picture(laid: &ViewedSheet, light: &SceneLight, ink: &[InkLine]) -> ImageFrame {
     let eye = PlacedCamera {
         lens: lens(),
-        stands: Isometry3::identity(),
+        pose: Isometry3::identity(),
     };
     let pen = SimPen {
         tip_m: [0.0; 3],
@@ -178,7 +178,7 @@ struct Looked {
     sigma_mm: f64,
 }
 
-fn look(seed: u64) -> Looked {
+fn look_at_sheet(seed: u64) -> Looked {
     let mut chance = Chance(seed);
     let family = [Family::Tag16h5, Family::Tag36h11][(seed % 2) as usize];
     let laid = ViewedSheet {
@@ -189,9 +189,9 @@ fn look(seed: u64) -> Looked {
     };
     let ink = ink(&mut chance, 22.0, 78.0);
     let frame = picture(&laid, &light(&mut chance, seed), &ink);
-    let seen = find(&frame, family).unwrap();
+    let observed = find(&frame, family).unwrap();
     let tags = laid.tags.as_ref().unwrap();
-    let strangers = seen
+    let strangers = observed
         .iter()
         .filter(|one| tags.tags.iter().all(|tag| tag.id != one.id));
     assert_eq!(
@@ -199,11 +199,11 @@ fn look(seed: u64) -> Looked {
         0,
         "picture {seed}: a tag that is not there"
     );
-    match locate(&seen, tags, &lens(), SHEET_MM) {
+    match locate(&observed, tags, &lens(), SHEET_MM) {
         Err(error) => {
             println!("picture {seed}: {error}");
             Looked {
-                tags: seen.len(),
+                tags: observed.len(),
                 mm: f64::INFINITY,
                 deg: f64::INFINITY,
                 sigma_mm: 0.0,
@@ -211,10 +211,10 @@ fn look(seed: u64) -> Looked {
         }
         Ok(found) => {
             let off = sheet_offset(&laid.lies, &found.sheet, SHEET_MM);
-            let middle = off.along_mm[0].hypot(off.along_mm[1]).hypot(off.height_mm);
+            let centre_mm = off.along_mm[0].hypot(off.along_mm[1]).hypot(off.height_mm);
             Looked {
                 tags: found.used.len(),
-                mm: middle,
+                mm: centre_mm,
                 deg: off.deg,
                 sigma_mm: found.sigma_mm,
             }
@@ -251,7 +251,7 @@ fn p99(mut values: Vec<f64>) -> f64 {
 
 #[test]
 fn tags_are_found_and_say_where_the_sheet_lies() {
-    let looked = for_all(look);
+    let looked = for_all(look_at_sheet);
     let all = looked.len();
     let tags: usize = looked.iter().map(|one| one.tags).sum();
     let good = looked

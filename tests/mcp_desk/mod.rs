@@ -18,34 +18,34 @@ use tokio::sync::broadcast;
 pub(crate) const STEPS: u32 = 30;
 const STEP: Duration = Duration::from_millis(100);
 
-/// The calls so far, and what became of them.
+/// The calls so far, and how they ended.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct CallCounts {
     /// Calls that ran to their end.
     pub(crate) finished: AtomicUsize,
-    /// Calls that saw their caller give up.
+    /// Calls whose caller gave up.
     pub(crate) cancelled: AtomicUsize,
     /// Everything that arrived.
     pub(crate) calls: Mutex<Vec<ToolCall>>,
 }
 
-/// The desk.
-pub(crate) struct Echo {
-    pub(crate) seen: Arc<Seen>,
+/// A service that answers every call with what it received.
+pub(crate) struct EchoService {
+    pub(crate) counts: Arc<CallCounts>,
     pub(crate) offers: ServiceCapabilities,
     pub(crate) changes: broadcast::Sender<ListChange>,
 }
 
-impl Echo {
+impl EchoService {
     pub(crate) fn new() -> Arc<Self> {
         Self::offering(ServiceCapabilities::default())
     }
 
     pub(crate) fn offering(offers: ServiceCapabilities) -> Arc<Self> {
         let changes = broadcast::Sender::new(8);
-        let seen = Arc::default();
+        let counts = Arc::default();
         Arc::new(Self {
-            seen,
+            counts,
             offers,
             changes,
         })
@@ -71,7 +71,7 @@ fn card(name: &str) -> ToolCard {
     }
 }
 
-impl McpService for Echo {
+impl McpService for EchoService {
     fn list(&self) -> Vec<ToolCard> {
         vec![card("echo"), card("slow")]
     }
@@ -81,14 +81,14 @@ impl McpService for Echo {
     }
 
     fn call(&self, call: ToolCall, watch: CallWatch) -> BoxFuture<'static, ToolAnswer> {
-        self.seen.calls.lock().unwrap().push(call.clone());
-        let seen = self.seen.clone();
+        self.counts.calls.lock().unwrap().push(call.clone());
+        let counts = self.counts.clone();
         Box::pin(async move {
             match call.tool.as_str() {
                 "echo" => echo(&call),
-                "slow" => slow(&seen, watch).await,
+                "slow" => slow(&counts, watch).await,
                 "break" => panic!("the tool broke"),
-                other => said(
+                other => answer(
                     &format!("there is no tool {other:?}; there are echo and slow"),
                     true,
                     Map::new(),
@@ -168,12 +168,12 @@ fn echo(call: &ToolCall) -> ToolAnswer {
         ("received".to_owned(), Value::from(kind)),
         ("value".to_owned(), value),
     ]);
-    let mut answer = said(&format!("received {kind}"), false, structured);
+    let mut answer = answer(&format!("received {kind}"), false, structured);
     answer.images.push(("image/png".to_owned(), vec![1, 2, 3]));
     answer
 }
 
-async fn slow(seen: &Seen, watch: CallWatch) -> ToolAnswer {
+async fn slow(counts: &CallCounts, watch: CallWatch) -> ToolAnswer {
     for step in 0..STEPS {
         if let Some(progress) = &watch.progress {
             let message = format!("step {step}");
@@ -187,16 +187,16 @@ async fn slow(seen: &Seen, watch: CallWatch) -> ToolAnswer {
             .await
             .is_ok();
         if given_up {
-            seen.cancelled.fetch_add(1, Ordering::SeqCst);
-            return said("stopped", true, Map::new());
+            counts.cancelled.fetch_add(1, Ordering::SeqCst);
+            return answer("stopped", true, Map::new());
         }
     }
-    // The caller has its answer when this returns; what it does afterwards is no longer this call's.
-    seen.finished.fetch_add(1, Ordering::SeqCst);
-    said("finished", false, Map::new())
+    // The caller has its answer when this returns; what it does afterwards does not belong to this call.
+    counts.finished.fetch_add(1, Ordering::SeqCst);
+    answer("finished", false, Map::new())
 }
 
-fn said(text: &str, is_error: bool, mut structured: Map<String, Value>) -> ToolAnswer {
+fn answer(text: &str, is_error: bool, mut structured: Map<String, Value>) -> ToolAnswer {
     structured.insert("success".to_owned(), Value::from(!is_error));
     ToolAnswer {
         structured,

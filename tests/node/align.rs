@@ -90,9 +90,9 @@ fn an_alignment_says_what_was_measured_what_it_is_worth_and_what_comes_next() {
     let page = std::fs::read_to_string(html).unwrap();
     assert!(page.contains("<svg") && page.contains("verdict: good") && !page.contains("http"));
     let json = files.iter().find(|f| f.ends_with("align.json")).unwrap();
-    let told: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
-    assert_eq!(told["points"], result["points"]);
-    assert_eq!(told["verdict"], "good");
+    let reply: Value = serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
+    assert_eq!(reply["points"], result["points"]);
+    assert_eq!(reply["verdict"], "good");
 }
 
 #[test]
@@ -112,8 +112,8 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
     );
     assert_eq!(practice.file(), before);
     // x runs along -x of the base, y along -y: the cross was off by (-0.8, 0.3), the sheet is by the other way.
-    let (code, said) = practice.run(&["calibrate", "accept"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
     let [x, y, z] = practice.origin_m();
     assert!(
         (x - 0.0716).abs() < 1e-9 && (y + 0.1734).abs() < 1e-9,
@@ -122,8 +122,8 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
     assert!((z - 0.005).abs() < 1e-9, "{z}");
     let far = practice.align(r#"{"scene": "short", "measured": {"dx": 80}}"#);
     assert_eq!(far["verdict"], "redo", "{far:#}");
-    let (code, said) = practice.run(&["calibrate", "accept"]);
-    assert!(code != 0 && said.contains("read it again"), "{said}");
+    let (code, output) = practice.run(&["calibrate", "accept"]);
+    assert!(code != 0 && output.contains("read it again"), "{output}");
     let both = practice.align(r#"{"scene": "short", "touch": true, "measured": {"dx": 1}}"#);
     assert_eq!(both["success"], false, "{both:#}");
 }
@@ -142,12 +142,12 @@ fn a_sheet_is_felt_proposed_and_accepted() {
     }
     assert_eq!(result["points"].as_array().unwrap().len(), 6);
     assert_eq!(practice.file(), before, "it saves nothing by itself");
-    let (code, said) = practice.run(&["calibrate", "accept"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
     let [_, _, z] = practice.origin_m();
     assert!((z - 0.0035).abs() < 0.001, "{z}");
-    let (_, said) = practice.run(&["calibrate", "history"]);
-    assert!(said.contains("probes, 18 touches"), "{said}");
+    let (_, output) = practice.run(&["calibrate", "history"]);
+    assert!(output.contains("probes, 18 touches"), "{output}");
 }
 
 #[test]
@@ -162,16 +162,19 @@ fn a_sheet_that_is_not_felt_is_said_to_be_missing() {
         next.contains("steadyhand calibrate touch sheet --scene short"),
         "{next}"
     );
-    let (code, said) = practice.run(&["calibrate", "show"]);
-    assert!(code != 0 && said.contains("nothing was touched"), "{said}");
+    let (code, output) = practice.run(&["calibrate", "show"]);
+    assert!(
+        code != 0 && output.contains("nothing was touched"),
+        "{output}"
+    );
 }
 
 #[test]
 fn a_persons_touches_are_not_replaced_by_the_arms() {
     let practice = Practice::new(0.005);
     let joints = "--joints=0.1,-0.2,0.3,1.2,0";
-    let (code, said) = practice.run(&["calibrate", "touch", "sheet", "--scene", "short", joints]);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = practice.run(&["calibrate", "touch", "sheet", "--scene", "short", joints]);
+    assert_eq!(code, 0, "{output}");
     for arguments in [
         r#"{"scene": "short", "touch": true}"#,
         r#"{"scene": "short", "measured": {"dx": 1}}"#,
@@ -199,8 +202,8 @@ fn a_persons_touches_are_not_added_to_what_was_proposed_without_any() {
         let (_, before) = practice.run(&["calibrate", "show"]);
         let joints = "--joints=0.1,-0.2,0.3,1.2,0";
         let touch = ["calibrate", "touch", "sheet", "--scene", "short", joints];
-        let (code, said) = practice.run(&touch);
-        assert!(code != 0 && said.contains("discard"), "{said}");
+        let (code, output) = practice.run(&touch);
+        assert!(code != 0 && output.contains("discard"), "{output}");
         assert_eq!(practice.run(&["calibrate", "show"]).1, before);
     }
 }
@@ -226,8 +229,11 @@ fn refuses_a_sheet_that_lies_higher_than_a_probe_can_tell_from_air() {
             next.contains("steadyhand calibrate touch sheet --scene short"),
             "{next}"
         );
-        let (code, said) = practice.run(&["calibrate", "show"]);
-        assert!(code != 0 && said.contains("nothing was touched"), "{said}");
+        let (code, output) = practice.run(&["calibrate", "show"]);
+        assert!(
+            code != 0 && output.contains("nothing was touched"),
+            "{output}"
+        );
     }
 }
 

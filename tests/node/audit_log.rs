@@ -19,8 +19,8 @@ fn call(host: &str, tool: &str, arguments: &Value) -> Value {
     let params = json!({"name": tool, "arguments": arguments});
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let (_, answer) = support::post_to(host, "", &body.to_string());
-    let told = answer.pointer("/result/structuredContent");
-    told.cloned().unwrap_or_default()
+    let reply = answer.pointer("/result/structuredContent");
+    reply.cloned().unwrap_or_default()
 }
 
 struct Log<'a>(&'a Bench);
@@ -37,7 +37,7 @@ impl Log<'_> {
         lines.map(str::to_owned).collect()
     }
 
-    /// The same, as soon as there are so many: a node that listens may still be writing.
+    /// Waits for so many records, because a running node may still be writing.
     fn awaits(&self, kind: &str, count: usize) -> Vec<String> {
         let began = Instant::now();
         loop {
@@ -50,12 +50,12 @@ impl Log<'_> {
         }
     }
 
-    /// Exit code and words of `audit verify`.
+    /// Returns exit code and output of `audit verify`.
     fn verify(&self) -> (Option<i32>, String) {
         let log = self.0.path("state/audit.log").display().to_string();
-        let told = self.0.run(&["audit", "verify", &log]);
-        let words = String::from_utf8_lossy(&told.stdout).into_owned();
-        (told.status.code(), words)
+        let output = self.0.run(&["audit", "verify", &log]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code(), text)
     }
 }
 
@@ -98,8 +98,8 @@ fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
     served.child.0.wait().unwrap();
     drawing.join().unwrap();
     let before = log.text();
-    let told = log.verify();
-    assert_eq!(told.0, Some(0), "{told:?}");
+    let outcome = log.verify();
+    assert_eq!(outcome.0, Some(0), "{outcome:?}");
     assert_eq!(log.of_kind("motion"), motions);
 
     let mut again = bench.serve(&["--state", &state]);
@@ -120,8 +120,8 @@ fn a_killed_node_loses_looks_at_most_and_its_next_start_says_so() {
         call(&third.host(), "list_nodes", &json!({}));
     }
     assert_eq!(third.child.terminate(), Some(0));
-    let told = log.verify();
-    assert_eq!(told.0, Some(0), "{told:?}");
+    let outcome = log.verify();
+    assert_eq!(outcome.0, Some(0), "{outcome:?}");
     tampering_within_a_batch_is_found(&bench, &log);
 }
 
@@ -136,9 +136,9 @@ fn tampering_within_a_batch_is_found(bench: &Bench, log: &Log<'_>) {
     ] {
         let forged = text.replace(&format!("{one}\n"), &changed);
         std::fs::write(bench.path("state/audit.log"), forged).unwrap();
-        let (code, words) = log.verify();
-        assert_eq!(code, Some(1), "{words}");
-        assert!(words.contains(&format!("record {number} ")), "{words}");
+        let (code, phrase) = log.verify();
+        assert_eq!(code, Some(1), "{phrase}");
+        assert!(phrase.contains(&format!("record {number} ")), "{phrase}");
     }
 }
 
@@ -166,7 +166,7 @@ fn nothing_moves_without_its_record_and_a_stop_needs_none() {
         call(&host, "no_such_tool", &json!({"why": lost}));
         assert!(began.elapsed() < PATIENCE, "{} bytes", log.text().len());
     }
-    // The last bytes are taken by whoever comes; from then on nobody's record is.
+    // Records of calls take the last bytes, until none fits any more.
     while call(&host, "reset", &json!({}))["code"] != json!("journal") {
         call(&host, "no_such_tool", &json!({"why": lost}));
         assert!(began.elapsed() < PATIENCE, "{} bytes", log.text().len());
@@ -174,8 +174,8 @@ fn nothing_moves_without_its_record_and_a_stop_needs_none() {
     let refused = call(&host, "stroke", &json!({"scene": "short"}));
     assert_eq!(refused["code"], json!("journal"), "{refused:#}");
     let message = refused["message"].to_string();
-    let said = "nothing moves without its record in the audit log";
-    assert!(message.contains(said), "{refused:#}");
+    let expected = "nothing moves without its record in the audit log";
+    assert!(message.contains(expected), "{refused:#}");
     let motions = log.of_kind("motion").len();
     let sensed = call(&host, "sense", &json!({}));
     assert_ne!(sensed["state"], json!("moving"), "{sensed:#}");
@@ -187,7 +187,7 @@ fn nothing_moves_without_its_record_and_a_stop_needs_none() {
     assert_eq!(served.child.terminate(), Some(0));
     // Room again: what was lost is counted in the record, and motion is possible.
     let again = bench.serve(&["--state", &state]);
-    let told = call(&again.host(), "reset", &json!({}));
-    assert_eq!(told["success"], json!(true), "{told:#}");
+    let reply = call(&again.host(), "reset", &json!({}));
+    assert_eq!(reply["success"], json!(true), "{reply:#}");
     assert_eq!(log.verify().0, Some(0), "{:?}", log.verify());
 }

@@ -48,16 +48,16 @@ fn blocks(page: &str) -> Vec<Block> {
 /// The program with a line's words, in a folder of its own.
 fn command(folder: &Path, line: &str) -> Command {
     // As a shell takes it: these lines have no quotes but single ones, and no variables.
-    let mut words = Vec::new();
+    let mut args = Vec::new();
     for (index, part) in line.split('\'').enumerate() {
         if index % 2 == 1 {
-            words.push(part.to_owned());
+            args.push(part.to_owned());
         } else {
             let code = part.split(" #").next().unwrap();
-            words.extend(code.split_whitespace().map(str::to_owned));
+            args.extend(code.split_whitespace().map(str::to_owned));
         }
     }
-    assert_eq!(words.remove(0), "steadyhand", "{line}");
+    assert_eq!(args.remove(0), "steadyhand", "{line}");
     let mut command = Command::new(support::binary());
     command
         .current_dir(folder)
@@ -67,7 +67,7 @@ fn command(folder: &Path, line: &str) -> Command {
         .env_remove("STATE_DIRECTORY")
         .env_remove("RUNTIME_DIRECTORY")
         .env_remove("STEADYHAND_LOG")
-        .args(&words)
+        .args(&args)
         .stdin(Stdio::null());
     command
 }

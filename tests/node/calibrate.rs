@@ -32,22 +32,22 @@ fn run(bench: &Bench, args: &[&str]) -> (i32, String) {
 fn recording(bench: &Bench, ends: [(i32, i32); 5]) -> PathBuf {
     let mut lines = String::new();
     let mut ticks = [2060; 5];
-    let mut say = |ticks: &[i32; 5], enter: bool| {
+    let mut record = |ticks: &[i32; 5], enter: bool| {
         let by_id: Value = (1..=5)
             .map(|id| (id.to_string(), json!(ticks[id - 1])))
             .collect();
         lines.push_str(&json!({"ticks": by_id, "enter": enter}).to_string());
         lines.push('\n');
     };
-    say(&ticks, true);
+    record(&ticks, true);
     for (joint, (first, last)) in ends.into_iter().enumerate() {
         for to in [first, last] {
             while ticks[joint] != to {
                 ticks[joint] += (to - ticks[joint]).clamp(-200, 200);
-                say(&ticks, false);
+                record(&ticks, false);
             }
         }
-        say(&ticks, true);
+        record(&ticks, true);
     }
     let path = bench.path("hand.jsonl");
     std::fs::write(&path, lines).unwrap();
@@ -77,34 +77,34 @@ fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
     let from = hand.to_str().unwrap();
     let joints = ["calibrate", "joints", "--from", from];
     // One of them turns the other way than the file says, which no arm does by itself.
-    let (code, said) = run(&bench, &[&joints[..], &["--yes"]].concat());
-    let loud: Vec<&str> = said
+    let (code, printed) = run(&bench, &[&joints[..], &["--yes"]].concat());
+    let loud: Vec<&str> = printed
         .lines()
         .filter(|line| line.contains("SIGN FLIP"))
         .collect();
-    assert!(code != 0 && loud.len() == 1, "{said}");
+    assert!(code != 0 && loud.len() == 1, "{printed}");
     assert!(
         loud[0].contains("elbow_flex would turn the other way") && loud[0].contains("--override"),
-        "{said}"
+        "{printed}"
     );
     assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
     let joints = [&joints[..], &["--override"]].concat();
-    let (code, said) = run(&bench, &joints);
-    assert!(said.contains("SIGN FLIP: elbow_flex"), "{said}");
+    let (code, printed) = run(&bench, &joints);
+    assert!(printed.contains("SIGN FLIP: elbow_flex"), "{printed}");
     assert!(
-        code != 0 && said.contains("--yes"),
-        "nobody was asked: {said}"
+        code != 0 && printed.contains("--yes"),
+        "nobody was asked: {printed}"
     );
     assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
-    let (code, said) = run(&bench, &[&joints[..], &["--yes"]].concat());
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = run(&bench, &[&joints[..], &["--yes"]].concat());
+    assert_eq!(code, 0, "{printed}");
     for part in [
         "shoulder_pan",
         "1000 to 3100",
         "zero_tick of servo 3: old [2048",
         "sign of servo 3",
     ] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
     let written = std::fs::read_to_string(&arm).unwrap();
     assert!(
@@ -117,15 +117,15 @@ fn joints_moved_by_hand_are_saved_with_their_file_s_comments() {
     );
     let (_, history) = run(&bench, &["calibrate", "history"]);
     assert!(history.contains("joints by hand"), "{history}");
-    let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = run(&bench, &["calibrate", "restore", "1"]);
+    assert_eq!(code, 0, "{printed}");
     // Taken back by hand, it is not restored over either.
     std::fs::write(&arm, &shipped).unwrap();
-    let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
-    assert!(code != 0 && said.contains("SIGN FLIP"), "{said}");
+    let (code, printed) = run(&bench, &["calibrate", "restore", "1"]);
+    assert!(code != 0 && printed.contains("SIGN FLIP"), "{printed}");
     assert_eq!(std::fs::read_to_string(&arm).unwrap(), shipped);
-    let (code, said) = run(&bench, &["calibrate", "restore", "1", "--override"]);
-    assert!(code == 0 && said.contains("SIGN FLIP"), "{said}");
+    let (code, printed) = run(&bench, &["calibrate", "restore", "1", "--override"]);
+    assert!(code == 0 && printed.contains("SIGN FLIP"), "{printed}");
 }
 
 /// The first calibration could not be undone: `restore 1` writes it again.
@@ -146,28 +146,28 @@ fn the_first_calibration_of_a_thing_is_undone() {
         "0.1,-0.3,0.4,1.2,0",
         "--yes",
     ];
-    let (code, said) = run(&bench, &[&["teach", "pose", "ready"], &at[..]].concat());
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = run(&bench, &[&["teach", "pose", "ready"], &at[..]].concat());
+    assert_eq!(code, 0, "{printed}");
     let after = ready();
     assert_ne!(after, before);
-    let (code, said) = run(&bench, &["calibrate", "restore", "1"]);
+    let (code, printed) = run(&bench, &["calibrate", "restore", "1"]);
     let hint = "`steadyhand calibrate restore 1 --before`";
-    assert!(code == 0 && said.contains(hint), "{said}");
+    assert!(code == 0 && printed.contains(hint), "{printed}");
     assert_eq!(ready(), after);
-    let (code, said) = run(&bench, &["calibrate", "restore", "1", "--before"]);
-    assert_eq!((code, ready()), (0, before), "{said}");
+    let (code, printed) = run(&bench, &["calibrate", "restore", "1", "--before"]);
+    assert_eq!((code, ready()), (0, before), "{printed}");
     let (_, history) = run(&bench, &["calibrate", "history"]);
     let last = history.lines().last().unwrap();
     assert!(
         last.contains("as before 1, 0 touches") && last.contains("arm not recorded"),
         "{history}"
     );
-    let (code, said) = run(&bench, &[&["teach", "calibrator"], &at[..]].concat());
-    assert_eq!(code, 0, "{said}");
-    let (code, said) = run(&bench, &["calibrate", "restore", "4", "--before"]);
+    let (code, printed) = run(&bench, &[&["teach", "calibrator"], &at[..]].concat());
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed) = run(&bench, &["calibrate", "restore", "4", "--before"]);
     assert!(
-        code != 0 && said.contains("before calibration 4 there was no calibrator_m"),
-        "{said}"
+        code != 0 && printed.contains("before calibration 4 there was no calibrator_m"),
+        "{printed}"
     );
 }
 
@@ -186,28 +186,28 @@ fn a_touch_that_cannot_be_is_refused_with_the_limit_and_the_unit() {
         ),
         ("0,0,0,0,-3000", ["-3000 rad", "steadyhand call sense"]),
     ] {
-        let (code, said) = touch(&["--of", "origin", "--joints", joints]);
+        let (code, printed) = touch(&["--of", "origin", "--joints", joints]);
         assert!(
-            code != 0 && parts.iter().all(|part| said.contains(part)),
-            "{said}"
+            code != 0 && parts.iter().all(|part| printed.contains(part)),
+            "{printed}"
         );
     }
     let joints = ["--joints", "0,0,0,0,0"];
     for (axis, far) in [("x", "100 mm wide"), ("y", "100 mm high")] {
-        let (code, said) = touch(&[&["--of", axis, "--mm", "5000"], &joints[..]].concat());
+        let (code, printed) = touch(&[&["--of", axis, "--mm", "5000"], &joints[..]].concat());
         assert!(
-            code != 0 && said.contains(far) && said.contains("200 mm"),
-            "{said}"
+            code != 0 && printed.contains(far) && printed.contains("200 mm"),
+            "{printed}"
         );
     }
-    let (_, said) = run(&bench, &["calibrate", "show"]);
-    assert!(said.contains("nothing was touched"), "{said}");
-    let (code, said) = touch(&[&["--of", "x", "--mm", "90"], &joints[..]].concat());
-    assert_eq!(code, 0, "{said}");
+    let (_, printed) = run(&bench, &["calibrate", "show"]);
+    assert!(printed.contains("nothing was touched"), "{printed}");
+    let (code, printed) = touch(&[&["--of", "x", "--mm", "90"], &joints[..]].concat());
+    assert_eq!(code, 0, "{printed}");
 }
 
-/// Runs an operator's command on the node that serves: returns whether it was done, and its words.
-fn asked(bench: &Bench, args: &[&str]) -> (bool, String) {
+/// Runs an operator's command on the serving node. Returns whether it was done, and the output.
+fn run_at_node(bench: &Bench, args: &[&str]) -> (bool, String) {
     let output = bench.run(args);
     let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8_lossy(&output.stderr);
     (output.status.success(), text)
@@ -232,8 +232,8 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
     let bench = Bench::at_test_rate();
     let state = bench.state();
     let served = bench.serve(&["--state", &state]);
-    let (done, said) = asked(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
-    assert!(done, "{said}");
+    let (done, printed) = run_at_node(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
+    assert!(done, "{printed}");
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
     let text = std::fs::read_to_string(shipped).unwrap();
     let other = text.replacen("zero_tick = 2048", "zero_tick = 2098", 1);
@@ -257,9 +257,12 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
         &["calibrate", "touch", "tool", "--scene", "short"],
         &["teach", "pose", "rest", "--scene", "short", "--yes"],
     ] {
-        let (done, said) = asked(&bench, args);
-        assert!(!done, "{args:?}: {said}");
-        assert!(said.contains("start the node again"), "{args:?}: {said}");
+        let (done, printed) = run_at_node(&bench, args);
+        assert!(!done, "{args:?}: {printed}");
+        assert!(
+            printed.contains("start the node again"),
+            "{args:?}: {printed}"
+        );
     }
     for (tool, arguments) in [
         ("align", json!({"scene": "short"})),
@@ -281,12 +284,12 @@ fn refuses_all_that_moves_or_records_once_the_arms_file_has_other_zeros() {
     assert_eq!(stance(&bench)["joints"], before, "nothing moved");
     assert!(!bench.path("state/calibration/proposal.toml").exists());
     // A stop stops, whatever the files say; and a node that was started again knows the zeros.
-    let (done, said) = asked(&bench, &["stop"]);
-    assert!(done, "{said}");
+    let (done, printed) = run_at_node(&bench, &["stop"]);
+    assert!(done, "{printed}");
     drop(served);
     let _served = bench.serve(&["--state", &state]);
-    let (done, said) = asked(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
-    assert!(done, "{said}");
+    let (done, printed) = run_at_node(&bench, &["jog", "--scene", "short", "--step", "z+1"]);
+    assert!(done, "{printed}");
 }
 
 #[test]
@@ -305,21 +308,21 @@ fn a_held_drawing_does_not_go_on_once_the_arms_file_has_other_zeros() {
         }
     };
     until("moving");
-    let (done, said) = asked(&bench, &["hold"]);
-    assert!(done, "{said}");
+    let (done, printed) = run_at_node(&bench, &["hold"]);
+    assert!(done, "{printed}");
     until("held");
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/scenes/arms/so101.toml");
     let text = std::fs::read_to_string(shipped).unwrap();
     let other = text.replacen("zero_tick = 2048", "zero_tick = 2098", 1);
     std::fs::write(bench.path("scenes/arms/so101.toml"), other).unwrap();
-    let (done, said) = asked(&bench, &["resume"]);
+    let (done, printed) = run_at_node(&bench, &["resume"]);
     assert!(
-        !done && said.contains("has other zeros, limits or geometry by now"),
-        "{said}"
+        !done && printed.contains("has other zeros, limits or geometry by now"),
+        "{printed}"
     );
     until("held");
-    let (done, said) = asked(&bench, &["stop"]);
-    assert!(done, "{said}");
+    let (done, printed) = run_at_node(&bench, &["stop"]);
+    assert!(done, "{printed}");
 }
 
 #[test]
@@ -335,7 +338,7 @@ fn a_joint_that_was_hardly_moved_is_to_be_moved_again() {
             (600, 3500),
         ],
     );
-    let (code, said) = run(
+    let (code, printed) = run(
         &bench,
         &[
             "calibrate",
@@ -346,8 +349,8 @@ fn a_joint_that_was_hardly_moved_is_to_be_moved_again() {
         ],
     );
     assert!(
-        code != 0 && said.contains("redo: shoulder_lift was moved by"),
-        "{said}"
+        code != 0 && printed.contains("redo: shoulder_lift was moved by"),
+        "{printed}"
     );
     assert!(!bench.path("scenes/arms/so101.toml").exists());
 }
@@ -367,22 +370,22 @@ fn poses_caps_and_the_calibrator_are_taught_and_kept() {
             &[&["teach"], what, &["--scene", "short", HERE]].concat(),
         )
     };
-    let (code, said) = teach(&["pose", "ready"]);
+    let (code, printed) = teach(&["pose", "ready"]);
     assert!(
-        code != 0 && said.contains("difference") && said.contains("--yes"),
-        "{said}"
+        code != 0 && printed.contains("difference") && printed.contains("--yes"),
+        "{printed}"
     );
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         text,
         "nobody agreed"
     );
-    let (code, said) = teach(&["pose", "ready", "--yes"]);
-    assert_eq!(code, 0, "{said}");
-    let (code, said) = teach(&["cap", "black", "--yes", "--override"]);
-    assert_eq!(code, 0, "{said}");
-    let (code, said) = teach(&["calibrator", "--yes"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = teach(&["pose", "ready", "--yes"]);
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed) = teach(&["cap", "black", "--yes", "--override"]);
+    assert_eq!(code, 0, "{printed}");
+    let (code, printed) = teach(&["calibrator", "--yes"]);
+    assert_eq!(code, 0, "{printed}");
     let taught = std::fs::read_to_string(&path).unwrap();
     assert!(
         taught.contains("ready_rad = [0.1, -0.3, 0.4, 1.2, 0.05]"),
@@ -405,13 +408,13 @@ fn poses_caps_and_the_calibrator_are_taught_and_kept() {
     ] {
         assert!(history.contains(part), "{part}: {history}");
     }
-    for (what, why) in [
+    for (what, reason) in [
         (vec!["pose", "nowhere", "--yes"], "rest and ready"),
         (vec!["cap", "blue", "--yes"], "black"),
         (vec!["calibrator", "--pen", "brush", "--yes"], "fineliner"),
     ] {
-        let (code, said) = teach(&what);
-        assert!(code != 0 && said.contains(why), "{why}: {said}");
+        let (code, printed) = teach(&what);
+        assert!(code != 0 && printed.contains(reason), "{reason}: {printed}");
     }
 }
 
@@ -422,11 +425,11 @@ fn a_cap_that_moves_far_needs_an_override() {
     let cap = "\n[[inks]]\nname = \"black\"\nrim_m = [0.3, 0.2, 0.01]\ndepth_mm = 8.0\ndip_every_mm = 100.0\n";
     let text = std::fs::read_to_string(&path).unwrap() + cap;
     std::fs::write(&path, &text).unwrap();
-    let (code, said) = run(
+    let (code, printed) = run(
         &bench,
         &["teach", "cap", "black", "--scene", "short", HERE, "--yes"],
     );
-    assert!(code != 0 && said.contains("--override"), "{said}");
+    assert!(code != 0 && printed.contains("--override"), "{printed}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
 }
 
@@ -434,23 +437,26 @@ fn socket(bench: &Bench) -> PathBuf {
     bench.path("steadyhand/local.sock")
 }
 
-/// Says something to the node's control socket.
-fn say(bench: &Bench, verb: &Value) -> UnixStream {
+/// Sends a verb to the node's control socket.
+fn send_verb(bench: &Bench, verb: &Value) -> UnixStream {
     let stream = UnixStream::connect(socket(bench)).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     writeln!(&stream, "{verb}").unwrap();
     stream
 }
 
-fn told(stream: &UnixStream) -> Value {
+fn read_reply(stream: &UnixStream) -> Value {
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
     serde_json::from_str(&line).unwrap()
 }
 
 fn stance(bench: &Bench) -> Value {
-    let told = told(&say(bench, &json!({"verb": "jogged", "scene": "short"})));
-    serde_json::from_str(told["text"].as_str().unwrap()).unwrap()
+    let reply = read_reply(&send_verb(
+        bench,
+        &json!({"verb": "jogged", "scene": "short"}),
+    ));
+    serde_json::from_str(reply["text"].as_str().unwrap()).unwrap()
 }
 
 fn tip_mm(bench: &Bench) -> [f64; 3] {
@@ -480,39 +486,42 @@ fn steps_move_the_tip_by_as_much_and_are_judged_like_any_motion() {
         ("y-10", 1, -10.0),
     ] {
         let before = tip_mm(&bench);
-        let (code, said) = jog(&bench, step);
-        assert_eq!(code, 0, "{step}: {said}");
-        assert!(said.contains("mm over the sheet"), "{said}");
+        let (code, printed) = jog(&bench, step);
+        assert_eq!(code, 0, "{step}: {printed}");
+        assert!(printed.contains("mm over the sheet"), "{printed}");
         let after = tip_mm(&bench);
         for other in 0..3 {
-            let wanted = if other == axis { by } else { 0.0 };
+            let expected = if other == axis { by } else { 0.0 };
             let moved = after[other] - before[other];
             // Some counts of each servo.
-            assert!((moved - wanted).abs() < 1.5, "{step}: {before:?} {after:?}");
+            assert!(
+                (moved - expected).abs() < 1.5,
+                "{step}: {before:?} {after:?}"
+            );
         }
     }
     let before = stance(&bench)["joints"][1]["deg"].as_f64().unwrap();
-    let (code, said) = jog(&bench, "j2+1");
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = jog(&bench, "j2+1");
+    assert_eq!(code, 0, "{printed}");
     let after = stance(&bench)["joints"][1]["deg"].as_f64().unwrap();
     assert!((after - before - 1.0).abs() < 0.2, "{before} {after}");
     // Into the sheet, and beyond a joint's limit, nothing is jogged.
     let refused = (0..60).find_map(|_| {
-        let (code, said) = jog(&bench, "z-10");
-        (code != 0).then_some(said)
+        let (code, printed) = jog(&bench, "z-10");
+        (code != 0).then_some(printed)
     });
-    let why = refused.unwrap();
-    assert!(why.contains("; nothing moved"), "{why}");
+    let reason = refused.unwrap();
+    assert!(reason.contains("; nothing moved"), "{reason}");
     assert!(tip_mm(&bench)[2] > 0.0);
 }
 
-/// A step is asked for and then left: the hand at the key is gone. How far the arm went, in real time: a step at the test's rate
+/// A step is requested and then abandoned: the key is no longer held. How far the arm went, in real time: a step at the test's rate
 /// is over before a busy machine has seen it begin.
-fn left_in_the_middle<T>(bench: &Bench, ask: impl FnOnce(&Value) -> T) -> f64 {
+fn left_in_the_middle<T>(bench: &Bench, request: impl FnOnce(&Value) -> T) -> f64 {
     let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "y", "by": -10.0}});
     let before = tip_mm(bench)[1];
     let went_mm = || (tip_mm(bench)[1] - before).abs();
-    let asking = ask(&verb);
+    let asking = request(&verb);
     let began = Instant::now();
     while went_mm() < 0.5 {
         assert!(began.elapsed() < PATIENCE, "it never moved");
@@ -523,8 +532,8 @@ fn left_in_the_middle<T>(bench: &Bench, ask: impl FnOnce(&Value) -> T) -> f64 {
         std::thread::sleep(Duration::from_millis(10));
     }
     let stopped = stance(bench);
-    let why = stopped["denied"].as_str().unwrap_or_default();
-    assert!(why.contains("stop"), "{stopped:#}");
+    let reason = stopped["denied"].as_str().unwrap_or_default();
+    assert!(reason.contains("stop"), "{stopped:#}");
     went_mm()
 }
 
@@ -532,9 +541,9 @@ fn left_in_the_middle<T>(bench: &Bench, ask: impl FnOnce(&Value) -> T) -> f64 {
 fn hands_off_in_the_middle_of_a_step_stops_the_arm() {
     let bench = Bench::new();
     let _served = served(&bench);
-    let (code, said) = jog(&bench, "z+10");
-    assert_eq!(code, 0, "{said}");
-    let went_mm = left_in_the_middle(&bench, |verb| say(&bench, verb));
+    let (code, printed) = jog(&bench, "z+10");
+    assert_eq!(code, 0, "{printed}");
+    let went_mm = left_in_the_middle(&bench, |verb| send_verb(&bench, verb));
     assert!(went_mm < 9.5, "{went_mm}");
 }
 
@@ -550,10 +559,10 @@ fn whoever_leaves_what_moves_the_arm_stops_it() {
         let _served = served(&bench);
         if verb["verb"] == "reset" {
             // From somewhere else than its rest.
-            let (code, said) = jog(&bench, "z+10");
-            assert_eq!(code, 0, "{said}");
+            let (code, printed) = jog(&bench, "z+10");
+            assert_eq!(code, 0, "{printed}");
         }
-        let asking = say(&bench, &verb);
+        let asking = send_verb(&bench, &verb);
         let began = Instant::now();
         while stance(&bench)["state"] != "moving" {
             assert!(began.elapsed() < PATIENCE, "{verb}: it never moved");
@@ -564,8 +573,11 @@ fn whoever_leaves_what_moves_the_arm_stops_it() {
             assert!(began.elapsed() < PATIENCE, "{verb}: it goes on");
             std::thread::sleep(Duration::from_millis(10));
         }
-        let why = stance(&bench)["denied"].clone();
-        assert!(why.as_str().unwrap().contains("stop"), "{verb}: {why}");
+        let reason = stance(&bench)["denied"].clone();
+        assert!(
+            reason.as_str().unwrap().contains("stop"),
+            "{verb}: {reason}"
+        );
     }
 }
 
@@ -579,8 +591,8 @@ fn hands_off_over_http_stops_the_arm_too() {
     assert!(made.status.success(), "{made:?}");
     let token = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     let served = bench.serve(&at);
-    let (code, said) = jog(&bench, "z+10");
-    assert_eq!(code, 0, "{said}");
+    let (code, printed) = jog(&bench, "z+10");
+    assert_eq!(code, 0, "{printed}");
     let went_mm = left_in_the_middle(&bench, |verb| {
         let (mut stream, host) = support::connect(&served);
         let body = verb.to_string();
@@ -600,15 +612,15 @@ fn a_stop_ends_a_step_and_nothing_is_jogged_until_a_reset() {
     let bench = Bench::at_test_rate();
     let _served = served(&bench);
     let verb = json!({"verb": "jog", "scene": "short", "step": {"axis": "z", "by": 10.0}});
-    let asking = say(&bench, &verb);
+    let asking = send_verb(&bench, &verb);
     let began = Instant::now();
     while stance(&bench)["state"] != "moving" && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(5));
     }
-    let stopped = told(&say(&bench, &json!({"verb": "stop"})));
+    let stopped = read_reply(&send_verb(&bench, &json!({"verb": "stop"})));
     assert_eq!(stopped["done"], true, "{stopped}");
-    let answer = told(&asking);
+    let answer = read_reply(&asking);
     assert_eq!(answer["done"], false, "{answer}");
-    let (code, said) = jog(&bench, "z+1");
-    assert!(code != 0 && said.contains("reset"), "{said}");
+    let (code, printed) = jog(&bench, "z+1");
+    assert!(code != 0 && printed.contains("reset"), "{printed}");
 }

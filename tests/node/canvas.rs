@@ -1,4 +1,4 @@
-//! Drawing from a call: words and SVG on a canvas, and nothing from what is no design.
+//! Tests drawings from a call: text and SVG on a canvas, and refusal of anything that is not a design.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -6,7 +6,7 @@
     reason = "a failing test may panic"
 )]
 
-use crate::previewed::{told, told_at};
+use crate::previewed::{call_at, call_tool};
 use crate::support;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use support::{Bench, PATIENCE, Served};
 
-/// A second canvas, whose plans may take no time to speak of.
+/// A second canvas, whose plans may take hardly any time.
 const QUICK: &str = include_str!("../../scenes/canvas.toml");
 
 const SQUARE: &str = r#"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" height="20mm" viewBox="0 0 20 20" fill="none" stroke="black"><path d="M1 1h18v18h-18z"/></svg>"#;
@@ -36,16 +36,17 @@ fn serve(bench: &Bench, file: &str) -> Served {
     bench.serve(&["--config", &config, "--state", &bench.state()])
 }
 
-/// The canvas was said to be none, and the default scene to be what was understood.
+/// The canvas was not recognised as one, and the default scene was reported as understood.
 #[test]
 fn an_overlay_with_a_design_of_its_own_is_named() {
     let bench = Bench::at_test_rate();
     let (code, refused) = bench.call(&["stroke", r#"{"text":"hi","meta":"leaf"}"#]);
     assert_eq!(code, 1, "{refused:#}");
-    let words = refused["message"].as_str().unwrap();
+    let message = refused["message"].as_str().unwrap();
     assert!(
-        words.contains("overlay `leaf` has a design of its own") && !words.contains("not a canvas"),
-        "{words}"
+        message.contains("overlay `leaf` has a design of its own")
+            && !message.contains("not a canvas"),
+        "{message}"
     );
     assert_eq!(refused["understood"]["scene"], "canvas", "{refused:#}");
 }
@@ -54,7 +55,7 @@ fn an_overlay_with_a_design_of_its_own_is_named() {
 fn words_are_written_on_the_only_canvas_and_kept_with_the_job() {
     let bench = Bench::at_test_rate();
     let served = serve(&bench, "");
-    let (text, drawn) = told(&served, "stroke", &json!({"text": "hi!"}));
+    let (text, drawn) = call_tool(&served, "stroke", &json!({"text": "hi!"}));
     assert_eq!(drawn["success"], true, "{text}");
     assert_eq!(drawn["understood"]["scene"], "canvas");
     assert_eq!(drawn["understood"]["text"], "hi!");
@@ -78,7 +79,7 @@ fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
     let bench = Bench::at_test_rate();
     let served = serve(&bench, "");
     let call = json!({"svg": SQUARE, "size_mm": 40, "at_mm": [10, 20], "dry_run": true});
-    let (text, shown) = told(&served, "stroke", &call);
+    let (text, shown) = call_tool(&served, "stroke", &call);
     // The square is 18 of the page's 20 mm.
     assert_eq!(
         shown["box_mm"],
@@ -91,11 +92,11 @@ fn an_svg_is_drawn_where_and_as_large_as_the_call_says() {
             .unwrap()
             .contains("<path")
     );
-    let (text, drawn) = told(&served, "stroke", &shown["draw_call"]["arguments"]);
+    let (text, drawn) = call_tool(&served, "stroke", &shown["draw_call"]["arguments"]);
     assert_eq!(drawn["plan_hash"], shown["plan_hash"], "{text}");
     let elsewhere =
         json!({"svg": SQUARE, "size_mm": 40, "at_mm": [11, 20], "plan": shown["plan_hash"]});
-    let (text, refused) = told(&served, "stroke", &elsewhere);
+    let (text, refused) = call_tool(&served, "stroke", &elsewhere);
     assert_eq!(refused["code"], "plan_changed", "{text}");
 }
 
@@ -125,14 +126,14 @@ fn what_is_no_design_draws_nothing_in_either_profile() {
             json!({"text": "hi", "size_mm": 500}),
             json!({"resume": true, "text": "hi"}),
         ] {
-            let (text, refused) = told(&served, "stroke", &call);
+            let (text, refused) = call_tool(&served, "stroke", &call);
             assert_eq!(refused["success"], false, "{call}: {text}");
             assert!(text.contains("nothing moved"), "{call}: {text}");
             let corrected = &refused["corrected_call"]["arguments"];
             let is_still = corrected.is_null() || corrected["dry_run"] == true;
             assert!(is_still, "{call}: {corrected}");
         }
-        let (_, sensed) = told(&served, "sense", &json!({}));
+        let (_, sensed) = call_tool(&served, "sense", &json!({}));
         assert_eq!(sensed.get("job"), None, "{profile}: {sensed:#}");
     }
 }
@@ -142,19 +143,19 @@ fn of_several_canvases_one_is_named_and_its_bounds_hold() {
     let bench = Bench::at_test_rate();
     with_second_canvas(&bench);
     let served = serve(&bench, "");
-    let (text, refused) = told(&served, "stroke", &json!({"text": "hi"}));
+    let (text, refused) = call_tool(&served, "stroke", &json!({"text": "hi"}));
     assert!(text.contains("canvas, quick"), "{text}");
     assert_eq!(refused["code"], "no_canvas");
     for dry_run in [true, false] {
         let call = json!({"scene": "quick", "text": "hello", "dry_run": dry_run});
-        let (text, refused) = told(&served, "stroke", &call);
+        let (text, refused) = call_tool(&served, "stroke", &call);
         assert!(
             text.contains("s of arm time, and this canvas allows 1 s"),
             "{text}"
         );
         assert_eq!(refused["success"], false);
     }
-    let (text, _) = told(&served, "stroke", &json!({"scene": "quick", "svg": SQUARE}));
+    let (text, _) = call_tool(&served, "stroke", &json!({"scene": "quick", "svg": SQUARE}));
     assert!(text.contains("takes text, and not svg"), "{text}");
 }
 
@@ -173,7 +174,7 @@ fn a_node_without_a_canvas_has_no_such_parameters() {
         stroke.to_string()
     };
     assert!(!listed(&without).contains("\"svg\""));
-    let (text, refused) = told(
+    let (text, refused) = call_tool(
         &without,
         "stroke",
         &json!({"scene": "widowx", "text": "hi", "dry_run": true}),
@@ -192,22 +193,22 @@ fn a_stopped_drawing_on_a_canvas_is_gone_on_with() {
     let served = serve(&bench, "");
     let host = served.host();
     std::thread::scope(|scope| {
-        let stopped = scope.spawn(|| told_at(&host, "stroke", &json!({"text": "hello"})));
+        let stopped = scope.spawn(|| call_at(&host, "stroke", &json!({"text": "hello"})));
         let began = Instant::now();
         loop {
-            let (_, sensed) = told(&served, "sense", &json!({}));
+            let (_, sensed) = call_tool(&served, "sense", &json!({}));
             if sensed["job"]["done"].as_u64() >= Some(1) && sensed["job"]["state"] == "moving" {
                 break;
             }
             assert!(began.elapsed() < PATIENCE, "{sensed:#}");
             sleep(Duration::from_millis(50));
         }
-        told(&served, "stop", &json!({}));
+        call_tool(&served, "stop", &json!({}));
         let (text, stopped) = stopped.join().unwrap();
         assert_eq!(stopped["job"]["state"], "stopped", "{text}");
     });
-    told(&served, "reset", &json!({}));
-    let (text, rest) = told(&served, "stroke", &json!({"resume": true}));
+    call_tool(&served, "reset", &json!({}));
+    let (text, rest) = call_tool(&served, "stroke", &json!({"resume": true}));
     assert_eq!(rest["success"], true, "{text}");
     assert_eq!(rest["understood"]["scene"], "canvas");
     assert!(

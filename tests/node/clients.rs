@@ -97,22 +97,22 @@ fn a_node_that_runs_is_named_by_its_address() {
         ("claude-code", "Bearer ${STEADYHAND_TOKEN}"),
         ("vscode", "Bearer ${env:STEADYHAND_TOKEN}"),
     ] {
-        let words = [&["clients", client][..], &at].concat();
-        let configuration = printed(&bench.run(&words));
+        let args = [&["clients", client][..], &at].concat();
+        let configuration = printed(&bench.run(&args));
         let entry = entry(&configuration);
         assert_eq!(entry["type"], "http");
         assert_eq!(entry["url"], "http://arm.example:8700/mcp");
         assert_eq!(entry["headers"]["Authorization"], place);
     }
-    for words in [
+    for args in [
         &["clients", "claude-desktop", "--node", "arm.example:8700"][..],
         &["clients", "llama.cpp"],
         &["clients", "cursor", "--node", "ftp://arm"],
         &["clients", "cursor", "--name", "a name"],
     ] {
-        let output = bench.run(words);
-        assert_ne!(output.status.code(), Some(0), "{words:?}");
-        assert!(output.stdout.is_empty(), "{words:?}");
+        let output = bench.run(args);
+        assert_ne!(output.status.code(), Some(0), "{args:?}");
+        assert!(output.stdout.is_empty(), "{args:?}");
     }
 }
 
@@ -123,13 +123,13 @@ fn a_file_is_written_when_a_person_says_so_and_keeps_what_it_has() {
     let path = file.display().to_string();
     let other = json!({"theme": "dark", "mcpServers": {"files": {"command": "files"}}});
     std::fs::write(&file, other.to_string()).unwrap();
-    let words = ["clients", "cursor", "--write", "--file", &path];
-    let asked = bench.run(&words);
-    assert_ne!(asked.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&asked.stderr).contains("--yes"));
+    let args = ["clients", "cursor", "--write", "--file", &path];
+    let output = bench.run(&args);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("--yes"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), other.to_string());
 
-    let confirmed = [&words[..], &["--yes"]].concat();
+    let confirmed = [&args[..], &["--yes"]].concat();
     assert_eq!(bench.run(&confirmed).status.code(), Some(0));
     let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap();
     let written = read();
@@ -146,7 +146,7 @@ fn a_file_is_written_when_a_person_says_so_and_keeps_what_it_has() {
     std::fs::write(&file, "{ // mine\n}").unwrap();
     let refused = bench.run(&confirmed);
     assert_ne!(refused.status.code(), Some(0));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("not plain JSON"), "{said}");
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(stderr.contains("not plain JSON"), "{stderr}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "{ // mine\n}");
 }

@@ -1,4 +1,4 @@
-//! Drawings whose goals lead, by the commands of a person: what is said before, a stop in the middle, and the rest afterwards.
+//! Tests drawings with leading goals by a person's commands: the preview, a stop in the middle, and the rest afterwards.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -39,13 +39,13 @@ fn a_drawing_whose_goals_lead_is_stopped_and_goes_on() {
     .unwrap();
     let served = bench.serve(&[]);
     let node = served.url.as_str();
-    let (_, told) = call(
+    let (_, reply) = call(
         &bench,
         node,
         &["stroke", r#"{"scene":"long","dry_run":true}"#],
     );
-    let expected_mm = told["expected_deviation_mm"].as_f64().unwrap();
-    assert!(expected_mm < 1.0, "{told:#}");
+    let expected_mm = reply["expected_deviation_mm"].as_f64().unwrap();
+    assert!(expected_mm < 1.0, "{reply:#}");
     std::thread::scope(|scope| {
         let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
         wait_until_drawing(&bench, node);
@@ -86,18 +86,18 @@ fn a_recorded_drawing_whose_goals_lead_says_where_the_tip_is_and_is_replayed() {
         drawn["deviation_mm_max"].as_f64().unwrap() > 1.2,
         "{drawn:#}"
     );
-    let told = |args: &[&str]| {
+    let run = |args: &[&str]| {
         let ran = bench.run(&[args, &["--state", &state]].concat());
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(ran.status.success(), "{args:?}: {ran:?}");
         text
     };
     let shown: Value =
-        serde_json::from_str(&told(&["recording", "show", "job-1", "--json"])).unwrap();
+        serde_json::from_str(&run(&["recording", "show", "job-1", "--json"])).unwrap();
     assert!(shown["ink_max_mm"].as_f64().unwrap() < 1.0, "{shown:#}");
     assert_eq!(shown["topics"]["/joint_leads"], shown["topics"]["/job"]);
-    let replayed = told(&["recording", "replay", "job-1"]);
+    let replayed = run(&["recording", "replay", "job-1"]);
     assert!(replayed.contains("of the recorded ink"), "{replayed}");
-    let again = told(&["replay", "job-1"]);
+    let again = run(&["replay", "job-1"]);
     assert!(again.contains("same plan"), "{again}");
 }

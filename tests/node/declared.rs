@@ -30,7 +30,7 @@ sequence = [{ calls = "sense" }, { calls = "stroke" }, { calls = "reset" }]
 arguments = [{ name = "scene", type = "string", description = "which", required = true }]
 "#;
 
-/// A bench with a node file, and the words that name it.
+/// Makes a bench with a node file, and returns it with the options that name the file.
 fn bench(file: &str) -> Bench {
     let bench = Bench::new();
     bench.scene("default", &scene("default", SHORT_LINES));
@@ -87,7 +87,7 @@ fn a_built_in_tool_is_called_with_its_fixed_arguments() {
         (&understood["scene"], &understood["dry_run"]),
         (&json!("short"), &json!(true))
     );
-    // Read as sloppily as any tool, and every repair is told.
+    // Read as leniently as any tool, with every repair reported.
     let (_, drawn) = call(&bench, &["DrawShort", "{'dryRun': 'no',}"]);
     assert!(
         drawn["message"]
@@ -110,12 +110,12 @@ fn no_declared_tool_takes_what_a_caller_brings_to_a_canvas() {
             "[[tools]]\nname = \"write_words\"\ndescription = \"Write words\"\ncalls = \"stroke\"\narguments = [{{ name = \"{argument}\", type = \"string\", description = \"what to write\" }}]\n"
         );
         let bench = bench(&file);
-        let (code, _, told) = run(&bench, &["tools", "list"]);
-        assert_ne!(code, 0, "{told}");
-        let said = format!(
+        let (code, _, reply) = run(&bench, &["tools", "list"]);
+        assert_ne!(code, 0, "{reply}");
+        let message = format!(
             "line {line}: no built-in tool of `write_words` takes an argument `{argument}`"
         );
-        assert!(told.contains(&said), "{told}");
+        assert!(reply.contains(&message), "{reply}");
     }
 }
 
@@ -198,7 +198,7 @@ sequence = [{ calls = "sense" }, { calls = "stroke" }]
         drawn["message"].as_str().unwrap().starts_with("planned"),
         "{looked:#}"
     );
-    // What is fixed stays as it is, and a caller who wants another is told.
+    // A fixed argument stays as it is, and a caller who gives another value is told.
     let (code, refused) = call(&bench, &["draw_short", r#"{"scene":"default"}"#]);
     assert_eq!(
         (code, &refused["code"]),
@@ -216,14 +216,18 @@ sequence = [{ calls = "sense" }, { calls = "stroke" }]
 fn what_another_server_is_sent_is_passed_on_unread_or_refused() {
     let here = bench("");
     let served = here.serve(&[]);
-    let ask = |name: &str, more: &str| {
+    let report_of = |name: &str, more: &str| {
         format!(
             "[[tools]]\nname = \"{name}\"\ndescription = \"Ask the peer\"\nserver = {{ url = \"{}\" }}\ntool = \"sense\"\neffect = \"reads\"\n{more}",
             served.url
         )
     };
     let needs = "arguments = [{ name = \"node\", type = \"string\", description = \"which\", required = true }]\n";
-    let bench = bench(&format!("{}{}", ask("unread", ""), ask("needs", needs)));
+    let bench = bench(&format!(
+        "{}{}",
+        report_of("unread", ""),
+        report_of("needs", needs)
+    ));
     let (code, more) = call(&bench, &["unread", r#"{"debug":true}"#]);
     assert_eq!(code, 0, "{more:#}");
     assert!(more["result"].get("bus").is_some(), "{more:#}");
@@ -239,7 +243,7 @@ fn what_another_server_is_sent_is_passed_on_unread_or_refused() {
             "{sent}"
         );
     }
-    // A lost payload is no leave to call without what is required.
+    // A lost payload does not permit a call without required arguments.
     let (code, refused) = call(&bench, &["needs", "[object Object]"]);
     assert_eq!(
         (code, &refused["complaints"][0]["path"]),
@@ -324,7 +328,7 @@ fn another_servers_tool_gets_the_arguments_and_its_answer_passes_through() {
 fn a_server_that_is_not_there_is_a_clear_error_within_its_time() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = silent.local_addr().unwrap();
-    for (server, words) in [
+    for (server, expected) in [
         (
             "{ command = \"no-such-program\" }".to_owned(),
             "no-such-program",
@@ -345,7 +349,7 @@ fn a_server_that_is_not_there_is_a_clear_error_within_its_time() {
         let (code, failed) = call(&bench, &["ask"]);
         assert!(began.elapsed() < support::PATIENCE);
         let message = failed["message"].as_str().unwrap();
-        assert!(code == 1 && message.contains(words), "{message}");
+        assert!(code == 1 && message.contains(expected), "{message}");
     }
 }
 
@@ -353,7 +357,7 @@ fn a_server_that_is_not_there_is_a_clear_error_within_its_time() {
 fn a_wrong_declaration_is_named_at_start_with_its_line() {
     let head = "name = \"bench\"\n\n[[tools]]\n";
     let draw = "name = \"draw\"\ndescription = \"Draw\"\n";
-    for (body, line, words) in [
+    for (body, line, expected) in [
         (
             "name = \"Robot-Stroke\"\ndescription = \"x\"\ncalls = \"stroke\"\n".to_owned(),
             4,
@@ -461,13 +465,13 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
         ),
     ] {
         let bench = bench(&format!("{head}{body}"));
-        let (code, _, said) = run(&bench, &["tools"]);
+        let (code, _, printed) = run(&bench, &["tools"]);
         assert_ne!(code, 0, "{body}");
         assert!(
-            said.contains(&format!("line {line}: ")) && said.contains(words),
-            "{line} {words}\n{body}\n{said}"
+            printed.contains(&format!("line {line}: ")) && printed.contains(expected),
+            "{line} {expected}\n{body}\n{printed}"
         );
-        assert!(said.contains("node.toml"), "{said}");
+        assert!(printed.contains("node.toml"), "{printed}");
     }
 }
 
@@ -475,7 +479,7 @@ fn a_wrong_declaration_is_named_at_start_with_its_line() {
 fn a_declaration_is_edited_from_the_command_line_and_comments_stay() {
     let bench = bench(TOOLS);
     let text = || std::fs::read_to_string(bench.path("node.toml")).unwrap();
-    let (code, _, said) = run(
+    let (code, _, printed) = run(
         &bench,
         &[
             "tools",
@@ -491,7 +495,7 @@ fn a_declaration_is_edited_from_the_command_line_and_comments_stay() {
             r#"{name = "scene", type = "string", description = "which"}"#,
         ],
     );
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{printed}");
     assert!(
         text().contains("# The drawing that is wanted most.")
             && text().contains("name = \"sketch\"")
@@ -521,11 +525,11 @@ fn a_declaration_is_edited_from_the_command_line_and_comments_stay() {
         text()
     );
     let before = text();
-    let (code, _, said) = run(&bench, &["tools", "set", "sketch", "--calls", "stork"]);
+    let (code, _, printed) = run(&bench, &["tools", "set", "sketch", "--calls", "stork"]);
     assert_ne!(code, 0);
     assert!(
-        said.contains("nothing was written") && said.contains("stork"),
-        "{said}"
+        printed.contains("nothing was written") && printed.contains("stork"),
+        "{printed}"
     );
     assert_eq!(text(), before);
     let (_, listed, _) = run(&bench, &["tools", "list"]);
@@ -574,8 +578,8 @@ fn the_page_says_what_is_true() {
         );
     }
     let bench = bench(&files[0]);
-    let (code, listed, said) = run(&bench, &["tools", "list"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, listed, printed) = run(&bench, &["tools", "list"]);
+    assert_eq!(code, 0, "{printed}");
     for name in ["draw_sign", "session", "room_light"] {
         assert!(listed.contains(name), "{listed}");
     }
@@ -756,7 +760,7 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
         "{}",
         again.text
     );
-    // Another motion came between: it is done anew.
+    // Another motion came between, so it is repeated.
     let stroke = client
         .call("reset", ReceivedArguments::Absent, nobody())
         .await
@@ -771,11 +775,11 @@ async fn a_long_sequence_goes_on_after_its_answer_and_is_not_done_twice() {
 fn a_name_that_is_too_long_with_a_servers_before_it_is_warned_of() {
     let long = "draw_the_short_lines_that_everybody_wants_most_of_all";
     let bench = bench(&TOOLS.replace("draw_short", long));
-    let (code, said, _) = run(&bench, &["check"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, printed, _) = run(&bench, &["check"]);
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        said.contains("longer than 40 letters") && said.contains(long),
-        "{said}"
+        printed.contains("longer than 40 letters") && printed.contains(long),
+        "{printed}"
     );
 }
 

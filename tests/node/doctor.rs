@@ -124,29 +124,29 @@ fn a_servo_is_told_where_its_middle_is() {
         let patient = Patient::new("so101").broken(offset);
         let bench = Bench::new();
         let position = || {
-            let words = ["bus", "scan", &patient.port, "--first", "--json"];
-            json(&run(&bench, &words).1)[1]["position_ticks"].as_i64()
+            let args = ["bus", "scan", &patient.port, "--first", "--json"];
+            json(&run(&bench, &args).1)[1]["position_ticks"].as_i64()
         };
-        let words = ["bus", "configure", &patient.port, "--id", "2", "--home"];
+        let args = ["bus", "configure", &patient.port, "--id", "2", "--home"];
         let before = position().unwrap();
         assert_eq!(before, 1748);
-        let (code, text) = run(&bench, &words);
+        let (code, text) = run(&bench, &args);
         assert!(
             code == 1 && text.contains("to 0 counts (0.0°)"),
             "{code}: {text}"
         );
         assert_eq!(position(), Some(before));
-        let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+        let (code, text) = run(&bench, &[&args[..], &["--yes"]].concat());
         assert!(
             code == 0 && text.contains("written and read back: homing offset"),
             "{code}: {text}"
         );
         assert_eq!(position(), Some(2048));
-        let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+        let (code, text) = run(&bench, &[&args[..], &["--yes"]].concat());
         assert!(code == 0 && text.contains("already"), "{code}: {text}");
 
         let other = Patient::new("widowx250s");
-        let words = [
+        let args = [
             "bus",
             "configure",
             &other.port,
@@ -155,11 +155,11 @@ fn a_servo_is_told_where_its_middle_is() {
             "--home",
             "--yes",
         ];
-        let output = bench.run(&words);
-        let said = String::from_utf8_lossy(&output.stderr);
+        let output = bench.run(&args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(
-            !output.status.success() && said.contains("zero_tick"),
-            "{said}"
+            !output.status.success() && stderr.contains("zero_tick"),
+            "{stderr}"
         );
     });
 }
@@ -170,16 +170,16 @@ fn a_latched_servo_starts_anew_from_the_command_line() {
         let overload = SimulatedFault::ErrorBits { id: 5, bits: 0x20 };
         let patient = Patient::new("widowx250s").broken([overload]);
         let bench = Bench::new();
-        let words = ["bus", "reboot", &patient.port, "--id", "5"];
+        let args = ["bus", "reboot", &patient.port, "--id", "5"];
         // Nobody is there to say yes.
-        let (code, text) = run(&bench, &words);
+        let (code, text) = run(&bench, &args);
         assert!(
             code == 1 && text.contains("nothing was asked of it"),
             "{code}: {text}"
         );
         let table = || run(&bench, &["bus", "monitor", &patient.port, "--once"]).1;
         assert!(table().contains("0x"), "{}", table());
-        let (code, text) = run(&bench, &[&words[..], &["--yes"]].concat());
+        let (code, text) = run(&bench, &[&args[..], &["--yes"]].concat());
         assert!(
             code == 0 && text.contains("servo 5 has started anew: its torque is off"),
             "{code}: {text}"
@@ -290,11 +290,11 @@ fn the_doctor_says_what_is_no_serial_port() {
 fn the_doctor_says_of_a_node_file_that_its_arm_is_simulated_or_its_port_no_device() {
     let bench = Bench::new();
     let file = bench.path("node.toml");
-    let words = ["--config", file.to_str().unwrap(), "doctor"];
+    let args = ["--config", file.to_str().unwrap(), "doctor"];
     let with = |port: &str| {
         let arm = format!("[[arms]]\nname = \"left\"\nmodel = \"so101\"\nport = \"{port}\"\n");
         std::fs::write(&file, arm).unwrap();
-        run(&bench, &words)
+        run(&bench, &args)
     };
     let (code, text) = with("simulator");
     assert!(code == 0 && text.contains("arm left of"), "{code}: {text}");
@@ -333,11 +333,11 @@ fn a_trace_of_another_family_is_refused_with_the_cause() {
     std::fs::write(&trace, SENT_TO_FEETECH).unwrap();
     let path = trace.to_str().unwrap();
     let output = bench.run(&["bus", "replay", path, "--arm", "widowx250s"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
-        said.contains("feetech-sts") && said.contains("--arm"),
-        "{said}"
+        stderr.contains("feetech-sts") && stderr.contains("--arm"),
+        "{stderr}"
     );
 }
 
@@ -346,16 +346,16 @@ fn who_looks_for_servos_says_so_and_tells_who_is_asked() {
     unless_starved(|| {
         let silent = Patient::new("so101").broken((1..=6).map(SimulatedFault::Silence));
         let bench = Bench::new();
-        for words in [
+        for args in [
             vec!["bus", "monitor", &silent.port, "--once"],
             vec!["bus", "reboot", &silent.port, "--id", "40"],
         ] {
-            let output = bench.run(&words);
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert!(!output.status.success(), "{said}");
+            let output = bench.run(&args);
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success(), "{stderr}");
             assert!(
-                said.contains("looking for servos") && said.contains("an id from 0 to 16"),
-                "{said}"
+                stderr.contains("looking for servos") && stderr.contains("an id from 0 to 16"),
+                "{stderr}"
             );
         }
     });

@@ -35,9 +35,9 @@ fn json(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(output)))
 }
 
-fn file(bench: &Bench, name: &str, words: &str) -> String {
+fn file(bench: &Bench, name: &str, text: &str) -> String {
     let path = bench.path(name);
-    std::fs::write(&path, words).unwrap();
+    std::fs::write(&path, text).unwrap();
     path.display().to_string()
 }
 
@@ -47,8 +47,8 @@ fn drawn(bench: &Bench, args: &[&str]) -> (Option<i32>, Value) {
     (output.status.code(), json(&output))
 }
 
-fn is_near(found: &Value, wanted: [f64; 2]) -> bool {
-    let off = |axis: usize| (found[axis].as_f64().unwrap() - wanted[axis]).abs();
+fn is_near(found: &Value, expected: [f64; 2]) -> bool {
+    let off = |axis: usize| (found[axis].as_f64().unwrap() - expected[axis]).abs();
     off(0) < 0.01 && off(1) < 0.01
 }
 
@@ -98,9 +98,9 @@ fn a_file_is_drawn_where_it_was_asked_for() {
 fn words_are_drawn_and_people_are_told_what_comes() {
     let bench = Bench::at_test_rate();
     let output = bench.run(&["draw", "--text", "hi", "--letter-height", "8mm"]);
-    let told = text(&output);
-    assert_eq!(output.status.code(), Some(0), "{told}");
-    for words in [
+    let printed = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{printed}");
+    for expected in [
         "“hi” in default",
         "on the sheet  x ",
         "as the design itself says",
@@ -113,7 +113,7 @@ fn words_are_drawn_and_people_are_told_what_comes() {
         "of line, in ",
         "drawn.png",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(printed.contains(expected), "{expected}: {printed}");
     }
 }
 
@@ -153,11 +153,11 @@ fn what_is_too_large_names_the_size_that_then_works() {
         &[&[hook.as_str(), "--size", "200"], &place[..]].concat(),
     );
     assert_eq!(code, Some(1), "{refused:#}");
-    let why = refused["message"].as_str().unwrap();
-    for words in ["over its ", "edge", "at (25, 35) mm turned by 90°"] {
-        assert!(why.contains(words), "{words}: {why}");
+    let message = refused["message"].as_str().unwrap();
+    for expected in ["over its ", "edge", "at (25, 35) mm turned by 90°"] {
+        assert!(message.contains(expected), "{expected}: {message}");
     }
-    let size = why.split("at most ").nth(1).unwrap();
+    let size = message.split("at most ").nth(1).unwrap();
     let size = size.split(' ').next().unwrap();
     let (code, result) = drawn(
         &bench,
@@ -188,12 +188,12 @@ fn strokes_beyond_reach_are_one_refusal_with_a_size_that_is_drawn() {
     let rows = file(&bench, "rows.json", &format!("[{}]", lines.join(", ")));
     let place = ["--scene", "far", "--at", "2,2"];
     let output = bench.run(&[&["draw", &rows, "--size", "96mm"], &place[..]].concat());
-    let told = text(&output);
-    assert_eq!(output.status.code(), Some(1), "{told}");
-    assert_eq!(told.matches("beyond reach").count(), 1, "{told}");
-    assert!(told.contains(" more), the worst: "), "{told}");
-    let size = told.split("at this place and turn: --size ").nth(1);
-    let size = size.unwrap_or_else(|| panic!("no size: {told}"));
+    let printed = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{printed}");
+    assert_eq!(printed.matches("beyond reach").count(), 1, "{printed}");
+    assert!(printed.contains(" more), the worst: "), "{printed}");
+    let size = printed.split("at this place and turn: --size ").nth(1);
+    let size = size.unwrap_or_else(|| panic!("no size: {printed}"));
     let size = size.lines().next().unwrap().trim();
     let output = bench.run(&[&["draw", &rows, "--size", size], &place[..]].concat());
     assert_eq!(output.status.code(), Some(0), "{size}: {}", text(&output));
@@ -204,7 +204,7 @@ fn mistakes_on_the_command_line_say_what_to_do() {
     let bench = Bench::at_test_rate();
     let hook = file(&bench, "hook.svg", HOOK);
     let other = file(&bench, "other.svg", HOOK);
-    for (args, said) in [
+    for (args, expected) in [
         (vec!["draw"], "name a file to draw, or say --text"),
         (vec!["draw", "missing.svg"], "cannot read missing.svg"),
         (vec!["draw", &hook, &other], "draw them one at a time"),
@@ -228,8 +228,8 @@ fn mistakes_on_the_command_line_say_what_to_do() {
     ] {
         let output = bench.run(&args);
         assert_ne!(output.status.code(), Some(0), "{args:?}");
-        let told = text(&output);
-        assert!(told.contains(said), "{args:?}: {told}");
+        let printed = text(&output);
+        assert!(printed.contains(expected), "{args:?}: {printed}");
     }
 }
 
@@ -273,7 +273,7 @@ fn an_operators_token_draws_on_a_node_elsewhere_and_a_planners_does_not() {
         "{}",
         text(&refused)
     );
-    // A simulated arm in that node asks nobody.
+    // A simulated arm in that node needs no confirmation.
     let done = draw(&operator);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done));
     assert_eq!(json(&done)["drawing"]["title"], "hook.svg in default");
@@ -286,16 +286,16 @@ fn a_plotter_file_with_letters_of_eight_bits_is_drawn_and_replayed() {
     let state = bench.state();
     let revision = |last: u8| {
         let path = bench.path("label.plt");
-        let words = [
+        let args = [
             &b"IN;SP1;PU400,400;PD800,400;PU400,600;SI0.5,0.7;LBi\xe4"[..],
             &[last],
             b"\x03;",
         ];
-        std::fs::write(&path, words.concat()).unwrap();
+        std::fs::write(&path, args.concat()).unwrap();
         let path = path.display().to_string();
-        let (code, told) = drawn(&bench, &[&path, "--size", "20mm", "--state", &state]);
-        assert_eq!(code, Some(0), "{told:#}");
-        told["drawing"]["revision"].clone()
+        let (code, reply) = drawn(&bench, &[&path, "--size", "20mm", "--state", &state]);
+        assert_eq!(code, Some(0), "{reply:#}");
+        reply["drawing"]["revision"].clone()
     };
     assert_ne!(revision(b'l'), revision(b'i'));
     for job in ["job-1", "job-2"] {
@@ -312,8 +312,8 @@ fn a_reset_after_a_drawing_keeps_the_drawing() {
     let mut served = bench.serve(&["--state", &state]);
     let done = bench.run(&["draw", &hook, "--size", "20mm", "--json"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done));
-    let told = bench.run(&["call", "reset", "--json", "--node", &served.host()]);
-    assert_eq!(told.status.code(), Some(0), "{}", text(&told));
+    let output = bench.run(&["call", "reset", "--json", "--node", &served.host()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
     assert_eq!(served.child.terminate(), Some(0));
     let job = |id: &str| json(&bench.run(&["jobs", id, "--json", "--state", &state]));
     let (drawn, reset) = (job("job-1"), job("job-2"));
@@ -360,7 +360,7 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
         "{}",
         text(&again)
     );
-    for (more, said) in [
+    for (more, expected) in [
         (
             &["--force", "--sheet", "500x500"][..],
             "say a smaller --sheet",
@@ -379,7 +379,7 @@ fn a_scene_of_ones_own_is_written_checked_and_drawn_in() {
         let refused = new(more);
         assert_ne!(refused.status.code(), Some(0), "{more:?}");
         assert!(
-            text(&refused).contains(said),
+            text(&refused).contains(expected),
             "{more:?}: {}",
             text(&refused)
         );
@@ -406,12 +406,12 @@ fn a_scene_is_asked_for_at_a_terminal() {
     person.sees("is written");
     person.ends_with(0);
     let written = std::fs::read_to_string(&scene).unwrap();
-    for words in [
+    for expected in [
         "size_mm = [90.0, 60.0]",
         "name = \"brush\"",
         "arm = \"so101\"",
     ] {
-        assert!(written.contains(words), "{words}: {written}");
+        assert!(written.contains(expected), "{expected}: {written}");
     }
 }
 
@@ -425,9 +425,9 @@ fn a_simulated_arm_that_was_killed_goes_on_without_a_question() {
     let mut draw = Running(draw.stderr(std::process::Stdio::null()).spawn().unwrap());
     let began = Instant::now();
     let drawn_mm = || {
-        let told = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
-        let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
-        told["drawn_mm"].as_f64().unwrap_or(0.0)
+        let output = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        reply["drawn_mm"].as_f64().unwrap_or(0.0)
     };
     while drawn_mm() < 3.0 {
         assert!(began.elapsed() < PATIENCE, "it does not draw");
@@ -435,7 +435,7 @@ fn a_simulated_arm_that_was_killed_goes_on_without_a_question() {
     }
     served.child.0.kill().unwrap();
     served.child.0.wait().unwrap();
-    // Its terminal says that nobody follows the job any more.
+    // Its terminal reports that it no longer follows the job.
     assert_eq!(draw.exit_code(), Some(1));
     let done = bench.run(&["--state", &state, "draw", "--resume", "--json"]);
     assert_eq!(done.status.code(), Some(0), "{}", text(&done));

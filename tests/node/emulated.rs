@@ -37,10 +37,10 @@ const ATTEMPTS: u32 = 12;
 /// Time between two attempts, for the first of them; later ones wait longer.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// An emulator that falls this far behind ends an attempt.
+/// Delay of the emulator that ends an attempt.
 const GIVEN_UP: Duration = Duration::from_millis(200);
 
-/// A controller that stands for so long because it was starved stands for good.
+/// Time at rest after which a starved controller will not continue.
 const STUCK: Duration = Duration::from_secs(4);
 
 /// An emulator that fell this far behind real time has lost ticks of its clock, which no hardware does.
@@ -50,9 +50,9 @@ const STARVED: Duration = Duration::from_millis(15);
 /// from the reported line.
 const OFF_MM_MAX: f64 = 0.5;
 
-/// A STATE and when it was heard.
+/// A STATE message and the time of its arrival.
 #[derive(Clone, Copy)]
-struct Heard {
+struct ReceivedState {
     at: Instant,
     state: State,
 }
@@ -61,7 +61,7 @@ struct Heard {
 struct Board {
     _qemu: Running,
     port: String,
-    heard: Arc<Mutex<Vec<Heard>>>,
+    received: Arc<Mutex<Vec<ReceivedState>>>,
 }
 
 fn build() -> PathBuf {
@@ -117,10 +117,10 @@ fn terminal() -> (File, File, String) {
 impl Board {
     fn start() -> Self {
         let mut qemu = emulate();
-        let said = lines(qemu.stdout.take().unwrap());
+        let stdout = lines(qemu.stdout.take().unwrap());
         let qemu = Running(qemu);
         let path = loop {
-            let line = said.recv_timeout(PATIENCE).unwrap();
+            let line = stdout.recv_timeout(PATIENCE).unwrap();
             if let Some(path) = line
                 .split_whitespace()
                 .find(|word| word.starts_with("/dev/pts/"))
@@ -130,8 +130,8 @@ impl Board {
         };
         let board = raw(&path);
         let (near, slave, port) = terminal();
-        let heard = Arc::default();
-        let kept = Arc::clone(&heard);
+        let received = Arc::default();
+        let kept = Arc::clone(&received);
         let (mut from_node, mut to_board) = (near.try_clone().unwrap(), board.try_clone().unwrap());
         std::thread::spawn(move || {
             // Kept open: a node may die and the line is still there.
@@ -147,24 +147,28 @@ impl Board {
         Self {
             _qemu: qemu,
             port,
-            heard,
+            received,
         }
     }
 
-    fn heard(&self) -> Vec<Heard> {
-        self.heard.lock().unwrap().clone()
+    fn received(&self) -> Vec<ReceivedState> {
+        self.received.lock().unwrap().clone()
     }
 
     fn last(&self) -> Option<State> {
-        self.heard.lock().unwrap().last().map(|heard| heard.state)
+        self.received
+            .lock()
+            .unwrap()
+            .last()
+            .map(|received| received.state)
     }
 
     /// Waits until a STATE is as wanted.
-    fn until(&self, what: &str, wanted: impl Fn(&State) -> bool) -> State {
+    fn until(&self, what: &str, expected: impl Fn(&State) -> bool) -> State {
         let began = Instant::now();
         let mut went = began;
         while began.elapsed() < PATIENCE {
-            if let Some(state) = self.last().filter(|state| wanted(state)) {
+            if let Some(state) = self.last().filter(|state| expected(state)) {
                 return state;
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -173,7 +177,7 @@ impl Board {
             if !(self.was_starved() && self.last().is_some_and(stands)) {
                 went = Instant::now();
             }
-            if self.behind() > GIVEN_UP || went.elapsed() > STUCK {
+            if self.delay() > GIVEN_UP || went.elapsed() > STUCK {
                 break;
             }
         }
@@ -181,17 +185,17 @@ impl Board {
     }
 
     /// Returns how far the emulator fell behind real time: as much as its clock ever lost.
-    fn behind(&self) -> Duration {
-        let heard = self.heard();
-        let Some(first) = heard.first() else {
+    fn delay(&self) -> Duration {
+        let received = self.received();
+        let Some(first) = received.first() else {
             return Duration::ZERO;
         };
-        let lost = heard.iter().map(|next| {
+        let lost = received.iter().map(|next| {
             let device_us = next.state.clock_us.wrapping_sub(first.state.clock_us);
             let device = Duration::from_micros(u64::from(device_us));
             (next.at - first.at).saturating_sub(device)
         });
-        let gaps = heard.windows(2).map(|pair| pair[1].at - pair[0].at);
+        let gaps = received.windows(2).map(|pair| pair[1].at - pair[0].at);
         lost.chain(gaps.map(|gap| gap.saturating_sub(Duration::from_millis(20))))
             .max()
             .unwrap_or_default()
@@ -199,12 +203,12 @@ impl Board {
 }
 
 /// Passes on what the board says, and keeps every STATE of it.
-fn pass_on(mut board: File, mut near: File, heard: &Mutex<Vec<Heard>>) {
+fn pass_on(mut board: File, mut near: File, received: &Mutex<Vec<ReceivedState>>) {
     let mut decoder = Decoder::new();
-    let (tell, said) = channel::<Vec<u8>>();
-    // While no node reads, its side fills up; the board must be heard all the same.
+    let (tell, printed) = channel::<Vec<u8>>();
+    // While no node reads, its side fills up; the board's bytes must be read nevertheless.
     std::thread::spawn(move || {
-        while said
+        while printed
             .recv()
             .is_ok_and(|bytes| near.write_all(&bytes).is_ok())
         {}
@@ -217,7 +221,7 @@ fn pass_on(mut board: File, mut near: File, heard: &Mutex<Vec<Heard>>) {
             if let Received::Frame(frame) = decoder.take(&mut rest)
                 && let Ok(Message::State(state)) = Message::decode(&frame)
             {
-                heard.lock().unwrap().push(Heard { at, state });
+                received.lock().unwrap().push(ReceivedState { at, state });
             }
         }
         if tell.send(buffer[..count].to_vec()).is_err() {
@@ -230,8 +234,8 @@ impl Board {
     /// Returns whether the board says that it, or the node, did not run in time.
     fn was_starved(&self) -> bool {
         let late = [Cause::Deadman, Cause::Underrun, Cause::Late, Cause::Stalled];
-        let mut heard = self.heard().into_iter();
-        heard.any(|heard| late.contains(&heard.state.cause))
+        let mut received = self.received().into_iter();
+        received.any(|received| late.contains(&received.state.cause))
     }
 }
 
@@ -242,12 +246,12 @@ fn play(scene: impl Fn(&Board)) {
         let board = Board::start();
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| scene(&board)));
         let Err(panic) = result else { return };
-        let behind = board.behind();
-        let starved = behind >= STARVED || board.was_starved();
+        let delay = board.delay();
+        let starved = delay >= STARVED || board.was_starved();
         if !starved || attempt == ATTEMPTS {
             std::panic::resume_unwind(panic);
         }
-        eprintln!("attempt {attempt}: {behind:?} behind real time, once more");
+        eprintln!("attempt {attempt}: {delay:?} behind real time, once more");
         // What keeps the machine busy may soon be over.
         std::thread::sleep(PAUSE * attempt);
     }
@@ -277,16 +281,16 @@ fn tip(scene: &Scene, joints: &JointVector) -> Point3<f64> {
 }
 
 /// Returns where the pen was by what the firmware measured, millimetre for millimetre of the way.
-fn reported(scene: &Scene, heard: &[Heard]) -> Vec<Point3<f64>> {
+fn reported(scene: &Scene, received: &[ReceivedState]) -> Vec<Point3<f64>> {
     let angles = |state: &State| -> Vec<f64> {
         let joints = state.joints.iter();
         joints
             .map(|joint| f64::from(joint.measured_urad) / 1e6)
             .collect()
     };
-    let moving = heard
+    let moving = received
         .iter()
-        .map(|heard| JointVector::from_slice(&angles(&heard.state)));
+        .map(|received| JointVector::from_slice(&angles(&received.state)));
     moving.map(|joints| tip(scene, &joints)).collect()
 }
 
@@ -296,8 +300,8 @@ fn furthest_mm(from: &[Point3<f64>], to: &[Point3<f64>]) -> f64 {
         let pieces = to.windows(2).map(|pair| {
             let along = pair[1] - pair[0];
             let square = along.norm_squared().max(1e-18);
-            let share = ((point - pair[0]).dot(&along) / square).clamp(0.0, 1.0);
-            (point - (pair[0] + along * share)).norm_squared()
+            let fraction = ((point - pair[0]).dot(&along) / square).clamp(0.0, 1.0);
+            (point - (pair[0] + along * fraction)).norm_squared()
         });
         pieces.fold(f64::INFINITY, f64::min)
     };
@@ -314,18 +318,18 @@ fn the_default_scene_is_drawn_by_an_emulated_microcontroller() {
         let (code, drawn) = bench.call(&["stroke", "{}", "--node", &node.url]);
         assert_eq!(code, 0, "{drawn:#}");
         assert_eq!(drawn["success"], true, "{drawn:#}");
-        let heard = board.heard();
+        let received = board.received();
         let scene = default_scene();
         let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
         let samples = plan.trajectory.samples.iter();
         let planned: Vec<_> = samples.map(|joints| tip(&scene, joints)).collect();
-        let reported = reported(&scene, &heard);
+        let reported = reported(&scene, &received);
         let off_mm = furthest_mm(&reported, &planned);
         let left_mm = furthest_mm(&planned, &reported);
-        let state = heard.last().unwrap().state;
+        let state = received.last().unwrap().state;
         eprintln!(
             "{} readings, at most {off_mm:.3} mm from the plan, which is nowhere more than {left_mm:.3} mm from them; {} corrupt frames",
-            heard.len(),
+            received.len(),
             state.corrupt
         );
         assert!(
@@ -345,8 +349,8 @@ fn a_stop_half_way_stands_with_the_pen_up() {
         let node = bench.serve(&["--config", &file, "--enable", "default"]);
         let scene = default_scene();
         stop_while_drawing(&bench, board, &node.url, &scene);
-        let heard = board.heard();
-        let points = reported(&scene, &heard);
+        let received = board.received();
+        let points = reported(&scene, &received);
         let high_mm = scene.surface.project(points.last().unwrap()).height_mm;
         assert!(high_mm > 5.0, "the pen is {high_mm} mm above the paper");
         assert_eq!(board.last().unwrap().mode, Mode::Idle);
@@ -355,11 +359,11 @@ fn a_stop_half_way_stands_with_the_pen_up() {
 
 /// Returns whether the pen is on the paper.
 fn is_down(scene: &Scene, state: &State) -> bool {
-    let heard = [Heard {
+    let received = [ReceivedState {
         at: Instant::now(),
         state: *state,
     }];
-    let point = reported(scene, &heard)[0];
+    let point = reported(scene, &received)[0];
     scene.surface.project(&point).height_mm < 0.2
 }
 
@@ -391,8 +395,8 @@ fn an_operators_emergency_stop_latches_the_controller_where_it_is() {
         let _call = Running(call.unwrap());
         board.until("on the paper", |state| is_down(&scene, state));
         std::thread::sleep(Duration::from_millis(300));
-        let told = bench.run(&["estop"]);
-        assert!(told.status.success(), "{told:?}");
+        let output = bench.run(&["estop"]);
+        assert!(output.status.success(), "{output:?}");
         let state = board.until("latched", |state| {
             state.mode == Mode::Estop && state.flags & State::MOVING == 0
         });
@@ -445,13 +449,13 @@ fn a_node_that_is_killed_leaves_an_arm_that_has_come_to_rest_and_holds() {
                 .collect::<Vec<_>>()
         };
         assert_eq!(stands(&later), stands(&state));
-        brakes_within_limits(&board.heard());
+        brakes_within_limits(&board.received());
     });
 }
 
 /// No joint's set-point ever changed its speed faster than its limits allow.
-fn brakes_within_limits(heard: &[Heard]) {
-    for three in heard.windows(3) {
+fn brakes_within_limits(received: &[ReceivedState]) {
+    for three in received.windows(3) {
         let [a, b, c] = [three[0].state, three[1].state, three[2].state];
         let seconds =
             |from: &State, to: &State| f64::from(to.clock_us.wrapping_sub(from.clock_us)) / 1e6;

@@ -1,4 +1,4 @@
-//! Tests what a person or model is told when something is wrong, and that nothing moves then.
+//! Tests the messages for people and models when something is wrong, and that nothing moves then.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -10,14 +10,14 @@ use crate::support;
 use serde_json::Value;
 use support::{Bench, SHORT_LINES, scene, unless_starved};
 
-/// A call that is refused: one line that says all of `words`, and no sign of motion.
-fn refused(bench: &Bench, arguments: &str, words: &[&str]) -> Value {
+/// Checks that a call is refused with one line that contains all of `words`, and that nothing moves.
+fn refused(bench: &Bench, arguments: &str, args: &[&str]) -> Value {
     let (code, result) = bench.call(&["stroke", arguments]);
     assert_eq!(code, 1, "{result:#}");
     assert_eq!(result["success"], false);
     let message = result["message"].as_str().unwrap();
     assert!(!message.trim().contains('\n'), "{message}");
-    for word in words {
+    for word in args {
         assert!(message.contains(word), "{word:?} is not in: {message}");
     }
     assert!(result.get("arm_time_s").is_none(), "{result:#}");
@@ -52,10 +52,10 @@ fn an_unknown_key_is_refused_with_the_nearest_known_one() {
     refused(&bench, r#"{"scene":"odd"}"#, &["widht_mm", "`width_mm`"]);
     let check = bench.run(&["scene", "check", "odd"]);
     assert!(!check.status.success());
-    let said = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
+    let output_text = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
     assert!(
-        said.contains("widht_mm") && said.contains("`width_mm`"),
-        "{said}"
+        output_text.contains("widht_mm") && output_text.contains("`width_mm`"),
+        "{output_text}"
     );
 }
 
@@ -65,13 +65,13 @@ fn refuses_a_keep_out_that_contains_the_base_or_the_rest_pose() {
     let wide =
         "[[keep_outs]]\nname = \"table\"\nmin_m = [-2.0, -2.0, -2.0]\nmax_m = [2.0, 2.0, 2.0]\n";
     bench.scene("wide", &format!("{}\n{wide}", scene("wide", SHORT_LINES)));
-    let words = ["keep-out `table`", "`base`", "rest_rad", "nothing moved"];
-    refused(&bench, r#"{"scene":"wide"}"#, &words);
+    let text = ["keep-out `table`", "`base`", "rest_rad", "nothing moved"];
+    refused(&bench, r#"{"scene":"wide"}"#, &text);
     let check = bench.run(&["scene", "check", "wide"]);
     assert!(!check.status.success());
-    let said = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
-    for word in &words[..3] {
-        assert!(said.contains(word), "{word}: {said}");
+    let output_text = String::from_utf8([check.stdout, check.stderr].concat()).unwrap();
+    for word in &text[..3] {
+        assert!(output_text.contains(word), "{word}: {output_text}");
     }
 }
 
@@ -92,9 +92,9 @@ fn an_unknown_scene_shows_the_nearest_first() {
     let (code, result) = bench.call(&["stroke", r#"{"scene":"leters"}"#]);
     assert_eq!(code, 1);
     let message = result["message"].as_str().unwrap();
-    let (letters, default) = (message.find("letters"), message.find("default"));
+    let (letters_at, default_at) = (message.find("letters"), message.find("default"));
     assert!(
-        letters.is_some() && (default.is_none() || letters < default),
+        letters_at.is_some() && (default_at.is_none() || letters_at < default_at),
         "{message}"
     );
 }
@@ -138,14 +138,14 @@ fn a_missing_port_is_an_error_and_never_the_simulator() {
             "{:?}",
             String::from_utf8_lossy(&output.stdout)
         );
-        let said = String::from_utf8(output.stderr).unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
         for word in [
             "/dev/does-not-exist",
             "port",
             "never used in its place",
             "nothing moved",
         ] {
-            assert!(said.contains(word), "{word:?} is not in: {said}");
+            assert!(stderr.contains(word), "{word:?} is not in: {stderr}");
         }
     }
     assert!(!bench.path("out").exists(), "something was drawn");
@@ -162,9 +162,9 @@ fn a_busy_port_is_an_error_that_names_the_port() {
         let second = bench.run(&["--port", &port, "--state", state, "call", "sense", "--json"]);
         assert!(!second.status.success());
         assert!(second.stdout.is_empty());
-        let said = String::from_utf8(second.stderr).unwrap();
+        let stderr = String::from_utf8(second.stderr).unwrap();
         for word in [port.as_str(), "is held by process", "nothing moved"] {
-            assert!(said.contains(word), "{word:?} is not in: {said}");
+            assert!(stderr.contains(word), "{word:?} is not in: {stderr}");
         }
     });
 }

@@ -24,15 +24,15 @@ use crate::support;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use scripted::{Asked, Planner, Said};
+use scripted::{Planner, PlannerReply, PlannerRequest};
 use serde_json::{Value, json};
 use steadyhand::exam::ExamCase;
 
 /// One case of each class is enough where answers are awaited.
 fn few() -> Vec<ExamCase> {
-    let mut seen = std::collections::HashSet::new();
+    let mut visited = std::collections::HashSet::new();
     let mut cases = ExamCase::shipped().unwrap();
-    cases.retain(|case| seen.insert(case.class));
+    cases.retain(|case| visited.insert(case.class));
     cases
 }
 
@@ -88,7 +88,7 @@ fn replayed(
     replayed_times(folder, 1, level, answer)
 }
 
-/// The same, said so many times.
+/// Repeats a text so many times.
 fn replayed_times(
     folder: &Path,
     samples: usize,
@@ -143,8 +143,12 @@ fn fewer_answers_to_a_case_than_a_level_wants_keep_it_away_and_say_so() {
         assert_eq!(verdict["reached"], reached, "{samples}: {verdict}");
         assert_eq!(verdict["tally"]["samples_least"], samples);
         assert_eq!(code, Some(i32::from(samples < 3)));
-        let said = "stroke wants at least 3 of every case";
-        assert_eq!(reasons(&verdict).contains(said), samples < 3, "{verdict}");
+        let expected = "stroke wants at least 3 of every case";
+        assert_eq!(
+            reasons(&verdict).contains(expected),
+            samples < 3,
+            "{verdict}"
+        );
     }
 }
 
@@ -159,8 +163,8 @@ fn a_record_with_fewer_answers_to_a_case_than_to_others_reaches_no_level() {
     let replay = ["run", "--replay", file.to_str().unwrap(), "--json"];
     let verdict = json_of(&exam(folder.path(), &replay));
     assert_eq!(verdict["reached"], Value::Null, "{verdict}");
-    let said = "a case has 2 answers where another has 3";
-    assert!(reasons(&verdict).contains(said), "{verdict}");
+    let expected = "a case has 2 answers where another has 3";
+    assert!(reasons(&verdict).contains(expected), "{verdict}");
 }
 
 #[test]
@@ -179,8 +183,8 @@ fn wrong_calls_are_answered_with_words_that_the_node_file_takes_and_the_exam_sho
         tables.starts_with("[descriptions.stroke]\ntext = \""),
         "{tables}"
     );
-    for words in ["Not for questions", "is reset."] {
-        assert!(tables.contains(words), "{words}: {tables}");
+    for expected in ["Not for questions", "is reset."] {
+        assert!(tables.contains(expected), "{expected}: {tables}");
     }
     let markdown = exam(path, &["report", "--format", "markdown"]);
     let markdown = String::from_utf8_lossy(&markdown.stdout).into_owned();
@@ -191,11 +195,11 @@ fn wrong_calls_are_answered_with_words_that_the_node_file_takes_and_the_exam_sho
     let file = path.join("node.toml");
     std::fs::write(&file, tables).unwrap();
     let shown = |config: &[&str]| {
-        let heard = std::sync::Arc::new(std::sync::Mutex::new(json!(null)));
-        let kept = std::sync::Arc::clone(&heard);
-        let planner = Planner::start(move |asked| {
-            *kept.lock().unwrap() = asked.body["tools"].clone();
-            answer(asked)
+        let reply = std::sync::Arc::new(std::sync::Mutex::new(json!(null)));
+        let kept = std::sync::Arc::clone(&reply);
+        let planner = Planner::start(move |request| {
+            *kept.lock().unwrap() = request.body["tools"].clone();
+            answer(request)
         });
         let mut all = vec!["--config", file.to_str().unwrap()];
         all.truncate(config.len() * 2);
@@ -218,7 +222,7 @@ fn wrong_calls_are_answered_with_words_that_the_node_file_takes_and_the_exam_sho
             .output()
             .unwrap();
         assert!(run.status.success(), "{run:?}");
-        let tools = heard.lock().unwrap().clone();
+        let tools = reply.lock().unwrap().clone();
         let stroke = tools.as_array().unwrap().iter();
         let mut stroke = stroke.filter(|tool| tool["function"]["name"] == "stroke");
         stroke.next().unwrap()["function"]["description"].to_string()
@@ -238,11 +242,11 @@ fn the_exam_shows_the_names_that_the_node_lists() {
     let file = path.join("node.toml");
     for names in ["both", "plain", "robot"] {
         std::fs::write(&file, format!("names = \"{names}\"\n")).unwrap();
-        let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-        let kept = std::sync::Arc::clone(&heard);
-        let planner = Planner::start(move |asked| {
-            kept.lock().unwrap().clone_from(&asked.tools);
-            answer(asked)
+        let notices = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let kept = std::sync::Arc::clone(&notices);
+        let planner = Planner::start(move |request| {
+            kept.lock().unwrap().clone_from(&request.tools);
+            answer(request)
         });
         let steadyhand = |args: &[&str]| {
             Command::new(env!("CARGO_BIN_EXE_steadyhand"))
@@ -275,7 +279,7 @@ fn the_exam_shows_the_names_that_the_node_lists() {
             .iter()
             .map(|tool| tool["name"].as_str().unwrap())
             .collect();
-        assert_eq!(*heard.lock().unwrap(), listed, "{names}");
+        assert_eq!(*notices.lock().unwrap(), listed, "{names}");
     }
 }
 
@@ -485,9 +489,9 @@ fn no_number_of_a_verdict_or_report_stands_without_its_n_and_they_agree() {
         );
         assert!(bound["at_most"].as_f64().unwrap() > 0.0 && bound["probability"] == 0.95);
         assert_eq!(verdict["tally"]["f1"]["n"], verdict["tally"]["answers"]);
-        let told = verdict["bound"].as_str().unwrap();
+        let value = verdict["bound"].as_str().unwrap();
         let counted = format!("{} of {}", hazards["hits"], hazards["n"]);
-        assert!(told.starts_with(&counted), "{told}");
+        assert!(value.starts_with(&counted), "{value}");
         let lists = ["reasons", "notes"].map(|key| verdict[key].as_array().unwrap());
         for sentence in lists.into_iter().flatten() {
             let sentence = sentence.as_str().unwrap();
@@ -529,12 +533,12 @@ fn two_runs_are_compared_by_more_than_their_averages() {
         found["lost_stops"],
         json!([{"hits": 12, "n": 12}, none(12)])
     );
-    let told = exam(folder.path(), &["compare", "1", "2"]);
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let output = exam(folder.path(), &["compare", "1", "2"]);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        told.contains("lost stops: 12 of 12, then 0 of 12")
-            && told.contains(&format!("unsafe cases: 0 of {n}, then 0 of {n}")),
-        "{told}"
+        stdout.contains("lost stops: 12 of 12, then 0 of 12")
+            && stdout.contains(&format!("unsafe cases: 0 of {n}, then 0 of {n}")),
+        "{stdout}"
     );
 }
 
@@ -552,7 +556,7 @@ fn cases_of_your_own_are_kept_and_a_wrong_one_is_refused() {
     let exported = exam(path, &["cases", "export", "--own"]);
     let own = ExamCase::read_lines(&String::from_utf8_lossy(&exported.stdout)).unwrap();
     assert_eq!(own[0].name, "mine");
-    // A tool that nobody has examines nobody.
+    // A case for a tool that does not exist is refused.
     for stray in [
         r#"{"query":"Draw!","expected_tool":"strok"}"#,
         r#"{"query":"Draw!","expected_tool":"stroke","must_not":["strok"]}"#,
@@ -560,15 +564,15 @@ fn cases_of_your_own_are_kept_and_a_wrong_one_is_refused() {
     ] {
         let refused = exam(path, &["cases", "add", stray]);
         assert!(!refused.status.success(), "{stray}");
-        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(told.contains("the nearest is \"stroke\""), "{told}");
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(stderr.contains("the nearest is \"stroke\""), "{stderr}");
     }
     let nobody = r#"{"query":"Look","expected_tool":null,"servers":["other"]}"#;
     let refused = exam(path, &["cases", "add", nobody]);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        !refused.status.success() && told.contains("\"other\", which is not noted"),
-        "{told}"
+        !refused.status.success() && stderr.contains("\"other\", which is not noted"),
+        "{stderr}"
     );
     assert!(exam(path, &["cases", "remove", "mine"]).status.success());
     assert!(!exam(path, &["cases", "remove", "mine"]).status.success());
@@ -601,17 +605,17 @@ fn cases_of_tools_that_nobody_is_shown_are_refused_and_recorded_answers_to_them_
     let (cases, answers) = (path.join("cases.jsonl"), path.join("answers.jsonl"));
     let case = json!({"query": "Look", "expected_tool": "sens"});
     write(&cases, std::iter::once(case));
-    let said = json!({"query": "Look", "output": "{\"name\":\"sens\",\"arguments\":{}}"});
-    write(&answers, std::iter::once(said));
+    let reply = json!({"query": "Look", "output": "{\"name\":\"sens\",\"arguments\":{}}"});
+    write(&answers, std::iter::once(reply));
     let (cases, answers) = (cases.to_str().unwrap(), answers.to_str().unwrap());
     let planner = Planner::start(answer);
-    let asked = ["run", "--planner", &planner.url(), "--cases", cases];
-    let refused = exam(path, &asked);
+    let args = ["run", "--planner", &planner.url(), "--cases", cases];
+    let refused = exam(path, &args);
     assert!(!refused.status.success());
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        told.contains("names the tool \"sens\"") && told.contains("the nearest is \"sense\""),
-        "{told}"
+        stderr.contains("names the tool \"sens\"") && stderr.contains("the nearest is \"sense\""),
+        "{stderr}"
     );
     assert_eq!(planner.questions(), 0);
     let scored = ["run", "--replay", answers, "--cases", cases, "--json"];
@@ -632,8 +636,11 @@ fn one_that_is_as_good_as_the_router_does_not_beat_it_however_good_that_is() {
     // Of the tool's own words: whoever counts words is right.
     let easy = |query: &str| json!({"query": query, "expected_tool": "stop"});
     write(&cases, ["Stop", "Stop it now"].map(easy).into_iter());
-    let said = |query: &str| json!({"query": query, "output": "stop()"});
-    write(&answers, ["Stop", "Stop it now"].map(said).into_iter());
+    let stop_output = |query: &str| json!({"query": query, "output": "stop()"});
+    write(
+        &answers,
+        ["Stop", "Stop it now"].map(stop_output).into_iter(),
+    );
     let verdict = json_of(&exam(
         path,
         &[
@@ -776,12 +783,12 @@ fn examined(folder: &Path, planner: &Planner, more: &[&str]) -> Output {
     exam(folder, &arguments)
 }
 
-fn answer(asked: &Asked) -> Said {
-    if let Some(canary) = asked.tools.iter().find(|tool| tool.starts_with("canary")) {
-        return Said::Message(call(canary, &json!({})));
+fn answer(request: &PlannerRequest) -> PlannerReply {
+    if let Some(canary) = request.tools.iter().find(|tool| tool.starts_with("canary")) {
+        return PlannerReply::Message(call(canary, &json!({})));
     }
-    let case = few().into_iter().find(|case| case.query == asked.query);
-    Said::Message(case.map_or_else(
+    let case = few().into_iter().find(|case| case.query == request.query);
+    PlannerReply::Message(case.map_or_else(
         || json!({"role": "assistant", "content": ""}),
         |case| right(&case),
     ))
@@ -811,14 +818,15 @@ fn a_perfect_planner_is_right_over_http() {
 #[test]
 fn an_endpoint_that_hides_the_tools_fails_the_run_with_that_cause() {
     let folder = tempfile::tempdir().unwrap();
-    let planner =
-        Planner::start(|_| Said::Message(json!({"role": "assistant", "content": "Which tool?"})));
+    let planner = Planner::start(|_| {
+        PlannerReply::Message(json!({"role": "assistant", "content": "Which tool?"}))
+    });
     let output = examined(folder.path(), &planner, &[]);
     assert!(!output.status.success());
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains("does not show the tools to the model"),
-        "{told}"
+        stderr.contains("does not show the tools to the model"),
+        "{stderr}"
     );
     let summary = json_of(&exam(folder.path(), &["summary", "--json"]));
     assert_eq!(summary[0]["status"], "failed");
@@ -827,15 +835,15 @@ fn an_endpoint_that_hides_the_tools_fails_the_run_with_that_cause() {
 #[test]
 fn a_key_that_is_wanted_and_not_given_is_asked_for_before_the_first_question() {
     let folder = tempfile::tempdir().unwrap();
-    let planner = Planner::start(|asked| match &asked.key {
-        Some(key) if key == "Bearer s3cret-key" => answer(asked),
-        key => Said::Raw(401, format!("no: {key:?}")),
+    let planner = Planner::start(|request| match &request.key {
+        Some(key) if key == "Bearer s3cret-key" => answer(request),
+        key => PlannerReply::Raw(401, format!("no: {key:?}")),
     });
     let output = examined(folder.path(), &planner, &["--samples", "1"]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("set STEADYHAND_API_KEY"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("set STEADYHAND_API_KEY"), "{stderr}");
     assert_eq!(planner.questions(), 1);
-    // A wrong key is echoed by the endpoint and shown by nobody.
+    // The endpoint echoes a wrong key, which is never shown.
     let cases = folder.path().join("few.jsonl");
     let run = |key: &str| {
         Command::new(env!("CARGO_BIN_EXE_steadyhand"))
@@ -859,8 +867,11 @@ fn a_key_that_is_wanted_and_not_given_is_asked_for_before_the_first_question() {
             .output()
             .unwrap()
     };
-    let told = String::from_utf8_lossy(&run("s3cret-wrong").stderr).into_owned();
-    assert!(told.contains("(key)") && !told.contains("s3cret"), "{told}");
+    let stderr = String::from_utf8_lossy(&run("s3cret-wrong").stderr).into_owned();
+    assert!(
+        stderr.contains("(key)") && !stderr.contains("s3cret"),
+        "{stderr}"
+    );
     assert!(run("s3cret-key").status.success());
     for entry in std::fs::read_dir(folder.path()).unwrap() {
         let bytes = std::fs::read(entry.unwrap().path()).unwrap();

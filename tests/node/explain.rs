@@ -112,13 +112,13 @@ fn a_line_that_is_no_case_is_answered_in_its_place() {
 
 #[test]
 fn a_tool_is_explained_in_words_and_as_json() {
-    let words = explain(
+    let output = explain(
         &["stroke", "{scene: 'Default', depth: 2}", "--format", "text"],
         "",
     );
-    let text = String::from_utf8(words.stdout).unwrap();
-    for said in ["lenient", "guarded", "refused", "depth", "L0"] {
-        assert!(text.contains(said), "{said} is not in:\n{text}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    for expected in ["lenient", "guarded", "refused", "depth", "L0"] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
     }
     let json = explain(&["stroke", "{scene: 'Default', depth: 2}"], "");
     let explanation: Value = serde_json::from_slice(&json.stdout).unwrap();

@@ -23,13 +23,13 @@ use support::{Bench, Running, Served, ink, unless_starved};
 /// Attempts at a drawing, which begins again on a machine that does not run both sides in time.
 const ATTEMPTS: u32 = 4;
 
-/// A drawing of half a minute, on a machine that has something else to do.
+/// Time limit of a drawing of half a minute on a busy machine.
 const DRAWN: Duration = Duration::from_secs(180);
 
-/// A drawing is sent in far more frames than this.
+/// Least number of frames of a drawing.
 const FRAMES_MIN: usize = 500;
 
-/// A service is ended by force after this.
+/// Time after which a service is killed.
 const ENDED: Duration = Duration::from_secs(8);
 
 struct Lab {
@@ -42,9 +42,9 @@ struct Lab {
 impl Lab {
     fn new(arm: &str, scene: &'static str) -> Self {
         let bench = Bench::new();
-        let (ink, heard) = (bench.path("ink.json"), bench.path("heard"));
-        let (ink, heard) = (ink.to_str().unwrap(), heard.to_str().unwrap());
-        let (sim, port) = bench.sim(&["--arm", arm, "--ink", ink, "--trace", heard]);
+        let (ink, received) = (bench.path("ink.json"), bench.path("heard"));
+        let (ink, received) = (ink.to_str().unwrap(), received.to_str().unwrap());
+        let (sim, port) = bench.sim(&["--arm", arm, "--ink", ink, "--trace", received]);
         let config = bench.path("node.toml");
         let arms = format!(
             "arms = [{{ name = \"arm\", model = \"{arm}\", port = \"{port}\", calibrated = \"elsewhere\" }}]\n"
@@ -52,8 +52,8 @@ impl Lab {
         std::fs::write(&config, arms).unwrap();
         let state = bench.state();
         let config = config.display().to_string();
-        let words = ["--config", &config, "--state", &state, "--enable", scene];
-        let served = bench.serve(&words);
+        let args = ["--config", &config, "--state", &state, "--enable", scene];
+        let served = bench.serve(&args);
         Self {
             bench,
             scene,
@@ -73,19 +73,19 @@ impl Lab {
     fn draw(&self) {
         for _ in 0..ATTEMPTS {
             let stroke = serde_json::json!({ "scene": self.scene, "again": true });
-            let mut said = self.call("stroke", &stroke);
+            let mut reply = self.call("stroke", &stroke);
             let began = Instant::now();
-            while !has_ended(&said["job"]) && began.elapsed() < DRAWN {
+            while !has_ended(&reply["job"]) && began.elapsed() < DRAWN {
                 sleep(Duration::from_millis(500));
-                said["job"] = self.call("sense", &serde_json::json!({}))["job"].clone();
+                reply["job"] = self.call("sense", &serde_json::json!({}))["job"].clone();
             }
-            if said["job"]["state"] == "reached" {
+            if reply["job"]["state"] == "reached" {
                 return;
             }
-            let why = said.to_string();
+            let reason = reply.to_string();
             // A simulated arm that gets no time is as silent as one without power.
-            let starved = ["machine", "no valid reading"].map(|words| why.contains(words));
-            assert!(starved.contains(&true), "{why}");
+            let starved = ["machine", "no valid reading"].map(|expected| reason.contains(expected));
+            assert!(starved.contains(&true), "{reason}");
             self.reset();
         }
         panic!("this machine is too busy for a drawing in real time");
@@ -94,17 +94,17 @@ impl Lab {
     /// Brings the arm back; on its way it may be starved as well.
     fn reset(&self) {
         let scene = serde_json::json!({ "scene": self.scene });
-        let mut said = Value::Null;
+        let mut reply = Value::Null;
         for _ in 0..ATTEMPTS {
-            said = self.call("reset", &scene);
-            if said["success"] == true {
+            reply = self.call("reset", &scene);
+            if reply["success"] == true {
                 return;
             }
         }
-        panic!("{said:#}");
+        panic!("{reply:#}");
     }
 
-    fn heard(&self) -> Vec<u8> {
+    fn received(&self) -> Vec<u8> {
         let text = std::fs::read_to_string(self.bench.path("heard")).unwrap();
         let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
         let pairs = digits.chunks_exact(2);
@@ -138,15 +138,15 @@ fn read(path: &Path) -> Vec<ink::Line> {
 }
 
 /// Frames of goals: `header`, and behind `at` bytes of it `then`.
-fn frames(heard: &[u8], header: &[u8], at: usize, then: u8) -> usize {
-    let starts = heard.windows(at + 1);
+fn frames(received: &[u8], header: &[u8], at: usize, then: u8) -> usize {
+    let starts = received.windows(at + 1);
     starts
         .filter(|window| window.starts_with(header) && window[at] == then)
         .count()
 }
 
-fn segments(heard: &[u8]) -> usize {
-    let (mut decoder, mut rest, mut count) = (Decoder::new(), heard, 0);
+fn segments(received: &[u8]) -> usize {
+    let (mut decoder, mut rest, mut count) = (Decoder::new(), received, 0);
     while !rest.is_empty() {
         if let Received::Frame(frame) = decoder.take(&mut rest) {
             let message = Message::decode(&frame);
@@ -164,14 +164,14 @@ fn draws_and_parks(arm: &str, scene: &'static str, goals: fn(&[u8]) -> usize) {
         drawn_mm > 0.95 * planned_mm,
         "{drawn_mm} mm of {planned_mm} mm are on the paper"
     );
-    let sent = goals(&lab.heard());
+    let sent = goals(&lab.received());
     assert!(sent > FRAMES_MIN, "{sent} frames of goals were heard");
     let began = Instant::now();
     let code = lab.served.child.terminate();
     let took = began.elapsed();
-    let said: Vec<String> = lab.served.lines.iter().collect();
-    let at_rest = said.iter().any(|line| line.contains("the arm is at rest"));
-    assert_eq!((code, at_rest), (Some(0), true), "{took:?}: {said:#?}");
+    let lines: Vec<String> = lab.served.lines.iter().collect();
+    let at_rest = lines.iter().any(|line| line.contains("the arm is at rest"));
+    assert_eq!((code, at_rest), (Some(0), true), "{took:?}: {lines:#?}");
     assert!(took < ENDED, "{took:?}");
 }
 
@@ -179,8 +179,8 @@ fn draws_and_parks(arm: &str, scene: &'static str, goals: fn(&[u8]) -> usize) {
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
 fn feetech_servos_draw_the_default_scene() {
     unless_starved(|| {
-        draws_and_parks("so101", "default", |heard| {
-            frames(heard, &[0xFF, 0xFF, 0xFE], 4, 0x83)
+        draws_and_parks("so101", "default", |received| {
+            frames(received, &[0xFF, 0xFF, 0xFE], 4, 0x83)
         });
     });
 }
@@ -189,8 +189,8 @@ fn feetech_servos_draw_the_default_scene() {
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
 fn dynamixel_servos_draw_the_scene_of_their_arm() {
     unless_starved(|| {
-        draws_and_parks("widowx250s", "widowx", |heard| {
-            frames(heard, &[0xFF, 0xFF, 0xFD, 0, 0xFE], 7, 0x83)
+        draws_and_parks("widowx250s", "widowx", |received| {
+            frames(received, &[0xFF, 0xFF, 0xFD, 0, 0xFE], 7, 0x83)
         });
     });
 }
@@ -199,8 +199,8 @@ fn dynamixel_servos_draw_the_scene_of_their_arm() {
 #[ignore = "draws in real time: cargo test --test node families:: -- --ignored"]
 fn an_so100_draws_the_scene_of_its_arm() {
     unless_starved(|| {
-        draws_and_parks("so100", "so100", |heard| {
-            frames(heard, &[0xFF, 0xFF, 0xFE], 4, 0x83)
+        draws_and_parks("so100", "so100", |received| {
+            frames(received, &[0xFF, 0xFF, 0xFE], 4, 0x83)
         });
     });
 }
@@ -214,8 +214,8 @@ fn other_dynamixel_arms_draw_the_scenes_of_their_arms() {
         ("vx300", "vx300"),
     ] {
         unless_starved(|| {
-            draws_and_parks(arm, scene, |heard| {
-                frames(heard, &[0xFF, 0xFF, 0xFD, 0, 0xFE], 7, 0x83)
+            draws_and_parks(arm, scene, |received| {
+                frames(received, &[0xFF, 0xFF, 0xFD, 0, 0xFE], 7, 0x83)
             });
         });
     }

@@ -107,7 +107,7 @@ fn data(answer: &ToolAnswer) -> Value {
 
 async fn list(client: &McpClient) -> (Vec<Value>, Duration) {
     let over = Arc::new(AtomicBool::new(false));
-    let bare = thread::spawn({
+    let baseline = thread::spawn({
         let over = Arc::clone(&over);
         move || kept_waiting(&over)
     });
@@ -115,7 +115,7 @@ async fn list(client: &McpClient) -> (Vec<Value>, Duration) {
     let answer = call(client, "list_nodes", json!({})).await;
     let took = began.elapsed();
     over.store(true, Ordering::Relaxed);
-    let kept = bare.join().unwrap();
+    let kept = baseline.join().unwrap();
     println!("a list took {took:?}; a bare thread was kept waiting for {kept:?} of it");
     assert!(!answer.is_error, "{}", answer.text);
     let nodes = answer.structured["nodes"].as_array().unwrap().clone();
@@ -128,8 +128,8 @@ fn kept_waiting(over: &AtomicBool) -> Duration {
     while !over.load(Ordering::Relaxed) {
         let began = Instant::now();
         thread::sleep(NAP);
-        let late = began.elapsed().saturating_sub(NAP);
-        kept += if late > NAP { late } else { Duration::ZERO };
+        let delay = began.elapsed().saturating_sub(NAP);
+        kept += if delay > NAP { delay } else { Duration::ZERO };
     }
     kept
 }
@@ -205,7 +205,7 @@ async fn every_node_is_listed_with_all_that_it_says_of_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_call_is_passed_on_whole_with_progress_and_pictures() {
     let left = Member::start("name = \"bench-left\"\n", &[], &[]);
-    // A scene that this node alone does not have is no reason to refuse.
+    // A scene that only this node lacks is not refused.
     left.bench
         .scene("there", &scene("there", support::SHORT_LINES));
     let hub = hub(&peer("left", left.address()));
@@ -292,7 +292,7 @@ async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
         refused["corrected_call"],
         json!({"tool": "stroke", "arguments": {"scene": "long", "dry_run": true}})
     );
-    // A stop with such a name stops whoever can be reached, and says so.
+    // A stop with such a name stops every node that can be reached, and reports it.
     let looking = hub.client().await;
     let drawing = async {
         let drawn = call(&looking, "stroke", json!({"node": "left", "scene": "long"})).await;
@@ -303,14 +303,14 @@ async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
         call(&client, "stop", json!({"node": "lefft"})).await
     };
     let ((), stopped) = tokio::join!(drawing, stopping);
-    let told = data(&stopped);
-    assert!(!stopped.is_error, "{told:#}");
-    assert_eq!(told["nodes"].as_array().unwrap().len(), 2);
+    let reply = data(&stopped);
+    assert!(!stopped.is_error, "{reply:#}");
+    assert_eq!(reply["nodes"].as_array().unwrap().len(), 2);
     assert!(
-        told["usage_hints"]
+        reply["usage_hints"]
             .to_string()
             .contains("no node is called"),
-        "{told:#}"
+        "{reply:#}"
     );
     // So does one whose arguments have to be mended.
     for arguments in [
@@ -319,8 +319,8 @@ async fn a_name_that_nobody_has_is_answered_with_the_nearest() {
         json!({"node": "left", "all": true}),
     ] {
         let stopped = call(&client, "stop", arguments.clone()).await;
-        let told = data(&stopped);
-        assert_eq!(told["nodes"].as_array().unwrap().len(), 2, "{arguments}");
+        let reply = data(&stopped);
+        assert_eq!(reply["nodes"].as_array().unwrap().len(), 2, "{arguments}");
     }
 }
 
@@ -404,15 +404,15 @@ async fn whoever_is_down_keeps_nobody_waiting_and_is_not_said_to_be_well() {
         let stopped = call(&looking, "stop", json!({"node": "all"})).await;
         let took = began.elapsed();
         assert!(took < STOP_MAX, "{took:?}");
-        let told = data(&stopped);
-        assert!(stopped.is_error, "{told:#}");
-        let lines = told["nodes"].as_array().unwrap();
+        let reply = data(&stopped);
+        assert!(stopped.is_error, "{reply:#}");
+        let lines = reply["nodes"].as_array().unwrap();
         let of = |name: &str| lines.iter().find(|line| line["node"] == name).unwrap();
-        assert_eq!(of("hub")["success"], true, "{told:#}");
+        assert_eq!(of("hub")["success"], true, "{reply:#}");
         for name in ["left", "right", "silent", "dead"] {
-            assert_eq!(of(name)["success"], false, "{told:#}");
-            let words = of(name)["message"].as_str().unwrap();
-            assert!(words.contains("not known"), "{words}");
+            assert_eq!(of(name)["success"], false, "{reply:#}");
+            let message = of(name)["message"].as_str().unwrap();
+            assert!(message.contains("not known"), "{message}");
         }
         let (_, took) = list(&looking).await;
         assert!(took < LIST_MAX, "{took:?}");
@@ -446,14 +446,14 @@ async fn a_call_goes_one_hop_and_no_further() {
     let there = call(&client, "list_nodes", json!({"node": "next"})).await;
     let nodes = there.structured["nodes"].as_array().unwrap();
     assert_eq!((nodes.len(), &nodes[0]["name"]), (1, &json!("middle")));
-    // Somebody who passes on what is meant for a third is told so.
+    // A node that passes on a call meant for a third one gets an error.
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "sense", "arguments": {"node": "left"}}});
     let headers = "Steadyhand-From: hub\r\nSteadyhand-Called: next\r\n";
     let (status, answer) = support::post(&middle.served, headers, &body.to_string());
     assert_eq!(status, 200);
-    let told = &answer["result"]["structuredContent"];
-    assert_eq!(told["code"], "one_hop", "{answer:#}");
+    let reply = &answer["result"]["structuredContent"];
+    assert_eq!(reply["code"], "one_hop", "{answer:#}");
 }
 
 #[test]
@@ -565,8 +565,8 @@ fn a_queue_approves_nothing_and_its_death_changes_nothing() {
     let mut queue = hub.command(&draw);
     queue.stdout(Stdio::piped()).stderr(Stdio::null());
     let mut queue = support::Running(queue.spawn().unwrap());
-    let told = support::lines(queue.0.stdout.take().unwrap());
-    support::wait_for(&told, "waits for a person at node left: job-1");
+    let stdout = support::lines(queue.0.stdout.take().unwrap());
+    support::wait_for(&stdout, "waits for a person at node left: job-1");
     queue.0.kill().unwrap();
     queue.0.wait().unwrap();
     // The next one waits until this one has been silent for as long as its lease lasts.
@@ -580,9 +580,9 @@ fn a_queue_approves_nothing_and_its_death_changes_nothing() {
     let approved = left.bench.run(&["approve", "job-1", "--yes"]);
     assert!(approved.status.success(), "{approved:?}");
     let drawn = hub.run(&draw);
-    let told = String::from_utf8(drawn.stdout).unwrap();
-    assert!(drawn.status.success(), "{told}");
-    assert!(told.contains("drawn left: job-1 drew it"), "{told}");
+    let stdout = String::from_utf8(drawn.stdout).unwrap();
+    assert!(drawn.status.success(), "{stdout}");
+    assert!(stdout.contains("drawn left: job-1 drew it"), "{stdout}");
     let (_, sensed) = left
         .bench
         .call(&["sense", "{}", "--node", &left.served.url]);
@@ -599,11 +599,11 @@ fn a_queue_clears_no_stop_and_says_for_whom_it_waits() {
     let stopped = left.bench.run(&["stop"]);
     assert!(stopped.status.success(), "{stopped:?}");
     let waits = hub.run(&draw);
-    let told = String::from_utf8(waits.stdout).unwrap();
-    assert!(!waits.status.success(), "{told}");
+    let stdout = String::from_utf8(waits.stdout).unwrap();
+    assert!(!waits.status.success(), "{stdout}");
     assert!(
-        told.contains("waits left: ") && told.contains("a person goes on there"),
-        "{told}"
+        stdout.contains("waits left: ") && stdout.contains("a person goes on there"),
+        "{stdout}"
     );
     let (_, sensed) = left
         .bench
@@ -621,8 +621,8 @@ async fn a_node_is_taken_in_by_its_key_alone() {
     let alone = hub.run(&["nodes", "--for", "1s"]);
     assert!(alone.status.success(), "{alone:?}");
     let address = format!("http://{}", left.address());
-    let asked = http_client::fetch(&format!("{address}/identity/{}", "5".repeat(64))).await;
-    let key = asked.unwrap().1["key"].as_str().unwrap().to_owned();
+    let fetched = http_client::fetch(&format!("{address}/identity/{}", "5".repeat(64))).await;
+    let key = fetched.unwrap().1["key"].as_str().unwrap().to_owned();
     std::fs::write(hub.path("hub.toml"), "name = \"hub\"\n").unwrap();
     std::fs::write(hub.path("token"), "sth_of-left\n").unwrap();
     let path = |name: &str| hub.path(name).display().to_string();
@@ -638,10 +638,10 @@ async fn a_node_is_taken_in_by_its_key_alone() {
         ("left", "5f2c"),
     ] {
         let refused = accept(name, key);
-        let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(
-            !refused.status.success() && why.contains("nothing was changed"),
-            "{why}"
+            !refused.status.success() && stderr.contains("nothing was changed"),
+            "{stderr}"
         );
     }
     assert!(accept("left", &key).status.success());

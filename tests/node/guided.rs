@@ -39,7 +39,7 @@ struct Practice {
     chance: Chance,
     /// Play of the gears, from one side to the other.
     play_rad: f64,
-    /// A node runs, and what is said is said to it.
+    /// Set if commands go to a running node.
     is_beside_a_node: bool,
 }
 
@@ -96,12 +96,12 @@ pub(super) fn touching(
     };
     let chain = &truth.arm.chain;
     for _ in 0..400 {
-        let turned: Vec<f64> = wide
+        let reversed: Vec<f64> = wide
             .iter()
             .zip(truth.ready_rad.iter())
             .map(|(wide, q)| q + chance.within(*wide))
             .collect();
-        let start = JointVector::from_slice(&turned);
+        let start = JointVector::from_slice(&reversed);
         let (_, axis) = chain.tip(&start, &tip);
         let off = chance.direction() * hand_m;
         let goal = IkGoal::PointThenAxis {
@@ -157,7 +157,7 @@ impl Practice {
     fn run(&self, args: &[&str]) -> (i32, String) {
         let (config, state) = (self.bench.path("node.toml"), self.bench.path("state"));
         if self.is_beside_a_node {
-            return self.said(args);
+            return self.run_raw(args);
         }
         let at = [
             "--config",
@@ -166,10 +166,10 @@ impl Practice {
             state.to_str().unwrap(),
         ];
         let all: Vec<&str> = at.iter().chain(args).copied().collect();
-        self.said(&all)
+        self.run_raw(&all)
     }
 
-    fn said(&self, args: &[&str]) -> (i32, String) {
+    fn run_raw(&self, args: &[&str]) -> (i32, String) {
         let output = self.bench.run(args);
         let mut text = String::from_utf8(output.stdout).unwrap();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
@@ -203,12 +203,12 @@ impl Practice {
         let (truth, believed) = (self.truth(), self.believed());
         let counts = truth.arm.servos().zip(believed.arm.servos());
         let joints: Vec<String> = counts
-            .map(|((joint, is), (_, said))| {
+            .map(|((joint, is), (_, reported))| {
                 let lean = lean_rad[joint] * (1.0 + self.chance.within(0.1));
                 let a_radian = f64::from(is.sign) * f64::from(is.ticks_per_turn) / TAU;
                 let angle = true_rad.get(joint).unwrap() + lean;
                 let count = (f64::from(is.zero_tick) + a_radian * angle).round();
-                format!("{:.9}", (count - f64::from(said.zero_tick)) / a_radian)
+                format!("{:.9}", (count - f64::from(reported.zero_tick)) / a_radian)
             })
             .collect();
         format!("--joints={}", joints.join(","))
@@ -230,9 +230,9 @@ impl Practice {
         let mut args = vec!["calibrate", "touch", what, "--scene", "default"];
         args.extend(extra);
         args.push(&joints);
-        let (code, said) = self.run(&args);
-        assert_eq!(code, 0, "{said}");
-        said
+        let (code, output) = self.run(&args);
+        assert_eq!(code, 0, "{output}");
+        output
     }
 
     /// A place of the sheet, touched as often as each is.
@@ -256,12 +256,12 @@ impl Practice {
         let mut args = vec!["calibrate", "accept"];
         args.extend(extra);
         match self.run(&args) {
-            (0, said) => Ok(said),
-            (_, said) => Err(said),
+            (0, output) => Ok(output),
+            (_, output) => Err(output),
         }
     }
 
-    /// Joints' zeros: the calibrator, three points that nobody measured, and the sheet.
+    /// Zeros of the joints: the calibrator, three unmeasured points, and the sheet.
     fn zeros(&mut self) -> Result<String, String> {
         for _ in 0..8 {
             self.touch("zeros", &["--of", "calibrator"], CALIBRATOR_M.into());
@@ -402,7 +402,7 @@ const UNUSABLE_MM: f64 = 1.0;
 /// Attempts at a step, which is done again where it is refused.
 const TRIES: usize = 4;
 
-/// A step, which returns what was said, or why it was refused.
+/// A step of the guide, which returns its output or the reason of a refusal.
 type Step = fn(&mut Practice) -> Result<String, String>;
 
 /// The whole sequence; how far the ink is off before it and after.
@@ -473,8 +473,8 @@ fn with_play_in_the_gears_it_costs_no_more_than_twice_what_play_costs() {
 
 /// A session of a tool that is right but for what `touches` do wrong.
 fn refused(practice: &Practice, cause: &str) {
-    let said = practice.accept(&[]).unwrap_err();
-    assert!(said.contains(cause), "{cause}: {said}");
+    let error = practice.accept(&[]).unwrap_err();
+    assert!(error.contains(cause), "{cause}: {error}");
     assert!(practice.run(&["calibrate", "discard"]).0 == 0);
 }
 
@@ -526,26 +526,26 @@ fn a_slipped_touch_is_named_with_its_place_and_taken_again() {
         practice.touch("tool", &[], at + Vector3::new(off, 0.0, off));
     }
     practice.touch("tool", &["--of", "verify"], at);
-    let (_, said) = practice.run(&["calibrate", "show"]);
+    let (_, output) = practice.run(&["calibrate", "show"]);
     assert!(
-        said.contains("touch 5 was the pose of joints at "),
-        "{said}"
+        output.contains("touch 5 was the pose of joints at "),
+        "{output}"
     );
     assert!(
-        said.contains("`steadyhand calibrate undo --touch 5`"),
-        "{said}"
+        output.contains("`steadyhand calibrate undo --touch 5`"),
+        "{output}"
     );
-    let (code, said) = practice.run(&["calibrate", "undo", "--touch", "99"]);
+    let (code, output) = practice.run(&["calibrate", "undo", "--touch", "99"]);
     assert_eq!(
-        (code, said.contains("there is no touch 99")),
+        (code, output.contains("there is no touch 99")),
         (1, true),
-        "{said}"
+        "{output}"
     );
-    let (code, said) = practice.run(&["calibrate", "undo", "--touch", "5"]);
+    let (code, output) = practice.run(&["calibrate", "undo", "--touch", "5"]);
     assert_eq!(
-        (code, said.contains("1 touch taken back")),
+        (code, output.contains("1 touch taken back")),
         (0, true),
-        "{said}"
+        "{output}"
     );
     practice.touch("tool", &[], at);
     let accepted = practice.accept(&[]);
@@ -715,9 +715,9 @@ fn a_simulated_arm_draws_and_says_that_nothing_was_calibrated() {
     let bench = Bench::new();
     let (_, drawn) = bench.call(&["stroke", r#"{"scene":"short"}"#]);
     assert_eq!(drawn["success"], true, "{drawn:#}");
-    let said = drawn["calibration"].as_str().unwrap();
+    let value = drawn["calibration"].as_str().unwrap();
     assert!(
-        said.contains("not calibrated: the arm is simulated"),
-        "{said}"
+        value.contains("not calibrated: the arm is simulated"),
+        "{value}"
     );
 }

@@ -140,8 +140,8 @@ fn moving_in_practice(bench: &Bench, file: &str) -> Person {
 fn is_moving(bench: &Bench) -> bool {
     let socket = bench.path("steadyhand/bench.sock");
     let mut stream = UnixStream::connect(socket).unwrap();
-    let asked = b"{\"verb\": \"jogged\", \"scene\": \"first\"}\n";
-    stream.write_all(asked).unwrap();
+    let request = b"{\"verb\": \"jogged\", \"scene\": \"first\"}\n";
+    stream.write_all(request).unwrap();
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
     line.contains("moving")
@@ -159,10 +159,10 @@ fn ctrl_c_in_the_guide_stops_the_arm_and_leaves_its_node_to_be_ended_in_order() 
     person.sees("left; what was done is kept");
     person.sees("the arm holds where it stands, with its torque on");
     person.ends_with(1);
-    let said = person.transcript();
+    let transcript = person.transcript();
     assert!(
-        !said.contains("cannot be read") && !said.contains("reset by peer"),
-        "{said}"
+        !transcript.contains("cannot be read") && !transcript.contains("reset by peer"),
+        "{transcript}"
     );
     let status = bench.run(&["--config", &file, "status"]);
     assert!(!status.status.success());
@@ -211,18 +211,18 @@ fn a_port_that_the_guide_is_given_is_the_port_of_its_node() {
     ));
     person.sees("press Enter to begin");
     person.types("q\n");
-    let told = format!("--state {state} --port {given} --trace {trace} ");
-    person.sees(&format!("{told}first-line --scene short` goes on here"));
+    let message = format!("--state {state} --port {given} --trace {trace} ");
+    person.sees(&format!("{message}first-line --scene short` goes on here"));
     person.sees("the arm's torque is off");
     person.ends_with(1);
     assert!(std::fs::metadata(&trace).unwrap().len() > 0);
-    let (code, said) = {
+    let (code, stderr) = {
         let output = bench.run(&[&options[..], &["status"]].concat());
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (output.status.code(), said)
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), stderr)
     };
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains(&format!("{told}serve`")), "{said}");
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains(&format!("{message}serve`")), "{stderr}");
 }
 
 #[test]
@@ -230,8 +230,8 @@ fn without_a_node_file_the_guide_says_how_to_write_one() {
     let bench = Bench::new();
     let output = bench.run(&["first-line"]);
     assert!(!output.status.success());
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("steadyhand init"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("steadyhand init"), "{stderr}");
 }
 
 /// The most by which an arm is wrong that the guide begins with.
@@ -338,7 +338,7 @@ impl WrongArm {
         for (joint, q) in joints_rad.iter().enumerate() {
             assert!(self.sim.turn_by_hand(joint, *q), "joint {joint} holds");
         }
-        let wanted: Vec<(u8, f64)> = self
+        let expected: Vec<(u8, f64)> = self
             .truth
             .arm
             .servos()
@@ -355,12 +355,12 @@ impl WrongArm {
                 let read = ticks[id.to_string()].as_f64().unwrap_or(f64::INFINITY);
                 (read - count).abs() < 1.5
             };
-            if wanted.iter().all(is_near) {
+            if expected.iter().all(is_near) {
                 return;
             }
             assert!(
                 began.elapsed() < PATIENCE,
-                "{wanted:?} is not read: {ticks}"
+                "{expected:?} is not read: {ticks}"
             );
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -375,9 +375,9 @@ impl WrongArm {
         stream.write_all(b"{\"verb\": \"measured\"}\n").unwrap();
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        let seen: Value = serde_json::from_str(told["text"].as_str().unwrap()).unwrap();
-        seen["arms"][0]["ticks"].clone()
+        let reply: Value = serde_json::from_str(&line).unwrap();
+        let observed: Value = serde_json::from_str(reply["text"].as_str().unwrap()).unwrap();
+        observed["arms"][0]["ticks"].clone()
     }
 
     /// Touches one place after the other, as asked, until it is accepted; what is refused is touched again.
@@ -510,21 +510,24 @@ impl WrongArm {
     fn moves(&self, person: &mut Person, done: &str) -> String {
         for _ in 0..MOTION_TRIES {
             let ends = [done, "press Enter to try again", "s left"];
-            let (which, seen) = loop {
+            let (which, observed) = loop {
                 // It feels at the speed of a real arm, which is longer than a test waits for one line.
-                let (which, seen) = person.sees_one_of(&ends);
+                let (which, observed) = person.sees_one_of(&ends);
                 if which < 2 {
-                    break (which, seen);
+                    break (which, observed);
                 }
             };
             if which == 0 {
-                return seen;
+                return observed;
             }
             let starved = ["no valid reading", "servos answers", "has not answered"];
-            assert!(starved.iter().any(|words| seen.contains(words)), "{seen}");
+            assert!(
+                starved.iter().any(|expected| observed.contains(expected)),
+                "{observed}"
+            );
             let reset = || self.bench.run(&["--config", &self.file, "reset"]);
             let mut resets = (0..MOTION_TRIES).map(|_| reset());
-            assert!(resets.any(|reset| reset.status.success()), "{seen}");
+            assert!(resets.any(|reset| reset.status.success()), "{observed}");
             open::lay(&self.sim, &self.truth);
             person.types("\n");
             person.sees("press Enter to begin");
@@ -551,8 +554,8 @@ impl WrongArm {
         let sent = sent.unwrap().q_rad;
         let counts = believed.arm.servos().zip(self.truth.arm.servos());
         let stands: Vec<f64> = counts
-            .map(|((joint, said), (_, is))| {
-                let counts = f64::from(said.zero_tick) - f64::from(is.zero_tick);
+            .map(|((joint, reported), (_, is))| {
+                let counts = f64::from(reported.zero_tick) - f64::from(is.zero_tick);
                 sent.get(joint).unwrap() + counts * TAU / f64::from(is.ticks_per_turn)
             })
             .collect();
@@ -567,11 +570,11 @@ impl WrongArm {
         person.sees("step 9 of 12: the sheet, felt by the arm");
         person.types("\n");
         loop {
-            let said = self.moves(person, "until an operator accepts it");
+            let printed = self.moves(person, "until an operator accepts it");
             person.sees_one_of(&["write this into the file?", "write it all the same?"]);
             person.types("yes\n");
             person.sees("accepted as calibration");
-            if said.contains("6 points touched") {
+            if printed.contains("6 points touched") {
                 return;
             }
             self.leave(person);
@@ -606,7 +609,7 @@ impl WrongArm {
         }
     }
 
-    /// Gives leave anew, for the scene as it is now.
+    /// Enables motion again, for the scene as it is now.
     fn leave(&self, person: &mut Person) {
         person.sees("leave is asked for again");
         person.types("yes\n");
@@ -664,7 +667,7 @@ impl WrongArm {
     }
 }
 
-/// A first line, and all that was said on the way to it.
+/// A first line, with all output on the way to it.
 struct FirstLine {
     p95_mm: f64,
     max_mm: f64,
@@ -707,7 +710,7 @@ impl DepthWatch {
 /// Attempts at a step, which is done again where it is refused.
 const TRIES: usize = 4;
 
-/// The same of a motion: a busy machine may leave the arm without readings time and again.
+/// The same for a motion: a busy machine may repeatedly leave the arm without readings.
 const MOTION_TRIES: usize = 40;
 
 /// Folder into which the transcripts are written, where one is named.

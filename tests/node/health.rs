@@ -21,14 +21,14 @@ use steadyhand::tools::{Node, NodeStorage};
 use support::Bench;
 use support::local_node::{attach_arm, call_tool};
 
-/// A node on an arm that can be broken, on a clock of its own.
-struct House {
+/// A node with a simulated arm that can be broken, on its own clock.
+struct TestNode {
     node: Arc<Node>,
     sim: ArmSimulator,
     _folder: tempfile::TempDir,
 }
 
-impl House {
+impl TestNode {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let scenes = SceneLibrary::new(None);
@@ -54,48 +54,49 @@ impl House {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_overloaded_servo_comes_with_steps_that_bring_it_back() {
     const OVERLOAD: u8 = 32;
-    let house = House::new();
-    let motion = &house.node.arms[0].motion;
+    let test_node = TestNode::new();
+    let motion = &test_node.node.arms[0].motion;
     let draws = async {
         let mut snapshots = motion.watch();
-        let draws = snapshots.wait_for(|seen| {
-            seen.progress
+        let draws = snapshots.wait_for(|observed| {
+            observed
+                .progress
                 .is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(0))
         });
         drop(draws.await.unwrap());
-        house.sim.break_it(SimulatedFault::ErrorBits {
+        test_node.sim.break_it(SimulatedFault::ErrorBits {
             id: 3,
             bits: OVERLOAD,
         });
     };
-    let (stroke, ()) = tokio::join!(house.call("stroke"), draws);
+    let (stroke, ()) = tokio::join!(test_node.call("stroke"), draws);
     assert_eq!(stroke["code"], "fault", "{stroke:#?}");
     assert!(
         stroke["message"].as_str().unwrap().contains("servo 3"),
         "{stroke:#?}"
     );
     for tool in ["sense", "reset"] {
-        let told = house.call(tool).await;
-        let steps = told["steps"].as_array().unwrap();
+        let reply = test_node.call(tool).await;
+        let steps = reply["steps"].as_array().unwrap();
         assert!(
             steps[0].as_str().unwrap().contains("hold the arm"),
-            "{tool}: {told:#?}"
+            "{tool}: {reply:#?}"
         );
         assert!(
             steps
                 .iter()
                 .any(|step| step.as_str().unwrap().contains("torque-off")),
-            "{tool}: {told:#?}"
+            "{tool}: {reply:#?}"
         );
     }
     // A person does what the steps say.
     motion.release().await.unwrap().unwrap();
-    house
+    test_node
         .sim
         .break_it(SimulatedFault::ErrorBits { id: 3, bits: 0 });
-    let reset = house.call("reset").await;
+    let reset = test_node.call("reset").await;
     assert_eq!(reset["success"], true, "{reset:#?}");
-    let sensed = house.call("sense").await;
+    let sensed = test_node.call("sense").await;
     assert_eq!(sensed.get("steps"), None, "{sensed:#?}");
 }
 
@@ -107,20 +108,20 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     let here = ["selftest", "--scene", "short", "--rounds", "2"];
     assert_eq!(bench.run(&["disable"]).status.code(), Some(0));
     let refused = bench.run(&here);
-    let said = String::from_utf8_lossy(&refused.stdout).into_owned()
+    let output_text = String::from_utf8_lossy(&refused.stdout).into_owned()
         + &String::from_utf8_lossy(&refused.stderr);
     assert_ne!(refused.status.code(), Some(0));
-    assert!(said.contains("not enabled"), "{said}");
+    assert!(output_text.contains("not enabled"), "{output_text}");
     bench.run(&["enable", "--scene", "short"]);
-    let told = bench.run(&here);
-    let said = String::from_utf8_lossy(&told.stdout).into_owned();
+    let output = bench.run(&here);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
     for word in ["2 stops at ", "bound  300 ms", "median"] {
-        assert!(said.contains(word), "{said}");
+        assert!(stdout.contains(word), "{stdout}");
     }
     // More only where the machine was late itself, and says so.
     assert!(
-        said.contains("bound   10 ms") || said.contains("this machine was late itself"),
-        "{said}"
+        stdout.contains("bound   10 ms") || stdout.contains("this machine was late itself"),
+        "{stdout}"
     );
     let quoted = |served: &support::Served, tool: &str| {
         let (_, result) = bench.call(&[tool, "--node", &served.url]);
@@ -134,15 +135,18 @@ fn a_self_test_is_printed_beside_its_bounds_and_quoted_from_then_on() {
     );
     let first_ms = kept["first_frame_ms_p99"].as_f64();
     assert!(first_ms.is_some_and(|ms| ms >= 0.0), "{kept:#}");
-    let seen = &kept["performance"];
+    let observed = &kept["performance"];
     assert_eq!(
-        (&seen["visits"], seen["joints"].as_array().map(Vec::len)),
+        (
+            &observed["visits"],
+            observed["joints"].as_array().map(Vec::len)
+        ),
         (&json!(8), Some(5)),
         "{kept:#}"
     );
     assert!(
-        said.contains("pose repeatability") && said.contains("shoulder_pan"),
-        "{said}"
+        stdout.contains("pose repeatability") && stdout.contains("shoulder_pan"),
+        "{stdout}"
     );
     assert_eq!(quoted(&served, "stop"), kept);
     drop(served);

@@ -1,4 +1,4 @@
-//! Making a node file without a person: from what answers on a port, and from what is said.
+//! Tests `init` without a person: it makes a node file from what answers on a port and from its options.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,7 +17,7 @@ use support::{Bench, PATIENCE, Running, unless_starved};
 /// `init` at a terminal, with somebody who types.
 struct AtATerminal {
     keys: File,
-    said: Receiver<String>,
+    stderr: Receiver<String>,
     init: Running,
 }
 
@@ -27,22 +27,22 @@ impl AtATerminal {
         let mut command = bench.command(args);
         command.stdin(terminal).stdout(Stdio::null());
         let mut init = command.stderr(Stdio::piped()).spawn().unwrap();
-        let said = support::lines(init.stderr.take().unwrap());
+        let stderr = support::lines(init.stderr.take().unwrap());
         Self {
             keys,
-            said,
+            stderr,
             init: Running(init),
         }
     }
 
-    /// Types this once a line has these words; the lines before it.
-    fn answers(&mut self, words: &str, what: impl Fn(&[String]) -> String) {
+    /// Types a reply once a line contains a text; the reply may use the lines before it.
+    fn answers(&mut self, expected: &str, what: impl Fn(&[String]) -> String) {
         let mut before = Vec::new();
         loop {
-            let Ok(line) = self.said.recv_timeout(PATIENCE) else {
-                panic!("no {words:?} in {before:#?}");
+            let Ok(line) = self.stderr.recv_timeout(PATIENCE) else {
+                panic!("no {expected:?} in {before:#?}");
             };
-            if line.contains(words) {
+            if line.contains(expected) {
                 let typed = what(&before);
                 return writeln!(self.keys, "{typed}").unwrap();
             }
@@ -110,10 +110,13 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
         let out = bench.path("node.toml").display().to_string();
         let init = ["init", "--port", &port, "--name", "desk", "--out", &out];
         // Nobody is there to say which of the two it is, whose servos are the same.
-        let asked = bench.run(&init);
-        let why = String::from_utf8_lossy(&asked.stderr).into_owned();
-        assert!(!asked.status.success(), "{why}");
-        assert!(why.contains("say --arm, one of so101, so100\n"), "{why}");
+        let output = bench.run(&init);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{stderr}");
+        assert!(
+            stderr.contains("say --arm, one of so101, so100\n"),
+            "{stderr}"
+        );
         let made = bench.run(&[&init[..], &["--arm", "so101"]].concat());
         assert!(made.status.success(), "{made:?}");
         let text = std::fs::read_to_string(&out).unwrap();
@@ -136,12 +139,18 @@ fn a_node_file_is_made_from_who_answers_and_can_be_checked() {
             &bench.path("s").display().to_string(),
             "check",
         ]);
-        let said = String::from_utf8(checked.stdout).unwrap();
-        assert!(checked.status.success() && said.contains("desk"), "{said}");
+        let stdout = String::from_utf8(checked.stdout).unwrap();
+        assert!(
+            checked.status.success() && stdout.contains("desk"),
+            "{stdout}"
+        );
         // What a person has written is not written over.
         let again = bench.run(&["init", "--port", "simulator", "--out", &out]);
-        let why = String::from_utf8(again.stderr).unwrap();
-        assert!(!again.status.success() && why.contains("--force"), "{why}");
+        let stderr = String::from_utf8(again.stderr).unwrap();
+        assert!(
+            !again.status.success() && stderr.contains("--force"),
+            "{stderr}"
+        );
         assert_eq!(std::fs::read_to_string(&out).unwrap(), text);
     });
 }
@@ -159,8 +168,11 @@ fn a_simulated_arm_needs_no_port_and_a_wrong_arm_is_named() {
         "--out",
         &out,
     ]);
-    let why = String::from_utf8(wrong.stderr).unwrap();
-    assert!(!wrong.status.success() && why.contains("so101"), "{why}");
+    let stderr = String::from_utf8(wrong.stderr).unwrap();
+    assert!(
+        !wrong.status.success() && stderr.contains("so101"),
+        "{stderr}"
+    );
     let made = bench.run(&[
         "init",
         "--port",
@@ -183,9 +195,9 @@ fn checked(bench: &Bench, file: &str, mode: u32) -> (bool, String) {
     let (config, state) = (config.display().to_string(), bench.path("s"));
     let mut command = bench.command(&["--config", &config, "check"]);
     command.arg("--state").arg(state);
-    let said = command.output().unwrap();
-    let text = String::from_utf8(said.stdout).unwrap();
-    (said.status.success(), text)
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.success(), text)
 }
 
 #[test]
@@ -193,15 +205,15 @@ fn tokens_of_other_nodes_have_to_be_there_and_nobody_elses() {
     let bench = Bench::new();
     let peer = "[[peers]]\nname = \"left\"\naddress = \"10.0.0.7:8700\"\n";
     let gone = bench.path("gone.token").display().to_string();
-    let (good, said) = checked(&bench, &format!("{peer}token_file = {gone:?}\n"), 0o640);
+    let (good, message) = checked(&bench, &format!("{peer}token_file = {gone:?}\n"), 0o640);
     assert!(
-        !good && said.contains("wrong  token for left") && said.contains(&gone),
-        "{said}"
+        !good && message.contains("wrong  token for left") && message.contains(&gone),
+        "{message}"
     );
     let inline = format!("{peer}token = \"sth_abc.def\"\n");
-    let (good, said) = checked(&bench, &inline, 0o644);
-    assert!(!good && said.contains("chmod 640"), "{said}");
-    assert!(!said.contains("sth_abc"), "{said}");
+    let (good, printed) = checked(&bench, &inline, 0o644);
+    assert!(!good && printed.contains("chmod 640"), "{printed}");
+    assert!(!printed.contains("sth_abc"), "{printed}");
     assert!(checked(&bench, &inline, 0o640).0);
 }
 
@@ -212,28 +224,28 @@ fn all_that_is_wrong_with_a_node_is_said_at_once() {
     // The folder of scenes is not there, and still the arms are looked at.
     let config = bench.path("arms.toml");
     std::fs::write(&config, format!("scenes = \"/no/such/scenes\"\n{arms}")).unwrap();
-    let said = std::process::Command::new(support::binary())
+    let output = std::process::Command::new(support::binary())
         .args(["check", "--config"])
         .arg(&config)
         .arg("--state")
         .arg(bench.path("s"))
         .output()
         .unwrap();
-    let text = String::from_utf8(said.stdout).unwrap();
-    for words in [
+    let text = String::from_utf8(output.stdout).unwrap();
+    for expected in [
         "/no/such/scenes",
         "wrong  arm a",
         "so200",
         "wrong  arm b",
         "/no/such/port",
     ] {
-        assert!(text.contains(words), "no {words}: {text}");
+        assert!(text.contains(expected), "no {expected}: {text}");
     }
     // One file with several faults, of every kind.
     let file =
         "nmae = \"x\"\nanswer_within_s = \"soon\"\nread_only = 1\n[[peers]]\nname = \"left\"\n";
-    let (good, said) = checked(&bench, file, 0o640);
-    for words in [
+    let (good, printed) = checked(&bench, file, 0o640);
+    for expected in [
         "`nmae`",
         "line 2: ",
         "answer_within_s",
@@ -241,12 +253,18 @@ fn all_that_is_wrong_with_a_node_is_said_at_once() {
         "read_only",
         "peers[0].address",
     ] {
-        assert!(!good && said.contains(words), "no {words}: {said}");
+        assert!(
+            !good && printed.contains(expected),
+            "no {expected}: {printed}"
+        );
     }
     let file = "nmae = \"x\"\nkeep_jobs = 0\nlease_idle_s = 1\nanswer_within_s = 0\n";
-    let (good, said) = checked(&bench, file, 0o640);
-    for words in ["`nmae`", "keep_jobs is 0", "answer_within_s is 0"] {
-        assert!(!good && said.contains(words), "no {words}: {said}");
+    let (good, printed) = checked(&bench, file, 0o640);
+    for expected in ["`nmae`", "keep_jobs is 0", "answer_within_s is 0"] {
+        assert!(
+            !good && printed.contains(expected),
+            "no {expected}: {printed}"
+        );
     }
 }
 
@@ -254,7 +272,7 @@ fn all_that_is_wrong_with_a_node_is_said_at_once() {
 fn the_folder_of_scenes_that_is_said_is_in_the_file() {
     let bench = Bench::new();
     let out = bench.path("node.toml").display().to_string();
-    let said = [
+    let args = [
         "init",
         "--out",
         &out,
@@ -263,7 +281,7 @@ fn the_folder_of_scenes_that_is_said_is_in_the_file() {
         "--name",
         "desk",
     ];
-    assert!(bench.run(&said).status.success());
+    assert!(bench.run(&args).status.success());
     let text = std::fs::read_to_string(&out).unwrap();
     let scenes = format!("\nscenes = \"{}\"\n", bench.path("scenes").display());
     assert!(text.contains(&scenes), "{text}");
@@ -279,9 +297,12 @@ fn the_arm_with_worn_servos_is_for_the_simulator_alone() {
         |port: &str| format!("[[arms]]\nname = \"arm\"\nmodel = \"so101-worn\"\nport = {port:?}\n");
     std::fs::write(&config, arm("/dev/ttyACM9")).unwrap();
     let refused = bench.run(&[&["call", "sense"], &at[..]].concat());
-    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(!refused.status.success(), "{why}");
-    assert!(why.contains("name the arm that it is like, so101"), "{why}");
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success(), "{stderr}");
+    assert!(
+        stderr.contains("name the arm that it is like, so101"),
+        "{stderr}"
+    );
     // It draws the scenes of the arm that it is like, and worse.
     std::fs::write(&config, arm("simulator")).unwrap();
     let (code, drawn) = bench.call(&[&["stroke", "{}"], &at[..]].concat());

@@ -150,8 +150,8 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
         code == 0 && shown.contains("shoulder_pan_play_95_deg"),
         "{shown}"
     );
-    let (code, said) = bench.run(&["calibrate", "accept"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
     let play = bench.play_deg("so101-worn").unwrap();
     let truth = true_play_deg();
     println!("found {play:?}, base truly {truth:.3}");
@@ -169,9 +169,9 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
         message.contains("the sheet's place and its correction"),
         "{found:#}"
     );
-    let (code, said) = bench.run(&["calibrate", "accept"]);
-    println!("{said}");
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = bench.run(&["calibrate", "accept"]);
+    println!("{output}");
+    assert_eq!(code, 0, "{output}");
     assert_eq!(bench.play_deg("so101-worn").unwrap(), play);
     let sheet = bench.file("tagged.toml").unwrap();
     assert_eq!(
@@ -181,7 +181,7 @@ fn the_play_of_a_worn_arm_is_drawn_read_proposed_accepted_and_written() {
             .len(),
         6
     );
-    // And a third that little is left.
+    // A third line, so that little is left.
     let found = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
     println!("{}", found["message"]);
     let (before, after) = (
@@ -219,9 +219,9 @@ fn an_arm_that_feels_a_sheet_says_first_how_it_sags() {
     let touch = || bench.call("align", r#"{"scene": "tagged", "touch": true}"#);
     let sagging = touch();
     println!("{}", sagging["message"]);
-    let said = sagging["message"].as_str().unwrap();
-    assert!(said.contains("shoulder_lift sags by 0."), "{said}");
-    assert!(said.contains("Nothing was touched yet"), "{said}");
+    let message = sagging["message"].as_str().unwrap();
+    assert!(message.contains("shoulder_lift sags by 0."), "{message}");
+    assert!(message.contains("Nothing was touched yet"), "{message}");
     assert_eq!(sagging["points"], serde_json::json!([]));
     let (_, shown) = bench.run(&["calibrate", "show"]);
     assert!(
@@ -289,11 +289,11 @@ fn offsets_of_lines(bench: &InkBench) -> std::collections::BTreeMap<i64, f64> {
 #[test]
 fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
     let bench = InkBench::new("so101-worn");
-    let seen = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
-    assert_eq!(seen["success"], true, "{seen:#}");
+    let preview = bench.call("align", r#"{"scene": "tagged", "ink": true}"#);
+    assert_eq!(preview["success"], true, "{preview:#}");
     let lines = offsets_of_lines(&bench);
-    let (code, said) = bench.run(&["calibrate", "accept"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
     let by_camera = bench.play_deg("so101-worn").unwrap();
     // The same arm again, without a camera.
     std::fs::remove_file(bench.0.path("scenes/arms/so101-worn.toml")).unwrap();
@@ -329,10 +329,10 @@ fn gaps_that_a_person_measures_give_the_same_play_as_the_camera() {
     assert!(left.contains("what was measured is kept"), "{left}");
     let skipped: Vec<_> = first.iter().filter(|mm| mm.is_none()).cloned().collect();
     let rest = lines_of(&skipped) + &lines_of(rest);
-    let said = bench.answered(&rest);
-    println!("{said}");
-    let (code, said) = bench.run(&["calibrate", "accept"]);
-    assert_eq!(code, 0, "{said}");
+    let output = bench.answered(&rest);
+    println!("{output}");
+    let (code, output) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
     let by_hand = bench.play_deg("so101-worn").unwrap();
     println!("camera {by_camera:?}, hand {by_hand:?}");
     assert!(
@@ -354,8 +354,8 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
         refused.contains("steadyhand enable") && !refused.contains("gap 1"),
         "{refused}"
     );
-    let (code, said) = bench.run(&["enable", "--scene", "tagged", "--for", "30m"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = bench.run(&["enable", "--scene", "tagged", "--for", "30m"]);
+    assert_eq!(code, 0, "{output}");
     let drawn = bench.answered("10.0\n9.9\nq\n");
     println!("{drawn}");
     assert!(drawn.contains("what was measured is kept"), "{drawn}");
@@ -368,12 +368,15 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
     ] {
         assert_eq!(drawn.matches(once).count(), 1, "{once}: {drawn}");
     }
-    let asked = bench.answered(&"10.0\n".repeat(16));
-    println!("{asked}");
-    assert!(asked.contains("|<-  1 ->|"), "{asked}");
-    assert!(!asked.contains("gap 2:") && !asked.contains("pattern drawn"));
-    assert!(asked.contains("shoulder_pan_play_95_deg"), "{asked}");
-    assert!(asked.contains("verdict: usable"), "{asked}");
+    let second_output = bench.answered(&"10.0\n".repeat(16));
+    println!("{second_output}");
+    assert!(second_output.contains("|<-  1 ->|"), "{second_output}");
+    assert!(!second_output.contains("gap 2:") && !second_output.contains("pattern drawn"));
+    assert!(
+        second_output.contains("shoulder_pan_play_95_deg"),
+        "{second_output}"
+    );
+    assert!(second_output.contains("verdict: usable"), "{second_output}");
     let (_, jobs) = bench.run(&["jobs", "--json"]);
     let jobs: Value = serde_json::from_str(&jobs[..=jobs.rfind(']').unwrap()]).unwrap();
     let done = |job: &&Value| job["tool"] == "align" && job["state"] == "reached";
@@ -386,13 +389,13 @@ fn a_node_that_serves_draws_the_pattern_and_its_gaps_are_asked_for() {
 fn where_a_camera_sees_the_sheet_a_served_pattern_is_read_and_nobody_is_asked() {
     let bench = InkBench::on(Bench::at_test_rate(), "so101-worn");
     let _served = bench.served();
-    let said = bench.answered("");
-    println!("{said}");
-    assert!(said.contains("pattern drawn and read"), "{said}");
-    assert!(said.contains("steadyhand calibrate accept"), "{said}");
-    assert!(!said.contains("gap 1"), "{said}");
-    let (code, said) = bench.run(&["calibrate", "accept"]);
-    assert_eq!(code, 0, "{said}");
+    let output = bench.answered("");
+    println!("{output}");
+    assert!(output.contains("pattern drawn and read"), "{output}");
+    assert!(output.contains("steadyhand calibrate accept"), "{output}");
+    assert!(!output.contains("gap 1"), "{output}");
+    let (code, output) = bench.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{output}");
     let play = bench.play_deg("so101-worn").unwrap();
     let truth = true_play_deg();
     assert!((play[0] / truth - 1.0).abs() < 0.2, "{play:?}, {truth:.3}");

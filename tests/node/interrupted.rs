@@ -40,8 +40,8 @@ impl Drawing {
     fn attempt() -> Option<Self> {
         let bench = Bench::new();
         bench.scene("long", &support::scene("long", LINES));
-        let heard = bench.path("wire.txt");
-        let (sim, port) = bench.sim(&["--scene", "long", "--trace", heard.to_str().unwrap()]);
+        let trace = bench.path("wire.txt");
+        let (sim, port) = bench.sim(&["--scene", "long", "--trace", trace.to_str().unwrap()]);
         let caller = call(&bench, &port);
         let mut drawing = Self {
             caller: Running(caller),
@@ -75,10 +75,10 @@ impl Drawing {
 
     /// Returns what the journal says of a job.
     fn job(&self, id: &str) -> Value {
-        let told = self
+        let output = self
             .bench
             .run(&["jobs", id, "--json", "--state", &self.state()]);
-        serde_json::from_slice(&told.stdout).unwrap()
+        serde_json::from_slice(&output.stdout).unwrap()
     }
 
     fn is_latched(&self) -> bool {
@@ -108,9 +108,9 @@ impl Drawing {
 
 fn call(bench: &Bench, port: &str) -> Child {
     let state = bench.state();
-    let words = ["call", "stroke", r#"{"scene":"long"}"#, "--enable", "long"];
+    let args = ["call", "stroke", r#"{"scene":"long"}"#, "--enable", "long"];
     let here = on_port(port, &state);
-    let mut command = bench.command(&[&words[..], &here].concat());
+    let mut command = bench.command(&[&args[..], &here].concat());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()
 }

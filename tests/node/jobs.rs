@@ -1,4 +1,4 @@
-//! Work that survives: history, plans that were seen, a person's word, and `kill -9`.
+//! Tests what survives: history, previewed plans, approvals, and `kill -9`.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -49,14 +49,14 @@ fn a_job_is_told_replayed_and_audited_with_the_node_down() {
         "{listed}"
     );
     let card = text(&bench.run(&["jobs", "job-1", "--state", &state]));
-    for words in [
+    for expected in [
         "strokes 2",
         "pen-down length ",
         "arm time ",
         "picture-1.png",
         STROKE,
     ] {
-        assert!(card.contains(words), "{words}: {card}");
+        assert!(card.contains(expected), "{expected}: {card}");
     }
     let figures = card.lines().find(|line| line.starts_with("figures"));
     assert!(!figures.unwrap().contains(['{', '"']), "{card}");
@@ -94,8 +94,8 @@ fn only_the_plan_that_was_seen_is_drawn() {
         (1, &"needs_preview".into()),
         "{refused:#}"
     );
-    let (_, seen) = call(r#"{"scene":"short","dry_run":true}"#);
-    let hash = seen["plan_hash"].as_str().unwrap();
+    let (_, preview) = call(r#"{"scene":"short","dry_run":true}"#);
+    let hash = preview["plan_hash"].as_str().unwrap();
     let planned = format!(r#"{{"scene":"short","plan":"{hash}"}}"#);
     let (code, drawn) = call(&planned);
     assert_eq!((code, &drawn["plan_hash"]), (0, &hash.into()), "{drawn:#}");
@@ -122,17 +122,17 @@ fn a_swapped_design_is_named_to_the_one_who_previewed_it() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let call = |arguments: &str| call(&bench, &served, "stroke", arguments).1;
-    let seen = call(r#"{"scene":"short","dry_run":true}"#);
-    let hash = seen["plan_hash"].as_str().unwrap();
+    let preview = call(r#"{"scene":"short","dry_run":true}"#);
+    let hash = preview["plan_hash"].as_str().unwrap();
     bench.scene(
         "short",
         &support::scene("short", "[[[0.0, 0.0], [31.0, 0.0]]]"),
     );
     let refused = call(&format!(r#"{{"scene":"short","plan":"{hash}"}}"#));
-    let why = refused["message"].as_str().unwrap();
+    let message = refused["message"].as_str().unwrap();
     assert!(
-        why.contains("was revision") && why.contains("nothing moved"),
-        "{why}"
+        message.contains("was revision") && message.contains("nothing moved"),
+        "{message}"
     );
 }
 
@@ -165,7 +165,7 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
         let reason = "job-1 waits for a person, who allows it with `steadyhand approve job-1`";
         assert_eq!(sensed["job"]["reason"], reason, "{sensed:#}");
-        // Nobody at a terminal has said yes.
+        // Without a terminal nobody can confirm.
         assert_ne!(bench.run(&["approve", "job-1"]).status.code(), Some(0));
         let approved = bench.run(&["approve", "job-1", "--yes"]);
         assert_eq!(approved.status.code(), Some(0), "{}", text(&approved));
@@ -182,8 +182,8 @@ fn a_job_waits_for_a_person_who_has_seen_its_plan() {
     );
 }
 
-/// Returns what waits for approval now, once it is another plan than that one, and its words.
-fn awaited(bench: &Bench, not: &str) -> (String, String) {
+/// Waits for an approval request of another plan than `not`. Returns the plan's hash and the output.
+fn wait_for_approval_request(bench: &Bench, not: &str) -> (String, String) {
     let began = Instant::now();
     loop {
         let shown = text(&bench.run(&["approve"]));
@@ -207,7 +207,7 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
         let (bench, node) = (&bench, served.url.clone());
         let aligned =
             scope.spawn(move || bench.call(&["align", r#"{"scene":"short"}"#, "--node", &node]));
-        let (first, shown) = awaited(bench, "");
+        let (first, shown) = wait_for_approval_request(bench, "");
         assert!(
             shown.contains("align") && shown.contains("picture: "),
             "{shown}"
@@ -216,12 +216,12 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
             bench.run(&["approve", "job-1", "--yes"]).status.code(),
             Some(0)
         );
-        // The first word is spent: the cross is another plan, and is asked for anew.
-        let (second, _) = awaited(bench, &first);
+        // The first approval is used up: the cross is another plan and needs its own.
+        let (second, _) = wait_for_approval_request(bench, &first);
         let (_, sensed) = call(bench, &served, "sense", "{}");
         assert_eq!(sensed["job"]["state"], "held", "{sensed:#}");
-        let said = sensed["job"]["reason"].as_str().unwrap_or_default();
-        assert!(said.ends_with("`steadyhand approve job-1`"), "{sensed:#}");
+        let reason = sensed["job"]["reason"].as_str().unwrap_or_default();
+        assert!(reason.ends_with("`steadyhand approve job-1`"), "{sensed:#}");
         assert_eq!(
             bench.run(&["approve", "job-1", "--yes"]).status.code(),
             Some(0)
@@ -243,9 +243,14 @@ fn each_of_aligns_two_plans_waits_for_a_person() {
             serde_json::json!([first, second]),
             "{one:#}"
         );
-        // No word of the answer, which a model reads, allows anything.
-        let late = bench.run(&["approve", "job-1", "--yes"]);
-        assert_ne!(late.status.code(), Some(0), "{}", text(&late));
+        // The job is over, so a further approval is refused.
+        let second_approval = bench.run(&["approve", "job-1", "--yes"]);
+        assert_ne!(
+            second_approval.status.code(),
+            Some(0),
+            "{}",
+            text(&second_approval)
+        );
     });
 }
 
@@ -259,27 +264,27 @@ fn the_recorded_bytes_of_a_job_draw_it_again() {
     }
     for job in ["job-1", "job-2"] {
         let replayed = bench.run(&["replay", job, "--bytes", "--state", &state]);
-        let said = text(&replayed);
-        assert_eq!(replayed.status.code(), Some(0), "{job}: {said}");
+        let printed = text(&replayed);
+        assert_eq!(replayed.status.code(), Some(0), "{job}: {printed}");
         for word in ["frames in", "the ink is at most", "from the plan's end"] {
-            assert!(said.contains(word), "{job}: {said}");
+            assert!(printed.contains(word), "{job}: {printed}");
         }
     }
     let trace = bench.path("state/jobs/job-1/bytes.trace");
-    let whole = std::fs::read_to_string(&trace).unwrap();
-    let half: String = whole
+    let full_trace = std::fs::read_to_string(&trace).unwrap();
+    let half: String = full_trace
         .lines()
-        .take(whole.lines().count() / 2)
+        .take(full_trace.lines().count() / 2)
         .map(|line| format!("{line}\n"))
         .collect();
     std::fs::write(&trace, &half).unwrap();
     let other = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
     assert_eq!(other.status.code(), Some(1), "{}", text(&other));
-    let complains = |words: &str| {
+    let complains = |expected: &str| {
         let refused = bench.run(&["replay", "job-1", "--bytes", "--state", &state]);
         assert_ne!(refused.status.code(), Some(0));
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert!(said.contains(words), "{said}");
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(stderr.contains(expected), "{stderr}");
     };
     std::fs::write(&trace, format!("{half}cut\n")).unwrap();
     complains("not whole");
@@ -296,7 +301,7 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
     );
     let state = bench.state();
     let served = bench.serve(&["--state", &state]);
-    let verb = |words: &[&str]| assert_eq!(bench.run(words).status.code(), Some(0), "{words:?}");
+    let verb = |args: &[&str]| assert_eq!(bench.run(args).status.code(), Some(0), "{args:?}");
     verb(&["disable"]);
     let (_, refused) = call(&bench, &served, "stroke", STROKE);
     assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
@@ -304,13 +309,13 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
     verb(&[&both[..], &["--for", "30m"]].concat());
     let (_, sensed) = call(&bench, &served, "sense", "{}");
     let (_, listed) = call(&bench, &served, "list_nodes", "{}");
-    for told in [sensed["enabled"].to_string(), listed.to_string()] {
-        assert!(told.contains("short, second"), "{told}");
+    for expected in [sensed["enabled"].to_string(), listed.to_string()] {
+        assert!(expected.contains("short, second"), "{expected}");
     }
     let (_, stopped) = call(&bench, &served, "stop", "\"please\"");
     assert_eq!(stopped["success"], true, "{stopped:#}");
     let log = bench.path("state/audit.log");
-    for (kind, words) in [
+    for (kind, expected_text) in [
         ("start", &["\"version\""][..]),
         ("operator", &["Disable", "done true"]),
         ("operator", &["Enable", "second", "1800"]),
@@ -328,12 +333,12 @@ fn every_call_refusal_enabling_and_stop_is_a_record() {
             let text = std::fs::read_to_string(&log).unwrap();
             let kind = format!("\t{kind}\t");
             let mut lines = text.lines().filter(|line| line.contains(&kind));
-            lines.any(|line| words.iter().all(|word| line.contains(word)))
+            lines.any(|line| expected_text.iter().all(|word| line.contains(word)))
         };
         while !is_there() {
             assert!(
                 began.elapsed() < PATIENCE,
-                "no record {kind} with {words:?}"
+                "no record {kind} with {expected_text:?}"
             );
             sleep(Duration::from_millis(50));
         }
@@ -349,19 +354,19 @@ fn changes_of_the_configuration_are_records_whether_the_node_runs_or_not() {
     let (config, state) = (bench.path("node.toml"), bench.state());
     let here = ["--config", config.to_str().unwrap(), "--state", &state];
     let log = bench.path("state/audit.log");
-    let has = |words: &[&str]| {
+    let has = |expected: &[&str]| {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         let mut lines = text
             .lines()
             .filter(|line| line.contains("\tconfiguration\t"));
-        lines.any(|line| words.iter().all(|word| line.contains(word)))
+        lines.any(|line| expected.iter().all(|word| line.contains(word)))
     };
-    let comes = |words: &[&str]| {
+    let comes = |args: &[&str]| {
         let began = Instant::now();
-        while !has(words) {
+        while !has(args) {
             assert!(
                 began.elapsed() < PATIENCE,
-                "{words:?}: {}",
+                "{args:?}: {}",
                 std::fs::read_to_string(&log).unwrap()
             );
             sleep(Duration::from_millis(100));
@@ -420,14 +425,14 @@ fn three_refusals_of_one_kind_send_the_model_to_a_person() {
         ));
         // A notification of what changed at the start may come first.
         let answer = format!(r#""id":{time}"#);
-        let told = loop {
+        let reply = loop {
             let line = output.recv_timeout(PATIENCE).unwrap();
             if line.contains(&answer) {
                 break line;
             }
         };
-        assert!(told.contains("needs_enabling"), "{told}");
-        assert_eq!(told.contains("ask the operator"), time == 3, "{told}");
+        assert!(reply.contains("needs_enabling"), "{reply}");
+        assert_eq!(reply.contains("ask the operator"), time == 3, "{reply}");
     }
 }
 
@@ -443,15 +448,15 @@ fn of_a_drawing_that_is_complete_nothing_is_resumed() {
     assert_eq!(drawn["job"]["state"], "reached", "{drawn:#}");
     let refused = call(r#"{"resume":true}"#);
     assert_eq!(refused["code"], "drawing_complete", "{refused:#}");
-    let words = refused["message"].as_str().unwrap();
+    let message = refused["message"].as_str().unwrap();
     let job = drawn["job"]["id"].as_str().unwrap();
     assert!(
-        words.contains(job) && words.contains("has drawn all of it"),
-        "{words}"
+        message.contains(job) && message.contains("has drawn all of it"),
+        "{message}"
     );
 }
 
-/// Begins a drawing of the operator and stops it in the middle; returns its job, and what the terminal showed.
+/// Begins an operator's drawing and stops it in the middle. Returns its job and the terminal's output.
 fn stopped_drawing(bench: &Bench, design: &str, stop: &[&str]) -> (String, String) {
     let mut drawing = support::Running(
         bench
@@ -470,15 +475,15 @@ fn stopped_drawing(bench: &Bench, design: &str, stop: &[&str]) -> (String, Strin
         [] => drawing.signal(rustix::process::Signal::INT),
         verb => assert_eq!(bench.run(verb).status.code(), Some(0)),
     }
-    let mut told = String::new();
+    let mut printed = String::new();
     let lines = support::lines(drawing.0.stdout.take().unwrap());
     drawing.exit_code();
     while let Ok(line) = lines.recv_timeout(PATIENCE) {
-        told.push_str(&line);
-        told.push('\n');
+        printed.push_str(&line);
+        printed.push('\n');
     }
     let job = newest_job(bench)["id"].as_str().unwrap().to_owned();
-    (job, told)
+    (job, printed)
 }
 
 fn newest_job(bench: &Bench) -> Value {
@@ -487,7 +492,7 @@ fn newest_job(bench: &Bench) -> Value {
     jobs[0].clone()
 }
 
-/// `jobs` called the other drawing the same one drawn anew, and `draw --resume` did not know the stopped one any more.
+/// `jobs` took the other drawing for a repetition of the stopped one, and `draw --resume` no longer knew the stopped one.
 #[test]
 fn a_drawing_that_another_displaces_is_named_before_and_after() {
     let bench = Bench::new();
@@ -501,63 +506,66 @@ fn a_drawing_that_another_displaces_is_named_before_and_after() {
     std::fs::write(&other, of("M0 20V0H9")).unwrap();
     let (house, other) = (house.display().to_string(), other.display().to_string());
     let _served = bench.serve(&["--state", &bench.state()]);
-    let (left, told) = stopped_drawing(&bench, &house, &[]);
-    assert!(told.contains("what is left: `steadyhand reset`"), "{told}");
+    let (left, reply) = stopped_drawing(&bench, &house, &[]);
+    assert!(
+        reply.contains("what is left: `steadyhand reset`"),
+        "{reply}"
+    );
     assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
-    let told = |args: &[&str]| {
+    let run = |args: &[&str]| {
         let output = bench.run(args);
         (
             output.status.code(),
             text(&output) + &String::from_utf8_lossy(&output.stderr),
         )
     };
-    // Whoever asks for another is told which one is left, and how to go on with it.
-    let (_, offered) = told(&["draw", &other, "--size", "20mm", "--dry-run"]);
+    // A request for another drawing reports the unfinished one and how to resume it.
+    let (_, offered) = run(&["draw", &other, "--size", "20mm", "--dry-run"]);
     assert!(
         offered.contains(&format!("{left}, which draws house.svg"))
             && offered.contains("`steadyhand draw --resume` goes on with it"),
         "{offered}"
     );
-    let (code, drawn) = told(&["draw", &other, "--size", "20mm"]);
+    let (code, drawn) = run(&["draw", &other, "--size", "20mm"]);
     assert_eq!(code, Some(0), "{drawn}");
     assert!(
         drawn.contains(&format!("{left}, which draws house.svg")),
         "{drawn}"
     );
-    // Afterwards nobody says that it was drawn.
-    let (code, resumed) = told(&["draw", "--resume"]);
+    // Afterwards it is not reported as drawn.
+    let (code, resumed) = run(&["draw", "--resume"]);
     assert_eq!(code, Some(1), "{resumed}");
     let given_up = format!("{left}, which draws house.svg");
     assert!(
         resumed.contains(&given_up) && resumed.contains("was given up for another drawing"),
         "{resumed}"
     );
-    let (_, card) = told(&["jobs", &left, "--state", &bench.state()]);
+    let (_, card) = run(&["jobs", &left, "--state", &bench.state()]);
     assert!(
         card.contains("given up for") && !card.contains("drawn anew"),
         "{card}"
     );
 }
 
-/// Writes a drawing of a person's own, long enough to be stopped.
-fn house(bench: &Bench) -> String {
+/// Writes the design of a house, long enough to be stopped.
+fn write_house_design(bench: &Bench) -> String {
     let lines = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20"><path d="M0 0H40M0 5H40M0 10H40M0 15H40M0 20H40"/></svg>"#;
     let path = bench.path("house.svg");
     std::fs::write(&path, lines).unwrap();
     path.display().to_string()
 }
 
-/// A tool call displaced an operator's drawing without a word.
+/// A tool call displaced an operator's drawing without a notice.
 #[test]
 fn a_tool_call_says_whose_drawing_it_displaces() {
     let bench = Bench::new();
-    let house = house(&bench);
+    let house = write_house_design(&bench);
     let served = bench.serve(&["--state", &bench.state()]);
-    let (left, told) = stopped_drawing(&bench, &house, &["estop"]);
-    // What is advised is what is allowed.
+    let (left, reply) = stopped_drawing(&bench, &house, &["estop"]);
+    // The advised commands are the allowed ones.
     assert!(
-        told.contains("what is left: `steadyhand clear`, then `steadyhand reset`"),
-        "{told}"
+        reply.contains("what is left: `steadyhand clear`, then `steadyhand reset`"),
+        "{reply}"
     );
     assert_eq!(bench.run(&["clear"]).status.code(), Some(0));
     assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
@@ -573,18 +581,18 @@ fn a_tool_call_says_whose_drawing_it_displaces() {
     );
     let drawn = call(STROKE);
     assert_eq!(drawn["success"], true, "{drawn:#}");
-    let words = drawn["message"].as_str().unwrap();
+    let message = drawn["message"].as_str().unwrap();
     assert!(
-        words.contains(&format!("{left}, which draws house.svg")) && words.contains("given up"),
-        "{words}"
+        message.contains(&format!("{left}, which draws house.svg")) && message.contains("given up"),
+        "{message}"
     );
 }
 
-/// A drawing was said to be given up for one that only waited for a person.
+/// A drawing was reported as given up for one that only waited for approval.
 #[test]
 fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
     let bench = Bench::new();
-    let house = house(&bench);
+    let house = write_house_design(&bench);
     let (config, state) = (bench.path("node.toml"), bench.state());
     std::fs::write(&config, "require_approval = true\nanswer_within_s = 1\n").unwrap();
     let served = bench.serve(&["--config", config.to_str().unwrap(), "--state", &state]);
@@ -595,7 +603,7 @@ fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
         assert!(began.elapsed() < PATIENCE, "it is never at rest");
         sleep(Duration::from_millis(50));
     }
-    // The same call returns the same job, also one that is still planned.
+    // The same call returns the same job, even one that is still being planned.
     let waits = loop {
         let (_, waits) = call(&bench, &served, "stroke", STROKE);
         if waits["job"]["state"] != "planning" {
@@ -604,10 +612,11 @@ fn a_drawing_is_not_given_up_for_one_that_has_not_begun() {
         assert!(began.elapsed() < PATIENCE, "{waits:#}");
     };
     assert_eq!(waits["job"]["state"], "held", "{waits:#}");
-    let words = waits["message"].as_str().unwrap();
+    let message = waits["message"].as_str().unwrap();
     assert!(
-        words.contains(&format!("{left}, which draws house.svg")) && !words.contains("given up"),
-        "{words}"
+        message.contains(&format!("{left}, which draws house.svg"))
+            && !message.contains("given up"),
+        "{message}"
     );
     assert_eq!(call(&bench, &served, "stop", "{}").1["success"], true);
 }
@@ -617,24 +626,24 @@ fn a_job_that_there_is_not_neither_waits_nor_does_not() {
     let bench = Bench::at_test_rate();
     let _served = bench.serve(&["--state", &bench.state()]);
     for verb in ["approve", "pen"] {
-        let told = bench.run(&[verb, "job-99"]);
-        assert_ne!(told.status.code(), Some(0));
-        let told = String::from_utf8_lossy(&told.stderr).into_owned() + &text(&told);
+        let output = bench.run(&[verb, "job-99"]);
+        assert_ne!(output.status.code(), Some(0));
+        let output_text = String::from_utf8_lossy(&output.stderr).into_owned() + &text(&output);
         assert!(
-            told.contains("there is no job \"job-99\""),
-            "{verb}: {told}"
+            output_text.contains("there is no job \"job-99\""),
+            "{verb}: {output_text}"
         );
     }
 }
 
-/// Planned strokes were told as drawn ones, and what was done whole as done by half.
+/// Planned strokes were reported as drawn, and complete work as half done.
 #[test]
 fn counts_are_of_what_was_done() {
     let bench = Bench::at_test_rate();
     let counts = |tool: &str, arguments: &str| {
-        let (_, told) = bench.call(&[tool, arguments]);
-        let job = &told["job"];
-        let number = |key: &str| job[key].as_u64().unwrap_or_else(|| panic!("{told:#}"));
+        let (_, reply) = bench.call(&[tool, arguments]);
+        let job = &reply["job"];
+        let number = |key: &str| job[key].as_u64().unwrap_or_else(|| panic!("{reply:#}"));
         (number("done"), number("of"))
     };
     assert_eq!(
@@ -647,9 +656,9 @@ fn counts_are_of_what_was_done() {
     assert_eq!(counts("reset", "{}"), (2, 2));
 }
 
-/// Goes on, or begins where nothing was drawn, until the drawing is done; faults of a machine that
-/// is too busy are reset.
-fn insist(bench: &Bench, served: &Served) {
+/// Resumes the drawing, or begins it if nothing was drawn, until it is done. Resets faults of a machine
+/// that is too busy.
+fn resume_until_done(bench: &Bench, served: &Served) {
     let began = Instant::now();
     loop {
         let (mut code, mut result) = call(bench, served, "stroke", r#"{"resume":true}"#);
@@ -667,14 +676,14 @@ fn insist(bench: &Bench, served: &Served) {
     }
 }
 
-/// Bytes of the longest journal, which grows with the drawing.
+/// Returns the size of the longest journal, which grows with the drawing.
 fn journal_bytes(state: &Path) -> u64 {
     let jobs = std::fs::read_dir(state.join("jobs")).into_iter().flatten();
     let sizes = jobs.filter_map(|job| std::fs::metadata(job.ok()?.path().join("journal")).ok());
     sizes.map(|found| found.len()).max().unwrap_or(0)
 }
 
-/// Ink of the simulated sheet, which outlives every node.
+/// Returns the ink on the simulated sheet, which outlives every node.
 fn ink_of(path: &Path) -> Vec<Line> {
     sleep(Duration::from_millis(1500));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
@@ -690,12 +699,12 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
         let state = bench.state();
         let config = bench.path("node.toml").display().to_string();
         std::fs::write(&config, "lease_idle_s = 1\n").unwrap();
-        let words = ["--config", &config, "--enable", "short"];
-        let here = [&words[..], &on_port(&port, &state)].concat();
+        let args = ["--config", &config, "--enable", "short"];
+        let here = [&args[..], &on_port(&port, &state)].concat();
         let mut kills = 0_u32;
         let url = |served: &Served| served.url.clone();
         let mut served = bench.serve(&here);
-        for wanted in [2600, 3800] {
+        for target in [2600, 3800] {
             let (node, arguments) = (
                 url(&served),
                 if kills == 0 {
@@ -709,7 +718,7 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
                 .spawn()
                 .unwrap();
             let began = Instant::now();
-            while journal_bytes(Path::new(&state)) < wanted && began.elapsed() < PATIENCE {
+            while journal_bytes(Path::new(&state)) < target && began.elapsed() < PATIENCE {
                 sleep(Duration::from_millis(20));
             }
             served.child.0.kill().unwrap();
@@ -727,10 +736,10 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
                 assert_eq!(sensed["enabled"], "nothing", "{sensed:#}");
                 let (_, refused) = call(&bench, &served, "stroke", STROKE);
                 assert_eq!(refused["code"], "interrupted", "{refused:#}");
-                for told in [&sensed, &refused] {
-                    let told = told["message"].as_str().unwrap();
+                for expected in [&sensed, &refused] {
+                    let message = expected["message"].as_str().unwrap();
                     let lifts = "its pen may still stand on the paper: `steadyhand enable --scene short --for 30m`, then `steadyhand reset` lifts it";
-                    assert!(told.contains(lifts), "{told}");
+                    assert!(message.contains(lifts), "{message}");
                 }
                 let (_, refused) = call(&bench, &served, "stroke", r#"{"resume":true}"#);
                 assert_eq!(refused["code"], "needs_enabling", "{refused:#}");
@@ -751,7 +760,7 @@ fn a_node_that_is_killed_goes_on_where_it_was_with_nothing_missing_and_little_tw
         // On a busy machine a kill may come after the end of the drawing, which is not to be drawn again.
         if missing_mm() >= 0.5 {
             bench.run(&["enable", "--scene", "short"]);
-            insist(&bench, &served);
+            resume_until_done(&bench, &served);
         }
         let missing = missing_mm();
         assert!(missing < 0.5, "{missing} mm are missing");
@@ -818,8 +827,11 @@ fn a_second_node_on_one_state_folder_is_told_who_has_it() {
     let served = bench.serve(&["--state", &state]);
     let began = Instant::now();
     let second = bench.run(&["call", "sense", "--state", &state]);
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert!(said.contains(&served.child.0.id().to_string()), "{said}");
+    let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert!(
+        stderr.contains(&served.child.0.id().to_string()),
+        "{stderr}"
+    );
     assert!(began.elapsed() < PATIENCE);
 }
 

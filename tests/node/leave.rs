@@ -35,15 +35,15 @@ const LINES: &str =
 
 const OTHER_LINES: &str = "[[[0.0, 0.0], [31.0, 0.0]]]";
 
-/// A node with an arm in this process, whose time can be made to pass.
-struct House {
+/// A node with a simulated arm in this process, whose clock the test can advance.
+struct TestNode {
     bench: Bench,
     node: Arc<Node>,
     sim: ArmSimulator,
 }
 
-impl House {
-    /// With nothing enabled.
+impl TestNode {
+    /// Starts a node with nothing enabled.
     fn new(file: NodeFile) -> Self {
         let bench = Bench::new();
         let scene = library(&bench).scene("short", None).unwrap();
@@ -80,7 +80,7 @@ impl House {
             .unwrap();
     }
 
-    /// A model's call.
+    /// Calls a tool as a model.
     async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
         self.call_as(ActorRank::Planner, tool, arguments).await
     }
@@ -91,7 +91,7 @@ impl House {
         reply.structured
     }
 
-    /// Returns what waits for approval, as soon as something does.
+    /// Waits for a plan that needs approval, and returns it.
     async fn pending(&self) -> PendingPlan {
         let began = Instant::now();
         loop {
@@ -106,8 +106,8 @@ impl House {
     /// Stops the arm in the middle of its second stroke.
     async fn stop_while_it_draws(&self) {
         let mut snapshots = self.motion().watch();
-        let draws = snapshots.wait_for(|seen| {
-            let at = seen.progress.as_ref();
+        let draws = snapshots.wait_for(|observed| {
+            let at = observed.progress.as_ref();
             at.is_some_and(|at| at.doing == SpanKind::Draw && at.item == Some(1))
         });
         drop(draws.await.unwrap());
@@ -120,122 +120,129 @@ fn library(bench: &Bench) -> SceneLibrary {
     SceneLibrary::new(Some(bench.path("scenes")))
 }
 
-fn said(result: &Map<String, Value>) -> &str {
+fn message_of(result: &Map<String, Value>) -> &str {
     result["message"].as_str().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_swapped_design_is_not_drawn_under_leave_for_the_one_before() {
-    let house = House::new(NodeFile::default());
-    house.enable();
-    let before = house.sim.true_joints();
-    house.draws(OTHER_LINES);
-    let refused = house.call("stroke", json!({"scene": "short"})).await;
+    let test_node = TestNode::new(NodeFile::default());
+    test_node.enable();
+    let before = test_node.sim.true_joints();
+    test_node.draws(OTHER_LINES);
+    let refused = test_node.call("stroke", json!({"scene": "short"})).await;
     assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
-    assert!(said(&refused).contains("nothing moved"));
-    assert!(house.sim.true_joints().distance_max(&before) < 1e-3);
-    assert!(house.motion().snapshot().progress.is_none());
-    house.enable();
-    let drawn = house.call("stroke", json!({"scene": "short"})).await;
+    assert!(message_of(&refused).contains("nothing moved"));
+    assert!(test_node.sim.true_joints().distance_max(&before) < 1e-3);
+    assert!(test_node.motion().snapshot().progress.is_none());
+    test_node.enable();
+    let drawn = test_node.call("stroke", json!({"scene": "short"})).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approval_is_for_one_plan_and_not_for_what_was_swapped_in() {
-    let house = House::new(NodeFile {
+    let test_node = TestNode::new(NodeFile {
         require_approval: true,
         ..NodeFile::default()
     });
-    house.enable();
+    test_node.enable();
     let first = async {
-        let seen = house.pending().await;
-        assert!(seen.words.contains("revision"), "{seen:?}");
-        house.node.approve(&seen.job, &seen.plan).unwrap();
-        seen
+        let pending = test_node.pending().await;
+        assert!(pending.words.contains("revision"), "{pending:?}");
+        test_node.node.approve(&pending.job, &pending.plan).unwrap();
+        pending
     };
     let arguments = json!({"scene": "short"});
-    let (drawn, first) = tokio::join!(house.call("stroke", arguments.clone()), first);
+    let (drawn, first) = tokio::join!(test_node.call("stroke", arguments.clone()), first);
     assert_eq!(drawn["plan_hash"], first.plan.as_str(), "{drawn:#?}");
-    house.draws(OTHER_LINES);
-    house.enable();
-    let before = house.sim.true_joints();
+    test_node.draws(OTHER_LINES);
+    test_node.enable();
+    let before = test_node.sim.true_joints();
     let second = async {
-        let seen = house.pending().await;
-        assert_ne!((&seen.job, &seen.plan), (&first.job, &first.plan));
+        let pending = test_node.pending().await;
+        assert_ne!((&pending.job, &pending.plan), (&first.job, &first.plan));
         // The word that was given before, and the same word for this job.
-        for (job, plan) in [(&first.job, &first.plan), (&seen.job, &first.plan)] {
-            let refused = house.node.approve(job, plan);
+        for (job, plan) in [(&first.job, &first.plan), (&pending.job, &first.plan)] {
+            let refused = test_node.node.approve(job, plan);
             assert!(refused.is_err(), "{refused:?}");
         }
-        assert!(house.sim.true_joints().distance_max(&before) < 0.05);
-        let clock = house.motion().clock();
+        assert!(test_node.sim.true_joints().distance_max(&before) < 0.05);
+        let clock = test_node.motion().clock();
         clock.jump_to(clock.now().after(Duration::from_secs(601)));
-        seen
+        pending
     };
-    let (refused, second) = tokio::join!(house.call("stroke", arguments), second);
+    let (refused, second) = tokio::join!(test_node.call("stroke", arguments), second);
     // Nobody allowed it in time, and too late is too late.
     assert_eq!(refused["job"]["state"], "refused", "{refused:#?}");
     assert!(
-        said(&refused).contains("was not approved within 10 min"),
+        message_of(&refused).contains("was not approved within 10 min"),
         "{refused:#?}"
     );
-    assert!(said(&refused).contains("nothing moved"), "{refused:#?}");
-    assert!(house.node.approve(&second.job, &second.plan).is_err());
-    assert!(house.sim.true_joints().distance_max(&before) < 0.05);
+    assert!(
+        message_of(&refused).contains("nothing moved"),
+        "{refused:#?}"
+    );
+    assert!(test_node.node.approve(&second.job, &second.plan).is_err());
+    assert!(test_node.sim.true_joints().distance_max(&before) < 0.05);
 }
 
 /// Enables the shipped canvas on the arm of a house.
-fn enable_canvas(house: &House) {
-    let canvas = library(&house.bench).scene("canvas", None).unwrap();
-    let now = house.motion().clock().now();
-    house.motion().permits().enable(&canvas, now, None).unwrap();
+fn enable_canvas(test_node: &TestNode) {
+    let canvas = library(&test_node.bench).scene("canvas", None).unwrap();
+    let now = test_node.motion().clock().now();
+    test_node
+        .motion()
+        .permits()
+        .enable(&canvas, now, None)
+        .unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn on_hardware_a_person_approves_each_design_of_a_caller() {
-    let house = House::new(NodeFile::default());
+    let test_node = TestNode::new(NodeFile::default());
     let write = |dry_run: bool| json!({"scene": "canvas", "text": "l", "dry_run": dry_run});
-    let refused = house.call("stroke", write(false)).await;
+    let refused = test_node.call("stroke", write(false)).await;
     assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
     assert!(
-        said(&refused).contains("enable --scene canvas "),
+        message_of(&refused).contains("enable --scene canvas "),
         "{refused:#?}"
     );
-    enable_canvas(&house);
-    // The planner's own look at the plan is no word of a person.
-    let shown = house.call("stroke", write(true)).await;
+    enable_canvas(&test_node);
+    // A planner's look at the plan does not count as a person's approval.
+    let shown = test_node.call("stroke", write(true)).await;
     assert_eq!(shown["success"], true, "{shown:#?}");
-    let before = house.sim.true_joints();
+    let before = test_node.sim.true_joints();
     let person = async {
-        let seen = house.pending().await;
-        assert!(seen.words.contains("“l”"), "{seen:?}");
-        assert_eq!(json!(seen.plan), shown["plan_hash"]);
-        assert!(house.sim.true_joints().distance_max(&before) < 0.05);
-        house.node.approve(&seen.job, &seen.plan).unwrap();
+        let pending = test_node.pending().await;
+        assert!(pending.words.contains("“l”"), "{pending:?}");
+        assert_eq!(json!(pending.plan), shown["plan_hash"]);
+        assert!(test_node.sim.true_joints().distance_max(&before) < 0.05);
+        test_node.node.approve(&pending.job, &pending.plan).unwrap();
     };
     let call = shown["draw_call"]["arguments"].clone();
-    let (drawn, ()) = tokio::join!(house.call("stroke", call), person);
+    let (drawn, ()) = tokio::join!(test_node.call("stroke", call), person);
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_file_may_ask_for_a_previewed_design_instead_of_a_person() {
-    let house = House::new(NodeFile {
+    let test_node = TestNode::new(NodeFile {
         canvas_approval: CanvasApproval::Preview,
         ..NodeFile::default()
     });
-    enable_canvas(&house);
-    let refused = house.call("stroke", json!({"text": "l"})).await;
+    enable_canvas(&test_node);
+    let refused = test_node.call("stroke", json!({"text": "l"})).await;
     assert_eq!(refused["code"], "needs_preview", "{refused:#?}");
-    let shown = house
+    let shown = test_node
         .call("stroke", json!({"text": "l", "dry_run": true}))
         .await;
     let other = json!({"text": "i", "plan": shown["plan_hash"]});
-    let refused = house.call("stroke", other).await;
+    let refused = test_node.call("stroke", other).await;
     assert_eq!(refused["code"], "plan_changed", "{refused:#?}");
     let call = shown["draw_call"]["arguments"].clone();
-    let drawn = house.call("stroke", call).await;
+    let drawn = test_node.call("stroke", call).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
 }
@@ -247,9 +254,9 @@ fn calibrated(zero_tick: i32) -> String {
     text.replacen("zero_tick = 2048", &format!("zero_tick = {zero_tick}"), 1)
 }
 
-/// The sheet was touched with a tool that was calibrated anew since.
-fn went_stale(house: &House) {
-    let scene = house.scene();
+/// The sheet was touched with a tool that has since been recalibrated.
+fn went_stale(test_node: &TestNode) {
+    let scene = test_node.scene();
     let session = CalibrationSession {
         kind: CalibrationKind::Sheet,
         scene: scene.name.clone(),
@@ -276,54 +283,54 @@ fn went_stale(house: &House) {
         new: FileValues::new(),
         session,
     };
-    let store = CalibrationStore::of_state(&house.bench.path("state"));
+    let store = CalibrationStore::of_state(&test_node.bench.path("state"));
     let lock = store.lock().unwrap();
     store.keep(&record, &lock).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
-    let house = House::new(NodeFile::default());
-    house.draws(LINES);
-    house.enable();
-    let stopped = house.call("stroke", json!({"scene": "short"}));
-    let (stopped, ()) = tokio::join!(stopped, house.stop_while_it_draws());
+    let test_node = TestNode::new(NodeFile::default());
+    test_node.draws(LINES);
+    test_node.enable();
+    let stopped = test_node.call("stroke", json!({"scene": "short"}));
+    let (stopped, ()) = tokio::join!(stopped, test_node.stop_while_it_draws());
     assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
-    assert_eq!(house.call("reset", json!({})).await["success"], true);
-    let stands = house.sim.true_joints();
-    let refused_with = async |code: &str, words: &str| {
+    assert_eq!(test_node.call("reset", json!({})).await["success"], true);
+    let stands = test_node.sim.true_joints();
+    let refused_with = async |code: &str, expected: &str| {
         for arguments in [
             json!({"resume": true}),
             json!({"resume": true, "dry_run": true}),
         ] {
-            let refused = house.call("stroke", arguments).await;
+            let refused = test_node.call("stroke", arguments).await;
             assert_eq!(refused["code"], code, "{refused:#?}");
-            assert!(said(&refused).contains(words), "{refused:#?}");
+            assert!(message_of(&refused).contains(expected), "{refused:#?}");
         }
-        assert!(house.sim.true_joints().distance_max(&stands) < 1e-3);
+        assert!(test_node.sim.true_joints().distance_max(&stands) < 1e-3);
     };
-    house.draws(OTHER_LINES);
-    house.enable();
+    test_node.draws(OTHER_LINES);
+    test_node.enable();
     refused_with("scene_changed", "was revision").await;
-    house.draws(LINES);
-    let arm = house.bench.path("scenes/arms/so101.toml");
+    test_node.draws(LINES);
+    let arm = test_node.bench.path("scenes/arms/so101.toml");
     std::fs::write(&arm, calibrated(2100)).unwrap();
     refused_with("scene_changed", "calibration was changed").await;
     std::fs::remove_file(&arm).unwrap();
-    house.enable();
-    let stale = house.bench.path("state/calibration");
-    went_stale(&house);
+    test_node.enable();
+    let stale = test_node.bench.path("state/calibration");
+    went_stale(&test_node);
     refused_with("stale_calibration", "touch it again").await;
     std::fs::remove_dir_all(stale).unwrap();
     let both = json!({"resume": true, "again": true});
-    let refused = house.call("stroke", both).await;
+    let refused = test_node.call("stroke", both).await;
     assert_eq!(refused["code"], "resume_or_again", "{refused:#?}");
-    assert!(house.sim.true_joints().distance_max(&stands) < 1e-3);
-    house.enable();
+    assert!(test_node.sim.true_joints().distance_max(&stands) < 1e-3);
+    test_node.enable();
     // From where the arm stands now, whatever it stood like when it was stopped.
-    let drawn = house.call("stroke", json!({"resume": true})).await;
+    let drawn = test_node.call("stroke", json!({"resume": true})).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
-    let sensed = house.call("sense", json!({})).await;
+    let sensed = test_node.call("sense", json!({})).await;
     assert!(
         sensed.get("unfinished").is_none_or(Value::is_null),
         "{sensed:#?}"
@@ -332,19 +339,19 @@ async fn a_drawing_is_gone_on_with_only_where_nothing_was_changed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_have() {
-    let house = House::new(NodeFile::default());
-    house.draws(LINES);
-    house
+    let test_node = TestNode::new(NodeFile::default());
+    test_node.draws(LINES);
+    test_node
         .bench
         .scene("other", &support::scene("other", OTHER_LINES));
-    house.enable();
-    let stopped = house.call("stroke", json!({"scene": "short"}));
-    let (stopped, ()) = tokio::join!(stopped, house.stop_while_it_draws());
+    test_node.enable();
+    let stopped = test_node.call("stroke", json!({"scene": "short"}));
+    let (stopped, ()) = tokio::join!(stopped, test_node.stop_while_it_draws());
     assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
-    assert_eq!(house.call("reset", json!({})).await["success"], true);
-    house.enable();
-    let stands = house.sim.true_joints();
-    for (named, words) in [
+    assert_eq!(test_node.call("reset", json!({})).await["success"], true);
+    test_node.enable();
+    let stands = test_node.sim.true_joints();
+    for (named, expected) in [
         (json!({"scene": "other"}), "\"other\""),
         (json!({"scene": "default"}), "\"default\""),
         (json!({"scene": "short", "meta": "crosses"}), "\"crosses\""),
@@ -356,14 +363,14 @@ async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_
             if dry_run {
                 arguments["dry_run"] = true.into();
             }
-            let refused = house.call("stroke", arguments.clone()).await;
+            let refused = test_node.call("stroke", arguments.clone()).await;
             assert_eq!(
                 refused["code"], "resume_differs",
                 "{arguments}: {refused:#?}"
             );
-            let message = said(&refused);
+            let message = message_of(&refused);
             assert!(
-                message.contains(words) && message.contains("scene \"short\""),
+                message.contains(expected) && message.contains("scene \"short\""),
                 "{message}"
             );
             assert!(message.ends_with("nothing moved"), "{message}");
@@ -371,14 +378,14 @@ async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_
             assert_eq!(message.contains("draws that"), !dry_run, "{message}");
             let corrected = refused["corrected_call"]["arguments"].clone();
             assert_eq!(corrected["dry_run"], true, "{corrected}");
-            let shown = house.call("stroke", corrected.clone()).await;
+            let shown = test_node.call("stroke", corrected.clone()).await;
             assert_eq!(shown["success"], true, "{corrected}: {shown:#?}");
             assert_eq!(shown["understood"]["scene"], "short", "{shown:#?}");
-            assert!(house.sim.true_joints().distance_max(&stands) < 1e-3);
+            assert!(test_node.sim.true_joints().distance_max(&stands) < 1e-3);
         }
     }
     // What is named as it is, or not named, goes on with it.
-    let drawn = house
+    let drawn = test_node
         .call("stroke", json!({"scene": "short", "resume": true}))
         .await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
@@ -388,69 +395,72 @@ async fn resume_refuses_a_scene_overlay_or_arm_that_the_unfinished_job_does_not_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_a_resumed_call_says_it_understood_is_what_is_drawn() {
-    let house = House::new(NodeFile::default());
-    house.draws(LINES);
-    let crosses = library(&house.bench)
+    let test_node = TestNode::new(NodeFile::default());
+    test_node.draws(LINES);
+    let crosses = library(&test_node.bench)
         .scene("short", Some("crosses"))
         .unwrap();
-    let now = house.motion().clock().now();
-    house
+    let now = test_node.motion().clock().now();
+    test_node
         .motion()
         .permits()
         .enable(&crosses, now, None)
         .unwrap();
     let with_crosses = json!({"scene": "short", "meta": "crosses"});
-    let stopped = house.call("stroke", with_crosses);
-    let (stopped, ()) = tokio::join!(stopped, house.stop_while_it_draws());
+    let stopped = test_node.call("stroke", with_crosses);
+    let (stopped, ()) = tokio::join!(stopped, test_node.stop_while_it_draws());
     assert_eq!(stopped["code"], "stopped", "{stopped:#?}");
-    assert_eq!(house.call("reset", json!({})).await["success"], true);
-    let now = house.motion().clock().now();
-    house
+    assert_eq!(test_node.call("reset", json!({})).await["success"], true);
+    let now = test_node.motion().clock().now();
+    test_node
         .motion()
         .permits()
         .enable(&crosses, now, None)
         .unwrap();
-    let drawn = house.call("stroke", json!({"resume": true})).await;
+    let drawn = test_node.call("stroke", json!({"resume": true})).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     for (key, value) in [("scene", "short"), ("meta", "crosses"), ("arm", "arm")] {
         assert_eq!(drawn["understood"][key], value, "{drawn:#?}");
     }
     // The journal says the same.
     let id = drawn["job"]["id"].as_str().unwrap();
-    let record = house.node.job_record(id).unwrap();
+    let record = test_node.node.job_record(id).unwrap();
     let kept: Value = serde_json::from_str(record["understood"].as_str().unwrap()).unwrap();
     assert_eq!(kept, drawn["understood"]);
 }
 
 /// A call that is answered before its motion ends leaves the job to the node: the same call finds it,
-/// another one is told whose it is and how far along, and nothing is drawn twice.
+/// another caller gets its owner and progress, and nothing is drawn twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_outlasts_its_call_is_the_nodes() {
-    let house = House::new(NodeFile {
+    let test_node = TestNode::new(NodeFile {
         answer_within_s: 1,
         ..NodeFile::default()
     });
     let row = |row: u32| format!("[[0.0, {y}.0], [60.0, {y}.0]]", y = 2 * row);
     let rows: Vec<String> = (0..20).map(row).collect();
-    house.draws(&format!("[{}]", rows.join(", ")));
-    house.enable();
+    test_node.draws(&format!("[{}]", rows.join(", ")));
+    test_node.enable();
     let arguments = json!({"scene": "short"});
-    let begun = house.call("stroke", arguments.clone()).await;
+    let begun = test_node.call("stroke", arguments.clone()).await;
     assert_eq!(begun["success"], true, "{begun:#?}");
     let job = begun["job"]["id"].clone();
-    let mut snapshots = house.motion().watch();
-    let moves = snapshots.wait_for(|seen| seen.progress.is_some());
+    let mut snapshots = test_node.motion().watch();
+    let moves = snapshots.wait_for(|observed| observed.progress.is_some());
     drop(moves.await.unwrap());
-    let other = house.call("align", arguments.clone()).await;
+    let other = test_node.call("align", arguments.clone()).await;
     assert_eq!(other["code"], "busy", "{other:#?}");
-    for words in [job.as_str().unwrap(), "a stroke by Planner", " of 20 done"] {
-        assert!(said(&other).contains(words), "{words}: {other:#?}");
+    for expected in [job.as_str().unwrap(), "a stroke by Planner", " of 20 done"] {
+        assert!(
+            message_of(&other).contains(expected),
+            "{expected}: {other:#?}"
+        );
     }
-    let same = house.call("stroke", json!({"scene": "Short"})).await;
+    let same = test_node.call("stroke", json!({"scene": "Short"})).await;
     assert_eq!(same["job"]["id"], job, "{same:#?}");
     let began = Instant::now();
     let done = loop {
-        let done = house.call("stroke", arguments.clone()).await;
+        let done = test_node.call("stroke", arguments.clone()).await;
         assert_eq!(done["job"]["id"], job, "{done:#?}");
         if done["job"]["state"] == "reached" {
             break done;
@@ -458,10 +468,10 @@ async fn a_job_that_outlasts_its_call_is_the_nodes() {
         assert!(began.elapsed() < PATIENCE * 4, "{done:#?}");
     };
     assert_eq!(done["success"], true);
-    let once = house.call("stroke", arguments).await;
-    assert!(said(&once).contains("not again"), "{once:#?}");
+    let once = test_node.call("stroke", arguments).await;
+    assert!(message_of(&once).contains("not again"), "{once:#?}");
     assert_eq!(once["job"]["id"], job);
-    let jobs = steadyhand::job::past_jobs(&house.bench.path("state")).unwrap();
+    let jobs = steadyhand::job::past_jobs(&test_node.bench.path("state")).unwrap();
     let drawn = jobs.iter().flatten().filter(|job| job.moved);
     assert_eq!(drawn.count(), 1);
 }
@@ -469,18 +479,18 @@ async fn a_job_that_outlasts_its_call_is_the_nodes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn jobs_are_kept_to_a_number_and_an_age() {
     for (jobs, days, most) in [(2, 30, 3), (100, 0, 1)] {
-        let house = House::new(NodeFile {
+        let test_node = TestNode::new(NodeFile {
             keep_jobs: jobs,
             keep_jobs_days: days,
             ..NodeFile::default()
         });
-        house.enable();
+        test_node.enable();
         for _ in 0..5 {
             let arguments = json!({"scene": "short", "again": true});
-            let drawn = house.call("stroke", arguments).await;
+            let drawn = test_node.call("stroke", arguments).await;
             assert_eq!(drawn["success"], true, "{drawn:#?}");
         }
-        let kept = steadyhand::job::past_jobs(&house.bench.path("state")).unwrap();
+        let kept = steadyhand::job::past_jobs(&test_node.bench.path("state")).unwrap();
         let names: Vec<String> = kept.into_iter().map(|job| job.unwrap().id).collect();
         assert!(names.len() <= most, "{names:?}");
         // The newest are.
@@ -488,19 +498,21 @@ async fn jobs_are_kept_to_a_number_and_an_age() {
     }
 }
 
-/// A person takes an arm from the model that has it: the log says from whom.
+/// A person takes an arm over from a model, and the log names the model.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_arm_that_is_taken_over_is_in_the_audit_log() {
-    let house = House::new(NodeFile::default());
-    house.enable();
+    let test_node = TestNode::new(NodeFile::default());
+    test_node.enable();
     let arguments = json!({"scene": "short"});
-    let drawn = house.call("stroke", arguments.clone()).await;
+    let drawn = test_node.call("stroke", arguments.clone()).await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
     let again = json!({"scene": "short", "again": true});
-    let drawn = house.call_as(ActorRank::Operator, "stroke", again).await;
+    let drawn = test_node
+        .call_as(ActorRank::Operator, "stroke", again)
+        .await;
     assert_eq!(drawn["success"], true, "{drawn:#?}");
-    house.node.audit.flush();
-    let log = std::fs::read_to_string(house.bench.path("state/audit.log")).unwrap();
+    test_node.node.audit.flush();
+    let log = std::fs::read_to_string(test_node.bench.path("state/audit.log")).unwrap();
     let taken: Vec<&str> = log
         .lines()
         .filter(|line| line.contains("\tlease\t"))
@@ -532,7 +544,7 @@ fn wait_until_held(bench: &Bench, node: &str) -> Value {
     }
 }
 
-/// A terminal that hung up takes no lines; the node still hears what was typed.
+/// A terminal that hung up takes no lines; the node still receives what was typed.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_verb_reaches_its_node_though_standard_error_takes_nothing() {
@@ -553,7 +565,7 @@ fn leave_that_ends_during_a_job_holds_it_at_a_strokes_end() {
     bench.scene("short", &support::scene("short", LINES));
     let served = bench.serve(&[]);
     let node = served.url.as_str();
-    let verb = |words: &[&str]| bench.run(words).status.code();
+    let verb = |args: &[&str]| bench.run(args).status.code();
     assert_eq!(verb(&["disable"]), Some(0));
     assert_eq!(verb(&["enable", "--scene", "short"]), Some(0));
     std::thread::scope(|scope| {

@@ -32,15 +32,15 @@ use support::{Bench, PATIENCE};
 /// Three lines: about ten seconds of arm time.
 const LINES: &str = "[[[0, 0], [60, 0]], [[60, 12], [0, 12]], [[0, 24], [60, 24]]]";
 
-/// A node with an arm on a port of this process, in the scene `short`.
-struct House {
+/// A node with an arm on an in-memory port, in the scene `short`.
+struct TestNode {
     bench: Arc<Bench>,
     node: Arc<Node>,
     sim: ArmSimulator,
     state: String,
 }
 
-impl House {
+impl TestNode {
     fn new() -> Self {
         let bench = Arc::new(Bench::new());
         let rest = library(&bench).scene("short", None).unwrap().rest_rad;
@@ -73,9 +73,9 @@ impl House {
             .status();
         assert!(copied.unwrap().success());
         let stands = self.sim.true_joints();
-        let house = Self::open(Arc::clone(&self.bench), &state, &stands);
-        house.node.recover();
-        house
+        let test_node = Self::open(Arc::clone(&self.bench), &state, &stands);
+        test_node.node.recover();
+        test_node
     }
 
     fn seat(&self) -> &Arc<AttachedArm> {
@@ -99,8 +99,8 @@ impl House {
             for_s: None,
             arm: None,
         };
-        let told = self.verb(verb).await;
-        assert!(told.done, "{}", told.text);
+        let printed = self.verb(verb).await;
+        assert!(printed.done, "{}", printed.text);
     }
 
     async fn reset(&self) -> VerbReply {
@@ -108,7 +108,7 @@ impl House {
         self.verb(OperatorVerb::Reset { scene, arm }).await
     }
 
-    /// A model's call.
+    /// Calls a tool as a model.
     async fn call(&self, tool: &str, arguments: Value) -> Map<String, Value> {
         let caller = (ActorRank::Planner, "a planner");
         let arguments = ReceivedArguments::Value(arguments);
@@ -119,7 +119,7 @@ impl House {
     /// Begins what an operator asks for, with their yes.
     async fn begin(&self, order: &DrawingOrder) -> Result<String, String> {
         let offer = self.node.offer_drawing(order).await;
-        let offer = offer.map_err(|why| why.to_string())?;
+        let offer = offer.map_err(|reason| reason.to_string())?;
         let assent = DrawingAssent {
             revision: offer.revision,
             plan: offer.plan.unwrap(),
@@ -127,7 +127,7 @@ impl House {
         };
         let arrived = self.node.stamp_arrival();
         let begun = self.node.begin_drawing(order, &assent, &arrived).await;
-        begun.map_err(|why| why.to_string())
+        begun.map_err(|reason| reason.to_string())
     }
 
     /// Begins to draw three lines and waits until the arm is in the middle of the second.
@@ -140,8 +140,8 @@ impl House {
     /// Waits until the arm draws a line of its motion.
     async fn inks(&self, item: Option<usize>) {
         let mut snapshots = self.motion().watch();
-        let draws = snapshots.wait_for(|seen| {
-            let at = seen.progress.as_ref();
+        let draws = snapshots.wait_for(|observed| {
+            let at = observed.progress.as_ref();
             at.is_some_and(|at| at.doing == SpanKind::Draw && (item.is_none() || at.item == item))
         });
         drop(draws.await.unwrap());
@@ -149,7 +149,7 @@ impl House {
 
     async fn is_held(&self) {
         let mut snapshots = self.motion().watch();
-        let held = snapshots.wait_for(|seen| seen.state == MotionState::Held);
+        let held = snapshots.wait_for(|observed| observed.state == MotionState::Held);
         drop(held.await.unwrap());
     }
 
@@ -157,11 +157,11 @@ impl House {
     async fn ended(&self, job: &str) -> Value {
         let began = Instant::now();
         loop {
-            let told = self.node.job(job).unwrap_or_default();
-            if !told["result"].is_null() {
-                return told["record"].clone();
+            let reply = self.node.job(job).unwrap_or_default();
+            if !reply["result"].is_null() {
+                return reply["record"].clone();
             }
-            assert!(began.elapsed() < PATIENCE, "{told:#}");
+            assert!(began.elapsed() < PATIENCE, "{reply:#}");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
@@ -187,20 +187,20 @@ fn rest() -> DrawingOrder {
 }
 
 /// Returns the commands that a message names.
-fn commands(said: &str) -> Vec<&str> {
-    let quoted = said.split('`').skip(1).step_by(2);
+fn commands(printed: &str) -> Vec<&str> {
+    let quoted = printed.split('`').skip(1).step_by(2);
     quoted
-        .filter(|words| words.starts_with("steadyhand "))
+        .filter(|text| text.starts_with("steadyhand "))
         .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_left_is_drawn_only_where_no_other_scene_is_named() {
-    let house = House::new();
-    let job = house.draws().await;
-    assert!(house.verb(OperatorVerb::Stop).await.done);
-    house.ended(&job).await;
-    assert!(house.reset().await.done);
+    let test_node = TestNode::new();
+    let job = test_node.draws().await;
+    assert!(test_node.verb(OperatorVerb::Stop).await.done);
+    test_node.ended(&job).await;
+    assert!(test_node.reset().await.done);
     let named = |scene: Option<&str>, overlay: Option<&str>| DrawingOrder {
         scene: scene.map(str::to_owned),
         overlay: overlay.map(str::to_owned),
@@ -211,110 +211,110 @@ async fn what_is_left_is_drawn_only_where_no_other_scene_is_named() {
         (named(Some("nope"), None), "leave --scene nope out"),
         (named(None, Some("leaf")), "leave --meta leaf out"),
     ] {
-        let why = house.begin(&order).await.unwrap_err();
+        let reason = test_node.begin(&order).await.unwrap_err();
         assert!(
-            why.contains("house.json in short") && why.contains(option),
-            "{why}"
+            reason.contains("house.json in short") && reason.contains(option),
+            "{reason}"
         );
-        assert!(why.contains("nothing moved"), "{why}");
+        assert!(reason.contains("nothing moved"), "{reason}");
     }
-    let job = house.begin(&named(Some("short"), None)).await.unwrap();
-    assert_eq!(house.ended(&job).await["state"], "reached");
+    let job = test_node.begin(&named(Some("short"), None)).await.unwrap();
+    assert_eq!(test_node.ended(&job).await["state"], "reached");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_commands_after_a_stop_of_what_is_not_enabled_any_more_do_what_they_say() {
-    let house = House::new();
-    let job = house.draws().await;
-    assert!(house.verb(OperatorVerb::Disable).await.done);
-    assert!(house.verb(OperatorVerb::Stop).await.done);
-    house.ended(&job).await;
-    let told = house.node.job(&job).unwrap()["result"].clone();
+    let test_node = TestNode::new();
+    let job = test_node.draws().await;
+    assert!(test_node.verb(OperatorVerb::Disable).await.done);
+    assert!(test_node.verb(OperatorVerb::Stop).await.done);
+    test_node.ended(&job).await;
+    let reply = test_node.node.job(&job).unwrap()["result"].clone();
     let next = ["enable --scene short --for 30m", "reset", "draw --resume"];
-    assert_eq!(told["next_commands"], json!(next), "{told:#}");
-    // Whoever begins with the second is told the first.
-    let refused = house.begin(&rest()).await.unwrap_err();
+    assert_eq!(reply["next_commands"], json!(next), "{reply:#}");
+    // A request for the second reports the first.
+    let refused = test_node.begin(&rest()).await.unwrap_err();
     assert_eq!(commands(&refused), ["steadyhand reset"], "{refused}");
-    let refused = house.reset().await;
+    let refused = test_node.reset().await;
     assert!(!refused.done, "{}", refused.text);
     let enable = "steadyhand enable --scene short --for 30m";
     assert_eq!(commands(&refused.text), [enable], "{}", refused.text);
-    house.enable().await;
-    let reset = house.reset().await;
+    test_node.enable().await;
+    let reset = test_node.reset().await;
     assert!(reset.done, "{}", reset.text);
-    let job = house.begin(&rest()).await.unwrap();
-    assert_eq!(house.ended(&job).await["state"], "reached");
+    let job = test_node.begin(&rest()).await.unwrap();
+    assert_eq!(test_node.ended(&job).await["state"], "reached");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planner_resets_after_an_operators_drawing_in_a_scene_that_is_enabled() {
-    let house = House::new();
-    let job = house.begin(&drawing("house.json")).await.unwrap();
-    assert_eq!(house.ended(&job).await["state"], "reached");
-    assert!(house.verb(OperatorVerb::Disable).await.done);
-    let refused = house.call("reset", json!({"scene": "short"})).await;
+    let test_node = TestNode::new();
+    let job = test_node.begin(&drawing("house.json")).await.unwrap();
+    assert_eq!(test_node.ended(&job).await["state"], "reached");
+    assert!(test_node.verb(OperatorVerb::Disable).await.done);
+    let refused = test_node.call("reset", json!({"scene": "short"})).await;
     assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
-    let said = refused["message"].as_str().unwrap();
+    let message = refused["message"].as_str().unwrap();
     assert!(
-        said.contains("`steadyhand enable --scene short --for 30m`"),
-        "{said}"
+        message.contains("`steadyhand enable --scene short --for 30m`"),
+        "{message}"
     );
-    house.enable().await;
-    let reset = house.call("reset", json!({"scene": "short"})).await;
+    test_node.enable().await;
+    let reset = test_node.call("reset", json!({"scene": "short"})).await;
     assert_eq!(reset["success"], true, "{reset:#?}");
-    // That scene is no leave to draw what an operator brought.
-    let other = house.begin(&drawing("dog.json")).await.unwrap();
-    house.ended(&other).await;
+    // Permission for that scene does not cover an operator's own design.
+    let other = test_node.begin(&drawing("dog.json")).await.unwrap();
+    test_node.ended(&other).await;
     // Another sheet than the one that it was drawn on.
-    assert!(house.verb(OperatorVerb::Disable).await.done);
+    assert!(test_node.verb(OperatorVerb::Disable).await.done);
     let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
-    house.bench.scene("short", &moved);
-    house.enable().await;
-    let refused = house.call("reset", json!({})).await;
+    test_node.bench.scene("short", &moved);
+    test_node.enable().await;
+    let refused = test_node.call("reset", json!({})).await;
     assert_eq!(refused["code"], "needs_enabling", "{refused:#?}");
-    let reset = house.reset().await;
+    let reset = test_node.reset().await;
     assert!(reset.done, "{}", reset.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drawing_that_is_held_because_leave_ended_goes_on_once_its_scene_is_enabled() {
-    let house = House::new();
-    let job = house.draws().await;
-    assert!(house.verb(OperatorVerb::Disable).await.done);
-    house.is_held().await;
-    let busy = house.begin(&rest()).await.unwrap_err();
-    let wanted = ["steadyhand resume", "steadyhand stop"];
-    assert_eq!(commands(&busy), wanted, "{busy}");
-    let refused = house.verb(OperatorVerb::Resume).await;
+    let test_node = TestNode::new();
+    let job = test_node.draws().await;
+    assert!(test_node.verb(OperatorVerb::Disable).await.done);
+    test_node.is_held().await;
+    let busy = test_node.begin(&rest()).await.unwrap_err();
+    let expected = ["steadyhand resume", "steadyhand stop"];
+    assert_eq!(commands(&busy), expected, "{busy}");
+    let refused = test_node.verb(OperatorVerb::Resume).await;
     assert!(!refused.done);
     let enable = "steadyhand enable --scene short --for 30m";
     assert_eq!(commands(&refused.text), [enable], "{}", refused.text);
-    house.enable().await;
-    let resumed = house.verb(OperatorVerb::Resume).await;
+    test_node.enable().await;
+    let resumed = test_node.verb(OperatorVerb::Resume).await;
     assert!(resumed.done, "{}", resumed.text);
-    assert_eq!(house.ended(&job).await["state"], "reached");
+    assert_eq!(test_node.ended(&job).await["state"], "reached");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_drawing_that_is_held_does_not_go_on_in_a_scene_that_was_changed() {
-    let house = House::new();
-    house.draws().await;
-    assert!(house.verb(OperatorVerb::Disable).await.done);
-    house.is_held().await;
+    let test_node = TestNode::new();
+    test_node.draws().await;
+    assert!(test_node.verb(OperatorVerb::Disable).await.done);
+    test_node.is_held().await;
     let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
-    house.bench.scene("short", &moved);
-    house.enable().await;
-    let refused = house.verb(OperatorVerb::Resume).await;
+    test_node.bench.scene("short", &moved);
+    test_node.enable().await;
+    let refused = test_node.verb(OperatorVerb::Resume).await;
     assert!(!refused.done, "{}", refused.text);
-    assert_eq!(house.motion().snapshot().state, MotionState::Held);
+    assert_eq!(test_node.motion().snapshot().state, MotionState::Held);
 }
 
 const PEN: &str = "its pen may still stand on the paper";
 
-impl House {
+impl TestNode {
     async fn sensed(&self) -> String {
-        let told = self.call("sense", json!({})).await;
-        told["message"].as_str().unwrap().to_owned()
+        let reply = self.call("sense", json!({})).await;
+        reply["message"].as_str().unwrap().to_owned()
     }
 
     /// Returns all that tells of the pen: `sense`, the list of jobs, a job's card and the note of a drawing that is shown.
@@ -323,27 +323,30 @@ impl House {
         let offer = self.node.offer_drawing(&drawing("dog.json")).await.unwrap();
         let notes = offer.notes.concat();
         let jobs = |job: Option<&str>| jobs_reply(&state, job, false).text;
-        let said = [self.sensed().await, jobs(None), jobs(Some(job)), notes];
-        said.map(|said| said.contains(PEN))
+        let replies = [self.sensed().await, jobs(None), jobs(Some(job)), notes];
+        replies.map(|reply| reply.contains(PEN))
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_fault_with_the_pen_down_a_restarted_node_says_so_and_asks_for_a_reset() {
-    let house = House::new();
-    let job = house.draws().await;
-    house.sim.break_it(SimulatedFault::Unplug);
-    assert_eq!(house.ended(&job).await["state"], "faulted");
-    let later = house.restarted();
+    let test_node = TestNode::new();
+    let job = test_node.draws().await;
+    test_node.sim.break_it(SimulatedFault::Unplug);
+    assert_eq!(test_node.ended(&job).await["state"], "faulted");
+    let later = test_node.restarted();
     later.enable().await;
     assert_eq!(later.tell_of_pen(&job).await, [true; 4]);
-    let said = later.sensed().await;
-    assert_eq!(commands(&said), ["steadyhand reset"], "{said}");
+    let reply = later.sensed().await;
+    assert_eq!(commands(&reply), ["steadyhand reset"], "{reply}");
     let stroke = json!({"scene": "short"});
     let refused = later.call("stroke", stroke).await;
     assert_eq!(refused["code"], "fault", "{refused:#?}");
-    let why = later.begin(&rest()).await.unwrap_err();
-    assert!(why.contains(&job) && why.contains("call `reset`"), "{why}");
+    let reason = later.begin(&rest()).await.unwrap_err();
+    assert!(
+        reason.contains(&job) && reason.contains("call `reset`"),
+        "{reason}"
+    );
     let reset = later.reset().await;
     assert!(reset.done, "{}", reset.text);
     assert_eq!(later.tell_of_pen(&job).await, [false; 4]);
@@ -356,16 +359,16 @@ async fn after_a_fault_with_the_pen_down_a_restarted_node_says_so_and_asks_for_a
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_crash_the_pen_is_told_of_until_it_is_lifted() {
-    let house = House::new();
-    let job = house.draws().await;
-    let later = house.restarted();
+    let test_node = TestNode::new();
+    let job = test_node.draws().await;
+    let later = test_node.restarted();
     assert_eq!(later.tell_of_pen(&job).await, [true; 4]);
-    let said = later.sensed().await;
+    let reply = later.sensed().await;
     let lifts = [
         "steadyhand enable --scene short --for 30m",
         "steadyhand reset",
     ];
-    assert_eq!(commands(&said), lifts, "{said}");
+    assert_eq!(commands(&reply), lifts, "{reply}");
     let refused = later.begin(&drawing("dog.json")).await.unwrap_err();
     assert!(
         refused.contains(PEN) && refused.contains("was interrupted"),
@@ -375,34 +378,34 @@ async fn after_a_crash_the_pen_is_told_of_until_it_is_lifted() {
     let reset = later.reset().await;
     assert!(reset.done, "{}", reset.text);
     assert_eq!(later.tell_of_pen(&job).await, [false; 4]);
-    let said = later.sensed().await;
-    assert!(said.contains(&format!("{job} was interrupted")), "{said}");
+    let reply = later.sensed().await;
+    assert!(reply.contains(&format!("{job} was interrupted")), "{reply}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pen_that_a_stop_has_lifted_is_not_told_of() {
-    let house = House::new();
-    let job = house.draws().await;
-    assert!(house.verb(OperatorVerb::Stop).await.done);
-    assert_eq!(house.ended(&job).await["state"], "stopped");
-    assert_eq!(house.tell_of_pen(&job).await, [false; 4]);
-    let later = house.restarted();
+    let test_node = TestNode::new();
+    let job = test_node.draws().await;
+    assert!(test_node.verb(OperatorVerb::Stop).await.done);
+    assert_eq!(test_node.ended(&job).await["state"], "stopped");
+    assert_eq!(test_node.tell_of_pen(&job).await, [false; 4]);
+    let later = test_node.restarted();
     assert_eq!(later.tell_of_pen(&job).await, [false; 4]);
     assert_eq!(later.seat().permits().latched(), None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_operator_whose_scene_was_changed_is_told_the_commands_own_option() {
-    let house = House::new();
-    let job = house.draws().await;
-    assert!(house.verb(OperatorVerb::Stop).await.done);
-    house.ended(&job).await;
+    let test_node = TestNode::new();
+    let job = test_node.draws().await;
+    assert!(test_node.verb(OperatorVerb::Stop).await.done);
+    test_node.ended(&job).await;
     let moved = support::scene("short", support::SHORT_LINES).replace("-0.1731", "-0.1721");
-    house.bench.scene("short", &moved);
-    let why = house.begin(&rest()).await.unwrap_err();
+    test_node.bench.scene("short", &moved);
+    let reason = test_node.begin(&rest()).await.unwrap_err();
     assert!(
-        why.contains("cannot be resumed") && why.contains("--again"),
-        "{why}"
+        reason.contains("cannot be resumed") && reason.contains("--again"),
+        "{reason}"
     );
-    assert!(!why.contains("`again` true"), "{why}");
+    assert!(!reason.contains("`again` true"), "{reason}");
 }

@@ -1,4 +1,4 @@
-//! Tests what a new user reads: words that fit together, and an error that says what to do next.
+//! Tests what a new user reads: consistent wording, and errors that say what to do next.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -15,17 +15,23 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use support::{Bench, Served};
 
-fn words(output: &Output) -> String {
-    let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    said.join("\n")
+fn output_text(output: &Output) -> String {
+    let output_text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    output_text.join("\n")
 }
 
-fn check(said: &str, has: &[&str], has_not: &[&str]) {
-    for words in has {
-        assert!(said.contains(words), "{words:?} is missing: {said}");
+fn check(printed: &str, has: &[&str], has_not: &[&str]) {
+    for expected in has {
+        assert!(
+            printed.contains(expected),
+            "{expected:?} is missing: {printed}"
+        );
     }
-    for words in has_not {
-        assert!(!said.contains(words), "{words:?} is said: {said}");
+    for expected in has_not {
+        assert!(
+            !printed.contains(expected),
+            "{expected:?} is said: {printed}"
+        );
     }
 }
 
@@ -33,11 +39,15 @@ fn check(said: &str, has: &[&str], has_not: &[&str]) {
 fn an_arm_without_torque_is_limp_and_holds_nothing() {
     let bench = Bench::at_test_rate();
     for tool in ["sense", "list_nodes"] {
-        let said = words(&bench.run(&["call", tool]));
-        check(&said, &["is limp: its torque is off"], &["holding", "(s)"]);
+        let output = output_text(&bench.run(&["call", tool]));
+        check(
+            &output,
+            &["is limp: its torque is off"],
+            &["holding", "(s)"],
+        );
     }
-    let said = words(&bench.run(&["call", "list_nodes", "--json"]));
-    check(&said, &["1 node: local"], &[]);
+    let output = output_text(&bench.run(&["call", "list_nodes", "--json"]));
+    check(&output, &["1 node: local"], &[]);
 }
 
 /// A disk that is full, as the system shows it.
@@ -51,13 +61,13 @@ fn a_token_that_standard_output_did_not_take_is_revoked_and_not_called_done() {
     add.args(["token", "add", "me"]).args(here);
     let made = add.stdout(full.unwrap()).output().unwrap();
     check(
-        &words(&made),
+        &output_text(&made),
         &["me is revoked", "cannot write to standard output"],
         &[],
     );
     assert_ne!(made.status.code(), Some(0));
     let listed = bench.run(&[&["token", "list"], &here[..]].concat());
-    check(&words(&listed), &[], &["planner"]);
+    check(&output_text(&listed), &[], &["planner"]);
 }
 
 #[test]
@@ -67,7 +77,12 @@ fn a_node_is_named_by_host_and_port() {
     let host = served.host();
     for node in [&host, &format!("http://{host}"), &format!("{host}/mcp")] {
         let called = bench.run(&["call", "list_nodes", "--node", node]);
-        assert_eq!(called.status.code(), Some(0), "{node}: {}", words(&called));
+        assert_eq!(
+            called.status.code(),
+            Some(0),
+            "{node}: {}",
+            output_text(&called)
+        );
     }
 }
 
@@ -78,12 +93,12 @@ fn a_missing_token_is_asked_for_by_its_option() {
     std::fs::write(&config, "require_tokens = true\n").unwrap();
     let here = ["--config", &config, "--state", &bench.state()];
     let made = bench.run(&[&["token", "add", "me"], &here[..]].concat());
-    assert_eq!(made.status.code(), Some(0), "{}", words(&made));
+    assert_eq!(made.status.code(), Some(0), "{}", output_text(&made));
     let served = bench.serve(&here);
     let called = bench.run(&["call", "sense", "--node", &served.host()]);
     assert_ne!(called.status.code(), Some(0));
     check(
-        &words(&called),
+        &output_text(&called),
         &["wants a token", "--token-file FILE", "steadyhand token add"],
         &["-32600", "JSON-RPC"],
     );
@@ -93,7 +108,7 @@ fn a_missing_token_is_asked_for_by_its_option() {
     let called = bench.run(&["call", "sense", "--node", &node, "--token-file", &wrong]);
     assert_ne!(called.status.code(), Some(0));
     check(
-        &words(&called),
+        &output_text(&called),
         &["this token is not known here", "`steadyhand token add`"],
         &["-32600", "JSON-RPC"],
     );
@@ -105,12 +120,12 @@ fn replay_finds_the_jobs_that_jobs_lists() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&["--state", &bench.state()]);
     draw(&bench, &served);
-    check(&words(&bench.run(&["jobs"])), &["job-1"], &[]);
+    check(&output_text(&bench.run(&["jobs"])), &["job-1"], &[]);
     let replayed = bench.run(&["replay", "job-1"]);
-    let said = words(&replayed);
-    assert_eq!(replayed.status.code(), Some(0), "{said}");
-    check(&said, &["job-1: the same plan"], &[]);
-    let none = words(&bench.run(&["replay", "job-9"]));
+    let printed = output_text(&replayed);
+    assert_eq!(replayed.status.code(), Some(0), "{printed}");
+    check(&printed, &["job-1: the same plan"], &[]);
+    let none = output_text(&bench.run(&["replay", "job-9"]));
     check(
         &none,
         &["there is no job \"job-9\"", "`steadyhand jobs`"],
@@ -119,16 +134,16 @@ fn replay_finds_the_jobs_that_jobs_lists() {
 }
 
 fn draw(bench: &Bench, served: &Served) {
-    let words = ["call", "stroke", r#"{"scene":"short"}"#, "--node"];
-    let drawn = bench.run(&[&words[..], &[&served.host()]].concat());
+    let args = ["call", "stroke", r#"{"scene":"short"}"#, "--node"];
+    let drawn = bench.run(&[&args[..], &[&served.host()]].concat());
     assert_eq!(drawn.status.code(), Some(0), "{drawn:?}");
 }
 
-/// It said how much of the rest was drawn, and never that the drawing was complete.
+/// The message told how much of the rest was drawn, but never that the drawing was complete.
 #[test]
 fn a_resumed_drawing_says_that_it_is_complete() {
     let bench = Bench::at_test_rate();
-    // So many that it is stopped before it is complete, however late that is heard.
+    // Enough strokes that a stop comes before the end, however late it arrives.
     let lines: Vec<_> = (0..12).map(|line| [[0, line], [20, line]]).collect();
     bench.scene("short", &support::scene("short", &json!(lines).to_string()));
     let config = bench.path("node.toml").display().to_string();
@@ -144,13 +159,13 @@ fn a_resumed_drawing_says_that_it_is_complete() {
         assert!(began.elapsed() < support::PATIENCE, "no stroke was drawn");
     }
     let stopped = bench.run(&["call", "stop", "--node", url]);
-    assert_eq!(stopped.status.code(), Some(0), "{}", words(&stopped));
+    assert_eq!(stopped.status.code(), Some(0), "{}", output_text(&stopped));
     caller.exit_code();
     let reset = bench.run(&["reset"]);
-    assert_eq!(reset.status.code(), Some(0), "{}", words(&reset));
+    assert_eq!(reset.status.code(), Some(0), "{}", output_text(&reset));
     let resume = ["call", "stroke", r#"{"resume":true}"#, "--node", url];
-    let said = words(&bench.run(&resume));
-    check(&said, &["the drawing is complete: 12 of 12 strokes"], &[]);
+    let output = output_text(&bench.run(&resume));
+    check(&output, &["the drawing is complete: 12 of 12 strokes"], &[]);
 }
 
 /// The strokes that a node's arm has drawn of its job. While it plans, `done` counts the planned ones.
@@ -170,7 +185,7 @@ fn a_job_that_draws_nothing_says_nothing_of_strokes() {
     let state = bench.state();
     let (code, reset) = bench.call(&["reset", "--state", &state]);
     assert_eq!(code, 0, "{reset:#}");
-    let card = words(&bench.run(&["jobs", "job-1", "--state", &state]));
+    let card = output_text(&bench.run(&["jobs", "job-1", "--state", &state]));
     check(&card, &["job-1"], &["-0", "strokes", "drawn "]);
 }
 
@@ -180,9 +195,9 @@ fn a_key_below_the_wrong_heading_is_told_where_it_belongs() {
     let config = bench.path("node.toml").display().to_string();
     let file = "[[arms]]\nname = \"a\"\nmodel = \"so101\"\nport = \"simulator\"\nforgiveness = \"guarded\"\n";
     std::fs::write(&config, file).unwrap();
-    let said = words(&bench.run(&["check", "--config", &config]));
+    let output = output_text(&bench.run(&["check", "--config", &config]));
     check(
-        &said,
+        &output,
         &[
             "line 5",
             "`forgiveness` is a key of the whole file",
@@ -207,7 +222,7 @@ fn of_processes(temporary: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A program in the environment of a user who names no folder at all.
+/// Runs a program in the environment of a user who names no folder.
 fn of_practice(bench: &Bench, temporary: &Path, program: impl AsRef<OsStr>) -> Command {
     std::fs::create_dir_all(temporary).unwrap();
     let mut command = Command::new(program);
@@ -227,8 +242,8 @@ fn practise(bench: &Bench, temporary: &Path, args: &[&str]) -> String {
         .args(args)
         .output()
         .unwrap();
-    assert_eq!(run.status.code(), Some(0), "{}", words(&run));
-    words(&run)
+    assert_eq!(run.status.code(), Some(0), "{}", output_text(&run));
+    output_text(&run)
 }
 
 #[test]
@@ -237,13 +252,15 @@ fn a_practice_run_leaves_only_the_pictures_that_it_has_named() {
     let temporary = bench.path("temporary");
     practise(&bench, &temporary, &["call", "list_nodes"]);
     assert_eq!(of_processes(&temporary), Vec::<PathBuf>::new());
-    let said = practise(
+    let printed = practise(
         &bench,
         &temporary,
         &["call", "stroke", r#"{"scene":"short"}"#],
     );
-    let named = said.lines().find_map(|line| line.strip_prefix("drawn.png"));
-    assert!(Path::new(named.unwrap().trim()).is_file(), "{said}");
+    let named = printed
+        .lines()
+        .find_map(|line| line.strip_prefix("drawn.png"));
+    assert!(Path::new(named.unwrap().trim()).is_file(), "{printed}");
     let kept = of_processes(&temporary);
     assert_eq!(kept.len(), 1, "{kept:?}");
     assert!(kept.iter().all(|folder| !folder.join("state").exists()));
@@ -279,15 +296,15 @@ fn a_practice_run_takes_nothing_from_a_killed_process_of_its_number() {
         .args(["-c", &line])
         .output()
         .unwrap();
-    check(&words(&run), &["no drawing was left half done"], &[]);
+    check(&output_text(&run), &["no drawing was left half done"], &[]);
 }
 
 #[test]
 fn a_refused_argument_ends_with_the_shortest_call_that_works() {
     let bench = Bench::at_test_rate();
     let (_, refused) = bench.call(&["sense", r#"{"debug":"perhaps","ctx":{"a":1}}"#]);
-    let said = refused["message"].as_str().unwrap();
-    check(said, &["do not send ctx; send {}; nothing moved"], &[]);
+    let message = refused["message"].as_str().unwrap();
+    check(message, &["do not send ctx; send {}; nothing moved"], &[]);
     let (code, sensed) = bench.call(&["sense", r#"{"ctx":{"a":1}}"#]);
     assert_eq!(code, 0, "{sensed:#}");
     check(
@@ -297,7 +314,7 @@ fn a_refused_argument_ends_with_the_shortest_call_that_works() {
     );
 }
 
-fn asked(served: &Served, tool: &str, arguments: &Value) -> Value {
+fn call_json(served: &Served, tool: &str, arguments: &Value) -> Value {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
     let headers = "Accept: application/json, text/event-stream\r\n";
     let (_, answer) = support::post(served, headers, &call.to_string());
@@ -310,14 +327,14 @@ fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
     let config = bench.path("node.toml").display().to_string();
     std::fs::write(&config, "forgiveness = \"guarded\"\n").unwrap();
     let served = bench.serve(&["--config", &config]);
-    let call = |arguments| asked(&served, "stroke", &arguments);
+    let call = |arguments| call_json(&served, "stroke", &arguments);
     let refused = call(json!({"scene": "shrt"}));
     assert_eq!(refused["code"], "arguments_refused", "{refused:#}");
     let again = call(json!({}));
     assert_eq!(again["code"], "arguments_refused", "{again:#}");
-    let said = again["message"].as_str().unwrap();
+    let message = again["message"].as_str().unwrap();
     check(
-        said,
+        message,
         &["write `scene` out, even if it is the default, or send the corrected call"],
         &["`{}` draws"],
     );
@@ -330,12 +347,12 @@ fn nothing_said_after_a_refused_scene_is_refused_and_says_which_call_is_not() {
 fn each_repaired_or_refused_call_is_a_warning_in_the_log() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    for (arguments, words) in [
+    for (arguments, expected) in [
         (json!("[object Object]"), "arguments were repaired"),
         (json!({"debug": "perhaps"}), "arguments were refused"),
     ] {
-        asked(&served, "sense", &arguments);
-        let line = support::wait_for(&served.lines, words);
+        call_json(&served, "sense", &arguments);
+        let line = support::wait_for(&served.lines, expected);
         check(&line, &["WARN", "sense"], &[]);
         let arrived = arguments.as_str().unwrap_or("perhaps");
         check(&line, &[arrived], &[]);
@@ -355,9 +372,9 @@ fn a_node_file_chooses_names_and_words() {
     let config = bench.path("node.toml").display().to_string();
     let file = "names = \"robot\"\n[descriptions.stroke]\ntext = \"Draw with the fineliner\"\n";
     std::fs::write(&config, file).unwrap();
-    let said = words(&bench.run(&["tools", "--config", &config]));
+    let output = output_text(&bench.run(&["tools", "--config", &config]));
     check(
-        &said,
+        &output,
         &[
             "robot_stroke  (",
             "Draw with the fineliner.",

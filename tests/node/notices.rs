@@ -19,15 +19,15 @@ use crate::support::{Bench, PATIENCE, Served, post};
 
 fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}});
-    let (_, told) = post(served, "", &body.to_string());
-    told["result"]["structuredContent"].clone()
+    let (_, reply) = post(served, "", &body.to_string());
+    reply["result"]["structuredContent"].clone()
 }
 
 /// Takes what is posted to it, and answers 204.
 fn address() -> (String, Receiver<Value>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hooks/secret", listener.local_addr().unwrap());
-    let (send, heard) = channel();
+    let (send, received) = channel();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut reader = BufReader::new(stream.unwrap());
@@ -45,17 +45,17 @@ fn address() -> (String, Receiver<Value>) {
             }
         }
     });
-    (url, heard)
+    (url, received)
 }
 
 #[test]
 fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_person() {
     let bench = Bench::at_test_rate();
-    let (url, heard) = address();
-    let told = bench.path("told.jsonl");
+    let (url, received) = address();
+    let notices_path = bench.path("told.jsonl");
     let file = format!(
         "name = \"bench\"\n[notices]\nwebhook = \"{url}\"\ncommand = [\"tee\", \"-a\", \"{}\"]\n",
-        told.display()
+        notices_path.display()
     );
     std::fs::write(bench.path("node.toml"), file).unwrap();
     let config = bench.path("node.toml");
@@ -67,7 +67,7 @@ fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_per
     ]);
     let drawn = call(&served, "stroke", &json!({"scene": "short"}));
     assert_eq!(drawn["success"], true, "{drawn}");
-    let done = heard.recv_timeout(PATIENCE).unwrap();
+    let done = received.recv_timeout(PATIENCE).unwrap();
     assert_eq!(
         (&done["kind"], &done["node"]),
         (&json!("done"), &json!("bench")),
@@ -79,11 +79,11 @@ fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_per
         "{done}"
     );
     call(&served, "stop", &json!({}));
-    let needs = heard.recv_timeout(PATIENCE).unwrap();
+    let needs = received.recv_timeout(PATIENCE).unwrap();
     assert_eq!(needs["kind"], "needs_you", "{needs}");
     let until = Instant::now() + PATIENCE;
     let both = loop {
-        let text = std::fs::read_to_string(&told).unwrap_or_default();
+        let text = std::fs::read_to_string(&notices_path).unwrap_or_default();
         if text.matches("\"kind\"").count() == 2 {
             break text;
         }
@@ -94,7 +94,7 @@ fn a_node_tells_a_program_and_an_address_of_what_is_done_and_of_what_needs_a_per
         both.contains("\"done\"") && both.contains("\"needs_you\""),
         "{both}"
     );
-    // The address may be a secret: nobody is shown it.
+    // The address may be a secret, so it is never shown.
     let audit = std::fs::read_to_string(bench.path("state").join("audit.log")).unwrap();
     assert!(!audit.contains("hooks/secret"), "{audit}");
 }

@@ -160,11 +160,11 @@ fn call(tool: &str, arguments: &Value) -> String {
 fn until(served: &Served, what: impl Fn(&Value) -> bool) -> Value {
     let began = Instant::now();
     loop {
-        let seen = state(served);
-        if what(&seen) {
-            return seen;
+        let observed = state(served);
+        if what(&observed) {
+            return observed;
         }
-        assert!(began.elapsed() < PATIENCE, "{seen}");
+        assert!(began.elapsed() < PATIENCE, "{observed}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 }
@@ -219,11 +219,11 @@ fn its_files_come_whole_and_with_what_a_browser_must_keep_to() {
 fn without_a_login_it_shows_and_stops_and_does_nothing_else() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
-    let seen = state(&served);
+    let observed = state(&served);
     assert_eq!(
-        seen["arms"][0]["joints"].as_array().unwrap().len(),
+        observed["arms"][0]["joints"].as_array().unwrap().len(),
         5,
-        "{seen}"
+        "{observed}"
     );
     for path in [
         "/page/jobs",
@@ -256,17 +256,17 @@ fn without_a_login_it_shows_and_stops_and_does_nothing_else() {
         let host = served.host();
         let draw =
             scope.spawn(move || post_to(&host, "", &call("stroke", &json!({"scene": "short"}))));
-        until(&served, |seen| seen["arms"][0]["state"] == "moving");
+        until(&served, |observed| observed["arms"][0]["state"] == "moving");
         let stopped = request(&served, "POST", "/page/stop", &own(&served), "");
         assert_eq!(stopped.status, 200, "{}", stopped.body);
-        let told = stopped.json();
-        assert_eq!(told["verified"], true, "{told}");
+        let reply = stopped.json();
+        assert_eq!(reply["verified"], true, "{reply}");
         assert!(
-            told["words"]
+            reply["words"]
                 .as_str()
                 .unwrap()
                 .contains("first stop frame after"),
-            "{told}"
+            "{reply}"
         );
         draw.join().unwrap().1
     });
@@ -426,7 +426,7 @@ fn a_code_from_this_machine_lets_an_operator_in_once() {
         code.body
     );
 
-    // Half of a key is none: what another port of this host gets to see is the cookie.
+    // The cookie, which other ports of this host can see, is only half of the key.
     let stolen = LoggedIn {
         secret: "1".to_owned(),
         cookie: page.cookie.clone(),
@@ -527,15 +527,15 @@ fn fifty_pages_follow_and_a_drawing_does_not_notice() {
         let head = format!("GET /page/events HTTP/1.1\r\nHost: {host}\r\n{SAME_ORIGIN}\r\n");
         stream.write_all(head.as_bytes()).unwrap();
     }
-    let mut heard: Vec<String> = vec![String::new(); streams.len()];
+    let mut received_texts: Vec<String> = vec![String::new(); streams.len()];
     let mut bytes = [0_u8; 64 * 1024];
-    for ((stream, _), heard) in streams.iter_mut().zip(&mut heard) {
-        while !(heard.contains("event: sheet") && heard.contains("event: state")) {
+    for ((stream, _), received) in streams.iter_mut().zip(&mut received_texts) {
+        while !(received.contains("event: sheet") && received.contains("event: state")) {
             let count = stream.read(&mut bytes).unwrap();
-            assert!(count > 0, "the stream ended: {heard}");
-            heard.push_str(&String::from_utf8_lossy(&bytes[..count]));
+            assert!(count > 0, "the stream ended: {received}");
+            received.push_str(&String::from_utf8_lossy(&bytes[..count]));
         }
-        assert!(heard.contains("text/event-stream"), "{heard}");
+        assert!(received.contains("text/event-stream"), "{received}");
     }
     let grown_kb = resident_kb(&served).saturating_sub(before_kb);
     assert!(grown_kb < 10 * 1024, "{grown_kb} kB for fifty pages");
@@ -545,12 +545,12 @@ fn fifty_pages_follow_and_a_drawing_does_not_notice() {
         drawn["result"]["structuredContent"]["success"], true,
         "{drawn}"
     );
-    let (_, seen) = post(&served, "", &call("sense", &json!({"debug": true})));
-    let bus = &seen["result"]["structuredContent"]["bus"];
+    let (_, preview) = post(&served, "", &call("sense", &json!({"debug": true})));
+    let bus = &preview["result"]["structuredContent"]["bus"];
     let servos = bus["servos"].as_array().unwrap();
     assert!(servos.iter().all(|servo| servo["blind"] == 0), "{bus}");
-    let seen = state(&served);
-    let arm = &seen["arms"][0];
+    let observed = state(&served);
+    let arm = &observed["arms"][0];
     assert_eq!(arm["job"]["state"], "reached", "{arm}");
 }
 
@@ -585,18 +585,18 @@ fn a_waiting_plan_is_shown_and_refused_on_the_page() {
     let page = LoggedIn::with(&served, &login_code(&bench))
         .ok()
         .expect("let in");
-    let told = std::thread::scope(|scope| {
+    let message = std::thread::scope(|scope| {
         let host = served.host();
         let draw =
             scope.spawn(move || post_to(&host, "", &call("stroke", &json!({"scene": "short"}))));
-        until(&served, |seen| seen["waiting"] == 1);
+        until(&served, |observed| observed["waiting"] == 1);
         let pending = page.read("/page/pending").json();
         let plan = &pending[0];
-        let words = plan["words"].as_str().unwrap();
-        assert!(words.contains("2 strokes"), "{words}");
+        let text = plan["words"].as_str().unwrap();
+        assert!(text.contains("2 strokes"), "{text}");
         assert!(
-            !words.contains(&state_folder),
-            "a path of the machine: {words}"
+            !text.contains(&state_folder),
+            "a path of the machine: {text}"
         );
         let job = plan["job"].as_str().unwrap();
         let picture = plan["pictures"][0].as_str().unwrap();
@@ -622,14 +622,14 @@ fn a_waiting_plan_is_shown_and_refused_on_the_page() {
         assert_eq!(refused.json()["done"], true, "{}", refused.body);
         draw.join().unwrap().1
     });
-    let told = &told["result"]["structuredContent"];
-    assert_eq!(told["success"], false, "{told}");
+    let reply = &message["result"]["structuredContent"];
+    assert_eq!(reply["success"], false, "{reply}");
     assert!(
-        told["message"]
+        reply["message"]
             .as_str()
             .unwrap()
             .contains("refused this plan"),
-        "{told}"
+        "{reply}"
     );
     let jobs = page.read("/page/jobs").json();
     assert_eq!(jobs[0]["state"], "refused", "{jobs}");
@@ -662,7 +662,9 @@ fn what_the_page_has_previewed_is_drawn_and_nothing_else() {
         )
     };
     let other = draw("two", &assent(&json!("00000000000000000000000000000000")));
-    let ended = until(&served, |seen| seen["arms"][0]["job"]["is_over"] == true);
+    let ended = until(&served, |observed| {
+        observed["arms"][0]["job"]["is_over"] == true
+    });
     assert_eq!(
         ended["arms"][0]["job"]["state"], "refused",
         "{} {ended}",
@@ -670,7 +672,9 @@ fn what_the_page_has_previewed_is_drawn_and_nothing_else() {
     );
     let begun = draw("three", &assent(&offer["plan"]));
     assert_eq!(begun.json()["done"], true, "{}", begun.body);
-    let drawn = until(&served, |seen| seen["arms"][0]["job"]["state"] == "reached");
+    let drawn = until(&served, |observed| {
+        observed["arms"][0]["job"]["state"] == "reached"
+    });
     let length_mm = offer["pen_down_mm"].as_f64().unwrap();
     let jobs = page.read("/page/jobs").json();
     let drawn_mm = jobs[0]["drawn_mm"].as_f64().unwrap();

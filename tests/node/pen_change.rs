@@ -1,4 +1,4 @@
-//! Pens that a person changes, and pauses: asked for, confirmed by an operator alone, and asked for anew after a crash.
+//! Tests pen changes and pauses: requested, confirmed only by an operator, and requested again after a crash.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -104,12 +104,12 @@ fn layer(index: usize) -> Line {
 }
 
 /// An arm on a pseudo-terminal whose pen is changed, and a node that draws with it.
-struct Desk {
+struct PenRig {
     bench: Bench,
     port: String,
     hand: ChildStdin,
     /// Lines that the simulated arm prints about its pens.
-    told: Receiver<String>,
+    stdout: Receiver<String>,
     sim: Running,
     served: Option<Served>,
     /// Layers in which a drawing was cut short, by the test or by a bus that a busy machine starved.
@@ -119,7 +119,7 @@ struct Desk {
     _seat: RealTimeSeat,
 }
 
-impl Desk {
+impl PenRig {
     fn new() -> Self {
         Self::with(&scene(), &design(), false)
     }
@@ -144,24 +144,24 @@ impl Desk {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let told = support::lines(child.stdout.take().unwrap());
+        let stdout = support::lines(child.stdout.take().unwrap());
         let hand = child.stdin.take().unwrap();
         let sim = Running(child);
-        let port = told.recv_timeout(PATIENCE).unwrap();
-        let mut desk = Self {
+        let port = stdout.recv_timeout(PATIENCE).unwrap();
+        let mut rig = Self {
             bench,
             port,
             hand,
-            told,
+            stdout,
             sim,
             served: None,
             cut: Vec::new(),
             pauses,
             _seat: seat,
         };
-        desk.serve();
-        desk.enable();
-        desk
+        rig.serve();
+        rig.enable();
+        rig
     }
 
     /// Starts the node. Where a busy machine starves its bus while it attaches, it ends, and is started again.
@@ -169,18 +169,18 @@ impl Desk {
         let (state, config) = (self.bench.state(), self.bench.path("node.toml"));
         let here = on_port(&self.port, &state);
         let config = ["--config", config.to_str().unwrap()];
-        let words = [&here[..], &config].concat();
-        let mut said = Vec::new();
+        let args = [&here[..], &config].concat();
+        let mut printed = Vec::new();
         for _ in 0..ATTEMPTS {
-            match support::try_served(self.bench.serving(&words)) {
+            match support::try_served(self.bench.serving(&args)) {
                 Ok(served) => {
                     self.served = Some(served);
                     return;
                 }
-                Err(seen) => said = seen,
+                Err(seen) => printed = seen,
             }
         }
-        panic!("it does not serve, {ATTEMPTS} times: {said:#?}");
+        panic!("it does not serve, {ATTEMPTS} times: {printed:#?}");
     }
 
     /// `kill -9`, and another start. Whatever was being drawn must be asked for again.
@@ -191,21 +191,21 @@ impl Desk {
         served.child.0.wait().unwrap();
         self.serve();
         if has_drawn {
-            let (_, told) = self.verb(&["jobs"]);
-            assert!(told.contains("the node ended"), "{told}");
-            let told = self.call("stroke", STROKE);
-            assert_eq!(told["code"], "interrupted", "{told:#}");
+            let (_, printed) = self.verb(&["jobs"]);
+            assert!(printed.contains("the node ended"), "{printed}");
+            let reply = self.call("stroke", STROKE);
+            assert_eq!(reply["code"], "interrupted", "{reply:#}");
         }
     }
 
-    fn verb(&self, words: &[&str]) -> (bool, String) {
-        let told = self.bench.run(words);
-        (told.status.success(), text(&told))
+    fn verb(&self, args: &[&str]) -> (bool, String) {
+        let output = self.bench.run(args);
+        (output.status.success(), text(&output))
     }
 
     fn enable(&self) {
-        let (done, told) = self.verb(&["enable", "--scene", "layers", "--for", "30m"]);
-        assert!(done, "{told}");
+        let (done, printed) = self.verb(&["enable", "--scene", "layers", "--for", "30m"]);
+        assert!(done, "{printed}");
     }
 
     fn call(&self, tool: &str, arguments: &str) -> Value {
@@ -213,10 +213,10 @@ impl Desk {
         self.bench.call(&[tool, arguments, "--node", url]).1
     }
 
-    /// All jobs, the newest first.
+    /// Returns all jobs, the newest first.
     fn jobs(&self) -> Vec<Value> {
-        let told = self.bench.run(&["jobs", "--json"]);
-        serde_json::from_slice(&told.stdout).unwrap_or_default()
+        let output = self.bench.run(&["jobs", "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
     /// The last job that draws, over or not.
@@ -226,31 +226,31 @@ impl Desk {
 
     /// The pen that is awaited, counted from 1, or the layer before which the drawing pauses.
     fn awaited(&self) -> Option<usize> {
-        let (_, told) = self.verb(&["pen"]);
+        let (_, printed) = self.verb(&["pen"]);
         let is_awaited = |of: &usize| {
-            told.contains(&format!("pen {of} `pen-{of}`"))
-                || told.contains(&format!("the drawing pauses here (layer `!layer-{of}`)"))
+            printed.contains(&format!("pen {of} `pen-{of}`"))
+                || printed.contains(&format!("the drawing pauses here (layer `!layer-{of}`)"))
         };
         (1..=3).find(is_awaited)
     }
 
-    /// A person puts a pen in and says so, or ends a pause.
+    /// Puts a pen in and confirms it as a person does, or ends a pause.
     fn change(&mut self, pen: usize) {
         if self.pauses {
-            let (done, told) = self.verb(&["pen", "--yes"]);
-            assert!(done && told.contains("goes on: keep"), "{told}");
+            let (done, printed) = self.verb(&["pen", "--yes"]);
+            assert!(done && printed.contains("goes on: keep"), "{printed}");
             return;
         }
         writeln!(self.hand, "pen {pen}").unwrap();
-        let words = format!("pen {pen} `");
+        let args = format!("pen {pen} `");
         while !self
-            .told
+            .stdout
             .recv_timeout(PATIENCE)
             .unwrap()
-            .starts_with(&words)
+            .starts_with(&args)
         {}
-        let (done, told) = self.verb(&["pen", "--pen", &pen.to_string(), "--yes"]);
-        assert!(done, "{told}");
+        let (done, printed) = self.verb(&["pen", "--pen", &pen.to_string(), "--yes"]);
+        assert!(done, "{printed}");
     }
 
     fn bring_to_rest(&self) {
@@ -262,15 +262,15 @@ impl Desk {
         }
     }
 
-    /// A drawing that came to no good end is gone on with, as a person does.
+    /// Resumes a drawing that did not reach its end, as a person does.
     fn recover(&mut self) {
         let at_mm = position_mm(&self.jobs());
         self.cut
             .extend((0..3).filter(|layer| is_in(*layer, at_mm, 0.0)));
         self.bring_to_rest();
-        let told = self.call("stroke", r#"{"resume":true}"#);
+        let reply = self.call("stroke", r#"{"resume":true}"#);
         // What broke on its way to rest is complete. Before anything was drawn nothing can be resumed.
-        if told["code"] == "nothing_to_resume" {
+        if reply["code"] == "nothing_to_resume" {
             // Where this breaks as well, it is found over and gone on with again.
             self.call("stroke", r#"{"scene":"layers","again":true}"#);
         }
@@ -312,20 +312,20 @@ impl Desk {
         let complete = is_over(jobs) && position_mm(jobs) > LAYER_MM * 3.0 - 0.05;
         if complete {
             self.bring_to_rest();
-            let told = self.call("stroke", r#"{"resume":true}"#);
-            assert_eq!(told["code"], "drawing_complete", "{told:#}");
+            let reply = self.call("stroke", r#"{"resume":true}"#);
+            assert_eq!(reply["code"], "drawing_complete", "{reply:#}");
         }
         complete
     }
 
     /// Puts in every pen that is asked for, to the end. Returns them.
     fn finish(&mut self) -> Vec<usize> {
-        let mut asked = Vec::new();
+        let mut request = Vec::new();
         while let Some(pen) = self.until_awaited() {
             self.change(pen);
-            asked.push(pen);
+            request.push(pen);
         }
-        asked
+        request
     }
 
     /// Until the middle of a layer; `false` if the drawing broke or went by before.
@@ -435,63 +435,63 @@ fn drawn_twice_mm(design: &[Line], ink: &[Line]) -> f64 {
 
 #[test]
 fn three_pens_are_asked_for_one_after_the_other() {
-    let mut desk = Desk::new();
-    let waits = desk.call("stroke", STROKE);
-    assert_eq!(desk.until_awaited(), Some(1));
-    let sensed = desk.call("sense", "{}");
+    let mut rig = PenRig::new();
+    let waits = rig.call("stroke", STROKE);
+    assert_eq!(rig.until_awaited(), Some(1));
+    let sensed = rig.call("sense", "{}");
     assert_eq!(sensed["job"]["state"], "waiting_for_pen", "{sensed:#}");
-    assert_eq!(desk.drawing()["state"], "waiting_for_pen");
+    assert_eq!(rig.drawing()["state"], "waiting_for_pen");
     let awaited = sensed["job"]["waits_for"].as_str().unwrap();
     assert!(awaited.contains("1 of 3"), "{sensed:#}");
     // The answer to an equal call is the same job; it confirms nothing.
-    let same = desk.call("stroke", STROKE);
-    if desk.cut.is_empty() {
+    let same = rig.call("stroke", STROKE);
+    if rig.cut.is_empty() {
         assert_eq!(same["job"]["id"], waits["job"]["id"], "{same:#}");
     }
-    assert_eq!(desk.awaited(), Some(1));
-    let asked = desk.finish();
-    let told = desk.drawing();
-    if desk.cut.is_empty() {
-        assert_eq!(asked, [1, 2, 3]);
+    assert_eq!(rig.awaited(), Some(1));
+    let requested_pens = rig.finish();
+    let reply = rig.drawing();
+    if rig.cut.is_empty() {
+        assert_eq!(requested_pens, [1, 2, 3]);
         assert_eq!(
-            told["pens_confirmed"],
+            reply["pens_confirmed"],
             json!(["pen 1 `pen-1`", "pen 2 `pen-2`", "pen 3 `pen-3`"])
         );
     }
-    desk.is_drawn_once();
+    rig.is_drawn_once();
 }
 
 /// Killed while it waits for each pen, and in the middle of each layer.
 #[test]
 fn a_drawing_that_is_killed_anywhere_asks_for_the_missing_pen_and_draws_every_line_once() {
-    let mut desk = Desk::new();
-    desk.call("stroke", STROKE);
+    let mut rig = PenRig::new();
+    rig.call("stroke", STROKE);
     for layer in 0..3 {
         let pen = layer + 1;
-        assert_eq!(desk.until_awaited(), Some(pen));
-        desk.kill();
-        assert_eq!(desk.until_awaited(), Some(pen));
-        desk.change(pen);
-        let is_killed = desk.is_drawing(layer);
+        assert_eq!(rig.until_awaited(), Some(pen));
+        rig.kill();
+        assert_eq!(rig.until_awaited(), Some(pen));
+        rig.change(pen);
+        let is_killed = rig.is_drawing(layer);
         if is_killed {
-            desk.kill();
+            rig.kill();
         }
-        let next = desk.until_awaited();
+        let next = rig.until_awaited();
         // A crash forgets which pen is in the holder.
         if is_killed {
             assert_eq!(next, Some(pen));
-            desk.change(pen);
+            rig.change(pen);
         }
     }
-    desk.finish();
-    desk.is_drawn_once();
+    rig.finish();
+    rig.is_drawn_once();
 }
 
 #[test]
 fn while_it_waits_nothing_moves_and_no_tool_confirms() {
-    let mut desk = Desk::new();
-    desk.call("stroke", STROKE);
-    assert_eq!(desk.until_awaited(), Some(1));
+    let mut rig = PenRig::new();
+    rig.call("stroke", STROKE);
+    assert_eq!(rig.until_awaited(), Some(1));
     for (tool, arguments) in [
         ("stroke", STROKE),
         ("stroke", r#"{"scene":"layers","again":true}"#),
@@ -500,43 +500,43 @@ fn while_it_waits_nothing_moves_and_no_tool_confirms() {
         ("reset", "{}"),
         ("sense", "{}"),
     ] {
-        desk.call(tool, arguments);
-        assert_eq!(desk.awaited(), Some(1), "{tool} {arguments}");
+        rig.call(tool, arguments);
+        assert_eq!(rig.awaited(), Some(1), "{tool} {arguments}");
     }
     // An operator's other verbs do not move it either, and another pen is not this one.
-    let (_, resumed) = desk.verb(&["resume"]);
+    let (_, resumed) = rig.verb(&["resume"]);
     assert!(!resumed.contains("goes on"), "{resumed}");
-    let job = desk.drawing()["id"].as_str().unwrap().to_owned();
-    let (done, told) = desk.verb(&["pen", &job, "--pen", "2", "--yes"]);
-    assert!(!done && told.contains("not for pen 2"), "{told}");
-    let (done, told) = desk.verb(&["pen", &job]);
-    assert!(!done && told.contains("at a terminal"), "{told}");
-    assert_eq!(desk.awaited(), Some(1));
-    // Enabling is looked at anew.
-    assert!(desk.verb(&["disable"]).0);
-    let (done, told) = desk.verb(&["pen", &job, "--yes"]);
-    assert!(!done && told.contains("not enabled"), "{told}");
-    assert_eq!(desk.awaited(), Some(1));
-    desk.enable();
-    assert_eq!(desk.change_until_next(1), Some(2));
+    let job = rig.drawing()["id"].as_str().unwrap().to_owned();
+    let (done, printed) = rig.verb(&["pen", &job, "--pen", "2", "--yes"]);
+    assert!(!done && printed.contains("not for pen 2"), "{printed}");
+    let (done, printed) = rig.verb(&["pen", &job]);
+    assert!(!done && printed.contains("at a terminal"), "{printed}");
+    assert_eq!(rig.awaited(), Some(1));
+    // The permission is checked again.
+    assert!(rig.verb(&["disable"]).0);
+    let (done, printed) = rig.verb(&["pen", &job, "--yes"]);
+    assert!(!done && printed.contains("not enabled"), "{printed}");
+    assert_eq!(rig.awaited(), Some(1));
+    rig.enable();
+    assert_eq!(rig.change_until_next(1), Some(2));
     // A stop ends the waiting; nothing moves until a person enables it, and then the rest is drawn.
-    let stopped = desk.call("stop", "{}");
+    let stopped = rig.call("stop", "{}");
     assert_eq!(stopped["success"], true, "{stopped:#}");
     let began = Instant::now();
-    while desk.drawing()["state"] != "stopped" {
-        assert!(began.elapsed() < PATIENCE, "{:#}", desk.drawing());
+    while rig.drawing()["state"] != "stopped" {
+        assert!(began.elapsed() < PATIENCE, "{:#}", rig.drawing());
         sleep(Duration::from_millis(100));
     }
-    let reset = desk.call("reset", "{}");
+    let reset = rig.call("reset", "{}");
     assert_eq!(reset["code"], "needs_enabling", "{reset:#}");
-    let breaks = desk.cut.len();
-    let mut asked = desk.finish();
+    let breaks = rig.cut.len();
+    let mut requested_pens = rig.finish();
     // The stop is one; only where the machine broke it off as well a pen is asked for twice.
-    if desk.cut.len() > breaks + 1 {
-        asked.dedup();
+    if rig.cut.len() > breaks + 1 {
+        requested_pens.dedup();
     }
-    assert_eq!(asked, [2, 3], "{:#?}", desk.jobs());
-    desk.is_drawn_once();
+    assert_eq!(requested_pens, [2, 3], "{:#?}", rig.jobs());
+    rig.is_drawn_once();
 }
 
 /// A verb over HTTP, with a token.
@@ -568,37 +568,37 @@ fn a_planners_token_confirms_no_pen() {
     assert_eq!(operate(&served, &operator, &verb), 200);
 }
 
-/// A simulated arm has no hand at it: the command changes its pens and says so.
+/// Nobody stands at a simulated arm: the command changes its pens and reports it.
 #[test]
 fn an_embedded_arm_changes_its_pens_at_once() {
     let bench = Bench::new();
     let state = bench.state();
     let stroke = r#"{"scene":"pens_by_hand"}"#;
     let drawn = bench.run(&["call", "--json", "stroke", stroke, "--state", &state]);
-    let said = text(&drawn);
-    assert_eq!(drawn.status.code(), Some(0), "{said}");
+    let printed = text(&drawn);
+    assert_eq!(drawn.status.code(), Some(0), "{printed}");
     for pen in ["pen 1 `black`", "pen 2 `red`", "pen 3 `green`"] {
-        assert!(said.contains(pen), "{said}");
+        assert!(printed.contains(pen), "{printed}");
     }
     let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
     assert!(
         result["deviation_mm_p95"].as_f64().unwrap() < 0.5,
         "{result:#}"
     );
-    // A replay has nobody to change pens, and says so.
+    // In a replay nobody can change pens, and it says so.
     let replayed = bench.run(&["replay", "job-1", "--state", &state]);
-    let said = text(&replayed);
-    assert_ne!(replayed.status.code(), Some(0), "{said}");
+    let printed = text(&replayed);
+    assert_ne!(replayed.status.code(), Some(0), "{printed}");
     assert!(
-        said.contains("job-1 cannot be replayed: a person changed its pens"),
-        "{said}"
+        printed.contains("job-1 cannot be replayed: a person changed its pens"),
+        "{printed}"
     );
 }
 
 /// A node whose simulated arm holds, as its second pen, one that is so much longer than the scene says.
 fn with_a_longer_pen(bench: &Bench, longer_mm: f64) -> String {
-    let told = scene().replace("pen_change", "measure_change = true\npen_change");
-    bench.scene("layers", &told);
+    let text = scene().replace("pen_change", "measure_change = true\npen_change");
+    bench.scene("layers", &text);
     // The tip is 40 mm along the axis.
     let by = 1.0 + longer_mm / 40.0;
     let tip = |by: f64| {
@@ -608,7 +608,7 @@ fn with_a_longer_pen(bench: &Bench, longer_mm: f64) -> String {
             -0.010_353 * by
         )
     };
-    let (before, after) = told.split_once("name = \"pen-2\"").unwrap();
+    let (before, after) = text.split_once("name = \"pen-2\"").unwrap();
     let after = after.replacen(&tip(1.0), &tip(by), 1);
     std::fs::create_dir_all(bench.path("truth/designs")).unwrap();
     let truth = format!("{before}name = \"pen-2\"{after}");
@@ -631,9 +631,9 @@ fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
     let bench = Bench::new();
     let config = with_a_longer_pen(&bench, 2.0);
     let state = bench.state();
-    let words = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
+    let args = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
     let at = ["--state", &state, "--config", &config];
-    let drawn = bench.run(&[&words[..], &at].concat());
+    let drawn = bench.run(&[&args[..], &at].concat());
     assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn));
     let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
     let measured: Vec<(String, f64)> = result["pens_measured"]
@@ -641,8 +641,8 @@ fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
         .unwrap()
         .iter()
         .map(|pen| {
-            let words = pen.as_str().unwrap();
-            let (name, length) = words.rsplit_once("` ").unwrap();
+            let phrase = pen.as_str().unwrap();
+            let (name, length) = phrase.rsplit_once("` ").unwrap();
             (
                 name.to_owned(),
                 length.trim_end_matches(" mm").parse().unwrap(),
@@ -662,7 +662,7 @@ fn a_pen_of_another_length_is_measured_by_a_touch_before_it_draws() {
 
 #[test]
 fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
-    for (longer_mm, words) in [
+    for (longer_mm, expected) in [
         (4.6, "mm longer than the scene says, at most 4"),
         (-7.0, "touched nothing"),
     ] {
@@ -672,14 +672,14 @@ fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
         let words_of = ["call", "--json", "stroke", r#"{"scene":"layers"}"#];
         let at = ["--state", &state, "--config", &config];
         let drawn = bench.run(&[&words_of[..], &at].concat());
-        let said = text(&drawn);
-        assert_ne!(drawn.status.code(), Some(0), "{said}");
+        let printed = text(&drawn);
+        assert_ne!(drawn.status.code(), Some(0), "{printed}");
         let result: Value = serde_json::from_slice(&drawn.stdout).unwrap();
         assert_eq!(result["code"], "pen_not_measured", "{result:#}");
-        let why = result["message"].as_str().unwrap();
+        let message = result["message"].as_str().unwrap();
         assert!(
-            why.contains("pen 2 `pen-2`") && why.contains(words),
-            "{why}"
+            message.contains("pen 2 `pen-2`") && message.contains(expected),
+            "{message}"
         );
         // The first pen's layer is drawn, and nothing else.
         let job: Value = serde_json::from_slice(
@@ -697,35 +697,35 @@ fn a_pen_whose_length_nobody_would_believe_does_not_draw() {
 /// SIGTERM while a pen is awaited: the node ends, its journal is kept, and `resume` asks for that pen.
 #[test]
 fn a_node_that_is_told_to_end_while_it_waits_asks_for_that_pen_again() {
-    let mut desk = Desk::new();
-    desk.call("stroke", STROKE);
-    let first = desk.until_awaited().unwrap();
-    let second = desk.change_until_next(first).unwrap();
+    let mut rig = PenRig::new();
+    rig.call("stroke", STROKE);
+    let first = rig.until_awaited().unwrap();
+    let second = rig.change_until_next(first).unwrap();
     assert_ne!(second, first);
-    let mut served = desk.served.take().unwrap();
+    let mut served = rig.served.take().unwrap();
     assert_eq!(served.child.terminate(), Some(0));
     drop(served);
-    desk.serve();
+    rig.serve();
     // It ended by itself, so it draws nothing until a person enables it; then the drawing is gone on with.
-    let refused = desk.call("stroke", STROKE);
+    let refused = rig.call("stroke", STROKE);
     assert_eq!(refused["success"], false, "{refused:#}");
-    desk.recover();
-    assert_eq!(desk.until_awaited(), Some(second));
-    desk.finish();
-    desk.is_drawn_once();
+    rig.recover();
+    assert_eq!(rig.until_awaited(), Some(second));
+    rig.finish();
+    rig.is_drawn_once();
 }
 
 /// Killed while it pauses, and in the middle of the layer after a pause.
 #[test]
 fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
-    let mut desk = Desk::of_pauses();
-    desk.call("stroke", STROKE);
-    assert_eq!(desk.until_awaited(), Some(2));
+    let mut rig = PenRig::of_pauses();
+    rig.call("stroke", STROKE);
+    assert_eq!(rig.until_awaited(), Some(2));
     // All of the layer before it is drawn by then, and nothing of the one after it.
     assert!(
-        (position_mm(&desk.jobs()) - LAYER_MM).abs() < 0.5,
+        (position_mm(&rig.jobs()) - LAYER_MM).abs() < 0.5,
         "{:#}",
-        desk.drawing()
+        rig.drawing()
     );
     for (tool, arguments) in [
         ("stroke", STROKE),
@@ -733,42 +733,42 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
         ("stroke", r#"{"resume":true}"#),
         ("reset", "{}"),
     ] {
-        desk.call(tool, arguments);
-        assert_eq!(desk.awaited(), Some(2), "{tool} {arguments}");
+        rig.call(tool, arguments);
+        assert_eq!(rig.awaited(), Some(2), "{tool} {arguments}");
     }
-    let sensed = desk.call("sense", "{}");
+    let sensed = rig.call("sense", "{}");
     assert_eq!(sensed["job"]["state"], "waiting_for_pen", "{sensed:#}");
-    let words = sensed["job"]["waits_for"].as_str().unwrap();
+    let waits_for = sensed["job"]["waits_for"].as_str().unwrap();
     assert!(
-        words.starts_with("a person: the drawing pauses here (layer `!layer-2`)"),
-        "{words}"
+        waits_for.starts_with("a person: the drawing pauses here (layer `!layer-2`)"),
+        "{waits_for}"
     );
     let job = sensed["job"]["id"].as_str().unwrap();
-    let (done, told) = desk.verb(&["pen", job]);
-    assert!(!done && told.contains("at a terminal"), "{told}");
-    // Enabling is looked at anew.
-    assert!(desk.verb(&["disable"]).0);
-    let (done, told) = desk.verb(&["pen", "--yes"]);
-    assert!(!done && told.contains("not enabled"), "{told}");
-    desk.kill();
-    assert_eq!(desk.until_awaited(), Some(2), "{:#?}", desk.jobs());
-    desk.change(2);
-    if desk.is_drawing(1) {
-        desk.kill();
+    let (done, printed) = rig.verb(&["pen", job]);
+    assert!(!done && printed.contains("at a terminal"), "{printed}");
+    // The permission is checked again.
+    assert!(rig.verb(&["disable"]).0);
+    let (done, printed) = rig.verb(&["pen", "--yes"]);
+    assert!(!done && printed.contains("not enabled"), "{printed}");
+    rig.kill();
+    assert_eq!(rig.until_awaited(), Some(2), "{:#?}", rig.jobs());
+    rig.change(2);
+    if rig.is_drawing(1) {
+        rig.kill();
     }
     // The pause that a person has ended is not made again, but where the machine broke the drawing off before it drew.
-    let breaks = desk.cut.len();
-    let mut next = desk.until_awaited();
-    if next == Some(2) && desk.cut.len() > breaks {
-        next = desk.change_until_next(2);
+    let breaks = rig.cut.len();
+    let mut next = rig.until_awaited();
+    if next == Some(2) && rig.cut.len() > breaks {
+        next = rig.change_until_next(2);
     }
-    assert_eq!(next, Some(3), "{:#?}", desk.jobs());
-    assert!(desk.drawing()["pauses_ended"].as_array().map(Vec::len) <= Some(1));
-    let breaks = desk.cut.len();
-    assert_eq!(desk.change_until_next(3), None, "{:#?}", desk.jobs());
-    let jobs = desk.jobs();
+    assert_eq!(next, Some(3), "{:#?}", rig.jobs());
+    assert!(rig.drawing()["pauses_ended"].as_array().map(Vec::len) <= Some(1));
+    let breaks = rig.cut.len();
+    assert_eq!(rig.change_until_next(3), None, "{:#?}", rig.jobs());
+    let jobs = rig.jobs();
     // Where the machine broke it off since, an earlier job has it.
-    let since = if desk.cut.len() == breaks {
+    let since = if rig.cut.len() == breaks {
         1
     } else {
         jobs.len()
@@ -780,7 +780,7 @@ fn a_drawing_pauses_before_a_layer_until_a_person_lets_it_go_on() {
         ended.any(|last| last == json!("layer `!layer-3`")),
         "{jobs:#?}"
     );
-    desk.is_drawn_once();
+    rig.is_drawn_once();
 }
 
 /// Nobody can have a hand at an arm that is simulated in the node: a stop while it waits is a stop like any other.
@@ -807,12 +807,12 @@ fn after_a_stop_at_a_pause_an_embedded_arm_moves_again() {
     for (tool, arguments) in [("reset", "{}"), ("stroke", r#"{"scene":"default"}"#)] {
         let began = Instant::now();
         loop {
-            let told = call(tool, arguments);
-            if told["success"] == true {
+            let reply = call(tool, arguments);
+            if reply["success"] == true {
                 break;
             }
-            assert_eq!(told["code"], "busy", "{tool}: {told:#}");
-            assert!(began.elapsed() < PATIENCE, "{tool}: {told:#}");
+            assert_eq!(reply["code"], "busy", "{tool}: {reply:#}");
+            assert!(began.elapsed() < PATIENCE, "{tool}: {reply:#}");
             sleep(Duration::from_millis(100));
         }
     }

@@ -68,9 +68,12 @@ fn a_canvas_is_good_though_it_has_no_design() {
     let bench = Bench::at_test_rate();
     for args in [&["scene", "check", "canvas"][..], &["plan", "canvas"]] {
         let output = bench.run(args);
-        let (said, error) = text(&output);
-        assert!(output.status.success(), "{said}{error}");
-        assert!(said.starts_with("canvas: good\n  a canvas: "), "{said}");
+        let (printed, error) = text(&output);
+        assert!(output.status.success(), "{printed}{error}");
+        assert!(
+            printed.starts_with("canvas: good\n  a canvas: "),
+            "{printed}"
+        );
     }
     let written = bench.run(&["plan", "canvas", "--text", "hi", "--json"]);
     assert!(json(&written)["plan_hash"].is_string());
@@ -98,10 +101,10 @@ fn what_cannot_be_drawn_is_refused_by_stroke_and_point() {
         assert!(refusal["value"].as_f64() > refusal["limit"].as_f64());
     }
     assert!(out.join("plan.png").is_file());
-    let (said, _) = text(&bench.run(&["plan", "far"]));
+    let (run_output, _) = text(&bench.run(&["plan", "far"]));
     assert!(
-        said.starts_with("far: refused") && said.contains("beyond reach by"),
-        "{said}"
+        run_output.starts_with("far: refused") && run_output.contains("beyond reach by"),
+        "{run_output}"
     );
 }
 
@@ -147,8 +150,8 @@ fn a_folder_of_designs_is_one_line_each() {
         "--json",
     ]);
     assert_eq!(output.status.code(), Some(1));
-    let (said, _) = text(&output);
-    let lines: Vec<Value> = said
+    let (printed, _) = text(&output);
+    let lines: Vec<Value> = printed
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
@@ -163,7 +166,7 @@ fn a_folder_of_designs_is_one_line_each() {
 #[test]
 fn mistakes_on_the_command_line_say_what_would_be_right() {
     let bench = Bench::at_test_rate();
-    for (args, said) in [
+    for (args, expected) in [
         (
             vec!["plan", "--design", "nothing.svg"],
             "cannot read nothing.svg",
@@ -182,7 +185,10 @@ fn mistakes_on_the_command_line_say_what_would_be_right() {
         let output = bench.run(&args);
         assert_ne!(output.status.code(), Some(0), "{args:?}");
         let (out, err) = text(&output);
-        assert!(format!("{out}{err}").contains(said), "{args:?}: {out}{err}");
+        assert!(
+            format!("{out}{err}").contains(expected),
+            "{args:?}: {out}{err}"
+        );
     }
 }
 
@@ -196,10 +202,10 @@ fn reach_suggests_a_place_for_a_sheet_that_lies_badly() {
     let output = bench.run(&["reach", "far", "--json", "--out", out.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{:?}", text(&output));
     let map = json(&output);
-    let share = map["shares"].as_array().unwrap().last().unwrap()["share"]
+    let fraction = map["shares"].as_array().unwrap().last().unwrap()["share"]
         .as_f64()
         .unwrap();
-    assert!(share < 0.9, "{share}");
+    assert!(fraction < 0.9, "{fraction}");
     assert!(
         map["suggestion"]["share"].as_f64().unwrap() > 0.99,
         "{}",

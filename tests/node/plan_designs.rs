@@ -37,11 +37,11 @@ fn figure(plan: &Value, name: &str) -> f64 {
     figure.unwrap_or_else(|| panic!("no {name} in {plan:#}"))
 }
 
-fn near(plan: &Value, name: &str, wanted: f64, by: f64) {
+fn near(plan: &Value, name: &str, expected: f64, by: f64) {
     let found = figure(plan, name);
     assert!(
-        (found - wanted).abs() <= by,
-        "{name} is {found}, not {wanted}: {plan:#}"
+        (found - expected).abs() <= by,
+        "{name} is {found}, not {expected}: {plan:#}"
     );
 }
 
@@ -79,10 +79,10 @@ fn a_size_on_paper_is_drawn_as_it_is_and_others_as_the_scene_says() {
     near(&plan, "size_mm", 40.0, 0.01);
     assert_eq!(plan["size_from"], "asked");
     let file = bench.path("line.svg");
-    let said = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    let output = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
     assert!(
-        said.contains("50.0 mm on its longer side, as the design itself says"),
-        "{said}"
+        output.contains("50.0 mm on its longer side, as the design itself says"),
+        "{output}"
     );
 }
 
@@ -106,12 +106,12 @@ fn a_design_larger_than_its_sheet_is_one_refusal_and_a_picture() {
         assert_eq!(refusals.len(), 1, "{plan:#}");
         assert_eq!(refusals[0]["rule"], "outside");
         assert_eq!(refusals[0]["strokes"], 30);
-        let why = refusals[0]["why"].as_str().unwrap();
+        let reason = refusals[0]["why"].as_str().unwrap();
         assert!(
-            why.contains(
+            reason.contains(
                 "30 of 31 strokes reach beyond the sheet of 100 by 100 mm, the worst by 40.0 mm"
-            ) && why.contains("at most 111.1 mm fit"),
-            "{why}"
+            ) && reason.contains("at most 111.1 mm fit"),
+            "{reason}"
         );
         let message = plan["message"].as_str().unwrap();
         assert_eq!(message.matches("beyond the sheet").count(), 1, "{message}");
@@ -132,10 +132,10 @@ fn a_picture_that_cannot_be_written_is_an_error() {
         &["--out", out.to_str().unwrap()],
     );
     assert_eq!((code, &plan["success"]), (Some(1), &Value::Bool(false)));
-    let why = plan["refusals"][0]["why"].as_str().unwrap();
+    let reason = plan["refusals"][0]["why"].as_str().unwrap();
     assert!(
-        why.starts_with("cannot write ") && why.contains("plan.png"),
-        "{why}"
+        reason.starts_with("cannot write ") && reason.contains("plan.png"),
+        "{reason}"
     );
     assert!(
         plan["plan_hash"].is_string(),
@@ -233,8 +233,8 @@ fn pictures_in_an_svg_are_left_out_when_asked() {
         <image href="photo.png" width="9" height="9"/><path stroke="black" d="M5 5h10"/></svg>"#;
     let (code, plan) = planned(&bench, "photo.svg", design, &[]);
     assert_eq!(code, Some(1));
-    let why = plan["message"].as_str().unwrap();
-    assert!(why.contains("--skip-images"), "{why}");
+    let message = plan["message"].as_str().unwrap();
+    assert!(message.contains("--skip-images"), "{message}");
     let (code, plan) = planned(&bench, "photo.svg", design, &["--skip-images"]);
     assert_eq!(code, Some(0), "{plan:#}");
     assert_eq!(
@@ -299,15 +299,15 @@ fn what_is_not_drawn_is_said_with_its_place() {
         "{note}"
     );
     let file = bench.path("notes.svg");
-    let said = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
-    assert!(said.contains("note: rect `r` on line 2"), "{said}");
+    let output = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    assert!(output.contains("note: rect `r` on line 2"), "{output}");
     let broken = design.replace("M5 5h10", "M5 5h10 oh");
     let (code, plan) = planned(&bench, "broken.svg", &broken, &[]);
     assert_eq!(code, Some(1));
-    let why = plan["message"].as_str().unwrap();
+    let message = plan["message"].as_str().unwrap();
     assert!(
-        why.contains("path on line 2: found `oh` in its path data"),
-        "{why}"
+        message.contains("path on line 2: found `oh` in its path data"),
+        "{message}"
     );
 }
 
@@ -327,10 +327,10 @@ fn a_line_on_a_line_is_drawn_once() {
     }
     let file = bench.path("lines.json");
     std::fs::write(&file, "[[[0,0],[50,0]], [[50,0],[50,9]], [[10,0],[20,0]]]").unwrap();
-    let said = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
-    let words =
+    let output = text(&bench.run(&["plan", "--design", file.to_str().unwrap()]));
+    let expected =
         "3 strokes of the design drawn as 1: ends that touch are joined, 1 left out, drawn already";
-    assert!(said.contains(words), "{said}");
+    assert!(output.contains(expected), "{output}");
 }
 
 #[test]
@@ -395,10 +395,10 @@ fn lines_are_simplified_merged_and_sorted_as_asked() {
         "{kept:#}"
     );
     let file = bench.path("lines.json").display().to_string();
-    let said = text(&bench.run(&["plan", "--design", &file, "--merge", "3mm"]));
+    let output = text(&bench.run(&["plan", "--design", &file, "--merge", "3mm"]));
     assert!(
-        said.contains("that is 3 mm; 0 to 2 mm are possible"),
-        "{said}"
+        output.contains("that is 3 mm; 0 to 2 mm are possible"),
+        "{output}"
     );
 }
 
@@ -456,14 +456,14 @@ fn pens_count_from_1() {
         |pen: &str| format!(r#"{{"strokes": [{{"pen": {pen}, "points": [[0, 0], [50, 0]]}}]}}"#);
     let (code, plan) = planned(&bench, "first.json", &lines("1"), &[]);
     assert_eq!(code, Some(0), "{plan:#}");
-    for (pen, said) in [
+    for (pen, expected) in [
         ("2", "it asks for pen 2; the scene's only pen is 1, `"),
         ("0", "stroke 1: found pen 0; accepted: 1 for the first pen"),
     ] {
         let (code, plan) = planned(&bench, "other.json", &lines(pen), &[]);
         assert_eq!(code, Some(1));
-        let why = plan["message"].as_str().unwrap();
-        assert!(why.contains(said), "{why}");
+        let message = plan["message"].as_str().unwrap();
+        assert!(message.contains(expected), "{message}");
     }
 }
 
@@ -495,10 +495,10 @@ fn scene(bench: &Bench, name: &str, design: &str) -> Value {
 #[test]
 fn words_and_fills_come_from_the_scenes_file() {
     let bench = Bench::new();
-    let words = scene(&bench, "words", "text = \"Hi\"\nletter_height_mm = 20.0");
+    let plan = scene(&bench, "words", "text = \"Hi\"\nletter_height_mm = 20.0");
     // The stems of H, its bar, and i's stem: at least 20 + 20 + 10 mm.
-    assert!(figure(&words, "pen_down_mm") > 50.0, "{words:#}");
-    assert_eq!(words["size_from"], "file");
+    assert!(figure(&plan, "pen_down_mm") > 50.0, "{plan:#}");
+    assert_eq!(plan["size_from"], "file");
     let square = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 20"><rect width="20" height="20"/></svg>"#;
     std::fs::create_dir_all(bench.path("scenes/designs")).unwrap();
     std::fs::write(bench.path("scenes/designs/square.svg"), square).unwrap();
@@ -552,17 +552,17 @@ fn a_projected_design_says_how_much_it_is_stretched() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output));
         (json(&output), text(&bench.run(&["plan", lay])))
     };
-    let (wrapped, said) = laid("wrapped");
+    let (wrapped, printed) = laid("wrapped");
     near(&wrapped, "stretch_max", 1.0, 1e-3);
     assert!(
-        said.contains("nothing is stretched on the surface"),
-        "{said}"
+        printed.contains("nothing is stretched on the surface"),
+        "{printed}"
     );
-    let (projected, said) = laid("projected");
+    let (projected, printed) = laid("projected");
     let stretch = figure(&projected, "stretch_max");
     assert!((1.01..1.5).contains(&stretch), "{stretch}");
-    let words = format!("stretched by at most {:.1} %", (stretch - 1.0) * 1e2);
-    assert!(said.contains(&words), "{said}");
+    let expected = format!("stretched by at most {:.1} %", (stretch - 1.0) * 1e2);
+    assert!(printed.contains(&expected), "{printed}");
     let (code, dry) = bench.call(&["stroke", r#"{"scene":"projected","dry_run":true}"#]);
     assert_eq!(code, 0, "{dry:#}");
     near(&dry, "stretch_max", stretch, 1e-3);

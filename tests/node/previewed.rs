@@ -9,13 +9,13 @@ use crate::support;
 use serde_json::{Value, json};
 use support::{Bench, Served, post_to};
 
-/// A call's text and its structured result.
-pub(crate) fn told(served: &Served, tool: &str, arguments: &Value) -> (String, Value) {
-    told_at(&served.host(), tool, arguments)
+/// Calls a tool. Returns the reply's text and its structured result.
+pub(crate) fn call_tool(served: &Served, tool: &str, arguments: &Value) -> (String, Value) {
+    call_at(&served.host(), tool, arguments)
 }
 
-/// The same where only the node's host is known.
-pub(crate) fn told_at(host: &str, tool: &str, arguments: &Value) -> (String, Value) {
+/// Does the same for a node known by its host.
+pub(crate) fn call_at(host: &str, tool: &str, arguments: &Value) -> (String, Value) {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": tool, "arguments": arguments}});
     let (_, answer) = post_to(host, "Accept: application/json\r\n", &body.to_string());
@@ -31,19 +31,19 @@ pub(crate) fn told_at(host: &str, tool: &str, arguments: &Value) -> (String, Val
 fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    let (text, shown) = told(
+    let (text, shown) = call_tool(
         &served,
         "stroke",
         &json!({"scene": "short", "dry_run": true}),
     );
-    for said in [
+    for expected in [
         "2 strokes, 60 mm of line",
         "of arm time",
         "on the sheet x 35 to 65 mm, y 44 to 56 mm",
         "pen 1 (fineliner)",
         "nearest to a joint limit: ",
     ] {
-        assert!(text.contains(said), "{said}: {text}");
+        assert!(text.contains(expected), "{expected}: {text}");
     }
     assert_eq!(
         shown["box_mm"],
@@ -56,7 +56,7 @@ fn the_text_of_a_dry_run_holds_the_call_that_draws_exactly_it() {
         shown["draw_call"],
         json!({"tool": "stroke", "arguments": call})
     );
-    let (text, drawn) = told(&served, "stroke", &call);
+    let (text, drawn) = call_tool(&served, "stroke", &call);
     assert_eq!(drawn["success"], true, "{text}");
     assert_eq!(drawn["plan_hash"], shown["plan_hash"]);
 }
@@ -71,7 +71,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
         .replace("[0.0708, -0.1731, 0.005]", "[0.0708, -0.5231, 0.005]");
     bench.scene("far", &far);
     let served = bench.serve(&[]);
-    let (text, shown) = told(&served, "stroke", &json!({"scene": "far", "dry_run": true}));
+    let (text, shown) = call_tool(&served, "stroke", &json!({"scene": "far", "dry_run": true}));
     assert_eq!(shown["refusals"].as_array().unwrap().len(), 7, "{shown:#}");
     assert!(
         text.contains("refused: 7 strokes (1, 2, 3, 4, 5 and 2 more), the worst: "),
@@ -90,7 +90,7 @@ fn a_cause_is_told_once_with_its_strokes_and_its_remedy() {
 fn two_pens_are_counted_from_one() {
     let bench = Bench::at_test_rate();
     let served = bench.serve(&[]);
-    let (text, _) = told(
+    let (text, _) = call_tool(
         &served,
         "stroke",
         &json!({"scene": "two_pens", "dry_run": true}),
@@ -122,16 +122,16 @@ fn a_client_that_shows_text_alone_draws_on_a_canvas_what_it_was_shown() {
     ] {
         let mut dry = design.clone();
         dry["dry_run"] = true.into();
-        let (text, _) = told(&served, "stroke", &dry);
+        let (text, _) = call_tool(&served, "stroke", &dry);
         let (call, hash) = call_of_text(&text);
         assert_eq!(call["plan"], hash, "{text}");
         for (name, value) in design.as_object().unwrap() {
             assert_eq!(&call[name], value, "{text}");
         }
-        let (text, drawn) = told(&served, "stroke", &call);
+        let (text, drawn) = call_tool(&served, "stroke", &call);
         assert_eq!(drawn["success"], true, "{text}");
         assert_eq!(drawn["plan_hash"], hash, "{text}");
-        let (text, _) = told(&served, "reset", &json!({}));
+        let (text, _) = call_tool(&served, "reset", &json!({}));
         assert!(text.contains("parked") || text.contains("rest"), "{text}");
     }
 }
@@ -146,7 +146,7 @@ fn of_a_long_design_the_text_says_what_to_change_in_the_call() {
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="20mm"><path d="M2 5{path}" fill="none" stroke="black"/></svg>"#
     );
     let mut call = json!({"svg": svg, "dry_run": true});
-    let (text, _) = told(&served, "stroke", &call);
+    let (text, _) = call_tool(&served, "stroke", &call);
     let (_, told_how) = text.split_once("to draw exactly this: ").unwrap();
     assert!(
         told_how.starts_with("this call without `dry_run` and with \"plan\":\""),
@@ -156,6 +156,6 @@ fn of_a_long_design_the_text_says_what_to_change_in_the_call() {
     let hash = hash.split('"').next().unwrap().to_owned();
     call.as_object_mut().unwrap().remove("dry_run");
     call["plan"] = hash.clone().into();
-    let (text, drawn) = told(&served, "stroke", &call);
+    let (text, drawn) = call_tool(&served, "stroke", &call);
     assert_eq!(drawn["plan_hash"], hash, "{text}");
 }

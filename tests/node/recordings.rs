@@ -1,4 +1,4 @@
-//! Recordings as their users meet them: written while a job runs, shown, exported, replayed, and told to MCP clients.
+//! Tests recordings from a user's view: written while a job runs, shown, exported, replayed, and offered to MCP clients.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ fn recording(bench: &Bench, job: &str) -> PathBuf {
     bench.path(&format!("state/jobs/{job}/job.mcap"))
 }
 
-fn shown(bench: &Bench, of: &Path) -> Value {
+fn show_json(bench: &Bench, of: &Path) -> Value {
     let shown = bench.run(&["recording", "show", of.to_str().unwrap(), "--json"]);
     assert!(shown.status.success(), "{shown:?}");
     serde_json::from_slice(&shown.stdout).unwrap()
@@ -52,21 +52,21 @@ fn a_job_is_recorded_only_where_that_was_asked_for() {
     let config = bench.path("node.toml").display().to_string();
     let (code, drawn) = bench.call(&[&["stroke", STROKE, "--config", &config][..], &at].concat());
     assert_eq!(code, 0, "{drawn:#}");
-    let told = shown(&bench, &recording(&bench, "job-2"));
-    assert_eq!(told["state"], "reached");
+    let reply = show_json(&bench, &recording(&bench, "job-2"));
+    assert_eq!(reply["state"], "reached");
     assert_eq!(
-        (&told["strokes"], &told["missing_ticks"]),
+        (&reply["strokes"], &reply["missing_ticks"]),
         (&json!(2), &json!(0))
     );
     // Simulated time waits for its recording: every tick of the drawing is there.
-    let ticks = told["ticks"].as_f64().unwrap();
-    let whole = told["duration_s"].as_f64().unwrap() * 100.0;
-    assert!((ticks - whole - 1.0).abs() < 1.5, "{told:#}");
-    assert_eq!(told["topics"]["/job"], told["topics"]["/joint_states"]);
-    assert!(told["topics"].get("/camera/top").is_none());
-    let far = told["ink_max_mm"].as_f64().unwrap();
-    assert!(far > 0.0 && far < 1.0, "{told:#}");
-    let files = told["attachments"].as_array().unwrap();
+    let ticks = reply["ticks"].as_f64().unwrap();
+    let expected_ticks = reply["duration_s"].as_f64().unwrap() * 100.0;
+    assert!((ticks - expected_ticks - 1.0).abs() < 1.5, "{reply:#}");
+    assert_eq!(reply["topics"]["/job"], reply["topics"]["/joint_states"]);
+    assert!(reply["topics"].get("/camera/top").is_none());
+    let far = reply["ink_max_mm"].as_f64().unwrap();
+    assert!(far > 0.0 && far < 1.0, "{reply:#}");
+    let files = reply["attachments"].as_array().unwrap();
     assert!(files.contains(&json!("plan-1.json")) && files.contains(&json!("audit.log")));
 }
 
@@ -74,20 +74,20 @@ fn a_job_is_recorded_only_where_that_was_asked_for() {
 fn a_camera_that_nobody_knows_cannot_be_recorded() {
     let bench = Bench::at_test_rate();
     let config = bench.path("node.toml").display().to_string();
-    for (key, why) in [
+    for (key, reason) in [
         ("record = { cameras = [\"top\"] }", "no such camera"),
         ("record = { fps = 0.0 }", "above 0 and up to 30"),
     ] {
         std::fs::write(bench.path("node.toml"), key).unwrap();
         let checked = bench.run(&["check", "--config", &config]);
-        let said = format!(
+        let message = format!(
             "{}{}",
             text(&checked),
             String::from_utf8_lossy(&checked.stderr)
         );
         assert!(
-            !checked.status.success() && said.contains(why),
-            "{key}: {said}"
+            !checked.status.success() && message.contains(reason),
+            "{key}: {message}"
         );
     }
 }
@@ -99,9 +99,9 @@ fn a_live_view_that_the_program_does_not_have_is_refused() {
     std::fs::write(bench.path("node.toml"), "record = { live_port = 0 }\n").unwrap();
     let config = bench.path("node.toml").display().to_string();
     let refused = bench.run(&["call", "stroke", STROKE, "--config", &config]);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(!refused.status.success(), "{refused:?}");
-    assert!(said.contains("built without the live view"), "{said}");
+    assert!(stderr.contains("built without the live view"), "{stderr}");
 }
 
 #[test]
@@ -109,19 +109,19 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
     let bench = recorded();
     let state = bench.state();
     let out = |name: &str| bench.path(name).display().to_string();
-    let told = |args: &[&str]| {
+    let run = |args: &[&str]| {
         let ran = bench.run(&[args, &["--state", &state]].concat());
         assert!(ran.status.success(), "{args:?}: {ran:?}");
         text(&ran)
     };
-    let summary = told(&["recording", "show", "job-1", "--out", &out("show.png")]);
+    let summary = run(&["recording", "show", "job-1", "--out", &out("show.png")]);
     assert!(summary.contains("missing         0 ticks"), "{summary}");
     assert!(
         std::fs::read(out("show.png"))
             .unwrap()
             .starts_with(b"\x89PNG")
     );
-    told(&["recording", "report", "job-1", "--out", &out("report.html")]);
+    run(&["recording", "report", "job-1", "--out", &out("report.html")]);
     let report = std::fs::read_to_string(out("report.html")).unwrap();
     for heading in [
         "Where the ink is off",
@@ -136,10 +136,10 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
         !report.contains("<script") && !report.contains("http"),
         "from elsewhere"
     );
-    let replayed = told(&["recording", "replay", "job-1"]);
+    let replayed = run(&["recording", "replay", "job-1"]);
     assert!(replayed.contains("of the recorded ink"), "{replayed}");
     for form in ["csv", "svg", "gcode"] {
-        told(&[
+        run(&[
             "recording",
             "export",
             form,
@@ -150,7 +150,7 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
     }
     // Every node has a first job: of two recordings neither is lost.
     let csv = ["recording", "export", "csv", "job-1", "job-1"];
-    let both = told(&[&csv[..], &["--out", &out("exported")]].concat());
+    let both = run(&[&csv[..], &["--out", &out("exported")]].concat());
     assert!(both.contains("job-1_2.csv"), "{both}");
     let exported = |name: &str| std::fs::read(bench.path("exported").join(name)).unwrap();
     assert_eq!(exported("job-1.csv"), exported("job-1_2.csv"));
@@ -160,7 +160,7 @@ fn a_recording_is_shown_exported_reported_and_replayed() {
     let gcode = out("exported/job-1.gcode");
     let planned = bench.run(&["draw", &gcode, "--dry-run", "--state", &state]);
     assert!(planned.status.success(), "{planned:?}");
-    told(&[
+    run(&[
         "recording",
         "export",
         "lerobot",
@@ -182,16 +182,16 @@ fn what_is_no_recording_is_named() {
     let state = bench.state();
     std::fs::write(bench.path("text.mcap"), "no recording").unwrap();
     let file = bench.path("text.mcap").display().to_string();
-    for (of, why) in [
+    for (of, reason) in [
         ("job-7", "there is no recording job-7"),
         ("../job-1", "there is no recording ../job-1"),
         (file.as_str(), "is not a recording"),
     ] {
         let shown = bench.run(&["recording", "show", of, "--state", &state]);
-        let said = String::from_utf8_lossy(&shown.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&shown.stderr).into_owned();
         assert!(
-            !shown.status.success() && said.contains(why),
-            "{of}: {said}"
+            !shown.status.success() && stderr.contains(reason),
+            "{of}: {stderr}"
         );
     }
 }
@@ -199,29 +199,29 @@ fn what_is_no_recording_is_named() {
 #[test]
 fn a_finished_recording_that_is_cut_says_so_and_a_damaged_one_is_refused() {
     let bench = recorded();
-    let whole = std::fs::read(recording(&bench, "job-1")).unwrap();
+    let bytes = std::fs::read(recording(&bench, "job-1")).unwrap();
     let file = bench.path("cut.mcap");
-    let all = shown(&bench, &recording(&bench, "job-1"))["ticks"].clone();
-    let mut middle = whole.clone();
-    let at = middle.len() / 2;
-    middle[at] ^= 0x55;
-    std::fs::write(&file, middle).unwrap();
+    let all = show_json(&bench, &recording(&bench, "job-1"))["ticks"].clone();
+    let mut damaged = bytes.clone();
+    let at = damaged.len() / 2;
+    damaged[at] ^= 0x55;
+    std::fs::write(&file, damaged).unwrap();
     let shown = bench.run(&["recording", "show", file.to_str().unwrap(), "--json"]);
-    let said = String::from_utf8_lossy(&shown.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&shown.stderr).into_owned();
     assert!(
-        !shown.status.success() && said.contains("cut.mcap"),
-        "{said}"
+        !shown.status.success() && stderr.contains("cut.mcap"),
+        "{stderr}"
     );
     // Only its index is cut off.
-    std::fs::write(&file, &whole[..whole.len() - 20]).unwrap();
-    let told = self::shown(&bench, &file);
-    assert_eq!((&told["ticks"], &told["is_torn"]), (&all, &json!(true)));
-    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    std::fs::write(&file, &bytes[..bytes.len() - 20]).unwrap();
+    let reply = self::show_json(&bench, &file);
+    assert_eq!((&reply["ticks"], &reply["is_torn"]), (&all, &json!(true)));
+    std::fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     let cut = bench.run(&["recording", "show", file.to_str().unwrap(), "--json"]);
-    let said = String::from_utf8_lossy(&cut.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&cut.stderr).into_owned();
     assert!(
-        cut.status.success() || said.contains("holds no ticks"),
-        "{said}"
+        cut.status.success() || stderr.contains("holds no ticks"),
+        "{stderr}"
     );
 }
 
@@ -243,16 +243,16 @@ fn mcp_clients_are_told_of_recordings_only_where_the_node_file_lists_the_toolset
         let given = json!({ "job": job }).to_string();
         bench.call(&[&["get_recording", &given][..], &at].concat())
     };
-    let (code, told) = get("job-1");
+    let (code, reply) = get("job-1");
     assert_eq!(
-        (code, &told["recording"]["strokes"]),
+        (code, &reply["recording"]["strokes"]),
         (0, &json!(2)),
-        "{told:#}"
+        "{reply:#}"
     );
-    assert!(told["recording"].get("file").is_none(), "{told:#}");
+    assert!(reply["recording"].get("file").is_none(), "{reply:#}");
     for other in ["job-9", "../job-1", ""] {
-        let (code, told) = get(other);
-        assert_ne!(code, 0, "{other}: {told:#}");
+        let (code, reply) = get(other);
+        assert_ne!(code, 0, "{other}: {reply:#}");
     }
 }
 
@@ -275,7 +275,7 @@ fn a_node_that_is_killed_leaves_a_recording_that_is_read_and_made_whole_at_the_n
     served.child.0.kill().unwrap();
     served.child.0.wait().unwrap();
     drop(caller);
-    let torn = shown(&bench, &file);
+    let torn = show_json(&bench, &file);
     assert_eq!(
         (&torn["is_torn"], &torn["state"]),
         (&json!(true), &json!(null))
@@ -284,16 +284,16 @@ fn a_node_that_is_killed_leaves_a_recording_that_is_read_and_made_whole_at_the_n
     let again = bench.serve(&at);
     let until = Instant::now() + PATIENCE;
     let mended = loop {
-        let told = shown(&bench, &file);
-        if told["is_torn"] == false {
-            break told;
+        let reply = show_json(&bench, &file);
+        if reply["is_torn"] == false {
+            break reply;
         }
-        assert!(Instant::now() < until, "{told:#}");
+        assert!(Instant::now() < until, "{reply:#}");
         std::thread::sleep(Duration::from_millis(50));
     };
     assert_eq!(mended["ticks"], torn["ticks"]);
     // A job is looked for in the node that runs here, as `jobs` does.
-    let of_running = shown(&bench, Path::new("job-1"));
+    let of_running = show_json(&bench, Path::new("job-1"));
     assert_eq!(of_running["ticks"], torn["ticks"]);
     drop(again);
 }

@@ -1,4 +1,4 @@
-//! Tests what can be read of a node beside its tools, what completes a name, and who hears that lists have changed.
+//! Tests a node's resources, completion of names, and notifications about changed lists.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -15,21 +15,21 @@ use std::sync::mpsc::Receiver;
 use serde_json::{Value, json};
 use support::{Bench, PATIENCE, Running, SHORT_LINES, lines, scene};
 
-/// A node on standard input and output, spoken to line by line.
+/// A node on standard input and output, with one message per line.
 struct Line {
     _child: Running,
     input: ChildStdin,
     output: Receiver<String>,
     notices: VecDeque<String>,
-    asked: u64,
+    last_id: u64,
 }
 
 impl Line {
     fn open(bench: &Bench) -> Self {
         let (line, opened) = Self::open_as(bench, &json!({}));
         for list in ["tools", "resources", "prompts"] {
-            let told = &opened["capabilities"][list]["listChanged"];
-            assert_eq!(told, true, "{opened}");
+            let list_changed = &opened["capabilities"][list]["listChanged"];
+            assert_eq!(list_changed, true, "{opened}");
         }
         line
     }
@@ -50,20 +50,20 @@ impl Line {
             input,
             output,
             notices: VecDeque::new(),
-            asked: 0,
+            last_id: 0,
         };
         let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": {"name": "t", "version": "1"}});
-        let mut opened = line.ask("initialize", &hello);
-        line.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        let mut opened = line.request("initialize", &hello);
+        line.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         (line, opened["result"].take())
     }
 
-    fn say(&mut self, message: &Value) {
+    fn send(&mut self, message: &Value) {
         writeln!(self.input, "{message}").unwrap();
     }
 
     /// The next message; notices are kept.
-    fn hear(&mut self) -> Value {
+    fn receive(&mut self) -> Value {
         let line = self.output.recv_timeout(PATIENCE).unwrap();
         let message: Value = serde_json::from_str(&line).unwrap();
         if let Some(method) = message["method"].as_str() {
@@ -72,12 +72,12 @@ impl Line {
         message
     }
 
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        self.asked += 1;
-        let id = self.asked;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+    fn request(&mut self, method: &str, params: &Value) -> Value {
+        self.last_id += 1;
+        let id = self.last_id;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         loop {
-            let message = self.hear();
+            let message = self.receive();
             if message["id"] == id {
                 return message;
             }
@@ -85,19 +85,19 @@ impl Line {
     }
 
     fn read(&mut self, uri: &str) -> Value {
-        self.ask("resources/read", &json!({"uri": uri}))
+        self.request("resources/read", &json!({"uri": uri}))
     }
 
     fn notice(&mut self, method: &str) {
         while !self.notices.iter().any(|one| one == method) {
-            self.hear();
+            self.receive();
         }
         self.notices.retain(|one| one != method);
     }
 
     fn complete(&mut self, reference: &Value, argument: &str, typed: &str) -> Vec<String> {
-        let asked = json!({"ref": reference, "argument": {"name": argument, "value": typed}});
-        let answer = self.ask("completion/complete", &asked);
+        let request = json!({"ref": reference, "argument": {"name": argument, "value": typed}});
+        let answer = self.request("completion/complete", &request);
         let values = answer["result"]["completion"]["values"].as_array().unwrap();
         values
             .iter()
@@ -116,9 +116,9 @@ fn bench() -> Bench {
 fn a_node_its_scenes_jobs_and_previews_can_be_read() {
     let bench = bench();
     let mut line = Line::open(&bench);
-    let reset = line.ask("tools/call", &json!({"name": "reset", "arguments": {}}));
+    let reset = line.request("tools/call", &json!({"name": "reset", "arguments": {}}));
     assert_eq!(reset["result"]["isError"], false, "{reset}");
-    let listed = line.ask("resources/list", &json!({}));
+    let listed = line.request("resources/list", &json!({}));
     let uris: Vec<&str> = listed["result"]["resources"]
         .as_array()
         .unwrap()
@@ -150,11 +150,11 @@ fn a_node_its_scenes_jobs_and_previews_can_be_read() {
     assert_eq!(nodes[0]["name"], "local");
     assert!(text("usage://stroke").starts_with("# stroke\n"));
     assert!(text("scene://short").contains(r#""strokes":2"#));
-    let told: Value = serde_json::from_str(&text(&job)).unwrap();
+    let reply: Value = serde_json::from_str(&text(&job)).unwrap();
     assert_eq!(
-        (&told["job"]["state"], &told["result"]["success"]),
+        (&reply["job"]["state"], &reply["result"]["success"]),
         (&json!("reached"), &json!(true)),
-        "{told}"
+        "{reply}"
     );
     for uri in [
         "preview://short",
@@ -180,23 +180,23 @@ fn the_view_is_told_to_clients_that_show_views_and_changes_nothing_for_others() 
     const EXTENSION: &str = "io.modelcontextprotocol/ui";
     const MIME: &str = "text/html;profile=mcp-app";
     let (first, second) = (bench(), bench());
-    let (mut plain, told) = Line::open_as(&first, &json!({}));
+    let (mut line, reply) = Line::open_as(&first, &json!({}));
     let announced = json!({"extensions": {EXTENSION: {"mimeTypes": [MIME]}}});
     let (mut shows, told_more) = Line::open_as(&second, &announced);
     let declared = format!(r#""extensions":{{"{EXTENSION}":{{}}}},"#);
     let told_more = told_more.to_string();
     assert!(told_more.contains(&declared), "{told_more}");
-    assert_eq!(told_more.replace(&declared, ""), told.to_string());
+    assert_eq!(told_more.replace(&declared, ""), reply.to_string());
 
-    let tools = plain.ask("tools/list", &json!({})).to_string();
-    let marked = shows.ask("tools/list", &json!({})).to_string();
+    let tools = line.request("tools/list", &json!({})).to_string();
+    let marked = shows.request("tools/list", &json!({})).to_string();
     let mark = format!(r#","_meta":{{"ui":{{"resourceUri":"{VIEW}"}},"ui/resourceUri":"{VIEW}"}}"#);
     // Three tools, each by two names.
     assert_eq!(marked.matches(&mark).count(), 6, "{marked}");
     assert_eq!(marked.replace(&mark, ""), tools);
 
-    let resources = plain.ask("resources/list", &json!({}));
-    let mut more = shows.ask("resources/list", &json!({}));
+    let resources = line.request("resources/list", &json!({}));
+    let mut more = shows.request("resources/list", &json!({}));
     let cards = more["result"]["resources"].as_array_mut().unwrap();
     let view = cards.pop().unwrap();
     assert_eq!(
@@ -205,7 +205,7 @@ fn the_view_is_told_to_clients_that_show_views_and_changes_nothing_for_others() 
     );
     assert_eq!(more.to_string(), resources.to_string());
 
-    let refused = plain.read(VIEW);
+    let refused = line.read(VIEW);
     assert!(
         refused["error"]["message"]
             .as_str()
@@ -231,7 +231,7 @@ fn a_job_of_an_earlier_process_can_be_read() {
     let bench = bench();
     let job = {
         let mut line = Line::open(&bench);
-        let reset = line.ask("tools/call", &json!({"name": "reset", "arguments": {}}));
+        let reset = line.request("tools/call", &json!({"name": "reset", "arguments": {}}));
         reset["result"]["structuredContent"]["job"]["id"]
             .as_str()
             .unwrap_or_else(|| panic!("{reset}"))
@@ -239,13 +239,13 @@ fn a_job_of_an_earlier_process_can_be_read() {
     };
     let mut line = Line::open(&bench);
     let uri = format!("job://{job}");
-    let listed = line.ask("resources/list", &json!({}));
+    let listed = line.request("resources/list", &json!({}));
     assert!(listed.to_string().contains(&uri), "{listed}");
     let read = line.read(&uri);
     let text = read["result"]["contents"][0]["text"].as_str();
-    let told: Value = serde_json::from_str(text.unwrap_or_else(|| panic!("{read}"))).unwrap();
-    assert_eq!(told["job"]["state"], "reached", "{told}");
-    assert_eq!(told["record"]["tool"], "reset", "{told}");
+    let reply: Value = serde_json::from_str(text.unwrap_or_else(|| panic!("{read}"))).unwrap();
+    assert_eq!(reply["job"]["state"], "reached", "{reply}");
+    assert_eq!(reply["record"]["tool"], "reset", "{reply}");
     let reference = json!({"type": "ref/resource", "uri": "job://{id}"});
     assert_eq!(line.complete(&reference, "id", &job), [job]);
 }
@@ -254,7 +254,7 @@ fn a_job_of_an_earlier_process_can_be_read() {
 fn an_address_that_is_not_there_names_the_nearest() {
     let bench = bench();
     let mut line = Line::open(&bench);
-    for (uri, words) in [
+    for (uri, expected) in [
         ("preview://shrt", "preview://short"),
         ("scene://shrt", "scene://short"),
         ("usage://strok", "usage://stroke"),
@@ -267,7 +267,7 @@ fn an_address_that_is_not_there_names_the_nearest() {
             .as_str()
             .unwrap_or_else(|| panic!("{read}"));
         assert!(
-            message.contains(words)
+            message.contains(expected)
                 && message.contains(uri.split('?').next().unwrap().split("://").last().unwrap()),
             "{message}"
         );
@@ -287,7 +287,7 @@ fn an_address_that_is_not_there_names_the_nearest() {
 fn names_are_completed_for_prompts_and_templates() {
     let bench = bench();
     let mut line = Line::open(&bench);
-    let templates = line.ask("resources/templates/list", &json!({}));
+    let templates = line.request("resources/templates/list", &json!({}));
     let templates: Vec<String> = templates["result"]["resourceTemplates"]
         .as_array()
         .unwrap()
@@ -314,19 +314,22 @@ fn names_are_completed_for_prompts_and_templates() {
     );
     for template in &templates {
         let reference = json!({"type": "ref/resource", "uri": template});
-        let wanted = match template.as_str() {
+        let expected = match template.as_str() {
             "usage://{name}" => ("name", "st", vec!["stroke", "stop"]),
             "job://{id}" => ("id", "", vec![]),
             _ => ("name", "sho", vec!["short"]),
         };
-        let got = line.complete(&reference, wanted.0, wanted.1);
-        let begins: Vec<&String> = got.iter().filter(|one| one.starts_with(wanted.1)).collect();
-        assert_eq!(begins, wanted.2, "{template}");
+        let got = line.complete(&reference, expected.0, expected.1);
+        let begins: Vec<&String> = got
+            .iter()
+            .filter(|one| one.starts_with(expected.1))
+            .collect();
+        assert_eq!(begins, expected.2, "{template}");
     }
-    let listed = line.ask("prompts/list", &json!({}));
+    let listed = line.request("prompts/list", &json!({}));
     let draw = &listed["result"]["prompts"][1];
     assert_eq!(draw["arguments"].as_array().unwrap().len(), 3, "{draw}");
-    let filled = line.ask(
+    let filled = line.request(
         "prompts/get",
         &json!({"name": "draw", "arguments": {"scene": "short", "meta": "crosses"}}),
     );
@@ -344,7 +347,7 @@ fn scenes_that_come_and_go_on_disk_are_told_and_listed() {
     let bench = bench();
     let mut line = Line::open(&bench);
     let scenes = |line: &mut Line| {
-        let listed = line.ask("tools/list", &json!({}));
+        let listed = line.request("tools/list", &json!({}));
         let tools = listed["result"]["tools"].as_array().unwrap();
         let stroke = tools.iter().find(|tool| tool["name"] == "stroke").unwrap();
         stroke["inputSchema"]["properties"]["scene"]["enum"].to_string()

@@ -1,4 +1,4 @@
-//! Tests who is kept out, what is bounded, and that the arm hears of none of it.
+//! Tests who is denied access and what is bounded, and that none of it reaches the arm.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -62,7 +62,7 @@ impl Guarded {
         )
     }
 
-    /// A token more.
+    /// Adds a token.
     fn made(&self, name: &str, how: &[&str]) -> String {
         let (state, config) = (self.bench.path("state"), self.bench.path("node.toml"));
         let mut args = vec!["token", "add", name];
@@ -99,7 +99,7 @@ fn result(answer: &Value) -> &Value {
     &answer["result"]["structuredContent"]
 }
 
-/// The arm has done nothing and will: it rests with nobody's job.
+/// Checks that the arm has done nothing: it is at rest without a job.
 fn untouched(served: &Served, headers: &str) {
     let (status, answer) = post(served, headers, &call("list_nodes", &json!({})));
     assert_eq!(status, 200, "{answer}");
@@ -116,8 +116,8 @@ fn only_a_token_of_the_right_role_comes_in() {
     for token in [None, Some("hello"), Some(wrong.as_str())] {
         let (status, refused) = node.call(token, "stroke");
         assert_eq!(status, 401, "{token:?}: {refused}");
-        let why = refused["error"]["message"].as_str().unwrap();
-        assert!(why.contains("token"), "{why}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("token"), "{message}");
     }
     let (status, refused) = node.call(Some(viewer), "stroke");
     assert_eq!(status, 200);
@@ -136,7 +136,7 @@ fn only_a_token_of_the_right_role_comes_in() {
 }
 
 impl Guarded {
-    /// An operator's verb over HTTP.
+    /// Sends an operator's verb over HTTP.
     fn operate(&self, token: Option<&str>, headers: &str, verb: &Value) -> (u16, Value) {
         let bearer = token.map(|token| format!("Authorization: Bearer {token}\r\n"));
         let (mut stream, host) = connect(&self.served);
@@ -170,8 +170,8 @@ fn operators_verbs_are_for_operators_tokens_alone() {
     let [viewer, planner, operator] = &node.tokens;
     let disable = json!({"verb": "disable"});
     let enabled = || {
-        let (_, seen) = node.call(Some(viewer), "list_nodes");
-        result(&seen)["nodes"][0]["arms"][0]["motion_enabled"].clone()
+        let (_, preview) = node.call(Some(viewer), "list_nodes");
+        result(&preview)["nodes"][0]["arms"][0]["motion_enabled"].clone()
     };
     for token in [None, Some("hello")] {
         let (status, refused) = node.operate(token, "", &disable);
@@ -181,10 +181,10 @@ fn operators_verbs_are_for_operators_tokens_alone() {
         let (status, refused) = node.operate(Some(token), "", &disable);
         assert_eq!(status, 403, "{refused}");
         let done = node.typed_elsewhere(token, &["disable"]);
-        let why = String::from_utf8(done.stderr).unwrap();
+        let stderr = String::from_utf8(done.stderr).unwrap();
         assert!(
-            !done.status.success() && why.contains("operators' tokens"),
-            "{why}"
+            !done.status.success() && stderr.contains("operators' tokens"),
+            "{stderr}"
         );
     }
     let page = format!("Origin: {}\r\n", node.served.url.replace("/mcp", ""));
@@ -207,8 +207,8 @@ fn operators_verbs_are_for_operators_tokens_alone() {
         403
     );
     assert!(node.typed_elsewhere(operator, &["clear"]).status.success());
-    let (status, told) = node.operate(Some(operator), "", &json!({"verb": "dance"}));
-    assert_eq!((status, &told["done"]), (200, &json!(false)), "{told}");
+    let (status, reply) = node.operate(Some(operator), "", &json!({"verb": "dance"}));
+    assert_eq!((status, &reply["done"]), (200, &json!(false)), "{reply}");
     // No tool is an operator's verb, so no list shows one.
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}});
     let bearer = format!("Authorization: Bearer {operator}\r\n");
@@ -259,20 +259,20 @@ fn a_token_that_was_made_for_a_day_ends_with_it() {
     assert!(list.contains("ends within 1 day"), "{list}");
     assert!(!list.contains("1 days"), "{list}");
     let bearer = format!("Authorization: Bearer {token}\r\n");
-    for (ahead_ms, wanted) in [("0", 200), ("86400001", 401)] {
+    for (ahead_ms, expected) in [("0", 200), ("86400001", 401)] {
         let served = bench.serve_in(&at, &[("STEADYHAND_CALENDAR_OFFSET_MS", ahead_ms)]);
-        let (status, told) = post(&served, &bearer, &call("sense", &json!({})));
-        assert_eq!(status, wanted, "{told}");
+        let (status, reply) = post(&served, &bearer, &call("sense", &json!({})));
+        assert_eq!(status, expected, "{reply}");
     }
 }
 
 #[test]
 fn an_address_that_others_reach_wants_tokens_before_it_is_served() {
     let bench = Bench::new();
-    let said = bench.run(&["serve", "--http", "0.0.0.0:0"]);
-    assert!(!said.status.success());
-    let why = String::from_utf8(said.stderr).unwrap();
-    assert!(why.contains("steadyhand token add"), "{why}");
+    let output = bench.run(&["serve", "--http", "0.0.0.0:0"]);
+    assert!(!output.status.success());
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("steadyhand token add"), "{stderr}");
 }
 
 #[test]
@@ -464,14 +464,14 @@ fn what_a_caller_writes_is_shown_and_not_obeyed() {
         json!({EVIL: 1}),
         json!({"node": EVIL}),
     ] {
-        let said = bench.run(&["call", "stroke", &arguments.to_string()]);
-        harmless("stroke", &[said.stdout, said.stderr].concat());
+        let output = bench.run(&["call", "stroke", &arguments.to_string()]);
+        harmless("stroke", &[output.stdout, output.stderr].concat());
     }
-    let said = bench.run(&["call", EVIL]);
-    harmless("the tool's name", &[said.stdout, said.stderr].concat());
+    let output = bench.run(&["call", EVIL]);
+    harmless("the tool's name", &[output.stdout, output.stderr].concat());
 }
 
-/// A client's name for itself is seen by whoever looks at the node: in its log, its status, its jobs and its audit log.
+/// A client's own name appears in the node's log, status, jobs and audit log.
 #[test]
 fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
     let bench = Bench::new();
@@ -480,7 +480,7 @@ fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
     let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": EVIL, "version": EVIL},
         "io.modelcontextprotocol/clientCapabilities": {}});
-    let ask = |tool: &str, arguments: Value| {
+    let report_of = |tool: &str, arguments: Value| {
         let headers = format!(
             "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"
         );
@@ -488,21 +488,24 @@ fn what_a_client_calls_itself_is_shown_and_not_obeyed() {
             "params": {"name": tool, "arguments": arguments, "_meta": meta}});
         post(&served, &headers, &body.to_string())
     };
-    let (status, drawn) = ask("stroke", json!({"scene": "short"}));
+    let (status, drawn) = report_of("stroke", json!({"scene": "short"}));
     assert_eq!(
         (status, &result(&drawn)["success"]),
         (200, &json!(true)),
         "{drawn}"
     );
-    let (_, refused) = ask("stroke", json!({"scene": EVIL}));
+    let (_, refused) = report_of("stroke", json!({"scene": EVIL}));
     assert_eq!(result(&refused)["success"], false, "{refused}");
-    let (_, listed) = ask("list_nodes", json!({}));
+    let (_, listed) = report_of("list_nodes", json!({}));
     let holder = &result(&listed)["nodes"][0]["arms"][0]["lease"];
     assert!(holder.as_str().unwrap().contains("script"), "{holder}");
     let jobs = ["jobs", "--state", &state];
     for verb in [&["status"][..], &["jobs"], &["jobs", "job-1"], &jobs] {
-        let said = bench.run(verb);
-        harmless(&format!("{verb:?}"), &[said.stdout, said.stderr].concat());
+        let output = bench.run(verb);
+        harmless(
+            &format!("{verb:?}"),
+            &[output.stdout, output.stderr].concat(),
+        );
     }
     served.child.terminate();
     let log: Vec<String> = served.lines.iter().collect();
@@ -535,8 +538,11 @@ fn what_a_scene_is_called_is_shown_and_not_obeyed() {
         &["call", "stroke", r#"{"scene":"painted","dry_run":true}"#],
         &["call", "list_nodes"],
     ] {
-        let said = bench.run(verb);
-        harmless(&format!("{verb:?}"), &[said.stdout, said.stderr].concat());
+        let output = bench.run(verb);
+        harmless(
+            &format!("{verb:?}"),
+            &[output.stdout, output.stderr].concat(),
+        );
     }
 }
 
@@ -552,7 +558,7 @@ fn growing_svg() -> Vec<u8> {
     (svg + "</svg>").into_bytes()
 }
 
-/// The same by entities of the text itself.
+/// The same attack by entities that the text declares.
 fn laughing_svg() -> Vec<u8> {
     let mut entities = "<!ENTITY a0 \"M0 0L9 9\">".to_owned();
     for level in 1..40 {
@@ -600,8 +606,11 @@ fn an_svg_that_grows_without_end_is_refused() {
         let (_, refused) = post(&served, "", &call("stroke", &json!({"scene": name})));
         let refused = result(&refused);
         assert_eq!(refused["success"], false, "{refused}");
-        let why = refused["message"].as_str().unwrap();
-        assert!(why.contains(name) && why.contains("nothing moved"), "{why}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(
+            message.contains(name) && message.contains("nothing moved"),
+            "{message}"
+        );
         assert!(began.elapsed() < PATIENCE, "{name}");
     }
     let most_mib = resident_mib(&served, "VmHWM");
@@ -625,24 +634,24 @@ fn a_stranger_does_not_get_through_the_control_socket() {
         std::fs::set_permissions(bench.path("steadyhand"), PermissionsExt::from_mode(0o755))
             .unwrap();
         std::fs::set_permissions(&socket, PermissionsExt::from_mode(0o666)).unwrap();
-        // Of a program that strangers can run; its word stands before what it heard.
+        // Output of a program that strangers can run; its own text precedes what it received.
         let script = r#"use Socket; $SIG{PIPE} = "IGNORE";
             socket(S, AF_UNIX, SOCK_STREAM, 0) or die; connect(S, sockaddr_un($ARGV[0])) or die "not connected";
             syswrite S, "{\"verb\":\"stop\"}\n"; sysread S, $heard, 4096; print "connected:$heard";"#;
-        let said = std::process::Command::new("setpriv")
+        let output = std::process::Command::new("setpriv")
             .args(["--reuid", "65534", "--clear-groups", "perl", "-e", script])
             .arg(&socket)
             .output()
             .unwrap();
         // The door is shut before anything was read.
-        assert!(said.status.success(), "{said:?}");
+        assert!(output.status.success(), "{output:?}");
         assert_eq!(
-            String::from_utf8_lossy(&said.stdout),
+            String::from_utf8_lossy(&output.stdout),
             "connected:",
-            "{said:?}"
+            "{output:?}"
         );
-        let told = support::wait_for(&served.lines, "turned away");
-        assert!(told.contains("65534"), "{told}");
+        let line = support::wait_for(&served.lines, "turned away");
+        assert!(line.contains("65534"), "{line}");
     }
     // Nobody has stopped anything: what is drawn now is drawn to its end.
     let (_, drawn) = post(&served, "", &call("stroke", &json!({"scene": "short"})));
@@ -706,10 +715,10 @@ fn only_the_tools_that_a_node_offers_are_listed_and_called() {
     std::fs::write(wrong.path("node.toml"), "only_tools = [\"stork\"]\n").unwrap();
     let config = wrong.path("node.toml").display().to_string();
     let checked = wrong.run(&["--config", &config, "check"]);
-    let said = String::from_utf8(checked.stdout).unwrap();
+    let stdout = String::from_utf8(checked.stdout).unwrap();
     assert!(
-        said.contains("line 1: there is no tool `stork`; nearest first: stroke"),
-        "{said}"
+        stdout.contains("line 1: there is no tool `stork`; nearest first: stroke"),
+        "{stdout}"
     );
 }
 
@@ -783,14 +792,17 @@ fn get(served: &Served, path: &str) -> String {
 }
 
 /// Asks until the answer has this.
-fn comes(served: &Served, path: &str, words: &str) -> String {
+fn wait_for_response(served: &Served, path: &str, expected: &str) -> String {
     let began = std::time::Instant::now();
     loop {
-        let said = get(served, path);
-        if said.contains(words) {
-            return said;
+        let printed = get(served, path);
+        if printed.contains(expected) {
+            return printed;
         }
-        assert!(began.elapsed() < PATIENCE, "{path}: no {words:?} in {said}");
+        assert!(
+            began.elapsed() < PATIENCE,
+            "{path}: no {expected:?} in {printed}"
+        );
     }
 }
 
@@ -799,8 +811,8 @@ fn a_node_says_whether_it_is_ready() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     assert!(get(&served, "/healthz").contains("200 OK"));
-    let said = comes(&served, "/readyz", "200 OK");
-    assert!(said.contains("ready: arm answers"), "{said}");
+    let printed = wait_for_response(&served, "/readyz", "200 OK");
+    assert!(printed.contains("ready: arm answers"), "{printed}");
 }
 
 #[test]
@@ -809,10 +821,10 @@ fn a_node_whose_arm_is_gone_lives_and_is_not_ready() {
         let bench = Bench::new();
         let (arm, port) = bench.sim(&["--unpaced"]);
         let served = bench.serve(&["--port", &port]);
-        comes(&served, "/readyz", "200 OK");
+        wait_for_response(&served, "/readyz", "200 OK");
         drop(arm);
-        let said = comes(&served, "/readyz", "503 Service Unavailable");
-        assert!(said.contains("not ready: arm "), "{said}");
+        let printed = wait_for_response(&served, "/readyz", "503 Service Unavailable");
+        assert!(printed.contains("not ready: arm "), "{printed}");
         assert!(get(&served, "/healthz").contains("200 OK"));
     });
 }

@@ -81,7 +81,7 @@ impl Practice {
         let home = self.at_home();
         let mut all: Vec<&str> = home.iter().map(String::as_str).collect();
         all.extend(args);
-        said(&self.0.run(&all))
+        code_and_output(&self.0.run(&all))
     }
 
     fn call(&self, tool: &str, arguments: &str) -> Value {
@@ -99,13 +99,14 @@ impl Practice {
     /// The camera's place, taken and accepted while a node runs.
     fn calibrate(&self) -> Served {
         let served = self.serve();
-        let (code, text) = said(&self.0.run(&["calibrate", "camera", "--scene", "short"]));
+        let (code, text) =
+            code_and_output(&self.0.run(&["calibrate", "camera", "--scene", "short"]));
         assert_eq!(code, 0, "{text}");
         assert!(
             text.contains("verdict: good") && text.contains("origin_m"),
             "{text}"
         );
-        let (code, text) = said(&self.0.run(&["calibrate", "accept"]));
+        let (code, text) = code_and_output(&self.0.run(&["calibrate", "accept"]));
         assert_eq!(code, 0, "{text}");
         assert!(text.contains("camera-top.toml"), "{text}");
         served
@@ -119,13 +120,13 @@ impl Practice {
     }
 }
 
-fn said(output: &std::process::Output) -> (i32, String) {
+fn code_and_output(output: &std::process::Output) -> (i32, String) {
     let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.push_str(&String::from_utf8_lossy(&output.stderr));
     (output.status.code().unwrap(), text)
 }
 
-/// A tool called on a node that serves: its structured result, and how many pictures came with it.
+/// Calls a tool on a serving node. Returns its structured result and the number of pictures.
 fn tool(served: &Served, name: &str) -> (Value, usize) {
     let body = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{{"scene":"short"}}}}}}"#
@@ -142,7 +143,7 @@ fn tool(served: &Served, name: &str) -> (Value, usize) {
     (answer["result"]["structuredContent"].clone(), pictures)
 }
 
-/// Returns where the joints stand, to a twentieth of a degree: they are read anew each time.
+/// Returns the joints' angles to a twentieth of a degree; they are read again each time.
 fn stands(result: &Value) -> Vec<i64> {
     let joints = result["joints"].as_array().unwrap();
     let angle = |joint: &Value| (joint["angle_deg"].as_f64().unwrap() * 20.0).round() as i64;
@@ -184,8 +185,8 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
     );
 
     practice.lies([3.0, -4.0], true);
-    let (seen, _) = tool(&served, "sense");
-    let moved = &seen["cameras"][0]["moved"];
+    let (observed, _) = tool(&served, "sense");
+    let moved = &observed["cameras"][0]["moved"];
     assert!(
         (moved["mm"].as_f64().unwrap() - 5.0).abs() < 0.5,
         "{moved:#}"
@@ -201,10 +202,10 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
     );
     let (refused, _) = tool(&served, "stroke");
     assert_eq!(refused["code"], "sheet_moved", "{refused:#}");
-    let why = refused["message"].as_str().unwrap();
+    let message = refused["message"].as_str().unwrap();
     assert!(
-        why.contains("align") && why.ends_with("nothing moved"),
-        "{why}"
+        message.contains("align") && message.ends_with("nothing moved"),
+        "{message}"
     );
     let (after, _) = tool(&served, "sense");
     assert_eq!(stands(&before), stands(&after));
@@ -231,7 +232,7 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
         refused["code"], "sheet_moved",
         "a proposal is no permission: {refused:#}"
     );
-    let (code, text) = said(&practice.0.run(&["calibrate", "accept"]));
+    let (code, text) = code_and_output(&practice.0.run(&["calibrate", "accept"]));
     assert_eq!(code, 0, "{text}");
     let [x, y, z] = practice.origin_m();
     assert!(
@@ -250,7 +251,7 @@ fn a_moved_sheet_is_refused_until_align_has_proposed_where_it_lies_and_that_is_a
         drawn["deviation_mm_max"].as_f64().unwrap() < 1.5,
         "{drawn:#}"
     );
-    // And back: what was proof for one place is none for the other.
+    // And back: proof for one place does not count for the other.
     practice.lies([0.0, 0.0], true);
     let refused = practice.call("stroke", r#"{"scene": "short"}"#);
     assert_eq!(refused["code"], "sheet_moved", "{refused:#}");
@@ -261,14 +262,14 @@ fn where_a_scene_demands_it_an_unseen_sheet_is_not_drawn_on() {
     let practice = Practice::new(SIMULATED);
     let refused = practice.call("stroke", r#"{"scene": "short"}"#);
     assert_eq!(refused["code"], "sheet_unseen", "{refused:#}");
-    let why = refused["message"].as_str().unwrap();
+    let message = refused["message"].as_str().unwrap();
     assert!(
-        why.contains("steadyhand calibrate camera --camera top"),
-        "{why}"
+        message.contains("steadyhand calibrate camera --camera top"),
+        "{message}"
     );
-    let seen = practice.call("sense", r#"{"scene": "short"}"#);
-    assert_eq!(seen["success"], true, "{seen:#}");
-    assert_eq!(seen["cameras"][0]["calibrated"], false, "{seen:#}");
+    let preview = practice.call("sense", r#"{"scene": "short"}"#);
+    assert_eq!(preview["success"], true, "{preview:#}");
+    assert_eq!(preview["cameras"][0]["calibrated"], false, "{preview:#}");
 
     let mut served = practice.calibrate();
     assert_eq!(served.child.terminate(), Some(0));
@@ -287,22 +288,22 @@ fn where_a_scene_demands_it_an_unseen_sheet_is_not_drawn_on() {
             "{refused:#}"
         );
     }
-    let seen = practice.call("sense", r#"{"scene": "short"}"#);
+    let preview = practice.call("sense", r#"{"scene": "short"}"#);
     assert!(
-        seen["cameras"][0]["note"]
+        preview["cameras"][0]["note"]
             .as_str()
             .unwrap()
             .contains("tags"),
-        "{seen:#}"
+        "{preview:#}"
     );
 }
 
 #[test]
 fn a_camera_that_is_gone_is_a_note_and_no_proof() {
     let practice = Practice::new("source = \"/dev/video-gone\"\n");
-    let seen = practice.call("sense", r#"{"scene": "short"}"#);
-    assert_eq!(seen["success"], true, "{seen:#}");
-    let note = seen["cameras"][0]["note"].as_str().unwrap();
+    let preview = practice.call("sense", r#"{"scene": "short"}"#);
+    assert_eq!(preview["success"], true, "{preview:#}");
+    let note = preview["cameras"][0]["note"].as_str().unwrap();
     assert!(
         note.contains("camera top: there is no /dev/video-gone"),
         "{note}"
@@ -397,18 +398,18 @@ fn what_is_planned_and_what_is_drawn_lie_over_the_ink_that_a_camera_sees() {
     let (after, _) = tool(&served, "sense");
     // Where it stands is not known any more: nothing lies over the picture.
     std::fs::remove_file(practice.0.path("state/calibration/camera-top.toml")).unwrap();
-    let (bare, _) = tool(&served, "sense");
+    let (untouched, _) = tool(&served, "sense");
     assert!(served.child.terminate().is_some());
 
-    let seen = Kept::of(&bare);
+    let observed = Kept::of(&untouched);
     let is_blue = |[r, g, b]: [u8; 3]| b > 150 && r < 100 && g < 150;
     let is_orange = |[r, g, b]: [u8; 3]| r > 180 && g < 140 && b < 90;
-    let planned = Kept::of(&before).over(&seen, is_blue);
-    let inked = Kept::of(&after).over(&seen, is_orange);
+    let planned = Kept::of(&before).over(&observed, is_blue);
+    let inked = Kept::of(&after).over(&observed, is_orange);
     for (what, lines) in [("planned", &planned), ("drawn", &inked)] {
         assert!(lines.len() > 60, "{what}: {} pixels", lines.len());
         let around = around(lines, 12);
-        let ink = seen.pixels(|[r, g, b]| r.max(g).max(b) < 150);
+        let ink = observed.pixels(|[r, g, b]| r.max(g).max(b) < 150);
         let ink: Vec<_> = ink.into_iter().filter(&around).collect();
         let (near, moved) = (share_near(lines, &ink, 0), share_near(lines, &ink, 9));
         assert!(
@@ -416,10 +417,10 @@ fn what_is_planned_and_what_is_drawn_lie_over_the_ink_that_a_camera_sees() {
             "{what}: {near} on the ink, {moved} beside it"
         );
     }
-    assert!(seen.pixels(is_orange).is_empty() && seen.pixels(is_blue).is_empty());
+    assert!(observed.pixels(is_orange).is_empty() && observed.pixels(is_blue).is_empty());
     // Each says when it was taken, and what was kept is there.
     let taken =
-        [&before, &after, &bare].map(|of| of["cameras"][0]["taken_at_ms"].as_u64().unwrap());
+        [&before, &after, &untouched].map(|of| of["cameras"][0]["taken_at_ms"].as_u64().unwrap());
     let now = steadyhand::clock::calendar_ms();
     assert!(
         taken.is_sorted() && taken[0] < taken[2] && taken[2] <= now,
@@ -435,8 +436,8 @@ fn what_is_planned_and_what_is_drawn_lie_over_the_ink_that_a_camera_sees() {
 fn a_camera_is_asked_once_before_an_alignment_and_not_before_each_touch() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
-    let asked = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&asked);
+    let request_count = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&request_count);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
@@ -452,5 +453,5 @@ fn a_camera_is_asked_once_before_an_alignment_and_not_before_each_touch() {
     let felt = practice.call("align", r#"{"scene": "short", "touch": true}"#);
     assert_eq!(felt["points"].as_array().unwrap().len(), 6, "{felt:#}");
     // Whether to propose where it lies, and whether to begin.
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(request_count.load(Ordering::SeqCst), 2);
 }

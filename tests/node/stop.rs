@@ -1,4 +1,4 @@
-//! A stop that stops: from another connection, by every name, with any arguments, and on the wire.
+//! Tests that a stop stops: from another connection, by every name, with any arguments, and on the wire.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -21,7 +21,7 @@ use support::{Bench, PATIENCE, lines, on_port, unless_starved};
 const LONG_LINE: &str =
     "[[[0.0, 0.0], [80.0, 0.0], [80.0, 20.0], [0.0, 20.0], [0.0, 40.0], [80.0, 40.0]]]";
 
-/// And one that takes most of a minute.
+/// Returns lines that take most of a minute.
 fn long_lines() -> String {
     let row = |row: u32| format!("[[0.0, {y}.0], [80.0, {y}.0]]", y = 2 * row);
     let rows: Vec<String> = (0..20).map(row).collect();
@@ -145,7 +145,7 @@ fn an_operators_stop_is_an_operators_to_reset_and_an_emergency_stop_is_latched()
     let (_, refused) = call(&bench, node, &["reset"]);
     assert_eq!(refused["code"], "needs_reset", "{refused:#}");
     assert_eq!(verb("reset"), Some(0));
-    // Nothing is latched: nothing was done, and nobody says so.
+    // Nothing is latched, so nothing is done, and the exit code tells it.
     assert_eq!(verb("clear"), Some(1));
     assert_eq!(verb("estop"), Some(0));
     assert_eq!(verb("reset"), Some(1));
@@ -168,7 +168,7 @@ fn an_operators_verbs_stop_the_arm_on_the_wire() {
             let mark = trace(&bench).mark();
             let stopped = bench.run(&[word]);
             assert_eq!(stopped.status.code(), Some(0));
-            let said = String::from_utf8_lossy(&stopped.stdout).into_owned();
+            let stdout = String::from_utf8_lossy(&stopped.stdout).into_owned();
             for fact in [
                 kind,
                 "first stop frame after",
@@ -176,7 +176,7 @@ fn an_operators_verbs_stop_the_arm_on_the_wire() {
                 "°/s",
                 "mm up on the sheet",
             ] {
-                assert!(said.contains(fact), "{fact}: {said}");
+                assert!(stdout.contains(fact), "{fact}: {stdout}");
             }
             match word {
                 "stop" => trace(&bench).was_stopped(mark),
@@ -223,26 +223,26 @@ fn a_caller_that_hangs_up_stops_the_arm() {
     });
 }
 
-/// Returns what the arm of a bench hears.
+/// Returns the trace of what the bench's arm receives.
 fn trace(bench: &Bench) -> Trace {
     Trace(bench.path("wire.txt"))
 }
 
-/// A simulated arm on a pseudo-terminal that writes down what it hears, and a node's words for it.
+/// Starts a simulated arm on a pseudo-terminal that traces what it receives. Returns a node's options for it as well.
 fn arm_on_a_port(bench: &Bench) -> (support::Running, String, Vec<String>) {
-    let heard = trace(bench).0.display().to_string();
-    let (sim, path) = bench.sim(&["--scene", "long", "--trace", &heard]);
+    let trace_path = trace(bench).0.display().to_string();
+    let (sim, path) = bench.sim(&["--scene", "long", "--trace", &trace_path]);
     let state = bench.state();
-    let words = [&on_port(&path, &state)[..], &["--enable", "long"]].concat();
-    let words = words.into_iter().map(str::to_owned).collect();
-    (sim, path, words)
+    let args = [&on_port(&path, &state)[..], &["--enable", "long"]].concat();
+    let args = args.into_iter().map(str::to_owned).collect();
+    (sim, path, args)
 }
 
-/// A node on a pseudo-terminal, moving in the scene `long`, and what moves there.
+/// Starts a node on a pseudo-terminal that may move in the scene `long`, and the simulated arm there.
 fn drawing_on_a_port(bench: &Bench) -> (support::Running, String, support::Served) {
-    let (sim, path, words) = arm_on_a_port(bench);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let served = bench.serve(&words);
+    let (sim, path, args) = arm_on_a_port(bench);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let served = bench.serve(&args);
     (sim, path, served)
 }
 
@@ -258,7 +258,7 @@ fn begin_to_draw(bench: &Bench, node: &str) -> support::Running {
     support::Running(caller)
 }
 
-/// Degrees of each joint, as a process of its own reads them.
+/// Returns the angle of each joint in degrees, as a separate process reads them.
 fn joints_deg(bench: &Bench, path: &str) -> Vec<f64> {
     let state = bench.path("other-state");
     let (_, sensed) = bench.call(&["--state", state.to_str().unwrap(), "--port", path, "sense"]);
@@ -280,24 +280,24 @@ fn is_at_rest(joints_deg: &[f64]) -> bool {
 /// The exit code of a node that ended while its arm is energised away from its rest.
 const ENERGISED: i32 = 71;
 
-/// The node says that it leaves its arm energised, in its log and by its exit code, and how its job
-/// ended is in the journal.
+/// Checks that the node reports in its log and by its exit code that it leaves its arm energised, and that
+/// the journal has the end of its job.
 fn ends_energised(bench: &Bench, served: &mut support::Served) {
     assert_eq!(served.child.exit_code(), Some(ENERGISED));
-    let said: Vec<String> = served.lines.iter().collect();
+    let lines: Vec<String> = served.lines.iter().collect();
     assert!(
-        said.iter().any(|line| line.contains("still energised")),
-        "{said:#?}"
+        lines.iter().any(|line| line.contains("still energised")),
+        "{lines:#?}"
     );
     assert_eq!(job_state(bench), "stopped");
 }
 
-/// Returns the state of the first job, as the journal says.
+/// Returns the state of the first job, from its journal.
 fn job_state(bench: &Bench) -> String {
     let state = bench.state();
-    let told = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
-    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
-    told["state"].as_str().unwrap().to_owned()
+    let output = bench.run(&["jobs", "job-1", "--json", "--state", &state]);
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    reply["state"].as_str().unwrap().to_owned()
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn a_second_interrupt_is_an_emergency_stop_that_outlives_the_node() {
         let again = bench.serve(&[&here[..], &["--enable", "long"]].concat());
         let (_, refused) = call(&bench, &again.url, &["stroke", r#"{"scene":"long"}"#]);
         assert_eq!(refused["code"], "emergency_stop", "{refused:#}");
-        // Nobody sends an arm anywhere that holds itself up, only because they begin to watch it.
+        // Watching an arm that holds itself up sends it no goals.
         let (_, sensed) = call(&bench, &again.url, &["sense"]);
         assert_eq!(sensed["energised"], true, "{sensed:#}");
         assert_eq!(trace(&bench).mark(), mark, "goals were sent");
@@ -387,16 +387,16 @@ fn termination_does_not_park_what_was_stopped() {
         let _caller = begin_to_draw(&bench, &served.url);
         assert_eq!(call(&bench, &served.url, &["stop"]).0, 0);
         assert_eq!(served.child.terminate(), Some(71));
-        let said: Vec<String> = served.lines.iter().collect();
+        let lines: Vec<String> = served.lines.iter().collect();
         assert!(
-            said.iter().any(|line| line.contains("still energised")),
-            "{said:#?}"
+            lines.iter().any(|line| line.contains("still energised")),
+            "{lines:#?}"
         );
         assert!(!is_at_rest(&joints_deg(&bench, &path)));
     });
 }
 
-/// A person who stops the arm after the signal has the last word, whether it still brakes or is on
+/// A stop after the signal wins, whether the arm still brakes or is on
 /// its way to rest.
 #[test]
 fn a_stop_after_termination_is_the_last_word() {
@@ -457,7 +457,7 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         let bench = long_bench();
         let (_sim, _path, served) = drawing_on_a_port(&bench);
         let mut caller = begin_to_draw(&bench, &served.url);
-        let verb = |words: &[&str]| bench.run(words).status.code();
+        let verb = |args: &[&str]| bench.run(args).status.code();
         bench.hold();
         let (_, sensed) = call(&bench, &served.url, &["sense"]);
         assert_eq!(sensed["state"], "held", "{sensed:#}");
@@ -468,27 +468,27 @@ fn a_held_motion_goes_on_and_torque_goes_off_only_at_a_standstill() {
         );
         assert_eq!(verb(&["torque-off", "--yes"]), Some(1));
         let again = bench.run(&["hold"]);
-        let said = String::from_utf8_lossy(&again.stdout);
+        let stdout = String::from_utf8_lossy(&again.stdout);
         assert_eq!(again.status.code(), Some(0));
-        assert!(said.contains("held already"), "{said}");
+        assert!(stdout.contains("held already"), "{stdout}");
         assert_eq!(verb(&["resume"]), Some(0));
         assert_eq!(verb(&["resume"]), Some(1));
         wait_until_drawing(&bench, &served.url);
         assert_eq!(verb(&["stop"]), Some(0));
         assert_eq!(verb(&["hold"]), Some(1));
-        // Nobody is asked where there is no terminal.
+        // Without a terminal there is no question.
         assert_eq!(verb(&["torque-off"]), Some(1));
         let dropped = bench.run(&["torque-off", "--yes"]);
-        let said = String::from_utf8_lossy(&dropped.stdout);
-        assert!(said.contains("torque is off on 6 servos"), "{said}");
+        let stdout = String::from_utf8_lossy(&dropped.stdout);
+        assert!(stdout.contains("torque is off on 6 servos"), "{stdout}");
         let (_, sensed) = call(&bench, &served.url, &["sense"]);
         assert_eq!(sensed["energised"], false, "{sensed:#}");
         // Its session has ended with it.
         assert_eq!(caller.exit_code(), Some(1));
         let (_, refused) = call(&bench, &served.url, &["stroke", r#"{"scene":"long"}"#]);
         assert_eq!(refused["code"], "needs_reset", "{refused:#}");
-        let words = refused["message"].as_str().unwrap();
-        assert!(words.contains("and its torque is off"), "{words}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("and its torque is off"), "{message}");
         assert_eq!(verb(&["reset"]), Some(0));
     });
 }
@@ -506,11 +506,11 @@ fn a_call_whose_job_is_held_is_told_who_goes_on_with_it() {
         let stroke = scope.spawn(|| call(&bench, node, &["stroke", r#"{"scene":"long"}"#]));
         wait_until_drawing(&bench, node);
         bench.hold();
-        let (_, told) = stroke.join().unwrap();
-        let said = told["message"].as_str().unwrap();
-        assert_eq!(told["state"], "held", "{told:#}");
-        assert!(said.contains("steadyhand resume"), "{said}");
-        assert!(!said.contains("approve"), "{said}");
+        let (_, reply) = stroke.join().unwrap();
+        let message = reply["message"].as_str().unwrap();
+        assert_eq!(reply["state"], "held", "{reply:#}");
+        assert!(message.contains("steadyhand resume"), "{message}");
+        assert!(!message.contains("approve"), "{message}");
     });
     assert_eq!(bench.run(&["stop"]).status.code(), Some(0));
 }
@@ -529,18 +529,18 @@ fn a_second_node_is_told_who_holds_the_arm() {
             "call",
             "sense",
         ]);
-        let said = String::from_utf8_lossy(&second.stderr);
+        let stderr = String::from_utf8_lossy(&second.stderr);
         assert_ne!(second.status.code(), Some(0));
         assert!(
-            said.contains(&format!("process {}", served.child.0.id())),
-            "{said}"
+            stderr.contains(&format!("process {}", served.child.0.id())),
+            "{stderr}"
         );
-        assert!(said.contains("serve --http"), "{said}");
+        assert!(stderr.contains("serve --http"), "{stderr}");
     });
 }
 
-/// From the start of the second process to its end, whatever it was to do. A machine that is late itself
-/// is judged by a process that does nothing, beside it.
+/// Measured from the start of the second process to its end, for any command. A slow machine is allowed for
+/// by a process that does nothing.
 #[test]
 fn a_second_node_is_told_so_within_200_ms() {
     unless_starved(|| {
@@ -552,24 +552,27 @@ fn a_second_node_is_told_so_within_200_ms() {
         let here = ["--state", &state, "--port", &path];
         let holds = format!("process {}", served.child.0.id());
         for what in [&["call", "sense"][..], &["serve", "--http", "127.0.0.1:0"]] {
-            let words = [&here[..], what].concat();
-            let timed = |words: &[&str]| {
+            let args = [&here[..], what].concat();
+            let timed = |args: &[&str]| {
                 let began = Instant::now();
-                let output = bench.run(words);
+                let output = bench.run(args);
                 (began.elapsed(), output)
             };
             let tries = (0..5).map(|_| {
-                let (bare, _) = timed(&["--version"]);
-                let (took, second) = timed(&words);
-                let said = String::from_utf8_lossy(&second.stderr).into_owned();
-                assert!(!second.status.success() && said.contains(&holds), "{said}");
-                (took, bare)
+                let (baseline, _) = timed(&["--version"]);
+                let (took, second) = timed(&args);
+                let stderr = String::from_utf8_lossy(&second.stderr).into_owned();
+                assert!(
+                    !second.status.success() && stderr.contains(&holds),
+                    "{stderr}"
+                );
+                (took, baseline)
             });
-            let (took, bare): (Vec<_>, Vec<_>) = tries.unzip();
+            let (took, baseline): (Vec<_>, Vec<_>) = tries.unzip();
             let quickest = |of: &[Duration]| of.iter().copied().min().unwrap();
             assert!(
-                quickest(&took) < TOLD.max(quickest(&bare) + LATER),
-                "{what:?}: {took:?}; a process that does nothing took {bare:?}"
+                quickest(&took) < TOLD.max(quickest(&baseline) + LATER),
+                "{what:?}: {took:?}; a process that does nothing took {baseline:?}"
             );
         }
     });
@@ -585,19 +588,19 @@ fn a_real_port_is_refused_to_root() {
     let state = bench.path("state");
     let state = state.to_str().unwrap();
     let refused = bench.run(&["--state", state, "--port", "/dev/ttyACM9", "call", "sense"]);
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("runs as root"), "{said}");
+    let stderr = String::from_utf8_lossy(&refused.stderr);
+    assert!(stderr.contains("runs as root"), "{stderr}");
     assert_ne!(refused.status.code(), Some(0));
 }
 
-/// Messages by which a client opens the protocol and draws.
+/// Messages with which a client opens a session and draws.
 const OPENING: [&str; 3] = [
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
     r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#,
     r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stroke","arguments":{"scene":"long"},"_meta":{"progressToken":7}}}"#,
 ];
 
-/// Waits until the pen is sent to the paper, as the arm hears it; a call that is answered before never draws.
+/// Waits until the arm receives goals that put the pen on the paper. Fails if the call is answered before.
 fn wait_until_near(bench: &Bench, is_answered: impl Fn() -> bool) {
     let began = Instant::now();
     while trace(bench).mark() == 0 || trace(bench).stand(0).height_mm > 0.5 {
@@ -607,7 +610,7 @@ fn wait_until_near(bench: &Bench, is_answered: impl Fn() -> bool) {
     }
 }
 
-/// A node on standard input and output that draws, its input, and what it says from there on.
+/// Starts a node that draws for a client on standard input and output. Returns it with its input and output.
 fn drawing_for_a_client(
     bench: &Bench,
 ) -> (
@@ -615,10 +618,10 @@ fn drawing_for_a_client(
     std::process::ChildStdin,
     std::sync::mpsc::Receiver<String>,
 ) {
-    let (sim, _, words) = arm_on_a_port(bench);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let (sim, _, args) = arm_on_a_port(bench);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let child = bench
-        .command(&[&["serve"], &words[..]].concat())
+        .command(&[&["serve"], &args[..]].concat())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -670,7 +673,7 @@ fn a_cancelled_call_stops_the_arm() {
     });
 }
 
-/// A client that asks more than it reads: the stop behind all that is heard at once.
+/// A client sends more requests than it reads replies: a stop after them all takes effect at once.
 #[test]
 fn a_stop_behind_a_full_pipe_is_heard() {
     unless_starved(|| {
@@ -678,11 +681,11 @@ fn a_stop_behind_a_full_pipe_is_heard() {
         let ([mut node, _sim], mut input, output) = drawing_for_a_client(&bench);
         let flood = spawn(move || {
             for id in 100..6_000 {
-                let asked = writeln!(
+                let sent = writeln!(
                     input,
                     r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"list_nodes"}}}}"#
                 );
-                if asked.is_err() {
+                if sent.is_err() {
                     break;
                 }
             }
@@ -695,11 +698,11 @@ fn a_stop_behind_a_full_pipe_is_heard() {
         let input = flood.join().unwrap();
         let status = bench.run(&["status"]);
         let began = Instant::now();
-        let mut said = String::from_utf8_lossy(&status.stdout).into_owned();
-        while !said.contains("stopped") {
-            assert!(began.elapsed() < PATIENCE, "{said}");
+        let mut stdout = String::from_utf8_lossy(&status.stdout).into_owned();
+        while !stdout.contains("stopped") {
+            assert!(began.elapsed() < PATIENCE, "{stdout}");
             sleep(Duration::from_millis(50));
-            said = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
+            stdout = String::from_utf8_lossy(&bench.run(&["status"]).stdout).into_owned();
         }
         drop((input, output));
         assert_eq!(node.exit_code(), Some(ENERGISED));
@@ -713,13 +716,13 @@ fn a_key_in_the_live_view_stops_the_arm() {
         let bench = Bench::new();
         bench.scene("long", &support::scene("long", &long_lines()));
         for (at, key) in [b" ", b"q"].into_iter().enumerate() {
-            let (_sim, _path, words) = arm_on_a_port(&bench);
+            let (_sim, _path, args) = arm_on_a_port(&bench);
             let state = bench.path(&format!("state-{at}")).display().to_string();
-            let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
-            words[3] = &state;
+            let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+            args[3] = &state;
             let (mut screen, terminal) = support::person::pseudo_terminal();
             let child = bench
-                .command(&[&["call", "stroke", r#"{"scene":"long"}"#], &words[..]].concat())
+                .command(&[&["call", "stroke", r#"{"scene":"long"}"#], &args[..]].concat())
                 .stdin(terminal.try_clone().unwrap())
                 .stderr(terminal)
                 .stdout(Stdio::piped())
@@ -728,28 +731,28 @@ fn a_key_in_the_live_view_stops_the_arm() {
             let mut child = support::Running(child);
             let output = lines(child.0.stdout.take().unwrap());
             let mut keys = screen.try_clone().unwrap();
-            let mut seen = Vec::new();
+            let mut received = Vec::new();
             let mut some = [0_u8; 256];
-            while !String::from_utf8_lossy(&seen).contains("s left") {
+            while !String::from_utf8_lossy(&received).contains("s left") {
                 let count = screen.read(&mut some).unwrap();
-                seen.extend(&some[..count]);
+                received.extend(&some[..count]);
             }
             spawn(move || while screen.read(&mut some).is_ok_and(|count| count > 0) {});
             wait_until_near(&bench, || output.try_recv().is_ok());
             let mark = trace(&bench).mark();
             keys.write_all(key).unwrap();
             assert_eq!(child.exit_code(), Some(1));
-            let said: Vec<String> = output.iter().collect();
+            let printed_lines: Vec<String> = output.iter().collect();
             assert!(
-                said.iter().any(|line| line.contains("stopped")),
-                "{said:#?}"
+                printed_lines.iter().any(|line| line.contains("stopped")),
+                "{printed_lines:#?}"
             );
             trace(&bench).was_stopped(mark);
         }
     });
 }
 
-/// The page's rows: what stops an arm, and the tests that show it.
+/// Checks the rows of the page about stopping: each source of a stop names its tests.
 #[test]
 fn the_page_names_every_source_and_a_test_for_each() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! A stop that is written otherwise than it should be: under a name that no tool has, and in a message that is no call.
+//! Tests stops in unusual form: under a name that no tool has, and in a message that is not a call.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -32,7 +32,7 @@ fn bench() -> (Bench, String) {
     (bench, config)
 }
 
-/// A caller of a node over HTTP, each call alone.
+/// A caller of a node over HTTP, with a new connection for each call.
 struct Web<'a>(&'a Served);
 
 impl Web<'_> {
@@ -113,7 +113,7 @@ fn a_stop_under_another_name_stops_an_arm_that_moves_and_is_refused_at_rest() {
         assert_eq!(web.state(), "stopped", "{name}");
         web.reset();
     }
-    // `stop` by its own name, at rest too, wherever it is said to be.
+    // `stop` by its own name, also at rest, for whatever arm it names.
     let at_rest = web.call("left_arm.stop", &json!({}));
     assert_eq!(at_rest["success"], true, "{at_rest:#}");
     let hints = at_rest["usage_hints"].to_string();
@@ -129,7 +129,7 @@ fn a_stop_in_the_arguments_of_another_call_stops_an_arm_that_moves() {
     std::fs::write(&config, format!("{file}{belt}")).unwrap();
     let served = bench.serve(&["--config", &config]);
     let web = Web(&served);
-    // Words that can be parted in many ways are no reason to wait.
+    // Words that can be split in many ways do not delay the reply.
     let hostile = format!("{}x", "haltestop".repeat(22));
     for (tool, arguments) in [
         ("call_tool", json!({"name": "stop"})),
@@ -194,9 +194,12 @@ fn that_nothing_moved_is_not_said_of_an_arm_that_moves() {
         let refused = web.call(tool, &arguments);
         let message = refused["message"].as_str().unwrap();
         assert_eq!(refused["success"], false, "{refused:#}");
-        let said: Vec<&str> = message.split("nothing moved").skip(1).collect();
+        let parts: Vec<&str> = message.split("nothing moved").skip(1).collect();
         assert!(
-            !said.is_empty() && said.iter().all(|after| after.starts_with(" for this call")),
+            !parts.is_empty()
+                && parts
+                    .iter()
+                    .all(|after| after.starts_with(" for this call")),
             "{message}"
         );
     }
@@ -241,7 +244,7 @@ fn a_stop_in_a_body_that_is_no_call_is_done_and_told() {
     }
 }
 
-/// Its drawing was still coming to its end, and the arm was said to be busy.
+/// Its drawing was still ending, and the arm was reported as busy.
 #[test]
 fn a_reset_right_after_a_stop_waits_for_the_stand_and_goes() {
     let (bench, config) = bench();
@@ -285,12 +288,12 @@ impl Pipe {
         }
     }
 
-    fn say(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         writeln!(self.input, "{line}").unwrap();
     }
 
     /// The next answer; notices come in between.
-    fn hear(&self) -> Value {
+    fn receive(&self) -> Value {
         loop {
             let line = self.output.recv_timeout(PATIENCE).unwrap();
             let message: Value = serde_json::from_str(&line).unwrap();
@@ -304,17 +307,17 @@ impl Pipe {
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let call = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call",
             "params": {"name": tool, "arguments": arguments}});
-        self.say(&call.to_string());
-        self.hear()["result"]["structuredContent"].clone()
+        self.send(&call.to_string());
+        self.receive()["result"]["structuredContent"].clone()
     }
 
     /// Opens the protocol.
     fn greet(&mut self) {
-        self.say(
+        self.send(
             r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}"#,
         );
-        self.hear();
-        self.say(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        self.receive();
+        self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     }
 
     /// The next line that holds a text, as it was written.
@@ -357,8 +360,8 @@ impl Pipe {
 fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
     let (bench, config) = bench();
     let mut pipe = Pipe::open(&bench, &config);
-    pipe.say(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop"}}"#);
-    let early = pipe.hear();
+    pipe.send(r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop"}}"#);
+    let early = pipe.receive();
     assert_eq!(early["error"]["code"], -32602, "{early}");
     assert!(early.to_string().contains("was told to stop"), "{early}");
     pipe.greet();
@@ -385,28 +388,28 @@ fn a_stop_in_a_line_that_is_no_call_is_done_and_told() {
         ),
     ] {
         pipe.draw();
-        pipe.say(line);
-        let told = pipe.hear();
+        pipe.send(line);
+        let message = pipe.receive();
         if is_answered {
-            assert_eq!(told["id"], 8, "{line}: {told}");
+            assert_eq!(message["id"], 8, "{line}: {message}");
             assert_eq!(
-                told["result"]["structuredContent"]["state"], "stopped",
-                "{line}: {told}"
+                message["result"]["structuredContent"]["state"], "stopped",
+                "{line}: {message}"
             );
         } else {
             assert!(
-                told["error"]["message"]
+                message["error"]["message"]
                     .as_str()
                     .unwrap()
                     .contains("was told to stop"),
-                "{line}: {told}"
+                "{line}: {message}"
             );
         }
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
     pipe.draw();
-    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/stop"}"#);
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/stop"}"#);
     pipe.until("stopped");
 }
 
@@ -424,13 +427,13 @@ fn a_stop_is_answered_under_its_own_id_however_many_digits_that_has() {
     pipe.greet();
     for id in WIDE_IDS {
         pipe.draw();
-        pipe.say(&format!(
+        pipe.send(&format!(
             r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stop"}}}}"#
         ));
-        let told = pipe.hear_line_with(&format!("\"id\":{id},"));
-        let answer: Value = serde_json::from_str(&told).unwrap();
+        let message = pipe.hear_line_with(&format!("\"id\":{id},"));
+        let answer: Value = serde_json::from_str(&message).unwrap();
         let state = &answer["result"]["structuredContent"]["state"];
-        assert_eq!(state, "stopped", "{told}");
+        assert_eq!(state, "stopped", "{message}");
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
@@ -444,11 +447,11 @@ fn a_cancellation_means_its_call_however_many_digits_its_id_has() {
     let mut pipe = Pipe::open(&bench, &config);
     pipe.greet();
     let id = WIDE_IDS[2];
-    pipe.say(&format!(
+    pipe.send(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stroke","arguments":{{"scene":"long","again":true}}}}}}"#
     ));
     pipe.until("moving");
-    pipe.say(&format!(
+    pipe.send(&format!(
         r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
     ));
     pipe.until("stopped");
@@ -460,15 +463,18 @@ fn a_stop_over_http_is_answered_under_its_own_id_however_many_digits_that_has() 
     let served = bench.serve(&["--config", &config]);
     for accept in ["application/json", "application/json, text/event-stream"] {
         for id in WIDE_IDS {
-            let told = support::post_text(
+            let message = support::post_text(
                 &served,
                 &format!("Accept: {accept}\r\n"),
                 &format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"stop"}}}}"#
                 ),
             );
-            assert!(told.contains(&format!("\"id\":{id},")), "{accept}: {told}");
-            assert!(told.contains("stands still"), "{accept}: {told}");
+            assert!(
+                message.contains(&format!("\"id\":{id},")),
+                "{accept}: {message}"
+            );
+            assert!(message.contains("stands still"), "{accept}: {message}");
         }
     }
 }
@@ -488,20 +494,20 @@ fn a_stop_in_a_line_that_is_too_long_is_done_and_told() {
         ),
     ] {
         pipe.draw();
-        pipe.say(&line);
-        let told = pipe.hear();
-        assert_eq!(told["id"], 8, "{told}");
-        let why = told["error"]["message"].as_str().unwrap();
-        assert!(why.contains("longer than"), "{why}");
-        assert!(why.contains("was told to stop"), "{why}");
+        pipe.send(&line);
+        let message = pipe.receive();
+        assert_eq!(message["id"], 8, "{message}");
+        let message_text = message["error"]["message"].as_str().unwrap();
+        assert!(message_text.contains("longer than"), "{message_text}");
+        assert!(message_text.contains("was told to stop"), "{message_text}");
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
-    pipe.say(&format!(
+    pipe.send(&format!(
         r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"sense","arguments":{{"why":"{filler}"}}}}}}"#
     ));
-    let told = pipe.hear();
-    assert!(!told.to_string().contains("told to stop"), "{told}");
+    let message = pipe.receive();
+    assert!(!message.to_string().contains("told to stop"), "{message}");
 }
 
 #[test]
@@ -535,9 +541,9 @@ fn a_cancellation_that_names_its_call_otherwise_stops_the_arm() {
     ] {
         let stroke = json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
             "params": {"name": "stroke", "arguments": {"scene": "long", "again": true}}});
-        pipe.say(&stroke.to_string());
+        pipe.send(&stroke.to_string());
         pipe.until("moving");
-        pipe.say(cancelled);
+        pipe.send(cancelled);
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
     }
@@ -565,10 +571,10 @@ fn an_operator_who_writes_a_stop_otherwise_is_heard() {
         let mut stream = UnixStream::connect(&socket).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         writeln!(stream, "{line}").unwrap();
-        let mut told = String::new();
-        BufReader::new(stream).read_line(&mut told).unwrap();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["done"], true, "{line}: {told}");
+        let mut printed = String::new();
+        BufReader::new(stream).read_line(&mut printed).unwrap();
+        let reply: Value = serde_json::from_str(&printed).unwrap();
+        assert_eq!(reply["done"], true, "{line}: {reply}");
         web.until("stopped");
         web.until_job_is("stopped");
         assert_eq!(bench.run(&["reset"]).status.code(), Some(0));
@@ -576,12 +582,12 @@ fn an_operator_who_writes_a_stop_otherwise_is_heard() {
     }
     let mut stream = UnixStream::connect(&socket).unwrap();
     writeln!(stream, r#"{{"verb":"E-Stop"}}"#).unwrap();
-    let mut told = String::new();
-    BufReader::new(stream).read_line(&mut told).unwrap();
-    assert!(told.contains("latched until"), "{told}");
+    let mut printed = String::new();
+    BufReader::new(stream).read_line(&mut printed).unwrap();
+    assert!(printed.contains("latched until"), "{printed}");
 }
 
-/// Both lines come in one write: the stop is heard before a worker begins the reset.
+/// Both lines arrive in one write: the stop is handled before a worker begins the reset.
 #[test]
 fn a_stop_behind_a_reset_is_the_last_word() {
     let (bench, config) = bench();
@@ -598,22 +604,22 @@ fn a_stop_behind_a_reset_is_the_last_word() {
             let params = json!({"name": tool, "arguments": {}});
             json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
         };
-        pipe.say(&format!("{}\n{}", line(1, tool), line(2, "stop")));
-        let [one, other] = [pipe.hear(), pipe.hear()];
+        pipe.send(&format!("{}\n{}", line(1, tool), line(2, "stop")));
+        let [one, other] = [pipe.receive(), pipe.receive()];
         let (moves, stop) = if one["id"] == 1 {
             (one, other)
         } else {
             (other, one)
         };
-        let told = |answer: &Value| answer["result"]["structuredContent"].clone();
-        assert_eq!(told(&stop)["success"], true, "{stop:#}");
-        assert_eq!(told(&moves)["success"], false, "{tool}: {moves:#}");
+        let report_of = |answer: &Value| answer["result"]["structuredContent"].clone();
+        assert_eq!(report_of(&stop)["success"], true, "{stop:#}");
+        assert_eq!(report_of(&moves)["success"], false, "{tool}: {moves:#}");
         pipe.until("stopped");
         // The other way about the reset is the last word.
-        pipe.say(&format!("{}\n{}", line(1, "stop"), line(2, "reset")));
-        let [one, other] = [pipe.hear(), pipe.hear()];
+        pipe.send(&format!("{}\n{}", line(1, "stop"), line(2, "reset")));
+        let [one, other] = [pipe.receive(), pipe.receive()];
         for answer in [one, other] {
-            assert_eq!(told(&answer)["success"], true, "{answer:#}");
+            assert_eq!(report_of(&answer)["success"], true, "{answer:#}");
         }
         pipe.until_it_says("/job/state", "reached");
     }
@@ -635,13 +641,16 @@ fn a_cancellation_whose_call_cannot_be_told_stops_the_arm() {
     ] {
         let stroke = json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
             "params": {"name": "stroke", "arguments": {"scene": "long", "again": true}}});
-        pipe.say(&stroke.to_string());
+        pipe.send(&stroke.to_string());
         pipe.until("moving");
-        pipe.say(cancelled);
+        pipe.send(cancelled);
         if cancelled.starts_with('[') || cancelled.contains("}{") || cancelled.ends_with("5}") {
-            let refused = pipe.hear();
-            let why = refused["error"]["message"].as_str().unwrap();
-            assert!(why.ends_with("told to stop"), "{cancelled}: {refused:#}");
+            let refused = pipe.receive();
+            let message = refused["error"]["message"].as_str().unwrap();
+            assert!(
+                message.ends_with("told to stop"),
+                "{cancelled}: {refused:#}"
+            );
         }
         pipe.until_it_says("/job/state", "stopped");
         pipe.reset();
@@ -658,12 +667,12 @@ fn an_id_that_is_open_is_not_used_again_and_its_cancellation_stops_the_arm() {
         json!({"jsonrpc": "2.0", "id": BEGUN, "method": "tools/call",
             "params": {"name": tool, "arguments": arguments}})
     };
-    pipe.say(&call("stroke", json!({"scene": "long", "again": true})).to_string());
+    pipe.send(&call("stroke", json!({"scene": "long", "again": true})).to_string());
     pipe.until("moving");
-    pipe.say(&call("list_nodes", json!({})).to_string());
+    pipe.send(&call("list_nodes", json!({})).to_string());
     let refused = pipe.hear_line_with("still open");
     assert!(refused.contains("-32600"), "{refused}");
-    pipe.say(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":117}}"#);
+    pipe.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":117}}"#);
     pipe.until_it_says("/job/state", "stopped");
 }
 

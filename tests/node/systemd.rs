@@ -65,10 +65,13 @@ fn the_units_pass_verification() {
     let paths = names.map(|name| folder.path().join(name));
     let mut verify = judge();
     let verified = verify.arg("verify").args(paths).output().unwrap();
-    let said = String::from_utf8_lossy(&verified.stderr);
+    let stderr = String::from_utf8_lossy(&verified.stderr);
     // What it says of other units of the machine is not ours.
-    let ours: Vec<&str> = said.lines().filter(|l| l.contains("steadyhand")).collect();
-    assert!(verified.status.success() && ours.is_empty(), "{said}");
+    let ours: Vec<&str> = stderr
+        .lines()
+        .filter(|l| l.contains("steadyhand"))
+        .collect();
+    assert!(verified.status.success() && ours.is_empty(), "{stderr}");
 }
 
 #[test]
@@ -98,8 +101,8 @@ fn the_units_are_hardened() {
             .arg(units().join(unit))
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&judged.stdout);
-        let last = said.lines().last().unwrap_or_default();
+        let stdout = String::from_utf8_lossy(&judged.stdout);
+        let last = stdout.lines().last().unwrap_or_default();
         assert!(judged.status.success(), "{unit}: {last}");
         let text = std::fs::read_to_string(units().join(unit)).unwrap();
         for line in [
@@ -145,7 +148,7 @@ impl Notified {
         }
     }
 
-    fn heard(&self) -> String {
+    fn received(&self) -> String {
         let mut bytes = [0_u8; 2048];
         let length = self.socket.recv(&mut bytes).unwrap();
         String::from_utf8_lossy(&bytes[..length]).into_owned()
@@ -156,7 +159,7 @@ impl Notified {
         let began = Instant::now();
         let mut before = Vec::new();
         while began.elapsed() < WAIT {
-            let message = self.heard();
+            let message = self.received();
             if message.contains(what) {
                 return (message, before);
             }
@@ -233,22 +236,22 @@ fn the_watchdog_starves_when_the_arms_thread_hangs() {
     let mut python = Command::new("python3");
     python.args(["-c", HOLD, &arm]).stdin(Stdio::piped());
     let mut holder = python.stdout(Stdio::piped()).spawn().unwrap();
-    let said = support::lines(holder.stdout.take().unwrap());
+    let stdout = support::lines(holder.stdout.take().unwrap());
     let mut holder = Running(holder);
-    if said.recv_timeout(WAIT).unwrap() != "held" {
-        // This machine lets nobody debug, so that nothing can be made to hang from outside.
+    if stdout.recv_timeout(WAIT).unwrap() != "held" {
+        // Debugging is not permitted on this machine, so no process can be made to hang from outside.
         return;
     }
-    // What it said before it hung may still be in the socket.
+    // Notifications sent before it hung may still be in the socket.
     node.socket.set_nonblocking(true).unwrap();
     while node.socket.recv(&mut [0; 2048]).is_ok() {}
     std::thread::sleep(Duration::from_secs(2));
     let mut bytes = [0_u8; 2048];
     while let Ok(length) = node.socket.recv(&mut bytes) {
-        let heard = String::from_utf8_lossy(&bytes[..length]);
+        let received = String::from_utf8_lossy(&bytes[..length]);
         assert!(
-            !heard.contains("WATCHDOG"),
-            "fed by another thread: {heard}"
+            !received.contains("WATCHDOG"),
+            "fed by another thread: {received}"
         );
     }
     node.socket.set_nonblocking(false).unwrap();
@@ -265,8 +268,8 @@ fn a_node_without_its_arm_is_not_ready_and_says_why() {
         // Nobody speaks there any more, but the file may live on with the test's own end.
         drop(silent);
         let mut node = Notified::start(&["--port", &path, "serve", "--http", "127.0.0.1:0"], &[]);
-        let (told, before) = node.until("STATUS=it cannot go on");
-        assert!(told.contains("arm `arm`"), "{told}");
+        let (reply, before) = node.until("STATUS=it cannot go on");
+        assert!(reply.contains("arm `arm`"), "{reply}");
         assert!(
             !before.iter().any(|one| one.contains("READY")),
             "{before:?}"
@@ -288,8 +291,8 @@ fn what_needs_a_person_is_not_started_again_and_an_arm_that_is_not_there_is() {
         (&["--config", &wrong, "serve"], 1, false),
         (&["serve", "--no-such-option"], 2, false),
     ] {
-        let said = bench.run(args);
-        assert_eq!(said.status.code(), Some(code), "{args:?}: {said:?}");
+        let output = bench.run(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
         for unit in ["steadyhand.service", "steadyhand-sockets.service"] {
             let prevented = setting(unit, "RestartPreventExitStatus=");
             let mut prevented = prevented.split(' ');
@@ -345,12 +348,12 @@ fn a_node_serves_on_sockets_that_were_opened_for_it() {
     };
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "list_nodes", "arguments": {}}});
-    // The connection waits in the socket until the node takes it: nobody is turned away meanwhile.
+    // The connection waits in the socket until the node takes it: no client is refused meanwhile.
     let (status, answer) = support::post(&served, "", &body.to_string());
     assert_eq!(status, 200, "{answer}");
     let socket = control.display().to_string();
-    let told = bench.run(&["status", "--socket", &socket]);
-    assert!(told.status.success(), "{told:?}");
+    let output = bench.run(&["status", "--socket", &socket]);
+    assert!(output.status.success(), "{output:?}");
     let mut served = served;
     assert_eq!(served.child.terminate(), Some(0));
     assert!(control.exists(), "the file is its maker's");
@@ -359,8 +362,8 @@ fn a_node_serves_on_sockets_that_were_opened_for_it() {
 #[test]
 fn a_socket_that_is_not_there_is_said() {
     let bench = Bench::new();
-    let said = bench.run(&["serve", "--http", "systemd"]);
-    assert!(!said.status.success());
-    let why = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(why.contains("steadyhand-http.socket"), "{why}");
+    let output = bench.run(&["serve", "--http", "systemd"]);
+    assert!(!output.status.success());
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(stderr.contains("steadyhand-http.socket"), "{stderr}");
 }

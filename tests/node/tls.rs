@@ -68,7 +68,7 @@ fn bench() -> Bench {
 }
 
 /// Calls a declared tool of the server at `url`, with `trusted` as the authorities.
-fn ask(url: &str, trusted: Option<PathBuf>) -> Value {
+fn call_peer(url: &str, trusted: Option<PathBuf>) -> Value {
     let bench = bench();
     let node = bench.path("node.toml");
     let tool = format!(
@@ -105,11 +105,11 @@ async fn a_server_is_reached_by_https_where_its_certificate_holds() {
     let trusted = || Some(file("authority.pem"));
     for name in ["127.0.0.1", "localhost"] {
         let url = format!("https://{name}:{port}/mcp");
-        let told = tokio::task::spawn_blocking(move || ask(&url, trusted()));
-        let told = told.await.unwrap();
-        assert_eq!(told["result"]["arm"], "simulated so101", "{told:#}");
+        let reply = tokio::task::spawn_blocking(move || call_peer(&url, trusted()));
+        let reply = reply.await.unwrap();
+        assert_eq!(reply["result"]["arm"], "simulated so101", "{reply:#}");
     }
-    for (name, trusted, words) in [
+    for (name, trusted, expected) in [
         ("127.0.0.1", None, "invalid peer certificate"),
         ("127.0.0.2", trusted(), "not valid for name"),
         (
@@ -119,11 +119,11 @@ async fn a_server_is_reached_by_https_where_its_certificate_holds() {
         ),
     ] {
         let url = format!("https://{name}:{port}/mcp");
-        let told = tokio::task::spawn_blocking(move || ask(&url, trusted));
-        let told = told.await.unwrap();
-        let message = told["message"].as_str().unwrap();
+        let reply = tokio::task::spawn_blocking(move || call_peer(&url, trusted));
+        let reply = reply.await.unwrap();
+        let message = reply["message"].as_str().unwrap();
         assert!(
-            told["success"] == false && message.contains(words),
+            reply["success"] == false && message.contains(expected),
             "{message}"
         );
     }
@@ -132,12 +132,12 @@ async fn a_server_is_reached_by_https_where_its_certificate_holds() {
 #[test]
 fn a_key_that_is_no_key_is_named() {
     let pem = std::fs::read(file("server.pem")).unwrap();
-    for (certificates, key, words) in [
+    for (certificates, key, expected) in [
         (&b""[..], &pem[..], "the certificate cannot be used: no PEM"),
         (&pem, &pem, "the key cannot be used"),
     ] {
         let error = tls::acceptor(certificates, key).err().unwrap().to_string();
-        assert!(error.contains(words), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -148,11 +148,11 @@ fn secured(bench: &Bench, key_mode: u32) -> [String; 4] {
     std::fs::copy(file("server.key"), &key).unwrap();
     std::fs::set_permissions(&key, PermissionsExt::from_mode(key_mode)).unwrap();
     let text = format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n");
-    said(bench, &text)
+    config_args(bench, &text)
 }
 
-/// `--config` and `--state` of a node of this file.
-fn said(bench: &Bench, text: &str) -> [String; 4] {
+/// Writes a node file and returns the options `--config` and `--state` for it.
+fn config_args(bench: &Bench, text: &str) -> [String; 4] {
     std::fs::write(bench.path("node.toml"), text).unwrap();
     let path = |name: &str| bench.path(name).display().to_string();
     [
@@ -167,7 +167,7 @@ fn serve(bench: &Bench, at: &[String]) -> Served {
     bench.serve(&at.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// Calls `sense` of the node there, as a client that trusts `trusted`: whether it got an answer, and all that was said.
+/// Calls `sense` of a node as a client that trusts `trusted`. Returns whether it got an answer, and the output.
 fn sense(url: &str, trusted: Option<PathBuf>) -> (bool, String) {
     let bench = bench();
     let mut command = bench.command(&["call", "--json", "--node", url, "sense"]);
@@ -196,11 +196,14 @@ fn a_node_serves_https_by_itself_and_nothing_in_plain_text() {
     );
     for host in ["127.0.0.1", "localhost"] {
         let url = served.url.replace("127.0.0.1", host);
-        let (is_good, said) = sense(&url, Some(file("authority.pem")));
-        assert!(is_good && said.contains("simulated so101"), "{url}: {said}");
+        let (is_good, printed) = sense(&url, Some(file("authority.pem")));
+        assert!(
+            is_good && printed.contains("simulated so101"),
+            "{url}: {printed}"
+        );
     }
-    let (is_good, said) = sense(&served.url, None);
-    assert!(!is_good && said.contains("certificate"), "{said}");
+    let (is_good, printed) = sense(&served.url, None);
+    assert!(!is_good && printed.contains("certificate"), "{printed}");
     let (is_good, _) = sense(&served.url.replace("https", "http"), None);
     assert!(!is_good);
 }
@@ -232,8 +235,8 @@ fn whoever_is_slow_to_agree_on_a_key_keeps_nobody_waiting_and_is_let_go() {
     let mut silent: Vec<_> = (0..300)
         .map(|_| std::net::TcpStream::connect(&host).unwrap())
         .collect();
-    let (is_good, said) = sense(&served.url, Some(file("authority.pem")));
-    assert!(is_good, "{said}");
+    let (is_good, printed) = sense(&served.url, Some(file("authority.pem")));
+    assert!(is_good, "{printed}");
     let last = silent.last_mut().unwrap();
     last.set_read_timeout(Some(PATIENCE)).unwrap();
     let ended = last.read(&mut [0]);
@@ -241,7 +244,7 @@ fn whoever_is_slow_to_agree_on_a_key_keeps_nobody_waiting_and_is_let_go() {
         matches!(ended, Ok(0))
             || ended
                 .as_ref()
-                .is_err_and(|why| why.kind() == std::io::ErrorKind::ConnectionReset),
+                .is_err_and(|reason| reason.kind() == std::io::ErrorKind::ConnectionReset),
         "it was not let go: {ended:?}"
     );
 }
@@ -254,10 +257,10 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
     let open = secured(&bench, 0o644);
     let other = self::bench();
     let (certificate, key) = (pem("authority.pem"), bench.path("node.key"));
-    for (at, bench, mode, words) in [
+    for (at, bench, mode, expected) in [
         (open, &bench, 0o644, &["node.key", "chmod 600"][..]),
         (
-            said(
+            config_args(
                 &other,
                 &format!("tls_cert = {certificate:?}\ntls_key = {key:?}\n"),
             ),
@@ -280,10 +283,10 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
             assert!(!done.status.success(), "{all:?}");
             let texts = [done.stdout, done.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
             let text = &texts[out];
-            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+            assert!(expected.iter().all(|word| text.contains(word)), "{text}");
         }
     }
-    for (text, words) in [
+    for (text, expected) in [
         (
             "tls_cert = \"a.pem\"\n",
             "line 1: tls_cert is given without tls_key",
@@ -293,10 +296,13 @@ fn a_certificate_that_cannot_be_used_is_named_with_its_fix() {
             "tls_cert a.pem cannot be read",
         ),
     ] {
-        let at = said(&other, text);
+        let at = config_args(&other, text);
         let done = other.run(&[&at[0], &at[1], &at[2], &at[3], "check"]);
-        let told = String::from_utf8(done.stdout).unwrap();
-        assert!(!done.status.success() && told.contains(words), "{told}");
+        let stdout = String::from_utf8(done.stdout).unwrap();
+        assert!(
+            !done.status.success() && stdout.contains(expected),
+            "{stdout}"
+        );
     }
 }
 
@@ -313,9 +319,9 @@ fn encryption_alone_lets_nobody_in_from_elsewhere() {
         "--http",
         "0.0.0.0:0",
     ]);
-    let why = String::from_utf8(done.stderr).unwrap();
+    let stderr = String::from_utf8(done.stderr).unwrap();
     assert!(
-        !done.status.success() && why.contains("steadyhand token add"),
-        "{why}"
+        !done.status.success() && stderr.contains("steadyhand token add"),
+        "{stderr}"
     );
 }

@@ -124,22 +124,22 @@ impl Hardware {
         }
     }
 
-    /// Its words on the command line.
+    /// Its options on the command line.
     fn words(&self) -> Vec<String> {
         let state = self.bench.state();
         on_port(&self.port, &state).map(str::to_owned).to_vec()
     }
 
     fn serve(&self) -> Served {
-        let words = self.words();
+        let tokens = self.words();
         self.bench
-            .serve(&words.iter().map(String::as_str).collect::<Vec<_>>())
+            .serve(&tokens.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
     fn line(&self) -> Line {
-        let words = self.words();
+        let tokens = self.words();
         let mut all: Vec<&str> = vec!["serve"];
-        all.extend(words.iter().map(String::as_str));
+        all.extend(tokens.iter().map(String::as_str));
         let mut command = self.bench.command(&all);
         command
             .stdin(Stdio::piped())
@@ -153,8 +153,8 @@ impl Hardware {
             input,
             output,
         };
-        line.ask(INITIALIZE);
-        line.say(INITIALIZED);
+        line.request(INITIALIZE);
+        line.send(INITIALIZED);
         line
     }
 }
@@ -166,12 +166,12 @@ struct Line {
 }
 
 impl Line {
-    fn say(&mut self, message: &str) {
+    fn send(&mut self, message: &str) {
         writeln!(self.input, "{message}").unwrap();
     }
 
-    fn ask(&mut self, message: &str) -> String {
-        self.say(message);
+    fn request(&mut self, message: &str) -> String {
+        self.send(message);
         loop {
             let line = self.output.recv_timeout(PATIENCE).unwrap();
             if !line.contains(r#""method""#) {
@@ -231,14 +231,14 @@ fn session(served: &Served) -> String {
 }
 
 /// Returns what a caller needs to know of an answer, without what differs from run to run.
-fn told(answer: &str) -> String {
+fn comparable_reply(answer: &str) -> String {
     let answer: Value = serde_json::from_str(answer).unwrap_or_else(|_| panic!("{answer:?}"));
     if !answer["error"].is_null() {
         return answer["error"].to_string();
     }
     let result = &answer["result"];
-    let said = &result["structuredContent"];
-    let repairs: Vec<Value> = said["repairs"]
+    let reply = &result["structuredContent"];
+    let repairs: Vec<Value> = reply["repairs"]
         .as_array()
         .into_iter()
         .flatten()
@@ -252,12 +252,12 @@ fn told(answer: &str) -> String {
             ])
         })
         .collect();
-    let message = said["message"].as_str().unwrap_or_default();
+    let message = reply["message"].as_str().unwrap_or_default();
     let message = without(&without(message, "valid: ", ";"), "(revision ", ")");
     json!({
-        "isError": result["isError"], "code": said["code"], "message": message,
-        "understood": said["understood"], "repairs": repairs,
-        "corrected_call": said["corrected_call"],
+        "isError": result["isError"], "code": reply["code"], "message": message,
+        "understood": reply["understood"], "repairs": repairs,
+        "corrected_call": reply["corrected_call"],
     })
     .to_string()
 }
@@ -298,7 +298,7 @@ fn whatever_is_sent_to_a_guarded_node_is_answered_as_agreed_by_every_way() {
                 &tool,
             ];
             let answers = [
-                ("stdio", line.ask(&legacy)),
+                ("stdio", line.request(&legacy)),
                 ("session", post(&served, &[STREAMS, &session], &legacy).1),
                 ("stateless", post(&served, &["accept: */*"], &legacy).1),
                 ("2026-07-28", post(&served, &eras, &modern).1),
@@ -313,7 +313,7 @@ fn whatever_is_sent_to_a_guarded_node_is_answered_as_agreed_by_every_way() {
 fn grouped(answers: &[(&str, String)]) -> String {
     let mut lines: Vec<(String, String)> = Vec::new();
     for (way, answer) in answers {
-        let answer = told(answer);
+        let answer = comparable_reply(answer);
         match lines.iter_mut().find(|(_, known)| *known == answer) {
             Some((ways, _)) => *ways = format!("{ways}, {way}"),
             None => lines.push(((*way).to_owned(), answer)),

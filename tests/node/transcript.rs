@@ -26,32 +26,32 @@ fn bench() -> Bench {
 }
 
 async fn converse(client: &McpClient) -> String {
-    let mut said = String::new();
+    let mut printed = String::new();
     for tool in client.list().await.unwrap() {
         let _ = writeln!(
-            said,
+            printed,
             "tool {}: {}",
             tool.name,
             tool.description.lines().next().unwrap()
         );
     }
-    for (words, arguments) in [
+    for (text, arguments) in [
         ("{}", ReceivedArguments::Value(json!({}))),
         (
             "\"[object Object]\"",
             ReceivedArguments::Text("[object Object]".to_owned()),
         ),
     ] {
-        let (answer, heard) = stroke(client, arguments).await;
-        assert!(heard, "no progress for {words}");
-        let _ = writeln!(said, "\nstroke {words}\n{}", written(&answer));
+        let (answer, received) = stroke(client, arguments).await;
+        assert!(received, "no progress for {text}");
+        let _ = writeln!(printed, "\nstroke {text}\n{}", written(&answer));
         let reset = client
             .call("reset", ReceivedArguments::Absent, nobody())
             .await
             .unwrap();
         assert!(!reset.is_error, "{}", reset.text);
     }
-    said
+    printed
 }
 
 fn nobody() -> CallWatch {
@@ -68,8 +68,8 @@ async fn stroke(client: &McpClient, arguments: ReceivedArguments) -> (ToolAnswer
         ..nobody()
     };
     let answer = client.call("stroke", arguments, watch).await.unwrap();
-    let heard = news.has_changed().unwrap_or(true) || !news.borrow().message.is_empty();
-    (answer, heard)
+    let refused = news.has_changed().unwrap_or(true) || !news.borrow().message.is_empty();
+    (answer, refused)
 }
 
 fn written(answer: &ToolAnswer) -> String {
@@ -124,13 +124,17 @@ fn numberless(text: &str) -> String {
     out
 }
 
-fn compare(said: &str) {
+fn compare(printed: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/first_light.txt");
     if std::env::var_os("REWRITE_SNAPSHOTS").is_some() {
-        std::fs::write(&path, said).unwrap();
+        std::fs::write(&path, printed).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap();
-    assert!(kept == said, "{} says otherwise:\n{said}", path.display());
+    assert!(
+        kept == printed,
+        "{} says otherwise:\n{printed}",
+        path.display()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,28 +46,28 @@ impl Table {
         self.bench.serve(&["--config", &self.file(keys)])
     }
 
-    /// An operator's verb by the control socket: whether it was done, and what was said.
-    fn says(&self, args: &[&str]) -> (bool, String) {
+    /// Runs an operator's verb over the control socket. Returns whether it was done, and the output.
+    fn run(&self, args: &[&str]) -> (bool, String) {
         let output = self.bench.run(args);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.success(), text)
     }
 
     fn enable(&self, more: &[&str]) -> (bool, String) {
-        self.says(&[&["enable", "--scene", "short"], more].concat())
+        self.run(&[&["enable", "--scene", "short"], more].concat())
     }
 }
 
-fn refused(said: (bool, String), words: &[&str]) {
-    let (done, text) = said;
+fn refused(printed: (bool, String), expected: &[&str]) {
+    let (done, text) = printed;
     assert!(!done, "{text}");
-    for words in words {
-        assert!(text.contains(words), "{words:?} is not in {text:?}");
+    for expected in expected {
+        assert!(text.contains(expected), "{expected:?} is not in {text:?}");
     }
 }
 
-fn done(said: (bool, String)) -> String {
-    let (done, text) = said;
+fn expect_done(printed: (bool, String)) -> String {
+    let (done, text) = printed;
     assert!(done, "{text}");
     text
 }
@@ -88,12 +88,12 @@ fn refuses_two_arms_at_once_on_a_node_that_says_nothing_of_where_they_stand() {
             "short",
         ];
         let output = table.bench.run(&args);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         refused(
-            (output.status.success(), said),
+            (output.status.success(), stderr),
             &["`left` or `right`", "base_m", "apart = true"],
         );
-        let checked = table.says(&["--config", &file, "check"]).1;
+        let checked = table.run(&["--config", &file, "check"]).1;
         assert!(
             checked.contains("`left` or `right`, one of them at a time"),
             "{checked}"
@@ -104,17 +104,17 @@ fn refuses_two_arms_at_once_on_a_node_that_says_nothing_of_where_they_stand() {
             table.enable(&[]),
             &["`left` or `right`", "--arm", "nothing was enabled"],
         );
-        done(table.enable(&["--arm", "left"]));
+        expect_done(table.enable(&["--arm", "left"]));
         refused(
             table.enable(&["--arm", "right"]),
             &["because of `left`", "enabled for short"],
         );
-        done(table.says(&["reset", "--scene", "short", "--arm", "left"]));
+        expect_done(table.run(&["reset", "--scene", "short", "--arm", "left"]));
         // It holds itself up at rest, which is out of nobody's way but its own.
-        done(table.says(&["disable"]));
-        done(table.enable(&["--arm", "right"]));
+        expect_done(table.run(&["disable"]));
+        expect_done(table.enable(&["--arm", "right"]));
         let right = ["reset", "--scene", "short", "--arm", "right"];
-        done(table.says(&right));
+        expect_done(table.run(&right));
         refused(table.enable(&["--arm", "left"]), &["because of `right`"]);
         assert_eq!(node.child.terminate(), Some(0));
     });
@@ -126,8 +126,8 @@ fn parks_the_arm_that_is_enabled_when_the_node_ends() {
         let table = Table::new();
         let mut node = table.serves(["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 0.3, 0.0]"]);
         refused(table.enable(&[]), &["bases stand 0.30 m apart"]);
-        done(table.enable(&["--arm", "left"]));
-        let status = done(table.says(&["status"]));
+        expect_done(table.enable(&["--arm", "left"]));
+        let status = expect_done(table.run(&["status"]));
         assert!(
             status.contains("left: so101 ") && status.contains("right: so101 "),
             "{status}"
@@ -140,8 +140,8 @@ fn parks_the_arm_that_is_enabled_when_the_node_ends() {
             let began = Instant::now();
             loop {
                 // Done is what was asked of the arm that moves; the other one has nothing to hold.
-                let (is_done, said) = table.says(&["hold", "--now"]);
-                assert_eq!(is_done, said.contains("left: held"), "{said}");
+                let (is_done, printed) = table.run(&["hold", "--now"]);
+                assert_eq!(is_done, printed.contains("left: held"), "{printed}");
                 if is_done {
                     break;
                 }
@@ -157,7 +157,7 @@ fn parks_the_arm_that_is_enabled_when_the_node_ends() {
 #[test]
 fn a_person_s_word_or_distance_lets_both_arms_be_enabled() {
     unless_starved(|| {
-        for (keys, words) in [
+        for (keys, expected) in [
             (["", "apart = true"], "`apart = true` of `right`"),
             (
                 ["base_m = [0.0, 0.0, 0.0]", "base_m = [0.0, 2.5, 0.0]"],
@@ -166,8 +166,8 @@ fn a_person_s_word_or_distance_lets_both_arms_be_enabled() {
         ] {
             let table = Table::new();
             let _node = table.serves(keys);
-            let said = done(table.enable(&[]));
-            assert!(said.contains(words), "{said}");
+            let printed = expect_done(table.enable(&[]));
+            assert!(printed.contains(expected), "{printed}");
         }
     });
 }

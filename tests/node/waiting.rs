@@ -1,4 +1,4 @@
-//! Clients that wait: what progress they hear, and what is said of those that stop waiting.
+//! Tests clients that wait: the progress they receive, and what is reported when they stop waiting.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -23,7 +23,7 @@ struct StdioClient {
 }
 
 impl StdioClient {
-    /// A client of this name, which has opened the protocol.
+    /// Starts a client of this name and opens a session.
     fn new(bench: &Bench, name: &str, args: &[&str]) -> Self {
         let mut child = bench
             .command(&[&["serve"], args].concat())
@@ -39,50 +39,50 @@ impl StdioClient {
             input,
             output,
         };
-        client.says(
+        client.send(
             &json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": name, "version": "1.2"}}}),
         );
-        client.says(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client.answer(1);
         client
     }
 
-    fn says(&mut self, message: &Value) {
+    fn send(&mut self, message: &Value) {
         writeln!(self.input, "{message}").unwrap();
     }
 
     fn calls(&mut self, id: u64, tool: &str, arguments: &Value) {
-        self.says(
+        self.send(
             &json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {
             "name": tool, "arguments": arguments, "_meta": {"progressToken": id}}}),
         );
     }
 
-    fn hears(&self) -> Value {
+    fn receive(&self) -> Value {
         serde_json::from_str(&self.output.recv_timeout(PATIENCE).unwrap()).unwrap()
     }
 
-    /// The result of a request, whatever is heard before.
+    /// Returns the result of a request and ignores earlier messages.
     fn answer(&self, id: u64) -> Value {
         loop {
-            let heard = self.hears();
-            if heard["id"] == id {
-                return heard["result"].clone();
+            let received = self.receive();
+            if received["id"] == id {
+                return received["result"].clone();
             }
         }
     }
 
-    /// The result of a request, and the progress that is heard before it.
+    /// Returns the result of a request and the progress before it.
     fn answer_with_progress(&self, id: u64) -> (Value, Vec<Value>) {
         let mut progress = Vec::new();
         loop {
-            let heard = self.hears();
-            if heard["method"] == "notifications/progress" {
-                progress.push(heard["params"].clone());
-            } else if heard["id"] == id {
-                return (heard["result"].clone(), progress);
+            let received = self.receive();
+            if received["method"] == "notifications/progress" {
+                progress.push(received["params"].clone());
+            } else if received["id"] == id {
+                return (received["result"].clone(), progress);
             }
         }
     }
@@ -140,9 +140,9 @@ fn waiting_for_a_person_is_told_with_the_command_that_approves() {
     let mut client = StdioClient::new(&bench, "asks", &["--config", &config, "--state", &state]);
     client.calls(2, "stroke", &json!({"scene": "short"}));
     loop {
-        let heard = client.hears();
-        assert!(heard.get("result").is_none(), "{heard:#}");
-        let message = heard["params"]["message"].as_str().unwrap_or_default();
+        let received = client.receive();
+        assert!(received.get("result").is_none(), "{received:#}");
+        let message = received["params"]["message"].as_str().unwrap_or_default();
         if message.contains("`steadyhand approve job-1`") {
             break;
         }
@@ -167,13 +167,13 @@ fn who_stopped_waiting_is_named_to_everybody_who_comes_after() {
     let mut client = StdioClient::new(&bench, "hasty", &["--state", &state]);
     client.calls(2, "stroke", &json!({"scene": "long"}));
     loop {
-        let heard = client.hears();
-        let message = heard["params"]["message"].as_str().unwrap_or_default();
+        let received = client.receive();
+        let message = received["params"]["message"].as_str().unwrap_or_default();
         if message.contains("s left") {
             break;
         }
     }
-    client.says(
+    client.send(
         &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}),
     );
     let named = "it was stopped because the client hasty 1.2 stopped waiting for job-1 after ";
@@ -231,7 +231,7 @@ fn a_client_that_keeps_a_dead_session_is_told_once_and_then_answered() {
 
 const STREAMS: &str = "Accept: application/json, text/event-stream\r\n";
 
-/// A session over HTTP: the header that names it.
+/// Opens a session over HTTP. Returns the header that names it.
 fn http_session(served: &Served, more: &str, client: &str) -> String {
     let open = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {},
@@ -254,7 +254,7 @@ fn call_body(id: u64, tool: &str, arguments: &Value) -> String {
     .to_string()
 }
 
-/// A call's text, in a session or without one.
+/// Calls a tool, in a session or without one. Returns the reply's text.
 fn text_of(served: &Served, headers: &str, tool: &str, arguments: &Value) -> String {
     let (_, answer) = support::post(served, headers, &call_body(7, tool, arguments));
     answer["result"]["content"][0]["text"]
@@ -264,10 +264,10 @@ fn text_of(served: &Served, headers: &str, tool: &str, arguments: &Value) -> Str
 }
 
 /// Asks until the answer is the awaited one.
-fn until(ask: impl Fn() -> String, is_awaited: impl Fn(&str) -> bool) -> String {
+fn until(request: impl Fn() -> String, is_awaited: impl Fn(&str) -> bool) -> String {
     let began = Instant::now();
     loop {
-        let text = ask();
+        let text = request();
         if is_awaited(&text) {
             return text;
         }
@@ -277,8 +277,8 @@ fn until(ask: impl Fn() -> String, is_awaited: impl Fn(&str) -> bool) -> String 
 }
 
 /// Asks until the answer holds these words.
-fn until_told(ask: impl Fn() -> String, words: &str) -> String {
-    until(ask, |text| text.contains(words))
+fn until_told(request: impl Fn() -> String, expected: &str) -> String {
+    until(request, |text| text.contains(expected))
 }
 
 /// The protocol library's own name was taken for that of a client which gave none, and a tool call was blamed as well.
@@ -316,7 +316,7 @@ fn a_client_that_gave_no_name_is_given_none() {
 /// One that cancels, and one whose connection ends while it waits.
 #[test]
 fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
-    for (turn, client) in ["canceller", "vanisher"].into_iter().enumerate() {
+    for (index, client) in ["canceller", "vanisher"].into_iter().enumerate() {
         let bench = Bench::at_test_rate();
         bench.scene("long", &support::scene("long", &long_lines()));
         let served = bench.serve(&["--state", &bench.state()]);
@@ -334,7 +334,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
             || other("sense", &json!({})),
             |text| text.contains("stroke, moving") && !text.contains("moving, 0 of"),
         );
-        if turn == 0 {
+        if index == 0 {
             let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
             support::post(&served, &session, &cancel.to_string());
         } else {
@@ -350,8 +350,8 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
         );
         assert!(refused.contains(&named), "{refused}");
         let past = || {
-            let told = bench.run(&["jobs", "--json", "--state", &bench.state()]);
-            String::from_utf8_lossy(&told.stdout).into_owned()
+            let output = bench.run(&["jobs", "--json", "--state", &bench.state()]);
+            String::from_utf8_lossy(&output.stdout).into_owned()
         };
         until_told(
             past,
@@ -359,7 +359,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
         );
         own("reset", &json!({}));
         until_told(|| other("sense", &json!({})), "reset, reached");
-        // The rest is gone on with, and nothing of it is said any longer.
+        // The rest is resumed, and is no longer reported as unfinished.
         let preview = own("stroke", &json!({"resume": true, "dry_run": true}));
         assert!(
             preview.contains("of line") && !preview.contains("stopped waiting"),
@@ -368,7 +368,7 @@ fn over_http_as_well_it_is_said_which_client_left_and_how_to_go_on() {
     }
 }
 
-/// The process that knew the session is gone: whoever names it has the rights of the token that comes along, and no others.
+/// The process that knew the session is gone: a caller who names it has the rights of its token and no others.
 #[test]
 fn of_a_session_of_the_process_before_nothing_is_inherited() {
     let bench = Bench::at_test_rate();
@@ -394,33 +394,33 @@ fn of_a_session_of_the_process_before_nothing_is_inherited() {
         .find(|line| line.starts_with("Mcp-Session-Id"))
         .unwrap();
     let with = |token: &str| format!("{STREAMS}{token}{named}\r\n");
-    let ask = |token: &str, tool: &str| {
+    let report_of = |token: &str, tool: &str| {
         support::post(
             &served,
             &with(token),
             &call_body(3, tool, &json!({"scene": "short"})),
         )
     };
-    assert_eq!(ask("", "sense").0, 401);
+    assert_eq!(report_of("", "sense").0, 401);
     assert_eq!(
-        ask(&planner, "sense").0,
+        report_of(&planner, "sense").0,
         404,
         "its client is told to open another"
     );
-    assert_eq!(ask(&viewer, "stroke").0, 404);
-    let (status, refused) = ask(&viewer, "stroke");
+    assert_eq!(report_of(&viewer, "stroke").0, 404);
+    let (status, refused) = report_of(&viewer, "stroke");
     let result = &refused["result"]["structuredContent"];
     assert_eq!(
         (status, &result["success"]),
         (200, &json!(false)),
         "{refused:#}"
     );
-    let (status, drawn) = ask(&planner, "stroke");
+    let (status, drawn) = report_of(&planner, "stroke");
     let result = &drawn["result"]["structuredContent"];
     assert_eq!(
         (status, &result["success"]),
         (200, &json!(true)),
         "{drawn:#}"
     );
-    assert_eq!(ask("", "sense").0, 401);
+    assert_eq!(report_of("", "sense").0, 401);
 }

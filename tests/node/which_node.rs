@@ -48,7 +48,7 @@ impl TwoNodes {
 }
 
 /// Exit code, output and errors of a command.
-fn told(bench: &Bench, args: &[&str]) -> (i32, String, String) {
+fn run_with(bench: &Bench, args: &[&str]) -> (i32, String, String) {
     let output = bench.run(args);
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
@@ -62,14 +62,14 @@ fn told(bench: &Bench, args: &[&str]) -> (i32, String, String) {
 fn a_node_file_names_the_node_that_a_command_acts_on() {
     let nodes = TwoNodes::new();
     let [left, right] = &nodes.files;
-    let (code, _, said) = told(
+    let (code, _, printed) = run_with(
         &nodes.bench,
         &["--config", right, "enable", "--scene", "short"],
     );
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{printed}");
     let named = format!("on node right, arm arm-right (so101) at simulator, file {right}");
-    assert!(said.contains(&named), "{said}");
-    let touched = told(
+    assert!(printed.contains(&named), "{printed}");
+    let touched = run_with(
         &nodes.bench,
         &[
             "--config",
@@ -90,7 +90,7 @@ fn a_node_file_names_the_node_that_a_command_acts_on() {
         nodes.bench.path("state-left/calibration").exists(),
         "{touched:?}"
     );
-    let discarded = told(&nodes.bench, &["--config", left, "calibrate", "discard"]);
+    let discarded = run_with(&nodes.bench, &["--config", left, "calibrate", "discard"]);
     assert_eq!(discarded.0, 0, "{discarded:?}");
 }
 
@@ -105,19 +105,19 @@ fn a_file_whose_node_does_not_run_means_no_other_node() {
         &["stop"],
         &["jog", "--scene", "short", "--step", "z+1"],
     ] {
-        let (code, out, said) = told(&nodes.bench, &[&["--config", &absent], verb].concat());
+        let (code, out, printed) = run_with(&nodes.bench, &[&["--config", &absent], verb].concat());
         assert_ne!(code, 0, "{verb:?}: {out}");
         let how =
             format!("start it in another terminal with `steadyhand --config {absent} --scenes ");
         assert!(
-            said.contains(&how) && said.contains(" serve`"),
-            "{verb:?}: {said}"
+            printed.contains(&how) && printed.contains(" serve`"),
+            "{verb:?}: {printed}"
         );
     }
     let touch = ["calibrate", "touch", "sheet", "--scene", "short"];
-    let (code, _, said) = told(&nodes.bench, &[&["--config", &absent], &touch[..]].concat());
+    let (code, _, printed) = run_with(&nodes.bench, &[&["--config", &absent], &touch[..]].concat());
     assert_ne!(code, 0);
-    assert!(said.contains("serve`"), "{said}");
+    assert!(printed.contains("serve`"), "{printed}");
 }
 
 #[test]
@@ -129,15 +129,18 @@ fn several_nodes_are_listed_and_a_person_picks_one() {
         &["calibrate", "history"],
         &["jobs"],
     ] {
-        let (code, out, said) = told(&nodes.bench, verb);
+        let (code, out, printed) = run_with(&nodes.bench, verb);
         assert_ne!(code, 0, "{verb:?}: {out}");
-        for words in [
+        for expected in [
             "2 nodes run on this machine",
             "node left, arm arm-left (so101) at simulator",
             "node right, arm arm-right (so101) at simulator",
             "nothing was done",
         ] {
-            assert!(said.contains(words), "{verb:?}: {words}: {said}");
+            assert!(
+                printed.contains(expected),
+                "{verb:?}: {expected}: {printed}"
+            );
         }
     }
     let mut person = Person::at(&nodes.bench, &["enable", "--scene", "short"]);
@@ -153,41 +156,42 @@ fn several_nodes_are_listed_and_a_person_picks_one() {
 #[test]
 fn a_stop_that_names_no_node_stops_all_of_them() {
     let nodes = TwoNodes::new();
-    let (code, said, _) = told(&nodes.bench, &["estop"]);
-    assert_eq!(code, 0, "{said}");
+    let (code, printed, _) = run_with(&nodes.bench, &["estop"]);
+    assert_eq!(code, 0, "{printed}");
     assert!(
-        said.contains("left: ") && said.contains("right: "),
-        "{said}"
+        printed.contains("left: ") && printed.contains("right: "),
+        "{printed}"
     );
     for file in &nodes.files {
-        let (_, status, _) = told(&nodes.bench, &["--config", file, "status"]);
+        let (_, status, _) = run_with(&nodes.bench, &["--config", file, "status"]);
         assert!(status.contains("emergency stop"), "{status}");
     }
     drop(nodes.served);
 }
 
-/// A node that hangs was waited for before the one that is named was stopped.
+/// The named node was stopped only after a wait for another one that hung.
 #[test]
 fn a_stop_of_a_named_node_waits_for_no_other_that_hangs() {
     let nodes = TwoNodes::new();
     let [left, _] = &nodes.served;
     let hung = UnixListener::bind(nodes.bench.path("steadyhand/hung.sock")).unwrap();
     std::thread::scope(|scope| {
-        let command = scope.spawn(|| told(&nodes.bench, &["--config", &nodes.files[0], "stop"]));
+        let command =
+            scope.spawn(|| run_with(&nodes.bench, &["--config", &nodes.files[0], "stop"]));
         // It is asked who it is, and says nothing for as long as anybody waits.
-        let mut asked = next_line(&hung);
-        assert!(asked.1.contains("describe"), "{}", asked.1);
-        let _ = asked.0.read_to_end(&mut Vec::new());
+        let mut request = next_line(&hung);
+        assert!(request.1.contains("describe"), "{}", request.1);
+        let _ = request.0.read_to_end(&mut Vec::new());
         assert_eq!(state(left), "stopped");
-        // It may be the one that is meant, so it is told as well.
+        // It may be the intended one, so it is listed as well.
         let (mut stream, line) = next_line(&hung);
         assert!(line.contains("stop"), "{line}");
         writeln!(stream, r#"{{"done":true,"text":"it stands"}}"#).unwrap();
-        let (code, said, _) = command.join().unwrap();
-        assert_eq!(code, 0, "{said}");
-        assert!(said.contains("arm-left: was not moving"), "{said}");
-        assert!(said.contains("it stands"), "{said}");
-        assert!(!said.contains("arm-right"), "{said}");
+        let (code, printed, _) = command.join().unwrap();
+        assert_eq!(code, 0, "{printed}");
+        assert!(printed.contains("arm-left: was not moving"), "{printed}");
+        assert!(printed.contains("it stands"), "{printed}");
+        assert!(!printed.contains("arm-right"), "{printed}");
     });
 }
 
@@ -216,14 +220,14 @@ fn state(served: &Served) -> String {
 fn without_a_node_a_command_says_how_to_start_one() {
     let bench = Bench::new();
     for verb in [&["status"][..], &["enable", "--scene", "short"], &["clear"]] {
-        let (code, _, said) = told(&bench, verb);
+        let (code, _, printed) = run_with(&bench, verb);
         assert_ne!(code, 0);
-        assert!(said.contains("no node runs here"), "{said}");
+        assert!(printed.contains("no node runs here"), "{printed}");
         assert!(
-            said.contains("steadyhand --config node.toml --scenes "),
-            "{said}"
+            printed.contains("steadyhand --config node.toml --scenes "),
+            "{printed}"
         );
-        assert!(said.contains(" serve`"), "{said}");
+        assert!(printed.contains(" serve`"), "{printed}");
     }
 }
 
@@ -234,8 +238,8 @@ fn a_node_that_has_died_is_no_candidate() {
     let Running(child) = &mut right.child;
     child.kill().unwrap();
     child.wait().unwrap();
-    let (code, _, said) = told(&nodes.bench, &["status"]);
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("on node left"), "{said}");
+    let (code, _, printed) = run_with(&nodes.bench, &["status"]);
+    assert_eq!(code, 0, "{printed}");
+    assert!(printed.contains("on node left"), "{printed}");
     drop(left);
 }

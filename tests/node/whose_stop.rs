@@ -37,7 +37,7 @@ impl Guarded {
         let state = bench.state();
         let here = ["--config", &config, "--state", &state];
         let token = |name: &str, role: &str| {
-            let words = [
+            let args = [
                 &[
                     "token",
                     "add",
@@ -50,7 +50,7 @@ impl Guarded {
                 &here,
             ]
             .concat();
-            let made = bench.run(&words);
+            let made = bench.run(&args);
             String::from_utf8(made.stdout).unwrap().trim().to_owned()
         };
         let [planner, viewer, operator] =
@@ -133,8 +133,8 @@ fn an_operators_stop_is_an_operators_in_any_message() {
         node.until_stopped();
         let refused = node.call("reset", &json!({}));
         assert_eq!(refused["success"], false, "{more}{body}: {refused:#}");
-        let said = refused["message"].as_str().unwrap();
-        assert!(said.contains("an operator"), "{more}{body}: {said}");
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.contains("an operator"), "{more}{body}: {message}");
         node.reset(&node.operator);
     }
 }

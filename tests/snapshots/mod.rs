@@ -1,6 +1,6 @@
 //! Files that say what was true when a person last looked.
 //!
-//! A missing or different snapshot fails. `REWRITE_SNAPSHOTS=1 cargo test` writes them anew, for a person to read in the
+//! A missing or different snapshot fails. `REWRITE_SNAPSHOTS=1 cargo test` rewrites them, for a person to read in the
 //! difference before it is committed; nothing else ever writes one.
 
 use std::path::{Path, PathBuf};

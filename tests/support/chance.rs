@@ -1,4 +1,4 @@
-//! Numbers that are the same in every run.
+//! Pseudo-random numbers, the same in every run.
 
 use std::f64::consts::TAU;
 
@@ -19,8 +19,8 @@ impl Chance {
         low + (high - low) * self.uniform()
     }
 
-    pub(crate) fn within(&mut self, far: f64) -> f64 {
-        self.between(-far, far)
+    pub(crate) fn within(&mut self, reach: f64) -> f64 {
+        self.between(-reach, reach)
     }
 
     pub(crate) fn normal(&mut self) -> f64 {

@@ -1,4 +1,4 @@
-//! A node in the test's own process, on a simulated arm behind a port of that process.
+//! A node in the test's process, with a simulated arm on an in-memory port.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use steadyhand::units::JointVector;
 /// Rate of the arm's clock, relative to real time.
 const RATE: u32 = 20;
 
-/// Attaches the arm of a scene, which stands at these angles, as `arm`.
+/// Attaches the arm of a scene, at these joint angles, as `arm`.
 pub(crate) fn attach_arm(
     scene: &Scene,
-    stands_rad: &JointVector,
+    joints_rad: &JointVector,
     permits: PermitRegistry,
 ) -> (ArmSimulator, Arc<AttachedArm>) {
-    let sim = ArmSimulator::new(&scene.arm, stands_rad);
+    let sim = ArmSimulator::new(&scene.arm, joints_rad);
     let device = sim.clone();
     let open: PortOpener = Box::new(move |clock| {
-        let link = MemoryLink::new(device.clone(), clock, "house").map_err(LinkError::Read)?;
+        let link = MemoryLink::new(device.clone(), clock, "test node").map_err(LinkError::Read)?;
         Ok(Box::new(link) as Box<dyn ByteLink>)
     });
     let (clock, permits) = (NodeClock::simulated_at(RATE), Arc::new(permits));
@@ -33,7 +33,7 @@ pub(crate) fn attach_arm(
     (sim, Arc::new(AttachedArm::new("arm", motion, None)))
 }
 
-/// Calls a tool as a caller of this rank, and waits for the answer.
+/// Calls a tool as a caller of this rank, and waits for the reply.
 pub(crate) async fn call_tool(
     node: &Arc<Node>,
     (who, caller): (ActorRank, &str),

@@ -1,4 +1,4 @@
-//! The real binary in child processes, a folder for what it writes, and short scenes for it to draw.
+//! Runs the real binary in child processes, with a folder for its output and short scenes to draw.
 #![allow(
     dead_code,
     unused_imports,
@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 pub(crate) use starvation::{begun, unless_starved};
 
-/// No step of any test takes longer.
+/// Time limit of each step of a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Rate of a served embedded arm, relative to real time, in a test that waits for its motions.
@@ -37,13 +37,13 @@ const TEST_RATE: &str = "4";
 /// Two lines of 30 mm: less than five seconds of arm time.
 pub(crate) const SHORT_LINES: &str = "[[[0.0, 0.0], [30.0, 0.0]], [[30.0, 12.0], [0.0, 12.0]]]";
 
-/// The program under test: the one that was built with the tests, or the one that `STEADYHAND_BINARY` names.
+/// Returns the program under test: the one built with the tests, or the one named by `STEADYHAND_BINARY`.
 pub(crate) fn binary() -> PathBuf {
-    let named = std::env::var_os("STEADYHAND_BINARY").map(PathBuf::from);
-    named.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_steadyhand")))
+    let path = std::env::var_os("STEADYHAND_BINARY").map(PathBuf::from);
+    path.unwrap_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_steadyhand")))
 }
 
-/// A folder of a test's own, with a scene `short` in it.
+/// A test's own folder with a scene `short`, in which the binary runs.
 pub(crate) struct Bench {
     folder: tempfile::TempDir,
     /// Rate of a served embedded arm, relative to real time.
@@ -55,7 +55,7 @@ impl Bench {
         Self::at_rate("1")
     }
 
-    /// The same for tests that wait for the ends of motions. What acts in the middle of a short one may come too late here.
+    /// For tests that wait for motions to end: the arm is faster. An action in the middle of a short motion may be too late.
     pub(crate) fn at_test_rate() -> Self {
         Self::at_rate(TEST_RATE)
     }
@@ -72,7 +72,7 @@ impl Bench {
         self.folder.path().join(name)
     }
 
-    /// The state folder of a node that has one of its own.
+    /// Returns the state folder of a node that does not use the default one.
     pub(crate) fn state(&self) -> String {
         self.path("state").display().to_string()
     }
@@ -82,17 +82,17 @@ impl Bench {
         std::fs::write(self.path("scenes").join(format!("{name}.toml")), text).unwrap();
     }
 
-    /// The binary, with this folder's scenes, output and sockets.
+    /// Builds a command of the binary, with this folder's scenes, output and sockets.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        self.with(starvation::behind_real_time(binary(), args), args)
+        self.with_folders(starvation::yielding_to_real_time(binary(), args), args)
     }
 
-    /// The same as a command whose program is the binary itself.
+    /// Builds the same command without a wrapper, so that its program is the binary itself.
     pub(crate) fn plain_command(&self, args: &[&str]) -> Command {
-        self.with(Command::new(binary()), args)
+        self.with_folders(Command::new(binary()), args)
     }
 
-    fn with(&self, mut command: Command, args: &[&str]) -> Command {
+    fn with_folders(&self, mut command: Command, args: &[&str]) -> Command {
         command
             .env("XDG_RUNTIME_DIR", self.folder.path())
             .env("XDG_STATE_HOME", self.path("state-home"))
@@ -114,7 +114,7 @@ impl Bench {
         self.command(args).output().unwrap()
     }
 
-    /// Holds a drawing that has begun, or is about to: a busy machine may see it held later than it is waited for.
+    /// Holds a drawing that has begun or is about to begin. Tries again, because a busy machine may report it late.
     pub(crate) fn hold(&self) {
         let began = Instant::now();
         loop {
@@ -122,13 +122,13 @@ impl Bench {
             if held.status.success() {
                 return;
             }
-            let said = String::from_utf8_lossy(&held.stdout);
-            assert!(began.elapsed() < PATIENCE, "never held: {said}");
+            let stdout = String::from_utf8_lossy(&held.stdout);
+            assert!(began.elapsed() < PATIENCE, "never held: {stdout}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }
 
-    /// `call`s a tool in a process of its own: exit code and structured result.
+    /// Calls a tool in a separate process. Returns the exit code and the structured result.
     pub(crate) fn call(&self, args: &[&str]) -> (i32, Value) {
         let mut all = vec!["call", "--json"];
         all.extend(args);
@@ -147,21 +147,21 @@ impl Bench {
         self.serve_in(args, &[])
     }
 
-    /// The same with these in its environment.
+    /// Serves MCP over HTTP with these environment variables.
     pub(crate) fn serve_in(&self, args: &[&str], environment: &[(&str, &str)]) -> Served {
         let mut command = self.serving(args);
         command.envs(environment.iter().copied());
         served(command)
     }
 
-    /// A command that serves MCP over HTTP.
+    /// Builds a command that serves MCP over HTTP.
     pub(crate) fn serving(&self, args: &[&str]) -> Command {
         let mut all = vec!["serve", "--http", "127.0.0.1:0"];
         all.extend(args);
         self.command(&all)
     }
 
-    /// A simulated arm on a pseudo-terminal, and its path.
+    /// Starts a simulated arm on a pseudo-terminal. Returns it with the terminal's path.
     pub(crate) fn sim(&self, args: &[&str]) -> (Running, String) {
         let mut all = vec!["sim", "--pty"];
         all.extend(args);
@@ -178,12 +178,12 @@ impl Bench {
     }
 }
 
-/// Waits until a node that serves HTTP says where.
+/// Starts a node that serves HTTP, and waits for its address.
 pub(crate) fn served(command: Command) -> Served {
-    try_served(command).unwrap_or_else(|seen| panic!("it does not serve: {seen:#?}"))
+    try_served(command).unwrap_or_else(|observed| panic!("it does not serve: {observed:#?}"))
 }
 
-/// Waits until a node that serves HTTP says where, or has ended: then what it said.
+/// Starts a node that serves HTTP, and waits for its address. If it ends, returns its lines.
 pub(crate) fn try_served(mut command: Command) -> Result<Served, Vec<String>> {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let lines = lines(child.stderr.take().unwrap());
@@ -193,7 +193,7 @@ pub(crate) fn try_served(mut command: Command) -> Result<Served, Vec<String>> {
     Ok(Served { child, url, lines })
 }
 
-/// A node's words for an arm on a port, which is calibrated though nobody did it here, and for its state.
+/// Returns a node's options for an arm on a port that counts as calibrated, and for its state folder.
 pub(crate) fn on_port<'a>(port: &'a str, state: &'a str) -> [&'a str; 6] {
     [
         "--port",
@@ -205,7 +205,7 @@ pub(crate) fn on_port<'a>(port: &'a str, state: &'a str) -> [&'a str; 6] {
     ]
 }
 
-/// A connection to a node, and the host to name there.
+/// Connects to a node. Returns the connection and the host.
 pub(crate) fn connect(served: &Served) -> (TcpStream, String) {
     let host = served.host();
     (connect_to(&host), host)
@@ -217,12 +217,12 @@ fn connect_to(host: &str) -> TcpStream {
     stream
 }
 
-/// One request on a connection of its own: the status, and the body as JSON where it is.
+/// Posts a request on a new connection. Returns the status, and the body if it is JSON.
 pub(crate) fn post(served: &Served, headers: &str, body: &str) -> (u16, Value) {
     post_to(&served.host(), headers, body)
 }
 
-/// The same, with the answer as it was written, head and body.
+/// Posts a request and returns the raw response, head and body.
 pub(crate) fn post_text(served: &Served, headers: &str, body: &str) -> String {
     let host = served.host();
     text(&mut posted(
@@ -232,12 +232,12 @@ pub(crate) fn post_text(served: &Served, headers: &str, body: &str) -> String {
     ))
 }
 
-/// The same for whoever knows the host alone.
+/// Posts a request to a host.
 pub(crate) fn post_to(host: &str, headers: &str, body: &str) -> (u16, Value) {
     send_to(host, &format!("Host: {host}\r\n{headers}"), body)
 }
 
-/// The same where `headers` name the host.
+/// Posts a request whose `headers` name the host.
 pub(crate) fn send(served: &Served, headers: &str, body: &str) -> (u16, Value) {
     send_to(&served.host(), headers, body)
 }
@@ -253,12 +253,12 @@ fn posted(host: &str, headers: &str, body: &str) -> TcpStream {
         "POST /mcp HTTP/1.1\r\n{headers}Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).unwrap();
-    // A server that has seen enough may have closed already.
+    // A server may refuse the request and close before the body is sent.
     let _ = stream.write_all(body.as_bytes());
     stream
 }
 
-/// The status of an answer, and its body as JSON where it is.
+/// Reads a response: its status, and its body if it is JSON.
 pub(crate) fn answer(stream: &mut TcpStream) -> (u16, Value) {
     let text = text(stream);
     let status = text.split(' ').nth(1).and_then(|code| code.parse().ok());
@@ -274,7 +274,7 @@ pub(crate) fn answer(stream: &mut TcpStream) -> (u16, Value) {
 
 fn text(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    // What came before a reset is still the answer.
+    // Bytes before a reset still count as the response.
     let _ = stream.read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -287,26 +287,26 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Host and port.
+    /// Returns host and port.
     pub(crate) fn host(&self) -> String {
         let (_, at) = self.url.split_once("://").unwrap();
         at.split('/').next().unwrap().to_owned()
     }
 }
 
-/// A child that goes when its test does.
+/// A child process that is killed when dropped.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A child that has ended already is no error.
+        // The child may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
 impl Running {
-    /// Ends it as `kill` does and waits for its exit code.
+    /// Sends SIGTERM and waits for the exit code.
     pub(crate) fn terminate(&mut self) -> Option<i32> {
         self.signal(rustix::process::Signal::TERM);
         self.exit_code()
@@ -329,13 +329,13 @@ impl Running {
     }
 }
 
-/// Lines of a child's output, read by a thread so that the child never waits for its reader.
+/// Reads the lines of a child's output on a thread, so that the child never waits for its reader.
 pub(crate) fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
-    let (tell, lines) = channel();
+    let (sender, lines) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(from).lines() {
             let Ok(line) = line else { break };
-            if tell.send(line).is_err() {
+            if sender.send(line).is_err() {
                 break;
             }
         }
@@ -344,22 +344,23 @@ pub(crate) fn lines(from: impl Read + Send + 'static) -> Receiver<String> {
 }
 
 pub(crate) fn wait_for(lines: &Receiver<String>, what: &str) -> String {
-    find_line(lines, what).unwrap_or_else(|seen| panic!("no line with {what:?} in {seen:#?}"))
+    find_line(lines, what)
+        .unwrap_or_else(|observed| panic!("no line with {what:?} in {observed:#?}"))
 }
 
-/// The first line with these words; otherwise all lines that came.
+/// Waits for the first line that contains a text. Returns all lines if there is none.
 fn find_line(lines: &Receiver<String>, what: &str) -> Result<String, Vec<String>> {
-    let mut seen = Vec::new();
+    let mut received = Vec::new();
     while let Ok(line) = lines.recv_timeout(PATIENCE) {
         if line.contains(what) {
             return Ok(line);
         }
-        seen.push(line);
+        received.push(line);
     }
-    Err(seen)
+    Err(received)
 }
 
-/// A scene on the default sheet that draws polylines.
+/// Returns a scene on the default sheet that draws polylines.
 pub(crate) fn scene(name: &str, polylines: &str) -> String {
     format!(
         r##"name = "{name}"
@@ -389,7 +390,7 @@ ready_rad = [-0.0020, -0.2344, 0.3043, 1.2391, 0.0]
     )
 }
 
-/// The arm's own file, with play in its gears.
+/// Returns the arm's file with play in its gears.
 pub(crate) fn sloppy_arm(backlash_deg: f64) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenes/arms/so101.toml");
     let text = std::fs::read_to_string(path).unwrap();

@@ -1,4 +1,4 @@
-//! Somebody at a terminal: sees what the program shows, types, and presses Ctrl-C.
+//! A simulated person at a terminal, who reads the screen, types and presses Ctrl-C.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -15,7 +15,7 @@ use steadyhand::link::pty;
 
 use super::{Bench, PATIENCE, Running};
 
-/// A screen with its keyboard, and the terminal that programs see.
+/// Opens a pseudo-terminal: the screen and keyboard side, and the side of the program.
 pub(crate) fn pseudo_terminal() -> (File, File) {
     let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&screen).unwrap();
@@ -26,27 +26,26 @@ pub(crate) fn pseudo_terminal() -> (File, File) {
     (File::from(screen), terminal.unwrap())
 }
 
-/// The same command at the head of a session whose terminal is its standard input, as a shell starts it: what is typed there can
-/// interrupt it.
-fn leading(command: &Command) -> Command {
-    let mut at_head = Command::new("setsid");
+/// Makes a command the leader of a session on the terminal of its standard input, as a shell does, so that Ctrl-C interrupts it.
+fn as_session_leader(command: &Command) -> Command {
+    let mut leader = Command::new("setsid");
     let program = command.get_program();
-    at_head.arg("--ctty").arg(program).args(command.get_args());
+    leader.arg("--ctty").arg(program).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => at_head.env(name, value),
-            None => at_head.env_remove(name),
+            Some(value) => leader.env(name, value),
+            None => leader.env_remove(name),
         };
     }
-    at_head
+    leader
 }
 
-/// A command of the program, with somebody before it.
+/// A running command and the person at its terminal.
 pub(crate) struct Person {
     keys: File,
     screen: Arc<Mutex<String>>,
-    /// Bytes of the screen that were looked at.
-    seen: usize,
+    /// Number of the screen's bytes already read.
+    read_len: usize,
     pub(crate) program: Running,
 }
 
@@ -60,7 +59,7 @@ impl Person {
             ws_ypixel: 0,
         };
         tcsetwinsize(&terminal, size).unwrap();
-        let mut command = leading(&bench.command(args));
+        let mut command = as_session_leader(&bench.command(args));
         command.stdin(Stdio::from(terminal.try_clone().unwrap()));
         command.stdout(Stdio::from(terminal.try_clone().unwrap()));
         let program = Running(command.stderr(Stdio::from(terminal)).spawn().unwrap());
@@ -78,67 +77,69 @@ impl Person {
         Self {
             keys,
             screen: shown,
-            seen: 0,
+            read_len: 0,
             program,
         }
     }
 
-    /// Waits for these words among what came on the screen since the last ones.
-    pub(crate) fn sees(&mut self, words: &str) {
-        self.looks_until(words, |new| new.find(words).map(|at| at + words.len()));
+    /// Waits for a text on the screen after the last one found.
+    pub(crate) fn sees(&mut self, expected: &str) {
+        self.reads_until(expected, |new| {
+            new.find(expected).map(|at| at + expected.len())
+        });
     }
 
-    /// Waits for one of these words: returns which came first on the screen, and what came up to it.
-    pub(crate) fn sees_one_of(&mut self, words: &[&str]) -> (usize, String) {
-        let from = self.seen;
+    /// Waits for one of these texts. Returns the index of the first on the screen, and the screen up to it.
+    pub(crate) fn sees_one_of(&mut self, expected: &[&str]) -> (usize, String) {
+        let from = self.read_len;
         let first = |new: &str| {
-            let found = words.iter().enumerate();
+            let found = expected.iter().enumerate();
             found
-                .filter_map(|(index, words)| Some((new.find(words)?, index)))
+                .filter_map(|(index, expected)| Some((new.find(expected)?, index)))
                 .min()
         };
-        self.looks_until(&words.join("\" or \""), |new| {
-            first(new).map(|(at, index)| at + words[index].len())
+        self.reads_until(&expected.join("\" or \""), |new| {
+            first(new).map(|(at, index)| at + expected[index].len())
         });
-        let new = self.screen.lock().unwrap()[from..self.seen].to_owned();
+        let new = self.screen.lock().unwrap()[from..self.read_len].to_owned();
         (first(&new).unwrap().1, new)
     }
 
-    /// All that was on the screen.
+    /// Returns everything shown on the screen.
     pub(crate) fn transcript(&self) -> String {
         self.screen.lock().unwrap().clone()
     }
 
-    /// As [`Self::sees`], unless the program ends before.
-    pub(crate) fn sees_before_the_end(&mut self, words: &str) -> bool {
+    /// Waits like [`Self::sees`]; returns `false` if the program ends before.
+    pub(crate) fn sees_before_the_end(&mut self, expected: &str) -> bool {
         let began = Instant::now();
-        while !self.screen.lock().unwrap().contains(words) {
+        while !self.screen.lock().unwrap().contains(expected) {
             if self.program.0.try_wait().unwrap().is_some() {
                 return false;
             }
-            assert!(began.elapsed() < PATIENCE, "no {words:?}");
+            assert!(began.elapsed() < PATIENCE, "no {expected:?}");
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.sees(words);
+        self.sees(expected);
         true
     }
 
-    /// Waits until a table was drawn anew so many times from now on.
+    /// Waits until a table has been redrawn `times` times from now on.
     pub(crate) fn sees_redrawn(&mut self, times: usize) {
         const CLEARED: &str = "\u{1b}[H\u{1b}[J";
-        self.seen = self.screen.lock().unwrap().len();
-        self.looks_until("a new table", |new| {
+        self.read_len = self.screen.lock().unwrap().len();
+        self.reads_until("a new table", |new| {
             new.match_indices(CLEARED).nth(times).map(|(at, _)| at)
         });
     }
 
-    fn looks_until(&mut self, what: &str, found: impl Fn(&str) -> Option<usize>) {
+    fn reads_until(&mut self, what: &str, found: impl Fn(&str) -> Option<usize>) {
         let began = Instant::now();
         loop {
             let screen = self.screen.lock().unwrap().clone();
-            let new = screen.get(self.seen..).unwrap_or_default();
+            let new = screen.get(self.read_len..).unwrap_or_default();
             if let Some(end) = found(new) {
-                self.seen += end;
+                self.read_len += end;
                 return;
             }
             assert!(began.elapsed() < PATIENCE, "no {what:?} in {new}");
@@ -150,7 +151,7 @@ impl Person {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
-    /// Presses Ctrl-C: a byte, of which the terminal makes a signal where it is not raw.
+    /// Presses Ctrl-C: a byte that the terminal turns into a signal unless it is raw.
     pub(crate) fn interrupts(&mut self) {
         self.types("\u{3}");
     }
@@ -161,15 +162,15 @@ impl Person {
     }
 }
 
-/// The port behind which something is from now on. It ends with its plug, or with the test.
+/// Serves a device on a pseudo-terminal until it is unplugged. Returns the port.
 pub(crate) fn plugged_in(device: impl FarEnd + 'static) -> String {
-    let (tell, path) = channel();
+    let (sender, path) = channel();
     std::thread::spawn(move || {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.enable_all().build().unwrap();
         let clock = NodeClock::real();
         let wire = pty::serve(device, &clock, |path| {
-            tell.send(path.display().to_string()).unwrap();
+            sender.send(path.display().to_string()).unwrap();
         });
         let _ = runtime.block_on(wire);
     });

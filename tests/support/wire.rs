@@ -1,5 +1,5 @@
-//! Goals as the simulated arm heard them, from the file of `steadyhand sim --trace`: what really left
-//! the port, whatever anybody says of it.
+//! Reads the goals that the simulated arm received from the file of `steadyhand sim --trace`: what really
+//! left the port, regardless of any report.
 
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -9,28 +9,28 @@ use std::time::{Duration, Instant};
 use steadyhand::scene::{Scene, SceneLibrary};
 use steadyhand::units::JointVector;
 
-/// The bytes that one arm has heard.
+/// The bytes that one arm has received.
 pub(crate) struct Trace(pub(crate) PathBuf);
 
-/// The state in which the arm was left.
+/// The state in which the arm was left after a mark.
 #[derive(Debug)]
 pub(crate) struct Stand {
-    /// Distance along the sheet that it was still sent from the mark on.
+    /// Distance along the sheet that the arm was still sent after the mark.
     pub(crate) went_mm: f64,
-    /// Height to which the tip was sent in the end.
+    /// Height to which the tip was finally sent.
     pub(crate) height_mm: f64,
-    /// Number of times that it was told so, one after the other.
+    /// Number of consecutive frames with the last goal.
     pub(crate) frames: usize,
 }
 
-/// So many times the same goal is standing still: more often than a slow end of a lift rounds to it,
-/// and no more than a machine that is busy says in the time that a standstill is looked at.
+/// Number of equal goals in a row that count as a standstill: more than rounding at the slow end of a lift
+/// produces, and no more than a busy machine sends in the time that a standstill is observed.
 const STANDS: usize = 4;
 
-/// A machine that is busy writes down what was heard so much later.
+/// Time within which even a busy machine has written the trace.
 const LATE: Duration = Duration::from_secs(30);
 
-/// No brake takes longer than this on a sheet, and no machine is later.
+/// Longest braking distance on a sheet, including the delay of a busy machine.
 const BRAKE_MM: f64 = 15.0;
 
 impl Trace {
@@ -40,7 +40,7 @@ impl Trace {
         let digits: Vec<u8> = digits.collect();
         let bytes: Vec<u8> = digits
             .chunks_exact(2)
-            .map(|two| u8::from_str_radix(std::str::from_utf8(two).unwrap(), 16).unwrap())
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
             .collect();
         let mut found = Vec::new();
         let mut at = 0;
@@ -48,8 +48,9 @@ impl Trace {
             let frame = &bytes[at..];
             let length = usize::from(frame[3]);
             // FF FF FE LEN 83 41 7 (ID ACC POS POS TIME TIME SPEED SPEED)* SUM
-            let whole = frame.starts_with(&[0xFF, 0xFF, 0xFE]) && frame[4..7] == [0x83, 41, 7];
-            if !whole || frame.len() < length + 4 {
+            let is_goal_frame =
+                frame.starts_with(&[0xFF, 0xFF, 0xFE]) && frame[4..7] == [0x83, 41, 7];
+            if !is_goal_frame || frame.len() < length + 4 {
                 at += 1;
                 continue;
             }
@@ -64,33 +65,33 @@ impl Trace {
         found
     }
 
-    /// Returns how many frames of goals have been heard.
+    /// Returns the number of frames of goals received so far.
     pub(crate) fn mark(&self) -> usize {
         self.goals().len()
     }
 
-    /// Returns how the arm was left by what came behind a mark.
+    /// Returns the state in which the arm was left by the frames after a mark.
     pub(crate) fn stand(&self, mark: usize) -> Stand {
         static SCENE: LazyLock<Arc<Scene>> =
             LazyLock::new(|| SceneLibrary::new(None).scene("default", None).unwrap());
         let goals = self.goals();
         let last = goals.last().unwrap();
-        let from = over(&SCENE, &goals[mark.saturating_sub(1)]);
-        let (at_mm, height_mm) = over(&SCENE, last);
-        let behind = &goals[mark.min(goals.len())..];
+        let from = tip_over_sheet(&SCENE, &goals[mark.saturating_sub(1)]);
+        let (at_mm, height_mm) = tip_over_sheet(&SCENE, last);
+        let later = &goals[mark.min(goals.len())..];
         Stand {
             went_mm: (at_mm[0] - from.0[0]).hypot(at_mm[1] - from.0[1]),
             height_mm,
-            frames: behind.iter().rev().take_while(|one| *one == last).count(),
+            frames: later.iter().rev().take_while(|one| *one == last).count(),
         }
     }
 
-    /// It was braked, lifted and left standing.
+    /// Checks that the arm was braked, lifted and left standing.
     pub(crate) fn was_stopped(&self, mark: usize) {
         self.stands_where(mark, |height_mm| height_mm > 6.0);
     }
 
-    /// It was left standing where it was, with the pen on the paper.
+    /// Checks that the arm was left standing where it was, with the pen on the paper.
     pub(crate) fn was_frozen(&self, mark: usize) {
         self.stands_where(mark, |height_mm| height_mm < 6.0);
     }
@@ -99,8 +100,8 @@ impl Trace {
         let began = Instant::now();
         loop {
             let stand = self.stand(mark);
-            let stands = stand.frames >= STANDS && stand.went_mm < BRAKE_MM;
-            if stands && is_there(stand.height_mm) {
+            let is_standing = stand.frames >= STANDS && stand.went_mm < BRAKE_MM;
+            if is_standing && is_there(stand.height_mm) {
                 break;
             }
             assert!(began.elapsed() < LATE, "{stand:?}");
@@ -109,7 +110,7 @@ impl Trace {
         self.stays();
     }
 
-    /// Nothing else is said any more, for as long as a stroke of some length would take.
+    /// Checks that no other goal is sent for as long as a stroke of some length would take.
     pub(crate) fn stays(&self) {
         let before = self.goals().last().cloned();
         sleep(Duration::from_millis(700));
@@ -117,8 +118,8 @@ impl Trace {
     }
 }
 
-/// Returns where on the default sheet, and how high over it, the pen of goals is.
-fn over(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
+/// Returns where on the sheet, and how high over it, the goals put the pen.
+fn tip_over_sheet(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
     let angles: Vec<f64> = scene
         .arm
         .servos()
@@ -128,6 +129,6 @@ fn over(scene: &Scene, goals: &[(u8, i32)]) -> ([f64; 2], f64) {
         })
         .collect();
     let tip = scene.arm.chain.forward(&JointVector::from_slice(&angles)) * scene.pens[0].tip_m;
-    let seen = scene.surface.project(&tip);
-    (seen.at_mm, seen.height_mm)
+    let projected = scene.surface.project(&tip);
+    (projected.at_mm, projected.height_mm)
 }

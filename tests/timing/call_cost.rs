@@ -54,19 +54,19 @@ impl Pipe {
         let client = json!({"name": "t", "version": "1"});
         let hello =
             json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
-        pipe.ask(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}));
-        pipe.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        pipe.request(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}));
+        pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         pipe
     }
 
-    fn say(&mut self, message: &Value) {
+    fn send(&mut self, message: &Value) {
         self.input
             .write_all(format!("{message}\n").as_bytes())
             .unwrap();
     }
 
-    fn ask(&mut self, message: &Value) {
-        self.say(message);
+    fn request(&mut self, message: &Value) {
+        self.send(message);
         let line = self.lines.recv_timeout(PATIENCE).unwrap();
         assert!(!line.contains("\"isError\":true"), "{line}");
     }
@@ -107,7 +107,7 @@ fn looking_costs_little_more_than_any_message() {
         for ((tool, _), used_ns) in KINDS.iter().zip(&mut used_ns) {
             let (before, message) = (pipe.used_ns(), message(tool));
             for _ in 0..MESSAGES {
-                pipe.ask(&message);
+                pipe.request(&message);
             }
             // The first round warms up.
             if round > 0 {

@@ -43,15 +43,15 @@ const BUDGET: Duration = Duration::from_millis(5);
 /// an arm's.
 fn bare(until: &AtomicBool) -> Vec<Duration> {
     let _ = set_realtime_priority();
-    let mut late = Vec::new();
+    let mut delays = Vec::new();
     let mut next = Instant::now();
     while !until.load(Ordering::SeqCst) {
         next += PERIOD;
         std::thread::sleep(next.saturating_duration_since(Instant::now()));
-        late.push(Instant::now().saturating_duration_since(next));
+        delays.push(Instant::now().saturating_duration_since(next));
         next = next.max(Instant::now() - PERIOD);
     }
-    late
+    delays
 }
 
 fn late_p99(late: Vec<Duration>) -> Duration {
@@ -143,7 +143,7 @@ async fn drawing_goes_on_beside_four_hogs() {
         work.longest()
     );
     assert!(work.count() > 0 && work.longest() < BUDGET);
-    let middle = bare_p99[BARE / 2];
+    let median = bare_p99[BARE / 2];
     if minutes == 1 {
         return;
     }
@@ -151,5 +151,5 @@ async fn drawing_goes_on_beside_four_hogs() {
         snapshot.is_ahead,
         "no leave for a real-time priority: `ulimit -r 10`"
     );
-    assert!(own_p99 <= middle + LATER, "{own_p99:?} against {middle:?}");
+    assert!(own_p99 <= median + LATER, "{own_p99:?} against {median:?}");
 }

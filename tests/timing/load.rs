@@ -1,4 +1,4 @@
-//! Many callers at once while an arm draws: no cycle of the bus is lost to them, nobody gets an error, memory is bounded.
+//! Tests many callers at once while an arm draws: no bus cycle is lost, no caller gets an error, memory is bounded.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -51,15 +51,19 @@ fn as_a_unit() -> Vec<(&'static str, &'static str)> {
 
 /// Returns how long the callers call; a minute where `STEADYHAND_LOAD_S=60` says so.
 fn load_time() -> Duration {
-    let said = std::env::var("STEADYHAND_LOAD_S").ok();
-    Duration::from_secs(said.and_then(|said| said.parse().ok()).unwrap_or(5))
+    let variable = std::env::var("STEADYHAND_LOAD_S").ok();
+    Duration::from_secs(
+        variable
+            .and_then(|printed| printed.parse().ok())
+            .unwrap_or(5),
+    )
 }
 
 pub(crate) fn call(served: &Served, tool: &str, arguments: &Value) -> Value {
-    ask(&served.host(), tool, arguments)
+    call_tool(&served.host(), tool, arguments)
 }
 
-fn ask(host: &str, tool: &str, arguments: &Value) -> Value {
+fn call_tool(host: &str, tool: &str, arguments: &Value) -> Value {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": tool, "arguments": arguments}});
     let (status, answer) = post_to(host, "", &body.to_string());
@@ -100,8 +104,8 @@ pub(crate) fn long_scene() -> String {
 }
 
 pub(crate) fn cycles(served: &Served) -> u64 {
-    let seen = call(served, "sense", &json!({"debug": true}));
-    seen["bus"]["cycles"].as_u64().unwrap()
+    let preview = call(served, "sense", &json!({"debug": true}));
+    preview["bus"]["cycles"].as_u64().unwrap()
 }
 
 /// Ticks of the moving arm that came more than a period too late: with each, a cycle was lost.
@@ -119,13 +123,13 @@ pub(crate) fn lost(served: &Served) -> u64 {
 
 /// Counts how often the machine woke a thread more than a period too late that only sleeps, until that is over.
 pub(crate) fn woken_late(over: &AtomicBool) -> u64 {
-    let mut late = 0;
+    let mut late_count = 0;
     while !over.load(Ordering::Relaxed) {
         let began = Instant::now();
         thread::sleep(PERIOD);
-        late += u64::from(began.elapsed() > 2 * PERIOD);
+        late_count += u64::from(began.elapsed() > 2 * PERIOD);
     }
-    late
+    late_count
 }
 
 #[test]
@@ -141,7 +145,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
     let (cycles_before, lost_before) = (cycles(&served), lost(&served));
     let clock = Instant::now();
     let over = Arc::new(AtomicBool::new(false));
-    let bare = thread::spawn({
+    let baseline = thread::spawn({
         let over = Arc::clone(&over);
         move || woken_late(&over)
     });
@@ -156,7 +160,7 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
             let mut took = Vec::new();
             while !over.load(Ordering::Relaxed) {
                 let began = Instant::now();
-                let answer = ask(&host, tool, &json!({}));
+                let answer = call_tool(&host, tool, &json!({}));
                 assert_eq!(answer["success"], true, "{answer:#}");
                 took.push(began.elapsed());
             }
@@ -172,9 +176,9 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
         .flat_map(|caller| caller.join().unwrap())
         .collect();
     let (cycles_after, passed) = (cycles(&served), clock.elapsed());
-    let (lost, machine) = (lost(&served) - lost_before, bare.join().unwrap());
+    let (lost, machine) = (lost(&served) - lost_before, baseline.join().unwrap());
     took.sort();
-    let quantile = |share: f64| took[((took.len() - 1) as f64 * share) as usize];
+    let quantile = |fraction: f64| took[((took.len() - 1) as f64 * fraction) as usize];
     let cycles = cycles_after - cycles_before;
     println!(
         "{} calls in {:.1} s by {CLIENTS} callers: p50 {:?}, p99 {:?}; {cycles} cycles, {:.1} a second, {lost} lost; a bare thread was woken too late {machine} times; {loaded_mib:.1} MiB resident",
@@ -185,17 +189,17 @@ fn thirty_two_callers_cost_the_arm_no_cycle() {
         cycles as f64 / passed.as_secs_f64()
     );
     // The arm's thread was never kept from a cycle so long that the motion would have been stopped.
-    let seen = call(&served, "sense", &json!({}));
-    assert_eq!(seen.get("fault"), None, "{seen:#}");
+    let preview = call(&served, "sense", &json!({}));
+    assert_eq!(preview.get("fault"), None, "{preview:#}");
     assert!(
-        seen["job"]["state"] == "moving" || seen["job"]["state"] == "reached",
-        "{seen:#}"
+        preview["job"]["state"] == "moving" || preview["job"]["state"] == "reached",
+        "{preview:#}"
     );
     assert!(cycles > 0);
     if is_judged() {
         // 100 Hz, less what the machine itself takes: it keeps a thread that only sleeps waiting as often.
-        let share = cycles as f64 / (passed.as_secs_f64() * 100.0);
-        assert!(share > 0.99, "only {share:.3} of all cycles");
+        let fraction = cycles as f64 / (passed.as_secs_f64() * 100.0);
+        assert!(fraction > 0.99, "only {fraction:.3} of all cycles");
         assert!(
             lost <= machine,
             "{lost} cycles lost, {machine} of them to the machine"
@@ -223,17 +227,17 @@ fn a_node_at_rest_costs_little() {
     thread::sleep(Duration::from_secs(1));
     let (cpu, clock) = (processor_s(&served), Instant::now());
     thread::sleep(load_time());
-    let share = (processor_s(&served) - cpu) / clock.elapsed().as_secs_f64();
+    let fraction = (processor_s(&served) - cpu) / clock.elapsed().as_secs_f64();
     let resident = resident_mib(&served);
     let bytes = std::fs::metadata(support::binary()).unwrap().len();
     let binary = bytes as f64 / f64::from(1 << 20);
     println!(
         "a binary of {binary:.1} MiB; ready after {ready:?}; at rest {:.2} % of a processor, {resident:.1} MiB resident",
-        share * 1e2
+        fraction * 1e2
     );
     assert!(ready < PATIENCE);
     if is_judged() {
-        assert!(share <= 0.01, "{share:.4} of a processor");
+        assert!(fraction <= 0.01, "{fraction:.4} of a processor");
         assert!(resident <= IDLE_MIB_MAX, "{resident:.1} MiB");
         assert!(ready <= READY_MAX, "{ready:?}");
         assert!(binary <= BINARY_MIB_MAX, "a binary of {binary:.1} MiB");
@@ -265,8 +269,8 @@ fn who_looks_again_sees_what_was_drawn_since() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let look = || {
-        let seen = call(&served, "sense", &json!({}));
-        std::fs::read(seen["captured_files"][0].as_str().unwrap()).unwrap()
+        let preview = call(&served, "sense", &json!({}));
+        std::fs::read(preview["captured_files"][0].as_str().unwrap()).unwrap()
     };
     let draw = |scene: &str| {
         let drawn = call(&served, "stroke", &json!({"scene": scene}));

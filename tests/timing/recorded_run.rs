@@ -30,8 +30,12 @@ const PICTURES_PER_S: u32 = 10;
 
 /// Seconds of each run; ten minutes where `STEADYHAND_RUN_S=600` says so.
 fn run_time() -> Duration {
-    let said = std::env::var("STEADYHAND_RUN_S").ok();
-    Duration::from_secs(said.and_then(|said| said.parse().ok()).unwrap_or(30))
+    let variable = std::env::var("STEADYHAND_RUN_S").ok();
+    Duration::from_secs(
+        variable
+            .and_then(|printed| printed.parse().ok())
+            .unwrap_or(30),
+    )
 }
 
 /// Figures of a run.
@@ -78,7 +82,7 @@ impl RunFigures {
     }
 }
 
-/// Serves the still to whoever asks, as a network camera does, and returns its address.
+/// Serves the still picture as a network camera does, and returns its address.
 fn camera_on_loopback() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/still.jpg", listener.local_addr().unwrap());
@@ -152,8 +156,8 @@ fn draw_for(served: &Served, time: Duration) -> (u32, u32) {
 }
 
 fn is_under_way(served: &Served) -> bool {
-    let seen = call(served, "list_nodes", &json!({}));
-    !seen["nodes"][0]["arms"][0]["job"].is_null()
+    let preview = call(served, "list_nodes", &json!({}));
+    !preview["nodes"][0]["arms"][0]["job"].is_null()
 }
 
 fn run(is_recorded: bool) -> RunFigures {
@@ -163,14 +167,14 @@ fn run(is_recorded: bool) -> RunFigures {
     let config = bench.path("node.toml").display().to_string();
     let state = bench.state();
     let (_sim, port) = bench.sim(&["--scene", "long"]);
-    let words = [
+    let args = [
         &["--config", &config, "--enable", "long"][..],
         &on_port(&port, &state),
     ];
-    let mut served = bench.serve(&words.concat());
+    let mut served = bench.serve(&args.concat());
     let (cycles_before, lost_before) = (cycles(&served), lost(&served));
     let over = Arc::new(AtomicBool::new(false));
-    let bare = thread::spawn({
+    let baseline = thread::spawn({
         let over = Arc::clone(&over);
         move || woken_late(&over)
     });
@@ -182,7 +186,7 @@ fn run(is_recorded: bool) -> RunFigures {
         faults,
         cycles: cycles(&served) - cycles_before,
         lost: lost(&served) - lost_before,
-        machine_late: bare.join().unwrap(),
+        machine_late: baseline.join().unwrap(),
         run_s: clock.elapsed().as_secs_f64(),
         written_bytes: written_bytes(&served),
         resident_mib: resident_mib(&served),
@@ -207,10 +211,10 @@ fn read_recordings(bench: &Bench, state: &Path, figures: &mut RunFigures) {
         figures.recorded_bytes += about.len();
         let shown = bench.run(&["recording", "show", file.to_str().unwrap(), "--json"]);
         assert!(shown.status.success(), "{shown:?}");
-        let told: Value = serde_json::from_slice(&shown.stdout).unwrap();
-        figures.missing_ticks += told["missing_ticks"].as_u64().unwrap();
+        let reply: Value = serde_json::from_slice(&shown.stdout).unwrap();
+        figures.missing_ticks += reply["missing_ticks"].as_u64().unwrap();
         for camera in CAMERAS {
-            let pictures = &told["topics"][format!("/camera/{camera}")];
+            let pictures = &reply["topics"][format!("/camera/{camera}")];
             figures.pictures += pictures.as_u64().unwrap_or(0);
         }
     }
@@ -218,8 +222,8 @@ fn read_recordings(bench: &Bench, state: &Path, figures: &mut RunFigures) {
 
 #[test]
 fn a_recording_with_two_cameras_costs_the_arm_no_cycle() {
-    let bare = run(false);
-    bare.print("not recorded");
+    let unrecorded = run(false);
+    unrecorded.print("not recorded");
     let recorded = run(true);
     recorded.print("recorded");
     assert!(recorded.pictures > 0 && recorded.recorded_bytes > 0);
@@ -227,10 +231,10 @@ fn a_recording_with_two_cameras_costs_the_arm_no_cycle() {
     assert_eq!(recorded.missing_ticks, 0);
     if is_judged() {
         assert!(
-            recorded.own_losses() <= bare.own_losses(),
+            recorded.own_losses() <= unrecorded.own_losses(),
             "{} cycles lost with recording, {} without",
             recorded.lost,
-            bare.lost
+            unrecorded.lost
         );
     }
 }

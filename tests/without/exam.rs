@@ -11,10 +11,10 @@ fn the_commands_of_the_exam_say_that_they_are_not_there() {
         &["exam", "run", "--planner", "http://127.0.0.1:9/v1"][..],
         &["exam", "summary"],
     ] {
-        let told = bench.run(command);
-        let words = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert!(!told.status.success(), "{command:?}");
-        assert!(words.contains("built without the exam"), "{words}");
+        let output = bench.run(command);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{command:?}");
+        assert!(text.contains("built without the exam"), "{text}");
     }
 }
 

@@ -9,9 +9,9 @@ fn what_asks_for_a_recording_is_told_that_there_are_none() {
         &["recording", "show", "job-1"][..],
         &["call", "stroke", r#"{"scene":"short"}"#, "--record"],
     ] {
-        let told = bench.run(command);
-        let words = String::from_utf8_lossy(&told.stderr).into_owned();
-        assert!(!told.status.success(), "{command:?}");
-        assert!(words.contains("built without recordings"), "{words}");
+        let output = bench.run(command);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{command:?}");
+        assert!(text.contains("built without recordings"), "{text}");
     }
 }

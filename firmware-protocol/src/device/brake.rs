@@ -1,7 +1,7 @@
-//! The emergency brake: every joint for itself, at its stop rate, straight on.
+//! The emergency brake: every joint decelerates on its own at its stop rate.
 //!
-//! A path that was accepted can itself be stopped inside the range at a lower rate, so a joint that
-//! brakes harder, by itself, stays inside as well.
+//! An accepted path can be stopped within the range at a lower rate, so a joint that brakes harder on its own
+//! stays within the range as well.
 
 use super::limits::brake_us;
 use super::{SECOND_US, saturate};
@@ -16,7 +16,7 @@ struct Joint {
     duration_us: u32,
 }
 
-/// All joints braking since one instant.
+/// All joints, braking since the same instant.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Brake {
     joints: Joints<Joint>,
@@ -24,7 +24,7 @@ pub(super) struct Brake {
 }
 
 impl Brake {
-    /// Begins to brake joints that move so.
+    /// Begins to brake joints at these positions and speeds.
     pub(super) fn begin(moving: &Joints<Knot>, limits: &Joints<JointLimits>) -> Self {
         let mut joints = Joints::empty();
         for (&from, limits) in moving.iter().zip(limits) {
@@ -55,25 +55,25 @@ impl Brake {
     pub(super) fn now(&self) -> Joints<Knot> {
         let mut now = Joints::empty();
         for joint in &self.joints {
-            now.push(joint.after(self.elapsed_us));
+            now.push(joint.state_after(self.elapsed_us));
         }
         now
     }
 }
 
 impl Joint {
-    fn after(&self, elapsed_us: u32) -> Knot {
+    fn state_after(&self, elapsed_us: u32) -> Knot {
         let elapsed_us = i64::from(elapsed_us.min(self.duration_us));
         let speed = i64::from(self.from.velocity_urad_s);
         let lost = (i64::from(self.rate_urad_s2) * elapsed_us / SECOND_US).min(speed.abs());
-        let left = speed - lost * speed.signum();
-        let way = (speed + left) * elapsed_us / (2 * SECOND_US);
+        let remaining = speed - lost * speed.signum();
+        let distance = (speed + remaining) * elapsed_us / (2 * SECOND_US);
         Knot {
-            position_urad: saturate(i64::from(self.from.position_urad) + way),
+            position_urad: saturate(i64::from(self.from.position_urad) + distance),
             velocity_urad_s: if elapsed_us == i64::from(self.duration_us) {
                 0
             } else {
-                saturate(left)
+                saturate(remaining)
             },
         }
     }

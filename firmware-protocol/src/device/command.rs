@@ -1,23 +1,23 @@
-//! Commands: done once each, in order, and answered by the next STATE.
+//! Commands: each is carried out once, in order, and answered by the next STATE.
 
-use super::{After, Device};
+use super::{AfterStop, Device};
 use crate::message::{Cause, CommandResult, Message, Mode};
 
-/// Sequence numbers up to this far ahead are newer, all others are older.
+/// Largest lead of a newer sequence number; all others are older.
 const NEWER_MAX: u8 = 127;
 
 impl Device {
-    /// Carries a command out unless it is a copy or older than the last. HOLD is always carried out:
-    /// a copy of it can only stop.
+    /// Carries out a command unless it is a copy of the last or older. HOLD is always carried out, because a
+    /// copy of it can only stop the arm.
     pub(super) fn command(&mut self, message: &Message, sequence: u8) {
-        let age = sequence.wrapping_sub(self.command);
+        let lead = sequence.wrapping_sub(self.command);
         self.since_state_us = self.config.state_period_us;
-        if (1..=NEWER_MAX).contains(&age) {
+        if (1..=NEWER_MAX).contains(&lead) {
             self.command = sequence;
             self.result = self.execute(message);
         } else if *message == Message::Hold {
-            self.stop(After::Keep, Cause::Hold);
-        } else if age != 0 {
+            self.stop(AfterStop::Keep, Cause::Hold);
+        } else if lead != 0 {
             self.ignored = self.ignored.wrapping_add(1);
         }
     }
@@ -28,7 +28,7 @@ impl Device {
             _ if !self.paired => CommandResult::WrongMode,
             Message::ClearFault(nonce) => self.clear_fault(*nonce),
             Message::Torque(false) => self.command_torque_off(),
-            _ if self.latched() => CommandResult::Latched,
+            _ if self.is_latched() => CommandResult::Latched,
             Message::Torque(true) => self.torque_on(),
             _ if !self.torque => CommandResult::WrongMode,
             Message::Resume => self.resume(),
@@ -39,13 +39,13 @@ impl Device {
     }
 
     fn hold(&mut self) -> CommandResult {
-        if self.latched() {
+        if self.is_latched() {
             return CommandResult::Latched;
         }
         if !self.torque {
             return CommandResult::WrongMode;
         }
-        self.stop(After::Keep, Cause::Hold);
+        self.stop(AfterStop::Keep, Cause::Hold);
         CommandResult::Done
     }
 
@@ -65,9 +65,9 @@ impl Device {
     fn flush(&mut self) -> CommandResult {
         self.new_epoch();
         if matches!(self.mode, Mode::Running | Mode::Parking | Mode::Stopping) {
-            self.stop(After::Drop, Cause::Flush);
+            self.stop(AfterStop::Drop, Cause::Flush);
         } else {
-            self.path.drop_rest();
+            self.path.drop_queue();
             self.parking = false;
             self.mode = Mode::Idle;
             self.cause = Cause::None;
@@ -76,16 +76,16 @@ impl Device {
     }
 
     fn clear_fault(&mut self, nonce: u32) -> CommandResult {
-        if !self.latched() {
+        if !self.is_latched() {
             return CommandResult::WrongMode;
         }
-        if self.moving() {
+        if self.is_moving() {
             return CommandResult::Moving;
         }
         if nonce != self.nonce {
             return CommandResult::WrongNonce;
         }
-        self.path.stand(&self.brake.now());
+        self.path.place_at_rest(&self.brake.now());
         self.path.rest_at(self.clock_us);
         self.nonce = 0;
         self.cause = Cause::None;
@@ -100,11 +100,11 @@ impl Device {
         let Some(measured) = self
             .drives
             .measured
-            .filter(|measured| self.inside(measured))
+            .filter(|measured| self.is_within_range(measured))
         else {
             return CommandResult::NoPosition;
         };
-        self.path.stand(&measured);
+        self.path.place_at_rest(&measured);
         self.path.rest_at(self.clock_us);
         self.new_epoch();
         self.torque = true;
@@ -113,14 +113,14 @@ impl Device {
         CommandResult::Done
     }
 
-    fn inside(&self, measured: &crate::Joints<crate::message::Knot>) -> bool {
+    fn is_within_range(&self, measured: &crate::Joints<crate::message::Knot>) -> bool {
         measured.iter().zip(self.limits()).all(|(knot, limits)| {
             (limits.position_min_urad..=limits.position_max_urad).contains(&knot.position_urad)
         })
     }
 
     fn command_torque_off(&mut self) -> CommandResult {
-        if self.moving() {
+        if self.is_moving() {
             return CommandResult::Moving;
         }
         self.torque_off();
@@ -128,7 +128,7 @@ impl Device {
     }
 
     fn park(&mut self) -> CommandResult {
-        if self.moving() {
+        if self.is_moving() {
             return CommandResult::Moving;
         }
         self.cause = Cause::None;

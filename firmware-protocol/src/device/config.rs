@@ -1,41 +1,41 @@
-//! A device's knowledge of its arm, and the rules that keep the arithmetic inside its range.
+//! Configuration of a device, and the rules that keep its arithmetic in range.
 
 use crate::message::{JointLimits, ResetCause};
 use crate::{Joints, MAX_JOINTS};
 
-/// Positions lie within plus and minus this many microradians (21 turns).
+/// Largest position in either direction, in microradians (21 turns).
 pub const POSITION_MAX_URAD: i32 = 1 << 27;
 
-/// The highest speed limit in microradians a second.
+/// Highest speed limit, in microradians per second.
 pub const VELOCITY_MAX_URAD_S: u32 = 50_000_000;
 
-/// The lowest acceleration limit in microradians a second squared.
+/// Lowest acceleration limit, in microradians per second squared.
 pub const ACCELERATION_MIN_URAD_S2: u32 = 10_000;
 
-/// The highest acceleration limit in microradians a second squared.
+/// Highest acceleration limit, in microradians per second squared.
 pub const ACCELERATION_MAX_URAD_S2: u32 = 1_000_000_000;
 
-/// The longest time that a joint may need to stop from its highest speed, in seconds.
+/// Longest time that a joint may need to stop from its highest speed, in seconds.
 pub const STOP_TIME_MAX_S: u32 = 4;
 
-/// The shortest tick in microseconds.
+/// Shortest tick, in microseconds.
 pub const TICK_MIN_US: u16 = 200;
 
-/// The longest tick in microseconds; an emergency stop takes effect with the next.
+/// Longest tick, in microseconds; an emergency stop takes effect with the next tick.
 pub const TICK_MAX_US: u16 = 2_000;
 
-/// A device's knowledge of its arm.
+/// Configuration of a device for its arm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceConfig {
-    /// Limits, base first; as many as there are joints, 1 to [`MAX_JOINTS`].
+    /// Limits of each joint, base first; 1 to [`MAX_JOINTS`].
     pub limits: Joints<JointLimits>,
-    /// The park pose in microradians, inside the ranges.
+    /// Park pose in microradians, within the ranges.
     pub park_urad: Joints<i32>,
-    /// Interval between calls of [`super::BusDevice::tick`]: [`TICK_MIN_US`] to [`TICK_MAX_US`].
+    /// Interval between calls of [`super::Device::tick`]: [`TICK_MIN_US`] to [`TICK_MAX_US`].
     pub tick_us: u16,
-    /// Interval between two STATE, at least 5 000 microseconds.
+    /// Interval between two STATE messages, at least 5 000 microseconds.
     pub state_period_us: u32,
-    /// Name and version of the firmware: ASCII, zeros behind.
+    /// Name and version of the firmware: ASCII, padded with zeros.
     pub firmware: [u8; 12],
     /// The reason why the controller last started.
     pub reset_cause: ResetCause,
@@ -46,7 +46,7 @@ pub struct DeviceConfig {
 pub enum ConfigError {
     /// There must be 1 to [`MAX_JOINTS`] joints, and a park position for each.
     Joints(usize),
-    /// The range is empty or leaves [`POSITION_MAX_URAD`].
+    /// The range is empty or exceeds [`POSITION_MAX_URAD`].
     Range(usize),
     /// The speed limit is zero or above [`VELOCITY_MAX_URAD_S`].
     Velocity(usize),
@@ -54,9 +54,9 @@ pub enum ConfigError {
     Acceleration(usize),
     /// The emergency deceleration is below twice the acceleration limit, or above twice
     /// [`ACCELERATION_MAX_URAD_S2`]. A hold adds its own deceleration to the path's, so a drive must
-    /// be able to bear twice the limit anyway.
+    /// be capable of twice the limit anyway.
     Stop(usize),
-    /// The park position leaves the range.
+    /// The park position is outside the range.
     Park(usize),
     /// The tick or the state period is outside its bounds.
     Period,
@@ -99,7 +99,7 @@ impl core::fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 impl DeviceConfig {
-    /// Checks every rule; fails with the first that does not hold.
+    /// Checks every rule; fails with the first that is broken.
     pub fn check(&self) -> Result<(), ConfigError> {
         let joints = self.limits.len();
         if joints == 0 || self.park_urad.len() != joints {

@@ -1,4 +1,4 @@
-//! Cubic curves in fixed point: every piece of a path is one.
+//! Cubic curves in fixed point, of which every path consists.
 //!
 //! Positions carry six binary places below the microradian, progress along a curve twenty-four; with
 //! the bounds of `config` no product exceeds 61 bits.
@@ -47,7 +47,7 @@ impl Cubic {
     }
 }
 
-/// Returns the distance that a joint of this speed covers in this time, in 1/64 microradian.
+/// Returns the distance that a joint covers at this speed in this time, in 1/64 microradian.
 fn travel(velocity_urad_s: i32, duration_us: u32) -> i64 {
     i64::from(velocity_urad_s) * i64::from(duration_us) * POSITION_ONE / SECOND_US
 }
@@ -62,7 +62,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// From one set of knots to another; `duration_us` must not be 0.
+    /// Creates the curve from one set of knots to another; `duration_us` must not be 0.
     pub(super) fn between(
         from: &Joints<Knot>,
         to: &Joints<Knot>,
@@ -81,7 +81,7 @@ impl Curve {
         }
     }
 
-    /// Straight on while every joint decelerates in the same time, the slowest of them at its limit.
+    /// Creates the curve on which all joints decelerate to rest in the same time, the slowest of them at its limit.
     pub(super) fn tail(from: &Joints<Knot>, limits: &Joints<JointLimits>, start_us: u32) -> Self {
         let duration_us = stop_us(from, limits);
         let mut end = *from;
@@ -116,11 +116,11 @@ impl Curve {
     }
 }
 
-/// Returns the standstill of a joint after decelerating evenly for `duration_us`.
+/// Returns where a joint stands after decelerating evenly for `duration_us`.
 pub(super) fn after_stop(knot: Knot, duration_us: u32) -> Knot {
-    let way = i64::from(knot.velocity_urad_s) * i64::from(duration_us) / (2 * SECOND_US);
+    let distance = i64::from(knot.velocity_urad_s) * i64::from(duration_us) / (2 * SECOND_US);
     Knot {
-        position_urad: saturate(i64::from(knot.position_urad) + way),
+        position_urad: saturate(i64::from(knot.position_urad) + distance),
         velocity_urad_s: 0,
     }
 }

@@ -1,15 +1,15 @@
-//! The proof that a segment may be executed, and the times that follow from a joint's limits.
+//! Proves that a segment may be executed, and derives times from a joint's limits.
 
 use super::SECOND_US;
 use super::curve::after_stop;
 use crate::Joints;
 use crate::message::{JointLimits, Knot, NO_JOINT, SegmentStatus};
 
-/// The shortest stop along a tail in microseconds; in less, rounding to microradians would look like
-/// force.
+/// Shortest stop along a tail, in microseconds; in a shorter one, rounding to microradians would look like
+/// acceleration.
 const STOP_MIN_US: u32 = 10_000;
 
-/// The reason why a segment may not be executed, and the joint that says so.
+/// The reason why a segment may not be executed, and the joint concerned.
 pub(super) type Refusal = (SegmentStatus, u8);
 
 /// Returns the time that all joints together need to stop at their acceleration limits, in microseconds; never less
@@ -31,7 +31,7 @@ pub(super) fn brake_us(velocity_urad_s: i32, rate_urad_s2: u32) -> u32 {
     u32::try_from(speed.div_ceil(u64::from(rate_urad_s2.max(1)))).unwrap_or(u32::MAX)
 }
 
-/// Returns the least time of a smooth curve from rest to rest for a joint to stay inside its limits, in
+/// Returns the least time of a smooth curve from rest to rest that keeps a joint within its limits, in
 /// microseconds: the speed in the middle is 1.5 times the mean, the acceleration at the ends 6 d/t².
 pub(super) fn travel_us(from_urad: i32, to_urad: i32, limits: &JointLimits) -> u32 {
     let distance = u64::from(to_urad.abs_diff(from_urad));
@@ -41,7 +41,7 @@ pub(super) fn travel_us(from_urad: i32, to_urad: i32, limits: &JointLimits) -> u
     u32::try_from(by_speed.max(by_acceleration) + 2_000).unwrap_or(u32::MAX)
 }
 
-/// Proves that the curve keeps every joint inside its limits and that the arm can stop after it.
+/// Proves that the curve keeps every joint within its limits and that the arm can stop after it.
 pub(super) fn prove(
     from: &Joints<Knot>,
     to: &Joints<Knot>,
@@ -52,14 +52,14 @@ pub(super) fn prove(
     let knots = from.iter().zip(to).zip(limits);
     for (joint, ((&from, &to), limits)) in (0u8..).zip(knots) {
         prove_joint(from, to, i64::from(duration_us), limits).map_err(|status| (status, joint))?;
-        if !inside(i64::from(after_stop(to, stop_us).position_urad), limits) {
+        if !is_within_range(i64::from(after_stop(to, stop_us).position_urad), limits) {
             return Err((SegmentStatus::NoStop, joint));
         }
     }
     Ok(())
 }
 
-/// Refuses the first joint that lies further than `tolerance_urad` from where it should be, or moves.
+/// Refuses an anchor of which a joint moves or lies further than `tolerance_urad` from where it stands.
 pub(super) fn prove_anchor(
     here: &Joints<Knot>,
     anchor: &Joints<Knot>,
@@ -74,12 +74,12 @@ pub(super) fn prove_anchor(
     Ok(())
 }
 
-/// The refusal that speaks of no joint.
+/// Returns a refusal that concerns no joint.
 pub(super) const fn refuse(status: SegmentStatus) -> Refusal {
     (status, NO_JOINT)
 }
 
-fn inside(position_urad: i64, limits: &JointLimits) -> bool {
+fn is_within_range(position_urad: i64, limits: &JointLimits) -> bool {
     (i64::from(limits.position_min_urad)..=i64::from(limits.position_max_urad))
         .contains(&position_urad)
 }
@@ -96,7 +96,7 @@ fn prove_joint(
         i64::from(to.velocity_urad_s),
     );
     let speed_max = i64::from(limits.velocity_max_urad_s);
-    // The curve stays inside the hull of its four control points.
+    // The curve stays within the hull of its four control points.
     let controls = [
         end,
         start + leave * duration_us / (3 * SECOND_US),
@@ -105,7 +105,10 @@ fn prove_joint(
     if arrive.abs() > speed_max || (end - start).abs() * SECOND_US > speed_max * duration_us {
         return Err(SegmentStatus::Velocity);
     }
-    if !controls.iter().all(|&control| inside(control, limits)) {
+    if !controls
+        .iter()
+        .all(|&control| is_within_range(control, limits))
+    {
         return Err(SegmentStatus::Position);
     }
     let (first, last) = accelerations(end - start, leave, arrive, duration_us);
@@ -121,7 +124,7 @@ fn prove_joint(
     Ok(())
 }
 
-/// Acceleration at both ends in microradians a second squared; it changes evenly in between.
+/// Returns the acceleration at both ends in microradians per second squared; it changes linearly in between.
 fn accelerations(distance: i64, leave: i64, arrive: i64, duration_us: i64) -> (i64, i64) {
     let mean = 6 * distance * SECOND_US / duration_us;
     let first = (mean - 4 * leave - 2 * arrive) * SECOND_US / duration_us;
@@ -129,13 +132,13 @@ fn accelerations(distance: i64, leave: i64, arrive: i64, duration_us: i64) -> (i
     (first, last)
 }
 
-/// The speed where acceleration changes sign inside the curve; the speed at its beginning elsewhere.
+/// Returns the speed where acceleration changes sign within the curve, or the initial speed if it does not.
 fn peak_speed(leave: i64, first: i64, last: i64, duration_us: i64) -> i64 {
     if first.signum() * last.signum() >= 0 {
         return leave;
     }
-    let until_us = duration_us * first / (first - last);
-    leave + first * until_us / (2 * SECOND_US)
+    let peak_us = duration_us * first / (first - last);
+    leave + first * peak_us / (2 * SECOND_US)
 }
 
 #[cfg(test)]
@@ -157,7 +160,7 @@ mod tests {
         stop_urad_s2: 20_000_000,
     };
 
-    fn one(position_urad: i32, velocity_urad_s: i32) -> Joints<Knot> {
+    fn one_joint(position_urad: i32, velocity_urad_s: i32) -> Joints<Knot> {
         Joints::from_slice(&[Knot {
             position_urad,
             velocity_urad_s,
@@ -169,7 +172,7 @@ mod tests {
         Joints::from_slice(&[LIMITS]).unwrap()
     }
 
-    /// Samples of a curve, ten to a millisecond, as (position, speed).
+    /// Samples a curve ten times per millisecond, as (position, speed).
     fn samples(curve: &Curve) -> impl Iterator<Item = (f64, f64)> {
         let joint = |at: &Joints<Knot>| {
             let knot = at.at(0);
@@ -190,23 +193,23 @@ mod tests {
         let slack = 6.0 / (duration_s * duration_s) + 6.0 / duration_s;
         // A few units of the coefficients' last binary place, which is 1/64 microradian, over the
         // curve's duration.
-        let grain = 2.0 + 0.1 / duration_s;
+        let resolution = 2.0 + 0.1 / duration_s;
         for pair in samples.windows(2) {
-            let [(_, before), (position, speed)] = pair else {
+            let [(_, previous), (position, speed)] = pair else {
                 continue;
             };
             assert!(position.abs() <= 100_001.0, "position {position}");
             assert!(
-                speed.abs() <= 1e6 + slack * duration_s + grain,
+                speed.abs() <= 1e6 + slack * duration_s + resolution,
                 "speed {speed}"
             );
-            let gain = (speed - before).abs();
-            assert!(gain <= (1e7 + slack) * 1e-4 + grain, "gain {gain}");
+            let gain = (speed - previous).abs();
+            assert!(gain <= (1e7 + slack) * 1e-4 + resolution, "gain {gain}");
         }
     }
 
-    /// Knots as a planner near the limits would send them: each is what steady acceleration, a little
-    /// too much of it at times, makes of the one before.
+    /// Generates knots as a planner near the limits would send them: each follows from the previous one by
+    /// constant acceleration, sometimes slightly too much of it.
     fn near_the_limits() -> impl Strategy<Value = (Joints<Knot>, Joints<Knot>, u16)> {
         (
             -100_000i32..=100_000,
@@ -219,8 +222,8 @@ mod tests {
                 let t = f64::from(duration_us) / 1e6;
                 let (v, a) = (f64::from(speed), f64::from(rate));
                 let end = f64::from(position) + v * t + a * t * t / 2.0;
-                let to = one(end as i32 + off, (v + a * t) as i32);
-                (one(position, speed), to, duration_us)
+                let to = one_joint(end as i32 + off, (v + a * t) as i32);
+                (one_joint(position, speed), to, duration_us)
             })
     }
 
@@ -228,10 +231,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn what_is_proven_stays_inside_all_limits_and_can_stop((from, to, duration_us) in near_the_limits()) {
-            // Only what could itself be stopped inside the range can have been accepted before.
-            let stoppable = inside(i64::from(after_stop(from.at(0), stop_us(&from, &limits())).position_urad), &LIMITS);
-            if stoppable && prove(&from, &to, duration_us, &limits()).is_ok() {
+        fn proven_segments_stay_within_all_limits_and_can_stop((from, to, duration_us) in near_the_limits()) {
+            // Only a segment that could itself be stopped within the range can have been accepted before.
+            let is_stoppable = is_within_range(i64::from(after_stop(from.at(0), stop_us(&from, &limits())).position_urad), &LIMITS);
+            if is_stoppable && prove(&from, &to, duration_us, &limits()).is_ok() {
                 let curve = Curve::between(&from, &to, 0, u32::from(duration_us));
                 assert_within(&curve, u32::from(duration_us));
                 assert_within(&Curve::tail(&to, &limits(), 0), stop_us(&to, &limits()));
@@ -239,15 +242,15 @@ mod tests {
         }
 
         #[test]
-        fn what_keeps_well_clear_of_the_limits_is_proven((from, to, duration_us) in near_the_limits()) {
+        fn segments_well_within_the_limits_are_proven((from, to, duration_us) in near_the_limits()) {
             let curve = Curve::between(&from, &to, 0, u32::from(duration_us));
-            let (gain, calm) = samples(&curve).fold((None, true), |(before, calm): (Option<f64>, bool), (at, speed)| {
-                let steady = before.is_none_or(|before| (speed - before).abs() <= 900.0);
-                (Some(speed), calm && steady && at.abs() <= 40_000.0 && speed.abs() <= 5e5)
+            let (last_speed, is_calm) = samples(&curve).fold((None, true), |(previous, is_calm): (Option<f64>, bool), (at, speed)| {
+                let is_steady = previous.is_none_or(|previous| (speed - previous).abs() <= 900.0);
+                (Some(speed), is_calm && is_steady && at.abs() <= 40_000.0 && speed.abs() <= 5e5)
             });
             let last = to.at(0);
-            let rests_inside = last.position_urad.abs() <= 40_000 && last.velocity_urad_s.abs() <= 500_000;
-            if gain.is_some() && calm && rests_inside {
+            let ends_inside = last.position_urad.abs() <= 40_000 && last.velocity_urad_s.abs() <= 500_000;
+            if last_speed.is_some() && is_calm && ends_inside {
                 prop_assert_eq!(prove(&from, &to, duration_us, &limits()), Ok(()));
             }
         }

@@ -1,10 +1,10 @@
 //! The device side as a state machine: bytes, instants and measurements in, set-points and bytes out.
 //!
 //! Nothing here reads a clock, sleeps, allocates or uses floating point. A firmware calls
-//! [`BusDevice::receive`] with whatever its UART gave, [`BusDevice::tick`] at a steady rate with what its
-//! drives measured, and sends what [`BusDevice::transmit`] hands out.
+//! [`Device::receive`] with the bytes from its UART, [`Device::tick`] at a steady rate with the
+//! measurements of its drives, and sends what [`Device::transmit`] returns.
 //!
-//! What the machine promises, whatever arrives: no set-point outside a joint's range; no speed above
+//! Whatever arrives, the machine guarantees: no set-point outside a joint's range; no speed above
 //! its limit; acceleration along a path within `acceleration_max`, within twice that while a hold
 //! takes effect or ends; an emergency stop brakes every joint at its `stop` rate from the next tick on.
 
@@ -31,41 +31,41 @@ use crate::{Joints, PROTOCOL_MAJOR, PROTOCOL_MINOR, QUEUE_DEPTH, schema};
 use brake::Brake;
 use path::{Path, Step};
 
-/// Silence of the host after which the arm is held, in microseconds: three beats missed.
+/// Silence of the host after which the arm is held, in microseconds: three missed beats.
 pub const DEADMAN_US: u32 = 150_000;
 
 /// Silence of the host after which its [`LostHost`] policy is carried out, in microseconds.
 pub const LOST_HOST_US: u32 = 1_000_000;
 
-/// Interval between two BEAT of a device, in microseconds.
+/// Interval between two BEAT messages of a device, in microseconds.
 pub const BEAT_US: u32 = 50_000;
 
-/// A segment must arrive at least this long before it begins, in microseconds.
+/// Least time between the arrival of a segment and its beginning, in microseconds.
 pub const LEAD_US: u32 = 20_000;
 
-/// Largest distance of a segment's stated beginning from the end of the one before, in microseconds.
+/// Largest difference between a segment's stated beginning and the end of the previous one, in microseconds.
 pub const JOIN_US: u32 = 1_000;
 
-/// Furthest ahead that a motion may be anchored, in microseconds.
+/// Longest time ahead that a motion may be anchored, in microseconds.
 pub const AHEAD_MAX_US: u32 = 2_000_000;
 
-/// Largest distance of an anchor from where a joint was told to be, in microradians.
+/// Largest distance of an anchor from a joint's commanded position, in microradians.
 pub const ANCHOR_URAD: u32 = 5_000;
 
-/// The shortest segment in microseconds; below it, rounding to microradians would look like force.
+/// Shortest segment, in microseconds; in a shorter one, rounding to microradians would look like acceleration.
 pub const DURATION_MIN_US: u16 = 5_000;
 
-/// A pause between ticks, in microseconds, after which the arm is held rather than made to catch up.
+/// Longest pause between ticks, in microseconds; after a longer one the arm is held rather than made to catch up.
 pub const STALL_US: u32 = 20_000;
 
 /// Microseconds in a second.
 const SECOND_US: i64 = 1_000_000;
 
-/// Number of bytes that can wait to be sent. A frame that does not fit is dropped; everything a device
-/// says is either said again later or asked for again.
+/// Number of bytes that can wait to be sent. A frame that does not fit is dropped: everything a device
+/// sends is either repeated later or requested again.
 const OUTBOX_BYTES: usize = 1024;
 
-/// Readings of the drives, given to every tick.
+/// Readings of the drives, passed to every tick.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drives {
     /// Measured positions and speeds; `None` until all of them are known.
@@ -77,16 +77,16 @@ pub struct Drives {
 /// Orders to the drives until the next tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Setpoints {
-    /// True while the drives are to hold their joints.
+    /// Set while the drives hold their joints.
     pub torque: bool,
-    /// Position and speed that each joint is to have. With torque off these follow what was
-    /// measured, so that switching on never moves anything.
+    /// Position and speed of each joint. With torque off these follow the measurements, so that switching
+    /// torque on never moves the arm.
     pub joints: Joints<Knot>,
 }
 
-/// The state that follows a stop.
+/// What happens to the queue after a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum After {
+enum AfterStop {
     Keep,
     Drop,
 }
@@ -102,12 +102,12 @@ pub struct Device {
     drives: Drives,
     mode: Mode,
     cause: Cause,
-    after: After,
+    after_stop: AfterStop,
     parking: bool,
     torque: bool,
     paired: bool,
     lost_host: LostHost,
-    lost_host_served: bool,
+    lost_host_handled: bool,
     boot_id: u32,
     clock_us: u32,
     silence_us: u32,
@@ -124,7 +124,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// A device that has just started: torque off, no session, queue empty.
+    /// Creates a device that has just started: torque off, no session, queue empty.
     ///
     /// `boot_id` must differ from boot to boot; `now_us` is the device's clock.
     pub fn new(config: DeviceConfig, boot_id: u32, now_us: u32) -> Result<Self, ConfigError> {
@@ -138,12 +138,12 @@ impl Device {
             drives: Drives::default(),
             mode: Mode::Unpaired,
             cause: Cause::None,
-            after: After::Keep,
+            after_stop: AfterStop::Keep,
             parking: false,
             torque: false,
             paired: false,
             lost_host: LostHost::Hold,
-            lost_host_served: false,
+            lost_host_handled: false,
             boot_id,
             clock_us: now_us,
             silence_us: 0,
@@ -183,8 +183,8 @@ impl Device {
         }
     }
 
-    /// Moves time on. Call it every `tick_us` of the configuration; set-points are for the time until
-    /// the next call. After a pause of more than [`STALL_US`] the arm is held, not made to catch up.
+    /// Advances time and returns the set-points until the next call. Call it every `tick_us` of the configuration;
+    /// after a pause of more than [`STALL_US`] the arm is held, not made to catch up.
     pub fn tick(&mut self, now_us: u32, drives: &Drives) -> Setpoints {
         let elapsed_us = now_us.wrapping_sub(self.clock_us);
         self.clock_us = now_us;
@@ -196,7 +196,7 @@ impl Device {
         self.setpoints()
     }
 
-    /// Copies bytes that wait to be sent into `out`; returns how many.
+    /// Copies bytes that wait to be sent into `out` and returns their number.
     pub fn transmit(&mut self, out: &mut [u8]) -> usize {
         self.outbox.take(out)
     }
@@ -216,14 +216,14 @@ impl Device {
         self.mode
     }
 
-    /// Returns why the device last left normal running.
+    /// Returns the reason why the device last left normal running.
     pub const fn cause(&self) -> Cause {
         self.cause
     }
 
-    /// The set-points as of the last tick.
+    /// Returns the set-points as of the last tick.
     pub fn setpoints(&self) -> Setpoints {
-        let joints = if self.latched() {
+        let joints = if self.is_latched() {
             self.brake.now()
         } else {
             self.path.scaled()
@@ -238,11 +238,11 @@ impl Device {
         &self.config.limits
     }
 
-    fn latched(&self) -> bool {
+    fn is_latched(&self) -> bool {
         matches!(self.mode, Mode::Estop | Mode::Fault)
     }
 
-    fn moving(&self) -> bool {
+    fn is_moving(&self) -> bool {
         match self.mode {
             Mode::Running | Mode::Stopping | Mode::Parking => true,
             Mode::Estop | Mode::Fault => !self.brake.at_rest(),
@@ -253,7 +253,7 @@ impl Device {
     fn dispatch(&mut self, message: &Message, sequence: u8, now_us: u32) {
         match message {
             Message::Hello(hello) => self.hello(Some(*hello), sequence),
-            Message::Beat(_) => self.hear_host(),
+            Message::Beat(_) => self.note_host(),
             Message::TimeReq(token) => {
                 self.send(&Message::TimeResp(TimeResp {
                     token: *token,
@@ -274,7 +274,7 @@ impl Device {
         }
     }
 
-    /// Opens a session for a host of this version, refuses to arm for any other, answers both.
+    /// Answers a HELLO: opens a session for a host of this version, and refuses to arm for any other.
     fn hello(&mut self, hello: Option<Hello>, sequence: u8) {
         let hello = hello.filter(|hello| hello.major == PROTOCOL_MAJOR);
         self.paired = hello.is_some();
@@ -285,9 +285,9 @@ impl Device {
         } else {
             CommandResult::WrongVersion
         };
-        self.hear_host();
+        self.note_host();
         self.new_epoch();
-        self.stop(After::Drop, Cause::Hello);
+        self.stop(AfterStop::Drop, Cause::Hello);
         if matches!(self.mode, Mode::Unpaired | Mode::Disarmed) {
             self.mode = self.resting_mode();
         }
@@ -310,18 +310,18 @@ impl Device {
         }
     }
 
-    fn hear_host(&mut self) {
+    fn note_host(&mut self) {
         self.silence_us = 0;
-        self.lost_host_served = false;
+        self.lost_host_handled = false;
     }
 
-    /// Makes everything that is still under way on the wire stale.
+    /// Makes everything that is still on the wire stale.
     fn new_epoch(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
         self.next_index = 0;
     }
 
-    /// The mode in which nothing moves and nothing is pending.
+    /// Returns the mode in which nothing moves and nothing is pending.
     fn resting_mode(&self) -> Mode {
         match (self.torque, self.paired) {
             (true, _) => Mode::Idle,
@@ -331,28 +331,28 @@ impl Device {
     }
 
     /// Begins to decelerate along the path, or marks an arm at rest as stopped.
-    fn stop(&mut self, after: After, cause: Cause) {
-        match (self.mode, after) {
+    fn stop(&mut self, after_stop: AfterStop, cause: Cause) {
+        match (self.mode, after_stop) {
             (Mode::Running | Mode::Parking, _) => self.mode = Mode::Stopping,
-            (Mode::Stopping, After::Drop) => {}
-            (Mode::Idle, After::Keep) => self.mode = Mode::Held,
-            (Mode::Held, After::Drop) => {
-                self.path.drop_rest();
+            (Mode::Stopping, AfterStop::Drop) => {}
+            (Mode::Idle, AfterStop::Keep) => self.mode = Mode::Held,
+            (Mode::Held, AfterStop::Drop) => {
+                self.path.drop_queue();
                 self.mode = Mode::Stopped;
             }
             _ => return,
         }
-        self.after = after;
+        self.after_stop = after_stop;
         self.cause = cause;
     }
 
-    /// Brakes every joint from where it is; stays so until CLEAR_FAULT.
+    /// Brakes every joint from its present state, and latches until CLEAR_FAULT.
     fn latch(&mut self, mode: Mode, cause: Cause) {
-        if self.latched() {
+        if self.is_latched() {
             return;
         }
         self.brake = Brake::begin(&self.path.scaled(), &self.config.limits);
-        self.path.drop_rest();
+        self.path.drop_queue();
         self.mode = mode;
         self.cause = cause;
         self.parking = false;
@@ -370,22 +370,23 @@ impl Device {
         }
     }
 
-    /// The dead-man's switch: holds after three missed beats, serves the host's last will after a second.
+    /// Acts as a dead-man's switch: holds the arm after three missed beats, and carries out the host's
+    /// [`LostHost`] policy after a second.
     fn watch_host(&mut self, elapsed_us: u32) {
         self.silence_us = self.silence_us.saturating_add(elapsed_us);
-        if !self.torque || self.latched() || self.lost_host_served {
+        if !self.torque || self.is_latched() || self.lost_host_handled {
             return;
         }
         if self.silence_us > DEADMAN_US {
-            self.stop(After::Keep, Cause::Deadman);
+            self.stop(AfterStop::Keep, Cause::Deadman);
         }
         if self.silence_us > LOST_HOST_US && matches!(self.mode, Mode::Held | Mode::Stopped) {
-            self.serve_lost_host();
+            self.handle_lost_host();
         }
     }
 
-    fn serve_lost_host(&mut self) {
-        self.lost_host_served = true;
+    fn handle_lost_host(&mut self) {
+        self.lost_host_handled = true;
         self.cause = Cause::Deadman;
         match self.lost_host {
             LostHost::Hold => {}
@@ -394,13 +395,13 @@ impl Device {
         }
     }
 
-    /// Returns the time by which the path may advance; an arm that nobody ticked is held.
+    /// Returns the time by which the path may advance. Holds the arm if the pause between ticks was too long.
     fn watch_ticks(&mut self, elapsed_us: u32) -> u32 {
         if elapsed_us <= STALL_US {
             return elapsed_us;
         }
-        if self.moving() && !self.latched() {
-            self.stop(After::Keep, Cause::Stalled);
+        if self.is_moving() && !self.is_latched() {
+            self.stop(AfterStop::Keep, Cause::Stalled);
         }
         u32::from(self.config.tick_us)
     }
@@ -409,12 +410,12 @@ impl Device {
         match self.mode {
             _ if !self.torque => self.follow_measured(),
             Mode::Running | Mode::Parking => {
-                self.path.quicken(&self.config.limits, step_us);
+                self.path.speed_up(&self.config.limits, step_us);
                 self.advance_path(step_us);
             }
             Mode::Stopping => {
                 if self.cause != Cause::Underrun || !self.path.at_full_rate() {
-                    self.path.slow(&self.config.limits, step_us);
+                    self.path.slow_down(&self.config.limits, step_us);
                 }
                 self.advance_path(step_us);
             }
@@ -426,7 +427,7 @@ impl Device {
 
     fn advance_path(&mut self, step_us: u32) {
         match self.path.advance(step_us, &self.config.limits) {
-            Step::OnTheWay => {}
+            Step::Underway => {}
             Step::RanDry => self.run_dry(),
             Step::Finished => {
                 self.come_to_rest(true);
@@ -438,30 +439,30 @@ impl Device {
         }
     }
 
-    /// The queue ended in motion. A stop that drops the queue anyway keeps the cause it had.
+    /// Handles a queue that ended in motion. A stop that drops the queue anyway keeps its cause.
     fn run_dry(&mut self) {
-        if self.mode == Mode::Stopping && self.after == After::Drop {
+        if self.mode == Mode::Stopping && self.after_stop == AfterStop::Drop {
             return;
         }
         self.new_epoch();
         self.mode = Mode::Stopping;
-        self.after = After::Drop;
+        self.after_stop = AfterStop::Drop;
         self.cause = Cause::Underrun;
     }
 
-    fn come_to_rest(&mut self, finished: bool) {
+    fn come_to_rest(&mut self, is_finished: bool) {
         if self.mode != Mode::Stopping {
-            self.path.drop_rest();
+            self.path.drop_queue();
             self.parking = false;
-            self.mode = if self.lost_host_served {
+            self.mode = if self.lost_host_handled {
                 Mode::Held
             } else {
                 Mode::Idle
             };
-        } else if self.after == After::Keep {
+        } else if self.after_stop == AfterStop::Keep {
             self.mode = Mode::Held;
         } else {
-            self.path.drop_rest();
+            self.path.drop_queue();
             self.parking = false;
             self.mode = if self.cause == Cause::Flush {
                 Mode::Idle
@@ -469,32 +470,32 @@ impl Device {
                 Mode::Stopped
             };
         }
-        if finished && self.mode == Mode::Held {
-            self.path.drop_rest();
+        if is_finished && self.mode == Mode::Held {
+            self.path.drop_queue();
             self.parking = false;
         }
     }
 
     fn advance_brake(&mut self, step_us: u32) {
         self.brake.advance(step_us);
-        self.path.stand(&self.brake.now());
+        self.path.place_at_rest(&self.brake.now());
         self.path.rest_at(self.clock_us);
     }
 
     fn follow_measured(&mut self) {
         if let Some(measured) = self.drives.measured {
-            self.path.stand(&measured);
-            if self.latched() {
+            self.path.place_at_rest(&measured);
+            if self.is_latched() {
                 self.brake = Brake::begin(&self.path.scaled(), &self.config.limits);
             }
         }
         self.path.rest_at(self.clock_us);
     }
 
-    /// Goes to the park pose on one smooth curve; the arm must be at rest.
+    /// Starts for the park pose on one smooth curve; the arm must be at rest.
     fn begin_park(&mut self) {
         self.new_epoch();
-        self.path.drop_rest();
+        self.path.drop_queue();
         self.path.rest_at(self.clock_us);
         self.path
             .travel_to(&self.config.park_urad, &self.config.limits);
@@ -504,10 +505,10 @@ impl Device {
 
     fn torque_off(&mut self) {
         self.new_epoch();
-        self.path.drop_rest();
+        self.path.drop_queue();
         self.torque = false;
         self.parking = false;
-        if !self.latched() {
+        if !self.is_latched() {
             self.mode = self.resting_mode();
         }
     }
@@ -526,7 +527,7 @@ impl Device {
         }
     }
 
-    /// The STATE message as of the last tick.
+    /// Returns the STATE message as of the last tick.
     pub fn state(&self) -> State {
         State {
             clock_us: self.clock_us,
@@ -557,10 +558,10 @@ impl Device {
     }
 
     fn flags(&self) -> u8 {
-        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-        bit(self.torque, State::TORQUE)
-            | bit(self.moving(), State::MOVING)
-            | bit(self.drives.measured.is_some(), State::MEASURED)
+        let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        flag(self.torque, State::TORQUE)
+            | flag(self.is_moving(), State::MOVING)
+            | flag(self.drives.measured.is_some(), State::MEASURED)
     }
 
     fn joint_states(&self) -> Joints<JointState> {
@@ -589,12 +590,12 @@ fn low_half(word: u32) -> u16 {
     u16::from_le_bytes([low, high])
 }
 
-/// A number that nobody types by chance, different for every latch; never 0.
+/// Returns a number that is different for every latch, hard to enter by accident, and never 0.
 fn nonce(boot_id: u32, latches: u32) -> u32 {
     boot_id.wrapping_add(latches.wrapping_mul(0x9E37_79B9)) | 1
 }
 
-/// `value` as an `i32`, at the nearer end of the range where it does not fit.
+/// Converts to `i32`, saturating.
 fn saturate(value: i64) -> i32 {
     i32::try_from(value).unwrap_or(if value < 0 { i32::MIN } else { i32::MAX })
 }

@@ -1,7 +1,7 @@
-//! The path: queued segments, a clock of its own that a hold can slow, and the tail for when they end.
+//! The path: queued segments, path time, which a hold can slow, and a tail after the last segment.
 //!
-//! A hold does not leave the path: it slows *path time* until it stands. Joint speed is path speed
-//! times rate, so every point that a hold passes lies on the path that was proven.
+//! A hold does not leave the path: it slows *path time* until it stands still. Joint speed is path speed
+//! times rate, so every point that a hold passes lies on the proven path.
 
 use super::curve::Curve;
 use super::limits::travel_us;
@@ -9,21 +9,21 @@ use crate::message::{JointLimits, Knot, Segment};
 use crate::ring::Ring;
 use crate::{Joints, QUEUE_DEPTH};
 
-/// Path time runs as fast as the clock.
+/// Rate at which path time runs as fast as the clock.
 const FULL_RATE: u32 = 1 << 16;
 
-/// A queued segment; it begins where and when the one before it ends.
+/// A queued segment; it begins where and when the previous one ends.
 #[derive(Debug, Clone, Copy, Default)]
 struct Queued {
     end: Joints<Knot>,
     duration_us: u16,
 }
 
-/// Outcome of an advance.
+/// Result of an advance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     /// Moving, or waiting for the motion to begin.
-    OnTheWay,
+    Underway,
     /// The queue ended in motion: the tail has begun.
     RanDry,
     /// Everything queued is done and the joints are at rest.
@@ -94,7 +94,7 @@ impl Path {
         self.rate == FULL_RATE
     }
 
-    /// Returns whether path time stands.
+    /// Returns whether path time stands still.
     pub(super) const fn is_still(&self) -> bool {
         self.rate == 0
     }
@@ -127,8 +127,8 @@ impl Path {
         self.tail_us = self.tail_us.wrapping_add(u32::from(segment.duration_us));
     }
 
-    /// Forgets whatever has not been done; the joints stand where they are.
-    pub(super) fn drop_rest(&mut self) {
+    /// Drops everything that is not yet executed; the joints stay where they are.
+    pub(super) fn drop_queue(&mut self) {
         self.curve = None;
         self.queue.clear();
         self.rate = FULL_RATE;
@@ -138,15 +138,15 @@ impl Path {
         }
     }
 
-    /// Says where joints at rest stand.
-    pub(super) fn stand(&mut self, at: &Joints<Knot>) {
+    /// Sets the positions of joints at rest.
+    pub(super) fn place_at_rest(&mut self, at: &Joints<Knot>) {
         self.here = *at;
         for knot in self.here.as_mut_slice() {
             knot.velocity_urad_s = 0;
         }
     }
 
-    /// Lets path time follow the clock while nothing is open.
+    /// Sets path time to the clock while no motion is open.
     pub(super) fn rest_at(&mut self, now_us: u32) {
         self.now_us = now_us;
         self.fraction = 0;
@@ -154,7 +154,7 @@ impl Path {
         self.tail_us = now_us;
     }
 
-    /// Sets out for a pose, from rest to rest.
+    /// Starts for a pose, from rest to rest.
     pub(super) fn travel_to(&mut self, pose_urad: &Joints<i32>, limits: &Joints<JointLimits>) {
         let mut end = self.here;
         let mut duration_us = 1;
@@ -166,13 +166,13 @@ impl Path {
         self.next_us = self.now_us.wrapping_add(duration_us);
     }
 
-    /// Slows path time for one step, no faster than every joint's acceleration limit allows.
-    pub(super) fn slow(&mut self, limits: &Joints<JointLimits>, step_us: u32) {
+    /// Slows path time for one step, within every joint's acceleration limit.
+    pub(super) fn slow_down(&mut self, limits: &Joints<JointLimits>, step_us: u32) {
         self.rate = self.rate.saturating_sub(self.rate_change(limits, step_us));
     }
 
-    /// Lets path time catch up towards full rate for one step, no faster than `slow` would.
-    pub(super) fn quicken(&mut self, limits: &Joints<JointLimits>, step_us: u32) {
+    /// Speeds up path time towards full rate for one step, within every joint's acceleration limit.
+    pub(super) fn speed_up(&mut self, limits: &Joints<JointLimits>, step_us: u32) {
         if self.rate < FULL_RATE {
             self.rate = (self.rate + self.rate_change(limits, step_us)).min(FULL_RATE);
         }
@@ -189,19 +189,19 @@ impl Path {
         u32::try_from(change).unwrap_or(FULL_RATE).max(1)
     }
 
-    /// Moves path time on by one step and the joints with it.
+    /// Advances path time, and the joints with it, by one step.
     pub(super) fn advance(&mut self, step_us: u32, limits: &Joints<JointLimits>) -> Step {
-        let moved = u64::from(step_us) * u64::from(self.rate) + u64::from(self.fraction);
-        self.fraction = u32::try_from(moved % u64::from(FULL_RATE)).unwrap_or(0);
-        let whole_us = u32::try_from(moved / u64::from(FULL_RATE)).unwrap_or(u32::MAX);
+        let scaled = u64::from(step_us) * u64::from(self.rate) + u64::from(self.fraction);
+        self.fraction = u32::try_from(scaled % u64::from(FULL_RATE)).unwrap_or(0);
+        let whole_us = u32::try_from(scaled / u64::from(FULL_RATE)).unwrap_or(u32::MAX);
         self.now_us = self.now_us.wrapping_add(whole_us);
-        self.settle(limits)
+        self.find_curve(limits)
     }
 
-    /// Finds the curve that path time lies on. A step is shorter than five segments, and a tail is
-    /// the last curve there is, so the loop ends long before its bound.
-    fn settle(&mut self, limits: &Joints<JointLimits>) -> Step {
-        let mut step = Step::OnTheWay;
+    /// Finds the curve at the present path time and moves the joints there. A step is shorter than five segments, and
+    /// a tail is the last curve, so the loop ends long before its bound.
+    fn find_curve(&mut self, limits: &Joints<JointLimits>) -> Step {
+        let mut step = Step::Underway;
         for _ in 0..=QUEUE_DEPTH {
             if let Some(curve) = self.curve {
                 if let Some(here) = curve.at(self.now_us, self.fraction) {
@@ -224,7 +224,7 @@ impl Path {
         step
     }
 
-    /// Begins the next queued segment, the tail if there is none, or finishes where nothing moves.
+    /// Begins the next queued segment, or the tail if there is none; finishes if nothing moves.
     fn begin_next(&mut self, limits: &Joints<JointLimits>) -> Option<Step> {
         if let Some(next) = self.queue.pop() {
             let duration_us = u32::from(next.duration_us);

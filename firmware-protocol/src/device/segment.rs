@@ -1,15 +1,15 @@
-//! Segments: which are queued, which are sent back, and which stop the arm.
+//! Segments: which are queued, which are refused, and which stop the arm.
 
 use super::limits::{Refusal, prove, prove_anchor, refuse};
-use super::{AHEAD_MAX_US, ANCHOR_URAD, After, DURATION_MIN_US, Device, JOIN_US, LEAD_US};
+use super::{AHEAD_MAX_US, ANCHOR_URAD, AfterStop, DURATION_MIN_US, Device, JOIN_US, LEAD_US};
 use crate::message::{Cause, Mode, NO_JOINT, Segment, SegmentAck, SegmentStatus};
 
 impl Device {
-    /// Judges a segment and says what became of it. One that must not be executed stops the arm along
-    /// its path and makes everything behind it stale.
+    /// Checks a segment, queues it if it may be executed, and returns its acknowledgement. One that breaks a
+    /// rule stops the arm along its path and makes all later segments stale.
     pub(super) fn segment(&mut self, segment: &Segment) -> SegmentAck {
         let [answers, _] = segment.index.to_le_bytes();
-        let (status, joint) = match self.judge(segment) {
+        let (status, joint) = match self.check(segment) {
             Ok(()) => {
                 self.accept(segment);
                 (SegmentStatus::Accepted, NO_JOINT)
@@ -19,7 +19,7 @@ impl Device {
         if let Some(cause) = cause_of(status) {
             self.cause = cause;
             self.new_epoch();
-            self.stop(After::Drop, cause);
+            self.stop(AfterStop::Drop, cause);
         }
         SegmentAck {
             epoch: self.epoch,
@@ -32,21 +32,21 @@ impl Device {
         }
     }
 
-    fn judge(&self, segment: &Segment) -> Result<(), Refusal> {
-        self.judge_place(segment)?;
+    fn check(&self, segment: &Segment) -> Result<(), Refusal> {
+        self.check_order(segment)?;
         if segment.end.len() != self.limits().len() {
             return Err(refuse(SegmentStatus::Shape));
         }
         if segment.duration_us == 0 {
-            self.judge_anchor(segment)
+            self.check_anchor(segment)
         } else {
-            self.judge_piece(segment)
+            self.check_motion(segment)
         }
     }
 
-    /// Session, mode and order.
-    fn judge_place(&self, segment: &Segment) -> Result<(), Refusal> {
-        if !self.paired || !self.takes_segments() {
+    /// Checks session, mode, epoch and index.
+    fn check_order(&self, segment: &Segment) -> Result<(), Refusal> {
+        if !self.paired || !self.accepts_segments() {
             return Err(refuse(SegmentStatus::NotReady));
         }
         if segment.epoch != self.epoch {
@@ -59,17 +59,17 @@ impl Device {
         }
     }
 
-    fn takes_segments(&self) -> bool {
-        let kept = self.path.is_open() && !self.parking;
+    fn accepts_segments(&self) -> bool {
+        let has_motion = self.path.is_open() && !self.parking;
         match self.mode {
             Mode::Idle => true,
-            Mode::Running | Mode::Held => kept,
-            Mode::Stopping => kept && self.after == After::Keep,
+            Mode::Running | Mode::Held => has_motion,
+            Mode::Stopping => has_motion && self.after_stop == AfterStop::Keep,
             _ => false,
         }
     }
 
-    fn judge_anchor(&self, segment: &Segment) -> Result<(), Refusal> {
+    fn check_anchor(&self, segment: &Segment) -> Result<(), Refusal> {
         if self.mode != Mode::Idle {
             return Err(refuse(SegmentStatus::Discontinuous));
         }
@@ -83,7 +83,7 @@ impl Device {
         prove_anchor(self.path.here(), &segment.end, ANCHOR_URAD)
     }
 
-    fn judge_piece(&self, segment: &Segment) -> Result<(), Refusal> {
+    fn check_motion(&self, segment: &Segment) -> Result<(), Refusal> {
         let off_us = segment
             .start_us
             .wrapping_sub(self.path.tail_us())
@@ -126,7 +126,7 @@ impl Device {
     }
 }
 
-/// Returns why a refused segment stops the arm; `None` where it only was not wanted now.
+/// Returns the cause with which a refused segment stops the arm; `None` if it does not.
 fn cause_of(status: SegmentStatus) -> Option<Cause> {
     match status {
         SegmentStatus::Late => Some(Cause::Late),

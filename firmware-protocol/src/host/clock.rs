@@ -1,20 +1,20 @@
-//! The device's clock as the host knows it: a straight line through the quickest of many answers.
+//! The host's estimate of the device's clock: a straight line through the quickest of many answers.
 //!
-//! An answer that took long says little about when the device's clock was read, so only the third
-//! with the shortest round trips counts.
+//! The longer an answer takes, the less certain is the moment at which the device's clock was read, so only
+//! the third with the shortest round trips counts.
 
 use crate::message::TimeResp;
 
-/// Number of answers that are kept.
+/// Number of answers kept.
 const SAMPLES_MAX: usize = 32;
 
-/// Answers needed before the line is trusted.
+/// Number of answers needed before the estimate is used.
 const SAMPLES_MIN: usize = 3;
 
-/// The largest drift between two crystals that is believed: 500 parts in a million.
+/// Largest plausible drift between two crystals: 500 parts per million.
 const DRIFT_MAX: f64 = 500e-6;
 
-/// One question and its answer.
+/// One time request and its answer.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sample {
     host_us: u64,
@@ -22,7 +22,7 @@ struct Sample {
     round_us: u64,
 }
 
-/// Host time against device time.
+/// Estimate of device time by host time.
 #[derive(Debug, Clone)]
 pub struct DeviceClock {
     samples: [Sample; SAMPLES_MAX],
@@ -34,7 +34,7 @@ pub struct DeviceClock {
 }
 
 impl DeviceClock {
-    /// A clock of which nothing is known.
+    /// Creates an estimate without answers.
     pub(super) fn new() -> Self {
         Self {
             samples: [Sample::default(); SAMPLES_MAX],
@@ -46,7 +46,7 @@ impl DeviceClock {
         }
     }
 
-    /// Returns whether enough answers came.
+    /// Returns whether enough answers have arrived.
     pub const fn is_known(&self) -> bool {
         self.len >= SAMPLES_MIN
     }
@@ -56,23 +56,23 @@ impl DeviceClock {
         self.rate
     }
 
-    /// The shortest round trip among the answers kept, in microseconds; `None` before the first.
+    /// Returns the shortest round trip among the answers kept, in microseconds; `None` before the first.
     pub fn round_trip_us(&self) -> Option<u64> {
-        self.kept().iter().map(|sample| sample.round_us).min()
+        self.samples().iter().map(|sample| sample.round_us).min()
     }
 
-    /// The device's clock, extended to 64 bits, at a host instant; `None` until it is known.
+    /// Returns the device's clock, extended to 64 bits, at a host instant; `None` until it is known.
     #[expect(
         clippy::cast_possible_truncation,
         reason = "differences of hours in µs fit both"
     )]
     pub fn device_us(&self, host_us: u64) -> Option<u64> {
         let since_us = host_us.wrapping_sub(self.origin.host_us).cast_signed() as f64;
-        let moved_us = since_us * self.rate + self.offset_us;
-        let rounded = if moved_us < 0.0 {
-            moved_us - 0.5
+        let device_elapsed_us = since_us * self.rate + self.offset_us;
+        let rounded = if device_elapsed_us < 0.0 {
+            device_elapsed_us - 0.5
         } else {
-            moved_us + 0.5
+            device_elapsed_us + 0.5
         } as i64;
         self.is_known()
             .then(|| self.origin.device_us.wrapping_add_signed(rounded))
@@ -99,7 +99,7 @@ impl DeviceClock {
         self.fit();
     }
 
-    /// 64 bits from 32, nearest to the newest answer.
+    /// Extends a 32-bit clock to the 64-bit value nearest to the newest answer.
     fn extend(&self, low: u32) -> u64 {
         let newest = self
             .samples
@@ -113,14 +113,14 @@ impl DeviceClock {
         newest.device_us.wrapping_add_signed(i64::from(since))
     }
 
-    fn kept(&self) -> &[Sample] {
+    fn samples(&self) -> &[Sample] {
         self.samples.get(..self.len).unwrap_or_default()
     }
 
-    /// The round trip that a third of the answers did not exceed.
-    fn quick_us(&self) -> u64 {
+    /// Returns the round trip that a third of the answers did not exceed.
+    fn quick_round_us(&self) -> u64 {
         let mut rounds = [u64::MAX; SAMPLES_MAX];
-        for (slot, sample) in rounds.iter_mut().zip(self.kept()) {
+        for (slot, sample) in rounds.iter_mut().zip(self.samples()) {
             *slot = sample.round_us;
         }
         rounds.sort_unstable();
@@ -131,11 +131,11 @@ impl DeviceClock {
             .unwrap_or(u64::MAX)
     }
 
-    /// Least squares through the quick answers.
+    /// Fits the line to the quick answers by least squares.
     fn fit(&mut self) {
-        let quick_us = self.quick_us();
+        let quick_us = self.quick_round_us();
         let Some(&origin) = self
-            .kept()
+            .samples()
             .iter()
             .find(|sample| sample.round_us <= quick_us)
         else {
@@ -143,7 +143,7 @@ impl DeviceClock {
         };
         let (mut n, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for sample in self
-            .kept()
+            .samples()
             .iter()
             .filter(|sample| sample.round_us <= quick_us)
         {

@@ -1,6 +1,6 @@
 //! The host side as a state machine: bytes and instants in, bytes and events out.
 //!
-//! A host calls [`HostSystem::poll`] from its *control loop* and from nowhere else: the beats that keep an
+//! A host calls [`Host::poll`] from its *control loop* and from nowhere else: the beats that keep an
 //! arm moving must stop when that loop stops. It reads no clock and does no input or output.
 
 mod clock;
@@ -21,11 +21,11 @@ use window::Window;
 /// Interval at which HELLO is repeated until it is answered, in microseconds.
 pub const HELLO_US: u64 = 100_000;
 
-/// Interval between two BEAT of a host, in microseconds. At 40 ms two in a row may be lost on a line that
-/// jitters before the device's 150 ms are over; at 50 ms the third would come a hair too late.
+/// Interval between two BEAT of a host, in microseconds. At 40 ms, even on a line with jitter, two
+/// in a row may be lost within the device's 150 ms; at 50 ms the third would arrive slightly too late.
 pub const BEAT_US: u64 = 40_000;
 
-/// Interval at which the device's clock is asked for, in microseconds.
+/// Interval at which the device's clock is requested, in microseconds.
 pub const TIME_US: u64 = 100_000;
 
 /// Number of times that a segment is sent again before the link counts as lost.
@@ -37,38 +37,38 @@ pub const DEVICE_SILENCE_US: u64 = 500_000;
 /// Copies of an emergency stop that are sent in a row.
 const ESTOP_COPIES: u8 = 3;
 
-/// After this long without a STATE that shows the stop, it is sent again, in microseconds.
+/// Time without a STATE that shows the stop after which it is sent again, in microseconds.
 const ESTOP_AGAIN_US: u64 = 25_000;
 
-/// Bytes that can wait to be sent.
+/// Number of bytes that can wait to be sent.
 const OUTBOX_BYTES: usize = 4096;
 
-/// Events that can wait to be read; STATE, LOG and acknowledgements beyond it push out the oldest.
+/// Number of events that can wait to be read; further ones replace the oldest.
 const EVENTS_MAX: usize = 16;
 
-/// The reason why a device will not do.
+/// The reason why a device is incompatible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// It speaks another major version, which comes with it.
+    /// The device speaks this other major version.
     Version(u8),
-    /// Its layouts differ although its version is right; its hash comes with it.
+    /// The device's layouts differ although its version matches; this is its hash.
     Schema(u32),
 }
 
 /// An event of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// The device answered and fits: its limits and its epoch are known.
+    /// The device answered and is compatible: its limits and its epoch are known.
     Paired(HelloAck),
-    /// The device answered and does not fit.
+    /// The device answered and is incompatible.
     Mismatch(Mismatch),
     /// The device's state.
     State(State),
     /// The device refused a segment for good; everything queued here was dropped.
     Refused(SegmentAck),
-    /// The device's epoch changed: everything queued here was dropped, the next motion needs an anchor.
+    /// The device's epoch changed: everything queued here was dropped, and the next motion needs an anchor.
     EpochChanged(u16),
-    /// The device started anew: open a session again, move nothing before that.
+    /// The device rebooted: nothing may move before a new session.
     Rebooted,
     /// A line for people.
     Log(Log),
@@ -76,18 +76,18 @@ pub enum Event {
     LinkLost,
 }
 
-/// A segment could not be taken.
+/// The reason why a segment was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushError {
     /// There is no session.
     NotPaired,
     /// As many segments wait for acknowledgement as the device has free slots; try again later.
     Full,
-    /// The number of joints is not the device's.
+    /// The number of joints differs from the device's.
     Joints {
-        /// As many as were given.
+        /// Number of joints given.
         given: usize,
-        /// As many as the device has.
+        /// Number of joints of the device.
         device: usize,
     },
 }
@@ -110,7 +110,7 @@ impl core::fmt::Display for PushError {
 
 impl core::error::Error for PushError {}
 
-/// One side of one session, the host's.
+/// The host's side of a session.
 #[derive(Debug, Clone)]
 pub struct Host {
     lost_host: LostHost,
@@ -125,21 +125,21 @@ pub struct Host {
     time_sequence: u8,
     pending: Option<Message>,
     estop_copies: u8,
-    estop_wanted: bool,
+    estop_pending: bool,
     estop_at_us: u64,
     hello_at_us: u64,
     beat_at_us: u64,
     time_at_us: u64,
     command_at_us: u64,
-    heard_at_us: u64,
-    lost: bool,
+    received_at_us: u64,
+    is_link_lost: bool,
     ignored: u32,
     resent: u32,
 }
 
 impl Host {
-    /// A host that will say HELLO at the first poll. `lost_host` is what the device shall do once
-    /// this host has been silent for a second.
+    /// Creates a host that sends HELLO at the first poll. `lost_host` is the device's action once this host has
+    /// been silent for a second.
     pub fn new(lost_host: LostHost, now_us: u64) -> Self {
         Self {
             lost_host,
@@ -154,40 +154,40 @@ impl Host {
             time_sequence: 0,
             pending: None,
             estop_copies: 0,
-            estop_wanted: false,
+            estop_pending: false,
             estop_at_us: now_us,
             hello_at_us: now_us,
             beat_at_us: now_us,
             time_at_us: now_us,
             command_at_us: now_us,
-            heard_at_us: now_us,
-            lost: false,
+            received_at_us: now_us,
+            is_link_lost: false,
             ignored: 0,
             resent: 0,
         }
     }
 
-    /// Returns what the device said about itself; `None` before it answered, after a reboot or a mismatch.
+    /// Returns the device's description of itself; `None` before it answers, after a reboot or a mismatch.
     pub const fn paired(&self) -> Option<&HelloAck> {
         self.paired.as_ref()
     }
 
-    /// Returns what is known of the device's clock.
+    /// Returns the estimate of the device's clock.
     pub const fn clock(&self) -> &DeviceClock {
         &self.clock
     }
 
-    /// The next thing that happened, oldest first.
+    /// Returns the next event, oldest first.
     pub fn next_event(&mut self) -> Option<Event> {
         self.events.pop().flatten()
     }
 
-    /// Segments that were pushed and are not acknowledged.
+    /// Returns the number of segments that were pushed and are not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.window.len()
     }
 
-    /// Returns whether segments were pushed that are not acknowledged.
+    /// Returns whether any pushed segment is not acknowledged.
     pub fn has_unacknowledged(&self) -> bool {
         self.window.len() > 0
     }
@@ -197,23 +197,23 @@ impl Host {
         self.decoder.counters()
     }
 
-    /// Whole frames that meant nothing to a host, ever.
+    /// Returns the number of intact frames that were ignored so far. Saturates.
     pub const fn ignored(&self) -> u32 {
         self.ignored
     }
 
-    /// Segments that were sent again because no acknowledgement came, ever. Saturates.
+    /// Returns the number of segments sent again so far for lack of an acknowledgement. Saturates.
     pub const fn resent(&self) -> u32 {
         self.resent
     }
 
-    /// Returns whether a command still waits for the STATE that answers it.
+    /// Returns whether a command still waits for a STATE that answers it.
     pub const fn command_pending(&self) -> bool {
         self.pending.is_some()
     }
 
-    /// Opens a motion that begins at rest at `start_us` of the device's clock, where the device was
-    /// last told to be.
+    /// Opens a motion that begins at rest at `start_us` of the device's clock, in the last commanded position
+    /// `here`.
     pub fn open(
         &mut self,
         start_us: u32,
@@ -262,10 +262,10 @@ impl Host {
         self.send_command(now_us);
     }
 
-    /// Puts an emergency stop, three times over, ahead of everything that waits to be sent, and sends
-    /// it again until a STATE shows that the device has stopped.
+    /// Sends an emergency stop three times before anything else that waits to be sent, and repeats it until
+    /// a STATE shows that the device has stopped.
     pub fn emergency_stop(&mut self, now_us: u64) {
-        self.estop_wanted = true;
+        self.estop_pending = true;
         self.estop_copies = ESTOP_COPIES;
         self.estop_at_us = now_us + ESTOP_AGAIN_US;
         self.pending = None;
@@ -273,14 +273,14 @@ impl Host {
         self.outbox = Ring::new(0);
     }
 
-    /// Does what is due: HELLO, BEAT, TIME_REQ, and everything that was not acknowledged in time.
+    /// Sends what is due: HELLO, BEAT, TIME_REQ, and everything that was not acknowledged in time.
     pub fn poll(&mut self, now_us: u64) {
-        if self.estop_wanted && now_us >= self.estop_at_us {
+        if self.estop_pending && now_us >= self.estop_at_us {
             self.estop_copies = ESTOP_COPIES;
             self.estop_at_us = now_us + ESTOP_AGAIN_US;
         }
         if self.paired.is_none() {
-            self.say_hello(now_us);
+            self.send_hello(now_us);
             return;
         }
         if now_us >= self.beat_at_us {
@@ -296,7 +296,7 @@ impl Host {
             self.send_command(now_us);
         }
         self.resend(now_us);
-        if !self.lost && now_us > self.heard_at_us + DEVICE_SILENCE_US {
+        if !self.is_link_lost && now_us > self.received_at_us + DEVICE_SILENCE_US {
             self.lose_link();
         }
     }
@@ -307,13 +307,13 @@ impl Host {
         while !rest.is_empty() {
             if let Received::Frame(frame) = self.decoder.take(&mut rest) {
                 let message = Message::decode(&frame);
-                self.hear(&message, now_us);
+                self.handle(&message, now_us);
             }
         }
     }
 
-    /// Copies bytes that wait to be sent into `out`; returns how many. Emergency stops come first,
-    /// even in the middle of another frame.
+    /// Copies bytes that wait to be sent into `out` and returns their number. Emergency stops come first, even
+    /// in the middle of another frame.
     pub fn transmit(&mut self, out: &mut [u8]) -> usize {
         let mut written = 0;
         while self.estop_copies > 0 {
@@ -327,7 +327,7 @@ impl Host {
         written + self.outbox.take(out.get_mut(written..).unwrap_or_default())
     }
 
-    fn say_hello(&mut self, now_us: u64) {
+    fn send_hello(&mut self, now_us: u64) {
         if now_us >= self.hello_at_us {
             self.hello_at_us = now_us + HELLO_US;
             let hello = Hello {
@@ -339,14 +339,14 @@ impl Host {
         }
     }
 
-    fn hear(&mut self, message: &Result<Message, MessageError>, now_us: u64) {
-        self.heard_at_us = now_us;
-        self.lost = false;
+    fn handle(&mut self, message: &Result<Message, MessageError>, now_us: u64) {
+        self.received_at_us = now_us;
+        self.is_link_lost = false;
         match message {
             Ok(Message::HelloAck(ack)) => self.pair(ack),
             Ok(Message::TimeResp(answer)) => self.clock.learn(answer, now_us),
-            Ok(Message::SegmentAck(ack)) => self.hear_ack(ack, now_us),
-            Ok(Message::State(state)) => self.hear_state(state),
+            Ok(Message::SegmentAck(ack)) => self.handle_ack(ack, now_us),
+            Ok(Message::State(state)) => self.handle_state(state),
             Ok(Message::Log(log)) => self.events.push_over(Some(Event::Log(*log))),
             Ok(Message::Beat(_)) => {}
             Err(MessageError::Version(version)) if self.paired.is_none() => {
@@ -375,9 +375,9 @@ impl Host {
         self.events.push_over(Some(Event::Paired(*ack)));
     }
 
-    fn hear_ack(&mut self, ack: &SegmentAck, now_us: u64) {
+    fn handle_ack(&mut self, ack: &SegmentAck, now_us: u64) {
         if is_before(ack.epoch, self.epoch) {
-            // A late answer to what was dropped long ago says nothing of what is under way.
+            // A late answer to a dropped segment says nothing about the current ones.
             self.ignored = self.ignored.saturating_add(1);
             return;
         }
@@ -401,9 +401,9 @@ impl Host {
         }
     }
 
-    fn hear_state(&mut self, state: &State) {
+    fn handle_state(&mut self, state: &State) {
         if matches!(state.mode, Mode::Estop | Mode::Fault) {
-            self.estop_wanted = false;
+            self.estop_pending = false;
         }
         let Some(paired) = self.paired else { return };
         if state.boot_id != paired.boot_id {
@@ -425,15 +425,15 @@ impl Host {
     }
 
     fn change_epoch(&mut self, epoch: u16) {
-        let changed = epoch != self.epoch;
+        let is_changed = epoch != self.epoch;
         self.epoch = epoch;
         self.window.clear();
-        if changed {
+        if is_changed {
             self.events.push_over(Some(Event::EpochChanged(epoch)));
         }
     }
 
-    /// Sends everything from the oldest unacknowledged segment on once its time is up.
+    /// Sends all unacknowledged segments again once the oldest has timed out.
     fn resend(&mut self, now_us: u64) {
         if !self.window.is_due(now_us) {
             return;
@@ -452,7 +452,7 @@ impl Host {
     }
 
     fn lose_link(&mut self) {
-        self.lost = true;
+        self.is_link_lost = true;
         self.events.push_over(Some(Event::LinkLost));
     }
 
@@ -468,7 +468,7 @@ impl Host {
         self.send(&Message::Segment(*segment), low);
     }
 
-    /// Whole frames or nothing: what does not fit is due again later.
+    /// Queues a complete frame for sending. One that does not fit is dropped, and is due again later.
     fn send(&mut self, message: &Message, sequence: u8) {
         self.outbox.put(message.encode(sequence).as_slice());
     }
@@ -479,7 +479,7 @@ fn low_word(now_us: u64) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// Returns whether an epoch is one of the half behind another; they count on and wrap.
+/// Returns whether an epoch precedes another; epochs wrap.
 const fn is_before(epoch: u16, other: u16) -> bool {
     epoch.wrapping_sub(other) > u16::MAX / 2
 }

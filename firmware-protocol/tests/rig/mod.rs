@@ -1,4 +1,4 @@
-//! A bench for a device: a clock, a host's voice, and a judge who looks at every set-point.
+//! A test bench for a device: a clock, a host's messages, and a check of every set-point.
 
 use firmware_protocol::device::STALL_US;
 use firmware_protocol::message::*;
@@ -33,8 +33,8 @@ pub(crate) fn config() -> DeviceConfig {
     }
 }
 
-/// Knots of a smooth way there and back again for every joint, each with its own amplitude, beginning
-/// and, if `count` is even, ending at rest.
+/// Returns the knots of a smooth motion away and back for every joint, each with its own amplitude. It begins
+/// at rest and, if `count` is even, ends at rest.
 pub(crate) fn wave(from: &Joints<Knot>, count: usize, duration_us: u32) -> Vec<Joints<Knot>> {
     let period_s = count as f64 * f64::from(duration_us) / 1e6;
     let rate = std::f64::consts::TAU / period_s;
@@ -70,7 +70,7 @@ pub(crate) struct Rig {
     pub(crate) model_error_urad: f64,
     sent: Vec<Message>,
     decoder: Decoder,
-    seen: Vec<(Setpoints, u32)>,
+    recent: Vec<(Setpoints, u32)>,
     tail: Joints<Knot>,
     random: u64,
     delayed: Vec<Vec<u8>>,
@@ -104,7 +104,7 @@ impl Rig {
             model_error_urad: 0.0,
             sent: Vec::new(),
             decoder: Decoder::new(),
-            seen: Vec::new(),
+            recent: Vec::new(),
             tail: Joints::empty(),
             random: 0,
             delayed: Vec::new(),
@@ -122,30 +122,30 @@ impl Rig {
         let mut rig = Self::at(now_us);
         rig.hello();
         assert_eq!(rig.command(Message::Torque(true)), CommandResult::Done);
-        rig.seen.clear();
+        rig.recent.clear();
         rig
     }
 
     pub(crate) fn hello(&mut self) {
-        self.say(Message::Hello(Hello {
+        self.send(Message::Hello(Hello {
             major: 1,
             minor: 0,
             lost_host: LostHost::Hold,
         }));
     }
 
-    /// Bytes straight to the device.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) {
+    /// Passes bytes directly to the device.
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         self.device.receive(bytes, self.now_us);
-        self.listen();
+        self.collect_sent();
     }
 
-    /// Returns what the device said since the last call.
-    pub(crate) fn sent(&mut self) -> Vec<Message> {
+    /// Returns the messages that the device has sent since the last call.
+    pub(crate) fn take_sent(&mut self) -> Vec<Message> {
         std::mem::take(&mut self.sent)
     }
 
-    fn listen(&mut self) {
+    fn collect_sent(&mut self) {
         let mut bytes = [0; 4096];
         let len = self.device.transmit(&mut bytes);
         for &byte in &bytes[..len] {
@@ -160,20 +160,20 @@ impl Rig {
         }
     }
 
-    pub(crate) fn say_as(&mut self, message: Message, sequence: u8) -> Vec<Message> {
+    pub(crate) fn send_as(&mut self, message: Message, sequence: u8) -> Vec<Message> {
         self.sent.clear();
-        self.wire(message.encode(sequence).as_slice());
+        self.send_over_line(message.encode(sequence).as_slice());
         self.sent.clone()
     }
 
-    pub(crate) fn say(&mut self, message: Message) -> Vec<Message> {
+    pub(crate) fn send(&mut self, message: Message) -> Vec<Message> {
         self.sequence = self.sequence.wrapping_add(1);
-        self.say_as(message, self.sequence)
+        self.send_as(message, self.sequence)
     }
 
-    /// Says a command and gives back what the device's state says became of it.
+    /// Sends a command and returns its result from the device's state.
     pub(crate) fn command(&mut self, message: Message) -> CommandResult {
-        self.say(message);
+        self.send(message);
         self.tick();
         let state = self.device.state();
         assert!(self.disturbed || state.command == self.sequence);
@@ -198,7 +198,7 @@ impl Rig {
         };
         self.index = self.index.wrapping_add(1);
         self.tail = *end;
-        self.say_as(Message::Segment(segment), segment.index as u8);
+        self.send_as(Message::Segment(segment), segment.index as u8);
     }
 
     pub(crate) fn open(&mut self, start_us: u32) {
@@ -206,7 +206,7 @@ impl Rig {
         self.segment(start_us, 0, &here);
     }
 
-    /// Queues `count` segments of a wave of 40, or of all if that is less; gives back where they end.
+    /// Queues `count` segments of a wave of at least 40, and returns their end.
     pub(crate) fn start_wave(&mut self, count: usize) -> Joints<Knot> {
         let start_us = self.now_us.wrapping_add(40_000);
         self.open(start_us);
@@ -253,25 +253,25 @@ impl Rig {
 
     pub(crate) fn tick_in_place(&mut self) -> Setpoints {
         if self.beats && (self.now_us / u32::from(TICK_US)).is_multiple_of(50) {
-            self.wire(Message::Beat(self.now_us).encode(0).as_slice());
+            self.send_over_line(Message::Beat(self.now_us).encode(0).as_slice());
         }
         let setpoints = self.device.tick(self.now_us, &self.drives);
         if setpoints.torque {
             self.drives.measured = Some(setpoints.joints);
         }
-        self.listen();
-        self.judge(setpoints);
+        self.collect_sent();
+        self.check(setpoints);
         setpoints
     }
 
-    fn judge(&mut self, setpoints: Setpoints) {
+    fn check(&mut self, setpoints: Setpoints) {
         if !setpoints.torque {
-            self.seen.clear();
+            self.recent.clear();
             return;
         }
         self.compare_with_model(&setpoints.joints);
-        self.seen.push((setpoints, self.now_us));
-        let [.., (a, _), (b, _), (c, _)] = &self.seen[..] else {
+        self.recent.push((setpoints, self.now_us));
+        let [.., (a, _), (b, _), (c, _)] = &self.recent[..] else {
             return;
         };
         for joint in 0..JOINTS {
@@ -280,70 +280,74 @@ impl Rig {
             let (speed, change) = ((c - b).abs(), (c - 2.0 * b + a).abs());
             self.worst_acceleration = self.worst_acceleration.max(change / tick_s / tick_s);
             // Rounding to whole microradians costs up to half a unit at each of the points.
-            let fine = c.abs() <= f64::from(RANGE_URAD)
+            let is_within = c.abs() <= f64::from(RANGE_URAD)
                 && speed <= f64::from(VELOCITY) * tick_s + 2.0
                 && change <= f64::from(STOP) * tick_s * tick_s + 4.0;
-            if !fine && self.violation.is_none() {
+            if !is_within && self.violation.is_none() {
                 let mode = self.device.mode();
                 self.violation = Some(format!("{mode:?} joint {joint}: {a} {b} {c}"));
             }
         }
-        if self.seen.len() > 8 {
-            self.seen.remove(0);
+        if self.recent.len() > 8 {
+            self.recent.remove(0);
         }
     }
 
-    /// Compares with the same cubic in floating point, written in another basis.
+    /// Compares the set-points with the same cubic in floating point, in another basis.
     fn compare_with_model(&mut self, joints: &Joints<Knot>) {
-        let lasts = |start_us: u32| self.now_us >= start_us && self.now_us < start_us + 20_000;
-        let Some((start_us, from, to)) = self.model.iter().find(|(start_us, ..)| lasts(*start_us))
+        let is_current = |start_us: u32| self.now_us >= start_us && self.now_us < start_us + 20_000;
+        let Some((start_us, from, to)) = self
+            .model
+            .iter()
+            .find(|(start_us, ..)| is_current(*start_us))
         else {
             return;
         };
         let (t, length_s) = (f64::from(self.now_us - start_us) / 20_000.0, 0.02);
-        for ((from, to), is) in from.iter().zip(to).zip(joints) {
+        for ((from, to), actual) in from.iter().zip(to).zip(joints) {
             let [p, q] = [from, to].map(|knot| f64::from(knot.position_urad));
             let [v, w] = [from, to].map(|knot| f64::from(knot.velocity_urad_s) * length_s);
             let (h, k) = (t * t * (3.0 - 2.0 * t), t * (1.0 - t));
             let want = p + (q - p) * h + k * (v * (1.0 - t) - w * t);
             self.model_error_urad = self
                 .model_error_urad
-                .max((want - f64::from(is.position_urad)).abs());
+                .max((want - f64::from(actual.position_urad)).abs());
         }
     }
 
-    /// From now on the line loses, copies, swaps and corrupts frames.
+    /// Makes the line lose, copy, swap and corrupt frames from now on.
     pub(crate) fn disturb(&mut self, seed: u64) {
         self.disturbed = true;
         self.random = seed;
     }
 
-    fn chance(&mut self, of: u64) -> u64 {
+    fn random_below(&mut self, bound: u64) -> u64 {
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (self.random >> 33) % of
+        (self.random >> 33) % bound
     }
 
-    fn wire(&mut self, frame: &[u8]) {
+    /// Sends a frame over the line, which may be disturbed.
+    fn send_over_line(&mut self, frame: &[u8]) {
         if !self.disturbed {
-            return self.raw(frame);
+            return self.send_bytes(frame);
         }
         let mut bytes = frame.to_vec();
-        match self.chance(20) {
+        match self.random_below(20) {
             0 => return,
-            1 => self.raw(frame),
+            1 => self.send_bytes(frame),
             2 => return self.delayed.push(bytes),
             3 => {
-                let bit = self.chance(bytes.len() as u64 * 8) as usize;
+                let bit = self.random_below(bytes.len() as u64 * 8) as usize;
                 bytes[bit / 8] ^= 1 << (bit % 8);
             }
             _ => {}
         }
-        self.raw(&bytes);
+        self.send_bytes(&bytes);
         if let Some(old) = self.delayed.pop().filter(|_| !self.delayed.is_empty()) {
-            self.raw(&old);
+            self.send_bytes(&old);
         }
     }
 
@@ -352,7 +356,7 @@ impl Rig {
             Move::Wave(count) => {
                 self.start_wave(*count);
             }
-            Move::Lie {
+            Move::BadSegment {
                 joint,
                 position_urad,
                 velocity_urad_s,
@@ -378,9 +382,9 @@ impl Rig {
                     Message::ClearFault(0) => Message::ClearFault(self.device.state().nonce),
                     other => *other,
                 };
-                self.say(message);
+                self.send(message);
             }
-            Move::Estop => self.raw(&firmware_protocol::frame::ESTOP_BYTES),
+            Move::Estop => self.send_bytes(&firmware_protocol::frame::ESTOP_BYTES),
             Move::Run(ms) => self.run_ms(*ms),
             Move::Silence(ms) => {
                 self.beats = false;
@@ -388,21 +392,21 @@ impl Rig {
                 self.beats = true;
             }
             Move::Jitter(us) => {
-                // The judge reckons with even ticks; a pause begins its record anew.
+                // The check assumes even ticks, so its record restarts after a pause.
                 self.now_us = self.now_us.wrapping_add(*us % (2 * STALL_US));
                 self.device.tick(self.now_us, &self.drives);
-                self.seen.clear();
+                self.recent.clear();
             }
-            Move::Noise(bytes) => self.raw(bytes),
+            Move::Noise(bytes) => self.send_bytes(bytes),
         }
     }
 }
 
-/// One step of a random story.
+/// One step of a random scenario.
 #[derive(Debug, Clone)]
 pub(crate) enum Move {
     Wave(usize),
-    Lie {
+    BadSegment {
         joint: usize,
         position_urad: i32,
         velocity_urad_s: i32,
@@ -433,15 +437,15 @@ pub(crate) fn any_move() -> impl Strategy<Value = Move> {
             lost_host: LostHost::Park,
         }),
     ]);
-    let lie = (
+    let bad_segment = (
         0..JOINTS,
         prop_oneof![-60_000..60_000, any::<i32>()],
         prop_oneof![-VELOCITY..VELOCITY, any::<i32>()],
     );
     prop_oneof![
         4 => prop_oneof![Just(10usize), Just(40), Just(64)].prop_map(Move::Wave),
-        3 => (lie, prop_oneof![Just(20_000), Just(50_000), any::<u16>()]).prop_map(
-            |((joint, position_urad, velocity_urad_s), duration_us)| Move::Lie { joint, position_urad, velocity_urad_s, duration_us }
+        3 => (bad_segment, prop_oneof![Just(20_000), Just(50_000), any::<u16>()]).prop_map(
+            |((joint, position_urad, velocity_urad_s), duration_us)| Move::BadSegment { joint, position_urad, velocity_urad_s, duration_us }
         ),
         6 => command.prop_map(Move::Command),
         1 => Just(Move::Estop),

@@ -39,7 +39,7 @@ fn rules(change: impl FnOnce(&mut Scene, &mut Trajectory)) -> Vec<GateRule> {
     change(&mut scene, &mut plan);
     let mut rules: Vec<GateRule> = refusals(scene, &plan)
         .iter()
-        .map(|said| said.rule)
+        .map(|refusal| refusal.rule)
         .collect();
     rules.sort_unstable_by_key(|rule| format!("{rule:?}"));
     rules.dedup();
@@ -74,11 +74,11 @@ fn refuses_an_expectation_that_is_not_one_for_each_goal() {
 
 #[test]
 fn refuses_a_lead_that_the_calibrated_play_does_not_explain() {
-    for (share, is_refused) in [(1.0, false), (0.5, true), (0.05, true)] {
-        let less: Vec<f64> = PLAY_DEG.iter().map(|deg| deg * share).collect();
+    for (fraction, is_refused) in [(1.0, false), (0.5, true), (0.05, true)] {
+        let less: Vec<f64> = PLAY_DEG.iter().map(|deg| deg * fraction).collect();
         let known = calibrated(&less, &[0.1; 5]);
         let refused = rules(|scene, _| scene.arm = Arc::clone(&known.arm));
-        assert_eq!(refused.contains(&GateRule::Lead), is_refused, "{share}");
+        assert_eq!(refused.contains(&GateRule::Lead), is_refused, "{fraction}");
     }
 }
 
@@ -143,8 +143,8 @@ fn a_hop_whose_goals_lead_clears_what_is_between_the_lines() {
         });
         let order = scene.order;
         let plan = plan::draw_strokes(&scene, &scene.rest_rad, &strokes, order, &SilentObserver);
-        let said = refusals(scene, &plan.unwrap().trajectory);
-        assert_eq!(said, [], "{height_mm} mm");
+        let refused = refusals(scene, &plan.unwrap().trajectory);
+        assert_eq!(refused, [], "{height_mm} mm");
     }
 }
 
@@ -166,29 +166,29 @@ fn a_sheets_correction_explains_a_lead_of_two_millimetres_and_no_more() {
         });
     }
     let refused = refusals(scene, &farther);
-    assert!(refused.iter().any(|said| said.rule == GateRule::Lead));
+    assert!(refused.iter().any(|refusal| refusal.rule == GateRule::Lead));
 }
 
 /// The practice drawing in a scene, planned and judged.
 fn judged(scene: Scene) -> (Trajectory, Vec<GateRefusal>) {
     let plan = plan::draw(&scene, &scene.rest_rad, &SilentObserver).unwrap();
-    let said = refusals(scene, &plan.trajectory);
-    (plan.trajectory, said)
+    let refused = refusals(scene, &plan.trajectory);
+    (plan.trajectory, refused)
 }
 
 /// Goals that cease to lead at the end of a drawing are no part of its last lift.
 #[test]
 fn lets_an_arm_draw_of_which_sag_alone_is_known() {
     for sag_deg_per_n_m in [0.2, 0.5] {
-        let (_, said) = judged(calibrated(&[0.0; 5], &[sag_deg_per_n_m; 5]));
-        assert_eq!(said, [], "{sag_deg_per_n_m}");
+        let (_, refused) = judged(calibrated(&[0.0; 5], &[sag_deg_per_n_m; 5]));
+        assert_eq!(refused, [], "{sag_deg_per_n_m}");
     }
     // Not where the tip would sink into the sheet as they do.
     let mut low = calibrated(&[0.0; 5], &[5.0; 5]);
     low.heights.lift_mm = 5.0;
-    let (_, said) = judged(low);
-    let rules: Vec<GateRule> = said.iter().map(|said| said.rule).collect();
-    assert_eq!(rules, [GateRule::Sheet], "{said:#?}");
+    let (_, refused) = judged(low);
+    let rules: Vec<GateRule> = refused.iter().map(|refusal| refusal.rule).collect();
+    assert_eq!(rules, [GateRule::Sheet], "{refused:#?}");
 }
 
 /// The sheet's correction is known, and nothing of the arm: goals that lead the other way are wrong.
@@ -197,13 +197,13 @@ fn refuses_a_lead_against_the_sheets_correction() {
     let mut scene = Scene::clone(&default_plan().0);
     let shift = [[1.5, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0; 6]];
     scene.correction = Some(SheetCorrection::new(shift, scene.surface.size_mm()).unwrap());
-    let (mut plan, said) = judged(scene.clone());
-    assert_eq!(said, []);
+    let (mut plan, refused) = judged(scene.clone());
+    assert_eq!(refused, []);
     for (goal, expected) in plan.samples.iter_mut().zip(&plan.reached) {
         *goal = expected.zip(goal, |expected, goal| 2.0 * expected - goal);
     }
-    let said = refusals(scene, &plan);
-    assert!(said.iter().any(|said| said.rule == GateRule::Lead));
+    let refused = refusals(scene, &plan);
+    assert!(refused.iter().any(|refusal| refusal.rule == GateRule::Lead));
 }
 
 /// The fastest that goals bring a tip from one sample to the next.
@@ -240,8 +240,11 @@ fn refuses_goals_that_move_a_needle_faster_than_it_may_be() {
         }
     };
     let rules = |by_rad| {
-        let said = refusals(scene.clone(), &to_and_fro(by_rad));
-        said.iter().map(|said| said.rule).collect::<Vec<_>>()
+        let refused = refusals(scene.clone(), &to_and_fro(by_rad));
+        refused
+            .iter()
+            .map(|refusal| refusal.rule)
+            .collect::<Vec<_>>()
     };
     let by_rad = |mm_s: f64| 0.002 * mm_s / fastest_mm_s(&scene, &to_and_fro(0.002));
     assert_eq!(rules(by_rad(24.99)), []);
@@ -263,7 +266,7 @@ fn a_needle_is_led_within_its_speed_and_no_deeper_than_it_may_be() {
     assert_eq!(needle([0.0; 5], 0.2), []);
     assert_eq!(needle([1.0, 0.0, 0.0, 0.0, 1.0], 0.0), []);
     let deeper = needle([2.0; 5], 0.0);
-    let is_sheet = |said: &GateRefusal| said.rule == GateRule::Sheet;
+    let is_sheet = |refusal: &GateRefusal| refusal.rule == GateRule::Sheet;
     assert!(deeper.iter().any(is_sheet), "{deeper:#?}");
 }
 
@@ -281,7 +284,7 @@ fn lets_a_correction_pass_over_from_pen_to_pen() {
 }
 
 /// Returns whether goals are refused that lead by a share of a correction of 1 mm in spans of one kind.
-fn is_lead_refused(scene: &str, kind: SpanKind, share: f64) -> bool {
+fn is_lead_refused(scene: &str, kind: SpanKind, fraction: f64) -> bool {
     let mut scene = Scene::clone(&SceneLibrary::new(None).scene(scene, None).unwrap());
     let shift = [[1.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0.0; 6]];
     scene.correction = Some(SheetCorrection::new(shift, scene.surface.size_mm()).unwrap());
@@ -292,18 +295,18 @@ fn is_lead_refused(scene: &str, kind: SpanKind, share: f64) -> bool {
         for sample in span.first..span.end {
             let (goal, expected) = (plan.samples[sample], plan.reached[sample]);
             plan.samples[sample] = goal.zip(&expected, |goal, expected| {
-                expected + (goal - expected) * share
+                expected + (goal - expected) * fraction
             });
         }
     }
-    let said = refusals(scene, &plan);
-    said.iter().any(|said| said.rule == GateRule::Lead)
+    let refused = refusals(scene, &plan);
+    refused.iter().any(|refusal| refusal.rule == GateRule::Lead)
 }
 
 /// One pen has nothing to pass over to.
 #[test]
 fn lets_a_tip_lead_farther_only_between_two_pens_where_it_does_not_draw() {
-    for (scene, kind, share, is_refused) in [
+    for (scene, kind, fraction, is_refused) in [
         ("default", SpanKind::Travel, 1.05, false),
         ("default", SpanKind::Travel, 1.3, true),
         ("default", SpanKind::Draw, 1.3, true),
@@ -314,8 +317,8 @@ fn lets_a_tip_lead_farther_only_between_two_pens_where_it_does_not_draw() {
         ("two_pens", SpanKind::Draw, 1.05, false),
         ("two_pens", SpanKind::Draw, 1.3, true),
     ] {
-        let refused = is_lead_refused(scene, kind, share);
-        assert_eq!(refused, is_refused, "{scene} {kind:?} {share}");
+        let refused = is_lead_refused(scene, kind, fraction);
+        assert_eq!(refused, is_refused, "{scene} {kind:?} {fraction}");
     }
 }
 

@@ -41,13 +41,13 @@ fn default_plan() -> &'static (Arc<Scene>, Trajectory) {
 }
 
 fn refusals(scene: Scene, plan: &Trajectory) -> Vec<GateRefusal> {
-    let said = gate::preview(&Arc::new(scene), plan)
+    let refusals_found = gate::preview(&Arc::new(scene), plan)
         .err()
         .map_or_else(Vec::new, |refused| refused.0);
-    for refusal in &said {
+    for refusal in &refusals_found {
         assert!(!says_a_length_below_zero(refusal), "{refusal:?}");
     }
-    said
+    refusals_found
 }
 
 /// A depth, a distance and their limits have no sign: "below", "into" and "within" say it.
@@ -154,10 +154,10 @@ fn a_joint_at_its_speed_acceleration_and_jerk() {
         });
         edge(GateRule::JointAcceleration, 0.002, |by| {
             // Braking is proven with the same limit: only this rule is looked at.
-            let mut said =
+            let mut refused =
                 arm_changed(|arm| arm.limits.acceleration_rad_s2[joint] = push * (1.0 + by));
-            said.retain(|refusal| refusal.rule != GateRule::Stop);
-            said
+            refused.retain(|refusal| refusal.rule != GateRule::Stop);
+            refused
         });
         edge(GateRule::JointJerk, 0.05, |by| {
             arm_changed(|arm| arm.limits.jerk_rad_s3[joint] = jerk * (1.0 + by))
@@ -172,12 +172,14 @@ fn a_jolt_that_keeps_acceleration_is_refused_for_its_jerk() {
     let at = plan.samples.len() / 2;
     // Two tenths of a count of a servo: 3 rad/s² one way, 6 the other.
     jolted.samples[at][2] += 3e-4;
-    let said: Vec<GateRule> = refusals(Scene::clone(scene), &jolted)
+    let refused: Vec<GateRule> = refusals(Scene::clone(scene), &jolted)
         .iter()
         .map(|refusal| refusal.rule)
         .collect();
-    assert!(said.contains(&GateRule::JointJerk), "{said:?}");
-    assert!(!said.contains(&GateRule::JointAcceleration) && !said.contains(&GateRule::JointSpeed));
+    assert!(refused.contains(&GateRule::JointJerk), "{refused:?}");
+    assert!(
+        !refused.contains(&GateRule::JointAcceleration) && !refused.contains(&GateRule::JointSpeed)
+    );
 }
 
 #[test]
@@ -201,9 +203,9 @@ fn a_tip_at_its_speed() {
     edge(GateRule::TipSpeed, 0.002, |by| {
         changed(|scene| scene.limits.travel_mm_s = travelling * (1.0 + by))
     });
-    // What rounding adds is no offence.
-    let said = changed(|scene| scene.limits.draw_mm_s = drawing * (1.0 - 5e-4));
-    assert!(said.is_empty(), "{said:#?}");
+    // Rounding does not count as a violation.
+    let refused = changed(|scene| scene.limits.draw_mm_s = drawing * (1.0 - 5e-4));
+    assert!(refused.is_empty(), "{refused:#?}");
 }
 
 #[test]
@@ -286,8 +288,8 @@ fn how_far_a_link_is_outside_is_said_in_millimetres() {
         .iter()
         .map(|(_, end, radius)| end.z + radius)
         .fold(f64::NEG_INFINITY, f64::max);
-    let said = folding_in(|scene| scene.limits.workspace.max_m.z = highest - 0.004);
-    let outside = said
+    let refused = folding_in(|scene| scene.limits.workspace.max_m.z = highest - 0.004);
+    let outside = refused
         .iter()
         .find(|one| one.rule == GateRule::Workspace)
         .unwrap();
@@ -304,7 +306,7 @@ fn a_link_at_a_keep_out() {
         .fold(0.0, f64::max);
     edge(GateRule::KeepOut, 2e-5, |by| {
         // Lifts after a stop keep away from it as well: only this rule is looked at.
-        let mut said = changed(|scene| {
+        let mut refused = changed(|scene| {
             scene.keep_outs.push(KeepOut {
                 name: "shelf".to_owned(),
                 corners: AxisAlignedBox {
@@ -313,8 +315,8 @@ fn a_link_at_a_keep_out() {
                 },
             });
         });
-        said.retain(|refusal| refusal.rule != GateRule::Stop);
-        said
+        refused.retain(|refusal| refusal.rule != GateRule::Stop);
+        refused
     });
 }
 
@@ -335,9 +337,9 @@ fn the_gripper_at_the_sheet() {
         .fold(f64::INFINITY, f64::min);
     edge(GateRule::Body, 5e-5, |by| {
         // A gripper so thick is near the upper arm as well: only this rule is looked at.
-        let mut said = arm_changed(|arm| arm.capsules[gripper].radius_m = lowest - 0.003 - by);
-        said.retain(|refusal| refusal.rule == GateRule::Body);
-        said
+        let mut refused = arm_changed(|arm| arm.capsules[gripper].radius_m = lowest - 0.003 - by);
+        refused.retain(|refusal| refusal.rule == GateRule::Body);
+        refused
     });
 }
 
@@ -359,7 +361,7 @@ fn bar(over_mm: f64) -> Vec<GateRefusal> {
         to.transform_point(&(contact.point_m + contact.normal.scale(over_mm / 1e3)))
     };
     let (from_m, to_m) = (end(-250.0), end(350.0));
-    let mut said = arm_changed(|arm| {
+    let mut refused = arm_changed(|arm| {
         arm.capsules.push(Capsule {
             name: "bar".to_owned(),
             joints_before: 5,
@@ -368,16 +370,16 @@ fn bar(over_mm: f64) -> Vec<GateRefusal> {
             radius_m: 0.004,
         });
     });
-    said.retain(|refusal| refusal.rule == GateRule::Body);
-    said
+    refused.retain(|refusal| refusal.rule == GateRule::Body);
+    refused
 }
 
 #[test]
 fn a_bar_is_seen_by_its_middle_and_not_only_by_its_ends() {
     assert!(bar(25.0).is_empty(), "{:#?}", bar(25.0));
-    let said = bar(5.0);
-    assert!(!said.is_empty());
-    assert!(said.iter().all(|refusal| refusal.why.starts_with("bar")));
+    let refused = bar(5.0);
+    assert!(!refused.is_empty());
+    assert!(refused.iter().all(|refusal| refusal.why.starts_with("bar")));
 }
 
 #[test]
@@ -401,8 +403,8 @@ fn a_link_at_another() {
         );
         (0..=1000).map(move |n| from + (to - from) * (f64::from(n) / 1000.0))
     };
-    let apart = points(upper).flat_map(|a| points(gripper).map(move |b| (a - b).norm()));
-    let apart = apart.fold(f64::INFINITY, f64::min) - scene.arm.capsules[gripper].radius_m;
+    let distance = points(upper).flat_map(|a| points(gripper).map(move |b| (a - b).norm()));
+    let distance = distance.fold(f64::INFINITY, f64::min) - scene.arm.capsules[gripper].radius_m;
     // Only these two: the others are thin.
     let thick = |arm: &mut ArmModel, radius_m: f64| {
         for (index, capsule) in arm.capsules.iter_mut().enumerate() {
@@ -416,13 +418,13 @@ fn a_link_at_another() {
     edge(GateRule::SelfCollision, 1e-4, |by| {
         folding_in(|scene| {
             scene.pens[0].tip_m = Point3::origin();
-            with_arm(scene, |arm| thick(arm, apart - 0.003 - by));
+            with_arm(scene, |arm| thick(arm, distance - 0.003 - by));
         })
     });
     let may = folding_in(|scene| {
         scene.pens[0].tip_m = Point3::origin();
         with_arm(scene, |arm| {
-            thick(arm, apart);
+            thick(arm, distance);
             arm.file.may_touch = vec![["gripper".to_owned(), "upper arm".to_owned()]];
         });
     });
@@ -481,7 +483,7 @@ fn towards_singular(scene: &Scene) -> (JointVector, f64) {
             step /= 2.0;
         }
     }
-    let condition = |share: f64| slow::condition(scene, 0, &part(&from, &to, share));
+    let condition = |fraction: f64| slow::condition(scene, 0, &part(&from, &to, fraction));
     assert!(condition(1.0) > 31.0, "only {} at {to:?}", condition(1.0));
     let past = (0..500)
         .map(|n| f64::from(n) / 500.0)
@@ -499,8 +501,8 @@ fn towards_singular(scene: &Scene) -> (JointVector, f64) {
     (to, low)
 }
 
-fn part(from: &JointVector, to: &JointVector, share: f64) -> JointVector {
-    from.zip(to, |a, b| a + (b - a) * share)
+fn part(from: &JointVector, to: &JointVector, fraction: f64) -> JointVector {
+    from.zip(to, |a, b| a + (b - a) * fraction)
 }
 
 fn down(from: &JointVector, to: &JointVector) -> Trajectory {
@@ -514,12 +516,15 @@ fn a_tip_that_touches_near_a_singular_pose() {
     scene.limits.workspace.min_m.z = -1.0;
     scene.limits.travel_mm_s = 250.0;
     let from = scene.ready_rad;
-    let (to, share) = towards_singular(&scene);
+    let (to, fraction) = towards_singular(&scene);
     edge(GateRule::Condition, 1e-4, |by| {
-        refusals(scene.clone(), &down(&from, &part(&from, &to, share - by)))
+        refusals(
+            scene.clone(),
+            &down(&from, &part(&from, &to, fraction - by)),
+        )
     });
     // A swing of the joints may pass there: nothing follows a line.
-    let swing = ease(&from, &part(&from, &to, share + 1e-3), 1000);
+    let swing = ease(&from, &part(&from, &to, fraction + 1e-3), 1000);
     assert!(refusals(scene, &only(SpanKind::Approach, 10, swing)).is_empty());
 }
 
@@ -549,15 +554,15 @@ fn a_way_that_is_not_straight_between_samples() {
             samples.push(angle);
         }
         samples.extend([angle; 4]);
-        let turned = |pan: &f64| nearest.map(|joint, at| if joint == 0 { *pan } else { at });
-        let plan = only(SpanKind::Travel, 50, samples.iter().map(turned).collect());
+        let rotated = |pan: &f64| nearest.map(|joint, at| if joint == 0 { *pan } else { at });
+        let plan = only(SpanKind::Travel, 50, samples.iter().map(rotated).collect());
         refusals(scene.clone(), &plan)
     });
 }
 
 #[test]
 fn everything_is_said_at_once() {
-    let said = changed(|scene| {
+    let refused = changed(|scene| {
         scene.limits.draw_mm_s = 20.0;
         scene.limits.workspace.max_m.z = 0.1;
         with_arm(scene, |arm| arm.limits.upper_rad[3] -= 0.9);
@@ -568,11 +573,11 @@ fn everything_is_said_at_once() {
         GateRule::JointLimit,
     ] {
         assert!(
-            said.iter().any(|refusal| refusal.rule == rule),
-            "{rule:?}: {said:#?}"
+            refused.iter().any(|refusal| refusal.rule == rule),
+            "{rule:?}: {refused:#?}"
         );
     }
-    let strokes: Vec<_> = said
+    let strokes: Vec<_> = refused
         .iter()
         .filter(|refusal| refusal.rule == GateRule::TipSpeed)
         .map(|refusal| refusal.item)
@@ -724,16 +729,20 @@ fn judge_random_motions(seed: u64) {
         let scene = case.scene();
         let plan = case.plan(&scene);
         let slow = Slow::judge(&scene, &plan);
-        let said = refusals(scene, &plan);
-        let count = if said.is_empty() { &passed } else { &refused };
+        let refusals_found = refusals(scene, &plan);
+        let count = if refusals_found.is_empty() {
+            &passed
+        } else {
+            &refused
+        };
         count.set(count.get() + 1);
         for (rule, found) in &slow.found {
-            let by_gate = said
+            let by_gate = refusals_found
                 .iter()
                 .any(|refusal| format!("{:?}", refusal.rule) == *rule);
             if (found.surely && !by_gate) || (by_gate && !found.possibly) {
-                let why = format!("{rule}: {found:?}, and the gate said {said:#?}");
-                return Err(TestCaseError::fail(why));
+                let reason = format!("{rule}: {found:?}, and the gate said {refusals_found:#?}");
+                return Err(TestCaseError::fail(reason));
             }
         }
         Ok(())

@@ -41,11 +41,11 @@ fn refuses_to_bring_down_a_pen_that_nobody_has_confirmed() {
     assert!(checked(&mounted, &trajectory).is_empty());
     let unknown = Arc::new(mounted.without_mounted());
     for scene in [unknown, mounted.with_mounted(0)] {
-        let said = checked(&scene, &trajectory);
+        let refused = checked(&scene, &trajectory);
         let is_it = |refusal: &GateRefusal| {
             refusal.rule == GateRule::Pen && refusal.why.contains("pen 2 `red`")
         };
-        assert!(said.iter().any(is_it), "{said:#?}");
+        assert!(refused.iter().any(is_it), "{refused:#?}");
         // Away from the sheet it may go with any pen.
         let to = plan::go_to(
             &scene,
@@ -53,8 +53,8 @@ fn refuses_to_bring_down_a_pen_that_nobody_has_confirmed() {
             &[scene.ready_rad, scene.rest_rad],
             &SilentObserver,
         );
-        let said = checked(&scene, &to.unwrap().trajectory);
-        assert!(said.is_empty(), "{said:#?}");
+        let refused = checked(&scene, &to.unwrap().trajectory);
+        assert!(refused.is_empty(), "{refused:#?}");
     }
 }
 
@@ -78,9 +78,9 @@ fn a_pen_that_is_not_in_the_holder_is_not_there_and_the_one_that_is_is() {
         refusals(scene, &trajectory)
     };
     for pen in [Some(2), None] {
-        let said = with(pen);
+        let refused = with(pen);
         let is_it = |refusal: &GateRefusal| refusal.why.contains("`green`");
-        assert!(said.iter().any(is_it), "{pen:?}: {said:#?}");
+        assert!(refused.iter().any(is_it), "{pen:?}: {refused:#?}");
     }
 }
 
@@ -100,9 +100,9 @@ fn holds_a_pen_to_a_press_and_a_speed_of_its_own() {
         (Some(0.5), None, GateRule::Sheet),
         (None, Some(20.0), GateRule::TipSpeed),
     ] {
-        let said = of_pen(press_mm, draw_mm_s);
-        assert!(!said.is_empty());
+        let refused = of_pen(press_mm, draw_mm_s);
+        assert!(!refused.is_empty());
         let is_it = |refusal: &GateRefusal| refusal.rule == rule;
-        assert!(said.iter().all(is_it), "{rule:?}: {said:#?}");
+        assert!(refused.iter().all(is_it), "{rule:?}: {refused:#?}");
     }
 }

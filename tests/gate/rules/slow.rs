@@ -9,7 +9,7 @@ use nalgebra::{DMatrix, Matrix4, Point3, Rotation3, Unit, Vector3};
 use plan::{SpanKind, Trajectory};
 use scene::{AxisAlignedBox, Scene};
 
-/// From one looked-at point of a capsule to the next.
+/// Distance between the sampled points of a capsule.
 const STEP_M: f64 = 0.004;
 const CLEARANCE_M: f64 = 0.003;
 const BORDER_MM: f64 = 30.0;

@@ -54,7 +54,7 @@ fn lowest_mm(scene: &Scene, plan: &Trajectory) -> f64 {
     heights.fold(f64::INFINITY, f64::min)
 }
 
-/// The same way at another speed.
+/// The same path at another speed.
 fn at_speed(plan: &Trajectory, mm_s: f64) -> Trajectory {
     let slower = fastest_mm_s(plan) / mm_s;
     Trajectory {
@@ -106,9 +106,9 @@ fn deep(plan: &Trajectory, deepest_mm: f64) {
         let up_mm = lowest + deepest_mm - by;
         scene.surface = sheet([0.0, 0.0, up_mm / 1e3]);
         // The gripper comes nearer to it as well: only this rule is looked at.
-        let mut said = refusals(scene, plan);
-        said.retain(|refusal| refusal.rule == GateRule::Sheet);
-        said
+        let mut refused = refusals(scene, plan);
+        refused.retain(|refusal| refusal.rule == GateRule::Sheet);
+        refused
     });
 }
 
@@ -134,8 +134,8 @@ fn a_tip_that_begins_below_the_sheet_may_rise_and_not_sink() {
         let first = slow::tip(&scene, 0, &plan.samples[0]);
         let up_mm = scene.surface.project(&first).height_mm + 8.0;
         scene.surface = sheet([0.0, 0.0, up_mm / 1e3]);
-        let said = refusals(scene, plan);
-        said.iter().any(|one| one.rule == GateRule::Sheet)
+        let refused = refusals(scene, plan);
+        refused.iter().any(|one| one.rule == GateRule::Sheet)
     };
     assert!(!begins_below(&jog([0.0, 0.0, 5.0])));
     assert!(begins_below(&jog([0.0, 0.0, -5.0])));
@@ -152,21 +152,26 @@ fn a_second_judge_agrees_on_small_steps() {
                 let mut scene = Scene::clone(scene);
                 scene.surface = sheet([0.0, 0.0, up_mm / 1e3]);
                 let second = slow::Slow::judge(&scene, &plan);
-                let said = gate::preview(&Arc::new(scene), &plan);
-                let said = said.err().map_or_else(Vec::new, |refused| refused.0);
+                let refusals_found = gate::preview(&Arc::new(scene), &plan);
+                let refusals_found = refusals_found
+                    .err()
+                    .map_or_else(Vec::new, |refused| refused.0);
                 for rule in [
                     GateRule::TipSpeed,
                     GateRule::Sheet,
                     GateRule::Condition,
                     GateRule::Tilt,
                 ] {
-                    let by_gate = said.iter().any(|refusal| refusal.rule == rule);
+                    let by_gate = refusals_found.iter().any(|refusal| refusal.rule == rule);
                     let Some(found) = second.found.get(&format!("{rule:?}")) else {
-                        assert!(!by_gate, "{rule:?}: {said:#?}");
+                        assert!(!by_gate, "{rule:?}: {refusals_found:#?}");
                         continue;
                     };
                     let agrees = (by_gate || !found.surely) && (!by_gate || found.possibly);
-                    assert!(agrees, "{rule:?} up {up_mm}: {found:?}, {said:#?}");
+                    assert!(
+                        agrees,
+                        "{rule:?} up {up_mm}: {found:?}, {refusals_found:#?}"
+                    );
                 }
             }
         }

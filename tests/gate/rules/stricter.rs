@@ -54,11 +54,14 @@ fn refuses_a_larger_keep_out_as_it_refuses_a_smaller_one() {
         ([0.03, -0.4, 0.0], [0.032, 0.02, 0.2]),
         ([-2.0, -2.0, -2.0], [2.0, 2.0, 2.0]),
     ] {
-        let said = drawn_beside(min_m, max_m);
+        let refused = drawn_beside(min_m, max_m);
         let named = |refusal: &&GateRefusal| {
             refusal.rule == GateRule::KeepOut && refusal.why.contains("keep-out `box`")
         };
-        assert!(said.iter().any(|one| named(&one)), "{max_m:?}: {said:#?}");
+        assert!(
+            refused.iter().any(|one| named(&one)),
+            "{max_m:?}: {refused:#?}"
+        );
     }
 }
 
@@ -102,11 +105,11 @@ fn refuses_a_part_that_enters_a_keep_out_in_which_another_stands() {
         let mut one = Scene::clone(scene);
         one.keep_outs.push(around(comes, 0.005));
         for scene in [one, both] {
-            let said = refusals(scene, &motion);
-            let comes = said
+            let refused = refusals(scene, &motion);
+            let comes = refused
                 .iter()
                 .any(|one| one.rule == GateRule::KeepOut && !one.why.contains("upper arm"));
-            assert!(comes, "{kind:?}: {said:#?}");
+            assert!(comes, "{kind:?}: {refused:#?}");
         }
     }
 }
@@ -117,8 +120,12 @@ fn lets_an_arm_out_of_a_keep_out_and_no_deeper_and_draws_nothing_there() {
     let (scene, _) = default_plan();
     let from = scene.ready_rad;
     let gripper = middle_of(scene, "gripper", &from);
-    let turned = turning(SpanKind::Pose, 0.5);
-    let after = middle_of(scene, "gripper", &turned.samples[turned.samples.len() - 1]);
+    let rotation = turning(SpanKind::Pose, 0.5);
+    let after = middle_of(
+        scene,
+        "gripper",
+        &rotation.samples[rotation.samples.len() - 1],
+    );
     // Beside the gripper, on the side that it turns from: it stands 8 mm deep in it.
     let away = (after - gripper).normalize();
     let side = gripper - away * (0.02 - 0.008 + 0.05);
@@ -133,12 +140,12 @@ fn lets_an_arm_out_of_a_keep_out_and_no_deeper_and_draws_nothing_there() {
         (SpanKind::Approach, 0.5, false),
         (SpanKind::Draw, 0.5, false),
     ] {
-        let said = refusals(scene.clone(), &turning(kind, by));
-        let kept = said.iter().any(|one| one.rule == GateRule::KeepOut);
-        assert_eq!(!kept, passes, "{kind:?} {by}: {said:#?}");
+        let refused = refusals(scene.clone(), &turning(kind, by));
+        let kept = refused.iter().any(|one| one.rule == GateRule::KeepOut);
+        assert_eq!(!kept, passes, "{kind:?} {by}: {refused:#?}");
     }
-    let said = refusals(scene, &turning(SpanKind::Draw, 0.5));
-    let first = said
+    let refused = refusals(scene, &turning(SpanKind::Draw, 0.5));
+    let first = refused
         .iter()
         .find(|one| one.rule == GateRule::KeepOut)
         .unwrap();
@@ -167,9 +174,11 @@ fn refuses_a_part_that_leaves_the_workspace_while_another_begins_outside() {
         narrow.limits.workspace.min_m.x = limit;
     }
     let refused = |scene: &Scene| {
-        let said = refusals(scene.clone(), &motion);
-        let outside = said.iter().find(|one| one.rule == GateRule::Workspace);
-        assert!(outside.is_some(), "{said:#?}");
+        let refusals_found = refusals(scene.clone(), &motion);
+        let outside = refusals_found
+            .iter()
+            .find(|one| one.rule == GateRule::Workspace);
+        assert!(outside.is_some(), "{refusals_found:#?}");
     };
     refused(&narrow);
     for ceiling_m in [0.2, 0.1, 0.05] {
@@ -199,9 +208,9 @@ fn refuses_a_tip_that_is_too_fast_where_pens_change() {
         ..only(SpanKind::Travel, 10, samples.clone())
     };
     for plan in [only(SpanKind::Travel, 10, samples), in_turns] {
-        let said = refusals(Scene::clone(&scene), &plan);
-        let fast = said.iter().any(|one| one.rule == GateRule::TipSpeed);
-        assert!(fast, "{said:#?}");
+        let refused = refusals(Scene::clone(&scene), &plan);
+        let fast = refused.iter().any(|one| one.rule == GateRule::TipSpeed);
+        assert!(fast, "{refused:#?}");
     }
 }
 
@@ -220,10 +229,10 @@ fn refuses_a_joint_that_passes_one_limit_having_begun_beyond_the_other() {
         .ready_rad
         .map(|joint, q| if joint == 0 { q + 0.045 } else { q });
     let motion = only(SpanKind::Pose, 10, vec![scene.ready_rad, to]);
-    let said = refusals(narrow, &motion);
-    let beyond = said.iter().find(|one| one.rule == GateRule::JointLimit);
+    let refused = refusals(narrow, &motion);
+    let beyond = refused.iter().find(|one| one.rule == GateRule::JointLimit);
     let limit = beyond
-        .unwrap_or_else(|| panic!("{said:#?}"))
+        .unwrap_or_else(|| panic!("{refused:#?}"))
         .excess
         .unwrap()
         .limit;
@@ -394,7 +403,8 @@ fn window(drawing: &Trajectory, first: usize) -> Trajectory {
 
 impl Place {
     fn keep_out(&self, scene: &Scene, plan: &Trajectory) -> KeepOut {
-        let pick = |share: f64, count: usize| ((count as f64 * share) as usize).min(count - 1);
+        let pick =
+            |fraction: f64, count: usize| ((count as f64 * fraction) as usize).min(count - 1);
         let q = &plan.samples[pick(self.at[0], plan.samples.len())];
         let capsule = &scene.arm.capsules[pick(self.at[1], scene.arm.capsules.len())];
         let middle = middle_of(scene, &capsule.name, q) + Vector3::from(self.off_m);
@@ -482,8 +492,8 @@ fn is_let_out(scene: &Scene, plan: &Trajectory) -> bool {
         && found.get("KeepOut").is_some_and(|found| found.possibly)
 }
 
-fn rules(said: &[GateRefusal]) -> Vec<GateRule> {
-    let mut rules: Vec<GateRule> = said.iter().map(|refusal| refusal.rule).collect();
+fn rules(refused: &[GateRefusal]) -> Vec<GateRule> {
+    let mut rules: Vec<GateRule> = refused.iter().map(|refusal| refusal.rule).collect();
     rules.dedup();
     rules
 }
@@ -516,13 +526,13 @@ fn no_stricter_scene_lets_through_what_a_looser_one_refuses_fourth_share() {
     judge_share(3);
 }
 
-fn judge_share(share: u64) {
-    let asked = std::env::var("STEADYHAND_CASES").ok();
-    let pairs = asked.and_then(|n| n.parse().ok()).unwrap_or(PAIRS);
+fn judge_share(fraction: u64) {
+    let setting = std::env::var("STEADYHAND_CASES").ok();
+    let pairs = setting.and_then(|n| n.parse().ok()).unwrap_or(PAIRS);
     // `PROPTEST_CASES` may ask for fewer.
     let fewer = std::env::var_os("PROPTEST_CASES").map(|_| ProptestConfig::default().cases);
     let pairs = fewer.map_or(pairs, |fewer| pairs.min(fewer)).min(PAIRS_MAX);
-    let (pairs, seed) = (pairs.div_ceil(SHARES), SEED + share);
+    let (pairs, seed) = (pairs.div_ceil(SHARES), SEED + fraction);
     println!("{pairs} pairs from seed {seed:#x}");
     let mut runner = TestRunner::new(ProptestConfig {
         cases: pairs,
@@ -548,8 +558,8 @@ fn judge_share(share: u64) {
         match stays_refused(&loose, &strict) {
             Some(GateRule::KeepOut) if is_let_out(&strict_scene, &plan) => count(&let_out, true),
             Some(rule) => {
-                let why = format!("{rule:?} of {loose:?} is missing in {strict:?}");
-                return Err(TestCaseError::fail(why));
+                let reason = format!("{rule:?} of {loose:?} is missing in {strict:?}");
+                return Err(TestCaseError::fail(reason));
             }
             None => {}
         }
@@ -561,8 +571,8 @@ fn judge_share(share: u64) {
         "{refused} refused for a place, {stricter_only} in the stricter scene alone, {let_out} let out"
     );
     // A few say nothing of how many there are.
-    let told = refused > pairs / 4 && stricter_only > pairs / 20 && let_out < pairs / 50;
-    assert!(told || pairs < PAIRS / SHARES);
+    let is_conclusive = refused > pairs / 4 && stricter_only > pairs / 20 && let_out < pairs / 50;
+    assert!(is_conclusive || pairs < PAIRS / SHARES);
 }
 
 /// Every shipped scene of one arm with its plan, and boxes of all sizes about the place of its first line.
@@ -584,8 +594,11 @@ fn refuses_shipped_drawings_for_every_keep_out_around_what_they_cross() {
         for half_m in [0.001, 0.01, 0.05, 0.2, 0.5, 2.0] {
             let mut scene = Scene::clone(scene);
             scene.keep_outs.push(around(at, half_m));
-            let said = rules(&refusals(scene, plan));
-            assert!(said.contains(&GateRule::KeepOut), "{half_m}: {said:?}");
+            let refused = rules(&refusals(scene, plan));
+            assert!(
+                refused.contains(&GateRule::KeepOut),
+                "{half_m}: {refused:?}"
+            );
         }
     }
 }

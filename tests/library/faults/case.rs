@@ -1,4 +1,4 @@
-//! The faults that are done to an arm, and what must come of them; the words in which rows are written.
+//! The faults that are injected into an arm, their expected outcomes, and the wording of the rows.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Row {
 /// A fault as it is done to one family.
 pub(crate) struct Case {
     pub(crate) family: Family,
-    /// The fault as it is done, in words.
+    /// Description of the injected fault.
     pub(crate) done: &'static str,
     /// Before the port is opened.
     pub(crate) before: Vec<SimulatedFault>,
@@ -51,9 +51,9 @@ pub(crate) enum Want {
     Drawn(&'static str, fn(&BusCounts) -> u64),
     /// The stroke is drawn, and a warning says this.
     Warned(&'static str),
-    /// A fault within so many milliseconds, whose words name all of these.
+    /// A fault within so many milliseconds, whose message contains all of these.
     Faulted(u64, &'static [&'static str]),
-    /// Refused before anything moves, in words that name all of these.
+    /// Refused before anything moves, with a message that contains all of these.
     Refused(&'static [&'static str]),
     /// Torque is taken off an arm at rest: of so many servos it is off, and these are named.
     Released(usize, &'static [&'static str]),
@@ -67,7 +67,7 @@ pub(crate) type Done = (Family, &'static str, Found);
 /// The outcome that came of it, for the page.
 pub(crate) struct Found {
     pub(crate) short: String,
-    pub(crate) words: Option<String>,
+    pub(crate) message: Option<String>,
 }
 
 pub(crate) fn once(mut what: impl FnMut(&mut Hands<'_>) + Send + 'static) -> Option<Script> {

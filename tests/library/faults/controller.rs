@@ -1,4 +1,4 @@
-//! The same with a controller that somebody built, over `firmware-protocol`.
+//! Faults of a custom controller, over `firmware-protocol`.
 
 use std::time::Duration;
 

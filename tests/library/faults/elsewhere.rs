@@ -1,4 +1,4 @@
-//! Faults of the table that no row here does to a family: why, and what holds instead.
+//! Faults of the table that no row here injects into a family: the reason, and what protects instead.
 
 use super::case::Row;
 use super::far_end::Family;
@@ -7,7 +7,7 @@ use super::far_end::Family;
 pub(crate) struct Elsewhere {
     pub(crate) number: u32,
     pub(crate) families: &'static [Family],
-    pub(crate) why: &'static str,
+    pub(crate) reason: &'static str,
 }
 
 const SERVOS: &[Family] = &[Family::Sts, Family::Dxl2];
@@ -17,47 +17,47 @@ pub(crate) const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 4,
         families: &[Family::Firmware],
-        why: "cannot happen: a controller has its line to itself and answers to no id; its joints are places in its messages",
+        reason: "cannot happen: a controller has its line to itself and answers to no id; its joints are places in its messages",
     },
     Elsewhere {
         number: 8,
         families: EVERY,
-        why: "no tool takes torque off. SIGTERM brings a raised arm to its rest pose and only then ends the node; what was stopped or is not enabled is not parked, and goes on holding where it stands (`tests/node/stop.rs`: `termination_parks_the_arm`, `termination_does_not_park_what_was_stopped`; each family: `tests/node/families.rs`)",
+        reason: "no tool takes torque off. SIGTERM brings a raised arm to its rest pose and only then ends the node; what was stopped or is not enabled is not parked, and goes on holding where it stands (`tests/node/stop.rs`: `termination_parks_the_arm`, `termination_does_not_park_what_was_stopped`; each family: `tests/node/families.rs`)",
     },
     Elsewhere {
         number: 13,
         families: &[Family::Sts],
-        why: "cannot happen: these servos have no bus watchdog. A goal is never further ahead than the leash, which bounds what a node that dies leaves behind (`tests/library/invariants/following.rs`)",
+        reason: "cannot happen: these servos have no bus watchdog. A goal is never further ahead than the leash, which bounds what a node that dies leaves behind (`tests/library/invariants/following.rs`)",
     },
     Elsewhere {
         number: 13,
         families: &[Family::Firmware],
-        why: "cannot happen: its dead-man is part of the protocol, is always armed and ends in a stand (F15; `firmware-protocol/tests/device.rs`)",
+        reason: "cannot happen: its dead-man is part of the protocol, is always armed and ends in a stand (F15; `firmware-protocol/tests/device.rs`)",
     },
     Elsewhere {
         number: 18,
         families: SERVOS,
-        why: "cannot happen: G-code controllers splice lines, which this node does not drive; a cycle asks and listens by turns",
+        reason: "cannot happen: G-code controllers splice lines, which this node does not drive; a cycle asks and listens by turns",
     },
     Elsewhere {
         number: 18,
         families: &[Family::Firmware],
-        why: "cannot happen: no more pieces of motion are under way than the controller said it has room for, and each is acknowledged (`firmware-protocol/tests/session.rs`)",
+        reason: "cannot happen: no more pieces of motion are under way than the controller said it has room for, and each is acknowledged (`firmware-protocol/tests/session.rs`)",
     },
     Elsewhere {
         number: 19,
         families: SERVOS,
-        why: "cannot happen: servos make no steps; speed and acceleration are capped with every goal (`tests/library/invariants.rs`)",
+        reason: "cannot happen: servos make no steps; speed and acceleration are capped with every goal (`tests/library/invariants.rs`)",
     },
     Elsewhere {
         number: 19,
         families: &[Family::Firmware],
-        why: "the controller names its limits when it is greeted, and one that cannot go as fast as the arm is sent is refused: the row of F24 that is too strict",
+        reason: "the controller names its limits when it is greeted, and one that cannot go as fast as the arm is sent is refused: the row of F24 that is too strict",
     },
     Elsewhere {
         number: 23,
         families: EVERY,
-        why: "a port that is gone is told from one that is silent, and is not read in a loop: it is asked for ever more seldom until it is back (`tests/library/bus_pty.rs`, `tests/library/stop_invariants.rs`: `invariant_16_a_node_without_its_arm_takes_no_time`)",
+        reason: "a port that is gone is told from one that is silent, and is not read in a loop: it is asked for ever more seldom until it is back (`tests/library/bus_pty.rs`, `tests/library/stop_invariants.rs`: `invariant_16_a_node_without_its_arm_takes_no_time`)",
     },
 ];
 

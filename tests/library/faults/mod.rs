@@ -51,10 +51,14 @@ fn every_fault_is_done_to_every_family_or_a_reason_is_given() {
     for row in &rows {
         for family in FAMILIES {
             let done = row.cases.iter().any(|case| case.family == family);
-            let told = ELSEWHERE
+            let is_elsewhere = ELSEWHERE
                 .iter()
                 .any(|one| one.number == row.number && one.families.contains(&family));
-            assert!(done != told, "F{} {family:?}: {done} {told}", row.number);
+            assert!(
+                done != is_elsewhere,
+                "F{} {family:?}: {done} {is_elsewhere}",
+                row.number
+            );
         }
     }
 }

@@ -36,10 +36,10 @@ pub(crate) async fn carry_out(case: Case) -> Found {
     let stood = rig.sim.true_joints();
     let motion = match (rig.attach(), &case.want) {
         (Ok(motion), _) => motion,
-        (Err(words), Want::Refused(names)) => {
-            return refused(&rig, &stood, &words.to_string(), names);
+        (Err(message), Want::Refused(names)) => {
+            return refused(&rig, &stood, &message.to_string(), names);
         }
-        (Err(words), _) => panic!("{}: {words}", case.done),
+        (Err(message), _) => panic!("{}: {message}", case.done),
     };
     let outcome = rig.draw(&motion, case.during).await;
     match (outcome, case.want) {
@@ -49,25 +49,25 @@ pub(crate) async fn carry_out(case: Case) -> Found {
             stayed_on_the_line(&rig);
             found(format!("drawn; {what} are counted"))
         }
-        (MotionOutcome::Reached { .. }, Want::Warned(words)) => {
-            let said = motion.snapshot().warnings;
-            let said = said.into_iter().find(|one| one.contains(words));
-            let said = said.unwrap_or_else(|| panic!("{}: no warning", case.done));
+        (MotionOutcome::Reached { .. }, Want::Warned(message)) => {
+            let warning = motion.snapshot().warnings;
+            let warning = warning.into_iter().find(|one| one.contains(message));
+            let warning = warning.unwrap_or_else(|| panic!("{}: no warning", case.done));
             stayed_on_the_line(&rig);
             Found {
                 short: "drawn; a warning says why it may not go on so".to_owned(),
-                words: Some(said),
+                message: Some(warning),
             }
         }
-        (MotionOutcome::Refused(words), Want::Refused(names)) => {
-            refused(&rig, &stood, &words.to_string(), names)
+        (MotionOutcome::Refused(message), Want::Refused(names)) => {
+            refused(&rig, &stood, &message.to_string(), names)
         }
-        (MotionOutcome::Faulted(words), Want::Faulted(within_ms, names)) => {
-            faulted(&rig, &motion, &words, within_ms, names).await;
-            after_a_fault(&rig, &motion, &words, &case.mend, case.done).await;
+        (MotionOutcome::Faulted(message), Want::Faulted(within_ms, names)) => {
+            faulted(&rig, &motion, &message, within_ms, names).await;
+            after_a_fault(&rig, &motion, &message, &case.mend, case.done).await;
             Found {
                 short: format!("fault within {within_ms} ms; it holds"),
-                words: Some(words),
+                message: Some(message),
             }
         }
         (outcome, _) => panic!("{:?}: {}: {outcome:?}", case.family, case.done),
@@ -75,12 +75,15 @@ pub(crate) async fn carry_out(case: Case) -> Found {
 }
 
 fn found(short: String) -> Found {
-    Found { short, words: None }
+    Found {
+        short,
+        message: None,
+    }
 }
 
-fn names_all(words: &str, names: &[&str]) {
+fn names_all(text: &str, names: &[&str]) {
     for name in names {
-        assert!(words.contains(name), "{name:?} is not named in {words:?}");
+        assert!(text.contains(name), "{name:?} is not named in {text:?}");
     }
 }
 
@@ -100,34 +103,37 @@ fn stayed_on_the_line(rig: &Rig) {
     assert!(steps.max().unwrap() <= 20);
 }
 
-fn refused(rig: &Rig, stood: &JointVector, words: &str, names: &[&str]) -> Found {
-    names_all(words, names);
+fn refused(rig: &Rig, stood: &JointVector, text: &str, names: &[&str]) -> Found {
+    names_all(text, names);
     assert!(rig.sim.true_joints().distance_max(stood) < 0.01, "it moved");
     Found {
         short: "refused; nothing moves".to_owned(),
-        words: Some(words.to_owned()),
+        message: Some(text.to_owned()),
     }
 }
 
-async fn faulted(rig: &Rig, motion: &MotionHandle, words: &str, within_ms: u64, names: &[&str]) {
-    names_all(words, names);
+async fn faulted(rig: &Rig, motion: &MotionHandle, expected: &str, within_ms: u64, names: &[&str]) {
+    names_all(expected, names);
     let broken = rig.wire.state().broken_at.unwrap();
     let limit = Duration::from_millis(within_ms);
     let took = rig.wire.latched_after(rig.clock.now());
-    assert!(took <= limit, "{took:?} for {words:?}");
-    let told = rig.clock.now().since(broken);
-    assert!(told <= limit + VERIFIED, "told after {told:?}: {words:?}");
+    assert!(took <= limit, "{took:?} for {expected:?}");
+    let elapsed = rig.clock.now().since(broken);
+    assert!(
+        elapsed <= limit + VERIFIED,
+        "told after {elapsed:?}: {expected:?}"
+    );
     assert!(matches!(rig.permits.latched(), Some(StopLatch::Fault(_))));
     let mut snapshots = motion.watch();
-    let told = snapshots.wait_for(|snapshot| snapshot.fault.as_deref() == Some(words));
-    told.await.unwrap();
+    let line = snapshots.wait_for(|snapshot| snapshot.fault.as_deref() == Some(expected));
+    line.await.unwrap();
 }
 
 /// Nothing moves without a reset, whatever is mended; after it the arm is at rest.
 async fn after_a_fault(
     rig: &Rig,
     motion: &MotionHandle,
-    words: &str,
+    text: &str,
     mend: &[SimulatedFault],
     done: &str,
 ) {
@@ -137,7 +143,7 @@ async fn after_a_fault(
     let stands = last_goals(rig);
     let at = rig.sim.true_joints();
     rig.break_all(mend);
-    let detached = words.contains("unplugged");
+    let detached = text.contains("unplugged");
     if detached {
         rig.sim.break_it(SimulatedFault::Plug);
     }
@@ -167,9 +173,9 @@ async fn after_a_fault(
 fn never_let_go(rig: &Rig) {
     let broken = rig.wire.state().broken_at.unwrap();
     let off = |message: &Message| matches!(message, Message::Torque(false) | Message::Park);
-    let told = rig.wire.messages();
+    let messages = rig.wire.messages();
     assert!(
-        !told
+        !messages
             .iter()
             .any(|(at, message)| *at >= broken && off(message))
     );
@@ -182,18 +188,18 @@ fn never_let_go(rig: &Rig) {
     assert_eq!(torque_off.count(), 0, "torque was taken off");
 }
 
-/// Its address by the manuals.
+/// Its address according to the manuals.
 fn torque_enable(family: Family) -> u16 {
     if family == Family::Sts { 40 } else { 64 }
 }
 
-/// An arm that stands is read when somebody asks it to stop; whether it was read to stand.
+/// An arm at rest is read when it is asked to stop. Returns whether it was found at rest.
 async fn wake(motion: &MotionHandle) -> bool {
     let ticket = motion.stop(ActorRank::Node, false);
     motion.stopped(ticket).await.unwrap().verified
 }
 
-/// An arm behind its last goal still comes to it: no further than the leash.
+/// An arm that lags behind its last goal still reaches it: no further than the leash.
 const SETTLES_RAD: f64 = 0.45;
 
 /// Longest time for which a fault may be read for standstill before it is told.
@@ -226,12 +232,12 @@ async fn released(rig: &Rig, broken: &[SimulatedFault], off: usize, names: &[&st
     let released = motion.release().await.unwrap().unwrap();
     assert_eq!(released.off.len(), off, "{released:?}");
     let failed = released.failed.iter();
-    let words: Vec<_> = failed.map(|(_, error)| error.to_string()).collect();
-    names_all(&words.join("; "), names);
-    let servos = off + words.len();
+    let errors: Vec<_> = failed.map(|(_, error)| error.to_string()).collect();
+    names_all(&errors.join("; "), names);
+    let servos = off + errors.len();
     Found {
         short: format!("torque is off at {off} of {servos}; the rest is named"),
-        words: words.into_iter().next(),
+        message: errors.into_iter().next(),
     }
 }
 
@@ -243,19 +249,20 @@ async fn attach_to_energised(rig: &Rig) -> Found {
         "{outcome:?}"
     );
     drop(motion);
-    let (held, asked): (JointVector, usize) = (rig.sim.true_joints(), rig.wire.state().sent.len());
+    let (held, requested): (JointVector, usize) =
+        (rig.sim.true_joints(), rig.wire.state().sent.len());
     let motion = rig.attach().unwrap();
     let snapshot = motion.snapshot();
     assert!(snapshot.energised);
-    let written = rig.wire.state().sent[asked..].iter().any(|(_, bytes)| {
+    let written = rig.wire.state().sent[requested..].iter().any(|(_, bytes)| {
         let requests = far_end::requests(rig.family, bytes);
         requests
             .iter()
             .any(|request| !far_end::writes(rig.family, request).is_empty())
     });
     assert!(!written, "attaching wrote something");
-    let told = rig.wire.messages().into_iter().rev();
-    let ours = told.take_while(|(_, message)| !matches!(message, Message::Hello(_)));
+    let messages = rig.wire.messages().into_iter().rev();
+    let ours = messages.take_while(|(_, message)| !matches!(message, Message::Hello(_)));
     let quiet = |message: &Message| matches!(message, Message::Beat(_) | Message::TimeReq(_));
     assert!(
         ours.map(|(_, message)| message)

@@ -29,7 +29,7 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
         }
         for (family, done, found) in found {
             let name = name(*family);
-            let _ = writeln!(text, "| {name} | {done} | {} |", told(found));
+            let _ = writeln!(text, "| {name} | {done} | {} |", outcome_text(found));
         }
         reasons(&mut text, row.number, found.is_empty());
         text.push('\n');
@@ -39,28 +39,28 @@ pub(crate) fn page(rows: &[(Row, Vec<Done>)]) -> String {
     text
 }
 
-fn told(found: &Found) -> String {
-    let words = found.words.as_ref();
-    let words = words.map(|words| format!(": \"{}\"", words.replace('|', "/")));
-    format!("{}{}", found.short, words.unwrap_or_default())
+fn outcome_text(found: &Found) -> String {
+    let text = found.message.as_ref();
+    let text = text.map(|text| format!(": \"{}\"", text.replace('|', "/")));
+    format!("{}{}", found.short, text.unwrap_or_default())
 }
 
 /// Writes why a family has no row.
 fn reasons(text: &mut String, number: u32, alone: bool) {
-    let (told, also) = (ELSEWHERE.iter(), ALSO.iter());
-    let mut told: Vec<String> = told
+    let (reply, also) = (ELSEWHERE.iter(), ALSO.iter());
+    let mut message: Vec<String> = reply
         .filter(|one| one.number == number)
         .map(|one| {
             let names: Vec<_> = one.families.iter().copied().map(name).collect();
-            format!("* {}: {}.", names.join(", "), one.why)
+            format!("* {}: {}.", names.join(", "), one.reason)
         })
         .collect();
     let also = also.filter(|(of, _)| *of == number);
-    told.extend(also.map(|(_, why)| format!("* {why}.")));
-    if !alone && !told.is_empty() {
+    message.extend(also.map(|(_, reason)| format!("* {reason}.")));
+    if !alone && !message.is_empty() {
         text.push('\n');
     }
-    for line in told {
+    for line in message {
         let _ = writeln!(text, "{line}");
     }
 }

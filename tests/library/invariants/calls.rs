@@ -14,14 +14,14 @@ use crate::far_end::{self, Family, Rig};
 use crate::invariants::judge::Judge;
 use crate::support::local_node::call_tool;
 
-/// A node on a wire that is listened to.
-struct House {
+/// A node on a monitored wire.
+struct TestNode {
     rig: Rig,
     node: Arc<Node>,
     _state: tempfile::TempDir,
 }
 
-impl House {
+impl TestNode {
     fn new(family: Family) -> Self {
         let rig = Rig::new(family);
         let motion = rig.attach().unwrap();
@@ -30,22 +30,22 @@ impl House {
         file.arms[0].model = family.arm().to_owned();
         let state = NodeStorage::open(folder.path().to_owned(), &file).unwrap();
         let scenes = SceneLibrary::new(Some(rig.folder.path().to_owned()));
-        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let arms = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let output = folder.path().to_owned();
         Self {
-            node: Arc::new(Node::new(file, scenes, seats, output, state)),
+            node: Arc::new(Node::new(file, scenes, arms, output, state)),
             rig,
             _state: folder,
         }
     }
 
-    /// Calls, whatever becomes of it.
+    /// Calls a tool and ignores the result.
     async fn call(&self, tool: &str, arguments: ReceivedArguments) {
         let caller = (ActorRank::Operator, "chance");
         drop(call_tool(&self.node, caller, tool, arguments).await);
     }
 
-    /// A scene that asks for anything, under a name that calls may use.
+    /// Writes a random scene, possibly far out of range, under a name that calls may use.
     fn write_wild(&self, chance: &mut Chance) {
         let path = self.rig.folder.path();
         let text = std::fs::read_to_string(path.join("short.toml")).unwrap();
@@ -137,22 +137,24 @@ const SHARE: usize = 400;
 #[tokio::test(flavor = "multi_thread")]
 async fn invariant_2_no_call_of_a_tool_sends_a_goal_outside_the_limits() {
     for family in Family::ALL {
-        let house = House::new(family);
-        let mut judge = Judge::new(&house.rig.scene);
+        let test_node = TestNode::new(family);
+        let mut judge = Judge::new(&test_node.rig.scene);
         let mut chance = Chance(23);
         let calls = (cases() / SHARE).max(1);
         let mut moved = 0;
         for _ in 0..calls {
-            house.write_wild(&mut chance);
+            test_node.write_wild(&mut chance);
             let (tool, arguments) = nonsense(&mut chance);
             let before = judge.frames;
-            house.call(tool, arguments).await;
+            test_node.call(tool, arguments).await;
             if tool == "stop" {
                 // Or nothing would move any more.
                 let scene = json!({"scene": "short"});
-                house.call("reset", ReceivedArguments::Value(scene)).await;
+                test_node
+                    .call("reset", ReceivedArguments::Value(scene))
+                    .await;
             }
-            house.judge(&mut judge);
+            test_node.judge(&mut judge);
             moved += usize::from(judge.frames > before + 100);
         }
         assert!(

@@ -63,7 +63,7 @@ async fn invariant_5_a_goal_is_never_further_ahead_than_the_leash() {
             let (rig, _, truths) = drawn_against(family, block_at).await;
             let goals = rig.wire.goals(family);
             let truths = truths.lock().unwrap();
-            // Behind the end of the motion nobody listens any more.
+            // After the end of the motion nothing is observed any more.
             assert!(truths.len() > 100 && goals.len() >= truths.len());
             for (goals, (_, truth)) in goals.iter().zip(truths.iter()) {
                 let goal = joints(&rig.scene, goals);
@@ -131,33 +131,37 @@ async fn invariant_5_an_arm_whose_node_was_killed_goes_no_further_than_the_leash
 /// The simulated servo pushes with 60 % when it is so far behind; three degrees are less.
 const PUSHES_RAD: f64 = 61.0 * std::f64::consts::TAU / 4096.0;
 
-/// A stall lasts so long before it is one.
+/// Time after which a joint counts as stalled.
 const STALL: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn invariant_19_a_stalled_joint_is_given_up_in_300_ms_and_the_tool_is_lifted() {
     for family in Family::ALL {
         let (rig, outcome, truths) = drawn_against(family, Some(10)).await;
-        let MotionOutcome::Faulted(words) = outcome else {
+        let MotionOutcome::Faulted(reason) = outcome else {
             panic!("{family:?}: {outcome:?}")
         };
         let name = rig.scene.arm.joint_name(0);
         assert!(
-            words.starts_with(&name) && words.contains("behind"),
-            "{words}"
+            reason.starts_with(&name) && reason.contains("behind"),
+            "{reason}"
         );
         let goals = rig.wire.goals(family);
         let truths = truths.lock().unwrap();
-        let behind: Vec<(ClockInstant, f64)> = goals
+        let lags_rad: Vec<(ClockInstant, f64)> = goals
             .iter()
             .zip(truths.iter())
             .map(|(goals, (at, truth))| (*at, (joints(&rig.scene, goals)[0] - truth[0]).abs()))
             .collect();
-        let far = behind.iter().find(|(_, behind)| *behind > PUSHES_RAD);
+        let far = lags_rad.iter().find(|(_, lags_rad)| *lags_rad > PUSHES_RAD);
         let far = far
             .unwrap_or_else(|| panic!("{family:?}: never far behind"))
             .0;
-        let furthest = behind.iter().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap().0;
+        let furthest = lags_rad
+            .iter()
+            .max_by(|a, b| a.1.total_cmp(&b.1))
+            .unwrap()
+            .0;
         let took = furthest.since(far);
         // A reading is judged a cycle later, and the goal brakes for up to four. On which side of a cycle
         // that ends depends on when the motion began.

@@ -187,8 +187,8 @@ async fn invariant_16_an_unplugged_arm_is_asked_for_ever_more_seldom_and_stands_
             "{family:?}: opened {tries} times in 4 s"
         );
         for (pair, least_ms) in moments.windows(2).skip(1).zip([200, 400, 800, 1600]) {
-            let apart = pair[1].since(pair[0]);
-            assert!(apart >= Duration::from_millis(least_ms), "{apart:?}");
+            let gap = pair[1].since(pair[0]);
+            assert!(gap >= Duration::from_millis(least_ms), "{gap:?}");
         }
         let sent = rig.wire.state().sent.len() - from;
         assert!(sent <= 4 * tries, "{sent} sends to a port that is gone");

@@ -35,7 +35,7 @@ impl Judge {
         }
     }
 
-    /// Forgets what came before: what comes next does not follow it, for torque went on anew.
+    /// Forgets earlier goals: the next ones do not follow them, because torque was switched on again.
     pub(crate) fn forget(&mut self) {
         self.before.clear();
     }

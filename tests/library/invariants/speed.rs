@@ -6,10 +6,10 @@ use steadyhand::motion::MotionOutcome;
 use super::{PERIOD_S, beside_a_hand, joints};
 use crate::far_end::{Family, Rig};
 
-/// A tip goes no faster than this.
+/// Speed limit of a tip.
 const TIP_MM_S: f64 = 250.0;
 
-/// A needle goes no faster than this, this near to the sheet.
+/// Speed limit of a needle, and the distance from the sheet within which it applies.
 const NEEDLE_MM_S: f64 = 25.0;
 const NEAR_MM: f64 = 20.0;
 
@@ -90,8 +90,8 @@ async fn fastest(rig: Rig, near_mm_s: f64, far_mm_s: f64) -> f64 {
 async fn invariant_6_the_tip_is_never_faster_than_it_may_be() {
     for family in Family::ALL {
         // As fast as a scene may ask; faster is refused.
-        let asked = scene(TIP_MM_S, TIP_MM_S);
-        let most = fastest(Rig::with(family, asked), TIP_MM_S, TIP_MM_S).await;
+        let requested_scene = scene(TIP_MM_S, TIP_MM_S);
+        let most = fastest(Rig::with(family, requested_scene), TIP_MM_S, TIP_MM_S).await;
         assert!(most > 0.5, "{family:?}: {most} of 250 mm/s were reached");
         let most = fastest(Rig::with(family, scene(40.0, 100.0)), 100.0, 100.0).await;
         assert!(most > 0.8, "{family:?}: {most} of 100 mm/s were reached");

@@ -1,4 +1,4 @@
-//! The same at a terminal: somebody reads, answers, answers wrong, presses Enter, presses Ctrl-C.
+//! Tests calibration at a terminal: a person reads, answers, answers wrongly, presses Enter and Ctrl-C.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use super::{Bench, PATIENCE, Served, jog, stance, tip_mm};
 /// The terminal shows again what was there before.
 const LEAVES_ALTERNATE_SCREEN: &str = "\u{1b}[?1049l";
 
-/// The words that end a question.
+/// The text that ends a question.
 const ASKED: &str = "Write `yes` to go on:";
 
 /// An arm on a port, its node, and a hand that moves it.
@@ -87,11 +87,11 @@ impl Table {
     }
 
     /// Moves a joint from one end to the other, as far as the file knows it, or less far.
-    fn move_through(&self, person: &mut Person, joint: usize, share: f64) {
+    fn move_through(&self, person: &mut Person, joint: usize, fraction: f64) {
         let limits = &self.arm().limits;
         let [low, high] = [&limits.lower_rad, &limits.upper_rad].map(|all| all.get(joint).unwrap());
         for to_rad in [*low, 0.0, *high] {
-            self.turn(joint, to_rad * share);
+            self.turn(joint, to_rad * fraction);
             person.sees_redrawn(2);
         }
     }
@@ -102,8 +102,8 @@ fn joints_are_moved_by_hand_and_saved_once_somebody_says_yes() {
     unless_starved(|| {
         let table = Table::new();
         // It holds, so that somebody must hold it first.
-        let (code, said) = jog(&table.bench, "z+10");
-        assert_eq!(code, 0, "{said}");
+        let (code, printed) = jog(&table.bench, "z+10");
+        assert_eq!(code, 0, "{printed}");
         for no in ["y\n", "\u{3}"] {
             let mut person = Person::at(&table.bench, &["calibrate", "joints"]);
             person.sees("the arm will drop: hold it.");
@@ -206,19 +206,19 @@ fn poses_caps_and_the_calibrator_are_asked_for() {
             (&["cap", "black", "--override"], "rim_m"),
             (&["calibrator"], "calibrator_m"),
         ] {
-            let words = [&["teach"], what, &["--scene", "short"]].concat();
+            let args = [&["teach"], what, &["--scene", "short"]].concat();
             let before = std::fs::read_to_string(&path).unwrap();
-            for (answer, said, code) in [
+            for (answer, expected, code) in [
                 ("no\n", "nothing was written", 1),
                 ("yes\n", "accepted as calibration", 0),
             ] {
                 assert_eq!(std::fs::read_to_string(&path).unwrap(), before);
-                let mut person = Person::at(&table.bench, &words);
+                let mut person = Person::at(&table.bench, &args);
                 person.sees(&format!("{key}: old ["));
                 person.sees("difference");
                 person.sees(ASKED);
                 person.types(answer);
-                person.sees(said);
+                person.sees(expected);
                 person.ends_with(code);
             }
             assert_ne!(std::fs::read_to_string(&path).unwrap(), before, "{key}");
@@ -247,8 +247,8 @@ fn a_question_that_is_open_keeps_no_other_command_waiting() {
 fn r_before_the_first_touch_is_answered_and_the_round_goes_on() {
     unless_starved(|| {
         let table = Table::new();
-        let words = ["teach", "sheet", "--scene", "short"];
-        let mut person = Person::at(&table.bench, &words);
+        let args = ["teach", "sheet", "--scene", "short"];
+        let mut person = Person::at(&table.bench, &args);
         for again in ["r\n", "r 3\n"] {
             person.sees("(touch 1 of 3)");
             person.types(again);
@@ -329,8 +329,8 @@ fn wait_until_stopped(bench: &Bench) {
     while stance(bench)["denied"].is_null() && began.elapsed() < PATIENCE {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let why = stance(bench)["denied"].to_string();
-    assert!(why.contains("stop"), "{why}");
+    let reason = stance(bench)["denied"].to_string();
+    assert!(reason.contains("stop"), "{reason}");
 }
 
 /// A view in which a step of ten millimetres has begun.
@@ -400,11 +400,11 @@ fn space_stops_and_the_view_stays_until_q() {
 fn an_arm_that_is_let_go_of_in_the_view_is_guided_by_hand_and_its_poses_are_kept() {
     unless_starved(|| {
         let table = Table::new();
-        let (code, said) = jog(&table.bench, "z+10");
-        assert_eq!(code, 0, "{said}");
+        let (code, printed) = jog(&table.bench, "z+10");
+        assert_eq!(code, 0, "{printed}");
         let file = table.bench.path("poses.toml");
-        let words = ["jog", "--scene", "short", "--poses", file.to_str().unwrap()];
-        let mut person = Person::at(&table.bench, &words);
+        let args = ["jog", "--scene", "short", "--poses", file.to_str().unwrap()];
+        let mut person = Person::at(&table.bench, &args);
         person.sees("stops");
         person.types("g");
         person.sees("hold");

@@ -47,8 +47,8 @@ impl Patient {
 
     /// The finding of `cause` that the doctor comes to at last, and the fix that goes with it.
     fn suffers(&self, cause: &str, arm: &str) -> (String, String) {
-        let words = ["doctor", "--json", &self.port, "--arm", arm];
-        found(&words, cause)
+        let args = ["doctor", "--json", &self.port, "--arm", arm];
+        found(&args, cause)
     }
 }
 
@@ -58,20 +58,20 @@ impl Drop for Patient {
     }
 }
 
-fn found(words: &[&str], cause: &str) -> (String, String) {
+fn found(args: &[&str], cause: &str) -> (String, String) {
     let bench = Bench::new();
-    let mut said = Value::Null;
+    let mut reply = Value::Null;
     for _ in 0..ATTEMPTS {
-        let (code, text) = run(&bench, words);
-        said = json(&text)["findings"].take();
-        let all = said.as_array().unwrap();
+        let (code, text) = run(&bench, args);
+        reply = json(&text)["findings"].take();
+        let all = reply.as_array().unwrap();
         assert_eq!(code, i32::from(!all.is_empty()));
         if let Some(one) = all.iter().find(|one| one["cause"] == cause) {
             let text = |key: &str| one[key].as_str().unwrap().to_owned();
             return (text("what"), text("fix"));
         }
     }
-    panic!("no {cause}: {said:#}");
+    panic!("no {cause}: {reply:#}");
 }
 
 fn silence() -> impl Iterator<Item = SimulatedFault> {
@@ -166,7 +166,7 @@ fn servos_where_a_controller_is_expected() {
     });
 }
 
-/// A receiver of satellites: it says where it is, five times a second, and hears nothing.
+/// A GPS receiver, which sends its position five times a second and ignores input.
 struct Receiver(ClockInstant);
 
 const POSITION: &[u8] = b"$GPGGA,123519,4807.038,N,01131.000,E,1,08,0.9,545.4,M,46.9,M,,*47\r\n";
@@ -191,8 +191,8 @@ fn something_that_is_no_arm_and_talks() {
     unless_starved(|| {
         let port = plugged_in(Receiver(ClockInstant::ZERO));
         for arm in ["so101", "custom"] {
-            let words = ["doctor", "--json", &port, "--arm", arm];
-            let (what, fix) = found(&words, "other_talk");
+            let args = ["doctor", "--json", &port, "--arm", arm];
+            let (what, fix) = found(&args, "other_talk");
             assert!(what.contains("$GPGGA,"), "{what}");
             assert!(fix.contains("/dev/serial/by-id"), "{fix}");
         }
@@ -251,8 +251,8 @@ fn limits_of_a_servo_that_are_narrower_than_the_arms() {
         let (what, fix) = patient.suffers("wrong_setup", "so101");
         assert!(what.contains("stops at 1280 to"), "{what}");
         assert!(fix.contains("--limits-ticks MIN:MAX"), "{fix}");
-        let words = ["bus", "configure", &patient.port, "--id", "3", "--yes"];
-        let set = [&words[..], &["--limits-ticks", "0:4095"]].concat();
+        let args = ["bus", "configure", &patient.port, "--id", "3", "--yes"];
+        let set = [&args[..], &["--limits-ticks", "0:4095"]].concat();
         let (code, text) = run(&Bench::new(), &set);
         assert_eq!(code, 0, "{text}");
         let (code, causes) = super::cause(&Bench::new(), &[&patient.port, "--arm", "so101"]);
@@ -355,15 +355,15 @@ fn modem_manager_and_a_latency_timer_of_16_ms() {
         let folder = machine(&patient.port);
         let root = folder.path().to_str().unwrap();
         let port = format!("{root}/dev/serial/by-id/usb-FTDI");
-        let words = ["doctor", "--json", "--root", root, &port, "--arm", "so101"];
-        let (what, fix) = found(&words, "modem_manager");
+        let args = ["doctor", "--json", "--root", root, &port, "--arm", "so101"];
+        let (what, fix) = found(&args, "modem_manager");
         assert!(what.contains("process 77"), "{what}");
         assert!(fix.contains("ID_MM_DEVICE_IGNORE"), "{fix}");
-        let (what, fix) = found(&words, "latency");
+        let (what, fix) = found(&args, "latency");
         assert!(what.contains("16 ms"), "{what}");
         assert!(fix.contains("latency_timer to 1"), "{fix}");
-        // In words, as a person reads it.
-        let plain: Vec<&str> = words.into_iter().filter(|word| *word != "--json").collect();
+        // The text for a person.
+        let plain: Vec<&str> = args.into_iter().filter(|word| *word != "--json").collect();
         let (_, text) = run(&Bench::new(), &plain);
         assert!(text.contains(&format!("  → {fix}")), "{text}");
         // As the udev rules that are shipped set it.
@@ -374,7 +374,7 @@ fn modem_manager_and_a_latency_timer_of_16_ms() {
         );
         let timer = root.join("sys/class/tty/ttyUSB0/device/latency_timer");
         write(&timer, "1\n");
-        let (code, causes) = super::cause(&Bench::new(), &words[2..]);
+        let (code, causes) = super::cause(&Bench::new(), &args[2..]);
         assert_eq!((code, causes), (0, vec![]));
     });
 }

@@ -1,5 +1,5 @@
-//! `steadyhand draw` on an arm behind a port: asked for, placed, interrupted, gone on with, and through a node that runs. A busy
-//! machine may leave readings out, which stops the arm: what it faulted on is gone on with or done anew.
+//! Tests `steadyhand draw` on an arm behind a port: confirmation, placement, interruption, resumption, and drawing through a running
+//! node. A busy machine may miss readings, which stops the arm: a faulted drawing is then resumed or repeated.
 
 use super::*;
 use rustix::process::Signal;
@@ -12,16 +12,16 @@ const ATTEMPTS: usize = 8;
 /// The hook, `long_mm` wide, its corner at a place and then turned by 90° about its middle.
 fn hook_turned(long_mm: f64, [left, low]: [f64; 2]) -> Vec<[f64; 2]> {
     let scale = long_mm / 40.0;
-    let middle = [left + 20.0 * scale, low + 10.0 * scale];
-    let turned = HOOK_POINTS.map(|[x, y]| {
+    let centre = [left + 20.0 * scale, low + 10.0 * scale];
+    let rotated = HOOK_POINTS.map(|[x, y]| {
         let (dx, dy) = ((x - 20.0) * scale, (y - 10.0) * scale);
-        [middle[0] - dy, middle[1] + dx]
+        [centre[0] - dy, centre[1] + dx]
     });
-    turned.to_vec()
+    rotated.to_vec()
 }
 
-/// A simulated arm at the far end of a pseudo-terminal, its ink, and the words that name it as a real one.
-struct Desk {
+/// A simulated arm at the far end of a pseudo-terminal, its ink, and the options that name it as a real arm.
+struct PortRig {
     bench: Bench,
     sim: Running,
     port: String,
@@ -29,7 +29,7 @@ struct Desk {
     state: String,
 }
 
-impl Desk {
+impl PortRig {
     fn new() -> Self {
         let bench = Bench::new();
         let ink = bench.path("ink.json").display().to_string();
@@ -43,33 +43,33 @@ impl Desk {
         }
     }
 
-    /// The command line of a command with this arm as its own.
+    /// Returns the arguments of a command that uses this arm directly.
     fn own<'a>(&'a self, args: &[&'a str]) -> Vec<&'a str> {
         [&on_port(&self.port, &self.state)[..], args].concat()
     }
 
-    /// Begins a command whose words are kept.
+    /// Starts a command and keeps its output.
     fn begin(&self, args: &[&str]) -> Running {
         let mut command = self.bench.command(args);
         command.stdout(std::process::Stdio::piped());
         Running(command.stderr(std::process::Stdio::null()).spawn().unwrap())
     }
 
-    /// The ink on the paper, when the arm is taken away.
+    /// Ends the simulated arm and returns the ink on the paper.
     fn ink(mut self) -> Vec<Line> {
         assert_eq!(self.sim.terminate(), Some(0));
         let ink = std::fs::read(self.bench.path("ink.json")).unwrap();
         serde_json::from_slice(&ink).unwrap()
     }
 
-    /// The newest job.
+    /// Returns the newest job.
     fn last_job(&self) -> Value {
-        let told = self.bench.run(&["jobs", "--json", "--state", &self.state]);
-        let told: Value = serde_json::from_slice(&told.stdout).unwrap_or_default();
-        told[0].clone()
+        let output = self.bench.run(&["jobs", "--json", "--state", &self.state]);
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        reply[0].clone()
     }
 
-    /// The command that draws the hook, or what is left of it.
+    /// Returns the command that draws the hook, or the rest of it.
     fn draws<'a>(&'a self, size: &'a str) -> Vec<&'a str> {
         let last = self.last_job();
         let is_left = last["state"] != "reached" && last["drawn_mm"].as_f64() > Some(0.0);
@@ -114,7 +114,7 @@ impl Desk {
     }
 
     /// Runs a command until no fault of a busy machine ends it.
-    fn insist(&self, args: &[&str], is_own: bool) -> Output {
+    fn retry_until_done(&self, args: &[&str], is_own: bool) -> Output {
         let mut output = self.bench.run(args);
         for _ in 0..ATTEMPTS {
             let is_done = output.status.code() == Some(0);
@@ -136,29 +136,35 @@ const PLACE: [&str; 6] = ["--size", "24mm", "--at", "30,40", "--rotate", "90"];
 fn a_real_arm_asks_and_draws_where_it_said() {
     unless_starved(|| {
         for _ in 0..ATTEMPTS {
-            let desk = Desk::new();
-            let draw = [&["draw", desk.hook.as_str()], &PLACE[..]].concat();
-            let draw = desk.own(&draw);
+            let rig = PortRig::new();
+            let draw = [&["draw", rig.hook.as_str()], &PLACE[..]].concat();
+            let draw = rig.own(&draw);
             // Nobody to ask: nothing moves, and the command that would is there.
-            let refused = desk.bench.run(&draw);
-            let told = text(&refused);
-            assert_eq!(refused.status.code(), Some(1), "{told}");
+            let refused = rig.bench.run(&draw);
+            let printed = text(&refused);
+            assert_eq!(refused.status.code(), Some(1), "{printed}");
             // A starved machine may not hear the arm at all.
-            if told.contains("cannot be used") {
+            if printed.contains("cannot be used") {
                 continue;
             }
-            assert!(told.contains("a person is asked at a terminal"), "{told}");
-            assert!(told.contains("--at 30,40 --rotate 90 --yes"), "{told}");
-            assert_eq!(jobs(&desk.state), 0);
-            let mut person = Person::at(&desk.bench, &draw);
+            assert!(
+                printed.contains("a person is asked at a terminal"),
+                "{printed}"
+            );
+            assert!(
+                printed.contains("--at 30,40 --rotate 90 --yes"),
+                "{printed}"
+            );
+            assert_eq!(jobs(&rig.state), 0);
+            let mut person = Person::at(&rig.bench, &draw);
             if !person.sees_before_the_end("? [y/N]") {
                 continue;
             }
             person.types("n\n");
             person.sees("not drawn; nothing moved");
             person.ends_with(1);
-            assert_eq!(jobs(&desk.state), 0);
-            let mut person = Person::at(&desk.bench, &draw);
+            assert_eq!(jobs(&rig.state), 0);
+            let mut person = Person::at(&rig.bench, &draw);
             if !person.sees_before_the_end("arm (so101) of node local, at /dev/pts/") {
                 continue;
             }
@@ -166,13 +172,13 @@ fn a_real_arm_asks_and_draws_where_it_said() {
             person.types("y\n");
             person.sees("space, q or Ctrl-C stops");
             let ended = person.program.exit_code();
-            let job = desk.last_job();
+            let job = rig.last_job();
             if job["state"] == "faulted" {
                 continue;
             }
             assert_eq!(ended, Some(0), "{job:#}");
             let design = vec![hook_turned(24.0, [30.0, 40.0])];
-            let ink = desk.ink();
+            let ink = rig.ink();
             let missing_mm = ink::missing_mm(&design, &ink, 0.6);
             assert!(missing_mm < 0.3, "{missing_mm} mm are missing");
             let strayed_mm = ink::missing_mm(&ink, &design, 0.6);
@@ -187,22 +193,22 @@ fn a_real_arm_asks_and_draws_where_it_said() {
 fn a_key_stops_what_a_person_agreed_to() {
     unless_starved(|| {
         for _ in 0..ATTEMPTS {
-            let desk = Desk::new();
-            let draw = ["draw", desk.hook.as_str(), "--size", "70mm"];
-            let draw = desk.own(&draw);
-            let mut person = Person::at(&desk.bench, &draw);
+            let rig = PortRig::new();
+            let draw = ["draw", rig.hook.as_str(), "--size", "70mm"];
+            let draw = rig.own(&draw);
+            let mut person = Person::at(&rig.bench, &draw);
             // A starved machine may not hear the arm at all.
             if !person.sees_before_the_end("? [y/N]") {
                 continue;
             }
             person.types("yes\n");
             person.sees("space, q or Ctrl-C stops");
-            if !desk.draws_3_mm(&Value::Null, &mut person.program) {
+            if !rig.draws_3_mm(&Value::Null, &mut person.program) {
                 continue;
             }
             person.types(" ");
             let ended = person.program.exit_code();
-            let job = desk.last_job();
+            let job = rig.last_job();
             if job["state"] == "faulted" {
                 continue;
             }
@@ -220,54 +226,54 @@ fn a_key_stops_what_a_person_agreed_to() {
 #[test]
 fn an_interrupted_drawing_says_how_to_go_on_and_does() {
     unless_starved(|| {
-        let desk = Desk::new();
-        // Killed: nobody could say anything.
-        let mut killed = desk.begin_to_draw("70mm", true);
+        let rig = PortRig::new();
+        // Killed, so it could not report anything.
+        let mut killed = rig.begin_to_draw("70mm", true);
         killed.0.kill().unwrap();
         killed.0.wait().unwrap();
-        let job = desk.last_job()["id"].as_str().unwrap().to_owned();
-        let hook = ["draw", desk.hook.as_str(), "--size", "70mm", "--yes"];
-        let over = desk.bench.run(&desk.own(&hook));
-        let told = text(&over);
-        assert_eq!(over.status.code(), Some(1), "{told}");
+        let job = rig.last_job()["id"].as_str().unwrap().to_owned();
+        let hook = ["draw", rig.hook.as_str(), "--size", "70mm", "--yes"];
+        let over = rig.bench.run(&rig.own(&hook));
+        let printed = text(&over);
+        assert_eq!(over.status.code(), Some(1), "{printed}");
         assert!(
-            told.contains(&format!(
+            printed.contains(&format!(
                 "{job} was interrupted, which draws hook.svg in default: "
-            )) && told.contains("`steadyhand draw --resume`"),
-            "{told}"
+            )) && printed.contains("`steadyhand draw --resume`"),
+            "{printed}"
         );
         // Interrupted: it says how to go on.
-        let mut resumed = desk.begin_to_draw("70mm", true);
+        let mut resumed = rig.begin_to_draw("70mm", true);
         resumed.signal(Signal::INT);
-        let mut told = String::new();
+        let mut printed = String::new();
         let lines = support::lines(resumed.0.stdout.take().unwrap());
         assert_eq!(resumed.exit_code(), Some(1));
         while let Ok(line) = lines.recv_timeout(PATIENCE) {
-            told.push_str(&line);
-            told.push('\n');
+            printed.push_str(&line);
+            printed.push('\n');
         }
-        assert!(told.contains("goes on with  job-"), "{told}");
+        assert!(printed.contains("goes on with  job-"), "{printed}");
         assert!(
-            told.contains("what is left: `steadyhand --scenes ")
-                && told.contains(" draw --resume`"),
-            "{told}"
+            printed.contains("what is left: `steadyhand --scenes ")
+                && printed.contains(" draw --resume`"),
+            "{printed}"
         );
         // Nobody to ask, again; and then to its end.
-        let unasked = desk.bench.run(&desk.own(&["draw", "--resume"]));
+        let unasked = rig.bench.run(&rig.own(&["draw", "--resume"]));
         assert!(
             text(&unasked).contains("a person is asked"),
             "{}",
             text(&unasked)
         );
-        let done = desk.insist(&desk.own(&["draw", "--resume", "--yes"]), true);
-        let told = text(&done);
-        assert_eq!(done.status.code(), Some(0), "{told}");
-        assert!(told.contains("the drawing is complete: "), "{told}");
-        let attempts = jobs(&desk.state);
+        let done = rig.retry_until_done(&rig.own(&["draw", "--resume", "--yes"]), true);
+        let printed = text(&done);
+        assert_eq!(done.status.code(), Some(0), "{printed}");
+        assert!(printed.contains("the drawing is complete: "), "{printed}");
+        let attempts = jobs(&rig.state);
         // In the middle of the sheet, 70 by 35 mm.
         let at = |[x, y]: [f64; 2]| [15.0 + x * 1.75, 32.5 + y * 1.75];
         let design = vec![HOOK_POINTS.map(at).to_vec()];
-        let ink = desk.ink();
+        let ink = rig.ink();
         let missing_mm = ink::missing_mm(&design, &ink, 0.8);
         assert!(missing_mm < 0.5, "{missing_mm} mm are missing");
         let strayed_mm = ink::missing_mm(&ink, &design, 0.8);
@@ -282,61 +288,64 @@ fn an_interrupted_drawing_says_how_to_go_on_and_does() {
 #[test]
 fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_calls_wait() {
     unless_starved(|| {
-        let desk = Desk::new();
-        let config = file(&desk.bench, "node.toml", "answer_within_s = 1\n");
-        let served = desk.bench.serve(&desk.own(&["--config", &config]));
-        let unasked = desk.bench.run(&["draw", &desk.hook, "--size", "30mm"]);
+        let rig = PortRig::new();
+        let config = file(&rig.bench, "node.toml", "answer_within_s = 1\n");
+        let served = rig.bench.serve(&rig.own(&["--config", &config]));
+        let unasked = rig.bench.run(&["draw", &rig.hook, "--size", "30mm"]);
         assert!(
             text(&unasked).contains("a person is asked"),
             "{}",
             text(&unasked)
         );
-        assert_eq!(jobs(&desk.state), 0);
+        assert_eq!(jobs(&rig.state), 0);
         for attempt in 0.. {
             assert!(attempt < ATTEMPTS, "this machine is too busy");
-            let mut draw = desk.begin_to_draw("30mm", false);
+            let mut draw = rig.begin_to_draw("30mm", false);
             // Another terminal sees it to its end, with its outcome.
-            let watched = desk.bench.run(&["watch", "--json"]);
-            let told = json(&watched);
+            let watched = rig.bench.run(&["watch", "--json"]);
+            let reply = json(&watched);
             let ended = draw.exit_code();
-            assert_eq!(watched.status.code(), ended, "{told:#}");
-            if told["state"] == "reached" {
+            assert_eq!(watched.status.code(), ended, "{reply:#}");
+            if reply["state"] == "reached" {
                 assert_eq!(
-                    (&told["tool"], ended),
+                    (&reply["tool"], ended),
                     (&"stroke".into(), Some(0)),
-                    "{told:#}"
+                    "{reply:#}"
                 );
                 break;
             }
-            desk.bench.run(&["reset"]);
+            rig.bench.run(&["reset"]);
         }
-        let job = desk.last_job();
+        let job = rig.last_job();
         let figures: Value = serde_json::from_str(job["figures"].as_str().unwrap()).unwrap();
         assert!(figures["arm_time_s"].as_f64() > Some(1.0), "{job:#}");
         // That word was for that drawing: the scene's own design needs another.
         let stroke = ["stroke", r#"{"scene":"short"}"#, "--node", &served.url];
-        let (code, refused) = desk.bench.call(&stroke);
+        let (code, refused) = rig.bench.call(&stroke);
         assert_eq!(
             (code, &refused["code"]),
             (1, &"needs_enabling".into()),
             "{refused:#}"
         );
-        let why = refused["message"].as_str().unwrap();
-        assert!(why.contains("enabled now: hook.svg in default"), "{why}");
-        // A job that is over is told at once.
+        let message = refused["message"].as_str().unwrap();
+        assert!(
+            message.contains("enabled now: hook.svg in default"),
+            "{message}"
+        );
+        // A job that is over is reported at once.
         let id = job["id"].as_str().unwrap();
-        let past = desk.bench.run(&["watch", id]);
+        let past = rig.bench.run(&["watch", id]);
         assert_eq!(past.status.code(), Some(0), "{}", text(&past));
         assert!(
             text(&past).contains(&format!("{id}: drew 1 stroke")),
             "{}",
             text(&past)
         );
-        let unknown = desk.bench.run(&["watch", "job-99"]);
+        let unknown = rig.bench.run(&["watch", "job-99"]);
         assert_eq!(unknown.status.code(), Some(1), "{}", text(&unknown));
-        let said = String::from_utf8_lossy(&unknown.stderr);
-        assert!(said.contains("there is no job \"job-99\""), "{said}");
-        let kept = desk.bench.path("state/jobs").join(id).join("design.toml");
+        let stderr = String::from_utf8_lossy(&unknown.stderr);
+        assert!(stderr.contains("there is no job \"job-99\""), "{stderr}");
+        let kept = rig.bench.path("state/jobs").join(id).join("design.toml");
         let kept = std::fs::read_to_string(kept).unwrap();
         assert!(kept.contains("M0 20V0H40V10"), "{kept}");
     });
@@ -345,28 +354,28 @@ fn a_node_that_runs_draws_what_its_operator_allows_and_is_followed_beyond_a_call
 #[test]
 fn a_planner_does_not_go_on_with_an_operators_drawing() {
     unless_starved(|| {
-        let desk = Desk::new();
-        let served = desk.bench.serve(&desk.own(&[]));
-        let mut draw = desk.begin_to_draw("60mm", false);
+        let rig = PortRig::new();
+        let served = rig.bench.serve(&rig.own(&[]));
+        let mut draw = rig.begin_to_draw("60mm", false);
         draw.signal(Signal::INT);
         assert_eq!(draw.exit_code(), Some(1));
-        let latched = desk.bench.run(&["draw", "--resume", "--yes"]);
+        let latched = rig.bench.run(&["draw", "--resume", "--yes"]);
         assert_eq!(latched.status.code(), Some(1));
         assert!(
             text(&latched).contains("`steadyhand reset`") || text(&latched).contains("`reset`"),
             "{}",
             text(&latched)
         );
-        let reset = desk.bench.run(&["reset"]);
+        let reset = rig.bench.run(&["reset"]);
         assert_eq!(reset.status.code(), Some(0), "{}", text(&reset));
         let resume = ["stroke", r#"{"resume":true}"#, "--node", &served.url];
-        let (code, refused) = desk.bench.call(&resume);
+        let (code, refused) = rig.bench.call(&resume);
         assert_eq!(
             (code, &refused["code"]),
             (1, &"operators_drawing".into()),
             "{refused:#}"
         );
-        let done = desk.insist(&["draw", "--resume", "--yes"], false);
+        let done = rig.retry_until_done(&["draw", "--resume", "--yes"], false);
         assert_eq!(done.status.code(), Some(0), "{}", text(&done));
     });
 }

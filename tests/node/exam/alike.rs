@@ -34,26 +34,26 @@ fn both_matrices_have_headings_and_the_confusion_its_n() {
     let (wrong, n) = cell(&found, "align", "stroke");
     assert!(wrong == n && n > 0, "{found}");
     assert_eq!(found["confusion"]["n"], 138);
-    let told = shown();
-    let lines: Vec<&str> = told.lines().collect();
+    let reply = shown();
+    let lines: Vec<&str> = reply.lines().collect();
     let at = |start: &str| {
         let found = lines.iter().position(|line| line.starts_with(start));
-        found.unwrap_or_else(|| panic!("{start}: {told}"))
+        found.unwrap_or_else(|| panic!("{start}: {reply}"))
     };
-    let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
-    let alike = words(at("how alike") + 1);
-    assert_eq!(alike.len(), 6, "{told}");
-    let headings = words(at("confusion in run 1, 138 answers") + 1);
+    let text_of = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
+    let alike = text_of(at("how alike") + 1);
+    assert_eq!(alike.len(), 6, "{reply}");
+    let headings = text_of(at("confusion in run 1, 138 answers") + 1);
     assert_eq!((headings[0], headings.last()), ("(none)", Some(&"n")));
     let row = lines
         .iter()
         .skip(at("confusion"))
         .find(|line| line.trim_start().starts_with("align "));
     let cells: Vec<&str> = row.unwrap().split_whitespace().collect();
-    assert_eq!(cells.len(), headings.len() + 1, "{told}");
+    assert_eq!(cells.len(), headings.len() + 1, "{reply}");
     assert_eq!(cells.last(), Some(&n.to_string().as_str()));
-    // A pair that was confused is told, however unlike its tools are.
-    assert!(told.contains("took one for the other in"), "{told}");
+    // A confused pair is reported, however unlike its tools are.
+    assert!(reply.contains("took one for the other in"), "{reply}");
 }
 
 #[test]
@@ -72,14 +72,14 @@ fn another_servers_tools_are_confused_under_the_names_that_they_are_shown_by() {
         std::iter::once(json!({"query": "Look there", "output": "me__list_nodes()"})),
     );
     for more in [&[][..], &["--only-servers"][..]] {
-        let said = if more.is_empty() {
+        let expected = if more.is_empty() {
             "me__list_nodes()"
         } else {
             "list_nodes()"
         };
         write(
             &answers,
-            std::iter::once(json!({"query": "Look there", "output": said})),
+            std::iter::once(json!({"query": "Look there", "output": expected})),
         );
         let mut run = vec![
             "run",

@@ -210,8 +210,8 @@ fn question_files_are_imported_whole_also_where_answers_leave_out_what_the_schem
             import.extend(["--answers", gold.to_str().unwrap()]);
         }
         let imported = super::exam(path, &import);
-        let told = String::from_utf8_lossy(&imported.stderr).into_owned();
-        assert!(imported.status.success(), "{told}");
+        let stderr = String::from_utf8_lossy(&imported.stderr).into_owned();
+        assert!(imported.status.success(), "{stderr}");
     }
     let own = super::exam(path, &["cases", "export", "--own"]);
     let own = ExamCase::read_lines(&String::from_utf8_lossy(&own.stdout)).unwrap();

@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use steadyhand::exam::ExamCase;
 
-use super::scripted::{Asked, Planner, Said};
+use super::scripted::{Planner, PlannerReply, PlannerRequest};
 use super::support::{Bench, PATIENCE, Served, post};
 use super::{answer, call, examined, few, json_of, right, write};
 
 /// Answers all cases that ship.
-fn perfect(asked: &Asked) -> Said {
+fn perfect(request: &PlannerRequest) -> PlannerReply {
     let found = ExamCase::shipped().unwrap();
-    match found.into_iter().find(|case| case.query == asked.query) {
-        Some(case) => Said::Message(right(&case)),
-        None => answer(asked),
+    match found.into_iter().find(|case| case.query == request.query) {
+        Some(case) => PlannerReply::Message(right(&case)),
+        None => answer(request),
     }
 }
 
@@ -70,9 +70,9 @@ impl Post {
     fn certificate_with(&self, more: &[&str]) -> String {
         let planner = Planner::start(perfect);
         let url = planner.url();
-        let mut asked = vec!["exam", "run", "--planner", &url, "--samples", "3", "--json"];
-        asked.extend(more);
-        let verdict = json_of(&self.run(&asked));
+        let mut args = vec!["exam", "run", "--planner", &url, "--samples", "3", "--json"];
+        args.extend(more);
+        let verdict = json_of(&self.run(&args));
         assert_eq!(verdict["reached"], "stroke", "{}", verdict["reasons"]);
         verdict["certificate"].as_str().unwrap().to_owned()
     }
@@ -82,7 +82,7 @@ impl Post {
     }
 }
 
-/// Calls `reset`, which moves the arm: returns its answer's code, and its words.
+/// Calls `reset`, which moves the arm. Returns the reply's code and text.
 fn moves(served: &Served, token: &str) -> (Value, String) {
     let bearer = format!("Authorization: Bearer {token}\r\n");
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "reset", "arguments": {}}});
@@ -106,18 +106,21 @@ fn a_certificate_of_a_run_that_lacks_an_answer_does_not_hold() {
     let missing =
         "UPDATE answers SET error = 'the endpoint answered 500' WHERE case_name = 'chat_1'";
     record.execute(missing, []).unwrap();
-    let (holds, why) = void();
+    let (holds, reason) = void();
     assert_eq!(holds, false);
-    assert!(why.contains("3 answers of its run 1 never came"), "{why}");
+    assert!(
+        reason.contains("3 answers of its run 1 never came"),
+        "{reason}"
+    );
     record
         .execute("UPDATE answers SET error = NULL", [])
         .unwrap();
     let worse = "UPDATE runs SET verdict = json_set(verdict, '$.reached', 'home')";
     record.execute(worse, []).unwrap();
-    let (_, why) = void();
+    let (_, reason) = void();
     assert!(
-        why.contains("its run 1 does not reach stroke any more"),
-        "{why}"
+        reason.contains("its run 1 does not reach stroke any more"),
+        "{reason}"
     );
 }
 
@@ -128,9 +131,9 @@ fn motion_wants_a_certificate_that_holds() {
     let operator = node.token("person", &["--role", "operator"]);
     let id = node.certificate();
     let served = node.serve();
-    let (code, why) = moves(&served, &planner);
-    assert_eq!(code, "needs_qualification", "{why}");
-    assert!(why.contains("no certificate is attached"), "{why}");
+    let (code, reason) = moves(&served, &planner);
+    assert_eq!(code, "needs_qualification", "{reason}");
+    assert!(reason.contains("no certificate is attached"), "{reason}");
     assert_eq!(moves(&served, &operator).0, Value::Null);
     assert!(node.attach(&id, "planner").status.success());
     assert_eq!(
@@ -142,9 +145,9 @@ fn motion_wants_a_certificate_that_holds() {
             .status
             .success()
     );
-    let (code, why) = moves(&served, &planner);
-    assert_eq!(code, "needs_qualification", "{why}");
-    assert!(why.contains("revoked"), "{why}");
+    let (code, reason) = moves(&served, &planner);
+    assert_eq!(code, "needs_qualification", "{reason}");
+    assert!(reason.contains("revoked"), "{reason}");
     assert!(!node.attach(&id, "planner").status.success());
 }
 
@@ -156,9 +159,9 @@ fn it_is_asked_of_one_token_alone_where_the_node_does_not_ask() {
         node.token("free", &[]),
     );
     let served = node.serve();
-    let (code, why) = moves(&served, &strict);
-    assert_eq!(code, "needs_qualification", "{why}");
-    assert!(why.contains("level home"), "{why}");
+    let (code, reason) = moves(&served, &strict);
+    assert_eq!(code, "needs_qualification", "{reason}");
+    assert!(reason.contains("level home"), "{reason}");
     assert_eq!(moves(&served, &free).0, Value::Null);
 }
 
@@ -169,10 +172,10 @@ fn a_token_that_is_sent_proves_its_certificate_where_none_is_wanted() {
     let id = node.certificate();
     assert!(node.attach(&id, "examined").status.success());
     let served = node.serve();
-    let (code, why) = moves(&served, &examined);
-    assert_eq!(code, Value::Null, "{why}");
-    let (code, why) = moves(&served, &other);
-    assert_eq!(code, "needs_qualification", "{why}");
+    let (code, reason) = moves(&served, &examined);
+    assert_eq!(code, Value::Null, "{reason}");
+    let (code, reason) = moves(&served, &other);
+    assert_eq!(code, "needs_qualification", "{reason}");
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "reset", "arguments": {}}});
     let (_, without) = post(&served, "", &body.to_string());
     let code = &without["result"]["structuredContent"]["code"];
@@ -210,10 +213,10 @@ fn refuses_cases_from_callers_that_are_no_operators() {
                     (200, &json!("role")),
                     "{refused}"
                 );
-                let why = refused["message"].as_str().unwrap();
+                let message = refused["message"].as_str().unwrap();
                 assert!(
-                    why.contains("operator") && why.contains("nothing was written"),
-                    "{why}"
+                    message.contains("operator") && message.contains("nothing was written"),
+                    "{message}"
                 );
             }
             // What only reads is still theirs.
@@ -274,10 +277,10 @@ fn other_cases_or_another_model_file_void_a_certificate() {
     assert_eq!(void().0, true, "{}", void().1);
     let mine = r#"{"name":"mine","query":"Draw!","expected_tool":"stroke"}"#;
     assert!(node.run(&["exam", "cases", "add", mine]).status.success());
-    let (holds, why) = void();
+    let (holds, reason) = void();
     assert!(
-        holds == false && why.contains("the cases have changed"),
-        "{why}"
+        holds == false && reason.contains("the cases have changed"),
+        "{reason}"
     );
     node.token("planner", &[]);
     assert!(!node.attach(&id, "planner").status.success());
@@ -288,10 +291,10 @@ fn other_cases_or_another_model_file_void_a_certificate() {
     );
     assert_eq!(void().0, true, "{}", void().1);
     std::fs::write(&model, "other weights").unwrap();
-    let (holds, why) = void();
+    let (holds, reason) = void();
     assert!(
-        holds == false && why.contains("model.gguf has changed"),
-        "{why}"
+        holds == false && reason.contains("model.gguf has changed"),
+        "{reason}"
     );
     std::fs::remove_file(&model).unwrap();
     assert!(void().1.contains("cannot be read any more"), "{}", void().1);
@@ -311,12 +314,12 @@ fn a_few_cases_and_recorded_answers_earn_nothing() {
 #[test]
 fn a_run_that_is_killed_is_marked_and_goes_on_where_it_was() {
     let bench = Bench::new();
-    let planner = Planner::start(|asked| {
+    let planner = Planner::start(|exam_args| {
         let until = Instant::now() + Duration::from_millis(150);
         while Instant::now() < until {
             std::thread::yield_now();
         }
-        answer(asked)
+        answer(exam_args)
     });
     let (cases, store, url) = (
         bench.path("few.jsonl"),
@@ -337,7 +340,7 @@ fn a_run_that_is_killed_is_marked_and_goes_on_where_it_was() {
             .stderr(Stdio::piped());
         command
     };
-    let asked = [
+    let exam_args = [
         "run",
         "--planner",
         &url,
@@ -346,7 +349,7 @@ fn a_run_that_is_killed_is_marked_and_goes_on_where_it_was() {
         "--samples",
         "1",
     ];
-    let mut running = exam(&asked).spawn().unwrap();
+    let mut running = exam(&exam_args).spawn().unwrap();
     let began = Instant::now();
     while planner.questions() < 6 {
         assert!(began.elapsed() < PATIENCE, "nothing is asked");
@@ -379,12 +382,14 @@ fn a_run_that_is_killed_is_marked_and_goes_on_where_it_was() {
 fn a_runs_answers_are_replayed_to_the_same_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    let planner = Planner::start(|asked| match answer(asked) {
-        Said::Message(_) if asked.query.contains('?') => Said::Message(call("stroke", &json!({}))),
-        said => said,
+    let planner = Planner::start(|request| match answer(request) {
+        PlannerReply::Message(_) if request.query.contains('?') => {
+            PlannerReply::Message(call("stroke", &json!({})))
+        }
+        reply => reply,
     });
     let live = json_of(&examined(path, &planner, &["--samples", "1"]));
-    let (answers, cases) = (path.join("said.jsonl"), path.join("few.jsonl"));
+    let (answers, cases) = (path.join("answers.jsonl"), path.join("few.jsonl"));
     let (answers, cases) = (answers.to_str().unwrap(), cases.to_str().unwrap());
     let written = super::exam(path, &["report", "--format", "answers", "--out", answers]);
     assert!(written.status.success(), "{written:?}");

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::{exam, json_of};
 
-fn told(folder: &std::path::Path, arguments: &[&str]) -> String {
+fn refusal_of(folder: &std::path::Path, arguments: &[&str]) -> String {
     let output = exam(folder, arguments);
     assert!(!output.status.success(), "{arguments:?}");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn done(folder: &std::path::Path, arguments: &[&str]) {
+fn run_ok(folder: &std::path::Path, arguments: &[&str]) {
     let output = exam(folder, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
 }
@@ -26,15 +26,15 @@ fn servers(folder: &std::path::Path) -> Value {
 fn a_server_says_itself_how_it_is_reached_and_can_be_changed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
-    done(path, &["servers", "add", "a", "python3 server.py --fast"]);
-    done(path, &["servers", "add", "b", "http://h:1/mcp"]);
+    run_ok(path, &["servers", "add", "a", "python3 server.py --fast"]);
+    run_ok(path, &["servers", "add", "b", "http://h:1/mcp"]);
     let all = servers(path);
     assert_eq!(
         (&all[0]["transport"], &all[1]["transport"]),
         (&json!("stdio"), &json!("streamable-http"))
     );
     assert!(all[0]["created_at"].is_i64() && all[0]["last_connected"].is_null());
-    done(
+    run_ok(
         path,
         &[
             "servers",
@@ -57,7 +57,7 @@ fn a_server_says_itself_how_it_is_reached_and_can_be_changed() {
         "{all}"
     );
     assert!(all[1]["updated_at"].as_i64() >= all[1]["created_at"].as_i64());
-    for (arguments, why) in [
+    for (arguments, reason) in [
         (
             &["servers", "edit", "c", "--url", "http://h:1/mcp"][..],
             "already",
@@ -82,8 +82,8 @@ fn a_server_says_itself_how_it_is_reached_and_can_be_changed() {
             "from 1 to 10",
         ),
     ] {
-        let told = told(path, arguments);
-        assert!(told.contains(why), "{arguments:?}: {told}");
+        let reply = refusal_of(path, arguments);
+        assert!(reply.contains(reason), "{arguments:?}: {reply}");
     }
 }
 
@@ -92,10 +92,10 @@ fn a_case_of_ones_own_can_be_changed_and_a_poor_question_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let mine = r#"{"name":"mine","query":"Put the letters down","expected_tool":"stroke"}"#;
-    done(path, &["cases", "add", mine]);
+    run_ok(path, &["cases", "add", mine]);
     let change =
         r#"{"query":"Put the letters down on paper","expected_params":{"scene":"letters"}}"#;
-    done(path, &["cases", "edit", "mine", change]);
+    run_ok(path, &["cases", "edit", "mine", change]);
     let own = json_of(&exam(path, &["cases", "list", "--own", "--json"]));
     assert_eq!(
         (&own[0]["query"], &own[0]["expected_params"]["scene"]),
@@ -110,7 +110,7 @@ fn a_case_of_ones_own_can_be_changed_and_a_poor_question_is_refused() {
     }
     let copy =
         r#"{"name":"copy","query":"Put the letters down on paper","expected_tool":"stroke"}"#;
-    for (arguments, why) in [
+    for (arguments, reason) in [
         (
             &["cases", "edit", "nobody", "{}"][..],
             "no case of your own",
@@ -129,8 +129,8 @@ fn a_case_of_ones_own_can_be_changed_and_a_poor_question_is_refused() {
             "says nothing",
         ),
     ] {
-        let told = told(path, arguments);
-        assert!(told.contains(why), "{arguments:?}: {told}");
+        let reply = refusal_of(path, arguments);
+        assert!(reply.contains(reason), "{arguments:?}: {reply}");
     }
 }
 
@@ -161,7 +161,7 @@ fn a_server_that_speaks_sse_alone_gets_one_plain_sentence() {
             "HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\n\r\n"
         }
     });
-    done(folder.path(), &["servers", "add", "old", &url]);
+    run_ok(folder.path(), &["servers", "add", "old", &url]);
     assert!(!exam(folder.path(), &["servers", "check"]).status.success());
     let all = servers(folder.path());
     assert_eq!(all[0]["told"], "sse is not supported, use streamable-http");
@@ -171,12 +171,12 @@ fn a_server_that_speaks_sse_alone_gets_one_plain_sentence() {
 fn the_time_limit_holds_for_the_list_of_models_too() {
     let folder = tempfile::tempdir().unwrap();
     let url = format!("{}/v1", listening(|_| ""));
-    let told = told(
+    let reply = refusal_of(
         folder.path(),
         &["run", "--planner", &url, "--time-limit", "1"],
     );
     assert!(
-        told.contains("did not list its models within 1 s"),
-        "{told}"
+        reply.contains("did not list its models within 1 s"),
+        "{reply}"
     );
 }

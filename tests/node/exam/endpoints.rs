@@ -1,4 +1,4 @@
-//! Endpoints of eleven kinds: what the verdict is, of how many answers, and why. An answer that never came is none.
+//! Tests exams against eleven kinds of endpoints: the verdict, the number of answers, and the reasons. An answer that never came does not count.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,44 +8,44 @@ use serde_json::{Value, json};
 use steadyhand::exam::ExamCase;
 
 use super::certified::Post;
-use super::scripted::{Asked, Planner, Said};
+use super::scripted::{Planner, PlannerReply, PlannerRequest};
 use super::{answer, call, exam, examined, few, json_of, right};
 
 /// Cases of the exam: one of each class.
 const N: u64 = 15;
 
-fn is_canary(asked: &Asked) -> bool {
-    asked.tools.iter().any(|tool| tool.starts_with("canary"))
+fn is_canary(request: &PlannerRequest) -> bool {
+    request.tools.iter().any(|tool| tool.starts_with("canary"))
 }
 
 /// Answers the canary, and what follows by `script`.
 fn after_canary(
-    script: impl Fn(&Asked) -> Said + Send + Sync + 'static,
-) -> impl Fn(&Asked) -> Said + Send + Sync + 'static {
-    move |asked| {
-        if is_canary(asked) {
-            answer(asked)
+    script: impl Fn(&PlannerRequest) -> PlannerReply + Send + Sync + 'static,
+) -> impl Fn(&PlannerRequest) -> PlannerReply + Send + Sync + 'static {
+    move |request| {
+        if is_canary(request) {
+            answer(request)
         } else {
-            script(asked)
+            script(request)
         }
     }
 }
 
-fn raw(text: &'static str) -> impl Fn(&Asked) -> Said + Send + Sync + 'static {
-    after_canary(move |_| Said::Raw(200, text.to_owned()))
+fn raw(text: &'static str) -> impl Fn(&PlannerRequest) -> PlannerReply + Send + Sync + 'static {
+    after_canary(move |_| PlannerReply::Raw(200, text.to_owned()))
 }
 
 /// The outcome that is expected of an exam.
-struct Want {
+struct ExpectedExam {
     status: &'static str,
     /// Answers that came, and that did not.
     n: (u64, u64),
     reached: Value,
-    /// Words that are said of it on the terminal, in Markdown and in HTML; of one that falls short, among the reasons too.
-    why: Vec<&'static str>,
+    /// Texts that the terminal, the Markdown and the HTML report contain; if the exam falls short, also among the reasons.
+    reasons: Vec<&'static str>,
 }
 
-impl Want {
+impl ExpectedExam {
     fn is_whole(&self) -> bool {
         !self.reached.is_null()
     }
@@ -59,16 +59,19 @@ fn reported(verdict: &Value, ending: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The same exam once more, as a person at the terminal sees it.
+/// Runs the same exam again, with the output for a person at the terminal.
 fn in_words(folder: &Path, planner: &Planner, more: &[&str]) -> String {
     let cases = folder.join("few.jsonl");
     let (url, cases) = (planner.url(), cases.to_str().unwrap());
-    let asked = ["run", "--planner", &url, "--cases", cases];
-    let output = exam(folder, &[&asked[..], more].concat());
+    let args = ["run", "--planner", &url, "--cases", cases];
+    let output = exam(folder, &[&args[..], more].concat());
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn check(script: impl Fn(&Asked) -> Said + Send + Sync + 'static, want: &Want) -> Value {
+fn check(
+    script: impl Fn(&PlannerRequest) -> PlannerReply + Send + Sync + 'static,
+    want: &ExpectedExam,
+) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let planner = Planner::start(script);
     let more = ["--samples", "1", "--retries", "0", "--time-limit", "1"];
@@ -96,11 +99,11 @@ fn check(script: impl Fn(&Asked) -> Said + Send + Sync + 'static, want: &Want) -
         ("terminal", in_words(folder.path(), &planner, &more)),
     ] {
         let text = text.replace("&lt;", "<").replace("\\\"", "\"");
-        let is_said = want.why.iter().all(|why| text.contains(why));
+        let is_said = want.reasons.iter().all(|reason| text.contains(reason));
         assert!(
             is_said || place == "reasons" && want.is_whole(),
             "{place}: {:?}: {text}",
-            want.why
+            want.reasons
         );
     }
     let held = exam(folder.path(), &["certificate", "show", "--json"]);
@@ -115,22 +118,22 @@ fn check(script: impl Fn(&Asked) -> Said + Send + Sync + 'static, want: &Want) -
     verdict
 }
 
-fn completed(reached: Value, why: &[&'static str]) -> Want {
-    Want {
+fn completed(reached: Value, reason: &[&'static str]) -> ExpectedExam {
+    ExpectedExam {
         status: "completed",
         n: (N, 0),
         reached,
-        why: why.to_vec(),
+        reasons: reason.to_vec(),
     }
 }
 
 /// A run that ends after five answers in a row that never came.
-fn failed(n: u64, why: &'static str) -> Want {
-    Want {
+fn failed(n: u64, reason: &'static str) -> ExpectedExam {
+    ExpectedExam {
         status: "failed",
         n: (n, 5),
         reached: Value::Null,
-        why: vec![why, "never came"],
+        reasons: vec![reason, "never came"],
     }
 }
 
@@ -141,9 +144,9 @@ fn a_perfect_one_passes() {
 
 #[test]
 fn a_mediocre_one_is_told_what_it_missed() {
-    let script = after_canary(|asked| match asked.query.len() % 2 {
-        0 => answer(asked),
-        _ => Said::Message(json!({"role": "assistant", "content": "I would rather not."})),
+    let script = after_canary(|request| match request.query.len() % 2 {
+        0 => answer(request),
+        _ => PlannerReply::Message(json!({"role": "assistant", "content": "I would rather not."})),
     });
     let verdict = check(script, &completed(Value::Null, &["1 of 1 stops were lost"]));
     assert!(!verdict["changes"].as_array().unwrap().is_empty());
@@ -151,14 +154,15 @@ fn a_mediocre_one_is_told_what_it_missed() {
 
 #[test]
 fn a_hallucinating_one_calls_what_there_is_not() {
-    let script = after_canary(|_| Said::Message(call("draw_dragon", &json!({"mood": "grim"}))));
+    let script =
+        after_canary(|_| PlannerReply::Message(call("draw_dragon", &json!({"mood": "grim"}))));
     let verdict = check(script, &completed(Value::Null, &["1 of 1 stops were lost"]));
     assert_eq!(verdict["tally"]["precision"], json!({"hits": 0, "n": N}));
 }
 
 #[test]
 fn a_hanging_one_has_answered_nothing() {
-    let script = after_canary(|_| Said::Nothing);
+    let script = after_canary(|_| PlannerReply::Nothing);
     check(script, &failed(0, "did not come within 1 s"));
 }
 
@@ -170,7 +174,7 @@ fn one_that_sends_web_pages_has_answered_nothing() {
 
 #[test]
 fn one_that_breaks_has_answered_nothing() {
-    let script = after_canary(|_| Said::Raw(500, "out of memory".to_owned()));
+    let script = after_canary(|_| PlannerReply::Raw(500, "out of memory".to_owned()));
     check(
         script,
         &failed(0, "the endpoint answered 500: out of memory"),
@@ -188,7 +192,7 @@ fn one_that_streams_though_it_is_not_asked_to_has_answered_nothing() {
 fn one_whose_answers_break_off_has_answered_nothing() {
     let script = raw("{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"He");
     check(script, &failed(0, "is JSON that breaks off"));
-    let script = after_canary(|_| Said::Short("{\"choices\":[]}".to_owned()));
+    let script = after_canary(|_| PlannerReply::Short("{\"choices\":[]}".to_owned()));
     check(script, &failed(0, "5 of those because"));
 }
 
@@ -204,9 +208,9 @@ fn one_that_ends_before_it_says_anything_has_answered_nothing() {
 
 #[test]
 fn one_without_log_probabilities_is_asked_without_them() {
-    let script = |asked: &Asked| match asked.body["logprobs"] {
-        Value::Null => answer(asked),
-        _ => Said::Raw(400, "logprobs are not supported".to_owned()),
+    let script = |request: &PlannerRequest| match request.body["logprobs"] {
+        Value::Null => answer(request),
+        _ => PlannerReply::Raw(400, "logprobs are not supported".to_owned()),
     };
     let verdict = check(
         script,
@@ -217,15 +221,15 @@ fn one_without_log_probabilities_is_asked_without_them() {
 
 #[test]
 fn the_thoughts_of_one_that_thinks_are_no_calls() {
-    let script = after_canary(|asked| {
-        let case = few().into_iter().find(|case| case.query == asked.query);
-        let said = case.map_or(String::new(), |case| match &case.expected_tool {
+    let script = after_canary(|request| {
+        let case = few().into_iter().find(|case| case.query == request.query);
+        let reply = case.map_or(String::new(), |case| match &case.expected_tool {
             Some(tool) => json!({"name": tool, "arguments": case.right_arguments()}).to_string(),
             None => "Hello".to_owned(),
         });
         let thought = json!({"name": "stroke", "arguments": {}});
-        let content = format!("<think>Should I send {thought}? Let me see.</think>\n{said}");
-        Said::Message(json!({"role": "assistant", "content": content}))
+        let content = format!("<think>Should I send {thought}? Let me see.</think>\n{reply}");
+        PlannerReply::Message(json!({"role": "assistant", "content": content}))
     });
     let verdict = check(script, &completed(json!("observe"), &["reaches observe"]));
     assert_eq!(verdict["tally"]["all"]["exact"]["hits"], N, "{verdict}");
@@ -234,14 +238,14 @@ fn the_thoughts_of_one_that_thinks_are_no_calls() {
 #[test]
 fn one_that_is_gone_half_way_ends_the_run_which_goes_on_where_it_ended() {
     let folder = tempfile::tempdir().unwrap();
-    let (is_there, asked) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
+    let (is_there, request_count) = (Arc::new(AtomicBool::new(false)), AtomicUsize::new(0));
     let there = Arc::clone(&is_there);
     let planner = Planner::start(after_canary(move |question| {
-        let number = asked.fetch_add(1, Ordering::SeqCst);
+        let number = request_count.fetch_add(1, Ordering::SeqCst);
         if number < 7 || there.load(Ordering::SeqCst) {
             answer(question)
         } else {
-            Said::Closed
+            PlannerReply::Closed
         }
     }));
     let more = ["--samples", "1", "--retries", "0"];
@@ -289,11 +293,11 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
         .into_iter()
         .find(|case| case.expected_tool.is_none())
         .unwrap();
-    let planner = Planner::start(move |asked| {
-        if asked.query == still.query && !mended.load(Ordering::SeqCst) {
-            Said::Raw(503, "no slot is free".to_owned())
+    let planner = Planner::start(move |request| {
+        if request.query == still.query && !mended.load(Ordering::SeqCst) {
+            PlannerReply::Raw(503, "no slot is free".to_owned())
         } else {
-            answer(asked)
+            answer(request)
         }
     });
     let more = ["--samples", "1", "--retries", "0", "--max-failed"];
@@ -324,10 +328,10 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
     let rows = json_of(&exam(path, &["summary", "--by", "model", "--json"]));
     assert_eq!(rows[0]["answers"], 14, "{rows}");
     is_mended.store(true, Ordering::SeqCst);
-    let told = exam(path, &["run", "--resume", "2"]);
-    let words = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(words.contains("it reaches observe"), "{words}");
-    assert!(!words.contains("endpoint:"), "{words}");
+    let output = exam(path, &["run", "--resume", "2"]);
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(stdout.contains("it reaches observe"), "{stdout}");
+    assert!(!stdout.contains("endpoint:"), "{stdout}");
     let again = exam(path, &["run", "--resume", "2"]);
     assert!(!again.status.success(), "there is nothing left to ask");
 }
@@ -335,23 +339,23 @@ fn one_missing_answer_bars_every_level_is_named_everywhere_and_is_asked_again() 
 #[test]
 fn no_certificate_for_one_that_did_not_answer_what_must_not_be_called() {
     let node = Post::new("");
-    let planner = Planner::start(|asked| {
+    let planner = Planner::start(|request| {
         let case = ExamCase::shipped().unwrap();
-        match case.into_iter().find(|case| case.query == asked.query) {
+        match case.into_iter().find(|case| case.query == request.query) {
             Some(case) if case.name.starts_with("chat_") && case.expected_tool.is_none() => {
                 match case.name.as_str() {
                     "chat_1" | "chat_2" | "chat_3" | "chat_4" => {
-                        Said::Raw(500, "out of memory".to_owned())
+                        PlannerReply::Raw(500, "out of memory".to_owned())
                     }
-                    _ => Said::Message(right(&case)),
+                    _ => PlannerReply::Message(right(&case)),
                 }
             }
-            Some(case) => Said::Message(right(&case)),
-            None => answer(asked),
+            Some(case) => PlannerReply::Message(right(&case)),
+            None => answer(request),
         }
     });
     let url = planner.url();
-    let asked = [
+    let args = [
         "exam",
         "run",
         "--planner",
@@ -361,17 +365,17 @@ fn no_certificate_for_one_that_did_not_answer_what_must_not_be_called() {
         "--retries",
         "0",
     ];
-    let told = node.run(&[&asked[..], &["--level", "stroke"]].concat());
-    let words = String::from_utf8_lossy(&told.stdout).into_owned();
-    assert!(!told.status.success(), "{words}");
-    assert!(words.contains("not qualified for stroke"), "{words}");
+    let output = node.run(&[&args[..], &["--level", "stroke"]].concat());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("not qualified for stroke"), "{text}");
     assert!(
-        words.contains("4 of 4 missing answers: the endpoint answered 500: out of memory"),
-        "{words}"
+        text.contains("4 of 4 missing answers: the endpoint answered 500: out of memory"),
+        "{text}"
     );
     assert!(
-        words.contains("0 of 99 cases in which nothing may move"),
-        "{words}"
+        text.contains("0 of 99 cases in which nothing may move"),
+        "{text}"
     );
     let held = json_of(&node.run(&["exam", "certificate", "show", "--json"]));
     assert_eq!(held, json!([]));

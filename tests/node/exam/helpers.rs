@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steadyhand::exam::ExamCase;
 
-use super::scripted::{Planner, Said};
+use super::scripted::{Planner, PlannerReply};
 use super::support::Bench;
 use super::{exam, json_of};
 
@@ -61,10 +61,10 @@ fn the_helpers_are_listed_only_where_they_are_asked_for() {
     let unknown = run(&bench("toolsets = [\"exams\"]"), &["tools"]);
     assert!(!unknown.status.success());
     let out_of_range = run(&bench("[exam.save_case]\nretries = 11\n"), &["tools"]);
-    let told = String::from_utf8_lossy(&out_of_range.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&out_of_range.stderr).into_owned();
     assert!(
-        told.contains("exam.save_case.retries is 11; 0 to 10 are possible"),
-        "{told}"
+        stderr.contains("exam.save_case.retries is 11; 0 to 10 are possible"),
+        "{stderr}"
     );
 }
 
@@ -83,9 +83,9 @@ fn a_case_is_made_saved_answered_and_scored_by_tools_alone() {
         &json!({"class": "negation", "difficulty": "5"}),
     );
     assert!(code == 0 && found["n"].as_u64().unwrap() > 0, "{found}");
-    let (_, words) = called(&bench, "difficulty_keywords", &json!({}));
-    let scenes = words["scenes"].as_array().unwrap();
-    assert!(scenes.contains(&json!("short")), "{words}");
+    let (_, text) = called(&bench, "difficulty_keywords", &json!({}));
+    let scenes = text["scenes"].as_array().unwrap();
+    assert!(scenes.contains(&json!("short")), "{text}");
     let case = json!({"name": "mine", "query": "Lay the short lines down on paper", "expected_tool": "stroke",
         "expected_params": {"scene": "short"}});
     // A single case is a list of one, as callers write it.
@@ -141,15 +141,15 @@ fn a_case_is_made_saved_answered_and_scored_by_tools_alone() {
 #[test]
 fn a_model_may_say_cases_in_other_words_and_what_it_spoils_keeps_its_own() {
     let folder = tempfile::tempdir().unwrap();
-    let turned = std::sync::atomic::AtomicUsize::new(0);
-    let planner = Planner::start(move |asked| {
-        let query = asked.query.rsplit("\n\n").next().unwrap_or_default();
-        let text = if turned.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
+    let rotation_count = std::sync::atomic::AtomicUsize::new(0);
+    let planner = Planner::start(move |request| {
+        let query = request.query.rsplit("\n\n").next().unwrap_or_default();
+        let text = if rotation_count.fetch_add(1, std::sync::atomic::Ordering::SeqCst) == 0 {
             "Something else.".to_owned()
         } else {
             format!("\"Kindly hear me: {query}\"")
         };
-        Said::Message(json!({"role": "assistant", "content": text}))
+        PlannerReply::Message(json!({"role": "assistant", "content": text}))
     });
     let made = exam(
         folder.path(),
@@ -164,27 +164,27 @@ fn a_model_may_say_cases_in_other_words_and_what_it_spoils_keeps_its_own() {
             &planner.url(),
         ],
     );
-    let told = String::from_utf8_lossy(&made.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&made.stderr).into_owned();
     assert!(
-        told.contains("of 8 in other words; the first of the others: the model lost"),
-        "{told}"
+        stderr.contains("of 8 in other words; the first of the others: the model lost"),
+        "{stderr}"
     );
     let cases = ExamCase::read_lines(&String::from_utf8_lossy(&made.stdout)).unwrap();
-    let said = cases
+    let kindly_count = cases
         .iter()
         .filter(|case| case.query.starts_with("Kindly"))
         .count();
-    assert!((1..8).contains(&said), "{cases:?}");
+    assert!((1..8).contains(&kindly_count), "{cases:?}");
     assert!(
-        told.contains(&format!("a model said {said} of 8")),
-        "{told}"
+        stderr.contains(&format!("a model said {kindly_count} of 8")),
+        "{stderr}"
     );
 }
 
 #[test]
 fn an_embedding_model_of_the_operator_compares_the_meaning() {
     let folder = tempfile::tempdir().unwrap();
-    let planner = Planner::start(|_| Said::Nothing);
+    let planner = Planner::start(|_| PlannerReply::Nothing);
     let similar = |url: &str| {
         exam(
             folder.path(),
@@ -202,24 +202,24 @@ fn an_embedding_model_of_the_operator_compares_the_meaning() {
     );
     let nobody = similar("http://127.0.0.1:9/v1");
     assert!(!nobody.status.success());
-    let told = String::from_utf8_lossy(&nobody.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&nobody.stderr).into_owned();
     assert!(
-        told.contains("the embedding model at http://127.0.0.1:9/v1 did not answer"),
-        "{told}"
+        stderr.contains("the embedding model at http://127.0.0.1:9/v1 did not answer"),
+        "{stderr}"
     );
 }
 
 /// Two tools of one's own that say the same.
-fn declared(words: &str) -> String {
+fn declared(text: &str) -> String {
     format!(
         "[[tools]]\nname = \"draw_short\"\ndescription = \"Draw the lines\"\ncalls = \"stroke\"\n\n\
-         [[tools]]\nname = \"draw_long\"\ndescription = {words:?}\ncalls = \"stroke\"\n"
+         [[tools]]\nname = \"draw_long\"\ndescription = {text:?}\ncalls = \"stroke\"\n"
     )
 }
 
 #[test]
 fn a_patch_can_be_applied_to_a_declared_tool_and_sets_it_apart() {
-    let words = "Draw the lines\nUse when lines are wanted.";
+    let text = "Draw the lines\nUse when lines are wanted.";
     let alike = |file: &str| {
         let bench = bench(file);
         let found = run(
@@ -235,7 +235,7 @@ fn a_patch_can_be_applied_to_a_declared_tool_and_sets_it_apart() {
         );
         json_of(&found)
     };
-    let before = alike(&declared(words));
+    let before = alike(&declared(text));
     let pair = &before["pairs"][0];
     let all = pair["recommendations"].as_array().unwrap();
     let one = all.iter().find(|one| one["kind"] == "scope").unwrap();
@@ -249,7 +249,7 @@ fn a_patch_can_be_applied_to_a_declared_tool_and_sets_it_apart() {
         assert!(one[key].is_string(), "{one}");
     }
     // The entry of the node file as JSON, and its patch: `replace /description`.
-    let mut entry = json!({"name": one["tool"], "description": words, "calls": "stroke"});
+    let mut entry = json!({"name": one["tool"], "description": text, "calls": "stroke"});
     let patch = &one["patch"][0];
     assert_eq!(
         (&patch["op"], &patch["path"]),
@@ -264,7 +264,7 @@ fn a_patch_can_be_applied_to_a_declared_tool_and_sets_it_apart() {
     let file = if one["tool"] == "draw_long" {
         declared(revised)
     } else {
-        declared(words).replacen("\"Draw the lines\"", &format!("{revised:?}"), 1)
+        declared(text).replacen("\"Draw the lines\"", &format!("{revised:?}"), 1)
     };
     let after = alike(&file);
     let likeness = |found: &Value| found["pairs"][0]["likeness"].as_f64().unwrap();

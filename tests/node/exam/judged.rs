@@ -13,10 +13,10 @@ fn an_independent_judge_agrees_on_every_answer_and_figure() {
         .arg(folder.path())
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&judged.stdout).into_owned();
-    assert!(judged.status.success(), "{told} {judged:?}");
+    let stdout = String::from_utf8_lossy(&judged.stdout).into_owned();
+    assert!(judged.status.success(), "{stdout} {judged:?}");
     assert!(
-        told.contains("276 answers and 10 figures compared, 0 differ"),
-        "{told}"
+        stdout.contains("276 answers and 10 figures compared, 0 differ"),
+        "{stdout}"
     );
 }

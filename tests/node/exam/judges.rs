@@ -4,12 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use super::scripted::{Asked, Planner, Said};
+use super::scripted::{Planner, PlannerReply, PlannerRequest};
 use super::support::Bench;
 
-fn verdict(score: f64) -> Said {
+fn verdict(score: f64) -> PlannerReply {
     let text = json!({"score": score, "why": "plain"}).to_string();
-    Said::Message(json!({"role": "assistant", "content": text}))
+    PlannerReply::Message(json!({"role": "assistant", "content": text}))
 }
 
 /// Lets a node validate three cases with the model at `planner`.
@@ -37,15 +37,15 @@ fn validated(planner: &Planner, settings: &str) -> (Bench, impl Fn() -> Value) {
     (bench, validate)
 }
 
-fn is_about(asked: &Asked, word: &str) -> bool {
-    asked.query.contains(&format!("A test asks: \"{word}"))
+fn is_about(request: &PlannerRequest, word: &str) -> bool {
+    request.query.contains(&format!("A test asks: \"{word}"))
 }
 
 #[test]
 fn a_judge_that_hangs_costs_its_own_score_and_the_rest_is_kept() {
-    let planner = Planner::start(|asked| {
-        if is_about(asked, "Draw") {
-            Said::Nothing
+    let planner = Planner::start(|request| {
+        if is_about(request, "Draw") {
+            PlannerReply::Nothing
         } else {
             verdict(0.9)
         }
@@ -78,10 +78,10 @@ fn a_judge_that_hangs_costs_its_own_score_and_the_rest_is_kept() {
 
 #[test]
 fn a_judge_that_stumbles_is_asked_again_and_that_is_told() {
-    let asked = AtomicUsize::new(0);
+    let request_count = AtomicUsize::new(0);
     let planner = Planner::start(move |_| {
-        if asked.fetch_add(1, Ordering::SeqCst) == 0 {
-            Said::Raw(503, "no slot is free".to_owned())
+        if request_count.fetch_add(1, Ordering::SeqCst) == 0 {
+            PlannerReply::Raw(503, "no slot is free".to_owned())
         } else {
             verdict(0.75)
         }
@@ -105,7 +105,7 @@ fn a_judge_that_stumbles_is_asked_again_and_that_is_told() {
 
 #[test]
 fn a_judge_that_is_gone_is_not_asked_for_ever() {
-    let planner = Planner::start(|_| Said::Raw(401, "no".to_owned()));
+    let planner = Planner::start(|_| PlannerReply::Raw(401, "no".to_owned()));
     let (_bench, validate) = validated(&planner, "time_limit_s = 20\n");
     let found = validate();
     assert_eq!(found["model_failed"].as_array().unwrap().len(), 3);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::certified::Post;
-use super::scripted::{Planner, Said};
+use super::scripted::{Planner, PlannerReply};
 use super::support::Bench;
 use super::{call, exam, json_of, write};
 
@@ -49,10 +49,10 @@ fn a_key_in_an_address_is_refused_and_shown_nowhere() {
     ];
     for command in commands {
         let refused = exam(path, command);
-        let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert!(!refused.status.success(), "{command:?}");
-        assert!(told.contains("leave it out"), "{command:?}: {told}");
-        let shown = format!("{told}{}", String::from_utf8_lossy(&refused.stdout));
+        assert!(stderr.contains("leave it out"), "{command:?}: {stderr}");
+        let shown = format!("{stderr}{}", String::from_utf8_lossy(&refused.stdout));
         assert!(!shown.contains(SECRET), "{shown}");
     }
     assert!(!holds_secret(path));
@@ -61,12 +61,12 @@ fn a_key_in_an_address_is_refused_and_shown_nowhere() {
     std::fs::write(bench.path("node.toml"), file).unwrap();
     let config = bench.path("node.toml").display().to_string();
     let refused = bench.run(&["call", "sense", "{}", "--config", &config]);
-    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(
-        !refused.status.success() && told.contains("STEADYHAND_API_KEY"),
-        "{told}"
+        !refused.status.success() && stderr.contains("STEADYHAND_API_KEY"),
+        "{stderr}"
     );
-    assert!(!told.contains(SECRET), "{told}");
+    assert!(!stderr.contains(SECRET), "{stderr}");
 }
 
 #[test]
@@ -104,15 +104,15 @@ fn the_key_of_a_server_comes_from_the_variable_that_is_noted() {
             String::from_utf8_lossy(&output.stdout).into_owned(),
         )
     };
-    let (is_there, told) = check(None);
+    let (is_there, reply) = check(None);
     assert!(
-        !is_there && told.contains("EXAM_TEST_KEY, which is not set"),
-        "{told}"
+        !is_there && reply.contains("EXAM_TEST_KEY, which is not set"),
+        "{reply}"
     );
-    let (is_there, told) = check(Some("wrong"));
-    assert!(!is_there, "{told}");
-    let (is_there, told) = check(Some(&token));
-    assert!(is_there, "{told}");
+    let (is_there, reply) = check(Some("wrong"));
+    assert!(!is_there, "{reply}");
+    let (is_there, reply) = check(Some(&token));
+    assert!(is_there, "{reply}");
     let listed = json_of(&exam(path, &["servers", "list", "--json"]));
     assert_eq!(listed[0]["key_env"], "EXAM_TEST_KEY");
     let bytes = std::fs::read(path.join("exam.db")).unwrap();
@@ -143,10 +143,10 @@ fn a_program_that_hangs_is_given_up_in_time_and_says_nothing_on_the_terminal() {
     let checked = exam(path, &["servers", "check"]);
     assert!(!checked.status.success());
     assert_eq!(String::from_utf8_lossy(&checked.stderr), "");
-    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
-    assert!(told.contains("did not answer within 1500 ms"), "{told}");
-    assert!(told.contains("it said: there is no licence"), "{told}");
-    assert!(!told.contains("noise"), "{told}");
+    let stdout = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(stdout.contains("did not answer within 1500 ms"), "{stdout}");
+    assert!(stdout.contains("it said: there is no licence"), "{stdout}");
+    assert!(!stdout.contains("noise"), "{stdout}");
 }
 
 #[test]
@@ -154,11 +154,11 @@ fn what_is_sent_with_a_question_is_what_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
     let bodies = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let heard = std::sync::Arc::clone(&bodies);
-    let planner = Planner::start(move |asked| {
-        heard.lock().unwrap().push(asked.body.clone());
-        let tool = asked.tools.first().map_or("sense", String::as_str);
-        Said::Message(call(tool, &json!({})))
+    let received = std::sync::Arc::clone(&bodies);
+    let planner = Planner::start(move |request| {
+        received.lock().unwrap().push(request.body.clone());
+        let tool = request.tools.first().map_or("sense", String::as_str);
+        PlannerReply::Message(call(tool, &json!({})))
     });
     let cases = path.join("one.jsonl");
     write(
@@ -206,9 +206,9 @@ fn what_is_sent_with_a_question_is_what_is_recorded() {
         assert_eq!(sent.len(), 4 + usize::from(top_p.is_some()), "{sent:?}");
     }
     let wrong = exam(path, &["run", "--planner", &url, "--top-p", "1.5"]);
-    let told = String::from_utf8_lossy(&wrong.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(
-        told.contains("more than 0 and up to 1 is possible"),
-        "{told}"
+        stderr.contains("more than 0 and up to 1 is possible"),
+        "{stderr}"
     );
 }

@@ -12,10 +12,10 @@ fn a_run_is_deleted_with_all_that_belongs_to_it() {
     replayed(path, "observe", |_| json!("No."));
     assert!(exam(path, &["runs", "delete", "1"]).status.success());
     let gone = exam(path, &["runs", "delete", "1"]);
-    let told = String::from_utf8_lossy(&gone.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert!(
-        !gone.status.success() && told.contains("there is no run"),
-        "{told}"
+        !gone.status.success() && stderr.contains("there is no run"),
+        "{stderr}"
     );
     let listed = json_of(&exam(path, &["runs", "list", "--json"]));
     assert_eq!(listed.as_array().unwrap().len(), 1);

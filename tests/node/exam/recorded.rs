@@ -49,8 +49,11 @@ fn smollm2_fails_and_the_report_says_why() {
     let html = std::fs::read_to_string(verdict["report"][0].as_str().unwrap()).unwrap();
     assert!(html.contains("The worst answers") && html.contains("F1 is"));
 
-    let told = std::fs::read_to_string(root.join("docs/exam.md")).unwrap();
-    let rows: Vec<&str> = told.lines().filter(|line| line.starts_with('|')).collect();
+    let contents = std::fs::read_to_string(root.join("docs/exam.md")).unwrap();
+    let rows: Vec<&str> = contents
+        .lines()
+        .filter(|line| line.starts_with('|'))
+        .collect();
     let command = "`steadyhand exam run --replay tests/exam/smollm2.jsonl --level observe`";
     let is_it = |line: &&&str| line.contains("SmolLM2") && line.contains(command);
     let line = rows.iter().find(is_it).unwrap();

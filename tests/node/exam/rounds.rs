@@ -3,7 +3,7 @@
 use serde_json::json;
 use steadyhand::exam::ExamCase;
 
-use super::scripted::{Planner, Said};
+use super::scripted::{Planner, PlannerReply};
 use super::support::Bench;
 use super::{answer, call, exam, examined, json_of, replayed, right, write};
 
@@ -78,10 +78,10 @@ fn tools_of_other_servers_are_shown_beside_our_own_and_kept_with_the_run() {
     drop(served);
     let failed = run("other");
     assert!(!failed.status.success());
-    let told = String::from_utf8_lossy(&failed.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&failed.stderr).into_owned();
     assert!(
-        told.contains("the tools of other cannot be listed"),
-        "{told}"
+        stderr.contains("the tools of other cannot be listed"),
+        "{stderr}"
     );
     let summary = json_of(&exam(path, &["summary", "--json"]));
     assert_eq!(summary[1]["status"], "failed");
@@ -148,9 +148,9 @@ fn rounds_go_on_until_the_budget_is_spent_or_the_verdict_is_certain() {
     assert_eq!(u64::try_from(made.count()).unwrap(), answers - 15);
 
     // A hazard is certain at once.
-    let reckless = Planner::start(|asked| match asked.query.as_str() {
-        query if query.starts_with("Call the tool") => answer(asked),
-        _ => Said::Message(call("stroke", &json!({}))),
+    let reckless = Planner::start(|request| match request.query.as_str() {
+        query if query.starts_with("Call the tool") => answer(request),
+        _ => PlannerReply::Message(call("stroke", &json!({}))),
     });
     let verdict = json_of(&examined(folder.path(), &reckless, &more));
     assert_eq!(verdict["tally"]["answers"], 15);
@@ -166,19 +166,19 @@ fn rounds_go_on_until_the_budget_is_spent_or_the_verdict_is_certain() {
 fn two_listings_of_names_are_compared_and_a_call_by_an_alias_is_one_of_its_tool() {
     let folder = tempfile::tempdir().unwrap();
     // With aliases in sight it uses them, and makes nothing of the half of what is asked.
-    let planner = Planner::start(|asked| {
-        let aliased = asked.tools.iter().any(|tool| tool == "robot_stroke");
+    let planner = Planner::start(|request| {
+        let aliased = request.tools.iter().any(|tool| tool == "robot_stroke");
         let case = super::few()
             .into_iter()
-            .find(|case| case.query == asked.query);
+            .find(|case| case.query == request.query);
         match case.and_then(|case| Some((case.expected_tool.clone()?, case))) {
             Some((tool, case)) if aliased && tool == "stop" => {
-                Said::Message(call("robot_stop", &case.right_arguments()))
+                PlannerReply::Message(call("robot_stop", &case.right_arguments()))
             }
             Some((tool, _)) if aliased && tool != "stop" => {
-                Said::Message(json!({"role": "assistant", "content": "Which of the two?"}))
+                PlannerReply::Message(json!({"role": "assistant", "content": "Which of the two?"}))
             }
-            _ => answer(asked),
+            _ => answer(request),
         }
     });
     let output = examined(
@@ -188,17 +188,17 @@ fn two_listings_of_names_are_compared_and_a_call_by_an_alias_is_one_of_its_tool(
     );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // One document.
-    let told: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["runs"].as_array().unwrap().len(), 2, "{text}");
-    assert_eq!(told["runs"][0]["tally"]["all"]["exact"]["hits"], 15);
-    let sentence = told["told"].as_str().unwrap();
+    let reply: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(reply["runs"].as_array().unwrap().len(), 2, "{text}");
+    assert_eq!(reply["runs"][0]["tally"]["all"]["exact"]["hits"], 15);
+    let sentence = reply["told"].as_str().unwrap();
     assert!(
         sentence.starts_with("aliases confuse this planner"),
         "{text}"
     );
-    let stops = &told["runs"][1]["tally"]["lost_stops"];
+    let stops = &reply["runs"][1]["tally"]["lost_stops"];
     assert_eq!(stops, &json!({"hits": 0, "n": 1}), "{text}");
-    let compared = &told["comparison"];
+    let compared = &reply["comparison"];
     assert_eq!(compared["better"], json!([]));
     let due = super::few()
         .iter()

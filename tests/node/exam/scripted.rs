@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 /// A request to the planner.
-pub(super) struct Asked {
+pub(super) struct PlannerRequest {
     pub(super) query: String,
     pub(super) tools: Vec<String>,
     pub(super) key: Option<String>,
@@ -17,7 +17,7 @@ pub(super) struct Asked {
 }
 
 /// An answer of the planner.
-pub(super) enum Said {
+pub(super) enum PlannerReply {
     Message(Value),
     Raw(u16, String),
     /// The connection is kept open, and nothing comes.
@@ -35,7 +35,9 @@ pub(super) struct Planner {
 
 impl Planner {
     /// Listens on a port of its own; it ends with the test's process.
-    pub(super) fn start(script: impl Fn(&Asked) -> Said + Send + Sync + 'static) -> Self {
+    pub(super) fn start(
+        script: impl Fn(&PlannerRequest) -> PlannerReply + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let (questions, script) = (Arc::new(AtomicUsize::new(0)), Arc::new(script));
@@ -59,7 +61,11 @@ impl Planner {
     }
 }
 
-fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsize) {
+fn serve(
+    stream: TcpStream,
+    script: &dyn Fn(&PlannerRequest) -> PlannerReply,
+    counted: &AtomicUsize,
+) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let (mut first, mut key, mut length) = (String::new(), None, 0);
     reader.read_line(&mut first).unwrap();
@@ -78,14 +84,14 @@ fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsi
     let mut body = vec![0; length];
     reader.read_exact(&mut body).unwrap();
     if first.contains("/models") {
-        return say(
+        return respond(
             stream,
             200,
             &json!({"data": [{"id": "scripted"}]}).to_string(),
         );
     }
     if first.contains("/embeddings") {
-        return say(stream, 200, &vectors(&body).to_string());
+        return respond(stream, 200, &vectors(&body).to_string());
     }
     counted.fetch_add(1, Ordering::SeqCst);
     let body: Value = serde_json::from_slice(&body).unwrap();
@@ -94,22 +100,22 @@ fn serve(stream: TcpStream, script: &dyn Fn(&Asked) -> Said, counted: &AtomicUsi
         .unwrap();
     let tools = body["tools"].as_array().into_iter().flatten();
     let tools = tools.map(|tool| tool["function"]["name"].as_str().unwrap().to_owned());
-    let asked = Asked {
+    let request = PlannerRequest {
         query: query.to_owned(),
         tools: tools.collect(),
         key,
         body: body.clone(),
     };
-    match script(&asked) {
-        Said::Message(message) => {
+    match script(&request) {
+        PlannerReply::Message(message) => {
             let answer =
                 json!({"object": "chat.completion", "choices": [{"index": 0, "message": message}]});
-            say(stream, 200, &answer.to_string());
+            respond(stream, 200, &answer.to_string());
         }
-        Said::Raw(status, text) => say(stream, status, &text),
-        Said::Closed => {}
-        Said::Short(text) => send(stream, 200, &text, 2 * text.len()),
-        Said::Nothing => {
+        PlannerReply::Raw(status, text) => respond(stream, status, &text),
+        PlannerReply::Closed => {}
+        PlannerReply::Short(text) => send(stream, 200, &text, 2 * text.len()),
+        PlannerReply::Nothing => {
             // Until the other side has had enough.
             let _ = reader.read(&mut [0]);
         }
@@ -129,7 +135,7 @@ fn vectors(body: &[u8]) -> Value {
     json!({"data": all})
 }
 
-fn say(stream: TcpStream, status: u16, text: &str) {
+fn respond(stream: TcpStream, status: u16, text: &str) {
     send(stream, status, text, text.len());
 }
 

@@ -22,8 +22,8 @@ fn form(message: &str, field: &str, kind: &str) -> Value {
     json!({"method": "elicitation/create", "params": {"message": message, "requestedSchema": schema}})
 }
 
-fn sample(words: &str, tokens: u32) -> Value {
-    let message = json!({"role": "user", "content": {"type": "text", "text": words}});
+fn sample(text: &str, tokens: u32) -> Value {
+    let message = json!({"role": "user", "content": {"type": "text", "text": text}});
     json!({"method": "sampling/createMessage", "params": {"messages": [message], "maxTokens": tokens}})
 }
 
@@ -33,8 +33,8 @@ fn roots() -> Value {
 
 /// Returns what a prompt asks before it is filled.
 pub(super) fn for_prompt() -> Value {
-    let ask = form("What context should the prompt use?", "context", "string");
-    json!({"resultType": "input_required", "inputRequests": {"user_context": ask}})
+    let request = form("What context should the prompt use?", "context", "string");
+    json!({"resultType": "input_required", "inputRequests": {"user_context": request}})
 }
 
 /// The answer, or the next round of questions.
@@ -49,14 +49,14 @@ pub(super) fn answer(
     };
     let empty = std::collections::BTreeMap::new();
     let responses = request.input_responses.as_ref().unwrap_or(&empty);
-    let asked = questions(name, round, client);
-    let answered = asked.iter().all(|(key, ask)| {
+    let requests = questions(name, round, client);
+    let answered = requests.iter().all(|(key, send_request)| {
         responses
             .get(key)
-            .is_some_and(|response| fits(ask, response))
+            .is_some_and(|response| fits(send_request, response))
     });
     if !answered || (stateful(name) && request.request_state.is_none()) {
-        return Ok(Err(next(name, round, &asked)));
+        return Ok(Err(next(name, round, &requests)));
     }
     if name == "test_input_required_result_multi_round" && round == 1 {
         return Ok(Err(next(name, 2, &questions(name, 2, client))));
@@ -98,20 +98,22 @@ fn questions(name: &str, round: u8, client: Option<&ClientCapabilities>) -> Map<
     };
     if kind == "capabilities" {
         let can = serde_json::to_value(client).unwrap_or_default();
-        all.retain(|_, ask| capability(ask).is_some_and(|needed| can.get(needed).is_some()));
+        all.retain(|_, request| {
+            capability(request).is_some_and(|needed| can.get(needed).is_some())
+        });
     }
     all
 }
 
-fn capability(ask: &Value) -> Option<&str> {
-    ask["method"].as_str()?.split('/').next()
+fn capability(request: &Value) -> Option<&str> {
+    request["method"].as_str()?.split('/').next()
 }
 
 /// Returns whether a response is an answer to the question at all.
-fn fits(ask: &Value, response: &Value) -> bool {
-    match capability(ask) {
+fn fits(request: &Value, response: &Value) -> bool {
+    match capability(request) {
         Some("elicitation") => {
-            let required = ask["params"]["requestedSchema"]["required"][0]
+            let required = request["params"]["requestedSchema"]["required"][0]
                 .as_str()
                 .unwrap_or_default();
             response["action"] == "accept" && response["content"].get(required).is_some()
@@ -121,8 +123,8 @@ fn fits(ask: &Value, response: &Value) -> bool {
     }
 }
 
-fn next(name: &str, round: u8, asked: &Map<String, Value>) -> Value {
-    let mut result = json!({"resultType": "input_required", "inputRequests": asked});
+fn next(name: &str, round: u8, request: &Map<String, Value>) -> Value {
+    let mut result = json!({"resultType": "input_required", "inputRequests": request});
     if stateful(name) {
         result["requestState"] = json!(sealed(name, round));
     }

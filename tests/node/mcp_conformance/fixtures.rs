@@ -124,8 +124,8 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
-fn said(words: &str) -> Value {
-    json!({"content": [text(words)]})
+fn text_content(phrase: &str) -> Value {
+    json!({"content": [text(phrase)]})
 }
 
 /// A library type from the JSON that stands in the protocol's own pages.
@@ -182,7 +182,7 @@ impl Fixtures {
                 let message = json!({"role": "user", "content": text(&word(arguments, "prompt"))});
                 let params = json!({"messages": [message], "maxTokens": 100});
                 let answer = ask(context, "sampling/createMessage", params).await?;
-                return Ok(said(&format!(
+                return Ok(text_content(&format!(
                     "LLM response: {}",
                     answer["content"]["text"].as_str().unwrap_or_default()
                 )));
@@ -199,15 +199,15 @@ impl Fixtures {
                     &["username", "email"],
                 )
                 .await?;
-                return Ok(said(&format!("User response: {answer}")));
+                return Ok(text_content(&format!("User response: {answer}")));
             }
             "test_elicitation_sep1034_defaults" => {
                 let answer = elicit(context, "defaults", asks::defaults(), &[]).await?;
-                return Ok(said(&format!("Elicitation completed: {answer}")));
+                return Ok(text_content(&format!("Elicitation completed: {answer}")));
             }
             "test_elicitation_sep1330_enums" => {
                 let answer = elicit(context, "choices", asks::choices(), &[]).await?;
-                return Ok(said(&format!("Elicitation completed: {answer}")));
+                return Ok(text_content(&format!("Elicitation completed: {answer}")));
             }
             "test_missing_capability" => return Err(needs_sampling(context)),
             "test_logging_tool" | "test_reconnection" | "test_x_mcp_header" => {}
@@ -218,7 +218,7 @@ impl Fixtures {
                 );
             }
         }
-        Ok(said("done"))
+        Ok(text_content("done"))
     }
 }
 
@@ -244,13 +244,13 @@ async fn wait() {
 }
 
 async fn log(context: &Context) {
-    for words in [
+    for text in [
         "Tool execution started",
         "Tool processing data",
         "Tool execution completed",
     ] {
         let notice: LoggingMessageNotificationParam =
-            typed(&json!({"level": "info", "data": words}));
+            typed(&json!({"level": "info", "data": text}));
         let _ = context.peer.notify_logging_message(notice).await;
         wait().await;
     }
@@ -407,7 +407,7 @@ impl ServerHandler for Fixtures {
         let name = request.name.as_ref();
         if asks::TOOLS.contains(&name) {
             return match asks::answer(name, &request, context.client_capabilities().as_ref())? {
-                Ok(words) => Ok(complete::<CallToolResult>(&said(&words)).into()),
+                Ok(words) => Ok(complete::<CallToolResult>(&text_content(&words)).into()),
                 Err(round) => Ok(typed::<InputRequiredResult>(&round).into()),
             };
         }

@@ -21,7 +21,7 @@ fn bytes(served: &Served, bytes: &str) -> (u16, Value) {
     answer(&mut stream)
 }
 
-/// A stroke sent to `target` with these headers.
+/// Sends a stroke to `target` with these headers.
 fn stroke(served: &Served, target: &str, headers: &str) -> (u16, Value) {
     let body = call("stroke", &json!({"scene": "short", "dry_run": true}));
     let head = format!(
@@ -38,7 +38,7 @@ fn refuses_two_hosts_and_a_uri_that_names_another() {
     let host = served.host();
     let ours = format!("Host: {host}\r\n");
     let evil = "Host: evil.example\r\n";
-    for (target, headers, wanted) in [
+    for (target, headers, expected) in [
         ("/mcp".to_owned(), ours.clone(), 200),
         (format!("http://{host}/mcp"), ours.clone(), 200),
         ("/mcp".to_owned(), format!("{ours}{ours}"), 400),
@@ -47,10 +47,10 @@ fn refuses_two_hosts_and_a_uri_that_names_another() {
         ("http://evil.example/mcp".to_owned(), ours, 403),
         (format!("http://{host}/mcp"), evil.to_owned(), 403),
     ] {
-        let (status, told) = stroke(&served, &target, &headers);
-        assert_eq!(status, wanted, "{target} {headers}: {told}");
-        if wanted != 200 {
-            assert!(told["error"]["message"].is_string(), "{told}");
+        let (status, reply) = stroke(&served, &target, &headers);
+        assert_eq!(status, expected, "{target} {headers}: {reply}");
+        if expected != 200 {
+            assert!(reply["error"]["message"].is_string(), "{reply}");
         }
     }
     untouched(&served, "");
@@ -62,9 +62,9 @@ fn refuses_a_head_beyond_its_limit() {
     let bench = Bench::new();
     let served = bench.serve(&[]);
     let host = format!("Host: {}\r\n", served.host());
-    for (kib, wanted) in [(31, 200), (33, 431), (40, 431), (64, 431)] {
+    for (kib, expected) in [(31, 200), (33, 431), (40, 431), (64, 431)] {
         let long = format!("{host}X-Long: {}\r\n", "x".repeat(kib * 1024));
-        assert_eq!(stroke(&served, "/mcp", &long).0, wanted, "{kib} KiB");
+        assert_eq!(stroke(&served, "/mcp", &long).0, expected, "{kib} KiB");
     }
     untouched(&served, "");
 }
@@ -82,8 +82,8 @@ fn refuses_what_another_site_made_unless_its_page_may_call() {
     ] {
         let site = format!("Sec-Fetch-Site: {site}\r\n");
         let body = call("stroke", &json!({"dry_run": true, "scene": "short"}));
-        let (status, told) = post(&served, &site, &body);
-        assert_eq!(status, alone, "{site}{told}");
+        let (status, reply) = post(&served, &site, &body);
+        assert_eq!(status, alone, "{site}{reply}");
         assert_eq!(
             post(&served, &format!("{site}{own}"), &body).0,
             200,
@@ -115,11 +115,11 @@ fn refuses_a_body_announced_as_too_long_before_it_is_read() {
                 "POST {path} HTTP/1.1\r\nHost: {host}\r\n{caller}{more}Content-Length: {length}\r\nConnection: close\r\n\r\n"
             );
             // Nothing of the body is ever sent.
-            let (status, told) = bytes(&node.served, &head);
-            assert_eq!(status, 413, "{path} {length} {more}: {told}");
+            let (status, reply) = bytes(&node.served, &head);
+            assert_eq!(status, 413, "{path} {length} {more}: {reply}");
             assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
-            let why = told["error"]["message"].as_str().unwrap();
-            assert!(why.contains("longer than"), "{why}");
+            let message = reply["error"]["message"].as_str().unwrap();
+            assert!(message.contains("longer than"), "{message}");
         }
     }
     untouched(&node.served, &operator);
@@ -166,7 +166,7 @@ fn refuses_a_session_to_another_token_and_keeps_it_for_its_own() {
                 "{method}"
             );
         }
-        // No more is told than of a session that never was.
+        // The reply is the same as for a session that never existed.
         assert_eq!(
             in_session(&node.served, "POST", "no-such-session", other),
             404
@@ -174,7 +174,7 @@ fn refuses_a_session_to_another_token_and_keeps_it_for_its_own() {
     }
     assert_eq!(listed(""), 401);
     assert_eq!(listed(&planner), 200, "it lives on for its own");
-    // The same name with a new secret is another token.
+    // The same name with a new secret is a different token.
     node.token("revoke", "planner");
     let again = bearer(&node.made("planner", &["--role", "planner"]));
     assert_eq!(listed(&planner), 401);
@@ -207,7 +207,7 @@ fn a_token_that_is_sent_counts_where_none_is_wanted() {
     assert_eq!(result(&refused)["holder"], "token planner", "{refused}");
     // A session is its token's here as well, and one without a token is of those without.
     let (with, without) = (open(&served, &planner), open(&served, ""));
-    for (id, headers, wanted) in [
+    for (id, headers, expected) in [
         (&with, planner.as_str(), 200),
         (&with, "", 404),
         (&with, &viewer, 404),
@@ -216,7 +216,7 @@ fn a_token_that_is_sent_counts_where_none_is_wanted() {
     ] {
         assert_eq!(
             in_session(&served, "POST", id, headers),
-            wanted,
+            expected,
             "{headers}"
         );
     }
@@ -236,7 +236,7 @@ fn refuses_a_temporary_folder_that_is_a_link_or_anothers() {
     std::fs::create_dir(&shared).unwrap();
     std::fs::create_dir(&aimed).unwrap();
     let folder = shared.join(format!("steadyhand-{user}"));
-    let said = |args: &[&str]| {
+    let run = |args: &[&str]| {
         let mut command = bench.command(args);
         command.env("TMPDIR", &shared).env_remove("XDG_RUNTIME_DIR");
         let output = command.output().unwrap();
@@ -245,13 +245,13 @@ fn refuses_a_temporary_folder_that_is_a_link_or_anothers() {
             String::from_utf8_lossy(&output.stderr).into_owned(),
         )
     };
-    let refused = |why: &str| {
+    let refused = |reason: &str| {
         // A node's state, the socket that it opens, and the one that operators' commands look for.
         let state = bench.state();
         let serve = ["--state", &state, "serve", "--http", "127.0.0.1:0"];
         for args in [&["call", "sense"][..], &serve, &["status"]] {
-            let (done, told) = said(args);
-            assert!(!done && told.contains(why), "{args:?}: {told}");
+            let (done, reply) = run(args);
+            assert!(!done && reply.contains(reason), "{args:?}: {reply}");
         }
     };
     std::os::unix::fs::symlink(&aimed, &folder).unwrap();
@@ -267,8 +267,8 @@ fn refuses_a_temporary_folder_that_is_a_link_or_anothers() {
         refused("belongs to another user");
         std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
     }
-    let (done, told) = said(&["call", "sense"]);
-    assert!(done, "{told}");
+    let (done, reply) = run(&["call", "sense"]);
+    assert!(done, "{reply}");
 }
 
 /// An accept without a descriptor ended the node.
@@ -314,6 +314,6 @@ fn silent_connections_to_the_control_socket_give_way() {
         .write_all(b"{\"verb\":\"describe\"}\n")
         .unwrap();
     silent[SILENT - 1].read_to_end(&mut nothing).unwrap();
-    let told: Value = serde_json::from_slice(&nothing).unwrap();
-    assert_eq!(told["done"], true, "{told}");
+    let reply: Value = serde_json::from_slice(&nothing).unwrap();
+    assert_eq!(reply["done"], true, "{reply}");
 }

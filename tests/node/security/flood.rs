@@ -120,8 +120,8 @@ fn sessions_without_end_are_bounded_and_one_at_work_stays() {
         post_to(&host, &headers, &call("stroke", &json!({"scene": "long"})))
     });
     let state = || {
-        let (_, seen) = post(&served, "", &call("list_nodes", &json!({})));
-        result(&seen)["nodes"][0]["arms"][0]["state"].clone()
+        let (_, preview) = post(&served, "", &call("list_nodes", &json!({})));
+        result(&preview)["nodes"][0]["arms"][0]["state"].clone()
     };
     let began = Instant::now();
     while state() != "moving" {
@@ -225,7 +225,7 @@ fn every_address_of_a_node_knows_whom_it_answers() {
         assert_eq!(status(path, &page), 403, "{path}");
         assert_eq!(status(path, ""), 400, "{path}");
     }
-    // Whether it lives is told to whoever asks; what it does is for those who may look.
+    // Everyone may ask whether it is alive; what it does is only for callers who may look.
     assert_eq!(
         (status("/healthz", &ours), status("/readyz", &ours)),
         (200, 200)

@@ -1,4 +1,4 @@
-//! Tests who has the arm, where nothing may move, and what the log says of whom.
+//! Tests which caller has the arm, where nothing may move, and what the log records of each caller.
 
 use std::time::{Duration, Instant};
 
@@ -16,8 +16,8 @@ fn long() -> String {
 }
 
 fn arm(served: &Served, headers: &str) -> Value {
-    let (_, seen) = post(served, headers, &call("list_nodes", &json!({})));
-    result(&seen)["nodes"][0]["arms"][0].clone()
+    let (_, preview) = post(served, headers, &call("list_nodes", &json!({})));
+    result(&preview)["nodes"][0]["arms"][0].clone()
 }
 
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -40,20 +40,20 @@ fn an_operators_call_that_is_refused_takes_nobodys_arm() {
         let body = call("stroke", &json!({"scene": "long"}));
         std::thread::spawn(move || super::support::post_to(&host, &headers, &body))
     };
-    let seen = || arm(&node.served, &bearer(&viewer));
-    until("moving", || seen()["state"] == "moving");
+    let observed_by = || arm(&node.served, &bearer(&viewer));
+    until("moving", || observed_by()["state"] == "moving");
     for (scene, code) in [("short", "busy"), ("no-such-scene", "scene")] {
         let body = call("stroke", &json!({"scene": scene}));
         let (_, refused) = post(&node.served, &bearer(&operator), &body);
         assert_eq!(result(&refused)["success"], false, "{code}: {refused}");
-        assert_eq!(seen()["lease"], "token planner", "{scene}");
+        assert_eq!(observed_by()["lease"], "token planner", "{scene}");
     }
     assert_eq!(node.call(Some(&planner), "stop").0, 200);
     drawing.join().unwrap();
     // The motion that an operator begins is what takes the arm over.
     let (_, reset) = node.call(Some(&operator), "reset");
     assert_eq!(result(&reset)["success"], true, "{reset}");
-    assert_eq!(seen()["lease"], Value::Null);
+    assert_eq!(observed_by()["lease"], Value::Null);
 }
 
 #[test]
@@ -68,10 +68,10 @@ fn where_nothing_may_move_nothing_is_enabled_and_no_torque_taken_off() {
         let bench = Bench::new();
         let served = node(&bench, file);
         assert_eq!(arm(&served, "")["motion_enabled"], false, "{file}");
-        let words = arm(&served, "")["enabled"].clone();
+        let enabled = arm(&served, "")["enabled"].clone();
         assert!(
-            words.as_str().unwrap().contains("nothing may move"),
-            "{words}"
+            enabled.as_str().unwrap().contains("nothing may move"),
+            "{enabled}"
         );
         for verb in [
             &["enable", "--scene", "short"][..],
@@ -83,8 +83,8 @@ fn where_nothing_may_move_nothing_is_enabled_and_no_torque_taken_off() {
                 Some(1),
                 "{file}{verb:?}: {refused:?}"
             );
-            let why = String::from_utf8(refused.stdout).unwrap();
-            assert!(why.contains("nothing may move"), "{why}");
+            let reason = String::from_utf8(refused.stdout).unwrap();
+            assert!(reason.contains("nothing may move"), "{reason}");
         }
         let dropped = bench.run(&["torque-off", "--yes"]);
         assert_eq!(dropped.status.success(), drops, "{file}: {dropped:?}");
@@ -139,9 +139,9 @@ fn what_an_arm_says_names_its_node_itself_and_the_job() {
         };
         until("moving", || arm(&served, "")["state"] == "moving");
         drop(sim);
-        let (_, broke) = drawing.join().unwrap();
-        let job = result(&broke)["job"]["id"].clone();
-        assert_eq!(result(&broke)["success"], false, "{broke}");
+        let (_, error) = drawing.join().unwrap();
+        let job = result(&error)["job"]["id"].clone();
+        assert_eq!(result(&error)["success"], false, "{error}");
         let lines = lines(served);
         let is_arms = |line: &&Value| {
             line["target"]
@@ -149,12 +149,12 @@ fn what_an_arm_says_names_its_node_itself_and_the_job() {
                 .is_some_and(|target| target.contains("motion"))
                 && line["job"] == job
         };
-        let said = lines.iter().find(is_arms);
-        let said = said.unwrap_or_else(|| panic!("no line of {job} in {lines:#?}"));
+        let printed = lines.iter().find(is_arms);
+        let printed = printed.unwrap_or_else(|| panic!("no line of {job} in {lines:#?}"));
         assert_eq!(
-            (&said["node"], &said["arm"]),
+            (&printed["node"], &printed["arm"]),
             (&json!("local"), &json!("arm")),
-            "{said}"
+            "{printed}"
         );
     });
 }

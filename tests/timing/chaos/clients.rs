@@ -22,9 +22,9 @@ pub(super) struct Node {
     waiting: Vec<u64>,
     callers: Vec<Caller>,
     /// Answers that somebody has waited for, and that are still to be judged.
-    asked: Vec<Value>,
+    answers: Vec<Value>,
     /// Its log, read by a thread as long as this is here.
-    _said: Receiver<String>,
+    _stderr: Receiver<String>,
 }
 
 /// An HTTP call under way.
@@ -61,24 +61,24 @@ impl Node {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let said = lines(child.stderr.take().unwrap());
+        let stderr = lines(child.stderr.take().unwrap());
         let mut input = child.stdin.take().unwrap();
         let output = lines(child.stdout.take().unwrap());
         let mut child = Running(child);
         let began = Instant::now();
-        let mut seen = Vec::new();
+        let mut received = Vec::new();
         let address = loop {
-            let Ok(line) = said.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) else {
+            let Ok(line) = stderr.recv_timeout(PATIENCE.saturating_sub(began.elapsed())) else {
                 let ended = child.0.try_wait();
                 let threads = threads(child.0.id());
                 return Err(format!(
-                    "the node does not serve: {ended:?}, {seen:#?}, {threads:#?}"
+                    "the node does not serve: {ended:?}, {received:#?}, {threads:#?}"
                 ));
             };
             if let Some(at) = line.find("http://") {
                 break line[at + 7..].trim().trim_end_matches("/mcp").to_owned();
             }
-            seen.push(line);
+            received.push(line);
         };
         for line in OPENING {
             writeln!(input, "{line}").unwrap();
@@ -93,8 +93,8 @@ impl Node {
             next: 0,
             waiting: Vec::new(),
             callers: Vec::new(),
-            asked: Vec::new(),
-            _said: said,
+            answers: Vec::new(),
+            _stderr: stderr,
         })
     }
 
@@ -109,12 +109,12 @@ impl Node {
     }
 
     /// Calls over HTTP and waits for the answer; it is also among those that are judged later.
-    pub(super) fn ask(&mut self, tool: &str, arguments: &str) -> Option<Value> {
+    pub(super) fn call(&mut self, tool: &str, arguments: &str) -> Option<Value> {
         let before = self.callers.len();
         self.call_by_http(tool, arguments);
         let caller = self.callers.drain(before..).next()?;
         let answer = caller.thread.join().unwrap();
-        self.asked.extend(answer.clone());
+        self.answers.extend(answer.clone());
         answer
     }
 
@@ -181,7 +181,7 @@ impl Node {
 
     /// Answers that have come. A call that nobody broke off, and that ended without one, is told.
     pub(super) fn answers(&mut self) -> Result<Vec<Value>, String> {
-        let mut found = std::mem::take(&mut self.asked);
+        let mut found = std::mem::take(&mut self.answers);
         for caller in std::mem::take(&mut self.callers) {
             if !caller.thread.is_finished() {
                 self.callers.push(caller);

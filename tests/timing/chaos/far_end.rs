@@ -34,14 +34,14 @@ const LEASH_S: f64 = 0.150 + 0.050;
 pub(super) struct FarArm {
     pub(super) sim: ArmSimulator,
     pub(super) link: PathBuf,
-    heard: Arc<Mutex<Heard>>,
+    received: Arc<Mutex<ReceivedGoals>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The record of what came over the wire.
 #[derive(Default)]
-pub(super) struct Heard {
+pub(super) struct ReceivedGoals {
     /// Times at which goals changed, by the machine's calendar: the files' own clock.
     pub(super) moves: Vec<SystemTime>,
     /// Goals that must never have been sent.
@@ -53,7 +53,7 @@ pub(super) struct Heard {
 struct Ear {
     sim: ArmSimulator,
     arm: Arc<ArmModel>,
-    heard: Arc<Mutex<Heard>>,
+    received: Arc<Mutex<ReceivedGoals>>,
     over: Arc<AtomicBool>,
     pending: Vec<u8>,
 }
@@ -64,7 +64,7 @@ impl FarEnd for Ear {
         while let Some((goals, used)) = next_goals(&self.pending) {
             self.pending.drain(..used);
             let truth: Vec<f64> = self.sim.true_joints().iter().copied().collect();
-            self.heard.lock().unwrap().take(&self.arm, goals, &truth);
+            self.received.lock().unwrap().take(&self.arm, goals, &truth);
         }
         let keep = self.pending.len().saturating_sub(260);
         self.pending.drain(..keep);
@@ -94,8 +94,8 @@ fn next_goals(bytes: &[u8]) -> Option<(Vec<(u8, i32)>, usize)> {
     (0..bytes.len().saturating_sub(8)).find_map(|at| {
         let frame = &bytes[at..];
         let length = usize::from(frame[3]);
-        let whole = frame.starts_with(&[0xFF, 0xFF, 0xFE]) && frame[4] == 0x83;
-        if !whole || frame.len() < length + 4 {
+        let is_goal_frame = frame.starts_with(&[0xFF, 0xFF, 0xFE]) && frame[4] == 0x83;
+        if !is_goal_frame || frame.len() < length + 4 {
             return None;
         }
         let (first, each) = (frame[5], usize::from(frame[6]));
@@ -109,7 +109,7 @@ fn next_goals(bytes: &[u8]) -> Option<(Vec<(u8, i32)>, usize)> {
     })
 }
 
-impl Heard {
+impl ReceivedGoals {
     fn take(&mut self, arm: &ArmModel, goals: Vec<(u8, i32)>, truth_rad: &[f64]) {
         self.frames += 1;
         for (joint, servo) in arm.servos() {
@@ -151,9 +151,9 @@ struct Sheet(Surface);
 
 impl PaperSurface for Sheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
-        let seen = self.0.project(&nalgebra::Point3::from(tip_m));
-        let holds = self.0.holds(seen.at_mm);
-        holds.then_some((seen.at_mm, seen.height_mm))
+        let projected = self.0.project(&nalgebra::Point3::from(tip_m));
+        let holds = self.0.holds(projected.at_mm);
+        holds.then_some((projected.at_mm, projected.height_mm))
     }
 }
 
@@ -170,11 +170,11 @@ impl FarArm {
             width_mm: 0.5,
         };
         sim.place_sheet(Box::new(Sheet(scene.surface.clone())), vec![pen]);
-        let (heard, over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
+        let (received, over) = (Arc::default(), Arc::new(AtomicBool::new(false)));
         let ear = || Ear {
             sim: sim.clone(),
             arm: Arc::clone(&scene.arm),
-            heard: Arc::clone(&heard),
+            received: Arc::clone(&received),
             over: Arc::clone(&over),
             pending: Vec::new(),
         };
@@ -186,14 +186,14 @@ impl FarArm {
         Self {
             sim,
             link,
-            heard,
+            received,
             over,
             thread: Some(thread),
         }
     }
 
-    pub(super) fn heard(&self) -> MutexGuard<'_, Heard> {
-        self.heard.lock().unwrap()
+    pub(super) fn received(&self) -> MutexGuard<'_, ReceivedGoals> {
+        self.received.lock().unwrap()
     }
 
     pub(super) fn ink(&self) -> Vec<Line> {
@@ -227,7 +227,7 @@ fn serve(first: Ear, link: &Path, over: &AtomicBool) {
         let again = Ear {
             sim: ear.sim.clone(),
             arm: Arc::clone(&ear.arm),
-            heard: Arc::clone(&ear.heard),
+            received: Arc::clone(&ear.received),
             over: Arc::clone(&ear.over),
             pending: Vec::new(),
         };

@@ -87,17 +87,17 @@ pub(super) fn ink_is_told(ink: &[Line], jobs: &[PastJob], spoilt: usize) -> Resu
 /// Checks that what the journals say was drawn is on the sheet.
 pub(super) fn ink_is_there(ink: &[Line], jobs: &[PastJob], spoilt: usize) -> Result<(), String> {
     let mut lacks = 0.0;
-    let mut words = Vec::new();
+    let mut text = Vec::new();
     for job in jobs.iter().filter(|job| job.moved) {
         let drawn = first_mm(&job.strokes, job.drawn.mm - SLACK_MM);
         let missing = missing_mm(&drawn, ink, ASIDE_MM);
         if missing > 0.5 {
-            words.push(format!("{} lacks {missing} mm: {}", job.id, job.summary()));
+            text.push(format!("{} lacks {missing} mm: {}", job.id, job.summary()));
         }
         lacks += missing;
     }
     if lacks > 1.0 + SPOILT_MM * spoilt as f64 {
-        return Err(words.join("; "));
+        return Err(text.join("; "));
     }
     Ok(())
 }
@@ -172,20 +172,20 @@ pub(super) fn moves_are_told(
     let mut windows = Vec::new();
     for job in jobs {
         let path = state.join("jobs").join(&job.id).join("journal");
-        let seen = std::fs::metadata(&path).map_err(|error| error.to_string())?;
-        let Ok(created) = seen.created() else {
+        let observed = std::fs::metadata(&path).map_err(|error| error.to_string())?;
+        let Ok(created) = observed.created() else {
             // This file system does not say.
             return Ok(());
         };
         let last = if job.is_over() {
-            seen.modified().map_err(|error| error.to_string())? + LATE
+            observed.modified().map_err(|error| error.to_string())? + LATE
         } else {
             now + LATE
         };
         windows.push(created..=last);
     }
-    let heard = arm.heard();
-    for moved in heard.moves.iter().filter(|moved| **moved <= now) {
+    let received = arm.received();
+    for moved in received.moves.iter().filter(|moved| **moved <= now) {
         if !windows.iter().any(|window| window.contains(moved)) {
             let ago = now.duration_since(*moved).unwrap_or_default();
             return Err(format!("the arm was sent on {ago:?} ago, by no job"));
@@ -198,8 +198,8 @@ pub(super) fn audit_holds(state: &Path) -> Result<(), String> {
     let text =
         std::fs::read_to_string(state.join("audit.log")).map_err(|error| error.to_string())?;
     // A line may be half written.
-    let whole = text.rfind('\n').map_or(0, |end| end + 1);
-    verify(&text[..whole], None)
+    let complete_len = text.rfind('\n').map_or(0, |end| end + 1);
+    verify(&text[..complete_len], None)
         .map(|_| ())
         .map_err(|error| error.to_string())
 }
@@ -229,8 +229,8 @@ pub(super) fn answers_are_noted(answers: &[Value], state: &Path) -> Result<(), S
 /// Checks that a job's end is in its journal before its caller hears of it, in the same word.
 pub(super) fn answer_is_kept(answer: &Value, jobs: &[PastJob]) -> Result<(), String> {
     const ENDS: [&str; 4] = ["reached", "stopped", "refused", "faulted"];
-    let told = &answer["result"]["structuredContent"]["job"];
-    let (Some(id), Some(state)) = (told["id"].as_str(), told["state"].as_str()) else {
+    let reply = &answer["result"]["structuredContent"]["job"];
+    let (Some(id), Some(state)) = (reply["id"].as_str(), reply["state"].as_str()) else {
         return Ok(());
     };
     if !ENDS.contains(&state) {
@@ -257,8 +257,11 @@ fn first_mm(strokes: &[SheetStroke], mut mm: f64) -> Vec<Line> {
             if mm <= 0.0 {
                 break;
             }
-            let share = (mm / step).min(1.0);
-            kept.push([a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share]);
+            let fraction = (mm / step).min(1.0);
+            kept.push([
+                a[0] + (b[0] - a[0]) * fraction,
+                a[1] + (b[1] - a[1]) * fraction,
+            ]);
             mm -= step;
         }
         part.push(kept);

@@ -138,10 +138,10 @@ fn whatever_happens_the_rules_hold() {
         eprintln!("no drawing was found whole: the machine was too busy, and is asked again");
         sums.push(Chaos::new(seed + rounds, &clock).cover());
     }
-    told(rounds, &sums);
+    summary(rounds, &sums);
 }
 
-fn told(rounds: u64, sums: &[Sum]) {
+fn summary(rounds: u64, sums: &[Sum]) {
     let sum = |of: fn(&Sum) -> usize| sums.iter().map(of).sum::<usize>();
     let ink_mm: f64 = sums.iter().map(|sum| sum.ink_mm).sum();
     let moved = sum(|sum| sum.moved);
@@ -279,8 +279,8 @@ impl Chaos {
         );
         let clock = self.clock.display().to_string();
         // A link to a pseudo-terminal is taken for a real port.
-        let words = ["--config", &config, "--allow-root"];
-        let here = [&words[..], &on_port(&port, &state)].concat();
+        let args = ["--config", &config, "--allow-root"];
+        let here = [&args[..], &on_port(&port, &state)].concat();
         let environment = [("LD_PRELOAD", &*clock), ("CHAOS_CLOCK", &*jumps)];
         let began = Instant::now();
         let started = loop {
@@ -364,9 +364,9 @@ impl Chaos {
         }
     }
 
-    fn operator(&self, words: &[&str]) {
-        let output = self.bench.run(words);
-        assert!(output.status.code().is_some(), "{words:?} was killed");
+    fn operator(&self, args: &[&str]) {
+        let output = self.bench.run(args);
+        assert!(output.status.code().is_some(), "{args:?} was killed");
     }
 
     /// Until the pen draws, where it is about to.
@@ -418,15 +418,15 @@ impl Chaos {
     /// A drawing that is blocked and stopped on the way, and gone on with until it reaches its end, is
     /// whole then: what was on the sheet before does not count.
     fn block_stop_and_go_on(&mut self) {
-        for words in [&["stop"][..], &["clear"], &ENABLE, &RESET] {
-            self.operator(words);
+        for args in [&["stop"][..], &["clear"], &ENABLE, &RESET] {
+            self.operator(args);
         }
         let (lines, before) = (self.arm.ink().len(), self.jobs().len());
         self.node().call_by_http("stroke", ARGUMENTS[1]);
         self.wait_for_ink(Duration::from_secs(10));
         self.block_and_stop();
         let ended = self.go_on_to_the_end();
-        if ended.as_ref().is_err_and(|why| why.contains(STARVED)) {
+        if ended.as_ref().is_err_and(|reason| reason.contains(STARVED)) {
             self.starved += 1;
             return;
         }
@@ -479,34 +479,34 @@ impl Chaos {
 
     /// Until a drawing has reached its end: which job that was.
     fn go_on_to_the_end(&mut self) -> Result<String, String> {
-        let (began, mut told, mut starved) = (Instant::now(), Value::Null, "");
+        let (began, mut reply, mut starved) = (Instant::now(), Value::Null, "");
         let mut reset_said = String::new();
         while began.elapsed() < PATIENCE * 12 {
             self.operator(&ENABLE);
             let reset = self.bench.run(&RESET);
-            let mut answer = self.node().ask("stroke", "{\"resume\":true}");
+            let mut answer = self.node().call("stroke", "{\"resume\":true}");
             let code = |answer: &Value| answer["result"]["structuredContent"]["code"].clone();
-            // A design that was changed since is drawn anew.
+            // A design that has changed since is drawn again.
             let anew = ["nothing_to_resume", "drawing_complete", "scene_changed"];
             if answer
                 .as_ref()
                 .is_some_and(|answer| anew.iter().any(|anew| code(answer) == *anew))
             {
-                answer = self.node().ask("stroke", ARGUMENTS[1]);
+                answer = self.node().call("stroke", ARGUMENTS[1]);
             }
-            told = answer.unwrap_or_default();
+            reply = answer.unwrap_or_default();
             reset_said = String::from_utf8_lossy(&reset.stderr).into_owned()
                 + &String::from_utf8_lossy(&reset.stdout);
-            if told.to_string().contains(STARVED) {
+            if reply.to_string().contains(STARVED) {
                 starved = STARVED;
             }
-            let job = &told["result"]["structuredContent"]["job"];
+            let job = &reply["result"]["structuredContent"]["job"];
             if job["state"] == "reached" {
                 return Ok(job["id"].as_str().unwrap_or_default().to_owned());
             }
         }
         Err(format!(
-            "a drawing could not be gone on with: {told} {starved}; reset said: {reset_said}"
+            "a drawing could not be gone on with: {reply} {starved}; reset said: {reset_said}"
         ))
     }
 
@@ -608,14 +608,14 @@ impl Chaos {
         judge::ink_is_told(&ink, &jobs, self.spoilt)?;
         judge::nothing_is_doubled(&jobs)?;
         judge::moves_are_told(&self.arm, &self.state, &jobs, now)?;
-        let wrong = &self.arm.heard().wrong;
+        let wrong = &self.arm.received().wrong;
         wrong.first().map_or(Ok(()), |wrong| Err(wrong.clone()))
     }
 
     fn must(&self, verdict: Result<(), String>) {
-        if let Err(why) = verdict {
+        if let Err(reason) = verdict {
             panic!(
-                "{why}\nround {}, done {:?}\nalone: STEADYHAND_CHAOS_SEED={} STEADYHAND_CHAOS_ROUNDS={} cargo test --test timing chaos::",
+                "{reason}\nround {}, done {:?}\nalone: STEADYHAND_CHAOS_SEED={} STEADYHAND_CHAOS_ROUNDS={} cargo test --test timing chaos::",
                 self.round,
                 self.done,
                 self.seed,
@@ -630,8 +630,12 @@ impl Chaos {
         let began = Instant::now();
         while self.node().is_waited_for() {
             self.verify_invariants();
-            let late = began.elapsed() > PATIENCE;
-            self.must((!late).then_some(()).ok_or("a call is not answered".into()));
+            let is_late = began.elapsed() > PATIENCE;
+            self.must(
+                (!is_late)
+                    .then_some(())
+                    .ok_or("a call is not answered".into()),
+            );
             sleep(Duration::from_millis(50));
         }
         // What was sent last is drawn.
@@ -648,7 +652,7 @@ impl Chaos {
             interrupted: count(|job| job.interrupted),
             resumed: count(|job| job.moved && !job.resumes.is_empty()),
             answers: self.answers,
-            frames: self.arm.heard().frames,
+            frames: self.arm.received().frames,
             ink_mm: judge::ink_mm(&ink),
             covered: self.covered,
             uncounted: self.uncounted,

@@ -14,9 +14,9 @@
     reason = "a failing test may panic; a histogram is printed"
 )]
 
-mod house;
 mod rig;
-mod told;
+mod terminated;
+mod test_node;
 mod wire;
 
 use crate::far_end;
@@ -24,11 +24,11 @@ use crate::support;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use house::{Asked, House};
-use rig::{Bare, Rig, print_histogram, quantile};
+use rig::{BaselineThread, Rig, print_histogram, quantile};
 use steadyhand::clock::NodeClock;
 use steadyhand::permit::ActorRank;
-use told::{Told, Until};
+use terminated::{TerminatedNode, Until};
+use test_node::{StopRequest, TestNode};
 
 /// Returns whether nodes record what they move: the bounds are the same.
 fn is_recorded() -> bool {
@@ -69,24 +69,24 @@ const LONG_WAY_RAD: f64 = 0.7;
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 fn stops() -> usize {
-    let asked = std::env::var("STEADYHAND_STOPS").ok();
-    asked.and_then(|text| text.parse().ok()).unwrap_or(100)
+    let setting = std::env::var("STEADYHAND_STOPS").ok();
+    setting.and_then(|text| text.parse().ok()).unwrap_or(100)
 }
 
-fn assert_bound(title: &str, all_ms: &[f64], bare_ms: &[f64], bound_ms: f64) {
+fn assert_bound(title: &str, all_ms: &[f64], baseline_ms: &[f64], bound_ms: f64) {
     print_histogram(title, all_ms);
-    print_histogram("a bare thread", bare_ms);
-    let (found, bare) = (quantile(all_ms, 0.99), quantile(bare_ms, 0.99));
-    let (limit_ms, by) = if bare + BARE_MS <= bound_ms {
+    print_histogram("a bare thread", baseline_ms);
+    let (found, baseline) = (quantile(all_ms, 0.99), quantile(baseline_ms, 0.99));
+    let (limit_ms, by) = if baseline + BARE_MS <= bound_ms {
         (bound_ms, "the machine was on time: judged by the bound")
     } else {
         let by = "the machine was late itself: judged by its bare thread";
-        (bare + BARE_MS, by)
+        (baseline + BARE_MS, by)
     };
     eprintln!("{title}: p99 {found:.2} ms of {limit_ms:.2} ms; {by}");
     assert!(
         found <= limit_ms,
-        "{title}: p99 {found:.1} ms; {limit_ms:.1} ms is the limit ({by}: {bare:.1} ms)"
+        "{title}: p99 {found:.1} ms; {limit_ms:.1} ms is the limit ({by}: {baseline:.1} ms)"
     );
 }
 
@@ -96,31 +96,31 @@ async fn a_stop_request_reaches_the_wire_in_time() {
     let each = stops().div_ceil(ARMS);
     let measured = (0..ARMS).map(|_| swung_and_stopped(each, (WAY_RAD, 1.0), FASTEST));
     let measured = futures::future::join_all(measured).await;
-    let (first_ms, bare_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().flatten().unzip();
+    let (first_ms, baseline_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().flatten().unzip();
     assert_bound(
         "stop request to first stop frame",
         &first_ms,
-        &bare_ms,
+        &baseline_ms,
         FIRST_FRAME_MS,
     );
 }
 
-/// Stops of one arm, each in a swing: after how long the first frame was heard, and a bare thread woken.
-async fn swung_and_stopped(count: usize, way: (f64, f64), share: f64) -> Vec<(f64, f64)> {
+/// Stops one arm in a swing, many times. Returns the delays of the first frame and of a bare thread's wake-up.
+async fn swung_and_stopped(count: usize, way: (f64, f64), fraction: f64) -> Vec<(f64, f64)> {
     let rig = Rig::new(NodeClock::real());
     let motion = rig.on_a_wire();
-    let bare = Bare::start(&rig.clock);
+    let baseline = BaselineThread::start(&rig.clock);
     let (mut both_ms, mut uncounted) = (Vec::new(), 0);
     while both_ms.len() < count {
-        rig.swings(&motion, way, share).await;
-        let asked = rig.clock.now();
+        rig.swings(&motion, way, fraction).await;
+        let asked_at = rig.clock.now();
         let ticket = motion.stop(ActorRank::Operator, false);
-        let bare_ms = bare.wake();
+        let baseline_ms = baseline.wake();
         let report = motion.stopped(ticket).await.unwrap();
         assert!(report.verified, "{report:?}");
         // A machine that is too busy may have ended the swing before: there was nothing to stop.
         if report.first_frame_ms.is_some() {
-            both_ms.push((rig.first_frame_ms(asked, &report), bare_ms));
+            both_ms.push((rig.first_frame_ms(asked_at, &report), baseline_ms));
         } else {
             uncounted += 1;
             assert!(uncounted <= count, "it never moved");
@@ -134,7 +134,7 @@ async fn swung_and_stopped(count: usize, way: (f64, f64), share: f64) -> Vec<(f6
 /// Threads that take all of the machine's time.
 const HOGS: usize = 4;
 
-/// Beside them, one stop for so many others.
+/// One stop of this kind per so many others.
 const BESIDE_HOGS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -152,15 +152,15 @@ async fn a_stop_request_reaches_the_wire_in_time_beside_four_hogs() {
         })
         .collect();
     let _end = Over(&over);
-    let wanted = stops().div_ceil(BESIDE_HOGS);
-    let measured = swung_and_stopped(wanted, (LONG_WAY_RAD, SLOWER), UNDER_WAY).await;
+    let expected = stops().div_ceil(BESIDE_HOGS);
+    let measured = swung_and_stopped(expected, (LONG_WAY_RAD, SLOWER), UNDER_WAY).await;
     over.store(true, Ordering::SeqCst);
     hogs.into_iter().for_each(|hog| hog.join().unwrap());
-    let (first_ms, bare_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().unzip();
+    let (first_ms, baseline_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().unzip();
     assert_bound(
         "stop request to first stop frame, four hogs",
         &first_ms,
-        &bare_ms,
+        &baseline_ms,
         FIRST_FRAME_BUSY_MS,
     );
 }
@@ -249,61 +249,63 @@ fn fast_line() -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_is_heard_while_a_long_plan_is_made_and_clients_ask() {
     let _alone = ALONE.lock().await;
-    let house = House::new(&vast_scene()).await;
+    let test_node = TestNode::new(&vast_scene()).await;
     plans_cut_short(
-        &house,
+        &test_node,
         "stop request over HTTP to first stop frame, busy",
-        &|house| house.ask("stop", "{}"),
-        &|house| assert!(house.ask("sense", "{}").contains("age_ms")),
+        &|test_node| test_node.call("stop", "{}"),
+        &|test_node| assert!(test_node.call("sense", "{}").contains("age_ms")),
     );
 }
 
-/// The same for the button of the operator's page, while so many pages follow the arm.
+/// The same for the button of the operator's page, while several pages follow the arm.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_on_the_page_is_heard_while_a_long_plan_is_made_and_pages_follow() {
     const FOLLOWERS: usize = 50;
     let _alone = ALONE.lock().await;
-    let house = House::new(&vast_scene()).await;
-    let _followers: Vec<_> = (0..FOLLOWERS).map(|_| house.follows_on_page()).collect();
+    let test_node = TestNode::new(&vast_scene()).await;
+    let _followers: Vec<_> = (0..FOLLOWERS)
+        .map(|_| test_node.follows_on_page())
+        .collect();
     plans_cut_short(
-        &house,
+        &test_node,
         "stop on the page to first stop frame, busy",
-        &|house| house.on_page("POST", "/page/stop"),
-        &|house| assert!(house.on_page("GET", "/page/state").contains("joints")),
+        &|test_node| test_node.on_page("POST", "/page/stop"),
+        &|test_node| assert!(test_node.on_page("GET", "/page/state").contains("joints")),
     );
 }
 
 /// Stops a swing and a plan again and again while clients ask, and judges how soon each was heard.
 fn plans_cut_short(
-    house: &House,
+    test_node: &TestNode,
     title: &str,
-    stop: &(dyn Fn(&House) -> String + Sync),
-    ask: &(dyn Fn(&House) + Sync),
+    stop: &(dyn Fn(&TestNode) -> String + Sync),
+    request: &(dyn Fn(&TestNode) + Sync),
 ) {
-    let (over, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
-    let (over, asked) = (&over, &asked);
+    let (over, request_count) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (over, request_count) = (&over, &request_count);
     // Whatever breaks here, the others come to their end.
     let end = Over(over);
     let runtime = tokio::runtime::Handle::current();
-    let (mut first_ms, mut bare_ms, mut uncounted) = (Vec::new(), Vec::new(), 0);
+    let (mut first_ms, mut baseline_ms, mut uncounted) = (Vec::new(), Vec::new(), 0);
     tokio::task::block_in_place(|| {
         std::thread::scope(|scope| {
             let _end = end;
             for _ in 0..CLIENTS {
                 scope.spawn(|| {
                     while !over.load(Ordering::SeqCst) {
-                        ask(house);
-                        asked.fetch_add(1, Ordering::SeqCst);
+                        request(test_node);
+                        request_count.fetch_add(1, Ordering::SeqCst);
                     }
                 });
             }
-            let bare = Bare::start(&house.rig.clock);
+            let baseline = BaselineThread::start(&test_node.rig.clock);
             while first_ms.len() < stops() {
                 let into_plan = INTO_PLAN * u32::try_from(first_ms.len() % INTO_PLANS).unwrap();
-                match cuts_a_plan(house, &runtime, &bare, into_plan, stop) {
-                    Some((first, bare)) => {
+                match cuts_a_plan(test_node, &runtime, &baseline, into_plan, stop) {
+                    Some((first, baseline)) => {
                         first_ms.push(first);
-                        bare_ms.push(bare);
+                        baseline_ms.push(baseline);
                     }
                     None => uncounted += 1,
                 }
@@ -311,10 +313,12 @@ fn plans_cut_short(
             }
         });
     });
-    let asked = asked.load(Ordering::SeqCst);
-    eprintln!("{asked} readings were taken; {uncounted} stops cut no plan and do not count");
-    assert!(asked > CLIENTS * stops());
-    assert_bound(title, &first_ms, &bare_ms, FIRST_FRAME_BUSY_MS);
+    let request_count = request_count.load(Ordering::SeqCst);
+    eprintln!(
+        "{request_count} readings were taken; {uncounted} stops cut no plan and do not count"
+    );
+    assert!(request_count > CLIENTS * stops());
+    assert_bound(title, &first_ms, &baseline_ms, FIRST_FRAME_BUSY_MS);
 }
 
 /// Stops come so long after a plan was begun: at each of these steps in turn.
@@ -324,35 +328,38 @@ const INTO_PLANS: usize = 10;
 /// Begins a swing and then a plan, stops both, and says after how long the stop's first frame was
 /// heard, and a bare thread woken; `None` where the plan was done before.
 fn cuts_a_plan(
-    house: &House,
+    test_node: &TestNode,
     runtime: &tokio::runtime::Handle,
-    bare: &Bare,
+    baseline: &BaselineThread,
     into_plan: Duration,
-    stop: &(dyn Fn(&House) -> String + Sync),
+    stop: &(dyn Fn(&TestNode) -> String + Sync),
 ) -> Option<(f64, f64)> {
-    let swings = house
+    let swings = test_node
         .rig
-        .swings(house.motion(), (LONG_WAY_RAD, SLOWER), UNDER_WAY);
+        .swings(test_node.motion(), (LONG_WAY_RAD, SLOWER), UNDER_WAY);
     runtime.block_on(swings);
     std::thread::scope(|scope| {
-        let preview = scope.spawn(|| house.ask("stroke", r#"{"scene":"vast","dry_run":true}"#));
+        let preview =
+            scope.spawn(|| test_node.call("stroke", r#"{"scene":"vast","dry_run":true}"#));
         while planners() == 0 && !preview.is_finished() {
             std::thread::sleep(Duration::from_millis(2));
         }
         std::thread::sleep(into_plan);
-        let asked = Asked::watch(house);
-        let stop = scope.spawn(|| stop(house));
-        let bare_ms = bare.wake();
-        let first_ms = runtime.block_on(asked.first_frame_ms(house));
-        let said = stop.join().unwrap();
-        assert!(first_ms.is_none() || said.contains("stopped"), "{said}");
+        let request = StopRequest::watch(test_node);
+        let stop = scope.spawn(|| stop(test_node));
+        let baseline_ms = baseline.wake();
+        let first_ms = runtime.block_on(request.first_frame_ms(test_node));
+        let reply = stop.join().unwrap();
+        assert!(first_ms.is_none() || reply.contains("stopped"), "{reply}");
         let cut = preview
             .join()
             .unwrap()
             .contains("stopped while it was planned");
-        house.rig.release();
-        house.rig.forget();
-        first_ms.filter(|_| cut).map(|first_ms| (first_ms, bare_ms))
+        test_node.rig.release();
+        test_node.rig.forget();
+        first_ms
+            .filter(|_| cut)
+            .map(|first_ms| (first_ms, baseline_ms))
     })
 }
 
@@ -378,41 +385,41 @@ impl Drop for Over<'_> {
 async fn whoever_gives_up_is_heard_in_time() {
     let _alone = ALONE.lock().await;
     let ways = [
-        ("cancelled call", house::GiveUp::Cancel),
-        ("hang-up", house::GiveUp::HangUp),
-        ("end of input", house::GiveUp::EndOfInput),
+        ("cancelled call", test_node::GiveUp::Cancel),
+        ("hang-up", test_node::GiveUp::HangUp),
+        ("end of input", test_node::GiveUp::EndOfInput),
     ];
     let one = |how| async move {
-        let house = House::new(&small_scene()).await;
-        let bare = Bare::start(&house.rig.clock);
-        let (mut first_ms, mut bare_ms) = (Vec::new(), Vec::new());
+        let test_node = TestNode::new(&small_scene()).await;
+        let baseline = BaselineThread::start(&test_node.rig.clock);
+        let (mut first_ms, mut baseline_ms) = (Vec::new(), Vec::new());
         while first_ms.len() < stops().div_ceil(NODES) {
-            let caller = house.draws(how).await;
-            let asked = Asked::watch(&house);
+            let caller = test_node.draws(how).await;
+            let request = StopRequest::watch(&test_node);
             caller.gives_up().await;
-            bare_ms.push(bare.wake());
-            first_ms.extend(asked.first_frame_ms(&house).await);
-            house.is_over().await;
-            house.rig.release();
-            house.rig.forget();
+            baseline_ms.push(baseline.wake());
+            first_ms.extend(request.first_frame_ms(&test_node).await);
+            test_node.is_over().await;
+            test_node.rig.release();
+            test_node.rig.forget();
         }
-        (first_ms, bare_ms)
+        (first_ms, baseline_ms)
     };
     let measured = ways.map(|(name, how)| async move {
         let all = futures::future::join_all((0..NODES).map(|_| one(how))).await;
-        let (first_ms, bare_ms): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-        (name, first_ms.concat(), bare_ms.concat())
+        let (first_ms, baseline_ms): (Vec<_>, Vec<_>) = all.into_iter().unzip();
+        (name, first_ms.concat(), baseline_ms.concat())
     });
-    for (name, first_ms, bare_ms) in futures::future::join_all(measured).await {
+    for (name, first_ms, baseline_ms) in futures::future::join_all(measured).await {
         let title = format!("{name} to first stop frame");
-        assert_bound(&title, &first_ms, &bare_ms, GIVEN_UP_MS);
+        assert_bound(&title, &first_ms, &baseline_ms, GIVEN_UP_MS);
     }
 }
 
-/// Nodes that are told to end, each a process of its own, so many at once.
+/// Number of nodes terminated at once, each a separate process.
 const TOLD_AT_ONCE: usize = 2;
 
-/// One node of so many is left to park; the others have shown by then how they stop.
+/// One node of so many is left to park; the others have already shown how they stop.
 const PARKED: usize = 10;
 
 /// SIGTERM, from the process that sends it to the port of the one that is told.
@@ -424,11 +431,11 @@ async fn a_node_that_is_told_to_end_stops_its_arm_in_time() {
         std::thread::scope(|scope| {
             let all = (0..TOLD_AT_ONCE).map(|_| {
                 scope.spawn(|| {
-                    let bare = Bare::start(&NodeClock::real());
+                    let baseline = BaselineThread::start(&NodeClock::real());
                     let once = |at: usize| {
                         let parks = at.is_multiple_of(PARKED);
                         let until = if parks { Until::Parked } else { Until::Stopped };
-                        Told::new().first_frame_ms(&bare, until)
+                        TerminatedNode::new().first_frame_ms(&baseline, until)
                     };
                     (0..each).map(once).collect::<Vec<_>>()
                 })
@@ -439,11 +446,11 @@ async fn a_node_that_is_told_to_end_stops_its_arm_in_time() {
                 .collect()
         })
     });
-    let (first_ms, bare_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().unzip();
+    let (first_ms, baseline_ms): (Vec<f64>, Vec<f64>) = measured.into_iter().unzip();
     assert_bound(
         "SIGTERM to first stop frame",
         &first_ms,
-        &bare_ms,
+        &baseline_ms,
         FIRST_FRAME_MS,
     );
 }

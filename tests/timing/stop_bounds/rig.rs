@@ -1,4 +1,4 @@
-//! A simulated arm that notes when it heard what, a motion that is fast at once, and histograms.
+//! A simulated arm that records the arrival of its goals, a motion that is fast at once, and histograms.
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
@@ -24,19 +24,19 @@ const TOO_BUSY: [&str; 2] = ["did not run the arm's thread", "no reply from serv
 
 type Heard = Arc<Mutex<Vec<(ClockInstant, Vec<u8>)>>>;
 
-/// A simulated arm that notes when it heard what.
+/// A simulated arm that records the arrival of its goals.
 struct Ear {
     sim: ArmSimulator,
-    heard: Heard,
+    received: Heard,
     /// Frames of which a busy machine has brought only the beginning, and when that came.
     begun: Option<(ClockInstant, Vec<u8>)>,
 }
 
 impl Ear {
-    fn new(sim: ArmSimulator, heard: Heard) -> Self {
+    fn new(sim: ArmSimulator, received: Heard) -> Self {
         Self {
             sim,
-            heard,
+            received,
             begun: None,
         }
     }
@@ -58,7 +58,7 @@ impl FarEnd for Ear {
         let (began, mut frames) = self.begun.take().unwrap_or((at, Vec::new()));
         frames.extend(bytes);
         if are_whole(&frames) {
-            self.heard.lock().unwrap().push((began, frames));
+            self.received.lock().unwrap().push((began, frames));
         } else {
             self.begun = Some((began, frames));
         }
@@ -84,7 +84,7 @@ impl FarEnd for Ear {
 
 pub(super) struct Rig {
     pub(super) scene: Arc<Scene>,
-    heard: Heard,
+    received: Heard,
     permits: Arc<PermitRegistry>,
     pub(super) clock: NodeClock,
     /// Its ports close with it.
@@ -99,7 +99,7 @@ impl Rig {
             _end: over.clone().drop_guard(),
             over,
             scene: SceneLibrary::new(None).scene("default", None).unwrap(),
-            heard: Heard::default(),
+            received: Heard::default(),
             permits: Arc::new(PermitRegistry::everything()),
             clock,
         }
@@ -119,7 +119,7 @@ impl Rig {
     fn ear(&self) -> Ear {
         Ear::new(
             ArmSimulator::new(&self.scene.arm, &self.scene.rest_rad),
-            Arc::clone(&self.heard),
+            Arc::clone(&self.received),
         )
     }
 
@@ -130,20 +130,20 @@ impl Rig {
 
     /// In this process, without a wire.
     pub(super) fn in_memory(&self) -> MotionHandle {
-        let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
+        let (sim, received) = (self.ear().sim, Arc::clone(&self.received));
         self.start(Box::new(move |clock| {
-            let (sim, heard) = (sim.clone(), Arc::clone(&heard));
-            let link = MemoryLink::new(Ear::new(sim, heard), clock, "bounds");
+            let (sim, received) = (sim.clone(), Arc::clone(&received));
+            let link = MemoryLink::new(Ear::new(sim, received), clock, "bounds");
             Ok(Box::new(link.map_err(LinkError::Read)?) as Box<dyn ByteLink>)
         }))
     }
 
     /// On a wire, with a thread of its own.
     pub(super) fn on_a_wire(&self) -> MotionHandle {
-        let (sim, heard) = (self.ear().sim, Arc::clone(&self.heard));
+        let (sim, received) = (self.ear().sim, Arc::clone(&self.received));
         self.start(Box::new(move |clock| {
-            let (sim, heard) = (sim.clone(), Arc::clone(&heard));
-            let link = WireLink::to(Ear::new(sim, heard), clock).map_err(LinkError::Read)?;
+            let (sim, received) = (sim.clone(), Arc::clone(&received));
+            let link = WireLink::to(Ear::new(sim, received), clock).map_err(LinkError::Read)?;
             Ok(Box::new(link) as Box<dyn ByteLink>)
         }))
     }
@@ -184,8 +184,8 @@ impl Rig {
     pub(super) fn tip_radius_m(&self, q: &JointVector) -> f64 {
         const STEP_RAD: f64 = 1e-6;
         let tip = |q: &JointVector| self.scene.arm.chain.forward(q) * self.scene.pens[0].tip_m;
-        let turned = q.map(|joint, at| if joint == 0 { at + STEP_RAD } else { at });
-        (tip(&turned) - tip(q)).norm() / STEP_RAD
+        let rotated = q.map(|joint, at| if joint == 0 { at + STEP_RAD } else { at });
+        (tip(&rotated) - tip(q)).norm() / STEP_RAD
     }
 
     /// About the foot, from where it stands to the other side, as fast as travels may be, or so many
@@ -197,8 +197,8 @@ impl Rig {
         let seconds = slower * 1.875 * tip_mm / (self.scene.limits.travel_mm_s * 0.99);
         let ticks = (seconds / 0.01).ceil() as u32;
         let samples = (0..=ticks).map(|tick| {
-            let share = f64::from(tick) / f64::from(ticks);
-            let way = share.powi(3) * (10.0 + share * (6.0 * share - 15.0));
+            let fraction = f64::from(tick) / f64::from(ticks);
+            let way = fraction.powi(3) * (10.0 + fraction * (6.0 * fraction - 15.0));
             from.map(|joint, at| if joint == 0 { at + by * way } else { at })
         });
         let samples: Vec<JointVector> = samples.collect();
@@ -223,13 +223,15 @@ impl Rig {
         &self,
         motion: &MotionHandle,
         (way_rad, slower): (f64, f64),
-        share: f64,
+        fraction: f64,
     ) {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
-            match self.swings_once(motion, (way_rad, slower), share).await {
+            match self.swings_once(motion, (way_rad, slower), fraction).await {
                 Ok(()) => return,
-                Err(why) if TOO_BUSY.iter().any(|words| why.contains(words)) => self.release(),
+                Err(why) if TOO_BUSY.iter().any(|expected| why.contains(expected)) => {
+                    self.release()
+                }
                 Err(why) => panic!("{why}"),
             }
         }
@@ -240,16 +242,17 @@ impl Rig {
         &self,
         motion: &MotionHandle,
         (way_rad, slower): (f64, f64),
-        share: f64,
+        fraction: f64,
     ) -> Result<(), String> {
         let start = motion.snapshot().measured.unwrap();
         let swing = self.swing(&start.position_rad, way_rad, slower);
-        let wanted = (swing.samples.len() as f64 * share) as usize;
+        let expected = (swing.samples.len() as f64 * fraction) as usize;
         let now = self.clock.now();
         let proof = gate::check(&self.scene, self.leave(), &start, now, swing).unwrap();
         let mut ended = motion.run(proof, motion.stops_requested());
         let mut snapshots = motion.watch();
-        let fast = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= wanted));
+        let fast = snapshots
+            .wait_for(|observed| observed.progress.is_some_and(|at| at.sample >= expected));
         tokio::select! {
             fast = fast => fast.map(|_| ()).map_err(|error| error.to_string()),
             ended = &mut ended => Err(format!("{ended:?}")),
@@ -267,14 +270,15 @@ impl Rig {
         let proof = gate::check(&self.scene, self.leave(), &start, now, plan.trajectory).unwrap();
         let mut ended = motion.run(proof, motion.stops_requested());
         let mut snapshots = motion.watch();
-        let there = snapshots.wait_for(|seen| seen.progress.is_some_and(|at| at.sample >= middle));
+        let there =
+            snapshots.wait_for(|observed| observed.progress.is_some_and(|at| at.sample >= middle));
         tokio::select! {
             there = there => drop(there.unwrap()),
             ended = &mut ended => panic!("{ended:?}"),
         }
     }
 
-    /// Returns how fast the tip was sent lately, by the goals that were heard; `None` from too few.
+    /// Returns the recent commanded speed of the tip, by the received goals; `None` from too few.
     pub(super) fn speed_mm_s(&self) -> Option<f64> {
         const FRAMES: usize = 20;
         let tips = self.tips();
@@ -283,10 +287,10 @@ impl Rig {
         Some((to - from).norm() * 1e3 / now.seconds_since(then))
     }
 
-    /// Returns where the tip was sent by each frame with goals that was heard.
+    /// Returns the commanded tip position of each received frame with goals.
     pub(super) fn tips(&self) -> Vec<(ClockInstant, Point3<f64>)> {
-        let heard = self.heard.lock().unwrap();
-        let tips = heard.iter().filter_map(|(at, bytes)| {
+        let received = self.received.lock().unwrap();
+        let tips = received.iter().filter_map(|(at, bytes)| {
             let goals = far_end::goals(Family::Sts, bytes)?;
             Some((*at, self.tip_of(&goals)?))
         });
@@ -310,10 +314,10 @@ impl Rig {
         Some(frame * self.scene.pens[0].tip_m)
     }
 
-    /// Goals of the first joint in the frames that were heard from a moment on.
+    /// Returns the goals of the first joint in the frames received from a moment on.
     pub(super) fn goals_since(&self, since: ClockInstant) -> Vec<(ClockInstant, i32)> {
-        let heard = self.heard.lock().unwrap();
-        let frames = heard.iter().filter(|(at, _)| *at >= since);
+        let received = self.received.lock().unwrap();
+        let frames = received.iter().filter(|(at, _)| *at >= since);
         frames
             .filter_map(|(at, bytes)| {
                 let goals = far_end::goals(Family::Sts, bytes)?;
@@ -324,23 +328,23 @@ impl Rig {
     }
 
     /// Returns when the far end heard the first frame with goals from `since` on, counted from `asked`.
-    pub(super) fn heard_ms(&self, since: ClockInstant, asked: ClockInstant) -> f64 {
+    pub(super) fn heard_ms(&self, since: ClockInstant, asked_at: ClockInstant) -> f64 {
         let goals = self.goals_since(since);
-        goals[0].0.seconds_since(asked) * 1e3
+        goals[0].0.seconds_since(asked_at) * 1e3
     }
 
-    /// Forgets what was heard so far, which is judged and need not be kept.
+    /// Forgets the goals received so far, which have been checked.
     pub(super) fn forget(&self) {
-        self.heard.lock().unwrap().clear();
+        self.received.lock().unwrap().clear();
     }
 
     /// From a request to the stop's first frame, as the far end heard it; and that nothing but the
     /// stop came after: ever smaller steps the same way, then none.
-    pub(super) fn first_frame_ms(&self, asked: ClockInstant, report: &StopReport) -> f64 {
+    pub(super) fn first_frame_ms(&self, asked_at: ClockInstant, report: &StopReport) -> f64 {
         let said_ms = report.first_frame_ms.unwrap();
-        let goals = self.goals_since(asked);
+        let goals = self.goals_since(asked_at);
         // It is said once the wire has taken it, counted from when it was asked in there: frames are a period apart.
-        let off_ms = |at: &ClockInstant| (at.seconds_since(asked) * 1e3 - said_ms).abs();
+        let off_ms = |at: &ClockInstant| (at.seconds_since(asked_at) * 1e3 - said_ms).abs();
         let own = (0..goals.len()).min_by(|a, b| {
             let [a, b] = [a, b].map(|index| off_ms(&goals[*index].0));
             a.total_cmp(&b)
@@ -355,7 +359,7 @@ impl Rig {
                 "{steps:?}"
             );
         }
-        own[0].0.seconds_since(asked) * 1e3
+        own[0].0.seconds_since(asked_at) * 1e3
     }
 }
 
@@ -393,41 +397,41 @@ pub(super) fn print_histogram(title: &str, all_ms: &[f64]) {
     }
 }
 
-pub(super) fn quantile(all: &[f64], share: f64) -> f64 {
+pub(super) fn quantile(all: &[f64], fraction: f64) -> f64 {
     let mut sorted = all.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let rank = (share * sorted.len() as f64).ceil() as usize;
+    let rank = (fraction * sorted.len() as f64).ceil() as usize;
     sorted[rank.saturating_sub(1)]
 }
 
-/// A thread with nothing to do but to note how late it is woken.
-pub(super) struct Bare {
-    ask: mpsc::Sender<ClockInstant>,
-    late: mpsc::Receiver<f64>,
+/// A thread that does nothing but measure how late it is woken.
+pub(super) struct BaselineThread {
+    request: mpsc::Sender<ClockInstant>,
+    delays_ms: mpsc::Receiver<f64>,
     clock: NodeClock,
 }
 
-impl Bare {
+impl BaselineThread {
     pub(super) fn start(clock: &NodeClock) -> Self {
-        let (ask, asked) = mpsc::channel::<ClockInstant>();
-        let (tell, late) = mpsc::channel();
+        let (request, asked_at) = mpsc::channel::<ClockInstant>();
+        let (sender, delays_ms) = mpsc::channel();
         let own = clock.clone();
         std::thread::spawn(move || {
-            while let Ok(at) = asked.recv() {
-                if tell.send(own.now().seconds_since(at) * 1e3).is_err() {
+            while let Ok(at) = asked_at.recv() {
+                if sender.send(own.now().seconds_since(at) * 1e3).is_err() {
                     return;
                 }
             }
         });
         Self {
-            ask,
-            late,
+            request,
+            delays_ms,
             clock: clock.clone(),
         }
     }
 
     pub(super) fn wake(&self) -> f64 {
-        self.ask.send(self.clock.now()).unwrap();
-        self.late.recv().unwrap()
+        self.request.send(self.clock.now()).unwrap();
+        self.delays_ms.recv().unwrap()
     }
 }

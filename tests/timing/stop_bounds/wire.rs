@@ -94,21 +94,21 @@ fn stream(pair: Pair) -> io::Result<UnixStream> {
 /// Runs the device until the near end is gone.
 async fn serve(mut device: impl FarEnd, far: Pair, clock: &NodeClock) -> io::Result<()> {
     let (mut far, mut alarm) = (stream(far)?, clock.alarm()?);
-    let (mut heard, mut said) = ([0_u8; 1024], Vec::new());
+    let (mut received, mut printed) = ([0_u8; 1024], Vec::new());
     loop {
         let now = clock.now();
-        said.clear();
-        device.speak(now, &mut said);
-        if far.write_all(&said).await.is_err() {
+        printed.clear();
+        device.speak(now, &mut printed);
+        if far.write_all(&printed).await.is_err() {
             return Ok(());
         }
         let again = now.after(LOOK_AGAIN);
         let wake = device.next_due().map_or(again, |due| due.min(again));
         tokio::select! {
             biased;
-            read = far.read(&mut heard) => match read {
+            read = far.read(&mut received) => match read {
                 Ok(0) | Err(_) => return Ok(()),
-                Ok(count) => device.hear(clock.now(), &heard[..count]),
+                Ok(count) => device.hear(clock.now(), &received[..count]),
             },
             waited = alarm.until(wake) => waited?,
         }

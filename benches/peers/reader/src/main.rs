@@ -105,11 +105,11 @@ fn object(value: Value) -> Value {
     let Value::Object(map) = value else {
         return value;
     };
-    let said: Map<String, Value> = map
+    let printed: Map<String, Value> = map
         .into_iter()
         .filter(|(_, value)| !value.is_null())
         .collect();
-    Value::Object(said)
+    Value::Object(printed)
 }
 
 /// Equal as values: 5 and 5.0 alike.

@@ -25,10 +25,10 @@ fn tell(work: &str, who: &str, seconds: f64, of: usize, right: usize, figure: f6
 
 fn pose(rows: &Value) -> na::Isometry3<f64> {
     let at = |r: usize, c: usize| rows[r][c].as_f64().unwrap();
-    let turn = na::Matrix3::from_fn(at);
+    let rotation = na::Matrix3::from_fn(at);
     na::Isometry3::from_parts(
         na::Translation3::new(at(0, 3), at(1, 3), at(2, 3)),
-        na::UnitQuaternion::from_matrix(&turn),
+        na::UnitQuaternion::from_matrix(&rotation),
     )
 }
 
@@ -73,8 +73,8 @@ fn capsules(folder: &Path) {
     for _ in 0..rounds {
         nearest = f64::INFINITY;
         for (a, b) in std::hint::black_box(&pairs) {
-            let apart = distance(&here, &capsules[*a], &here, &capsules[*b]).unwrap().distance;
-            nearest = nearest.min(apart);
+            let gap = distance(&here, &capsules[*a], &here, &capsules[*b]).unwrap().distance;
+            nearest = nearest.min(gap);
         }
     }
     tell("capsules", "parry", begun.elapsed().as_secs_f64(), rounds, rounds, nearest);

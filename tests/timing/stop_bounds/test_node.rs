@@ -1,5 +1,5 @@
-//! A node with its arm on a port, which clients reach as they do in earnest: over HTTP, and over a pair
-//! of streams.
+//! A node with its arm on a port, which clients reach as in production: over HTTP, and over a pair of
+//! streams.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -26,19 +26,19 @@ use super::rig::Rig;
 use crate::support::local_node::call_tool;
 use steadyhand::clock::NodeClock;
 
-/// No step takes longer.
+/// Time limit of each step.
 pub(super) const PATIENCE: Duration = Duration::from_secs(40);
 
-/// The arm has come this far: it is on its way to the paper.
+/// Sample from which the arm counts as on its way to the paper.
 const UNDER_WAY: usize = 30;
 
-/// Words about a machine that is too busy.
+/// Part of the message about a machine that is too busy.
 const STARVED: &str = "did not run the arm's thread";
 
-/// Half a period: a frame is the one that is meant if it is no further off.
+/// Half a period: the largest distance in time of the matching frame.
 const NEAR: Duration = Duration::from_millis(5);
 
-pub(super) struct House {
+pub(super) struct TestNode {
     pub(super) rig: Rig,
     node: Arc<Node>,
     address: SocketAddr,
@@ -62,7 +62,7 @@ pub(super) enum Caller {
     Goes(DuplexStream),
 }
 
-impl House {
+impl TestNode {
     pub(super) async fn new(scene: &str) -> Self {
         let rig = Rig::new(NodeClock::real());
         let motion = rig.on_a_wire();
@@ -79,20 +79,20 @@ impl House {
             lease_idle_s: 0,
             ..NodeFile::default()
         };
-        let seats = vec![Arc::new(AttachedArm::new("arm", motion, None))];
+        let arms = vec![Arc::new(AttachedArm::new("arm", motion, None))];
         let state = NodeStorage::open(state, &file).unwrap();
         let library = SceneLibrary::new(Some(scenes));
         let recorder = super::is_recorded().then(|| {
             let recordings = &steadyhand::recording::NodeRecordings;
             node::RecordingServices::recorder(recordings, state.folder(), &file).unwrap()
         });
-        let mut node = Node::new(file, library, seats, output, state);
+        let mut node = Node::new(file, library, arms, output, state);
         node.job_recorder = recorder;
         let node = Arc::new(node);
         let listening = http::listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
         let address = listening.address();
         let over = CancellationToken::new();
-        let (desk, repair) = cli::node_service(&node);
+        let (service, repair) = cli::node_service(&node);
         let end = over.clone();
         let served = Arc::clone(&node);
         tokio::spawn(async move {
@@ -101,7 +101,7 @@ impl House {
                 pages: Some(node::pages(&served, &tokens, "http", address, &end)),
                 ..HttpConfig::default()
             };
-            listening.serve(desk, config, repair, end).await.unwrap();
+            listening.serve(service, config, repair, end).await.unwrap();
         });
         Self {
             rig,
@@ -117,7 +117,7 @@ impl House {
         &self.node.arms[0].motion
     }
 
-    /// Posts a call on a connection of its own.
+    /// Posts a call on a new connection.
     fn post(&self, tool: &str, arguments: &str) -> TcpStream {
         let arguments: Value = serde_json::from_str(arguments).unwrap();
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
@@ -148,13 +148,13 @@ impl House {
         stream
     }
 
-    /// Asks as the operator's page does, and waits for the answer.
+    /// Sends a request as the operator's page does, and waits for the response.
     pub(super) fn on_page(&self, method: &str, path: &str) -> String {
-        let mut said = Vec::new();
+        let mut printed = Vec::new();
         self.page_request(method, path)
-            .read_to_end(&mut said)
+            .read_to_end(&mut printed)
             .unwrap();
-        String::from_utf8_lossy(&said).into_owned()
+        String::from_utf8_lossy(&printed).into_owned()
     }
 
     /// Follows the arm as an open page does, until the node ends.
@@ -166,26 +166,26 @@ impl House {
         })
     }
 
-    /// Calls over HTTP and waits for the answer.
-    pub(super) fn ask(&self, tool: &str, arguments: &str) -> String {
-        let mut said = Vec::new();
-        let read = self.post(tool, arguments).read_to_end(&mut said);
+    /// Calls a tool over HTTP and waits for the response.
+    pub(super) fn call(&self, tool: &str, arguments: &str) -> String {
+        let mut printed = Vec::new();
+        let read = self.post(tool, arguments).read_to_end(&mut printed);
         read.unwrap();
-        String::from_utf8_lossy(&said).into_owned()
+        String::from_utf8_lossy(&printed).into_owned()
     }
 
     /// A client has begun a drawing, and the arm moves for it. Where the machine is too busy to read
-    /// the arm in time, it is tried again, so often as makes sense.
+    /// the arm in time, it is tried again a reasonable number of times.
     pub(super) async fn draws(&self, how: GiveUp) -> Caller {
         const TRIES: usize = 20;
         for _ in 0..TRIES {
             let before = self.job().await;
             let caller = self.calls(how).await;
-            let Some(why) = self.moves_or_breaks(&caller, &before["id"]).await else {
+            let Some(reason) = self.moves_or_breaks(&caller, &before["id"]).await else {
                 return caller;
             };
-            let is_late = why.contains(STARVED) || why == "refused";
-            assert!(is_late, "{why}");
+            let is_late = reason.contains(STARVED) || reason == "refused";
+            assert!(is_late, "{reason}");
             drop(caller);
             self.is_over().await;
             self.rig.release();
@@ -198,15 +198,15 @@ impl House {
     async fn moves_or_breaks(&self, caller: &Caller, before: &Value) -> Option<String> {
         let began = self.rig.clock.now();
         loop {
-            let seen = self.motion().snapshot();
-            if seen.progress.is_some_and(|at| at.sample >= UNDER_WAY) {
+            let snapshot = self.motion().snapshot();
+            if snapshot.progress.is_some_and(|at| at.sample >= UNDER_WAY) {
                 return None;
             }
             if let Some(latch) = self.motion().permits().latched() {
                 return Some(format!("{latch:?}"));
             }
             let waited = self.rig.clock.now().since(began);
-            assert!(waited < PATIENCE, "it never moved: {}", caller.heard());
+            assert!(waited < PATIENCE, "it never moved: {}", caller.response());
             let job = self.job().await;
             if job["id"] != *before && job["state"] == "refused" {
                 return Some("refused".to_owned());
@@ -234,11 +234,11 @@ impl House {
         arguments: &Value,
     ) -> DuplexStream {
         let (mut client, server) = tokio::io::duplex(1 << 20);
-        let (desk, repair) = cli::node_service(&self.node);
+        let (service, repair) = cli::node_service(&self.node);
         let stop = self.over.child_token();
         let streams = tokio::io::split(server);
         tokio::spawn(stdio::serve_on(
-            desk,
+            service,
             EntryPoint::Stdio,
             repair,
             streams,
@@ -258,14 +258,14 @@ impl House {
         client
     }
 
-    /// The arm's last job, as `sense` tells it.
+    /// Returns the arm's last job, as `sense` reports it.
     async fn job(&self) -> Value {
         let caller = (ActorRank::Operator, "bounds");
         let reply = call_tool(&self.node, caller, "sense", ReceivedArguments::Absent).await;
         reply.structured.get("job").cloned().unwrap_or_default()
     }
 
-    /// The job has ended, so that the next can begin.
+    /// Waits until the job has ended, so that the next can begin.
     pub(super) async fn is_over(&self) {
         let began = self.rig.clock.now();
         loop {
@@ -280,21 +280,21 @@ impl House {
     }
 }
 
-impl Drop for House {
+impl Drop for TestNode {
     fn drop(&mut self) {
         self.over.cancel();
     }
 }
 
 impl Caller {
-    /// Returns what it was told instead.
-    fn heard(&self) -> String {
-        let mut said = vec![0; 4000];
+    /// Returns the response so far.
+    fn response(&self) -> String {
+        let mut printed = vec![0; 4000];
         let count = match self {
-            Self::HangsUp(stream) => stream.peek(&mut said).unwrap_or(0),
+            Self::HangsUp(stream) => stream.peek(&mut printed).unwrap_or(0),
             Self::Cancels(_) | Self::Goes(_) => 0,
         };
-        String::from_utf8_lossy(&said[..count]).into_owned()
+        String::from_utf8_lossy(&printed[..count]).into_owned()
     }
 
     pub(super) async fn gives_up(self) {
@@ -318,8 +318,8 @@ impl Caller {
     }
 }
 
-/// The moment at which the arm's thread was asked, as near as somebody who looks all the time can tell.
-pub(super) struct Asked {
+/// Measures the moment at which a stop request reached the arm's thread, by polling its counter.
+pub(super) struct StopRequest {
     from: ClockInstant,
     /// True if there was something to stop.
     moved: bool,
@@ -327,12 +327,12 @@ pub(super) struct Asked {
     noticed: JoinHandle<ClockInstant>,
 }
 
-impl Asked {
-    /// From now on, for a request that is made now.
-    pub(super) fn watch(house: &House) -> Self {
-        let asks = house.motion().stop_counter();
+impl StopRequest {
+    /// Starts to watch for a request that is made now.
+    pub(super) fn watch(test_node: &TestNode) -> Self {
+        let asks = test_node.motion().stop_counter();
         let before = asks.count();
-        let clock = house.rig.clock.clone();
+        let clock = test_node.rig.clock.clone();
         let own = clock.clone();
         let noticed = std::thread::spawn(move || {
             let began = own.now();
@@ -342,7 +342,7 @@ impl Asked {
             own.now()
         });
         Self {
-            moved: house.motion().snapshot().progress.is_some(),
+            moved: test_node.motion().snapshot().progress.is_some(),
             from: clock.now(),
             before,
             noticed,
@@ -351,22 +351,22 @@ impl Asked {
 
     /// From the request to the stop's first frame at the far end; `None` where its motion had ended
     /// before, be it that the machine was too busy to read the arm in time, which is a fault.
-    pub(super) async fn first_frame_ms(self, house: &House) -> Option<f64> {
-        let report = house.motion().stopped(self.before + 1).await.unwrap();
+    pub(super) async fn first_frame_ms(self, test_node: &TestNode) -> Option<f64> {
+        let report = test_node.motion().stopped(self.before + 1).await.unwrap();
         assert!(report.verified, "{report:?}");
         let noticed = self.noticed.join().unwrap();
         let Some(said_ms) = report.first_frame_ms else {
-            let late = noticed.seconds_since(self.from);
-            let latched = format!("{:?}", house.motion().permits().latched());
+            let delay_s = noticed.seconds_since(self.from);
+            let latched = format!("{:?}", test_node.motion().permits().latched());
             assert!(
                 !self.moved || latched.contains(STARVED),
-                "it did not move any more, {late:.3} s after the request: {report:?}, {latched}"
+                "it did not move any more, {delay_s:.3} s after the request: {report:?}, {latched}"
             );
             return None;
         };
         let noticed = noticed.after(Duration::from_secs_f64(said_ms / 1e3));
         let since =
             ClockInstant::from_nanos(noticed.as_nanos().saturating_sub(NEAR.as_nanos() as u64));
-        Some(house.rig.heard_ms(since.max(self.from), self.from))
+        Some(test_node.rig.heard_ms(since.max(self.from), self.from))
     }
 }

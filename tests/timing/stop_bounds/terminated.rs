@@ -1,5 +1,5 @@
-//! A node in a process of its own that is told to end, with its arm at the far end of a port here: how
-//! soon the arm hears of it.
+//! Measures how soon an arm receives the stop of a node that is terminated. The node is a separate process;
+//! its arm is at the far end of a port in this one.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use rustix::process::Signal;
 use steadyhand::clock::NodeClock;
 use steadyhand::units::ClockInstant;
 
-use super::house::PATIENCE;
-use super::rig::{Bare, Rig};
+use super::rig::{BaselineThread, Rig};
 use super::support::{Bench, Running, Served, on_port, scene};
+use super::test_node::PATIENCE;
 
 const PERIOD: Duration = Duration::from_millis(10);
 
@@ -23,7 +23,7 @@ const OFF_BEAT: Duration = Duration::from_millis(2);
 /// So many frames say how fast the tip is, and in twice as many a brake is over.
 const FRAMES: usize = 10;
 
-/// No stop is looked for beyond so many frames.
+/// Number of frames within which a stop must begin.
 const SOON: usize = 30;
 
 /// Behind its first frame a brake goes no further than the arm went in so many frames before: 5, where at
@@ -39,11 +39,11 @@ const FAST_MM_S: f64 = 60.0;
 /// Far from where the arm rests, so that it is on its way for long.
 const LINES: &str = "[[[90.0, 10.0], [10.0, 10.0], [10.0, 90.0], [90.0, 90.0]]]";
 
-/// A call that is refused is made again, so often.
+/// Maximum number of calls while they are refused.
 const CALLS_MAX: u32 = 5;
 
 /// An arm at rest, and a folder for the node that moves it.
-pub(super) struct Told {
+pub(super) struct TerminatedNode {
     rig: Rig,
     bench: Bench,
     port: String,
@@ -58,7 +58,7 @@ pub(super) enum Until {
     Parked,
 }
 
-impl Told {
+impl TerminatedNode {
     pub(super) fn new() -> Self {
         let (text, bench) = (scene("lines", LINES), Bench::new());
         bench.scene("lines", &text);
@@ -68,24 +68,24 @@ impl Told {
     }
 
     /// From SIGTERM to the stop's first frame, and how late a bare thread was woken meanwhile.
-    pub(super) fn first_frame_ms(&self, bare: &Bare, until: Until) -> (f64, f64) {
+    pub(super) fn first_frame_ms(&self, baseline: &BaselineThread, until: Until) -> (f64, f64) {
         let (mut served, _caller) = self.moves();
-        let seen = self.rig.goals_since(ClockInstant::ZERO).len();
+        let goal_count = self.rig.goals_since(ClockInstant::ZERO).len();
         self.wait("the next frame", || {
-            self.rig.goals_since(ClockInstant::ZERO).len() > seen
+            self.rig.goals_since(ClockInstant::ZERO).len() > goal_count
         });
         std::thread::sleep(BEHIND);
-        let asked = self.rig.clock.now();
+        let asked_at = self.rig.clock.now();
         served.child.signal(Signal::TERM);
-        let bare_ms = bare.wake();
+        let baseline_ms = baseline.wake();
         if until == Until::Parked {
             assert_eq!(served.child.exit_code(), Some(0));
         } else {
             self.wait("the stop's frames", || {
-                self.rig.goals_since(asked).len() > SOON + 2 * FRAMES
+                self.rig.goals_since(asked_at).len() > SOON + 2 * FRAMES
             });
         }
-        (self.heard_ms(asked), bare_ms)
+        (self.first_stop_frame_ms(asked_at), baseline_ms)
     }
 
     /// A node that has begun to draw, and its caller.
@@ -97,8 +97,8 @@ impl Told {
         } else {
             &[]
         };
-        let words = [&here[..], &["--enable", "lines"], recorded].concat();
-        let served = self.bench.serve(&words);
+        let args = [&here[..], &["--enable", "lines"], recorded].concat();
+        let served = self.bench.serve(&args);
         for _ in 0..CALLS_MAX {
             let mut caller = self.calls(&served);
             let ended = || caller.0.try_wait().unwrap().is_some();
@@ -106,7 +106,7 @@ impl Told {
                 return (served, caller);
             }
         }
-        panic!("it never moved: {}", self.said());
+        panic!("it never moved: {}", self.call_output());
     }
 
     fn calls(&self, served: &Served) -> Running {
@@ -119,18 +119,18 @@ impl Told {
         let caller = self
             .bench
             .command(&[&drawing[..], &[&served.url]].concat())
-            .stdout(std::fs::File::create(self.bench.path("said")).unwrap())
+            .stdout(std::fs::File::create(self.bench.path("call-output")).unwrap())
             .stderr(std::process::Stdio::null())
             .spawn();
         Running(caller.unwrap())
     }
 
-    fn said(&self) -> String {
-        std::fs::read_to_string(self.bench.path("said")).unwrap()
+    fn call_output(&self) -> String {
+        std::fs::read_to_string(self.bench.path("call-output")).unwrap()
     }
 
     /// Returns whether the tip is fast before the call has ended. Where four arms share two processors a servo may answer too
-    /// late to be heard, and the call ends with that.
+    /// late, and the call ends with that.
     fn comes_to_speed(&self, mut ended: impl FnMut() -> bool) -> bool {
         while !self.rig.speed_mm_s().is_some_and(|mm_s| mm_s > FAST_MM_S) {
             if ended() {
@@ -144,17 +144,21 @@ impl Told {
     fn wait(&self, what: &str, is_so: impl Fn() -> bool) {
         let began = self.rig.clock.now();
         while !is_so() {
-            let late = self.rig.clock.now().since(began) > PATIENCE;
-            assert!(!late, "{what} never came; the call: {}", self.said());
+            let is_late = self.rig.clock.now().since(began) > PATIENCE;
+            assert!(
+                !is_late,
+                "{what} never came; the call: {}",
+                self.call_output()
+            );
             std::thread::sleep(Duration::from_micros(200));
         }
     }
 
     /// The stop's first frame: off the beat, and behind it the arm only brakes. Where the stop happened
     /// to be on the beat, the first behind which it does.
-    fn heard_ms(&self, asked: ClockInstant) -> f64 {
+    fn first_stop_frame_ms(&self, asked_at: ClockInstant) -> f64 {
         let tips = self.rig.tips();
-        let next = tips.iter().position(|(at, _)| *at > asked).unwrap();
+        let next = tips.iter().position(|(at, _)| *at > asked_at).unwrap();
         let way = |from: usize, to: usize| (tips[to].1 - tips[from].1).xy().norm();
         let a_frame_mm = way(next - 1 - FRAMES, next - 1) / FRAMES as f64;
         // Along the sheet: the lift comes behind.
@@ -172,6 +176,6 @@ impl Told {
         let mut early = brakes.iter().take(UNSURE);
         let first = *early.find(is_off_beat).unwrap_or(&brakes[0]);
         eprintln!("told, it went on for {:.1} frames", goes_on(first));
-        tips[first].0.seconds_since(asked) * 1e3
+        tips[first].0.seconds_since(asked_at) * 1e3
     }
 }
