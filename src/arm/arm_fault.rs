@@ -1,4 +1,4 @@
-//! The values of an arm's description that no arm can have.
+//! Invalid values in an arm's description.
 
 use super::{IDENTITY_DIGITS, MICRORADIANS_PER_TURN, PART_MAX_M, SERVO_ID_MAX};
 use base::units::{JOINTS_MAX, OutOfRange, SERVOS_MAX};

@@ -16,30 +16,30 @@ use base::units::{Finite, OutOfRange};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GearWear {
-    /// Seed of the differences between joints and along the turn.
+    /// Seed of the differences between joints and around a servo's revolution.
     pub seed: u32,
     /// Mean play between encoder and joint, total.
     pub play_deg: Finite,
-    /// Largest share by which play differs between joints, and once more along the turn.
+    /// Largest fraction by which play differs between joints, and again around a servo's revolution.
     pub play_spread: Finite,
     /// Gravity torque above which a joint hangs on one side of its play instead of being held by friction.
     pub bearing_friction_n_m: Finite,
-    /// Friction within the servo: an error that calls for less torque is not corrected.
+    /// Friction within the servo: it does not correct an error that calls for less torque.
     pub servo_friction_n_m: Finite,
-    /// Friction within the servo that is added for each newton metre of load.
+    /// Additional friction within the servo for each newton metre of load.
     pub servo_friction_per_load: Finite,
     /// Yielding of the servo under load at 12 V; a lower supply yields more.
     pub sag_deg_per_n_m: Finite,
     /// Largest drift of a joint's zero for each kelvin above 25 °C.
     pub zero_drift_deg_per_k: Finite,
-    /// Masses of capsules by name, each in the middle of its axis.
+    /// Masses of capsules by name, each at the midpoint of its axis.
     #[serde(default)]
     pub masses_g: BTreeMap<String, Finite>,
     /// Mass at the tool mount.
     pub payload_g: Finite,
 }
 
-/// Checks that every figure is one that a hobby arm can have.
+/// Checks that every figure is plausible for a hobby arm.
 pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
     let Some(wear) = &file.simulation.wear else {
         return Ok(());

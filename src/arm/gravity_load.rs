@@ -24,13 +24,13 @@ pub struct CarriedMass {
 pub struct GravityLoad(Vec<CarriedMass>);
 
 impl GravityLoad {
-    /// Creates the load of these masses.
+    /// Creates the load from its masses.
     #[must_use]
     pub fn new(masses: Vec<CarriedMass>) -> Self {
         Self(masses)
     }
 
-    /// Returns the torque that gravity puts on each joint of an arm that stands upright, in newton metres.
+    /// Returns the torque that gravity exerts on each joint of an upright arm, in newton metres.
     #[must_use]
     pub fn torque_n_m(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
         let frames = chain.frames(joints_rad);
@@ -38,22 +38,22 @@ impl GravityLoad {
             .0
             .iter()
             .filter_map(|mass| {
-                let at_m = match mass.centre_m {
+                let centre_m = match mass.centre_m {
                     Some(centre_m) => *frames.get(mass.joints_before)? * centre_m,
                     None => frames.tool * Point3::origin(),
                 };
                 let weight_n = Vector3::new(0.0, 0.0, -GRAVITY_M_S2 * mass.mass_kg);
-                Some((mass.joints_before, at_m, weight_n))
+                Some((mass.joints_before, centre_m, weight_n))
             })
             .collect();
-        let turning = chain.joints().iter().zip(frames.iter().skip(1));
-        let torques = turning.enumerate().map(|(index, (joint, frame))| {
+        let joints = chain.joints().iter().zip(frames.iter().skip(1));
+        let torques = joints.enumerate().map(|(index, (joint, frame))| {
             let axis = frame.rotation * joint.axis;
             let carried = weights.iter().filter(|(before, _, _)| *before > index);
             carried
-                .map(|(_, at_m, weight_n)| {
-                    let arm_m = at_m - Point3::from(frame.translation.vector);
-                    axis.dot(&arm_m.cross(weight_n))
+                .map(|(_, centre_m, weight_n)| {
+                    let lever_m = centre_m - Point3::from(frame.translation.vector);
+                    axis.dot(&lever_m.cross(weight_n))
                 })
                 .sum()
         });

@@ -1,4 +1,4 @@
-//! Play and sag of the joints as a calibration measured them, for plans that make them good.
+//! Play and sag of the joints as a calibration measured them, for plans that compensate for them.
 
 use std::f64::consts::PI;
 use std::ops::RangeInclusive;
@@ -23,12 +23,12 @@ pub struct CompensationFile {
     pub sag_deg_per_n_m: Vec<Finite>,
 }
 
-/// Play of servos that can be calibrated at all.
+/// Largest play that a calibration accepts.
 const PLAY_DEG: RangeInclusive<f64> = 0.0..=2.0;
 
 const SAG_DEG_PER_N_M: RangeInclusive<f64> = 0.0..=5.0;
 
-/// A joint that yields by more wants repair, not compensation.
+/// A joint that yields by more needs repair, not compensation.
 const SAG_RAD_MAX: f64 = PI / 180.0;
 
 /// Density of water.
@@ -52,16 +52,16 @@ impl JointCompensation {
         }
     }
 
-    /// Returns the gears before the first goal.
+    /// Returns a model of the gears before the first goal.
     #[must_use]
     pub fn gears(&self) -> GearModel<'_> {
         GearModel {
-            known: self,
-            lies_rad: None,
+            compensation: self,
+            settled_rad: None,
         }
     }
 
-    /// Returns the angle by which each joint stands beside its goal under the arm's weight, 1 degree at most.
+    /// Returns the angle by which each joint deviates from its goal under the arm's weight, 1 degree at most.
     #[must_use]
     pub fn sag_rad(&self, chain: &KinematicChain, joints_rad: &JointVector) -> JointVector {
         let load_n_m = self.load.torque_n_m(chain, joints_rad);
@@ -72,7 +72,7 @@ impl JointCompensation {
 }
 
 fn radians(deg: &[Finite]) -> JointVector {
-    let rad = deg.iter().map(|of| of.get().to_radians());
+    let rad = deg.iter().map(|angle| angle.get().to_radians());
     JointVector::from_slice(&rad.collect::<Vec<_>>())
 }
 
@@ -92,12 +92,16 @@ pub(super) fn nominal_load(capsules: &[Capsule]) -> GravityLoad {
 }
 
 pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
-    let Some(known) = &file.compensation else {
+    let Some(measured) = &file.compensation else {
         return Ok(());
     };
     for (key, deg, range) in [
-        ("play_deg", &known.play_deg, PLAY_DEG),
-        ("sag_deg_per_n_m", &known.sag_deg_per_n_m, SAG_DEG_PER_N_M),
+        ("play_deg", &measured.play_deg, PLAY_DEG),
+        (
+            "sag_deg_per_n_m",
+            &measured.sag_deg_per_n_m,
+            SAG_DEG_PER_N_M,
+        ),
     ] {
         let (count, joints) = (deg.len(), file.joints.len());
         if count != joints {
@@ -111,24 +115,25 @@ pub(super) fn check(file: &ArmFile) -> Result<(), ArmFault> {
     Ok(())
 }
 
-/// Gears of an arm as they are known: where joints come to lie when goals are sent.
+/// Model of an arm's gears: where joints settle within their play as goals are sent.
 #[derive(Clone, Debug)]
 pub struct GearModel<'a> {
-    known: &'a JointCompensation,
-    lies_rad: Option<JointVector>,
+    compensation: &'a JointCompensation,
+    settled_rad: Option<JointVector>,
 }
 
 impl GearModel<'_> {
-    /// Returns where the joints come to lie with a goal, after those before: each follows as soon as its play is crossed. With
-    /// the first they lie in the middle of their play.
+    /// Returns where the joints settle at a goal, after the goals before it: each follows as soon as its play is crossed. At
+    /// the first goal they lie in the middle of their play.
     pub fn follow(&mut self, chain: &KinematicChain, goal_rad: &JointVector) -> JointVector {
-        let sag = self.known.sag_rad(chain, goal_rad);
-        let turned = goal_rad.zip(&sag, |goal, sag| goal + sag);
-        let lay = self.lies_rad.unwrap_or(turned);
-        let half = self.known.play_rad.map(|_, play| play / 2.0);
-        let above = lay.zip(&turned.zip(&half, |turned, half| turned - half), f64::max);
-        let lies = above.zip(&turned.zip(&half, |turned, half| turned + half), f64::min);
-        self.lies_rad = Some(lies);
-        lies
+        let sag = self.compensation.sag_rad(chain, goal_rad);
+        let centre = goal_rad.zip(&sag, |goal, sag| goal + sag);
+        let half = self.compensation.play_rad.map(|_, play| play / 2.0);
+        let lowest = centre.zip(&half, |centre, half| centre - half);
+        let highest = centre.zip(&half, |centre, half| centre + half);
+        let previous = self.settled_rad.unwrap_or(centre);
+        let settled = previous.zip(&lowest, f64::max).zip(&highest, f64::min);
+        self.settled_rad = Some(settled);
+        settled
     }
 }

@@ -27,11 +27,11 @@ pub use joint_compensation::{CompensationFile, GearModel, JointCompensation};
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmFile {
-    /// The arm's name, as a scene's `arm` says it.
+    /// The arm's name, to which a scene's `arm` refers.
     pub name: String,
     /// One line for people.
     pub about: String,
-    /// The name of an arm with the same joints, whose scenes this one draws as well.
+    /// The name of an arm with the same joints, whose scenes this arm can draw as well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub like: Option<String>,
     /// Which servos it has, and so which bytes they speak.
@@ -55,7 +55,7 @@ pub struct ArmFile {
     /// Pairs of capsules that may touch, by name; neighbours always may.
     #[serde(default)]
     pub may_touch: Vec<[String; 2]>,
-    /// Play and sag of the joints as they were measured, which plans of drawings make good. Absent: none is known.
+    /// Measured play and sag of the joints, which plans of drawings compensate for. Absent: not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compensation: Option<CompensationFile>,
     /// Motion of the simulated arm.
@@ -83,7 +83,7 @@ pub enum ServoFamily {
 pub struct FrameFile {
     /// Metres along x, y and z.
     pub origin_m: [Finite; 3],
-    /// Radians about the fixed x, then y, then z axis, as URDF has it.
+    /// Radians about the fixed x, then y, then z axis, as in URDF.
     pub rpy_rad: [Finite; 3],
 }
 
@@ -95,7 +95,7 @@ pub struct JointFile {
     pub name: String,
     /// Metres, in the frame of the joint before.
     pub origin_m: [Finite; 3],
-    /// Radians about the fixed x, then y, then z axis, as URDF has it.
+    /// Radians about the fixed x, then y, then z axis, as in URDF.
     pub rpy_rad: [Finite; 3],
     /// The axis it turns about, in its own frame; any length but zero.
     pub axis: [Finite; 3],
@@ -103,12 +103,12 @@ pub struct JointFile {
     pub lower_rad: Finite,
     /// Highest angle.
     pub upper_rad: Finite,
-    /// Margin to those limits that the arm always keeps.
+    /// Margin that the arm always keeps from those limits.
     #[serde(default = "margin_rad_default")]
     pub margin_rad: Finite,
-    /// Fastest that it is ever sent; never faster than 0.3 s of its acceleration, which is what a stop can brake.
+    /// Largest speed that it is ever commanded, limited further to 0.3 s of its acceleration, which is what a stop can brake.
     pub velocity_max_rad_s: Finite,
-    /// Hardest that it is ever accelerated.
+    /// Largest acceleration that it is ever commanded.
     pub acceleration_max_rad_s2: Finite,
     /// The servo that turns it; a second one where two are coupled.
     pub servos: Vec<ServoFile>,
@@ -131,13 +131,13 @@ pub struct ServoFile {
     /// Counts in one turn.
     #[serde(default = "ticks_per_turn_default")]
     pub ticks_per_turn: u32,
-    /// By how many counts it may miss its goal without correcting. Goals lead by so much in the
-    /// direction of travel, so that the joint comes to where it was meant to be.
+    /// By how many counts it may miss its goal without correcting. Goals lead by this much in the
+    /// direction of travel, so that the joint arrives where it should be.
     #[serde(default)]
     pub dead_band_ticks: u8,
 }
 
-/// A servo that only holds still where it is found.
+/// A servo that only holds the position in which it is found.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeldServo {
@@ -210,34 +210,34 @@ pub struct ArmModel {
     pub file: ArmFile,
     /// The chain up to the tool mount.
     pub chain: KinematicChain,
-    /// Per joint, in the chain's order, the margin already taken off.
+    /// Limits of each joint in the chain's order, with the margin already subtracted.
     pub limits: ArmLimits,
     /// The body.
     pub capsules: Vec<Capsule>,
-    /// Play and sag that plans of drawings make good.
+    /// Play and sag that plans of drawings compensate for.
     pub compensation: Option<JointCompensation>,
 }
 
 /// Limits of all joints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArmLimits {
-    /// Lowest angles, margin taken off.
+    /// Lowest angles, with the margin subtracted.
     pub lower_rad: JointVector,
-    /// Highest angles, margin taken off.
+    /// Highest angles, with the margin subtracted.
     pub upper_rad: JointVector,
-    /// Fastest.
+    /// Largest speed.
     pub velocity_rad_s: JointVector,
-    /// Hardest acceleration.
+    /// Largest acceleration.
     pub acceleration_rad_s2: JointVector,
-    /// Hardest change of acceleration: from none to the hardest in [`RISE_S`].
+    /// Largest change of acceleration: from zero to the largest in [`RISE_S`].
     pub jerk_rad_s3: JointVector,
 }
 
-/// Time in which a joint's acceleration makes its greatest speed: half of it brakes a stop along the path, for 0.6 s at
-/// most.
+/// Time in which a joint's acceleration reaches its largest speed. Half of that acceleration brakes a stop along the path,
+/// for 0.6 s at most.
 pub const STOPPABLE_S: f64 = 0.3;
 
-/// No joint's acceleration rises from nothing to its hardest in less than this.
+/// Shortest time in which a joint's acceleration rises from zero to its largest.
 pub const RISE_S: f64 = 0.02;
 
 /// A capsule of the body.
@@ -258,7 +258,7 @@ pub struct Capsule {
 /// Error in an arm's description.
 #[derive(Debug, thiserror::Error)]
 pub enum ArmError {
-    /// Not TOML, or a key that is not known.
+    /// Not TOML, or an unknown key.
     #[error("{0}")]
     Text(String),
     /// A description that no arm can have.
@@ -287,10 +287,9 @@ impl ArmModel {
         let chain = KinematicChain::new(joints, isometry(vector(origin_m), vector(rpy_rad)));
         let chain = chain.map_err(|error| wrong(error.into()))?;
         let limits = limits(&file);
-        let capsules = file.capsules.iter();
-        let capsules: Vec<Capsule> = capsules.map(|capsule| place(&file, capsule)).collect();
-        let known = file.compensation.as_ref();
-        let compensation = known.map(|known| JointCompensation::new(known, &capsules));
+        let capsules: Vec<Capsule> = file.capsules.iter().map(|c| capsule(&file, c)).collect();
+        let measured = file.compensation.as_ref();
+        let compensation = measured.map(|measured| JointCompensation::new(measured, &capsules));
         Ok(Self {
             chain,
             limits,
@@ -300,7 +299,7 @@ impl ArmModel {
         })
     }
 
-    /// Returns whether it moves as another one of the same name does: the same servos, zeros, limits, links and body.
+    /// Returns whether it has the same servos, zeros, limits, links and body as another arm of the same name.
     #[must_use]
     pub fn has_same_mechanics(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.file, &other.file);
@@ -318,14 +317,14 @@ impl ArmModel {
         self.file.joints.len()
     }
 
-    /// Returns the load of a body whose capsules are filled with water: what a calibration of sag refers to.
+    /// Returns the load of a body whose capsules are filled with water, to which a calibration of sag refers.
     #[must_use]
     pub fn nominal_load(&self) -> GravityLoad {
         joint_compensation::nominal_load(&self.capsules)
     }
 
-    /// Returns the largest distance of any point of the body from the base frame's origin, in metres, over all poses:
-    /// the chain stretched out.
+    /// Returns the largest distance of any point of the body from the base frame's origin over all poses, in metres:
+    /// that of the stretched chain.
     #[must_use]
     pub fn reach_m(&self) -> f64 {
         let reach = |capsule: &Capsule| {
@@ -336,10 +335,10 @@ impl ArmModel {
         self.capsules.iter().map(reach).fold(mount_m, f64::max)
     }
 
-    /// Returns how far from the base frame's origin a point can be that is fixed to the tool mount, in metres.
+    /// Returns the largest distance from the base frame's origin of a point that is fixed to the tool mount, in metres.
     #[must_use]
-    pub fn tool_reach_m(&self, of_mount_m: &Point3<f64>) -> f64 {
-        self.max_distance_m(self.dof()) + self.chain.mount_m() + of_mount_m.coords.norm()
+    pub fn tool_reach_m(&self, in_mount_m: &Point3<f64>) -> f64 {
+        self.max_distance_m(self.dof()) + self.chain.mount_m() + in_mount_m.coords.norm()
     }
 
     /// Returns the largest distance of the last of the first `joints` joints from the base frame's origin, in metres.
@@ -350,14 +349,14 @@ impl ArmModel {
             .sum()
     }
 
-    /// A joint's name; its number where there is no such joint.
+    /// Returns a joint's name, or its number if there is no such joint.
     #[must_use]
     pub fn joint_name(&self, index: usize) -> String {
         let joint = self.file.joints.get(index);
         joint.map_or_else(|| index.to_string(), |joint| joint.name.clone())
     }
 
-    /// Every servo with the joint that it turns, in the servo map's order.
+    /// Returns every servo with the index of the joint that it turns, in the servo map's order.
     pub fn servos(&self) -> impl Iterator<Item = (usize, ServoFile)> {
         let joints = self.file.joints.iter().enumerate();
         joints.flat_map(|(index, joint)| joint.servos.iter().map(move |servo| (index, *servo)))
@@ -365,7 +364,7 @@ impl ArmModel {
 }
 
 impl ServoFile {
-    /// The count for an angle, rounded to the nearest.
+    /// Returns the count for an angle, rounded to the nearest.
     #[must_use]
     #[expect(
         clippy::cast_possible_truncation,
@@ -377,7 +376,7 @@ impl ServoFile {
             .saturating_add((turns * f64::from(self.ticks_per_turn)).round() as i32)
     }
 
-    /// The angle for a count.
+    /// Returns the angle for a count.
     #[must_use]
     pub fn angle_rad(&self, ticks: i32) -> f64 {
         let turns =
@@ -399,7 +398,7 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
     check_ids(file)?;
     check_identity(file)?;
     if file.family == ServoFamily::Firmware {
-        check_places(file)?;
+        check_controller_servos(file)?;
     }
     for capsule in &file.capsules {
         if let Some(name) = &capsule.joint
@@ -412,7 +411,7 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
         }
         check_size(capsule)?;
     }
-    // An arm of whose moving body nothing is known would be kept off nothing, itself included.
+    // Without a description of the moving body, the arm would be kept off nothing, not even itself.
     if file.capsules.iter().all(|capsule| capsule.joint.is_none()) {
         return Err(ArmFault::NoMovingCapsule);
     }
@@ -421,16 +420,16 @@ fn check(file: &ArmFile) -> Result<(), ArmFault> {
     check_may_touch(file)
 }
 
-/// Refuses names that a terminal would obey, or that would pass for another line of a list.
+/// Refuses names that contain control sequences for a terminal, or that would look like another line of a list.
 fn check_names(file: &ArmFile) -> Result<(), ArmFault> {
     let joints = file.joints.iter().map(|joint| ("a joint", &joint.name));
     let capsules = file.capsules.iter().map(|part| ("a capsule", &part.name));
-    let mut all = std::iter::once(("the arm", &file.name))
+    let mut names = std::iter::once(("the arm", &file.name))
         .chain(joints)
         .chain(capsules);
-    let is_wrong = |name: &str| name.trim().is_empty() || name.chars().any(char::is_control);
-    let wrong = all.find(|(_, name)| is_wrong(name));
-    refuse(wrong.map(|(of, name)| ArmFault::Name {
+    let is_bad = |name: &str| name.trim().is_empty() || name.chars().any(char::is_control);
+    let bad_name = names.find(|(_, name)| is_bad(name));
+    refuse(bad_name.map(|(of, name)| ArmFault::Name {
         of,
         name: name.clone(),
     }))
@@ -454,8 +453,8 @@ fn check_size(capsule: &CapsuleFile) -> Result<(), ArmFault> {
         });
     }
     let ends = capsule.from_m.iter().chain(&capsule.to_m);
-    let mut all = ends.chain([&capsule.radius_m]).map(|of| of.get());
-    let too_long = all.find(|of| of.abs() > PART_MAX_M);
+    let mut lengths_m = ends.chain([&capsule.radius_m]).map(|length| length.get());
+    let too_long = lengths_m.find(|length_m| length_m.abs() > PART_MAX_M);
     refuse(too_long.map(|length_m| ArmFault::TooLong {
         capsule: capsule.name.clone(),
         length_m,
@@ -463,9 +462,9 @@ fn check_size(capsule: &CapsuleFile) -> Result<(), ArmFault> {
 }
 
 fn check_may_touch(file: &ArmFile) -> Result<(), ArmFault> {
-    let known = |name: &String| file.capsules.iter().any(|capsule| capsule.name == *name);
-    let stranger = file.may_touch.iter().flatten().find(|name| !known(name));
-    refuse(stranger.map(|name| ArmFault::MayTouch {
+    let exists = |name: &String| file.capsules.iter().any(|capsule| capsule.name == *name);
+    let unknown = file.may_touch.iter().flatten().find(|name| !exists(name));
+    refuse(unknown.map(|name| ArmFault::MayTouch {
         name: name.clone(),
         valid: file.capsules.iter().map(|c| c.name.clone()).collect(),
     }))
@@ -530,37 +529,37 @@ const SERVO_ID_MAX: u8 = 252;
 /// Digits of a servo's identity.
 pub const IDENTITY_DIGITS: usize = 8;
 
-/// Every servo's id, those of the held ones last.
+/// Returns every servo's id, those of the held ones last.
 fn servo_ids(file: &ArmFile) -> impl Iterator<Item = u8> {
     let turning = file.joints.iter().flat_map(|joint| &joint.servos);
     let held = file.held.iter().map(|held| held.id);
     turning.map(|servo| servo.id).chain(held)
 }
 
-/// Either no servo has an identity, or each of the arm's has one.
+/// Checks that either no servo has an identity, or each of the arm's has one.
 fn check_identity(file: &ArmFile) -> Result<(), ArmFault> {
     let ids: Vec<String> = servo_ids(file).map(|id| id.to_string()).collect();
-    if let Some(stranger) = file.identity.keys().find(|id| !ids.contains(id)) {
-        let id = stranger.clone();
+    if let Some(unknown) = file.identity.keys().find(|id| !ids.contains(id)) {
+        let id = unknown.clone();
         return Err(ArmFault::IdentityOfNone { id, ids });
     }
-    let is_one = |text: &String| {
+    let is_identity = |text: &String| {
         text.len() == IDENTITY_DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     };
-    if let Some((id, text)) = file.identity.iter().find(|(_, text)| !is_one(text)) {
+    if let Some((id, text)) = file.identity.iter().find(|(_, text)| !is_identity(text)) {
         return Err(ArmFault::Identity {
             id: id.clone(),
             text: text.clone(),
             arm: file.name.clone(),
         });
     }
-    let mut others = ids.iter().filter(|id| !file.identity.contains_key(*id));
-    let other = others.next().filter(|_| !file.identity.is_empty());
-    refuse(other.map(|id| ArmFault::NoIdentity(id.clone())))
+    let mut missing = ids.iter().filter(|id| !file.identity.contains_key(*id));
+    let first = missing.next().filter(|_| !file.identity.is_empty());
+    refuse(first.map(|id| ArmFault::NoIdentity(id.clone())))
 }
 
-/// A controller knows its joints by their places and counts in microradians.
-fn check_places(file: &ArmFile) -> Result<(), ArmFault> {
+/// Checks that each joint has the servo that a controller expects: one by the joint's place, which counts microradians.
+fn check_controller_servos(file: &ArmFile) -> Result<(), ArmFault> {
     if let Some(held) = file.held.first() {
         return Err(ArmFault::HeldByController(held.name.clone()));
     }
@@ -584,8 +583,8 @@ fn check_ids(file: &ArmFile) -> Result<(), ArmFault> {
     }
     ids.sort_unstable();
     let mut neighbours = ids.iter().zip(ids.iter().skip(1));
-    let twins = neighbours.find(|(one, other)| one == other);
-    refuse(twins.map(|(one, other)| ArmFault::SameId([*one, *other])))
+    let duplicate = neighbours.find(|(one, other)| one == other);
+    refuse(duplicate.map(|(one, other)| ArmFault::SameId([*one, *other])))
 }
 
 fn joint(file: &JointFile) -> RevoluteJoint {
@@ -615,12 +614,12 @@ fn limits(file: &ArmFile) -> ArmLimits {
 
 #[expect(
     clippy::expect_used,
-    reason = "`check` refuses a joint that is not there"
+    reason = "`check` refuses a joint that does not exist"
 )]
-fn place(file: &ArmFile, capsule: &CapsuleFile) -> Capsule {
+fn capsule(file: &ArmFile, capsule: &CapsuleFile) -> Capsule {
     let joints_before = capsule.joint.as_ref().map_or(0, |name| {
-        let moved_by = file.joints.iter().position(|joint| joint.name == *name);
-        moved_by.expect("the capsule's joint") + 1
+        let index = file.joints.iter().position(|joint| joint.name == *name);
+        index.expect("the capsule's joint") + 1
     });
     Capsule {
         name: capsule.name.clone(),
@@ -631,14 +630,14 @@ fn place(file: &ArmFile, capsule: &CapsuleFile) -> Capsule {
     }
 }
 
-fn vector(of: [Finite; 3]) -> Vector3<f64> {
-    of.map(Finite::get).into()
+fn vector(values: [Finite; 3]) -> Vector3<f64> {
+    values.map(Finite::get).into()
 }
 
-/// A frame's place and orientation, as URDF has it.
+/// Returns a frame's pose from its origin and roll, pitch and yaw, as URDF defines them.
 fn isometry(origin_m: Vector3<f64>, rpy_rad: Vector3<f64>) -> Isometry3<f64> {
-    let turn = UnitQuaternion::from_euler_angles(rpy_rad.x, rpy_rad.y, rpy_rad.z);
-    Isometry3::from_parts(Translation3::from(origin_m), turn)
+    let rotation = UnitQuaternion::from_euler_angles(rpy_rad.x, rpy_rad.y, rpy_rad.z);
+    Isometry3::from_parts(Translation3::from(origin_m), rotation)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Tests of real arms' chains against each other's ways of computing the same thing.
+//! Tests of real arms' chains: independent ways of computing the same thing must agree.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -24,8 +24,8 @@ fn widowx() -> ArmModel {
     arm(include_str!("../../scenes/arms/widowx250s.toml"))
 }
 
-/// Places of the tool mount, in mm, that were computed from the makers' descriptions by another program. That of
-/// OpenManipulator-X has its base 17 mm below the description's.
+/// The places of the tool mount, in mm, were computed from the makers' descriptions by another program. The base of
+/// OpenManipulator-X is 17 mm below the description's.
 #[test]
 fn the_shipped_arms_reach_where_their_makers_descriptions_say() {
     let so100 = include_str!("../../scenes/arms/so100.toml");
@@ -74,15 +74,15 @@ fn the_shipped_arms_reach_where_their_makers_descriptions_say() {
             [182.782, -470.143, 688.774],
         ),
     ];
-    for (file, q_rad, want_mm) in rows {
+    for (file, q_rad, expected_mm) in rows {
         let arm = arm(file);
-        let at = arm.chain.forward(&JointVector::from_slice(q_rad));
-        let off_mm = (at.translation.vector * 1e3 - Vector3::from(want_mm)).norm();
-        assert!(off_mm < 0.01, "{}: {off_mm} mm off", arm.file.name);
+        let mount = arm.chain.forward(&JointVector::from_slice(q_rad));
+        let error_mm = (mount.translation.vector * 1e3 - Vector3::from(expected_mm)).norm();
+        assert!(error_mm < 0.01, "{}: {error_mm} mm off", arm.file.name);
     }
 }
 
-/// Seven joints, upright and lying in turns: a shoulder, an elbow and a wrist, and one joint to spare.
+/// Seven joints, vertical and horizontal axes alternating: a shoulder, an elbow and a wrist, and one redundant joint.
 fn seven() -> ArmModel {
     let joint = |index: usize| {
         let (axis, rise_m) = if index.is_multiple_of(2) {
@@ -135,12 +135,13 @@ fn tip() -> ToolTip {
     }
 }
 
-/// Joints within limits, from one number between 0 and 1 a joint.
-fn joints(chain: &KinematicChain, shares: &[f64]) -> JointVector {
-    let shares = JointVector::from_slice(shares);
+/// Returns joints within their limits, from one number between 0 and 1 for each joint.
+fn joints(chain: &KinematicChain, fractions: &[f64]) -> JointVector {
+    let fractions = JointVector::from_slice(fractions);
     let limits = chain.joints();
-    JointVector::zeros(chain.dof())
-        .map(|i, _| limits[i].lower_rad + (limits[i].upper_rad - limits[i].lower_rad) * shares[i])
+    JointVector::zeros(chain.dof()).map(|i, _| {
+        limits[i].lower_rad + (limits[i].upper_rad - limits[i].lower_rad) * fractions[i]
+    })
 }
 
 fn goal_at(chain: &KinematicChain, q: &JointVector) -> (IkGoal, IkGoal, IkGoal) {
@@ -154,7 +155,7 @@ fn goal_at(chain: &KinematicChain, q: &JointVector) -> (IkGoal, IkGoal, IkGoal) 
     )
 }
 
-/// Recomputes where the tip is by the other way, and compares.
+/// Recomputes the tip from the mount's pose, and compares.
 fn check(
     chain: &KinematicChain,
     q: &JointVector,
@@ -173,7 +174,7 @@ fn check(
     }
 }
 
-fn shares(count: usize) -> impl Strategy<Value = Vec<f64>> {
+fn fractions(count: usize) -> impl Strategy<Value = Vec<f64>> {
     proptest::collection::vec(0.05..0.95_f64, count)
 }
 
@@ -181,28 +182,28 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_place_is_met_where_the_direction_cannot_be(of in shares(5), lean in proptest::array::uniform3(-0.6..0.6_f64)) {
+    fn a_place_is_met_where_the_direction_cannot_be(of in fractions(5), lean in proptest::array::uniform3(-0.6..0.6_f64)) {
         let chain = so101().chain;
         let q = joints(&chain, &of);
         let (point_m, axis) = chain.tip(&q, &tip());
         let axis = Unit::new_normalize(axis.into_inner() + Vector3::from(lean));
         let goal = IkGoal::PointThenAxis { point_m, axis };
-        // The place can be met: `q` does. The direction then leans no more than there.
-        let leans = chain.tip(&q, &tip()).1.angle(&axis);
+        // `q` reaches the point, so the solution must not lean more than `q` does.
+        let lean = chain.tip(&q, &tip()).1.angle(&axis);
         let found = chain.solve(&tip(), &goal, &q);
         prop_assert!(found.is_ok(), "{:?}", found.unwrap_err());
         let found = found.unwrap();
         check(&chain, &found.q_rad, &point_m, None);
-        prop_assert!(found.off_rad <= leans + 1e-6, "{} {leans}", found.off_rad);
+        prop_assert!(found.off_rad <= lean + 1e-6, "{} {lean}", found.off_rad);
     }
 
     #[test]
     fn the_best_lean_of_a_stretched_arm_is_one_and_the_same_from_any_seed_near_it(
-        out_m in 0.39..0.41_f64, aside_m in -0.05..0.05_f64, by in proptest::array::uniform5(-0.003..0.003_f64),
+        out_m in 0.39..0.41_f64, sideways_m in -0.05..0.05_f64, by in proptest::array::uniform5(-0.003..0.003_f64),
     ) {
         let chain = so101().chain;
         let tip = ToolTip { point_m: Point3::new(0.0, -0.0386, -0.0104), axis: Unit::new_normalize(Vector3::new(0.0, -0.9659, -0.2588)) };
-        let goal = IkGoal::PointThenAxis { point_m: Point3::new(aside_m, -out_m, 0.005), axis: -Vector3::z_axis() };
+        let goal = IkGoal::PointThenAxis { point_m: Point3::new(sideways_m, -out_m, 0.005), axis: -Vector3::z_axis() };
         let from = JointVector::from_slice(&[0.0, 1.1, -1.28, 1.3, 0.0]);
         let best = chain.solve_anywhere(&tip, &goal, &from, 20).unwrap();
         prop_assert!((0.05..0.5).contains(&best.off_rad), "{}", best.off_rad);
@@ -213,7 +214,7 @@ proptest! {
     }
 
     #[test]
-    fn frames_agree_with_forward(of in shares(6)) {
+    fn frames_agree_with_forward(of in fractions(6)) {
         let chain = widowx().chain;
         let q = joints(&chain, &of);
         let (a, b) = (chain.forward(&q), chain.frames(&q).tool);
@@ -222,7 +223,7 @@ proptest! {
     }
 
     #[test]
-    fn a_point_is_where_the_frames_say(of in shares(6), at in proptest::array::uniform3(-0.2..0.2_f64)) {
+    fn a_point_is_where_the_frames_say(of in fractions(6), at in proptest::array::uniform3(-0.2..0.2_f64)) {
         for chain in [widowx().chain, so101().chain] {
             let q = joints(&chain, &of[..chain.dof()]);
             let at = Point3::from(at);
@@ -231,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn a_condition_is_over_a_limit_or_not(of in shares(6), most in 1.0..40.0_f64) {
+    fn a_condition_is_over_a_limit_or_not(of in fractions(6), most in 1.0..40.0_f64) {
         for chain in [widowx().chain, so101().chain] {
             let q = joints(&chain, &of[..chain.dof()]);
             let condition = chain.condition(&q, &tip());
@@ -241,7 +242,7 @@ proptest! {
     }
 
     #[test]
-    fn the_jacobian_is_the_slope(of in shares(5), which in 0..5_usize) {
+    fn the_jacobian_is_the_slope(of in fractions(5), which in 0..5_usize) {
         let chain = so101().chain;
         let q = joints(&chain, &of);
         let step = 1e-6;
@@ -252,7 +253,7 @@ proptest! {
     }
 
     #[test]
-    fn any_reachable_goal_is_found_cold(of in shares(6)) {
+    fn any_reachable_goal_is_found_cold(of in fractions(6)) {
         let chain = widowx().chain;
         let q = joints(&chain, &of);
         let (pose, axis, _) = goal_at(&chain, &q);
@@ -264,7 +265,7 @@ proptest! {
     }
 
     #[test]
-    fn seven_joints_meet_a_pose_a_direction_and_a_place(of in shares(7), by in proptest::array::uniform7(-0.02..0.02_f64)) {
+    fn seven_joints_meet_a_pose_a_direction_and_a_place(of in fractions(7), by in proptest::array::uniform7(-0.02..0.02_f64)) {
         let chain = seven().chain;
         let q = joints(&chain, &of);
         let (pose, axis, then) = goal_at(&chain, &q);
@@ -279,7 +280,7 @@ proptest! {
     }
 
     #[test]
-    fn five_joints_find_every_reachable_point(of in shares(5)) {
+    fn five_joints_find_every_reachable_point(of in fractions(5)) {
         let chain = so101().chain;
         let q = joints(&chain, &of);
         let (_, _, goal) = goal_at(&chain, &q);
@@ -288,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn a_warm_start_is_met_in_a_few_steps(of in shares(5), by in -0.01..0.01_f64) {
+    fn a_warm_start_is_met_in_a_few_steps(of in fractions(5), by in -0.01..0.01_f64) {
         let chain = so101().chain;
         let q = joints(&chain, &of);
         let (_, _, goal) = goal_at(&chain, &q);
@@ -319,25 +320,25 @@ fn a_part_in_millimetres_is_refused_by_its_name() {
         let part = file["capsules"].get_mut(1).unwrap();
         let name = part["name"].as_str().unwrap().to_owned();
         part[key][2] = 120.0.into();
-        let why = ArmModel::new(file.try_into().unwrap())
+        let error = ArmModel::new(file.try_into().unwrap())
             .unwrap_err()
             .to_string();
-        let said = format!("capsule `{name}`: 120 m; 10 m is the limit");
-        assert!(why.contains(&said), "{why}");
+        let expected = format!("capsule `{name}`: 120 m; 10 m is the limit");
+        assert!(error.contains(&expected), "{error}");
     }
 }
 
-/// A bus without a speed was waited for as one of 1 baud.
+/// A speed of 0 was once treated as 1 baud.
 #[test]
 fn refuses_a_bus_without_a_speed() {
     let text = include_str!("../../scenes/arms/so101.toml");
     let mut file: super::ArmFile = toml::from_str(text).unwrap();
     file.baud = 0;
-    let said = ArmModel::new(file).unwrap_err().to_string();
-    assert!(said.contains("baud is 0"), "{said}");
+    let error = ArmModel::new(file).unwrap_err().to_string();
+    assert!(error.contains("baud is 0"), "{error}");
 }
 
-/// It was missed by 5 µm: steps had come to an end before the place was met.
+/// It was once missed by 5 µm: the solver ran out of steps.
 #[test]
 fn a_place_that_is_hard_to_come_to_is_met() {
     let chain = so101().chain;
@@ -352,14 +353,14 @@ fn a_place_that_is_hard_to_come_to_is_met() {
     let q = joints(&chain, &of);
     let (point_m, axis) = chain.tip(&q, &tip());
     let axis = Unit::new_normalize(axis.into_inner() + lean);
-    let leans = chain.tip(&q, &tip()).1.angle(&axis);
+    let lean = chain.tip(&q, &tip()).1.angle(&axis);
     let goal = IkGoal::PointThenAxis { point_m, axis };
     let found = chain.solve(&tip(), &goal, &q).unwrap();
     check(&chain, &found.q_rad, &point_m, None);
-    assert!(found.off_rad <= leans + 1e-6, "{} {leans}", found.off_rad);
+    assert!(found.off_rad <= lean + 1e-6, "{} {lean}", found.off_rad);
 }
 
-/// The shipped arm's file with one value changed everywhere.
+/// Returns the error of the shipped arm's file with one value changed everywhere.
 fn refusal(key: &str, value: &str) -> String {
     let text = include_str!("../../scenes/arms/so101.toml");
     let changed = |line: &str| match line.split_once(" = ") {
@@ -373,7 +374,7 @@ fn refusal(key: &str, value: &str) -> String {
 
 #[test]
 fn refuses_a_part_without_thickness_and_joints_that_no_arm_has() {
-    for (key, value, said) in [
+    for (key, value, expected) in [
         ("radius_m", "-0.02", "radius_m is -0.02; it must be above 0"),
         ("radius_m", "0.0", "radius_m is 0; it must be above 0"),
         ("velocity_max_rad_s", "1e308", "0.001 to 40 are possible"),
@@ -390,26 +391,26 @@ fn refuses_a_part_without_thickness_and_joints_that_no_arm_has() {
             "0.001 to 2000 are possible",
         ),
     ] {
-        let why = refusal(key, value);
-        assert!(why.contains(said), "{key} = {value}: {why}");
+        let error = refusal(key, value);
+        assert!(error.contains(expected), "{key} = {value}: {error}");
     }
 }
 
-/// A body of which nothing is known was kept off nothing.
+/// An arm without a described body would be kept off nothing.
 #[test]
 fn refuses_an_arm_whose_moving_body_is_not_described() {
     let text = include_str!("../../scenes/arms/so101.toml");
-    let whole: super::ArmFile = toml::from_str(text).unwrap();
-    let mut bare = whole.clone();
-    bare.capsules.clear();
-    bare.may_touch.clear();
-    let mut fixed = whole;
-    fixed.capsules.truncate(1);
-    fixed.capsules[0].joint = None;
-    fixed.may_touch.clear();
-    for file in [bare, fixed] {
-        let said = ArmModel::new(file).unwrap_err().to_string();
-        assert!(said.contains("no capsule moves with a joint"), "{said}");
+    let described: super::ArmFile = toml::from_str(text).unwrap();
+    let mut without_capsules = described.clone();
+    without_capsules.capsules.clear();
+    without_capsules.may_touch.clear();
+    let mut without_joint = described;
+    without_joint.capsules.truncate(1);
+    without_joint.capsules[0].joint = None;
+    without_joint.may_touch.clear();
+    for file in [without_capsules, without_joint] {
+        let error = ArmModel::new(file).unwrap_err().to_string();
+        assert!(error.contains("no capsule moves with a joint"), "{error}");
     }
 }
 
@@ -417,20 +418,20 @@ fn refuses_an_arm_whose_moving_body_is_not_described() {
 fn refuses_names_that_a_terminal_would_obey() {
     let text = include_str!("../../scenes/arms/so101.toml");
     for name in ["\u{1b}[2J", "a\nb", "\u{9b}31m", ""] {
-        let whole: super::ArmFile = toml::from_str(text).unwrap();
-        let [mut arm, mut joint, mut capsule] = [whole.clone(), whole.clone(), whole];
+        let valid: super::ArmFile = toml::from_str(text).unwrap();
+        let [mut arm, mut joint, mut capsule] = [valid.clone(), valid.clone(), valid];
         name.clone_into(&mut arm.name);
         name.clone_into(&mut joint.joints[0].name);
         name.clone_into(&mut capsule.capsules[0].name);
         for file in [arm, joint, capsule] {
-            let said = ArmModel::new(file).unwrap_err().to_string();
-            assert!(said.contains("the name `"), "{said}");
-            assert!(!said.contains(char::is_control), "{said:?}");
+            let error = ArmModel::new(file).unwrap_err().to_string();
+            assert!(error.contains("the name `"), "{error}");
+            assert!(!error.contains(char::is_control), "{error:?}");
         }
     }
 }
 
-/// A node refuses to move by a file that describes other mechanics than those that it attached its arm with.
+/// A node refuses to move by a file whose mechanics differ from those with which it attached its arm.
 #[test]
 fn other_zeros_limits_links_and_bodies_are_other_mechanics() {
     let text = include_str!("../../scenes/arms/so101.toml");

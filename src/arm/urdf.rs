@@ -1,8 +1,8 @@
 //! An arm's description from a URDF by other people: the chain from a base link to a tip link.
 //!
 //! The file is not trusted. Its size, elements and nesting are bounded, nothing it refers to is
-//! opened, and every complaint names the element and its line. What a URDF does not know, such as
-//! servos, is assumed and said so.
+//! opened, and every error names the element and its line. What a URDF cannot describe, such as
+//! servos, is assumed, and each assumption is listed.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,8 +20,8 @@ mod urdf_xml;
 
 pub use urdf_xml::BYTES_MAX;
 use urdf_xml::{
-    NODES_MAX, NUMBER_MAX, bounded, inner, named, number, origin, shallow, shorten, text_of, three,
-    wrong,
+    NODES_MAX, NUMBER_MAX, attribute_of, check_bounds, check_depth, child, name_of, number, origin,
+    shorten, vector, wrong,
 };
 
 /// Choices that a URDF leaves open.
@@ -33,14 +33,14 @@ pub struct UrdfOptions<'a> {
     pub tip: &'a str,
     /// Family of the servos that turn the joints.
     pub family: ServoFamily,
-    /// Joints that are to be held still, and where, in rad or m. One that slides must be.
+    /// Joints to hold still, each with its position in rad or m. A sliding joint must be held.
     pub held: &'a [(String, f64)],
-    /// Hardest acceleration of every joint: a URDF says none.
+    /// Largest acceleration of every joint, which a URDF does not give.
     pub acceleration_max_rad_s2: f64,
 }
 
 impl<'a> UrdfOptions<'a> {
-    /// From one link to another, with what is assumed where nothing is said.
+    /// Creates options for the chain from one link to another, with assumed values for the rest.
     #[must_use]
     pub const fn new(base: &'a str, tip: &'a str) -> Self {
         Self {
@@ -65,7 +65,7 @@ pub struct UrdfImport {
 /// Reason that a URDF cannot become an arm.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UrdfError {
-    /// More than is read.
+    /// It exceeds a limit of the import.
     #[error("the file has {have} {what}; at most {most} are read")]
     TooMuch {
         /// Bytes, levels of nesting and the like.
@@ -78,7 +78,7 @@ pub enum UrdfError {
     /// It is not XML.
     #[error("not XML: {0}")]
     Xml(String),
-    /// An element that no arm can have.
+    /// An element that is not valid in an arm.
     #[error("line {line}, {element}: {what}")]
     Element {
         /// Counted from 1.
@@ -95,33 +95,34 @@ pub enum UrdfError {
 
 /// Imports the arm between two links of a URDF.
 ///
-/// Fixed and held joints become part of the next one's origin. Capsules come from collision
-/// shapes, or from visual shapes without them: a box's capsule holds the whole box.
+/// Fixed and held joints become part of the next joint's origin. Capsules come from collision
+/// shapes, or from visual shapes if a link has none: a box's capsule encloses the whole box.
 ///
 /// # Errors
-/// [`UrdfError`], by the element and its line.
-pub fn import(text: &str, ask: &UrdfOptions<'_>) -> Result<UrdfImport, UrdfError> {
-    bounded(text)?;
-    let options = ParsingOptions {
+/// [`UrdfError`], which names the element and its line.
+pub fn import(text: &str, options: &UrdfOptions<'_>) -> Result<UrdfImport, UrdfError> {
+    check_bounds(text)?;
+    let parsing = ParsingOptions {
         nodes_limit: NODES_MAX,
         ..ParsingOptions::default()
     };
-    let document = Document::parse_with_options(text, options)
+    let document = Document::parse_with_options(text, parsing)
         .map_err(|error| UrdfError::Xml(error.to_string()))?;
-    shallow(&document)?;
+    check_depth(&document)?;
     let robot = UrdfRobot::read(&document)?;
-    let joints = robot.chain(ask)?;
+    let joints = robot.chain(options)?;
     let mut draft = ArmDraft::default();
-    draft.link(robot.links.get(ask.base).copied())?;
+    draft.link(robot.links.get(options.base).copied())?;
     for node in joints {
-        draft.joint(node, ask)?;
-        draft.link(robot.links.get(text_of(node, "child", "link")?).copied())?;
+        draft.joint(node, options)?;
+        let child = attribute_of(node, "child", "link")?;
+        draft.link(robot.links.get(child).copied())?;
     }
-    draft.finish(&robot, ask)
+    draft.finish(&robot, options)
 }
 
 impl UrdfImport {
-    /// The description as TOML, with what was assumed as comments above it.
+    /// Returns the description as TOML, with the assumptions as comments above it.
     ///
     /// # Errors
     /// [`UrdfError::Chain`] where a value has no form in TOML.
@@ -140,7 +141,7 @@ impl UrdfImport {
 struct UrdfRobot<'a, 'i> {
     name: String,
     links: HashMap<&'a str, Node<'a, 'i>>,
-    /// By the link that each carries.
+    /// Each by the link that it carries.
     joints: HashMap<&'a str, Node<'a, 'i>>,
 }
 
@@ -155,38 +156,38 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
             links: HashMap::new(),
             joints: HashMap::new(),
         };
-        let mut names: HashMap<&str, Node<'_, '_>> = HashMap::new();
+        let mut joints_by_name: HashMap<&str, Node<'_, '_>> = HashMap::new();
         for node in root.children() {
             if node.has_tag_name("link") {
-                unique(robot.links.insert(named(node)?, node), node)?;
+                unique(robot.links.insert(name_of(node)?, node), node)?;
             } else if node.has_tag_name("joint") {
-                unique(names.insert(named(node)?, node), node)?;
-                let child = text_of(node, "child", "link")?;
-                if let Some(other) = robot.joints.insert(child, node) {
-                    let [child, other] = [child, named(other)?].map(shorten);
-                    let why = format!("carries link `{child}`, as joint `{other}` does");
-                    return Err(wrong(node, why));
+                unique(joints_by_name.insert(name_of(node)?, node), node)?;
+                let link = attribute_of(node, "child", "link")?;
+                if let Some(other) = robot.joints.insert(link, node) {
+                    let [link, other] = [link, name_of(other)?].map(shorten);
+                    let reason = format!("carries link `{link}`, as joint `{other}` does");
+                    return Err(wrong(node, reason));
                 }
             }
         }
         Ok(robot)
     }
 
-    /// The joints from the base to the tip.
-    fn chain(&self, ask: &UrdfOptions<'_>) -> Result<Vec<Node<'a, 'i>>, UrdfError> {
-        for link in [ask.base, ask.tip] {
+    /// Returns the joints from the base to the tip.
+    fn chain(&self, options: &UrdfOptions<'_>) -> Result<Vec<Node<'a, 'i>>, UrdfError> {
+        for link in [options.base, options.tip] {
             if !self.links.contains_key(link) {
-                return Err(UrdfError::Chain(self.unknown(link)));
+                return Err(UrdfError::Chain(self.unknown_link(link)));
             }
         }
         let mut chain = Vec::new();
-        let mut link = ask.tip;
-        while link != ask.base {
+        let mut link = options.tip;
+        while link != options.base {
             let Some(joint) = self.joints.get(link).copied() else {
                 return Err(UrdfError::Chain(format!(
                     "link `{}` is not carried by `{}`: its chain begins at `{}`",
-                    shorten(ask.tip),
-                    shorten(ask.base),
+                    shorten(options.tip),
+                    shorten(options.base),
                     shorten(link)
                 )));
             };
@@ -194,21 +195,21 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
                 return Err(wrong(joint, "is part of a ring of joints"));
             }
             chain.push(joint);
-            link = text_of(joint, "parent", "link")?;
+            link = attribute_of(joint, "parent", "link")?;
             if !self.links.contains_key(link) {
-                let why = format!("there is no link `{}`", shorten(link));
-                return Err(wrong(joint, why));
+                let reason = format!("there is no link `{}`", shorten(link));
+                return Err(wrong(joint, reason));
             }
         }
         chain.reverse();
         Ok(chain)
     }
 
-    fn unknown(&self, link: &str) -> String {
-        let mut known: Vec<&str> = self.links.keys().copied().collect();
-        known.sort_unstable();
-        known.sort_by_key(|name| strsim::damerau_levenshtein(name, link));
-        let nearest: Vec<String> = known.into_iter().take(5).map(shorten).collect();
+    fn unknown_link(&self, link: &str) -> String {
+        let mut names: Vec<&str> = self.links.keys().copied().collect();
+        names.sort_unstable();
+        names.sort_by_key(|name| strsim::damerau_levenshtein(name, link));
+        let nearest: Vec<String> = names.into_iter().take(5).map(shorten).collect();
         format!(
             "there is no link `{}`; the nearest of {}: {}",
             shorten(link),
@@ -218,22 +219,22 @@ impl<'a, 'i> UrdfRobot<'a, 'i> {
     }
 }
 
-fn unique(before: Option<Node<'_, '_>>, node: Node<'_, '_>) -> Result<(), UrdfError> {
-    match before {
+fn unique(previous: Option<Node<'_, '_>>, node: Node<'_, '_>) -> Result<(), UrdfError> {
+    match previous {
         None => Ok(()),
         Some(_) => Err(wrong(node, "its name is used twice")),
     }
 }
 
-/// An arm in the making.
+/// An arm under construction.
 #[derive(Default)]
 struct ArmDraft {
     joints: Vec<JointFile>,
     capsules: Vec<CapsuleFile>,
-    /// From the last joint's frame to where the chain has come.
-    since: Isometry3<f64>,
+    /// Pose of the last visited link in the last joint's frame.
+    pose: Isometry3<f64>,
     assumed: Vec<String>,
-    /// True if the last visited link has a shape of its own.
+    /// True if a link since the last joint has a shape of its own.
     has_shape: bool,
 }
 
@@ -241,78 +242,76 @@ impl ArmDraft {
     fn link(&mut self, node: Option<Node<'_, '_>>) -> Result<(), UrdfError> {
         let Some(node) = node else { return Ok(()) };
         let moved_by = self.joints.last().map(|joint| joint.name.clone());
-        let shapes = link_shapes::of_link(node, &self.since, moved_by.as_deref())?;
+        let shapes = link_shapes::of_link(node, &self.pose, moved_by.as_deref())?;
         self.has_shape |= !shapes.capsules.is_empty();
         self.capsules.extend(shapes.capsules);
         self.assumed.extend(shapes.skipped);
         Ok(())
     }
 
-    fn joint(&mut self, node: Node<'_, '_>, ask: &UrdfOptions<'_>) -> Result<(), UrdfError> {
-        let name = named(node)?;
+    fn joint(&mut self, node: Node<'_, '_>, options: &UrdfOptions<'_>) -> Result<(), UrdfError> {
+        let name = name_of(node)?;
         let kind = node.attribute("type").unwrap_or("");
-        let here = origin(node)?;
-        let at = ask.held.iter().find(|(held, _)| held == name);
-        if let Some((_, at)) = at {
-            let still = held_pose(node, kind, *at)?;
-            self.since *= here * still;
+        let origin = origin(node)?;
+        if let Some((_, position)) = options.held.iter().find(|(held, _)| held == name) {
+            self.pose *= origin * held_pose(node, kind, *position)?;
             self.assumed
-                .push(format!("`{name}` is held at {at} and is not moved"));
+                .push(format!("`{name}` is held at {position} and is not moved"));
             return Ok(());
         }
         match kind {
             "fixed" => {
-                self.since *= here;
+                self.pose *= origin;
                 Ok(())
             }
-            "revolute" | "continuous" => self.turning(node, name, here, ask),
+            "revolute" | "continuous" => self.turning_joint(node, name, origin, options),
             "prismatic" => Err(wrong(
                 node,
                 "slides; an arm has turning joints only: hold it at a place, such as 0.02 m",
             )),
             _ => {
                 let kind = shorten(kind);
-                let why = format!(
+                let reason = format!(
                     "its type is `{kind}`; revolute, continuous, prismatic and fixed are known"
                 );
-                Err(wrong(node, why))
+                Err(wrong(node, reason))
             }
         }
     }
 
-    fn turning(
+    fn turning_joint(
         &mut self,
         node: Node<'_, '_>,
         name: &str,
-        here: Isometry3<f64>,
-        ask: &UrdfOptions<'_>,
+        origin: Isometry3<f64>,
+        options: &UrdfOptions<'_>,
     ) -> Result<(), UrdfError> {
-        if inner(node, "mimic").is_some() {
+        if child(node, "mimic").is_some() {
             return Err(wrong(
                 node,
                 "follows another joint (<mimic>), which an arm's joint cannot: hold it still",
             ));
         }
         if self.joints.len() == JOINTS_MAX {
-            let why = format!("is joint {}; {JOINTS_MAX} are possible", JOINTS_MAX + 1);
-            return Err(wrong(node, why));
+            let reason = format!("is joint {}; {JOINTS_MAX} are possible", JOINTS_MAX + 1);
+            return Err(wrong(node, reason));
         }
-        let origin = self.since * here;
-        self.bone(&origin);
-        let limits = UrdfLimit::of(node, &mut self.assumed)?;
-        let axis = turning_axis(node)?;
+        let origin = self.pose * origin;
+        self.add_bone(&origin);
+        let limits = UrdfLimit::read(node, &mut self.assumed)?;
+        let axis = joint_axis(node)?;
         let id = u8::try_from(self.joints.len() + 1).unwrap_or(u8::MAX);
         let FrameFile { origin_m, rpy_rad } = frame(&origin);
         self.joints.push(JointFile {
             name: name.to_owned(),
             origin_m,
             rpy_rad,
-            axis: finite(axis.into_inner().into()),
-            lower_rad: single(limits.lower_rad),
-            upper_rad: single(limits.upper_rad),
+            axis: finite3(axis.into_inner().into()),
+            lower_rad: finite(limits.lower_rad),
+            upper_rad: finite(limits.upper_rad),
             margin_rad: margin_rad_default(),
-            velocity_max_rad_s: single(limits.velocity_rad_s),
-            acceleration_max_rad_s2: single(ask.acceleration_max_rad_s2),
+            velocity_max_rad_s: finite(limits.velocity_rad_s),
+            acceleration_max_rad_s2: finite(options.acceleration_max_rad_s2),
             servos: vec![ServoFile {
                 id,
                 sign: 1,
@@ -321,18 +320,18 @@ impl ArmDraft {
                 dead_band_ticks: 0,
             }],
         });
-        self.since = Isometry3::identity();
+        self.pose = Isometry3::identity();
         self.has_shape = false;
         Ok(())
     }
 
-    /// A link without a shape is a capsule from its joint to the next.
-    fn bone(&mut self, to: &Isometry3<f64>) {
+    /// Adds a capsule from the last joint to the next for a link without a shape.
+    fn add_bone(&mut self, next_joint: &Isometry3<f64>) {
         let moved_by = self.joints.last().map(|joint| joint.name.as_str());
         if self.has_shape {
             return;
         }
-        if let Some(bone) = link_shapes::bone(moved_by, to.translation.vector) {
+        if let Some(bone) = link_shapes::bone(moved_by, next_joint.translation.vector) {
             self.assumed.push(format!(
                 "{} has no box, cylinder or sphere; a capsule of {:.0} mm radius along its bone stands for it",
                 bone.name,
@@ -345,31 +344,32 @@ impl ArmDraft {
     fn finish(
         mut self,
         robot: &UrdfRobot<'_, '_>,
-        ask: &UrdfOptions<'_>,
+        options: &UrdfOptions<'_>,
     ) -> Result<UrdfImport, UrdfError> {
         if self.joints.is_empty() {
             return Err(UrdfError::Chain(format!(
                 "no joint between `{}` and `{}` turns; an arm has 1 to {JOINTS_MAX} that do",
-                shorten(ask.base),
-                shorten(ask.tip)
+                shorten(options.base),
+                shorten(options.tip)
             )));
         }
         self.assumed.insert(0, format!(
             "servo ids are 1 to {}, all signs 1 and all zeros at tick 2048; no joint accelerates harder than {} rad/s²",
             self.joints.len(),
-            ask.acceleration_max_rad_s2
+            options.acceleration_max_rad_s2
         ));
+        let UrdfOptions { base, tip, .. } = options;
         let file = ArmFile {
             compensation: None,
             like: None,
-            name: plain(&robot.name),
-            about: format!("Imported from a URDF: `{}` to `{}`", ask.base, ask.tip),
-            family: ask.family,
+            name: scene_name(&robot.name),
+            about: format!("Imported from a URDF: `{base}` to `{tip}`"),
+            family: options.family,
             baud: 1_000_000,
             joints: self.joints,
             held: Vec::new(),
             identity: BTreeMap::new(),
-            tool_mount: frame(&self.since),
+            tool_mount: frame(&self.pose),
             capsules: self.capsules,
             may_touch: Vec::new(),
             simulation: SimulationParameters::default(),
@@ -382,26 +382,26 @@ impl ArmDraft {
     }
 }
 
-/// Returns the pose of a joint that is not moved.
-fn held_pose(node: Node<'_, '_>, kind: &str, at: f64) -> Result<Isometry3<f64>, UrdfError> {
-    let axis = turning_axis(node)?;
-    if !at.is_finite() || at.abs() > NUMBER_MAX {
-        return Err(wrong(node, format!("cannot be held at {at}")));
+/// Returns the displacement of a joint that is held at a position in rad or m.
+fn held_pose(node: Node<'_, '_>, kind: &str, position: f64) -> Result<Isometry3<f64>, UrdfError> {
+    let axis = joint_axis(node)?;
+    if !position.is_finite() || position.abs() > NUMBER_MAX {
+        return Err(wrong(node, format!("cannot be held at {position}")));
     }
     match kind {
-        "prismatic" => Ok(Translation3::from(axis.into_inner() * at).into()),
+        "prismatic" => Ok(Translation3::from(axis.into_inner() * position).into()),
         "revolute" | "continuous" => {
-            let turn = UnitQuaternion::from_axis_angle(&axis, at);
-            Ok(Isometry3::from_parts(Translation3::identity(), turn))
+            let rotation = UnitQuaternion::from_axis_angle(&axis, position);
+            Ok(Isometry3::from_parts(Translation3::identity(), rotation))
         }
         _ => Err(wrong(node, "does not move and cannot be held elsewhere")),
     }
 }
 
-/// The axis; along x where none is given, as URDF has it.
-fn turning_axis(node: Node<'_, '_>) -> Result<Unit<Vector3<f64>>, UrdfError> {
-    let axis = match inner(node, "axis") {
-        Some(axis) => three(axis, "xyz", [1.0, 0.0, 0.0])?,
+/// Returns a joint's axis; URDF's default is x.
+fn joint_axis(node: Node<'_, '_>) -> Result<Unit<Vector3<f64>>, UrdfError> {
+    let axis = match child(node, "axis") {
+        Some(axis) => vector(axis, "xyz", [1.0, 0.0, 0.0])?,
         None => Vector3::x(),
     };
     Unit::try_new(axis, 1e-6).ok_or_else(|| wrong(node, "its axis has no direction"))
@@ -415,14 +415,14 @@ struct UrdfLimit {
 }
 
 impl UrdfLimit {
-    fn of(node: Node<'_, '_>, assumed: &mut Vec<String>) -> Result<Self, UrdfError> {
-        let limit = inner(node, "limit");
+    fn read(node: Node<'_, '_>, assumed: &mut Vec<String>) -> Result<Self, UrdfError> {
+        let limit = child(node, "limit");
         let value = |key: &str| -> Result<Option<f64>, UrdfError> {
             let text = limit.and_then(|limit| limit.attribute(key));
-            let read = limit
+            let value = limit
                 .zip(text)
                 .map(|(limit, text)| number(limit, key, text));
-            read.transpose()
+            value.transpose()
         };
         let velocity_rad_s = value("velocity")?
             .filter(|speed| *speed > 0.0)
@@ -430,7 +430,7 @@ impl UrdfLimit {
         if node.attribute("type") == Some("continuous") {
             assumed.push(format!(
                 "`{}` turns without end; it is kept to half a turn either way",
-                named(node)?
+                name_of(node)?
             ));
             return Ok(Self {
                 lower_rad: -std::f64::consts::PI,
@@ -438,12 +438,12 @@ impl UrdfLimit {
                 velocity_rad_s,
             });
         }
-        // URDF: absent is 0.
+        // URDF: an absent limit is 0.
         let (lower, upper) = (value("lower")?, value("upper")?);
         let (lower_rad, upper_rad) = (lower.unwrap_or(0.0), upper.unwrap_or(0.0));
         if lower_rad >= upper_rad {
-            let why = format!("its limits {lower_rad} to {upper_rad} rad leave no range");
-            return Err(wrong(node, why));
+            let reason = format!("its limits {lower_rad} to {upper_rad} rad leave no range");
+            return Err(wrong(node, reason));
         }
         Ok(Self {
             lower_rad,
@@ -453,10 +453,10 @@ impl UrdfLimit {
     }
 }
 
-/// A name that a scene can say: letters, digits, `-` and `_`.
-fn plain(name: &str) -> String {
-    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    let kept: String = name.chars().filter(is_plain).collect();
+/// Reduces a name to what a scene can refer to: letters, digits, `-` and `_`.
+fn scene_name(name: &str) -> String {
+    let is_allowed = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    let kept: String = name.chars().filter(is_allowed).collect();
     if kept.is_empty() {
         "imported".to_owned()
     } else {
@@ -466,21 +466,21 @@ fn plain(name: &str) -> String {
 
 #[expect(
     clippy::expect_used,
-    reason = "what is read is bounded, and what is made of it is as well"
+    reason = "numbers in the file are bounded, and so are those computed from them"
 )]
-fn single(value: f64) -> Finite {
+fn finite(value: f64) -> Finite {
     Finite::new(value).expect("a finite number from finite ones")
 }
 
-fn finite(of: [f64; 3]) -> [Finite; 3] {
-    of.map(single)
+fn finite3(values: [f64; 3]) -> [Finite; 3] {
+    values.map(finite)
 }
 
-fn frame(of: &Isometry3<f64>) -> FrameFile {
-    let (roll, pitch, yaw) = of.rotation.euler_angles();
+fn frame(pose: &Isometry3<f64>) -> FrameFile {
+    let (roll, pitch, yaw) = pose.rotation.euler_angles();
     FrameFile {
-        origin_m: finite(of.translation.vector.into()),
-        rpy_rad: finite([roll, pitch, yaw]),
+        origin_m: finite3(pose.translation.vector.into()),
+        rpy_rad: finite3([roll, pitch, yaw]),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Required accuracy of a calibration, for arms with fine and with coarse counts.
+//! Required accuracy of a calibration, for arms with fine and with coarse resolution.
 
 use std::f64::consts::{PI, TAU};
 
@@ -16,29 +16,29 @@ pub enum ResolutionClass {
 /// Limits that a fit must keep to be accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AcceptanceLimits {
-    /// Between touches of the same point in the same pose.
+    /// Distance between touches of the same point in the same pose.
     pub spread_mm: f64,
-    /// A tool's residuals, root mean square.
+    /// Root mean square of a tool's residuals.
     pub tip_rms_mm: f64,
     /// The predicted standard deviation of the tip.
     pub tip_sigma_mm: f64,
-    /// A sheet's residuals, root mean square.
+    /// Root mean square of a sheet's residuals.
     pub plane_rms_mm: f64,
-    /// A touch that the fit has not seen.
+    /// Residual of a touch that was not fitted.
     pub verify_mm: f64,
-    /// Largest over smallest singular value.
+    /// Ratio of the largest to the smallest singular value.
     pub condition: f64,
-    /// The largest residual over the root mean square.
+    /// Ratio of the largest residual to the root mean square.
     pub max_over_rms: f64,
-    /// Between a sheet and the one accepted last.
+    /// Angle between a sheet and the one accepted last.
     pub tilt_deg: f64,
 }
 
-/// A count finer than this is fine.
+/// Largest count of a fine resolution.
 const FINE_RAD: f64 = 0.01 * PI / 180.0;
 
 impl ResolutionClass {
-    /// The class of an arm, by its coarsest joint.
+    /// Returns the class of an arm, by its coarsest joint.
     #[must_use]
     pub fn of_arm(arm: &ArmModel) -> Self {
         let count_rad = |servo: ServoFile| TAU / f64::from(servo.ticks_per_turn.max(1));
@@ -46,9 +46,9 @@ impl ResolutionClass {
         if is_fine { Self::Fine } else { Self::Hobby }
     }
 
-    /// Its limits.
+    /// Returns its limits.
     #[must_use]
-    pub fn accept(self) -> AcceptanceLimits {
+    pub fn limits(self) -> AcceptanceLimits {
         let (spread_mm, tip_rms_mm, tip_sigma_mm, plane_rms_mm, verify_mm) = match self {
             Self::Fine => (0.3, 0.5, 0.3, 0.2, 0.5),
             Self::Hobby => (1.0, 1.5, 1.0, 0.8, 1.5),

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::report::{self, ResidualArrow};
 use super::{AcceptanceLimits, FitFinding, judge_tracking};
 
-/// One point that was visited or touched; places in the arm's base frame.
+/// A point that was visited or touched; places are in the arm's base frame.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AlignedPoint {
     /// Name of the point.
@@ -18,15 +18,15 @@ pub struct AlignedPoint {
     pub target_mm: [f64; 3],
     /// Measured place of the tip.
     pub measured_mm: [f64; 3],
-    /// From the one to the other; of a touch, in the plane of the sheet alone.
+    /// Distance between the two; for a touch, only within the plane of the sheet.
     pub tracking_error_mm: f64,
-    /// Height over the believed sheet at which the tip touched; `None` without contact.
+    /// Height over the sheet's assumed place at which the tip touched; `None` without contact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contact_height_mm: Option<f64>,
     /// Spread of this point's touches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread_mm: Option<f64>,
-    /// From what all points together say to this one.
+    /// Vector from the fit of all points to this one.
     pub residual_mm: [f64; 3],
 }
 
@@ -56,7 +56,7 @@ pub struct AlignmentResult {
 }
 
 impl AlignmentResult {
-    /// Returns what was found without points of its own.
+    /// Creates a result without points.
     #[must_use]
     pub fn without_points(scene: &Scene, finding: FitFinding, next: String) -> Self {
         Self {
@@ -68,14 +68,14 @@ impl AlignmentResult {
         }
     }
 
-    /// Points that were visited and not touched. All of them being off by the same is one cause:
-    /// each one's residual is what is left of its error without their mean.
+    /// Creates the result of points that were visited but not touched. An error that they all share has one cause, so
+    /// each residual is the point's error without the mean.
     #[must_use]
-    pub fn visited(scene: &Scene, points: Vec<AlignedPoint>, accept: &AcceptanceLimits) -> Self {
-        let tracked = points
+    pub fn visited(scene: &Scene, points: Vec<AlignedPoint>, limits: &AcceptanceLimits) -> Self {
+        let errors = points
             .iter()
             .map(|p| (p.name.as_str(), p.tracking_error_mm));
-        let finding = judge_tracking(tracked, accept);
+        let finding = judge_tracking(errors, limits);
         let next = match finding.reasons.first() {
             None => "stroke draws the design",
             Some(_) if finding.verdict < super::FitVerdict::Redo => {
@@ -91,7 +91,7 @@ impl AlignmentResult {
         }
     }
 
-    /// For a terminal, and for a model: the three parts, one after the other.
+    /// Describes the three parts, for a terminal and for a model.
     #[must_use]
     pub fn describe(&self) -> String {
         let mut text = format!(
@@ -108,7 +108,8 @@ impl AlignmentResult {
         );
         for point in &self.points {
             let place = |[x, y, z]: [f64; 3]| format!("{x:8.2} {y:8.2} {z:7.2}");
-            let some = |value: Option<f64>| value.map_or("-".to_owned(), |mm| format!("{mm:.2}"));
+            let or_dash =
+                |value: Option<f64>| value.map_or("-".to_owned(), |mm| format!("{mm:.2}"));
             let _ = writeln!(
                 text,
                 "{:<13}{:>25}{:>25}{:>8.2}{:>9}{:>8}{:>10.2}",
@@ -116,8 +117,8 @@ impl AlignmentResult {
                 place(point.target_mm),
                 place(point.measured_mm),
                 point.tracking_error_mm,
-                some(point.contact_height_mm),
-                some(point.spread_mm),
+                or_dash(point.contact_height_mm),
+                or_dash(point.spread_mm),
                 point.off_mm()
             );
         }
@@ -125,7 +126,7 @@ impl AlignmentResult {
         text
     }
 
-    /// One file, without anything from elsewhere.
+    /// Returns a self-contained HTML page.
     #[must_use]
     pub fn html(&self) -> String {
         let arrows: Vec<ResidualArrow> = self
@@ -145,8 +146,8 @@ fn without_mean(mut points: Vec<AlignedPoint>) -> Vec<AlignedPoint> {
         |point: &AlignedPoint| Vector3::from(point.measured_mm) - Vector3::from(point.target_mm);
     let mean = points.iter().map(error).sum::<Vector3<f64>>() / count;
     for point in &mut points {
-        let left = error(point) - mean;
-        point.residual_mm = left.map(|mm| (mm * 1e3).round() / 1e3).into();
+        let residual = error(point) - mean;
+        point.residual_mm = residual.map(|mm| (mm * 1e3).round() / 1e3).into();
     }
     points
 }

@@ -1,5 +1,4 @@
-//! Collected touches made a proposal: what the file would say, how far each touch is off, and what
-//! it is worth.
+//! Assesses collected touches: the values for the file, the residual of each touch, and a verdict.
 
 use nalgebra::{Isometry3, Point3, Vector3};
 use serde::Serialize;
@@ -23,8 +22,8 @@ use base::units::JointVector;
 use kin::ToolTip;
 use scene::{Scene, ScenePen, Surface};
 
-/// Number of touches from which a wrong tip is not blamed on the joints: the tip is fitted with their zeros, shown, and
-/// found by touches of its own afterwards.
+/// Number of touches from which an error of the tip is not attributed to the joints: the tip is fitted with their zeros, shown, and
+/// calibrated by touches of its own afterwards.
 const WITH_TIP_FROM: usize = 16;
 
 /// Assessment of a session's touches.
@@ -38,14 +37,14 @@ pub struct TouchAssessment {
     pub new: FileValues,
     /// Size of the change.
     pub change: CalibrationChange,
-    /// Figures of the fit, in the order in which they are read.
+    /// Figures of the fit, in the order in which they are shown.
     pub figures: Vec<(String, f64)>,
-    /// Per touch, where the tip was and how far it is from the fit.
+    /// For each touch, the tip's place and its residual.
     pub points: Vec<TouchResidual>,
 }
 
 impl TouchAssessment {
-    /// Returns the assessment of touches without a fit, for this reason: the file keeps its values.
+    /// Returns the assessment of touches that could not be fitted: the file keeps its values.
     pub(super) fn without_fit(reason: String, old: FileValues) -> Self {
         Self {
             finding: FitFinding::refused(reason),
@@ -60,9 +59,9 @@ impl TouchAssessment {
 pub struct TouchResidual {
     /// Point that was touched.
     pub role: TouchRole,
-    /// Place of the tip, in the arm's base frame.
+    /// Place of the tip in the arm's base frame.
     pub at_mm: [f64; 3],
-    /// From the fit to there.
+    /// Vector from the fit to that place.
     pub off_mm: [f64; 3],
 }
 
@@ -90,17 +89,17 @@ pub enum AssessError {
     NoPen {
         /// The scene.
         scene: String,
-        /// The name that was asked for.
+        /// The requested name.
         pen: String,
-        /// The names there are.
+        /// The existing names.
         known: Vec<String>,
     },
-    /// The touches were made with another arm or tip than the files have now.
+    /// The touches were made with another arm or tip than the files now have.
     #[error(
         "the touches were made with another {0} than its file has now: they cannot be used; `steadyhand calibrate discard`, and touch again"
     )]
     Changed(&'static str),
-    /// A touch is not of this arm's joints.
+    /// A touch does not match this arm's joints.
     #[error(
         "touch {number} has {have} joint angles, and {arm} needs {need} finite ones: its session was damaged; `steadyhand calibrate discard`, and touch again"
     )]
@@ -114,7 +113,7 @@ pub enum AssessError {
         /// Number of the arm's joints.
         need: usize,
     },
-    /// A touch was made with other zeros than the arm's file has, or with unknown ones.
+    /// A touch was made with other zeros than those of the arm's file, or with unknown ones.
     #[error(
         "touch {number} was measured with other zeros ({}) than the file of the arm has now ({now}), so the touches say nothing together; start the node again, `steadyhand calibrate discard`, and touch again",
         if with.is_empty() { "not recorded" } else { with.as_str() }
@@ -130,16 +129,16 @@ pub enum AssessError {
     /// The scene has nothing of that name.
     #[error("the scene has no `{0}`; it has {1}")]
     NoName(String, String),
-    /// It is taught, and nothing is fitted.
+    /// The object is taught, not fitted.
     #[error("poses, caps and the calibrator are taught and not fitted: `steadyhand teach`")]
     Taught,
     /// A camera is not touched.
     #[error("a camera is calibrated by a picture: `steadyhand calibrate camera --scene NAME`")]
     NoPicture,
-    /// Play shows in ink alone.
+    /// Play can be seen only in ink.
     #[error("play is found in drawn ink: `steadyhand calibrate play --scene NAME`")]
     NoInk,
-    /// The scene has no point whose place is known.
+    /// The scene has no calibrator.
     #[error("scene {0} has no `calibrator_m`; a touch of the calibrator needs its place")]
     NoCalibrator(String),
 }
@@ -150,7 +149,7 @@ pub enum AssessError {
 /// The scene has no such pen.
 pub fn basis_of(kind: CalibrationKind, scene: &Scene, pen: &str) -> Result<String, AssessError> {
     let tip = find_pen(scene, pen)?.tip_m.coords.into();
-    // A tip is found whatever it was before; a sheet and zeros are where that tip touched.
+    // A tip does not depend on its earlier value; a sheet and zeros depend on the tip that touched.
     Ok(basis(
         &scene.arm.file,
         (kind != CalibrationKind::Tool).then_some(tip),
@@ -166,16 +165,16 @@ fn find_pen<'a>(scene: &'a Scene, name: &str) -> Result<&'a ScenePen, AssessErro
     })
 }
 
-/// Fits and judges. `last` is what was accepted last of the same thing.
+/// Fits a session and assesses the fit. `last` is the last accepted calibration of the same object.
 ///
 /// # Errors
-/// Touches that do not belong to this scene as it is now.
+/// Touches that do not belong to the present state of this scene.
 pub fn assess(
     session: &CalibrationSession,
     scene: &Scene,
     last: Option<&CalibrationRecord>,
 ) -> Result<TouchAssessment, AssessError> {
-    let work = AssessmentInput::new(session, scene)?;
+    let input = AssessmentInput::new(session, scene)?;
     if session.arm != scene.arm.file.name {
         return Err(AssessError::Changed("arm"));
     }
@@ -183,39 +182,39 @@ pub fn assess(
         return Err(AssessError::Changed("zeros or another tip"));
     }
     check_joints(session, scene)?;
-    same_zeros(session, scene)?;
+    check_zeros(session, scene)?;
     if let Some(ink) = &session.ink {
         return match session.kind {
-            CalibrationKind::Play => Ok(work.played(ink)),
-            CalibrationKind::Sheet => Ok(work.inked(ink)),
+            CalibrationKind::Play => Ok(input.assess_play(ink)),
+            CalibrationKind::Sheet => Ok(input.assess_inked_sheet(ink)),
             _ => Err(AssessError::NoInk),
         };
     }
     let assessed = match (session.kind, session.read_mm, &session.seen) {
-        (CalibrationKind::Tool, _, _) => work.tool(),
-        (CalibrationKind::Sheet, _, Some(glimpse)) => Ok(work.seen(glimpse)),
-        (CalibrationKind::Sheet, Some(read_mm), None) => Ok(work.reading(read_mm)),
+        (CalibrationKind::Tool, _, _) => input.tool(),
+        (CalibrationKind::Sheet, _, Some(observation)) => Ok(input.observed_sheet(observation)),
+        (CalibrationKind::Sheet, Some(read_mm), None) => Ok(input.reading(read_mm)),
         (CalibrationKind::Sheet, None, None) if scene.surface.radius_mm().is_some() => {
-            work.rolled(last)
+            input.rolled(last)
         }
-        (CalibrationKind::Sheet, None, None) => work.sheet(last),
-        (CalibrationKind::Zeros, _, _) => work.zeros()?,
-        (CalibrationKind::Camera, _, Some(glimpse)) => Ok(tag_fit::camera(glimpse, last)),
+        (CalibrationKind::Sheet, None, None) => input.sheet(last),
+        (CalibrationKind::Zeros, _, _) => input.zeros()?,
+        (CalibrationKind::Camera, _, Some(observation)) => Ok(tag_fit::camera(observation, last)),
         (CalibrationKind::Camera, _, None) => return Err(AssessError::NoPicture),
         (CalibrationKind::Play, _, _) => return Err(AssessError::NoInk),
         (CalibrationKind::Pose | CalibrationKind::Cap | CalibrationKind::Calibrator, _, _) => {
             return Err(AssessError::Taught);
         }
     };
-    Ok(assessed.unwrap_or_else(|error| work.not_yet(&error)))
+    Ok(assessed.unwrap_or_else(|error| input.without_fit(&error)))
 }
 
-/// Refuses a touch without an angle for each joint: one that is missing must not be read as 0.
+/// Refuses a touch without an angle for each joint: a missing one must not count as 0.
 fn check_joints(session: &CalibrationSession, scene: &Scene) -> Result<(), AssessError> {
     let need = scene.arm.dof();
-    let is_odd = |joints: &[f64]| joints.len() != need || joints.iter().any(|q| !q.is_finite());
+    let is_bad = |joints: &[f64]| joints.len() != need || joints.iter().any(|q| !q.is_finite());
     let mut touches = session.touches.iter().zip(1..);
-    match touches.find(|(touch, _)| is_odd(&touch.joints_rad)) {
+    match touches.find(|(touch, _)| is_bad(&touch.joints_rad)) {
         None => Ok(()),
         Some((touch, number)) => Err(AssessError::OtherJoints {
             number,
@@ -226,8 +225,8 @@ fn check_joints(session: &CalibrationSession, scene: &Scene) -> Result<(), Asses
     }
 }
 
-/// Refuses touches whose joints were not all measured with the zeros that the arm's file has.
-fn same_zeros(session: &CalibrationSession, scene: &Scene) -> Result<(), AssessError> {
+/// Refuses touches whose joints were not all measured with the zeros of the arm's file.
+fn check_zeros(session: &CalibrationSession, scene: &Scene) -> Result<(), AssessError> {
     let now = zeros_of(&scene.arm.file);
     let mut touches = session.touches.iter().zip(1..);
     match touches.find(|(touch, _)| touch.zeros != now) {
@@ -249,7 +248,7 @@ pub(super) struct AssessmentInput<'a> {
 type AssessmentResult = Result<TouchAssessment, FitError>;
 
 impl<'a> AssessmentInput<'a> {
-    /// A session in its scene, with its pen.
+    /// Creates the input of a session in its scene, with its pen.
     pub(super) fn new(
         session: &'a CalibrationSession,
         scene: &'a Scene,
@@ -262,9 +261,12 @@ impl<'a> AssessmentInput<'a> {
         })
     }
 
-    pub(super) fn contacts(&self, verify: bool) -> impl Iterator<Item = &TouchContact> + Clone {
-        let all = self.session.touches.iter();
-        all.filter(move |touch| (touch.role == TouchRole::Verify) == verify)
+    pub(super) fn contacts(
+        &self,
+        is_verifying: bool,
+    ) -> impl Iterator<Item = &TouchContact> + Clone {
+        let touches = self.session.touches.iter();
+        touches.filter(move |touch| (touch.role == TouchRole::Verify) == is_verifying)
     }
 
     pub(super) fn mount(&self, contact: &TouchContact) -> Isometry3<f64> {
@@ -276,26 +278,26 @@ impl<'a> AssessmentInput<'a> {
         self.mount(contact) * self.pen.tip_m
     }
 
-    /// The limits that a fit of this arm must keep.
-    fn accept(&self) -> AcceptanceLimits {
-        ResolutionClass::of_arm(&self.scene.arm).accept()
+    /// Returns the limits that a fit of this arm must keep.
+    fn limits(&self) -> AcceptanceLimits {
+        ResolutionClass::of_arm(&self.scene.arm).limits()
     }
 
-    /// Judges a fit whose tip is there by the largest distance of a verifying touch and by how far touches of one place spread,
-    /// and names the places to touch again. The figures are those that every fit has.
-    fn judged(
+    /// Judges a fit by the largest residual of a verifying touch and by the spread of touches at one place, given the tip, and names
+    /// the places to touch again. Returns the figures that every fit has.
+    fn judge_fit(
         &self,
         fit: &impl TouchFit,
         tip_m: &Point3<f64>,
         verify_m: impl Fn(&TouchContact) -> f64,
         judge: impl FnOnce(&AcceptanceLimits, Option<f64>, Option<f64>) -> FitFinding,
     ) -> (FitFinding, Vec<(String, f64)>) {
-        let (accept, left_out) = (self.accept(), fit.left_out());
+        let (limits, left_out) = (self.limits(), fit.left_out());
         let scatter = self.scatter(tip_m, left_out.as_ref());
         let spread_m = scatter.map(|scatter| scatter.spread_m);
         let verify_m = self.contacts(true).map(verify_m).reduce(f64::max);
-        let mut finding = judge(&accept, verify_m, spread_m);
-        self.name_places(&mut finding, &accept, left_out.as_ref(), scatter);
+        let mut finding = judge(&limits, verify_m, spread_m);
+        self.name_places(&mut finding, &limits, left_out.as_ref(), scatter);
         let mut figures = named([
             ("rms_mm", fit.rms_m() * 1e3),
             ("largest_mm", fit.max_m() * 1e3),
@@ -304,15 +306,15 @@ impl<'a> AssessmentInput<'a> {
         (finding, figures)
     }
 
-    /// Each touch with its place and its distance from a fit.
+    /// Returns each touch's place and its residual from a fit.
     fn residuals(
         &self,
-        of: impl Fn(&TouchContact) -> (Point3<f64>, Vector3<f64>),
+        place_and_residual: impl Fn(&TouchContact) -> (Point3<f64>, Vector3<f64>),
     ) -> Vec<TouchResidual> {
         let touches = self.session.touches.iter();
         touches
             .map(|contact| {
-                let (at_m, off_m) = of(contact);
+                let (at_m, off_m) = place_and_residual(contact);
                 TouchResidual::new(contact.role, &at_m, &off_m)
             })
             .collect()
@@ -323,8 +325,8 @@ impl<'a> AssessmentInput<'a> {
         let fit = pivot_robust(&mounts)?;
         let verify_m = |contact: &TouchContact| fit.verify_m(&self.mount(contact));
         let (finding, mut figures) =
-            self.judged(&fit, &fit.tip_m, verify_m, |accept, verify_m, spread_m| {
-                judge_pivot(&fit, accept, &self.pen.axis, verify_m, spread_m)
+            self.judge_fit(&fit, &fit.tip_m, verify_m, |limits, verify_m, spread_m| {
+                judge_pivot(&fit, limits, &self.pen.axis, verify_m, spread_m)
             });
         figures.extend(named([
             ("condition", fit.condition),
@@ -333,8 +335,8 @@ impl<'a> AssessmentInput<'a> {
         ]));
         Ok(TouchAssessment {
             finding,
-            old: one("tip_m", &self.pen.tip_m.coords),
-            new: one("tip_m", &fit.tip_m.coords),
+            old: vector_value("tip_m", &self.pen.tip_m.coords),
+            new: vector_value("tip_m", &fit.tip_m.coords),
             change: CalibrationChange {
                 mm: (fit.tip_m - self.pen.tip_m).norm() * 1e3,
                 deg: 0.0,
@@ -350,35 +352,35 @@ impl<'a> AssessmentInput<'a> {
     fn sheet(&self, last: Option<&CalibrationRecord>) -> AssessmentResult {
         let tips: Vec<_> = self.contacts(false).map(|c| self.tip(c)).collect();
         let fit = plane_robust(&tips, &self.up())?;
-        let made = self.frame(&fit)?;
-        let corners = self.corners(&made.origin_m, &made.x, &made.y);
+        let frame = self.frame(&fit)?;
+        let corners = self.corners(&frame.origin_m, &frame.x, &frame.y);
         let verify_m = |contact: &TouchContact| fit.height_m(&self.tip(contact)).abs();
         let tilt_rad = last
             .and_then(normal_of)
             .map(|normal| normal.angle(&fit.normal));
-        let (mut finding, mut figures) = self.judged(
+        let (mut finding, mut figures) = self.judge_fit(
             &fit,
             &self.pen.tip_m,
             verify_m,
-            |accept, verify_m, spread_m| {
-                judge_plane(&fit, accept, &corners, verify_m, spread_m, tilt_rad)
+            |limits, verify_m, spread_m| {
+                judge_plane(&fit, limits, &corners, verify_m, spread_m, tilt_rad)
             },
         );
-        finding.seldom(&self.seldom());
-        figures.extend(self.sheet_figures(&fit, &made));
-        let bent = curvature(&tips, &fit, &made.x);
+        finding.check_touch_counts(&self.places_touched_too_rarely());
+        figures.extend(self.sheet_figures(&fit, &frame));
+        let curvature = curvature(&tips, &fit, &frame.x);
         let sides = ["x", "y"].into_iter().zip(self.scene.surface.size_mm());
         for (axis, (along, chord_mm)) in sides.enumerate() {
-            if let Some(radius) = bent.and_then(|bent| bent.radius_mm(axis)) {
+            if let Some(radius) = curvature.and_then(|curvature| curvature.radius_mm(axis)) {
                 figures.push((format!("bent_radius_{along}_mm"), radius));
-                finding.bent(along, radius, chord_mm, &self.accept());
+                finding.report_bend(along, radius, chord_mm, &self.limits());
             }
         }
         Ok(TouchAssessment {
             finding,
             change: self.sheet_change(&corners),
             old: self.old_sheet(),
-            new: frame_values(&made.origin_m, &made.x, &made.y),
+            new: frame_values(&frame.origin_m, &frame.x, &frame.y),
             figures,
             points: self.residuals(|contact| {
                 let at = self.tip(contact);
@@ -387,7 +389,7 @@ impl<'a> AssessmentInput<'a> {
         })
     }
 
-    /// The corners of the sheet, named, if it lay flat with this corner and these directions.
+    /// Returns the named corners of the flat sheet with this origin and these axes.
     pub(super) fn corners(
         &self,
         origin_m: &Point3<f64>,
@@ -408,7 +410,7 @@ impl<'a> AssessmentInput<'a> {
         ]
     }
 
-    /// A sheet on a cylinder: where that lies, its radius, and where on it the sheet begins.
+    /// Assesses a sheet on a cylinder: the cylinder's place and radius, and where on it the sheet begins.
     fn rolled(&self, last: Option<&CalibrationRecord>) -> AssessmentResult {
         let touches: Vec<CylinderTouch> = self
             .contacts(false)
@@ -417,23 +419,23 @@ impl<'a> AssessmentInput<'a> {
                 role: contact.role,
             })
             .collect();
-        let believed = &self.scene.surface;
-        let fit = rolled_robust(believed, &touches, self.ruler_distances(), &self.up())?;
+        let present = &self.scene.surface;
+        let fit = rolled_robust(present, &touches, self.ruler_distances(), &self.up())?;
         let flat = fit.surface.flat();
         let verify_m = |contact: &TouchContact| fit.height_m(&self.tip(contact)).abs();
         let tilt_rad = last
             .and_then(normal_of)
             .map(|normal| normal.angle(&(flat.rotation * Vector3::z())));
         let corners = self.corners_mm();
-        let (mut finding, mut figures) = self.judged(
+        let (mut finding, mut figures) = self.judge_fit(
             &fit,
             &self.pen.tip_m,
             verify_m,
-            |accept, verify_m, spread_m| {
-                judge_rolled(&fit, accept, &corners, verify_m, spread_m, tilt_rad)
+            |limits, verify_m, spread_m| {
+                judge_rolled(&fit, limits, &corners, verify_m, spread_m, tilt_rad)
             },
         );
-        finding.seldom(&self.seldom());
+        finding.check_touch_counts(&self.places_touched_too_rarely());
         figures.extend(named([
             ("radius_sigma_mm", fit.radius_sigma_mm),
             ("x_up_mm", fit.askew_mm[0]),
@@ -450,58 +452,58 @@ impl<'a> AssessmentInput<'a> {
             figures,
             points: self.residuals(|contact| {
                 let at = self.tip(contact);
-                let seen = fit.surface.project(&at);
-                let out = fit.surface.at(seen.at_mm).normal;
-                (at, out.scale(seen.height_mm / 1e3))
+                let projected = fit.surface.project(&at);
+                let normal = fit.surface.at(projected.at_mm).normal;
+                (at, normal.scale(projected.height_mm / 1e3))
             }),
         })
     }
 
-    /// Away from the sheet, as the tools stood.
+    /// Returns the direction away from the sheet, from the tools' orientations.
     fn up(&self) -> Vector3<f64> {
         self.contacts(false).fold(Vector3::zeros(), |up, contact| {
             up - self.mount(contact).rotation * self.pen.axis.into_inner()
         })
     }
 
-    /// Returns the distances of +x and +y from the origin, by ruler or by the sheet's size.
+    /// Returns the distances of the touched x and y from the origin, by ruler or by the sheet's size.
     fn ruler_distances(&self) -> RulerDistances {
-        let said = |role: TouchRole| {
-            let mut of = self.contacts(false).filter(|c| c.role == role);
-            of.find_map(|c| c.asked_mm)
+        let stated_mm = |role: TouchRole| {
+            let mut touches = self.contacts(false).filter(|c| c.role == role);
+            touches.find_map(|c| c.asked_mm)
         };
         let [width, height] = self.scene.surface.size_mm();
         RulerDistances {
-            x_mm: said(TouchRole::X).unwrap_or(width),
-            y_mm: said(TouchRole::Y).unwrap_or(height),
+            x_mm: stated_mm(TouchRole::X).unwrap_or(width),
+            y_mm: stated_mm(TouchRole::Y).unwrap_or(height),
         }
     }
 
-    fn sheet_figures(&self, fit: &PlaneFit, made: &SheetFrame) -> Vec<(String, f64)> {
+    fn sheet_figures(&self, fit: &PlaneFit, frame: &SheetFrame) -> Vec<(String, f64)> {
         let mut figures = named([("tilt_sigma_deg", fit.tilt_sigma_rad().to_degrees())]);
         // An old frame on a new plane has no uncertainty of its own.
         if !self.session.probed {
-            let sure = made.sigma(fit);
+            let sigma = frame.sigma(fit);
             figures.extend(named([
-                ("origin_sigma_mm", sure.origin_m * 1e3),
-                ("turn_sigma_deg", sure.turn_rad.to_degrees()),
+                ("origin_sigma_mm", sigma.origin_m * 1e3),
+                ("turn_sigma_deg", sigma.turn_rad.to_degrees()),
             ]));
         }
         figures.extend(named([
-            ("scale_x", made.scale[0]),
-            ("scale_y", made.scale[1]),
-            ("off_square_deg", made.square_rad.to_degrees()),
+            ("scale_x", frame.scale[0]),
+            ("scale_y", frame.scale[1]),
+            ("off_square_deg", frame.square_rad.to_degrees()),
         ]));
         figures
     }
 
-    /// The sheet moved along itself, around its cylinder where it is rolled, so that a cross drawn on it again comes to where it
-    /// should be.
+    /// Assesses the reading of a cross: moves the sheet along itself, around its cylinder if it is rolled, so that the cross would
+    /// be drawn in its nominal place.
     fn reading(&self, [dx_mm, dy_mm]: [f64; 2]) -> TouchAssessment {
         let surface = &self.scene.surface;
         let off_mm = dx_mm.hypot(dy_mm);
         TouchAssessment {
-            finding: judge_reading(off_mm, &self.accept()),
+            finding: judge_reading(off_mm, &self.limits()),
             old: self.old_sheet(),
             new: values_of(surface, &surface.flat_along(-dx_mm, -dy_mm)),
             change: CalibrationChange {
@@ -513,12 +515,12 @@ impl<'a> AssessmentInput<'a> {
         }
     }
 
-    /// The sheet as a camera saw it, kept in its plane.
-    fn seen(&self, glimpse: &TagObservation) -> TouchAssessment {
+    /// Assesses a camera's observation of the sheet, which stays in its plane.
+    fn observed_sheet(&self, observation: &TagObservation) -> TouchAssessment {
         let [origin, right, top] = self.old_corners();
         let old = tag_fit::ObservedFrame::new(origin, right - origin, top - origin);
         let size_mm = self.scene.surface.size_mm();
-        let (new, finding, figures) = tag_fit::sheet(&old, glimpse, size_mm);
+        let (new, finding, figures) = tag_fit::sheet(&old, observation, size_mm);
         let corners = self.corners(&new.origin_m, &new.x, &new.y);
         TouchAssessment {
             finding,
@@ -530,20 +532,20 @@ impl<'a> AssessmentInput<'a> {
         }
     }
 
-    /// The old axes on the new plane: probes go to where the sheet is believed to begin.
-    fn settled(&self, fit: &PlaneFit) -> Result<SheetFrame, FitError> {
+    /// Returns the old axes on the new plane: probes start from the sheet's assumed place.
+    fn old_frame_on(&self, fit: &PlaneFit) -> Result<SheetFrame, FitError> {
         let [origin, right, top] = self.old_corners();
-        let asked = RulerDistances {
+        let distances = RulerDistances {
             x_mm: (right - origin).norm() * 1e3,
             y_mm: (top - origin).norm() * 1e3,
         };
-        frame([&origin, &right, &top], asked, fit)
+        frame([&origin, &right, &top], distances, fit)
     }
 
-    /// The axes from their touches; points touched again count with their mean.
+    /// Returns the axes from their touches; points touched repeatedly count with their mean.
     fn frame(&self, fit: &PlaneFit) -> Result<SheetFrame, FitError> {
         if self.session.probed {
-            return self.settled(fit);
+            return self.old_frame_on(fit);
         }
         let touches = self.contacts(false).map(|c| (c.role, self.tip(c)));
         let [origin, x, y] = touched_axes(&touches)?;
@@ -563,11 +565,11 @@ impl<'a> AssessmentInput<'a> {
     pub(super) fn sheet_change(&self, new: &[(&str, Point3<f64>); 4]) -> CalibrationChange {
         let [origin, right, top] = self.old_corners();
         let [(_, o), (_, r), _, (_, t)] = new;
-        let far = [(origin, o), (right, r), (top, t)].map(|(old, new)| (new - old).norm());
-        let turned = |old: Vector3<f64>, new: Vector3<f64>| old.angle(&new).to_degrees();
+        let shifts_m = [(origin, o), (right, r), (top, t)].map(|(old, new)| (new - old).norm());
+        let angle_deg = |old: Vector3<f64>, new: Vector3<f64>| old.angle(&new).to_degrees();
         CalibrationChange {
-            mm: far.into_iter().fold(0.0, f64::max) * 1e3,
-            deg: turned(right - origin, r - o).max(turned(top - origin, t - o)),
+            mm: shifts_m.into_iter().fold(0.0, f64::max) * 1e3,
+            deg: angle_deg(right - origin, r - o).max(angle_deg(top - origin, t - o)),
         }
     }
 
@@ -609,14 +611,14 @@ impl<'a> AssessmentInput<'a> {
         let held_out_mm = fit.held_out_m.map(|m| m * 1e3);
         figures.extend(held_out_mm.map(|mm| ("held_out_rms_mm".to_owned(), mm)));
         for (joint, servo) in arm.servos() {
-            let by_rad = fit.offsets_rad.get(joint).copied().unwrap_or(0.0);
-            let turns = f64::from(servo.sign) * by_rad / std::f64::consts::TAU;
+            let offset_rad = fit.offsets_rad.get(joint).copied().unwrap_or(0.0);
+            let turns = f64::from(servo.sign) * offset_rad / std::f64::consts::TAU;
             let zero = f64::from(servo.zero_tick);
             let moved = (zero - turns * f64::from(servo.ticks_per_turn)).round();
             old.insert(zero_key(servo.id), vec![zero]);
             new.insert(zero_key(servo.id), vec![moved]);
             let name = names.get(joint).map_or("", String::as_str);
-            figures.push((format!("{name}_deg"), by_rad.to_degrees()));
+            figures.push((format!("{name}_deg"), offset_rad.to_degrees()));
         }
         let largest = fit.offsets_rad.distance_max(&JointVector::zeros(arm.dof()));
         let pairs = self.contacts(false).zip(&fit.residuals_m);
@@ -624,10 +626,10 @@ impl<'a> AssessmentInput<'a> {
             let off_m = Vector3::new(0.0, 0.0, *off_m);
             TouchResidual::new(contact.role, &self.tip(contact), &off_m)
         });
-        let accept = self.accept();
-        let mut finding = judge_zeros(&fit, &accept, &names);
-        self.name_places(&mut finding, &accept, fit.outlier.as_ref(), None);
-        finding.seldom(&self.seldom());
+        let limits = self.limits();
+        let mut finding = judge_zeros(&fit, &limits, &names);
+        self.name_places(&mut finding, &limits, fit.outlier.as_ref(), None);
+        finding.check_touch_counts(&self.places_touched_too_rarely());
         Ok(TouchAssessment {
             finding,
             change: CalibrationChange {
@@ -641,9 +643,9 @@ impl<'a> AssessmentInput<'a> {
         })
     }
 
-    fn not_yet(&self, error: &FitError) -> TouchAssessment {
+    fn without_fit(&self, error: &FitError) -> TouchAssessment {
         let old = match self.session.kind {
-            CalibrationKind::Tool => one("tip_m", &self.pen.tip_m.coords),
+            CalibrationKind::Tool => vector_value("tip_m", &self.pen.tip_m.coords),
             CalibrationKind::Sheet => self.old_sheet(),
             _ => FileValues::new(),
         };
@@ -659,16 +661,20 @@ pub fn taught_values(kind: CalibrationKind, scene: &Scene, name: &str) -> FileVa
         CalibrationKind::Pose => pose("ready_rad", &scene.ready_rad),
         CalibrationKind::Cap => {
             let cap = scene.inks.iter().find(|ink| ink.name == name);
-            cap.map_or_else(FileValues::new, |ink| one("rim_m", &ink.rim_m.coords))
+            cap.map_or_else(FileValues::new, |ink| {
+                vector_value("rim_m", &ink.rim_m.coords)
+            })
         }
         _ => {
             let at = scene.calibrator_m;
-            at.map_or_else(FileValues::new, |at| one("calibrator_m", &at.coords))
+            at.map_or_else(FileValues::new, |at| {
+                vector_value("calibrator_m", &at.coords)
+            })
         }
     }
 }
 
-/// Returns the new values from these joints with a pen's tip there, and the change from before.
+/// Returns the new values from the joints at which a pen's tip stands, and the change from the old values.
 ///
 /// # Errors
 /// The scene has no such pen or cap.
@@ -680,13 +686,13 @@ pub fn new_taught_values(
     joints_rad: &JointVector,
 ) -> Result<(FileValues, CalibrationChange), AssessError> {
     let tip = scene.arm.chain.forward(joints_rad) * find_pen(scene, pen)?.tip_m;
-    let before = taught_values(kind, scene, name);
-    let no_name = |has: String| AssessError::NoName(name.to_owned(), has);
+    let old = taught_values(kind, scene, name);
+    let no_name = |existing: String| AssessError::NoName(name.to_owned(), existing);
     let new = match kind {
         CalibrationKind::Pose if name == "rest" => pose("rest_rad", joints_rad),
         CalibrationKind::Pose if name == "ready" => pose("ready_rad", joints_rad),
         CalibrationKind::Pose => return Err(no_name("poses rest and ready".to_owned())),
-        CalibrationKind::Cap if before.is_empty() => {
+        CalibrationKind::Cap if old.is_empty() => {
             let caps: Vec<&str> = scene.inks.iter().map(|ink| ink.name.as_str()).collect();
             return Err(no_name(match caps.as_slice() {
                 [] => "no ink caps: write an [[inks]] into its file first, with a `name` and a `rim_m`"
@@ -694,16 +700,16 @@ pub fn new_taught_values(
                 caps => format!("ink caps: {}", caps.join(", ")),
             }));
         }
-        CalibrationKind::Cap => one("rim_m", &tip.coords),
-        _ => one("calibrator_m", &tip.coords),
+        CalibrationKind::Cap => vector_value("rim_m", &tip.coords),
+        _ => vector_value("calibrator_m", &tip.coords),
     };
-    let differences = before.iter().flat_map(|(key, old)| {
+    let squares = old.iter().flat_map(|(key, old)| {
         let new = new.get(key).map_or(&[][..], Vec::as_slice);
         old.iter().zip(new).map(|(old, new)| (new - old).powi(2))
     });
     let mm = match kind {
         CalibrationKind::Pose => 0.0,
-        _ => differences.sum::<f64>().sqrt() * 1e3,
+        _ => squares.sum::<f64>().sqrt() * 1e3,
     };
     Ok((new, CalibrationChange { mm, deg: 0.0 }))
 }
@@ -713,7 +719,7 @@ fn pose(key: &str, joints_rad: &JointVector) -> FileValues {
     [(key.to_owned(), rounded.collect())].into()
 }
 
-/// Returns the scene file's values for a sheet, given the pose of the flat sheet that touches it along its middle.
+/// Returns the scene file's values for a sheet, given the pose of the flat sheet that touches it along its middle line.
 pub(super) fn values_of(surface: &Surface, flat: &Isometry3<f64>) -> FileValues {
     let [x, y] = [Vector3::x(), Vector3::y()].map(|axis| flat.rotation * axis);
     let mut values = frame_values(&Point3::from(flat.translation.vector), &x, &y);
@@ -728,27 +734,27 @@ pub(super) fn frame_values(
     x: &Vector3<f64>,
     y: &Vector3<f64>,
 ) -> FileValues {
-    let mut values = one("origin_m", &origin_m.coords);
-    values.extend(one("x_axis", x));
-    values.extend(one("y_axis", y));
+    let mut values = vector_value("origin_m", &origin_m.coords);
+    values.extend(vector_value("x_axis", x));
+    values.extend(vector_value("y_axis", y));
     values
 }
 
-/// Returns figures with their names as they are kept.
+/// Returns figures with owned names.
 pub(super) fn named<const N: usize>(figures: [(&str, f64); N]) -> Vec<(String, f64)> {
     figures.map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// To a thousandth of a millimetre in metres; directions to a millionth.
-pub(super) fn one(key: &str, vector: &Vector3<f64>) -> FileValues {
+/// Returns a vector under its key, rounded to six decimals: places to a thousandth of a millimetre.
+pub(super) fn vector_value(key: &str, vector: &Vector3<f64>) -> FileValues {
     let rounded = |value: &f64| (value * 1e6).round() / 1e6 + 0.0;
     [(key.to_owned(), vector.iter().map(rounded).collect())].into()
 }
 
-/// Returns the place or direction that values have under a key.
+/// Returns the vector that values have under a key.
 pub(super) fn vector(values: &FileValues, key: &str) -> Option<Vector3<f64>> {
-    let three: [f64; 3] = values.get(key)?.as_slice().try_into().ok()?;
-    Some(three.into())
+    let components: [f64; 3] = values.get(key)?.as_slice().try_into().ok()?;
+    Some(components.into())
 }
 
 fn normal_of(record: &CalibrationRecord) -> Option<Vector3<f64>> {
@@ -767,11 +773,11 @@ pub(super) fn present_values(
         CalibrationKind::Play => return Some(ink_assessment::compensation_now(&scene.arm)),
         _ => {}
     }
-    let work = AssessmentInput::new(session, scene).ok()?;
+    let input = AssessmentInput::new(session, scene).ok()?;
     Some(match kind {
-        CalibrationKind::Tool => one("tip_m", &work.pen.tip_m.coords),
+        CalibrationKind::Tool => vector_value("tip_m", &input.pen.tip_m.coords),
         CalibrationKind::Sheet => {
-            let mut values = work.old_sheet();
+            let mut values = input.old_sheet();
             values.extend(ink_assessment::correction_now(scene));
             values
         }
@@ -779,22 +785,22 @@ pub(super) fn present_values(
     })
 }
 
-/// Returns all that a calibration of zeros may have written into the arm's file.
+/// Returns all values that a calibration of zeros may write into the arm's file.
 fn zeros_now(scene: &Scene) -> FileValues {
     let joints = scene.arm.file.joints.iter();
     let of_joint = |joint: &JointFile| {
-        let ends = [
+        let limits = [
             ("lower_rad", joint.lower_rad),
             ("upper_rad", joint.upper_rad),
         ]
-        .map(|(key, end)| (format!("{key} of {}", joint.name), vec![end.get()]));
+        .map(|(key, limit)| (format!("{key} of {}", joint.name), vec![limit.get()]));
         let counts = joint.servos.iter().flat_map(|servo| {
             [
                 (zero_key(servo.id), vec![f64::from(servo.zero_tick)]),
                 (sign_key(servo.id), vec![f64::from(servo.sign)]),
             ]
         });
-        ends.into_iter().chain(counts).collect::<Vec<_>>()
+        limits.into_iter().chain(counts).collect::<Vec<_>>()
     };
     joints.flat_map(of_joint).collect()
 }

@@ -1,4 +1,4 @@
-//! Collects touches, judges them, writes them into a file or takes them back, for the terminal and the page.
+//! Collects touches, assesses them, and writes them into a file or drops them, for the terminal and the page.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::calibration_record::{
     CalibrationKind, CalibrationOrigin, CalibrationRecord, CalibrationSession, TagObservation,
-    TouchContact, TouchRole, check, servos, short, zeros_of,
+    TouchContact, TouchRole, check, servos, short_hash, zeros_of,
 };
 use super::calibration_store::file_error;
 use super::{
@@ -27,7 +27,7 @@ pub enum CalibrationDeskError {
     /// The scene or the arm cannot be read.
     #[error(transparent)]
     Scene(#[from] SceneError),
-    /// The touches cannot be judged.
+    /// The touches cannot be assessed.
     #[error(transparent)]
     Assess(#[from] AssessError),
     /// The file's text cannot be changed.
@@ -38,7 +38,7 @@ pub enum CalibrationDeskError {
         "nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins"
     )]
     Nothing,
-    /// Touches of another thing are collected.
+    /// Touches of another object are being collected.
     #[error(
         "touches of another thing are being collected ({kind} of scene {scene}): accept or discard them first"
     )]
@@ -48,13 +48,13 @@ pub enum CalibrationDeskError {
         /// The scene.
         scene: String,
     },
-    /// Touches of another arm are collected.
+    /// Touches of another arm are being collected.
     #[error(
-        "touches of another arm are being collected ({there}), and this is {here}: accept or discard them first"
+        "touches of another arm are being collected ({pending}), and this is {here}: accept or discard them first"
     )]
     OtherArm {
         /// Theirs.
-        there: &'static str,
+        pending: &'static str,
         /// This one.
         here: &'static str,
     },
@@ -63,23 +63,23 @@ pub enum CalibrationDeskError {
         "a calibration of {0} has no such touch: tool takes point and verify; sheet takes origin, x, y, sheet and verify; zeros takes sheet, point and calibrator"
     )]
     NoSuchTouch(&'static str),
-    /// A point of a sheet's edge is said to be far beyond it.
+    /// The stated distance of a point on a sheet's edge is far beyond the sheet.
     #[error(
         "{axis} is said to be {mm} mm from the origin, and the sheet is {side_mm} mm {along}; up to {most_mm} mm are taken: measure with a ruler from the origin to where the tip touches, in mm, or correct `size_mm` in the scene's [sheet]"
     )]
     OffSheet {
         /// "x" or "y".
         axis: &'static str,
-        /// As the caller says.
+        /// The stated distance.
         mm: f64,
         /// The sheet's width or height.
         side_mm: f64,
         /// "wide" or "high".
         along: &'static str,
-        /// The largest distance that is taken.
+        /// The largest distance that is accepted.
         most_mm: f64,
     },
-    /// There are fewer touches.
+    /// There is no touch of this number.
     #[error("there is no touch {number}: {} so far", base::wording::count(*have, "touch"))]
     NoTouch {
         /// Counted from 1.
@@ -109,7 +109,7 @@ pub const ZEROS_NEED_RESTART: &str = "a node reads an arm's file when it starts:
 /// Consent to a proposal.
 #[derive(Clone, Copy, Debug)]
 pub struct AcceptConsent<'a> {
-    /// Key of the proposal that was shown: another one is not accepted.
+    /// Key of the proposal that was shown: no other is accepted.
     pub shown: &'a str,
     /// Accept a large change.
     pub overridden: bool,
@@ -122,7 +122,7 @@ pub struct AcceptedCalibration {
     pub number: u64,
     /// The file that has it now.
     pub path: PathBuf,
-    /// Scenes whose calibrations went stale by it, each in a sentence.
+    /// A sentence for each scene whose calibration went stale by it.
     pub stale: Vec<String>,
 }
 
@@ -136,7 +136,7 @@ pub struct CalibrationDesk<'a> {
     pub library: &'a SceneLibrary,
     /// The time now, in milliseconds since 1970.
     pub at_ms: u64,
-    /// The arm that is there now, by its file.
+    /// Returns the origin of what is measured now on the arm of a file.
     pub origin: &'a dyn Fn(&ArmFile) -> CalibrationOrigin,
 }
 
@@ -150,7 +150,7 @@ impl CalibrationDesk<'_> {
         session.ok_or(CalibrationDeskError::Nothing)
     }
 
-    /// Returns the scene that a session was collected in.
+    /// Returns the scene in which a session was collected.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -158,10 +158,10 @@ impl CalibrationDesk<'_> {
         Ok(self.library.scene(&session.scene, None)?)
     }
 
-    /// Judges a session beside the last accepted one of the same thing.
+    /// Assesses a session, compared with the last accepted one of the same object.
     ///
     /// # Errors
-    /// When it cannot be judged.
+    /// When it cannot be assessed.
     pub fn assess(
         &self,
         session: &CalibrationSession,
@@ -172,50 +172,51 @@ impl CalibrationDesk<'_> {
         Ok(assess(session, &*self.scene(session)?, last)?)
     }
 
-    /// Adds a touch, by the joints at which the tip stands, to those of the same thing, and returns all of them, judged.
+    /// Adds a touch, given the joints at which the tip stands, to those of the same object, and returns all of them with their
+    /// assessment.
     ///
     /// # Errors
-    /// When a calibration of this kind has no such touch, touches of another thing or another arm are collected, or these
-    /// cannot be judged.
+    /// When a calibration of this kind has no such touch, touches of another object or arm are being collected, or these
+    /// cannot be assessed.
     pub fn add_touch(
         &self,
         fresh: CalibrationSession,
-        wanted: &HandTouch,
+        touch_request: &HandTouch,
         joints_rad: Vec<f64>,
     ) -> Result<(CalibrationSession, TouchAssessment), CalibrationDeskError> {
         let kind = fresh.kind;
         let no_such_touch = || CalibrationDeskError::NoSuchTouch(kind.word());
-        let role = role(kind, wanted.of).ok_or_else(no_such_touch)?;
+        let role = role(kind, touch_request.of).ok_or_else(no_such_touch)?;
         let scene = self.scene(&fresh)?;
-        check_distance(role, wanted.mm, scene.surface.size_mm())?;
+        check_distance(role, touch_request.mm, scene.surface.size_mm())?;
         let touch = TouchContact {
             role,
             joints_rad,
-            asked_mm: wanted.mm,
-            number: wanted.number,
-            place: wanted.place,
+            asked_mm: touch_request.mm,
+            number: touch_request.number,
+            place: touch_request.place,
             at_ms: self.at_ms,
             zeros: zeros_of(&scene.arm.file),
         };
         let lock = self.store.lock()?;
         let mut session = match self.store.proposal()? {
             None => fresh,
-            Some(there) if !there.is_of_same(&fresh) || there.is_by_itself() => {
-                return Err(other_thing(there));
+            Some(pending) if !pending.is_of_same(&fresh) || pending.is_by_itself() => {
+                return Err(other_object(pending));
             }
-            Some(there) if there.origin != fresh.origin => {
+            Some(pending) if pending.origin != fresh.origin => {
                 return Err(CalibrationDeskError::OtherArm {
-                    there: there.origin.words(),
-                    here: fresh.origin.words(),
+                    pending: pending.origin.describe(),
+                    here: fresh.origin.describe(),
                 });
             }
-            Some(there) => there,
+            Some(pending) => pending,
         };
         session.touches.push(touch);
         self.propose(session, &lock)
     }
 
-    /// Judges a session and keeps it as the proposal.
+    /// Assesses a session and stores it as the proposal.
     pub(super) fn propose(
         &self,
         session: CalibrationSession,
@@ -226,10 +227,10 @@ impl CalibrationDesk<'_> {
         Ok((session, assessed))
     }
 
-    /// Proposes what a camera saw, in the place of what was proposed of the same thing; returns it judged.
+    /// Proposes a camera's observation, replacing an earlier proposal for the same object; returns it with its assessment.
     ///
     /// # Errors
-    /// When touches of another thing are collected, or it cannot be judged.
+    /// When touches of another object are being collected, or it cannot be assessed.
     pub fn propose_seen(
         &self,
         scene: &Scene,
@@ -242,18 +243,18 @@ impl CalibrationDesk<'_> {
             ..begin_session(CalibrationKind::Camera, scene, None, origin)?
         };
         let lock = self.store.lock()?;
-        let there = self.store.proposal()?;
-        if let Some(there) = there.filter(|there| !there.is_of_same(&session)) {
-            return Err(other_thing(there));
+        let pending = self.store.proposal()?;
+        if let Some(pending) = pending.filter(|pending| !pending.is_of_same(&session)) {
+            return Err(other_object(pending));
         }
         self.propose(session, &lock)
     }
 
-    /// Takes back every touch that was made where this one was, counted from 1, of the proposal that was shown; returns their
-    /// number.
+    /// Drops the touch of this number, counted from 1, and all others at its place from the proposal that was shown; returns how many
+    /// were dropped.
     ///
     /// # Errors
-    /// When there is no such touch, or the proposal is another one by now.
+    /// When there is no such touch, or the proposal has changed since.
     pub fn drop_place_of(
         &self,
         number: usize,
@@ -265,63 +266,64 @@ impl CalibrationDesk<'_> {
             None => self.proposal()?,
         };
         let scene = self.scene(&session)?;
-        let of_it = touches_of_place(&session, &scene, number.saturating_sub(1));
-        if number == 0 || of_it.is_empty() {
+        let indices = touches_of_place(&session, &scene, number.saturating_sub(1));
+        if number == 0 || indices.is_empty() {
             let have = session.touches.len();
             return Err(CalibrationDeskError::NoTouch { number, have });
         }
-        self.keep_without(session, &of_it, &lock)
+        self.keep_without(session, &indices, &lock)
     }
 
-    /// Takes these touches back, counted from 0; returns their number. Without touches nothing is proposed any more.
+    /// Drops the touches of these indices, counted from 0; returns their number. Without touches there is no proposal any more.
     ///
     /// # Errors
     /// When the proposal cannot be read or written.
-    pub fn drop_touches(&self, of_it: &[usize]) -> Result<usize, CalibrationDeskError> {
+    pub fn drop_touches(&self, indices: &[usize]) -> Result<usize, CalibrationDeskError> {
         let lock = self.store.lock()?;
         let session = self.proposal()?;
         let have = session.touches.len();
-        if let Some(last) = of_it.iter().max().filter(|last| **last >= have) {
+        if let Some(last) = indices.iter().max().filter(|last| **last >= have) {
             let number = last + 1;
             return Err(CalibrationDeskError::NoTouch { number, have });
         }
-        self.keep_without(session, of_it, &lock)
+        self.keep_without(session, indices, &lock)
     }
 
     fn keep_without(
         &self,
         mut session: CalibrationSession,
-        of_it: &[usize],
+        indices: &[usize],
         lock: &CalibrationLock,
     ) -> Result<usize, CalibrationDeskError> {
-        let mut indices = 0..;
-        let mut is_kept = |_: &TouchContact| indices.next().is_none_or(|it| !of_it.contains(&it));
+        let mut positions = 0..;
+        let mut is_kept =
+            |_: &TouchContact| positions.next().is_none_or(|at| !indices.contains(&at));
         session.touches.retain(&mut is_kept);
         if session.touches.is_empty() {
             self.store.discard(lock)?;
         } else {
             self.store.propose(&session, lock)?;
         }
-        Ok(of_it.len())
+        Ok(indices.len())
     }
 
-    /// Writes the proposal into its file and the history, if it is good enough, the one that was shown, and of the arm that is
-    /// there now.
+    /// Writes the proposal into its file and the history, if it is good enough, is the one that was shown, and belongs to the present
+    /// arm.
     ///
     /// # Errors
-    /// Why it may not be accepted, or cannot be written; nothing has changed then.
+    /// When it may not be accepted, or cannot be written; nothing has changed then.
     pub fn accept(
         &self,
         consent: AcceptConsent<'_>,
     ) -> Result<AcceptedCalibration, CalibrationDeskError> {
         let lock = self.store.lock()?;
         let (session, assessed) = self.shown_proposal(consent.shown)?;
-        let here = (self.origin)(&self.library.arm(&session.arm)?.file);
-        if session.origin.simulated != here.simulated {
+        let origin = (self.origin)(&self.library.arm(&session.arm)?.file);
+        if session.origin.simulated != origin.simulated {
             return Err(CalibrationDeskError::Refused(format!(
                 "it was found on {}, and this is {}; `steadyhand calibrate discard`, and touch again",
-                session.origin.words(),
-                here.words()
+                session.origin.describe(),
+                origin.describe()
             )));
         }
         check(&assessed.finding, &assessed.change, consent.overridden)
@@ -343,10 +345,10 @@ impl CalibrationDesk<'_> {
         Ok(accepted)
     }
 
-    /// Throws the proposal that was shown away.
+    /// Discards the proposal that was shown.
     ///
     /// # Errors
-    /// When there is none, it is another one by now, or it cannot be removed.
+    /// When there is none, it has changed since, or it cannot be removed.
     pub fn discard(&self, shown: &str) -> Result<(), CalibrationDeskError> {
         let lock = self.store.lock()?;
         self.shown_proposal(shown)?;
@@ -368,7 +370,7 @@ impl CalibrationDesk<'_> {
         }
     }
 
-    /// Writes a calibration into its file, then into the history; a file that does not load is put back.
+    /// Writes a calibration into its file, then into the history; restores a file that does not load with it.
     ///
     /// # Errors
     /// When it cannot be written, or does not load.
@@ -402,9 +404,11 @@ impl CalibrationDesk<'_> {
         };
         let folder = self.library.folder();
         let path = folder.ok_or(CalibrationDeskError::NoFolder)?.join(&name);
-        let old = self.library.source(&name)?;
-        let old = old.ok_or(CalibrationDeskError::NoFile(name))?;
-        let was_there = path.exists();
+        let old = self
+            .library
+            .source(&name)?
+            .ok_or(CalibrationDeskError::NoFile(name))?;
+        let existed = path.exists();
         if let Some(folder) = path.parent() {
             disk::folder(folder).map_err(file_error(folder))?;
         }
@@ -413,10 +417,10 @@ impl CalibrationDesk<'_> {
             text = identify(&text, servos)?;
         }
         put(&path, &text)?;
-        let Err(error) = self.loads(session) else {
+        let Err(error) = self.check_loads(session) else {
             return Ok(path);
         };
-        if was_there {
+        if existed {
             put(&path, &old)?;
         } else {
             std::fs::remove_file(&path).map_err(file_error(&path))?;
@@ -424,7 +428,7 @@ impl CalibrationDesk<'_> {
         Err(CalibrationDeskError::Unusable(error))
     }
 
-    fn loads(&self, session: &CalibrationSession) -> Result<(), SceneError> {
+    fn check_loads(&self, session: &CalibrationSession) -> Result<(), SceneError> {
         self.library.arm(&session.arm)?;
         if !matches!(session.kind, CalibrationKind::Zeros | CalibrationKind::Play) {
             self.library.scene(&session.scene, None)?;
@@ -432,49 +436,49 @@ impl CalibrationDesk<'_> {
         Ok(())
     }
 
-    /// Returns why drawings of calibrated scenes are refused from now on, where they are.
+    /// Returns a sentence for each calibrated scene whose drawings are refused from now on.
     fn stale_scenes(&self) -> Result<Vec<String>, CalibrationDeskError> {
         let history = self.store.history()?;
-        let scenes = history.iter().map(|record| record.session.scene.as_str());
-        let scenes: BTreeSet<&str> = scenes.filter(|scene| !scene.is_empty()).collect();
-        let scenes = scenes
+        let names = history.iter().map(|record| record.session.scene.as_str());
+        let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+        let scenes = names
             .into_iter()
-            .filter_map(|scene| self.library.scene(scene, None).ok());
+            .filter_map(|name| self.library.scene(name, None).ok());
         Ok(scenes
             .filter_map(|scene| stale(&history, &scene, &(self.origin)(&scene.arm.file)))
             .collect())
     }
 }
 
-/// Returns the key of a proposal: of its touches, and of what a file would say by them. What is accepted by it is what was
-/// shown.
+/// Returns the key of a proposal, over its touches and the values that it would change. It ensures that what is accepted is what
+/// was shown.
 #[must_use]
 pub fn proposal_key(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
     let (old, new) = (&assessed.old, &assessed.new);
-    short(&format!("{session:?} {old:?} {new:?}"))
+    short_hash(&format!("{session:?} {old:?} {new:?}"))
 }
 
-fn other_thing(there: CalibrationSession) -> CalibrationDeskError {
+fn other_object(pending: CalibrationSession) -> CalibrationDeskError {
     CalibrationDeskError::OtherThing {
-        kind: there.kind.word(),
-        scene: there.scene,
+        kind: pending.kind.word(),
+        scene: pending.scene,
     }
 }
 
-/// A touch by hand, as a person asks for it.
+/// A person's request for a touch by hand.
 #[derive(Clone, Debug, Default)]
 pub struct HandTouch {
-    /// Touched point; without one, the usual of this kind.
+    /// Touched point; `None` for the usual one of the kind.
     pub of: Option<TouchRole>,
-    /// Of x and y: how far from the origin, as a ruler says.
+    /// Distance of x or y from the origin, by ruler.
     pub mm: Option<f64>,
-    /// Number of the point, where zeros are found from several that are not known.
+    /// Number of the point, if zeros are found from several unknown points.
     pub number: usize,
     /// Number of the place in a guided round, from 1.
     pub place: usize,
 }
 
-fn role(kind: CalibrationKind, of: Option<TouchRole>) -> Option<TouchRole> {
+fn role(kind: CalibrationKind, requested: Option<TouchRole>) -> Option<TouchRole> {
     use TouchRole::{Calibrator, Origin, Point, Sheet, Verify, X, Y};
     let (usual, others): (_, &[TouchRole]) = match kind {
         CalibrationKind::Tool => (Some(Point), &[Verify]),
@@ -482,17 +486,19 @@ fn role(kind: CalibrationKind, of: Option<TouchRole>) -> Option<TouchRole> {
         CalibrationKind::Zeros => (Some(Sheet), &[Point, Calibrator]),
         _ => (None, &[]),
     };
-    match of {
+    match requested {
         None => usual,
-        Some(of) => (Some(of) == usual || others.contains(&of)).then_some(of),
+        Some(requested) => {
+            (Some(requested) == usual || others.contains(&requested)).then_some(requested)
+        }
     }
 }
 
-/// Distance of a touched x or y from the origin, in sides of the sheet, beyond which it was not measured in millimetres. A point beside
-/// the sheet, on its table, serves as well.
+/// Largest distance of a touched x or y from the origin, in sides of the sheet: a larger one was not given in millimetres. A point
+/// next to the sheet, on its table, is allowed as well.
 const SIDES_MAX: f64 = 2.0;
 
-/// Refuses a point of x or y that is far beyond the sheet.
+/// Refuses a distance of x or y that is far beyond the sheet.
 fn check_distance(
     role: TouchRole,
     mm: Option<f64>,
@@ -516,10 +522,10 @@ fn check_distance(
     }
 }
 
-/// Returns a session without touches, in a scene and with one of its pens, the first where none is named.
+/// Returns a session without touches, in a scene and with one of its pens, by default the first.
 ///
 /// # Errors
-/// When the scene has no such pen, or nothing to touch of that kind.
+/// When the scene has no such pen.
 pub fn begin_session(
     kind: CalibrationKind,
     scene: &Scene,
@@ -549,7 +555,7 @@ pub fn begin_session(
 mod tests {
     use super::*;
 
-    fn practice(_: &ArmFile) -> CalibrationOrigin {
+    fn simulated_origin(_: &ArmFile) -> CalibrationOrigin {
         CalibrationOrigin {
             simulated: Some(true),
             servos: String::new(),
@@ -558,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_shown_is_neither_accepted_nor_thrown_away() {
+    fn a_proposal_that_was_not_shown_is_neither_accepted_nor_discarded() {
         let folder = tempfile::tempdir().unwrap();
         let (store, library) = (
             CalibrationStore::of_state(folder.path()),
@@ -568,22 +574,23 @@ mod tests {
             store: &store,
             library: &library,
             at_ms: 0,
-            origin: &practice,
+            origin: &simulated_origin,
         };
         let scene = library.scene("default", None).unwrap();
         let kind = CalibrationKind::Sheet;
-        let touch = |of| {
-            let wanted = HandTouch {
-                of: Some(of),
+        let touch = |role| {
+            let touch_request = HandTouch {
+                of: Some(role),
                 ..HandTouch::default()
             };
-            let fresh = begin_session(kind, &scene, None, practice(&scene.arm.file)).unwrap();
+            let fresh =
+                begin_session(kind, &scene, None, simulated_origin(&scene.arm.file)).unwrap();
             let joints_rad = vec![0.0; scene.arm.dof()];
-            desk.add_touch(fresh, &wanted, joints_rad).unwrap()
+            desk.add_touch(fresh, &touch_request, joints_rad).unwrap()
         };
         let (session, assessed) = touch(TouchRole::Origin);
         let shown = proposal_key(&session, &assessed);
-        let (now, assessed) = touch(TouchRole::X);
+        let (session, assessed) = touch(TouchRole::X);
         let consent = AcceptConsent {
             shown: &shown,
             overridden: true,
@@ -592,12 +599,12 @@ mod tests {
         assert!(is_refused(desk.accept(consent).unwrap_err()));
         assert!(is_refused(desk.discard(&shown).unwrap_err()));
         assert!(is_refused(desk.drop_place_of(1, Some(&shown)).unwrap_err()));
-        assert_eq!(store.proposal().unwrap().as_ref(), Some(&now));
+        assert_eq!(store.proposal().unwrap().as_ref(), Some(&session));
         assert!(matches!(
             desk.drop_touches(&[2]).unwrap_err(),
             CalibrationDeskError::NoTouch { number: 3, have: 2 }
         ));
-        desk.discard(&proposal_key(&now, &assessed)).unwrap();
+        desk.discard(&proposal_key(&session, &assessed)).unwrap();
         assert_eq!(store.proposal().unwrap(), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Touches, proposals and accepted calibrations in their stored form: TOML that a person can read.
+//! Stored form of touches, proposals and accepted calibrations: TOML that a person can read.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub enum CalibrationKind {
 }
 
 impl CalibrationKind {
-    /// As commands call it.
+    /// Returns its name in commands.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -61,13 +61,13 @@ pub enum TouchRole {
     Y,
     /// The sheet, anywhere.
     Sheet,
-    /// The scene's calibrator, whose place is known.
+    /// The scene's calibrator, a point of known position.
     Calibrator,
-    /// Not for the fit: what it predicts is compared with this.
+    /// Not used by the fit, but compared with its prediction.
     Verify,
 }
 
-/// Joints as they were when the tip touched.
+/// Joints at the moment of a touch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TouchContact {
     /// Role of the touched point.
@@ -77,15 +77,15 @@ pub struct TouchContact {
     /// Distance of the point from the origin, by ruler; for `x` and `y` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_mm: Option<f64>,
-    /// Number of the point, of several unknown ones; 0 where there is one.
+    /// Number of the point among several unknown ones; 0 if there is one.
     #[serde(default)]
     pub number: usize,
-    /// Number of the place in a round that asks for one after the other, from 1; 0 for a touch by itself.
+    /// Number of the place in a guided round, from 1; 0 for a single touch.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub place: usize,
     /// Time in milliseconds since 1970.
     pub at_ms: u64,
-    /// The zeros that the joints were measured with: see [`zeros_of`]. Empty in older files.
+    /// The zeros with which the joints were measured: see [`zeros_of`]. Empty in older files.
     #[serde(default)]
     pub zeros: String,
 }
@@ -94,22 +94,22 @@ fn is_zero(place: &usize) -> bool {
     *place == 0
 }
 
-/// The arm that a calibration was made on.
+/// The arm on which a calibration was made.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CalibrationOrigin {
     /// True if it was simulated; `None` in older files, which do not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulated: Option<bool>,
-    /// Its servos by what they say of themselves: see [`servos_of`]. Empty where that is not known.
+    /// Hash of its servos' identities: see [`servos_of`]. Empty if they are not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub servos: String,
-    /// True of values that were not measured together on an arm: what a file had before, or an import that lacks joints.
+    /// True if the values were not measured together on an arm: those that a file had before, or an import that lacks joints.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unmeasured: bool,
 }
 
 impl CalibrationOrigin {
-    /// Returns why what was calibrated on this arm says nothing of another, if it does not.
+    /// Returns why a calibration on this arm does not apply to another, if it does not.
     #[must_use]
     pub fn mismatch(&self, arm: &Self) -> Option<OriginMismatch> {
         match (self.simulated, arm.simulated) {
@@ -127,9 +127,9 @@ impl CalibrationOrigin {
         }
     }
 
-    /// Returns the arm in words.
+    /// Describes the arm.
     #[must_use]
-    pub const fn words(&self) -> &'static str {
+    pub const fn describe(&self) -> &'static str {
         match self.simulated {
             Some(true) => "a simulated arm",
             Some(false) => "an arm at a port, with servos of its own",
@@ -141,7 +141,7 @@ impl CalibrationOrigin {
 /// Reason that a calibration does not apply to an arm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OriginMismatch {
-    /// The arm that it was made on was not recorded.
+    /// The arm on which it was made was not recorded.
     Unknown,
     /// Not all of it was measured.
     Unmeasured,
@@ -149,44 +149,44 @@ pub enum OriginMismatch {
     Practice,
     /// It was made on an arm at a port, and this one is simulated.
     Hardware,
-    /// It was made on an arm with other servos, or with servos that were set otherwise.
+    /// It was made on an arm with other servos, or with other settings of its servos.
     OtherServos,
 }
 
-/// Touches that are being collected, and what they are for.
+/// Touches that are being collected, and their purpose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationSession {
-    /// Of what.
+    /// The calibrated object.
     pub kind: CalibrationKind,
-    /// In which scene.
+    /// The scene.
     pub scene: String,
-    /// With which pen.
+    /// The pen.
     pub pen: String,
-    /// With which arm.
+    /// The arm.
     pub arm: String,
     /// Name of the pose, ink cap or camera.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Basis of the touches at the first of them: see [`basis`].
     pub basis: String,
-    /// True if the arm probed for the sheet at its believed place: such touches give its height and
+    /// True if the arm probed for the sheet at its assumed place: such touches give its height and
     /// tilt, but not its origin.
     #[serde(default)]
     pub probed: bool,
-    /// Offset of a drawn cross from its nominal place, along the sheet's x and y, as a person read it. Replaces
+    /// Offset of a drawn cross from its nominal place along the sheet's x and y, as read by a person. Replaces
     /// touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_mm: Option<[f64; 2]>,
     /// Observation by a camera. Replaces touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<TagObservation>,
-    /// The pattern, as it was drawn and read. Replaces touches.
+    /// The drawn pattern and its readings. Replaces touches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ink: Option<InkObservation>,
-    /// On which arm.
+    /// Where the touches were measured.
     #[serde(default)]
     pub origin: CalibrationOrigin,
-    /// In the order in which they were made.
+    /// Touches in the order in which they were made.
     #[serde(default)]
     pub touches: Vec<TouchContact>,
 }
@@ -198,17 +198,17 @@ pub struct TagObservation {
     pub camera: String,
     /// Time of the picture, in milliseconds since 1970.
     pub at_ms: u64,
-    /// Tags that it rests on.
+    /// Number of tags on which it rests.
     pub tags: usize,
-    /// Distance of the tags' corners from the fit.
+    /// Root mean square distance of the tags' corners from the fit.
     pub rms_px: f64,
     /// Uncertainty of the sheet's worst corner.
     pub sigma_mm: f64,
-    /// Of a sheet its lower left corner; of a camera its place. In the arm's base frame.
+    /// A sheet's lower left corner, or a camera's place, in the arm's base frame.
     pub origin_m: [f64; 3],
-    /// Along growing x: of a camera, to the right in its picture.
+    /// Direction of x: of a camera, to the right in its picture.
     pub x_axis: [f64; 3],
-    /// Along growing y: of a camera, down in its picture.
+    /// Direction of y: of a camera, down in its picture.
     pub y_axis: [f64; 3],
 }
 
@@ -229,13 +229,13 @@ impl CalibrationSession {
             }
     }
 
-    /// Returns whether it came about without a person's touches: felt by the arm, seen by a camera, or read of a cross or of ink.
+    /// Returns whether it was made without a person's touches: by probes of the arm, a camera, or a reading of a cross or of ink.
     #[must_use]
     pub const fn is_by_itself(&self) -> bool {
         self.probed || self.read_mm.is_some() || self.seen.is_some() || self.ink.is_some()
     }
 
-    /// Returns the method of its calibration, in words.
+    /// Describes the method of its calibration.
     #[must_use]
     pub fn method(&self) -> &'static str {
         if let Some(ink) = &self.ink {
@@ -254,7 +254,7 @@ impl CalibrationSession {
     }
 }
 
-/// Numbers of a file, by their keys.
+/// Values of a file by their keys.
 pub type FileValues = BTreeMap<String, Vec<f64>>;
 
 /// A calibration that was accepted.
@@ -266,7 +266,7 @@ pub struct CalibrationRecord {
     pub at_ms: u64,
     /// Method of the calibration.
     pub method: String,
-    /// The arm's servos by what they say of themselves; empty where its file does not know them.
+    /// Hash of the arm's servos' identities; empty if its file does not have them.
     pub servos: String,
     /// Verdict on the fit.
     pub verdict: FitVerdict,
@@ -283,7 +283,7 @@ pub struct CalibrationRecord {
 }
 
 impl CalibrationRecord {
-    /// One line for a list.
+    /// Returns one line for a list.
     #[must_use]
     pub fn line(&self) -> String {
         let session = &self.session;
@@ -315,41 +315,40 @@ impl CalibrationRecord {
     }
 }
 
-/// Eight hexadecimal digits over what a calibration rests on: the arm's zeros and, for a sheet,
+/// Returns a hash of what a calibration rests on, of eight hexadecimal digits: the arm's zeros and, for a sheet,
 /// the tip that touched it. Another basis makes the calibration stale.
 #[must_use]
 pub(super) fn basis(arm: &ArmFile, tip_m: Option<[f64; 3]>) -> String {
     let servos: Vec<_> = arm.joints.iter().flat_map(|joint| &joint.servos).collect();
-    let said = format!("1 {servos:?} {tip_m:?}");
-    short(&said)
+    short_hash(&format!("1 {servos:?} {tip_m:?}"))
 }
 
-/// Returns eight hexadecimal digits over an arm's zeros: joints that were measured with other ones
-/// are not comparable.
+/// Returns a hash of an arm's zeros, of eight hexadecimal digits: joints that were measured with other
+/// zeros are not comparable.
 #[must_use]
 pub fn zeros_of(arm: &ArmFile) -> String {
     basis(arm, None)
 }
 
-/// Eight hexadecimal digits that say which servos an arm has, where its file knows them.
+/// Returns a hash of the identities of an arm's servos, of eight hexadecimal digits; empty if its file does not have them.
 #[must_use]
 pub fn servos(arm: &ArmFile) -> String {
     servos_of(&arm.identity)
 }
 
-/// Returns eight hexadecimal digits over what each servo says of itself, by its id; nothing where
-/// none is known.
+/// Returns a hash of servos' identities by their ids, of eight hexadecimal digits; empty if there
+/// are none.
 #[must_use]
 pub fn servos_of(fingerprints: &BTreeMap<String, String>) -> String {
     if fingerprints.is_empty() {
         return String::new();
     }
-    short(&format!("{fingerprints:?}"))
+    short_hash(&format!("{fingerprints:?}"))
 }
 
-/// Returns eight hexadecimal digits over a text.
-pub(super) fn short(said: &str) -> String {
-    blake3::hash(said.as_bytes())
+/// Returns a hash of a text, of eight hexadecimal digits.
+pub(super) fn short_hash(text: &str) -> String {
+    blake3::hash(text.as_bytes())
         .to_hex()
         .chars()
         .take(8)
@@ -359,20 +358,20 @@ pub(super) fn short(said: &str) -> String {
 /// Size of a change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct CalibrationChange {
-    /// The longest way that anything moved.
+    /// The longest distance that anything moved.
     pub mm: f64,
     /// The largest angle by which anything turned.
     pub deg: f64,
 }
 
-/// Larger changes are accepted with an override alone.
+/// Larger changes are accepted only with an override.
 const CHANGE_MAX: CalibrationChange = CalibrationChange {
     mm: 20.0,
     deg: 10.0,
 };
 
 impl CalibrationChange {
-    /// Returns how large the change is, if it is so large that it needs an override.
+    /// Describes the size of the change, if it is so large that it needs an override.
     #[must_use]
     pub fn large(&self) -> Option<String> {
         let CalibrationChange { mm, deg } = *self;
@@ -407,7 +406,7 @@ pub fn check(
         return Err(finding.reasons.join("; "));
     }
     match change.override_reason().filter(|_| !overridden) {
-        Some(complaint) => Err(complaint),
+        Some(reason) => Err(reason),
         None => Ok(()),
     }
 }

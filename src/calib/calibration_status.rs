@@ -8,10 +8,10 @@ use super::calibration_record::{
 use arm::ServoFamily;
 use scene::Scene;
 
-/// The calibration that a drawing of this scene must not rest on, with the command that mends it.
+/// Returns the stale calibration on which a drawing of this scene would rest, with the command that renews it.
 ///
-/// Only what was calibrated can be stale, and only while the file still says what was accepted:
-/// who edits the file by hand answers for it. What was found on another arm than this one is nothing of its own that could be.
+/// Only accepted values can be stale, and only while the file still has them: whoever edits the file by
+/// hand is responsible for it. A calibration of another arm cannot be stale on this one.
 #[must_use]
 pub fn stale(
     history: &[CalibrationRecord],
@@ -23,31 +23,31 @@ pub fn stale(
         matches!(mismatch, None | Some(OriginMismatch::Unknown))
     };
     let has_pen = |name: &String| scene.pens.iter().any(|pen| pen.name == *name);
-    let of = |kind: CalibrationKind| {
-        let mut newest = history.iter().rev().filter(may_be_own).filter(|record| {
+    let newest = |kind: CalibrationKind| {
+        let mut records = history.iter().rev().filter(may_be_own).filter(|record| {
             let session = &record.session;
             session.kind == kind && session.scene == scene.name
         });
-        newest.find(|record| kind != CalibrationKind::Tool || has_pen(&record.session.pen))
+        records.find(|record| kind != CalibrationKind::Tool || has_pen(&record.session.pen))
     };
-    [of(CalibrationKind::Tool), of(CalibrationKind::Sheet)].into_iter().flatten().find_map(|record| {
+    [newest(CalibrationKind::Tool), newest(CalibrationKind::Sheet)].into_iter().flatten().find_map(|record| {
         let session = &record.session;
         if rests_on_this(session, scene) || !is_in_force(record, scene) {
             return None;
         }
-        let (what, why) = match session.kind {
+        let (what, reason) = match session.kind {
             CalibrationKind::Sheet => ("sheet", "the tool or the arm's zeros were calibrated since"),
             _ => ("tool", "the arm's zeros were calibrated since"),
         };
         Some(format!(
-            "the {what} of scene {} is stale (calibration {}): {why}; touch it again: `steadyhand calibrate touch {what} --scene {}`",
+            "the {what} of scene {} is stale (calibration {}): {reason}; touch it again: `steadyhand calibrate touch {what} --scene {}`",
             scene.name, record.number, scene.name
         ))
     })
 }
 
-/// Returns the calibrations that a drawing of this scene needs and its arm lacks, each with the command that makes it,
-/// in the order of work. A tool or a sheet calibrated in a different scene counts if this scene has the same values.
+/// Returns the calibrations that a drawing of this scene needs and its arm lacks, each with its command,
+/// in the order in which to make them. A tool or a sheet calibrated in a different scene counts if this scene has the same values.
 #[must_use]
 pub fn missing(
     history: &[CalibrationRecord],
@@ -57,36 +57,36 @@ pub fn missing(
     let (file, name) = (&scene.arm.file, &scene.name);
     let lacks = |kind, pen: &str| lack_reason(history, kind, scene, pen, arm);
     let mut missing = Vec::new();
-    if let Some(why) = lacks(CalibrationKind::Zeros, "") {
-        // A controller of its own does not say what its servos count: its zeros are found by touches.
+    if let Some(reason) = lacks(CalibrationKind::Zeros, "") {
+        // A controller does not report what its servos count: its zeros are found by touches.
         let command = match file.family {
             ServoFamily::Firmware => format!("touch zeros --scene {name}"),
             _ => format!("joints --arm {}", file.name),
         };
         missing.push(format!(
-            "the zeros of arm {}{why}: `steadyhand calibrate {command}`",
+            "the zeros of arm {}{reason}: `steadyhand calibrate {command}`",
             file.name
         ));
     }
     for (index, pen) in scene.pens.iter().enumerate() {
         let draws = scene.strokes.iter().any(|stroke| stroke.pen == index);
-        if let Some(why) = lacks(CalibrationKind::Tool, &pen.name).filter(|_| draws) {
+        if let Some(reason) = lacks(CalibrationKind::Tool, &pen.name).filter(|_| draws) {
             missing.push(format!(
-                "the tip of {0}{why}: `steadyhand calibrate touch tool --scene {name} --pen {0}`",
+                "the tip of {0}{reason}: `steadyhand calibrate touch tool --scene {name} --pen {0}`",
                 pen.name
             ));
         }
     }
-    if let Some(why) = lacks(CalibrationKind::Sheet, "") {
+    if let Some(reason) = lacks(CalibrationKind::Sheet, "") {
         missing.push(format!(
-            "the sheet{why}: `steadyhand teach sheet --scene {name}`"
+            "the sheet{reason}: `steadyhand teach sheet --scene {name}`"
         ));
     }
     missing
 }
 
-/// Returns, for an object not calibrated on this arm, the reason why its existing calibration does not count; an empty
-/// reason if none exists.
+/// Returns why an object is not calibrated on this arm: the reason why its existing calibration does not count, empty
+/// if none exists; `None` if it is calibrated.
 fn lack_reason(
     history: &[CalibrationRecord],
     kind: CalibrationKind,
@@ -106,28 +106,28 @@ fn lack_reason(
         })
     };
     let newest = of_kind().find(is_own).map(|record| record.number);
-    // Whether this scene's own newest is stale, or was edited by hand since, is another question. An older one, and another
-    // scene's, counts only while the file says the same.
-    let mut counting = of_kind().filter(|record| {
+    // This scene's own newest counts even if it is stale or was edited by hand since, which is checked elsewhere. An older one, and
+    // another scene's, counts only while the file has the same values.
+    let mut candidates = of_kind().filter(|record| {
         Some(record.number) == newest
             || ((kind == CalibrationKind::Zeros || rests_on_this(&record.session, scene))
                 && is_in_force(record, scene))
     });
-    let mut why = String::new();
-    let is_calibrated = counting.any(|record| match record.session.origin.mismatch(arm) {
+    let mut reason = String::new();
+    let is_calibrated = candidates.any(|record| match record.session.origin.mismatch(arm) {
         None => true,
         Some(mismatch) => {
-            if why.is_empty() {
-                why = not_of_this_arm(record.number, mismatch);
+            if reason.is_empty() {
+                reason = mismatch_reason(record.number, mismatch);
             }
             false
         }
     });
-    (!is_calibrated).then_some(why)
+    (!is_calibrated).then_some(reason)
 }
 
-fn not_of_this_arm(number: u64, mismatch: OriginMismatch) -> String {
-    let why = match mismatch {
+fn mismatch_reason(number: u64, mismatch: OriginMismatch) -> String {
+    let reason = match mismatch {
         OriginMismatch::Unknown => {
             return format!(
                 " (calibration {number} does not say which arm it was made on; where that was this one, with these servos, `steadyhand calibrate restore {number}` beside this node says so)"
@@ -140,7 +140,7 @@ fn not_of_this_arm(number: u64, mismatch: OriginMismatch) -> String {
             "was made with other servos, or they were set otherwise since"
         }
     };
-    format!(" (calibration {number} {why})")
+    format!(" (calibration {number} {reason})")
 }
 
 /// Returns whether the arm, and for a sheet the tip that touched it, are unchanged. A missing pen is not an objection.
@@ -151,10 +151,11 @@ fn rests_on_this(session: &CalibrationSession, scene: &Scene) -> bool {
 /// Returns whether the file still has the accepted values.
 fn is_in_force(record: &CalibrationRecord, scene: &Scene) -> bool {
     let session = &record.session;
-    let now = present_values(session.kind, session, scene);
-    let near = |now: &FileValues, (key, said): (&String, &Vec<f64>)| {
-        let there = now.get(key).map_or(&[][..], Vec::as_slice);
-        said.len() == there.len() && said.iter().zip(there).all(|(a, b)| (a - b).abs() < 1e-5)
+    let present = present_values(session.kind, session, scene);
+    let is_same = |present: &FileValues, (key, accepted): (&String, &Vec<f64>)| {
+        let values = present.get(key).map_or(&[][..], Vec::as_slice);
+        let mut pairs = accepted.iter().zip(values);
+        accepted.len() == values.len() && pairs.all(|(a, b)| (a - b).abs() < 1e-5)
     };
-    now.is_some_and(|now| record.new.iter().all(|said| near(&now, said)))
+    present.is_some_and(|present| record.new.iter().all(|new| is_same(&present, new)))
 }

@@ -1,6 +1,6 @@
 //! Storage of proposals and accepted calibrations: a folder with one file each, limited to the last ones.
 //!
-//! A file is written beside its place, synced and renamed: a reader sees the old or the new. A lock keeps two commands
+//! A file is written under another name, synced and renamed: a reader sees the old or the new. A lock prevents two commands
 //! from writing at once.
 
 use std::fs::{File, TryLockError};
@@ -15,25 +15,25 @@ use super::calibration_record::{CalibrationRecord, CalibrationSession};
 use base::clock::NodeClock;
 use base::disk;
 
-/// Older records are thrown away.
+/// Number of records that are kept.
 pub const KEPT_MAX: usize = 50;
 
-/// A larger file is not ours.
+/// Larger files are not read.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// Longest wait for another command that writes: none thinks so long.
-const LOCKED_WITHIN: Duration = Duration::from_secs(5);
+/// Longest wait for another command's lock, which no command holds that long.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Interval between two tries.
-const TRIED_EVERY: Duration = Duration::from_millis(20);
+/// Interval between two attempts to lock.
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The proposal's file.
+/// Name of the proposal's file.
 const PROPOSAL: &str = "proposal.toml";
 
 /// Reason that the folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationStoreError {
-    /// The file system says no.
+    /// A file operation failed.
     #[error("{path}: {source}")]
     File {
         /// The file.
@@ -41,29 +41,29 @@ pub enum CalibrationStoreError {
         /// Error of the system.
         source: io::Error,
     },
-    /// A file is not what was written.
-    #[error("{path}: {why}; it was changed by something else: move it away")]
+    /// A file was changed by something else.
+    #[error("{path}: {reason}; it was changed by something else: move it away")]
     Damaged {
         /// The file.
         path: PathBuf,
         /// Problem in the file.
-        why: String,
+        reason: String,
     },
-    /// Another command keeps writers out for longer than this one waits.
+    /// Another command holds the lock for longer than this one waits.
     #[error(
         "{holder} writes calibrations and did not end within {} s: wait for it, or end it, then give this command again; nothing was written ({path})",
-        LOCKED_WITHIN.as_secs()
+        LOCK_TIMEOUT.as_secs()
     )]
     Busy {
         /// The lock's file.
         path: PathBuf,
-        /// The command that holds it, as far as its file tells.
+        /// The command that holds it, according to its file.
         holder: String,
     },
     /// There is no such record.
     #[error("there is no calibration {number}; `steadyhand calibrate history` lists them")]
     Unknown {
-        /// The number that was asked for.
+        /// The requested number.
         number: u64,
     },
 }
@@ -74,12 +74,12 @@ pub struct CalibrationStore {
     folder: PathBuf,
 }
 
-/// As long as it lives no other command writes.
+/// Prevents other commands from writing while it exists.
 #[derive(Debug)]
 pub struct CalibrationLock(#[expect(dead_code, reason = "the lock ends with the file")] File);
 
 impl CalibrationStore {
-    /// The calibrations in a node's state folder.
+    /// Returns the calibrations in a node's state folder.
     #[must_use]
     pub fn of_state(state: &Path) -> Self {
         Self {
@@ -87,10 +87,10 @@ impl CalibrationStore {
         }
     }
 
-    /// Waits a while for other commands and keeps them out. No question may be open while this is held.
+    /// Locks out other commands, waiting for a while. Callers must not wait for a person while they hold the lock.
     ///
     /// # Errors
-    /// When the folder cannot be made or locked, or another command holds it all the while.
+    /// When the folder cannot be created or locked, or another command holds the lock until the timeout.
     pub fn lock(&self) -> Result<CalibrationLock, CalibrationStoreError> {
         let path = self.folder.join("lock");
         match self.lock_at(&path) {
@@ -103,18 +103,18 @@ impl CalibrationStore {
         }
     }
 
-    /// Locks the file and writes into it who did; `None` where another holds it too long.
+    /// Locks the file and writes this process's id into it; `None` if another process holds it until the timeout.
     fn lock_at(&self, path: &Path) -> io::Result<Option<File>> {
         disk::folder(&self.folder)?;
         let mut file = disk::touch(path)?;
         let clock = NodeClock::real();
-        let until = clock.now().after(LOCKED_WITHIN);
+        let deadline = clock.now().after(LOCK_TIMEOUT);
         loop {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if clock.now() < until => {
-                    std::thread::park_timeout(TRIED_EVERY);
+                Err(TryLockError::WouldBlock) if clock.now() < deadline => {
+                    std::thread::park_timeout(RETRY_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => return Ok(None),
             }
@@ -124,7 +124,7 @@ impl CalibrationStore {
         Ok(Some(file))
     }
 
-    /// The touches that are being collected.
+    /// Returns the touches that are being collected.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -132,7 +132,7 @@ impl CalibrationStore {
         self.read_if_there(&self.folder.join(PROPOSAL))
     }
 
-    /// Keeps touches, in the place of those before.
+    /// Stores the collected touches, replacing those before.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -156,7 +156,7 @@ impl CalibrationStore {
         }
     }
 
-    /// Every accepted calibration that is kept, the oldest first.
+    /// Returns every accepted calibration that is kept, oldest first.
     ///
     /// # Errors
     /// When one of them cannot be read.
@@ -172,11 +172,11 @@ impl CalibrationStore {
     /// # Errors
     /// If there is no record of that number, or it cannot be read.
     pub fn record(&self, number: u64) -> Result<CalibrationRecord, CalibrationStoreError> {
-        let record = self.read_if_there(&self.place(number))?;
+        let record = self.read_if_there(&self.record_path(number))?;
         record.ok_or(CalibrationStoreError::Unknown { number })
     }
 
-    /// The number that the next one gets.
+    /// Returns the number of the next record.
     #[must_use]
     pub fn next_number(&self) -> u64 {
         self.numbers()
@@ -184,7 +184,7 @@ impl CalibrationStore {
             .map_or(1, |last| last.saturating_add(1))
     }
 
-    /// Keeps a calibration that was accepted, and throws away those beyond [`KEPT_MAX`]; the newest of each thing stays, however
+    /// Stores an accepted calibration, and removes records beyond [`KEPT_MAX`]; the newest of each object stays, however
     /// old it is, because drawings rest on it.
     ///
     /// # Errors
@@ -194,25 +194,26 @@ impl CalibrationStore {
         record: &CalibrationRecord,
         _lock: &CalibrationLock,
     ) -> Result<(), CalibrationStoreError> {
-        self.write(&self.place(record.number), record)?;
+        self.write(&self.record_path(record.number), record)?;
         let numbers = self.numbers();
-        let old = numbers.len().saturating_sub(KEPT_MAX);
-        if old == 0 {
+        let excess = numbers.len().saturating_sub(KEPT_MAX);
+        if excess == 0 {
             return Ok(());
         }
         let kept = self.history()?;
-        let is_replaced = |one: &CalibrationRecord| {
-            let mut newer = kept.iter().filter(|other| other.number > one.number);
-            // Practice replaces no calibration of an arm on a port.
+        let is_replaced = |record: &CalibrationRecord| {
+            let mut newer = kept.iter().filter(|other| other.number > record.number);
+            // Practice does not replace a calibration of an arm on a port.
             newer.any(|other| {
-                other.session.is_of_same(&one.session) && other.session.origin == one.session.origin
+                other.session.is_of_same(&record.session)
+                    && other.session.origin == record.session.origin
             })
         };
-        for (number, record) in numbers.into_iter().zip(&kept).take(old) {
-            // A file whose name is not its record's was put there by a person.
+        for (number, record) in numbers.into_iter().zip(&kept).take(excess) {
+            // A person put a file there if its name does not match its record.
             if record.number == number && is_replaced(record) {
-                // One that stays is thrown away the next time.
-                let _ = std::fs::remove_file(self.place(number));
+                // A file that could not be removed is tried again the next time.
+                let _ = std::fs::remove_file(self.record_path(number));
             }
         }
         Ok(())
@@ -223,10 +224,10 @@ impl CalibrationStore {
     /// # Errors
     /// If the file cannot be read.
     pub fn camera(&self, name: &str) -> Result<Option<CalibrationRecord>, CalibrationStoreError> {
-        self.read_if_there(&self.camera_place(name))
+        self.read_if_there(&self.camera_path(name))
     }
 
-    /// Keeps where a camera stands from now on.
+    /// Stores a camera's pose.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -235,21 +236,21 @@ impl CalibrationStore {
         record: &CalibrationRecord,
         _lock: &CalibrationLock,
     ) -> Result<PathBuf, CalibrationStoreError> {
-        let path = self.camera_place(&record.session.name);
+        let path = self.camera_path(&record.session.name);
         self.write(&path, record)?;
         Ok(path)
     }
 
-    /// A name that a node file may give a camera is one that a file may have.
-    fn camera_place(&self, name: &str) -> PathBuf {
-        let plain: String = name
+    /// Returns the path of a camera's record, with a name that is valid for a file.
+    fn camera_path(&self, name: &str) -> PathBuf {
+        let file_name: String = name
             .chars()
             .filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c))
             .collect();
-        self.folder.join(format!("camera-{plain}.toml"))
+        self.folder.join(format!("camera-{file_name}.toml"))
     }
 
-    fn place(&self, number: u64) -> PathBuf {
+    fn record_path(&self, number: u64) -> PathBuf {
         self.folder.join(format!("{number:06}.toml"))
     }
 
@@ -284,17 +285,17 @@ impl CalibrationStore {
 fn read<T: DeserializeOwned>(path: &Path) -> Result<T, CalibrationStoreError> {
     let bytes = std::fs::metadata(path).map_err(file_error(path))?.len();
     if bytes > BYTES_MAX {
-        let why = format!("it has {bytes} bytes, at most {BYTES_MAX} are read");
-        return Err(damaged(path, why));
+        let reason = format!("it has {bytes} bytes, at most {BYTES_MAX} are read");
+        return Err(damaged(path, reason));
     }
     let text = std::fs::read_to_string(path).map_err(file_error(path))?;
-    let read = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
-    read.map_err(|error| damaged(path, error.message().to_owned()))
+    let parsed = toml::from_str::<toml::Table>(&text).and_then(toml::Table::try_into);
+    parsed.map_err(|error| damaged(path, error.message().to_owned()))
 }
 
-fn damaged(path: &Path, why: String) -> CalibrationStoreError {
+fn damaged(path: &Path, reason: String) -> CalibrationStoreError {
     let path = path.to_owned();
-    CalibrationStoreError::Damaged { path, why }
+    CalibrationStoreError::Damaged { path, reason }
 }
 
 pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CalibrationStoreError {
@@ -302,20 +303,20 @@ pub(super) fn file_error(path: &Path) -> impl FnOnce(io::Error) -> CalibrationSt
     move |source| CalibrationStoreError::File { path, source }
 }
 
-/// Returns who holds a lock, by what was written into its file.
+/// Returns who holds a lock, according to its file.
 fn holder(path: &Path) -> String {
-    let process = std::fs::read_to_string(path).ok();
-    let process = process.and_then(|text| text.parse::<u32>().ok());
+    let text = std::fs::read_to_string(path).ok();
+    let process = text.and_then(|text| text.parse::<u32>().ok());
     process.map_or_else(
         || "another command".to_owned(),
         |id| format!("another command (process {id})"),
     )
 }
 
-/// As [`disk::put`].
+/// Writes a file as [`disk::put`] does.
 ///
 /// # Errors
-/// When it cannot be written; the old one is as it was.
+/// When it cannot be written; the old file is unchanged.
 pub fn put(path: &Path, text: &str) -> Result<(), CalibrationStoreError> {
     disk::put(path, text).map_err(file_error(path))
 }

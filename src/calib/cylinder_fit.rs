@@ -1,30 +1,30 @@
-//! Fits the place of a sheet on a cylinder and the cylinder's radius, from touches of the sheet.
+//! Fits the place of a sheet on a cylinder and the cylinder's radius to touches of the sheet.
 //!
-//! The scene's own shape gives the place and the height of each touch, so the fitted surface is the one to be drawn on.
-//! Heights give the cylinder's place and radius; the touches of origin, +x and +y give the sheet's place on it.
+//! The scene's own surface gives the place and the height of each touch, so the fit is made with the surface to be drawn on.
+//! Heights determine the cylinder's place and radius; the touches of origin, +x and +y the sheet's place on it.
 
 use nalgebra::{DMatrix, DVector, Isometry3, Point3, Translation3, UnitQuaternion, Vector3};
 
 use super::calibration_record::TouchRole;
-use super::fit::{self, FitModel, nudge};
+use super::fit::{self, FitModel, step_along};
 use super::sheet_frame::{SQUARE_MAX_RAD, scale, touched_axes};
 use super::stats::{FitRows, ResidualKind, TouchOutlier, robust, touch_fit};
 use super::{FitError, RulerDistances};
 use scene::{Surface, pose};
 
-/// Fewer touches are not fitted: each gives a height, and origin, +x and +y four numbers more.
+/// Smallest number of touches: each gives a height, and origin, +x and +y four more values.
 pub const ROLLED_TOUCHES_MIN: usize = 6;
 
-/// A shift and a turn in the sheet's own frame, in m and rad, and one over the radius in m.
+/// Number of unknowns: a shift and a rotation in the sheet's own frame, in m and rad, and one over the radius in m.
 const UNKNOWNS: usize = 7;
 
 /// Steps of the difference quotients.
 const STEPS: [f64; UNKNOWNS] = [1e-6, 1e-6, 1e-6, 1e-5, 1e-5, 1e-5, 1e-4];
 
-/// Weight of +x up the cylinder, or +y to the side, relative to a height: alignment by hand is no better.
+/// Weight of the offset of +x up the cylinder, or of +y to the side, relative to a height: points are aligned by hand.
 const ASKEW: f64 = 0.2;
 
-/// Radii that are fitted; beyond them a sheet is flat, or a thread.
+/// Smallest and largest radius of a fit.
 const RADIUS_M: [f64; 2] = [0.003, 20.0];
 
 /// A touch of the sheet.
@@ -36,20 +36,20 @@ pub struct CylinderTouch {
     pub role: TouchRole,
 }
 
-/// A sheet on a cylinder, fitted.
+/// Fit of a sheet on a cylinder.
 #[derive(Clone, Debug)]
 pub struct CylinderFit {
-    /// The sheet where the touches put it.
+    /// The fitted sheet.
     pub surface: Surface,
     /// Its radius.
     pub radius_mm: f64,
     /// The radius's standard deviation.
     pub radius_sigma_mm: f64,
-    /// Per touch, its height over the sheet; those of touches that were left out too.
+    /// Each touch's height over the sheet, including touches that were left out.
     pub residuals_m: Vec<f64>,
-    /// Offsets of the touches of +x up the sheet, and of those of +y to its right; in mm.
+    /// Offset of +x up the sheet, and of +y to its right, in mm.
     pub askew_mm: [f64; 2],
-    /// Measured over asked, along x and y on the sheet.
+    /// Ratio of measured to expected length, along x and y on the sheet.
     pub scale: [f64; 2],
     /// The touch that was left out.
     pub outlier: Option<TouchOutlier>,
@@ -64,110 +64,110 @@ impl CylinderFit {
         self.surface.project(at_m).height_mm / 1e3
     }
 
-    /// The standard deviation of the height of a place of the sheet.
+    /// Returns the standard deviation of the height at a place on the sheet.
     #[must_use]
     pub fn sigma_at_m(&self, at_mm: [f64; 2]) -> f64 {
         let at = self.surface.at(at_mm).point_m;
-        let height = |by: &DVector<f64>| {
-            let moved = self.state.moved(by).surface(&self.surface);
-            moved.map_or(0.0, |surface| surface.project(&at).height_mm / 1e3)
+        let height = |step: &DVector<f64>| {
+            let surface = self.state.step_by(step).surface(&self.surface);
+            surface.map_or(0.0, |surface| surface.project(&at).height_mm / 1e3)
         };
         let slope = DVector::from_fn(UNKNOWNS, |row, _| {
-            let by = nudge(&STEPS, row);
-            (height(&by) - height(&-by.clone())) / (2.0 * by.sum())
+            let step = step_along(&STEPS, row);
+            (height(&step) - height(&-step.clone())) / (2.0 * step.sum())
         });
         slope.dot(&(&self.covariance * &slope)).max(0.0).sqrt()
     }
 }
 
-touch_fit!(CylinderFit, off => *off);
+touch_fit!(CylinderFit, residuals => *residuals);
 
-/// Fits a sheet on a cylinder, beginning with the radius that `believed` has. One touch is left out if it is more than three median
-/// deviations off, not by chance, and enough are left. `up` says on which side of it the arm is.
+/// Fits a sheet on a cylinder, starting from the radius of `assumed`. Leaves out one touch if it is more than three median
+/// deviations off, chance does not explain it, and enough touches remain. `up` points to the arm's side.
 ///
 /// # Errors
-/// Too few touches, none of origin, +x or +y, or touches that make another sheet than was asked: swapped, askew, of another size,
-/// hollow, or hardly bent.
+/// Too few touches, none of origin, +x or +y, or touches that do not match the expected sheet: swapped, not at a right angle, of
+/// another size, hollow, or hardly bent.
 pub fn rolled_robust(
-    believed: &Surface,
+    assumed: &Surface,
     touches: &[CylinderTouch],
-    asked: RulerDistances,
+    expected: RulerDistances,
     up: &Vector3<f64>,
 ) -> Result<CylinderFit, FitError> {
-    let problem = CylinderProblem::new(believed, touches, asked)?;
+    let problem = CylinderProblem::new(assumed, touches, expected)?;
     let start = problem.start(up)?;
-    // Heights are judged. The origin's place on the sheet uses up two unknowns, and what counts for less hardly any.
+    // Only heights are examined for outliers. The origin's place on the sheet determines two unknowns, and the reduced rows hardly any.
     let rows = FitRows {
         each: ResidualKind::Height,
         all: touches.len().saturating_sub(1),
         unknowns: UNKNOWNS - 2,
     };
     robust(touches.len(), ROLLED_TOUCHES_MIN, rows, |without| {
-        let from = without.map_or(&start, |(plain, _): (&CylinderFit, _)| &plain.state);
+        let from = without.map_or(&start, |(full, _): (&CylinderFit, _)| &full.state);
         problem.fit(from, without.map(|(_, index)| index))
     })
 }
 
-/// Believed pose and curvature of the sheet during the fit.
+/// Estimated pose and curvature of the sheet during the fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CylinderEstimate {
-    /// Of the flat sheet that touches the cylinder along its middle.
+    /// Pose of the flat sheet that touches the cylinder along its middle line.
     flat: Isometry3<f64>,
     per_m: f64,
 }
 
 impl CylinderEstimate {
-    fn moved(&self, by: &DVector<f64>) -> Self {
+    fn step_by(&self, step: &DVector<f64>) -> Self {
         let [x, y, z, a, b, c, per_m] =
-            std::array::from_fn(|row| by.get(row).copied().unwrap_or(0.0));
-        let turn = UnitQuaternion::from_scaled_axis(Vector3::new(a, b, c));
-        let step = Isometry3::from_parts(Translation3::new(x, y, z), turn);
+            std::array::from_fn(|row| step.get(row).copied().unwrap_or(0.0));
+        let rotation = UnitQuaternion::from_scaled_axis(Vector3::new(a, b, c));
+        let motion = Isometry3::from_parts(Translation3::new(x, y, z), rotation);
         Self {
-            flat: self.flat * step,
+            flat: self.flat * motion,
             per_m: self.per_m + per_m,
         }
     }
 
-    /// `None` where the sheet is no more rolled than a flat one, hollow, or rolled to nothing.
+    /// Returns the surface; `None` if the sheet is practically flat, hollow, or rolled too tightly.
     fn surface(&self, like: &Surface) -> Option<Surface> {
         let [least, most] = RADIUS_M;
         let radius_m = 1.0 / self.per_m;
-        let is_fit = (least..=most).contains(&radius_m);
-        is_fit.then(|| like.rolled(&self.flat, radius_m * 1e3))?
+        let is_within = (least..=most).contains(&radius_m);
+        is_within.then(|| like.rolled(&self.flat, radius_m * 1e3))?
     }
 }
 
 pub(super) struct CylinderProblem<'a> {
-    believed: &'a Surface,
+    assumed: &'a Surface,
     touches: &'a [CylinderTouch],
-    asked: RulerDistances,
+    expected: RulerDistances,
 }
 
 impl<'a> CylinderProblem<'a> {
     pub(super) fn new(
-        believed: &'a Surface,
+        assumed: &'a Surface,
         touches: &'a [CylinderTouch],
-        asked: RulerDistances,
+        expected: RulerDistances,
     ) -> Result<Self, FitError> {
         let mut numbers = touches.iter().flat_map(|touch| touch.at_m.iter());
         if !numbers.all(|value| value.is_finite()) {
             return Err(FitError::NotFinite);
         }
         Ok(Self {
-            believed,
+            assumed,
             touches,
-            asked,
+            expected,
         })
     }
 
-    /// Rows more than unknowns, at least 1; those that count for less, for as much less.
+    /// Returns the degrees of freedom, at least 1; rows of reduced weight count by their weight.
     fn freedom(&self, rows: usize, without: Option<usize>) -> f64 {
         let touches = self.touches.iter().enumerate();
-        let is_light = |index: usize, touch: &CylinderTouch| {
+        let is_reduced = |index: usize, touch: &CylinderTouch| {
             Some(index) != without && matches!(touch.role, TouchRole::X | TouchRole::Y)
         };
-        let light = touches.filter(|(index, touch)| is_light(*index, touch));
-        let rows = rows as f64 - light.count() as f64 * (1.0 - ASKEW * ASKEW);
+        let reduced = touches.filter(|(index, touch)| is_reduced(*index, touch));
+        let rows = rows as f64 - reduced.count() as f64 * (1.0 - ASKEW * ASKEW);
         (rows - UNKNOWNS as f64).max(1.0)
     }
 
@@ -175,11 +175,11 @@ impl<'a> CylinderProblem<'a> {
         touched_axes(&self.touches.iter().map(|touch| (touch.role, touch.at_m)))
     }
 
-    /// The sheet with the radius that is believed, its corner and its edges where they were touched.
+    /// Returns the sheet with the assumed radius, its corner and its edges where they were touched.
     pub(super) fn start(&self, up: &Vector3<f64>) -> Result<CylinderEstimate, FitError> {
         let [origin, x, y] = self.axes()?;
-        let apart = |to: Point3<f64>| (to - origin).try_normalize(1e-6);
-        let (Some(x), Some(y)) = (apart(x), apart(y)) else {
+        let direction = |to: Point3<f64>| (to - origin).try_normalize(1e-6);
+        let (Some(x), Some(y)) = (direction(x), direction(y)) else {
             return Err(FitError::OnALine {
                 across_mm: 0.0,
                 along_mm: 0.0,
@@ -192,35 +192,35 @@ impl<'a> CylinderProblem<'a> {
         if normal.dot(up) < 0.0 {
             return Err(FitError::Swapped);
         }
-        let at = pose(&origin, &x, &normal.normalize());
-        // The corner of a rolled sheet lies beside and below the flat one's.
-        let believed = self.believed.flat();
-        let corner = believed.inverse() * self.believed.at([0.0, 0.0]).point_m;
+        let corner_pose = pose(&origin, &x, &normal.normalize());
+        // The corner of a rolled sheet lies inside and below that of the flat one.
+        let assumed = self.assumed.flat();
+        let corner = assumed.inverse() * self.assumed.at([0.0, 0.0]).point_m;
         Ok(CylinderEstimate {
-            flat: at * Translation3::from(-corner.coords),
-            per_m: 1e3 / self.believed.radius_mm().ok_or(FitError::NotRolled)?,
+            flat: corner_pose * Translation3::from(-corner.coords),
+            per_m: 1e3 / self.assumed.radius_mm().ok_or(FitError::NotRolled)?,
         })
     }
 
-    /// From the sheet as it is believed to what was touched, in m.
-    fn off(&self, state: &CylinderEstimate, without: Option<usize>) -> Option<DVector<f64>> {
-        let surface = state.surface(self.believed)?;
-        let mut off = Vec::with_capacity(self.touches.len() * 2);
+    /// Returns the residuals of the touches from an estimate, in m.
+    fn residuals(&self, state: &CylinderEstimate, without: Option<usize>) -> Option<DVector<f64>> {
+        let surface = state.surface(self.assumed)?;
+        let mut residuals = Vec::with_capacity(self.touches.len() * 2);
         for (index, touch) in self.touches.iter().enumerate() {
             if Some(index) == without {
                 continue;
             }
-            let seen = surface.project(&touch.at_m);
-            let [x, y] = seen.at_mm.map(|mm| mm / 1e3);
-            off.push(seen.height_mm / 1e3);
+            let projected = surface.project(&touch.at_m);
+            let [x, y] = projected.at_mm.map(|mm| mm / 1e3);
+            residuals.push(projected.height_mm / 1e3);
             match touch.role {
-                TouchRole::Origin => off.extend([x, y]),
-                TouchRole::X => off.push(y * ASKEW),
-                TouchRole::Y => off.push(x * ASKEW),
+                TouchRole::Origin => residuals.extend([x, y]),
+                TouchRole::X => residuals.push(y * ASKEW),
+                TouchRole::Y => residuals.push(x * ASKEW),
                 _ => {}
             }
         }
-        Some(DVector::from_vec(off))
+        Some(DVector::from_vec(residuals))
     }
 
     pub(super) fn fit(
@@ -236,18 +236,18 @@ impl<'a> CylinderProblem<'a> {
                 need: ROLLED_TOUCHES_MIN,
             });
         }
-        let sheet = FitModel {
-            off: &|state| self.off(state, without),
-            moved: &CylinderEstimate::moved,
+        let model = FitModel {
+            residuals: &|state| self.residuals(state, without),
+            step_from: &CylinderEstimate::step_by,
             steps: &STEPS,
         };
-        let (state, off) = fit::least_squares(&sheet, *start).ok_or(FitError::NotRolled)?;
-        let surface = state.surface(self.believed).ok_or(FitError::NotRolled)?;
-        let slopes = fit::slopes(&sheet, &state).ok_or(FitError::NotRolled)?;
+        let (state, residuals) = fit::least_squares(&model, *start).ok_or(FitError::NotRolled)?;
+        let surface = state.surface(self.assumed).ok_or(FitError::NotRolled)?;
+        let slopes = fit::slopes(&model, &state).ok_or(FitError::NotRolled)?;
         let inverse = slopes.tr_mul(&slopes).try_inverse();
         let inverse = inverse.ok_or(FitError::NotRolled)?;
-        let freedom = self.freedom(off.len(), without);
-        let covariance = inverse * (off.norm_squared() / freedom);
+        let freedom = self.freedom(residuals.len(), without);
+        let covariance = inverse * (residuals.norm_squared() / freedom);
         let axes_mm = self.axes()?.map(|at| surface.project(&at).at_mm);
         let [[ox, oy], [xx, xy], [yx, yy]] = axes_mm;
         let touches = self.touches.iter();
@@ -262,8 +262,8 @@ impl<'a> CylinderProblem<'a> {
             radius_sigma_mm: radius_m * radius_m * sigma_per_m * 1e3,
             askew_mm: [xy - oy, yx - ox],
             scale: [
-                scale("+x", (xx - ox) / 1e3, self.asked.x_mm)?,
-                scale("+y", (yy - oy) / 1e3, self.asked.y_mm)?,
+                scale("+x", (xx - ox) / 1e3, self.expected.x_mm)?,
+                scale("+y", (yy - oy) / 1e3, self.expected.y_mm)?,
             ],
             outlier: None,
             surface,

@@ -1,4 +1,4 @@
-//! Calibrated numbers put into the text of a scene's or an arm's file; comments stay where they are.
+//! Writes calibrated numbers into the text of a scene's or an arm's file, preserving comments.
 
 use std::collections::BTreeMap;
 
@@ -10,34 +10,34 @@ use arm::{ArmModel, ServoFile};
 /// Reason that a file's text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CalibrationEditError {
-    /// It is no TOML.
-    #[error("the file is no TOML: {0}")]
+    /// It is not TOML.
+    #[error("the file is not TOML: {0}")]
     Toml(String),
-    /// It has nothing of that name, or written in a form that cannot be edited in place.
+    /// It has no such value, or has it in a form that cannot be edited in place.
     #[error(
         "the file has no {0} written as a table of its own; write it so, as the shipped files have it"
     )]
     Missing(String),
 }
 
-/// The text with the values that were calibrated in place of the old ones.
+/// Returns the text with the calibrated values in place of the old ones.
 ///
 /// # Errors
-/// The text is no TOML, or has not what was calibrated.
+/// The text is not TOML, or lacks the calibrated object.
 pub fn write(
     text: &str,
     session: &CalibrationSession,
     values: &FileValues,
 ) -> Result<String, CalibrationEditError> {
-    let mut document = parsed(text)?;
+    let mut document = parse(text)?;
     match session.kind {
-        // It is kept beside the history: a camera belongs to the node, not to a scene.
+        // Its record has a file of its own: a camera belongs to the node, not to a scene.
         CalibrationKind::Camera => {}
         CalibrationKind::Zeros => {
             for (key, numbers) in values {
-                let done = zero(&mut document, key, numbers)
-                    .or_else(|| limit(&mut document, key, numbers));
-                done.ok_or_else(|| CalibrationEditError::Missing(format!("`{key}`")))?;
+                let written = set_servo_value(&mut document, key, numbers)
+                    .or_else(|| set_limit(&mut document, key, numbers));
+                written.ok_or_else(|| CalibrationEditError::Missing(format!("`{key}`")))?;
             }
         }
         _ => {
@@ -50,12 +50,12 @@ pub fn write(
     Ok(document.to_string())
 }
 
-fn parsed(text: &str) -> Result<DocumentMut, CalibrationEditError> {
+fn parse(text: &str) -> Result<DocumentMut, CalibrationEditError> {
     text.parse()
         .map_err(|error: toml_edit::TomlError| CalibrationEditError::Toml(error.to_string()))
 }
 
-/// The table that has what was calibrated.
+/// Returns the table of the calibrated object.
 fn table_of<'a>(
     document: &'a mut DocumentMut,
     session: &CalibrationSession,
@@ -67,7 +67,7 @@ fn table_of<'a>(
         CalibrationKind::Sheet => (table(document, "sheet"), "[sheet]".to_owned()),
         CalibrationKind::Pose => (table(document, "poses"), "[poses]".to_owned()),
         CalibrationKind::Play => (
-            made_table(document.as_table_mut(), "compensation"),
+            ensure_table(document.as_table_mut(), "compensation"),
             "[compensation]".to_owned(),
         ),
         _ => return Ok(document.as_table_mut()),
@@ -79,32 +79,32 @@ fn table<'a>(document: &'a mut DocumentMut, name: &str) -> Option<&'a mut dyn Ta
     document.get_mut(name)?.as_table_like_mut()
 }
 
-/// A table within another, made where there is none; `None` where something else has its name.
-fn made_table<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
+/// Returns a table within another, creating it if need be; `None` if something else has its name.
+fn ensure_table<'a>(table: &'a mut dyn TableLike, name: &str) -> Option<&'a mut dyn TableLike> {
     if table.get(name).is_none() {
-        // Within a table of one line it becomes such a table itself.
+        // Within an inline table it becomes an inline table itself.
         table.insert(name, Item::Table(Table::new()));
     }
     table.get_mut(name)?.as_table_like_mut()
 }
 
-/// The table of a sheet's correction, within `[sheet]`.
+/// Name of a sheet's correction within `[sheet]`.
 const CORRECTION: &str = "correction";
 
-/// The key of a rolled sheet's radius.
+/// Key of a rolled sheet's radius.
 pub(super) const RADIUS_KEY: &str = "cylinder_radius_mm";
 
-/// The key under which a servo's zero is kept.
+/// Returns the key of a servo's zero.
 pub(super) fn zero_key(id: u8) -> String {
     format!("zero_tick of servo {id}")
 }
 
-/// The key under which a servo's sense of rotation is kept.
+/// Returns the key of a servo's direction of rotation.
 pub(super) fn sign_key(id: u8) -> String {
     format!("sign of servo {id}")
 }
 
-/// Returns the names of the joints that would turn the other way round than their arm's file says.
+/// Returns the names of the joints whose direction would be the opposite of that in their arm's file.
 #[must_use]
 pub fn flipped_joints(arm: &ArmModel, new: &FileValues) -> Vec<String> {
     let flips = |servo: &ServoFile| {
@@ -116,21 +116,21 @@ pub fn flipped_joints(arm: &ArmModel, new: &FileValues) -> Vec<String> {
     flipped.map(|joint| joint.name.clone()).collect()
 }
 
-/// The text with who the servos were when this was measured, in place of who they were before.
+/// Returns the text with the identities of the servos that were measured in place of the old ones.
 ///
 /// # Errors
-/// The text is no TOML.
+/// The text is not TOML.
 pub fn identify(text: &str, servos: &BTreeMap<u8, String>) -> Result<String, CalibrationEditError> {
-    let mut document = parsed(text)?;
+    let mut document = parse(text)?;
     let mut table = Table::new();
     for (id, fingerprint) in servos {
         table.insert(&id.to_string(), Item::Value(fingerprint.as_str().into()));
     }
     match document.get_mut("identity").and_then(Item::as_table_mut) {
         // A comment above the table stays.
-        Some(there) => {
-            there.clear();
-            there.extend(table);
+        Some(existing) => {
+            existing.clear();
+            existing.extend(table);
         }
         None => {
             table.set_position(None);
@@ -146,12 +146,12 @@ fn named<'a>(
     name: &str,
 ) -> Option<&'a mut dyn TableLike> {
     let mut tables = document.get_mut(list)?.as_array_of_tables_mut()?.iter_mut();
-    let is_it = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(name);
-    Some(tables.find(is_it)?)
+    let has_name = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(name);
+    Some(tables.find(has_name)?)
 }
 
-/// A servo's `zero_tick` or `sign`.
-fn zero(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
+/// Sets a servo's `zero_tick` or `sign`.
+fn set_servo_value(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
     let (key, id) = key.split_once(" of servo ")?;
     let (id, ticks) = (id.parse().ok()?, whole(*numbers.first()?));
     let joints = document.get_mut("joints")?.as_array_of_tables_mut()?;
@@ -161,7 +161,7 @@ fn zero(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
     Some(())
 }
 
-/// A joint's servos, in a list or as tables of their own.
+/// Returns a joint's servos, in a list or as tables of their own.
 fn servos(joint: &mut Table) -> Vec<&mut dyn TableLike> {
     match joint.get_mut("servos") {
         Some(Item::Value(Value::Array(list))) => {
@@ -174,7 +174,7 @@ fn servos(joint: &mut Table) -> Vec<&mut dyn TableLike> {
 }
 
 /// A joint's `lower_rad` or `upper_rad`.
-fn limit(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
+fn set_limit(document: &mut DocumentMut, key: &str, numbers: &[f64]) -> Option<()> {
     let (key, joint) = key.split_once(" of ")?;
     let value = named(document, "joints", joint)?.get_mut(key)?;
     replace_value(value.as_value_mut()?, (*numbers.first()?).into());
@@ -193,30 +193,30 @@ fn whole(ticks: f64) -> i64 {
     ticks.round() as i64
 }
 
-/// Writes numbers under a key, those of a sheet's correction into the table of their own.
+/// Writes numbers under a key, those of a sheet's correction into a table of their own.
 fn set(table: &mut dyn TableLike, key: &str, numbers: &[f64]) -> Result<(), CalibrationEditError> {
     let (table, key) = match key.split_once('.') {
-        Some((CORRECTION, key)) => (made_table(table, CORRECTION), key),
+        Some((CORRECTION, key)) => (ensure_table(table, CORRECTION), key),
         _ => (Some(table), key),
     };
     let missing = || CalibrationEditError::Missing(format!("[sheet.{CORRECTION}]"));
     let table = table.ok_or_else(missing)?;
-    let made = match numbers {
+    let value = match numbers {
         [radius] if key == RADIUS_KEY => (*radius).into(),
         _ => Value::Array(numbers.iter().copied().collect()),
     };
     match table.get_mut(key).and_then(Item::as_value_mut) {
-        Some(there) => replace_value(there, made),
+        Some(existing) => replace_value(existing, value),
         None => {
-            table.insert(key, Item::Value(made));
+            table.insert(key, Item::Value(value));
         }
     }
     Ok(())
 }
 
-/// Replaces a value and keeps the text around it, such as a comment behind it.
-fn replace_value(there: &mut Value, made: Value) {
-    let decor = there.decor().clone();
-    *there = made;
-    *there.decor_mut() = decor;
+/// Replaces a value and keeps the text around it, such as a comment after it.
+fn replace_value(existing: &mut Value, value: Value) {
+    let decor = existing.decor().clone();
+    *existing = value;
+    *existing.decor_mut() = decor;
 }

@@ -14,10 +14,10 @@ use super::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FitVerdict {
-    /// Within every limit, a touch that was not fitted included.
+    /// Within every limit, including that of a touch that was not fitted.
     #[default]
     Good,
-    /// May be accepted, with what the reasons say.
+    /// May be accepted, with the limitations that the reasons name.
     Usable,
     /// May not be accepted.
     Redo,
@@ -39,27 +39,27 @@ impl FitVerdict {
 pub struct FitFinding {
     /// Verdict on the fit.
     pub verdict: FitVerdict,
-    /// Each a sentence with its value, its limit and what to do; none where all is good.
+    /// Sentences with a value, its limit and what to do; empty if the fit is good.
     pub reasons: Vec<String>,
 }
 
-/// Touches of each place, so that they show their repeatability.
+/// Number of touches at each place, so that they show their repeatability.
 pub const TOUCHES_EACH: usize = 3;
 
-/// A sheet whose middle rises over its edges by less than this share of what a plane may miss is not called bent.
-const BENT_SHARE: f64 = 0.5;
+/// A sheet is not reported as bent if its middle rises over its edges by less than this part of a plane's allowed residual.
+const BENT_PART: f64 = 0.5;
 
-/// A touch so much farther off than touches repeat has slipped and is touched again.
-const SLIPPED_SPREADS: f64 = 5.0;
+/// A touch that is off by this multiple of the allowed spread has slipped and must be repeated.
+const SLIP_SPREADS: f64 = 5.0;
 
 impl FitFinding {
-    /// Nothing to say against it yet.
+    /// Creates a finding without objections.
     #[must_use]
     pub fn good() -> Self {
         Self::default()
     }
 
-    /// Returns the finding that it may not be accepted.
+    /// Creates the finding that a fit may not be accepted.
     pub(super) fn refused(reason: String) -> Self {
         Self {
             verdict: FitVerdict::Redo,
@@ -67,20 +67,20 @@ impl FitFinding {
         }
     }
 
-    /// It may not be accepted.
+    /// Adds a reason for which the fit may not be accepted.
     pub fn redo(&mut self, reason: String) {
         self.verdict = FitVerdict::Redo;
         self.reasons.push(reason);
     }
 
-    /// Returns the verdict and each reason, a line each.
+    /// Returns the verdict and the reasons, one on each line.
     pub(super) fn lines(&self) -> String {
         let reasons = reason_lines(&self.reasons);
         format!("verdict: {}\n{reasons}", self.verdict.word())
     }
 
-    /// These places were touched less often than [`TOUCHES_EACH`].
-    pub(super) fn seldom(&mut self, places: &[String]) {
+    /// Refuses the fit if there are places with fewer touches than [`TOUCHES_EACH`].
+    pub(super) fn check_touch_counts(&mut self, places: &[String]) {
         self.limit(places.is_empty(), || {
             format!(
                 "touched fewer than {TOUCHES_EACH} times: {}; lift the tip and let it down on the same place again",
@@ -89,18 +89,18 @@ impl FitFinding {
         });
     }
 
-    /// A sheet is bent; what is written is a plane all the same, until its scene says that it is rolled.
-    pub(super) fn bent(
+    /// Reports that a sheet is bent; a plane is written all the same, unless its scene describes a cylinder.
+    pub(super) fn report_bend(
         &mut self,
         along: &str,
         radius_mm: f64,
         chord_mm: f64,
-        accept: &AcceptanceLimits,
+        limits: &AcceptanceLimits,
     ) {
         let rise_mm = chord_mm * chord_mm / (8.0 * radius_mm.abs());
-        if rise_mm > BENT_SHARE * accept.plane_rms_mm {
+        if rise_mm > BENT_PART * limits.plane_rms_mm {
             // A scene's cylinder bulges towards the arm, and runs along y.
-            let or = if along == "x" && radius_mm > 0.0 {
+            let alternative = if along == "x" && radius_mm > 0.0 {
                 format!(
                     ", or write `cylinder_radius_mm = {radius_mm:.0}` into the scene's [sheet]: these touches then say where that cylinder lies and its radius"
                 )
@@ -108,28 +108,30 @@ impl FitFinding {
                 String::new()
             };
             self.usable(format!(
-                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat{or}"
+                "the sheet is bent along {along} with a radius of {radius_mm:.0} mm, {rise_mm:.1} mm from its edges to its middle: this is shown and not written, for what is written is a plane; lay it flat{alternative}"
             ));
         }
     }
 
+    /// Adds a reason for which the fit is only usable.
     pub(super) fn usable(&mut self, reason: String) {
         self.verdict = self.verdict.max(FitVerdict::Usable);
         self.reasons.push(reason);
     }
 
+    /// Refuses the fit with a reason unless a value is within its limit.
     pub(super) fn limit(&mut self, is_within: bool, reason: impl FnOnce() -> String) {
         if !is_within {
             self.redo(reason());
         }
     }
 
-    fn outlier(&mut self, outlier: Option<&TouchOutlier>, accept: &AcceptanceLimits) {
+    fn report_outlier(&mut self, outlier: Option<&TouchOutlier>, limits: &AcceptanceLimits) {
         let Some(TouchOutlier { index, off_m }) = outlier else {
             return;
         };
         let (touch, off_mm) = (index + 1, off_m * 1e3);
-        if off_mm > SLIPPED_SPREADS * accept.spread_mm {
+        if off_mm > SLIP_SPREADS * limits.spread_mm {
             self.redo(format!(
                 "touch {touch} is {off_mm:.1} mm from what the others say: it slipped, or the tool or the point moved; touch it again"
             ));
@@ -140,74 +142,73 @@ impl FitFinding {
         }
     }
 
-    fn verified(&mut self, off_m: Option<f64>, accept: &AcceptanceLimits, what: &str) {
+    fn check_verification(&mut self, off_m: Option<f64>, limits: &AcceptanceLimits, what: &str) {
         match off_m.map(|off| off * 1e3) {
             None => self.redo(format!(
                 "nothing has verified it: touch {what}, as a touch that the fit does not see"
             )),
-            Some(off_mm) => self.limit(off_mm <= accept.verify_mm, || {
+            Some(off_mm) => self.limit(off_mm <= limits.verify_mm, || {
                 format!(
                     "the verification touch is {off_mm:.2} mm off, at most {} are allowed: something moved between the touches; touch all of them again",
-                    accept.verify_mm
+                    limits.verify_mm
                 )
             }),
         }
     }
 
-    fn leans(&mut self, tilt_rad: Option<f64>, accept: &AcceptanceLimits) {
+    fn check_tilt(&mut self, tilt_rad: Option<f64>, limits: &AcceptanceLimits) {
         if let Some(tilt_deg) = tilt_rad.map(f64::to_degrees) {
-            self.limit(tilt_deg <= accept.tilt_deg, || {
+            self.limit(tilt_deg <= limits.tilt_deg, || {
                 format!(
                     "the sheet leans {tilt_deg:.1} degrees from the one accepted last, at most {} are believed: it moved, or is another",
-                    accept.tilt_deg
+                    limits.tilt_deg
                 )
             });
         }
     }
 
-    fn spread(&mut self, spread_m: Option<f64>, accept: &AcceptanceLimits) {
+    fn check_spread(&mut self, spread_m: Option<f64>, limits: &AcceptanceLimits) {
         if let Some(mm) = spread_m.map(|spread| spread * 1e3) {
-            self.limit(mm <= accept.spread_mm, || {
+            self.limit(mm <= limits.spread_mm, || {
                 format!(
                     "touches of the same place spread over {mm:.2} mm, at most {} are allowed: tighten the tool and touch more slowly",
-                    accept.spread_mm
+                    limits.spread_mm
                 )
             });
         }
     }
 
-    /// Judges how well the height of the least known corner is known, of corners with their standard deviations; `besides` is what else to
-    /// touch.
-    fn corners<'a>(
+    /// Checks the standard deviation of the height at the least known corner; `elsewhere` names other places to touch.
+    fn check_corners<'a>(
         &mut self,
         corners_m: impl Iterator<Item = (&'a str, f64)>,
-        accept: &AcceptanceLimits,
-        besides: &str,
+        limits: &AcceptanceLimits,
+        elsewhere: &str,
     ) {
         let corners_mm = corners_m.map(|(name, sigma_m)| (name, sigma_m * 1e3));
         if let Some((name, sigma_mm)) = corners_mm.max_by(|(_, a), (_, b)| a.total_cmp(b)) {
-            self.limit(sigma_mm <= accept.plane_rms_mm, || {
+            self.limit(sigma_mm <= limits.plane_rms_mm, || {
                 format!(
-                    "the height of the {name} corner is known to {sigma_mm:.2} mm only, {} are needed: touch there{besides}",
-                    accept.plane_rms_mm
+                    "the height of the {name} corner is known to {sigma_mm:.2} mm only, {} are needed: touch there{elsewhere}",
+                    limits.plane_rms_mm
                 )
             });
         }
     }
 
-    /// Judges what touches of a sheet say beside its fit.
-    fn sheet(
+    /// Checks tilt, outlier, spread and verification of a sheet.
+    fn check_sheet(
         &mut self,
         outlier: Option<&TouchOutlier>,
-        accept: &AcceptanceLimits,
+        limits: &AcceptanceLimits,
         verify_m: Option<f64>,
         spread_m: Option<f64>,
         tilt_rad: Option<f64>,
     ) {
-        self.leans(tilt_rad, accept);
-        self.outlier(outlier, accept);
-        self.spread(spread_m, accept);
-        self.verified(verify_m, accept, "the sheet between two earlier places");
+        self.check_tilt(tilt_rad, limits);
+        self.report_outlier(outlier, limits);
+        self.check_spread(spread_m, limits);
+        self.check_verification(verify_m, limits, "the sheet between two earlier places");
     }
 }
 
@@ -217,12 +218,12 @@ pub(super) fn reason_lines(reasons: &[String]) -> String {
     lines.collect()
 }
 
-/// Judges a tool's tip. `axis` is the tool's, in its mount's frame; `verify_m` the distance of a
-/// touch that was not fitted; `spread_m` of touches repeated in one pose.
+/// Judges a tool's tip. `axis` is the tool's axis in its mount's frame, `verify_m` the residual of a
+/// touch that was not fitted, and `spread_m` that of touches repeated in one pose.
 #[must_use]
 pub fn judge_pivot(
     fit: &PivotFit,
-    accept: &AcceptanceLimits,
+    limits: &AcceptanceLimits,
     axis: &Unit<Vector3<f64>>,
     verify_m: Option<f64>,
     spread_m: Option<f64>,
@@ -232,43 +233,43 @@ pub fn judge_pivot(
     finding.limit(used >= PIVOT_TOUCHES_MIN, || {
         format!("{used} touches; at least {PIVOT_TOUCHES_MIN} are needed")
     });
-    finding.limit(fit.condition <= accept.condition, || {
+    finding.limit(fit.condition <= limits.condition, || {
         format!(
             "tilt more: condition {}, at most {:.0} is allowed; {}",
             ratio(fit.condition),
-            accept.condition,
-            turn_to_add(fit, axis)
+            limits.condition,
+            rotation_to_add(fit, axis)
         )
     });
     let (sigma_mm, rms_mm, max_mm) = (fit.sigma_m() * 1e3, fit.rms_m() * 1e3, fit.max_m() * 1e3);
-    finding.limit(sigma_mm <= accept.tip_sigma_mm, || {
+    finding.limit(sigma_mm <= limits.tip_sigma_mm, || {
         format!(
             "the tip is known to {sigma_mm:.2} mm only, {} are needed: {}",
-            accept.tip_sigma_mm,
-            turn_to_add(fit, axis)
+            limits.tip_sigma_mm,
+            rotation_to_add(fit, axis)
         )
     });
-    finding.limit(rms_mm <= accept.tip_rms_mm, || {
+    finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
             "the touches miss one point by {rms_mm:.2} mm rms, at most {} are allowed: the point or the tool moved, or joint zeros are off",
-            accept.tip_rms_mm
+            limits.tip_rms_mm
         )
     });
-    finding.limit(max_mm <= accept.max_over_rms * rms_mm, || {
+    finding.limit(max_mm <= limits.max_over_rms * rms_mm, || {
         format!("one touch is {max_mm:.2} mm off where the others are {rms_mm:.2}: touch it again")
     });
-    finding.outlier(fit.outlier.as_ref(), accept);
-    finding.spread(spread_m, accept);
-    finding.verified(
+    finding.report_outlier(fit.outlier.as_ref(), limits);
+    finding.check_spread(spread_m, limits);
+    finding.check_verification(
         verify_m,
-        accept,
+        limits,
         "the same point with the tool turned another way",
     );
     finding
 }
 
-/// Says which turn of the tool tells more about the direction in which the tip is known worst.
-fn turn_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
+/// Describes the rotation of the tool that adds most about the direction in which the tip is known worst.
+fn rotation_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
     let eigen = fit.covariance_m2.symmetric_eigen();
     let worst = eigen
         .eigenvectors
@@ -281,12 +282,12 @@ fn turn_to_add(fit: &PivotFit, axis: &Unit<Vector3<f64>>) -> &'static str {
     }
 }
 
-/// Judges a sheet's plane. `corners` are the sheet's, to say where to touch; `tilt_rad` is to the
+/// Judges a sheet's plane. `corners` are the sheet's, to say where to touch; `tilt_rad` is the angle to the
 /// sheet accepted last.
 #[must_use]
 pub fn judge_plane(
     fit: &PlaneFit,
-    accept: &AcceptanceLimits,
+    limits: &AcceptanceLimits,
     corners: &[(&str, Point3<f64>)],
     verify_m: Option<f64>,
     spread_m: Option<f64>,
@@ -298,15 +299,15 @@ pub fn judge_plane(
         format!("{used} touches; at least {PLANE_TOUCHES_MIN} are needed: touch the corners and the middle")
     });
     let rms_mm = fit.rms_m() * 1e3;
-    finding.limit(rms_mm <= accept.plane_rms_mm, || {
+    finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
             "the touches miss one plane by {rms_mm:.2} mm rms, at most {} are allowed: the sheet is bent or moved, or joint zeros are off; touch the middles of its edges as well, which tell a bent sheet from a moved one",
-            accept.plane_rms_mm
+            limits.plane_rms_mm
         )
     });
     let corners = corners.iter().map(|(name, at)| (*name, fit.sigma_at_m(at)));
-    finding.corners(corners, accept, "");
-    finding.sheet(fit.outlier.as_ref(), accept, verify_m, spread_m, tilt_rad);
+    finding.check_corners(corners, limits, "");
+    finding.check_sheet(fit.outlier.as_ref(), limits, verify_m, spread_m, tilt_rad);
     finding
 }
 
@@ -314,7 +315,7 @@ pub fn judge_plane(
 #[must_use]
 pub fn judge_rolled(
     fit: &CylinderFit,
-    accept: &AcceptanceLimits,
+    limits: &AcceptanceLimits,
     corners_mm: &[(&str, [f64; 2])],
     verify_m: Option<f64>,
     spread_m: Option<f64>,
@@ -322,41 +323,41 @@ pub fn judge_rolled(
 ) -> FitFinding {
     let mut finding = FitFinding::good();
     let rms_mm = fit.rms_m() * 1e3;
-    finding.limit(rms_mm <= accept.plane_rms_mm, || {
+    finding.limit(rms_mm <= limits.plane_rms_mm, || {
         format!(
-            "the touches miss one cylinder by {rms_mm:.2} mm rms, at most {} are allowed: it is none or moved, the sheet does not lie along it, or joint zeros are off",
-            accept.plane_rms_mm
+            "the touches miss one cylinder by {rms_mm:.2} mm rms, at most {} are allowed: it is not a cylinder or it moved, the sheet does not lie along it, or joint zeros are off",
+            limits.plane_rms_mm
         )
     });
     let [up_mm, right_mm] = fit.askew_mm;
-    finding.limit(up_mm.abs().max(right_mm.abs()) <= accept.verify_mm, || {
+    finding.limit(up_mm.abs().max(right_mm.abs()) <= limits.verify_mm, || {
         format!(
             "the sheet is turned on its cylinder: +x lies {up_mm:+.1} mm up it and +y {right_mm:+.1} mm to the right, at most {} are allowed, for a scene's cylinder runs along the sheet's y: lay it straight, or touch these points again",
-            accept.verify_mm
+            limits.verify_mm
         )
     });
     let corners = corners_mm
         .iter()
         .map(|(name, at)| (*name, fit.sigma_at_m(*at)));
-    let besides = ", and the middles of both edges across the cylinder";
-    finding.corners(corners, accept, besides);
-    finding.sheet(fit.outlier.as_ref(), accept, verify_m, spread_m, tilt_rad);
+    let elsewhere = ", and the middles of both edges across the cylinder";
+    finding.check_corners(corners, limits, elsewhere);
+    finding.check_sheet(fit.outlier.as_ref(), limits, verify_m, spread_m, tilt_rad);
     finding
 }
 
-/// Largest offset of a cross. A larger one is a different cross, or was read in a different unit.
+/// Largest offset of a cross. A larger one belongs to a different cross, or was read in a different unit.
 const READ_MM_MAX: f64 = 20.0;
 
-/// Judges what was read of a drawn cross: so far it is from where it should be.
+/// Judges the reading of a drawn cross by its distance from its nominal place.
 #[must_use]
-pub fn judge_reading(off_mm: f64, accept: &AcceptanceLimits) -> FitFinding {
+pub fn judge_reading(off_mm: f64, limits: &AcceptanceLimits) -> FitFinding {
     let mut finding = FitFinding::good();
     finding.limit(off_mm <= READ_MM_MAX, || {
         format!(
             "the cross was read {off_mm:.1} mm from its place, at most {READ_MM_MAX} are believed: read it again, or touch the sheet: `steadyhand calibrate touch sheet`"
         )
     });
-    if off_mm > accept.verify_mm && off_mm <= READ_MM_MAX {
+    if off_mm > limits.verify_mm && off_mm <= READ_MM_MAX {
         finding.usable(format!(
             "the cross was {off_mm:.2} mm from its place, and nothing has verified the reading: align again afterwards and read the new cross"
         ));
@@ -365,13 +366,13 @@ pub fn judge_reading(off_mm: f64, accept: &AcceptanceLimits) -> FitFinding {
 }
 
 /// Factor by which a usable value may exceed its limit.
-const USABLE: f64 = 2.0;
+const USABLE_FACTOR: f64 = 2.0;
 
-/// Judges how near a tip came to the points that it was sent to: per point its name and distance.
+/// Judges how near a tip came to its targets, given by name and distance.
 #[must_use]
 pub fn judge_tracking<'a>(
     points: impl IntoIterator<Item = (&'a str, f64)>,
-    accept: &AcceptanceLimits,
+    limits: &AcceptanceLimits,
 ) -> FitFinding {
     let mut finding = FitFinding::good();
     let worst = points.into_iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
@@ -380,28 +381,28 @@ pub fn judge_tracking<'a>(
     };
     let reason = || {
         format!(
-            "the tip stood {off_mm:.2} mm from `{name}`, {} are good: a servo does not come to its goal",
-            accept.verify_mm
+            "the tip stood {off_mm:.2} mm from `{name}`, {} are good: a servo does not reach its goal",
+            limits.verify_mm
         )
     };
-    if off_mm > USABLE * accept.verify_mm {
+    if off_mm > USABLE_FACTOR * limits.verify_mm {
         finding.redo(reason());
-    } else if off_mm > accept.verify_mm {
+    } else if off_mm > limits.verify_mm {
         finding.usable(reason());
     }
     finding
 }
 
-/// Judges joints' zeros; `names` are the joints'.
+/// Judges the zeros of joints with these names.
 #[must_use]
-pub fn judge_zeros(fit: &ZerosFit, accept: &AcceptanceLimits, names: &[String]) -> FitFinding {
+pub fn judge_zeros(fit: &ZerosFit, limits: &AcceptanceLimits, names: &[String]) -> FitFinding {
     let mut finding = FitFinding::good();
     let name = |joint: &usize| names.get(*joint).map_or("?", String::as_str);
     let rms_mm = fit.rms_m * 1e3;
-    finding.limit(rms_mm <= accept.tip_rms_mm, || {
+    finding.limit(rms_mm <= limits.tip_rms_mm, || {
         format!(
             "the touches still disagree by {rms_mm:.2} mm rms, at most {} are allowed: something else than zeros is off",
-            accept.tip_rms_mm
+            limits.tip_rms_mm
         )
     });
     finding.limit(fit.rms_m <= fit.before_m, || {
@@ -424,14 +425,14 @@ pub fn judge_zeros(fit: &ZerosFit, accept: &AcceptanceLimits, names: &[String]) 
             )
         });
     }
-    finding.outlier(fit.outlier.as_ref(), accept);
-    finding.verified(
+    finding.report_outlier(fit.outlier.as_ref(), limits);
+    finding.check_verification(
         fit.held_out_m,
-        accept,
+        limits,
         "ten places or more: every fifth is kept back",
     );
     finding
 }
 
-/// Required uncertainty of the joints' zeros.
+/// Largest standard deviation of a joint's zero.
 const ZERO_SIGMA_DEG_MAX: f64 = 0.5;

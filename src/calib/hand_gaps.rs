@@ -1,24 +1,24 @@
-//! Gaps between lines of the pattern, as a person measures them: numbered, asked for, and added to the proposal.
+//! Gaps between lines of the pattern that a person measures: their numbers, their sketch, and their readings in the proposal.
 
 use super::calibration_desk::{CalibrationDesk, CalibrationDeskError};
 use super::calibration_record::CalibrationSession;
 use super::{InkObservation, PatternReading, PlaceReading, TouchAssessment};
 use scene::SheetStroke;
 
-/// Standard deviation of a gap that a person measures by ruler or loupe.
+/// Standard deviation of a person's measurement of a gap by ruler or loupe.
 pub const GAP_SIGMA_MM: f64 = 0.15;
 
-/// A gap that differs by more from its plan was measured at another place.
+/// A gap that differs by more from its plan was measured elsewhere.
 const GAP_OFF_MM_MAX: f64 = 8.0;
 
-/// Two sides of a square of the pattern that are opposite to each other.
+/// Two opposite sides of a square of the pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PatternGap {
     /// Name of the square.
     pub square: String,
-    /// True between its left and its right side.
+    /// True for its left and its right side.
     pub is_width: bool,
-    /// As planned, from the middle of one line to the middle of the other.
+    /// Planned distance from the middle of one line to the middle of the other.
     pub planned_mm: f64,
     stroke: usize,
     from: (usize, [f64; 2]),
@@ -26,7 +26,7 @@ pub struct PatternGap {
 }
 
 impl PatternGap {
-    /// Returns the reading of so wide a gap.
+    /// Returns the reading of a gap of this width.
     #[must_use]
     pub fn reading(&self, mm: f64) -> PatternReading {
         let ((_, [ax, ay]), (_, [bx, by])) = (self.from, self.to);
@@ -42,7 +42,7 @@ impl PatternGap {
     }
 }
 
-/// Returns the gaps of a pattern that a person measures, in the order of their numbers: of each square its width and its height,
+/// Returns the gaps of a pattern that a person measures, in the order of their numbers: the width and the height of each square,
 /// each at the middle.
 #[must_use]
 pub fn gaps(strokes: &[SheetStroke]) -> Vec<PatternGap> {
@@ -55,13 +55,13 @@ pub fn gaps(strokes: &[SheetStroke]) -> Vec<PatternGap> {
 
 fn gaps_of_square(stroke: usize, square: &SheetStroke) -> [PatternGap; 2] {
     let pieces = square.points_mm.iter().zip(square.points_mm.iter().skip(1));
-    let middles = pieces.map(|([ax, ay], [bx, by])| [(ax + bx) / 2.0, (ay + by) / 2.0]);
-    let middles: Vec<(usize, [f64; 2])> = middles.enumerate().collect();
+    let midpoints = pieces.map(|([ax, ay], [bx, by])| [(ax + bx) / 2.0, (ay + by) / 2.0]);
+    let midpoints: Vec<(usize, [f64; 2])> = midpoints.enumerate().collect();
     let gap = |axis: usize| {
-        let along = |(_, at): &(usize, [f64; 2])| at.get(axis).copied().unwrap_or(0.0);
-        let middles = || middles.iter().copied();
-        let from = middles().min_by(|a, b| along(a).total_cmp(&along(b)));
-        let to = middles().max_by(|a, b| along(a).total_cmp(&along(b)));
+        let coordinate = |(_, at): &(usize, [f64; 2])| at.get(axis).copied().unwrap_or(0.0);
+        let midpoints = || midpoints.iter().copied();
+        let from = midpoints().min_by(|a, b| coordinate(a).total_cmp(&coordinate(b)));
+        let to = midpoints().max_by(|a, b| coordinate(a).total_cmp(&coordinate(b)));
         let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
         let ([ax, ay], [bx, by]) = (from.1, to.1);
         PatternGap {
@@ -76,43 +76,43 @@ fn gaps_of_square(stroke: usize, square: &SheetStroke) -> [PatternGap; 2] {
     [gap(0), gap(1)]
 }
 
-/// Distance between the left sides of two squares beside each other in the sketch, in characters: a square has ten.
+/// Distance between the left sides of neighbouring squares in the sketch, in characters; a square is ten wide.
 const SKETCH_COLUMNS: f64 = 13.0;
 
-/// Squares in one row of the sketch, each with its number, from 0, and its place from the left.
+/// Squares in one row of the sketch, each with its number from 0 and its x.
 type SketchRow = Vec<(usize, f64)>;
 
-/// Returns the pattern from above, each gap with its number.
+/// Returns a sketch of the pattern from above, with the number of each gap.
 #[must_use]
 pub fn gap_sketch(gaps: &[PatternGap]) -> String {
     let rows = sketch_rows(gaps);
-    let all = || rows.iter().flatten().map(|(_, x)| *x);
-    let left_mm = all().fold(f64::INFINITY, f64::min);
-    let apart = rows.iter().flat_map(|row| {
+    let left = rows.iter().flatten().map(|(_, x)| *x);
+    let left_mm = left.fold(f64::INFINITY, f64::min);
+    let spacings_mm = rows.iter().flat_map(|row| {
         let next = row.iter().skip(1);
         row.iter().zip(next).map(|((_, a), (_, b))| b - a)
     });
-    let apart_mm = apart.fold(f64::INFINITY, f64::min).max(1.0);
+    let spacing_mm = spacings_mm.fold(f64::INFINITY, f64::min).max(1.0);
     let mut text = String::new();
     for row in &rows {
-        let mut line = |of: &dyn Fn(usize) -> String| {
+        let mut push_line = |box_row: &dyn Fn(usize) -> String| {
             let mut line = String::new();
             for (index, x) in row {
-                let column = column((x - left_mm) / apart_mm);
-                line = format!("{line:<column$}{}", of(*index));
+                let column = column((x - left_mm) / spacing_mm);
+                line = format!("{line:<column$}{}", box_row(*index));
             }
             text.push_str(&format!("  {line}\n"));
         };
-        line(&|_| "+--------+".to_owned());
-        line(&|index| format!("|<- {:>2} ->|", 2 * index + 1));
-        line(&|index| format!("|  {:>2} ^v |", 2 * index + 2));
-        line(&|_| "+--------+".to_owned());
+        push_line(&|_| "+--------+".to_owned());
+        push_line(&|index| format!("|<- {:>2} ->|", 2 * index + 1));
+        push_line(&|index| format!("|  {:>2} ^v |", 2 * index + 2));
+        push_line(&|_| "+--------+".to_owned());
         text.push('\n');
     }
     text
 }
 
-/// Returns the squares of a pattern in rows from the top, each from the left.
+/// Returns the squares of a pattern in rows from the top, each row from the left.
 fn sketch_rows(gaps: &[PatternGap]) -> Vec<SketchRow> {
     let mut rows: Vec<(f64, SketchRow)> = Vec::new();
     for (index, square) in gaps.chunks(2).enumerate() {
@@ -129,7 +129,7 @@ fn sketch_rows(gaps: &[PatternGap]) -> Vec<SketchRow> {
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-/// Returns the column at which a square begins, from its place in distances between squares.
+/// Returns the column at which a square begins, given its place in units of the spacing.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -146,20 +146,21 @@ impl InkObservation {
         self.camera.is_none() && !self.is_at_rest()
     }
 
-    /// Returns whether nothing was drawn: the joints were read where the arm stood still.
+    /// Returns whether nothing was drawn: the joints were only read at rest.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Returns which gap is the next to be measured, from 0; `None` where all were.
+    /// Returns the next gap to measure, from 0; `None` if all were measured.
     #[must_use]
     pub fn next_gap(&self, after: usize) -> Option<usize> {
-        let of = self.places.len() / 2;
-        (after..of).find(|gap| self.readings.iter().all(|read| read.place != 2 * gap + 1))
+        let count = self.places.len() / 2;
+        let is_open = |gap: &usize| self.readings.iter().all(|read| read.place != 2 * gap + 1);
+        (after..count).find(is_open)
     }
 
-    /// Makes it one whose gaps are not measured yet.
+    /// Returns it without any readings, for a person to measure.
     #[must_use]
     pub fn unmeasured(self) -> Self {
         Self {
@@ -171,10 +172,10 @@ impl InkObservation {
 }
 
 impl CalibrationDesk<'_> {
-    /// Adds a gap, counted from 0, as a person measured it, in the place of what was measured of it before.
+    /// Adds a person's measurement of a gap, counted from 0, replacing an earlier one.
     ///
     /// # Errors
-    /// Nothing was drawn for a person to measure, there is no such gap, or it cannot be one of this pattern.
+    /// Nothing was drawn for a person to measure, there is no such gap, or the measurement is implausible.
     pub fn add_gap(
         &self,
         pattern: &[PatternGap],
@@ -187,23 +188,23 @@ impl CalibrationDesk<'_> {
         let ink = session.ink.as_mut().filter(|ink| ink.is_by_hand());
         let none = || refused("no pattern was drawn for a person to measure".to_owned());
         let ink = ink.ok_or_else(none)?;
-        let known = pattern.get(gap).filter(|_| 2 * gap + 1 < ink.places.len());
-        let known = known.ok_or_else(|| refused(format!("there is no gap {}", gap + 1)))?;
-        let read = known.reading(mm);
-        if !mm.is_finite() || read.off_mm.abs() > GAP_OFF_MM_MAX {
+        let planned = pattern.get(gap).filter(|_| 2 * gap + 1 < ink.places.len());
+        let planned = planned.ok_or_else(|| refused(format!("there is no gap {}", gap + 1)))?;
+        let reading = planned.reading(mm);
+        if !mm.is_finite() || reading.off_mm.abs() > GAP_OFF_MM_MAX {
             return Err(refused(format!(
                 "gap {} is planned {:.1} mm wide, and {mm} mm is not near that: measure from the middle of one line to the middle of the other",
                 gap + 1,
-                known.planned_mm
+                planned.planned_mm
             )));
         }
-        ink.readings.retain(|before| before.place != 2 * gap + 1);
+        ink.readings.retain(|earlier| earlier.place != 2 * gap + 1);
         ink.readings.push(PlaceReading {
             place: 2 * gap + 1,
             from: Some(2 * gap),
-            across: read.across,
-            off_mm: read.off_mm,
-            sigma_mm: read.sigma_mm,
+            across: reading.across,
+            off_mm: reading.off_mm,
+            sigma_mm: reading.sigma_mm,
         });
         self.propose(session, &lock)
     }

@@ -1,4 +1,4 @@
-//! Ink of the pattern made a proposal: play and sag of the joints first, then the sheet's place and its correction.
+//! Proposes calibrations from the pattern's ink: play and sag of the joints first, then the sheet's place and its correction.
 
 use nalgebra::{
     Isometry3, Matrix3, Matrix6, Point3, Translation3, UnitQuaternion, Vector3, Vector6,
@@ -15,42 +15,44 @@ use base::wording::{count, millimetres};
 use kin::ToolTip;
 use scene::{CORRECTION_MM_MAX, Scene, SheetCorrection};
 
-/// Keys of an arm's play and sag, as its file has them.
+/// Keys of play and sag in an arm's file.
 pub(super) const PLAY_KEY: &str = "play_deg";
 pub(super) const SAG_KEY: &str = "sag_deg_per_n_m";
 
-/// Keys of a sheet's correction, along x and y.
+/// Keys of a sheet's correction along x and y.
 pub(super) const CORRECTION_KEYS: [&str; 2] = ["correction.x_mm", "correction.y_mm"];
 
 /// Play above this, and above its uncertainty, is proposed.
 const PLAY_NEW_DEG: f64 = 0.15;
 
-/// An error of the sheet below this is not worth a proposal; nor is other play than the arm's file has that moves the pattern's ink by
-/// less, for joints that move it alike take each other's play from round to round.
+/// Smallest error of the sheet that is worth a proposal. It is also the smallest shift of the pattern's ink for which changed play
+/// is proposed: joints that move the ink alike exchange play from one calibration to the next.
 const INK_MM_MIN: f64 = 0.2;
 
-/// So many standard deviations are significant.
+/// Number of standard deviations that are significant.
 pub(super) const SIGNIFICANT: f64 = 3.0;
 
-/// Ink that is further off after the fit than this is not well explained.
+/// Larger residuals of ink are not well explained.
 const LEFT_MM_MAX: f64 = 0.3;
 
-/// The largest values that an arm's file takes.
+/// The largest values that an arm's file accepts.
 const PLAY_DEG_MAX: f64 = 2.0;
 const SAG_DEG_PER_N_M_MAX: f64 = 5.0;
 
-/// Within the drawn part a correction may fall short of what is left by so much.
+/// Largest shortfall of a correction within the drawn part.
 const SHORT_MM_MAX: f64 = 0.6;
 
-/// Steps from the whole of a correction to none of it, and the share of the bound that it keeps to: a file has its numbers rounded.
-const SHRINKINGS: u32 = 200;
-const BOUND_SHARE: f64 = 0.99;
+/// Steps from a whole correction to none.
+const SHRINK_STEPS: u32 = 200;
+/// Part of the bound that a correction may use: a file has its numbers rounded.
+const BOUND_PART: f64 = 0.99;
 
-/// Looks along each side of the drawn part of the sheet.
-const LOOKS: u32 = 7;
+/// Grid points along each side of a part of the sheet.
+const GRID_STEPS: u32 = 7;
+/// The part of each side that the pattern covers.
 const DRAWN: [f64; 2] = [0.2, 0.85];
 
-/// A fit to ink, and the sag found on the way.
+/// A fit to ink, with the sag from readings at rest.
 #[derive(Clone, Debug)]
 pub struct InkFit {
     /// Play, and the sheet's error.
@@ -71,86 +73,87 @@ pub fn pattern_stage(scene: &Scene) -> Option<PatternStage<'_>> {
             axis: pen.axis,
         },
         surface: &scene.surface,
-        made_good_deg: values(&compensation_now(&scene.arm), PLAY_KEY),
+        compensated_deg: values(&compensation_now(&scene.arm), PLAY_KEY),
     })
 }
 
 impl InkFit {
-    /// Fits what was seen in a scene.
+    /// Fits an observation in a scene.
     ///
     /// # Errors
-    /// Readings that say too little.
-    pub fn new(scene: &Scene, seen: &InkObservation) -> Result<Self, PlayFitError> {
+    /// Insufficient or damaged readings.
+    pub fn new(scene: &Scene, ink: &InkObservation) -> Result<Self, PlayFitError> {
         let stage = pattern_stage(scene).ok_or(PlayFitError::Damaged)?;
         Ok(Self {
-            play: PlayEquations::new(&stage, seen)?.fit()?,
-            sag: SagFit::new(&scene.arm, &seen.rests),
+            play: PlayEquations::new(&stage, ink)?.fit()?,
+            sag: SagFit::new(&scene.arm, &ink.rests),
             size_mm: scene.surface.size_mm(),
         })
     }
 
-    /// Returns what is to be proposed: play and sag that the arm's file does not know of, then the sheet's error while it shows, then
-    /// play that is another than the file's.
+    /// Returns what to propose: first play and sag if the arm's file has none, then the sheet's error while it is significant, then
+    /// changed play.
     #[must_use]
     pub fn proposal(&self) -> Option<CalibrationKind> {
         let (largest_mm, sigma_mm) = self.largest_error_mm();
-        let shows = largest_mm > INK_MM_MIN && largest_mm > SIGNIFICANT * sigma_mm;
-        let plays = self.play_differs();
-        if self.sag.differs() || (plays && !(self.knows_play() && shows)) {
+        let is_sheet_off = largest_mm > INK_MM_MIN && largest_mm > SIGNIFICANT * sigma_mm;
+        let play_differs = self.play_differs();
+        if self.sag.differs() || (play_differs && !(self.has_file_play() && is_sheet_off)) {
             return Some(CalibrationKind::Play);
         }
-        shows.then_some(CalibrationKind::Sheet)
+        is_sheet_off.then_some(CalibrationKind::Sheet)
     }
 
-    fn knows_play(&self) -> bool {
+    fn has_file_play(&self) -> bool {
         values(&self.sag.old, PLAY_KEY).iter().any(|deg| *deg > 0.0)
     }
 
-    /// Returns whether play is another than the arm's file has, beyond chance and where it moves the ink.
+    /// Returns whether play differs from the arm's file significantly, and enough to move the ink.
     fn play_differs(&self) -> bool {
         let old = values(&self.sag.old, PLAY_KEY);
         let new = self.play_values();
-        let by_deg: Vec<f64> = new.iter().zip(&old).map(|(new, old)| new - old).collect();
-        if self.knows_play() && self.play.moved_mm(&by_deg) < INK_MM_MIN {
+        let change: Vec<f64> = new.iter().zip(&old).map(|(new, old)| new - old).collect();
+        if self.has_file_play() && self.play.shift_mm(&change) < INK_MM_MIN {
             return false;
         }
-        by_deg.iter().zip(&self.play.play).any(|(by_deg, found)| {
+        change.iter().zip(&self.play.play).any(|(change, found)| {
             let sigma_deg = found.map_or(f64::INFINITY, |play| play.sigma_deg);
-            by_deg.abs() > PLAY_NEW_DEG.max(SIGNIFICANT * sigma_deg)
+            change.abs() > PLAY_NEW_DEG.max(SIGNIFICANT * sigma_deg)
         })
     }
 
-    /// Returns the play that the arm's file would say: 0 where none is significant, what it says where nothing shows.
+    /// Returns the play for the arm's file: 0 if it is not significant, the present value if the pattern does not show it.
     fn play_values(&self) -> Vec<f64> {
         let old = values(&self.sag.old, PLAY_KEY);
-        let all = self.play.play.iter().zip(old);
-        all.map(|(found, old)| match found {
-            None => old,
-            Some(play) if play.is_significant() => rounded(play.deg),
-            Some(_) => 0.0,
-        })
-        .collect()
+        let joints = self.play.play.iter().zip(old);
+        joints
+            .map(|(found, old)| match found {
+                None => old,
+                Some(play) if play.is_significant() => rounded(play.deg),
+                Some(_) => 0.0,
+            })
+            .collect()
     }
 
-    /// Returns what the arm's file would say.
+    /// Returns the values for the arm's file.
     fn joint_values(&self) -> FileValues {
         let mut values = self.sag.values();
         values.insert(PLAY_KEY.to_owned(), self.play_values());
         values
     }
 
-    /// Returns the play of each joint in words, with what it is worth.
+    /// Describes the play of each joint with its uncertainty.
     #[must_use]
-    pub fn words(&self) -> String {
-        let mut said: Vec<String> = self
+    pub fn describe(&self) -> String {
+        let mut parts: Vec<String> = self
             .sag
             .names
             .iter()
             .zip(&self.play.play)
-            .map(|(name, found)| play_words(name, found.as_ref(), self.play.quantile))
+            .map(|(name, found)| describe_play(name, found.as_ref(), self.play.quantile))
             .collect();
-        said.extend(self.sag.words());
-        said.push(format!(
+        parts.extend(self.sag.describe());
+        parts.push(format!(
             "the ink lies {} from the plan, and {} once play and the sheet's error are taken off ({} read, {} unlike the others left out)",
             millimetres(self.play.before_mm, 2),
             millimetres(self.play.rms_mm, 2),
@@ -158,12 +161,12 @@ impl InkFit {
             self.play.left_out,
         ));
         let (largest_mm, sigma_mm) = self.largest_error_mm();
-        said.push(format!(
+        parts.push(format!(
             "the sheet's error is {} at the most, ±{:.2}",
             millimetres(largest_mm, 2),
             self.play.quantile * sigma_mm
         ));
-        said.join("; ")
+        parts.join("; ")
     }
 
     fn figures(&self) -> Vec<(String, f64)> {
@@ -183,15 +186,15 @@ impl InkFit {
         figures
     }
 
-    /// Adds what is not as good as it might be.
+    /// Adds reasons why the fit is only usable.
     fn add_reasons(&self, finding: &mut FitFinding) {
-        let all = self.sag.names.iter().zip(&self.play.play);
-        let unseen = all.filter(|(_, play)| play.is_none());
-        let unseen: Vec<&str> = unseen.map(|(name, _)| name.as_str()).collect();
-        if !unseen.is_empty() {
+        let joints = self.sag.names.iter().zip(&self.play.play);
+        let hidden = joints.filter(|(_, play)| play.is_none());
+        let hidden: Vec<&str> = hidden.map(|(name, _)| name.as_str()).collect();
+        if !hidden.is_empty() {
             finding.usable(format!(
                 "the pattern says nothing of the play of {}, which hardly turns in it: it stays as the file has it",
-                unseen.join(", ")
+                hidden.join(", ")
             ));
         }
         if self.play.rms_mm > LEFT_MM_MAX {
@@ -202,11 +205,11 @@ impl InkFit {
         }
     }
 
-    /// The largest error of the sheet within the drawn part, and its standard deviation there.
+    /// Returns the largest error of the sheet within the drawn part, and its standard deviation there.
     fn largest_error_mm(&self) -> (f64, f64) {
-        let errors = looks(self.size_mm, DRAWN).map(|at| {
-            let [x, y] = SheetCorrection::offset_mm(&self.play.field_mm, self.size_mm, at);
-            let [sx, sy] = self.play.field_sigma_mm(self.size_mm, at);
+        let errors = grid(self.size_mm, DRAWN).map(|point| {
+            let [x, y] = SheetCorrection::offset_mm(&self.play.field_mm, self.size_mm, point);
+            let [sx, sy] = self.play.field_sigma_mm(self.size_mm, point);
             (x.hypot(y), sx.hypot(sy))
         });
         errors
@@ -215,7 +218,7 @@ impl InkFit {
     }
 }
 
-fn play_words(name: &str, found: Option<&JointPlay>, quantile: f64) -> String {
+fn describe_play(name: &str, found: Option<&JointPlay>, quantile: f64) -> String {
     match found {
         None => format!("{name} does not show"),
         Some(play) => {
@@ -230,12 +233,11 @@ fn play_words(name: &str, found: Option<&JointPlay>, quantile: f64) -> String {
 
 /// Returns the play and sag that an arm's file has now.
 pub(super) fn compensation_now(arm: &ArmModel) -> FileValues {
-    let known = arm.file.compensation.as_ref();
-    let known = known.map(|known| [&known.play_deg, &known.sag_deg_per_n_m]);
-    let values = known.map_or_else(
-        || [(); 2].map(|()| vec![0.0; arm.dof()]),
-        |known| known.map(|all| all.iter().map(|of| of.get()).collect()),
-    );
+    let values = match &arm.file.compensation {
+        None => [(); 2].map(|()| vec![0.0; arm.dof()]),
+        Some(file) => [&file.play_deg, &file.sag_deg_per_n_m]
+            .map(|values| values.iter().map(|value| value.get()).collect()),
+    };
     let keys = [PLAY_KEY, SAG_KEY].map(str::to_owned);
     keys.into_iter().zip(values).collect()
 }
@@ -245,33 +247,34 @@ pub(super) fn correction_now(scene: &Scene) -> FileValues {
     correction_values(&coefficients_mm(scene))
 }
 
-/// Returns the coefficients of the correction that a scene's file has now; zeros where it has none.
+/// Returns the coefficients of the correction that a scene's file has now; zeros if it has none.
 fn coefficients_mm(scene: &Scene) -> [[f64; 6]; 2] {
-    let known = scene.correction;
-    known.map_or([[0.0; 6]; 2], |known| known.coefficients_mm)
+    let correction = scene.correction;
+    correction.map_or([[0.0; 6]; 2], |correction| correction.coefficients_mm)
 }
 
 fn correction_values(coefficients_mm: &[[f64; 6]; 2]) -> FileValues {
-    let values = coefficients_mm.map(|all| all.map(rounded).to_vec());
+    let values = coefficients_mm.map(|axis| axis.map(rounded).to_vec());
     let keys = CORRECTION_KEYS.map(str::to_owned);
     keys.into_iter().zip(values).collect()
 }
 
 impl AssessmentInput<'_> {
-    /// Play and sag of the joints from ink; sag alone where nothing was drawn.
-    pub(super) fn played(&self, seen: &InkObservation) -> TouchAssessment {
-        if seen.is_at_rest() {
-            return self.sagged(&seen.rests);
+    /// Assesses play and sag of the joints from ink; sag alone if nothing was drawn.
+    pub(super) fn assess_play(&self, ink: &InkObservation) -> TouchAssessment {
+        if ink.is_at_rest() {
+            return self.assess_sag(&ink.rests);
         }
-        let fit = match InkFit::new(self.scene, seen) {
+        let fit = match InkFit::new(self.scene, ink) {
             Ok(fit) => fit,
             Err(error) => {
-                let mut assessed = self.unread(&error, compensation_now(&self.scene.arm));
-                if seen.is_by_hand() {
+                let mut assessed =
+                    self.assess_unreadable(&error, compensation_now(&self.scene.arm));
+                if ink.is_by_hand() {
                     assessed.finding = FitFinding::refused(format!(
                         "{} of {} gaps are measured, and that is not enough: `steadyhand calibrate play --scene {}` asks for them ({error})",
-                        seen.readings.len(),
-                        seen.places.len() / 2,
+                        ink.readings.len(),
+                        ink.places.len() / 2,
                         self.scene.name
                     ));
                 }
@@ -280,11 +283,11 @@ impl AssessmentInput<'_> {
         };
         let mut finding = FitFinding::good();
         fit.add_reasons(&mut finding);
-        self.of_joints(finding, &fit.sag.old, fit.joint_values(), fit.figures())
+        self.assess_joints(finding, &fit.sag.old, fit.joint_values(), fit.figures())
     }
 
-    /// Play and sag that an arm's file would have, within what it takes.
-    pub(super) fn of_joints(
+    /// Assesses new play and sag for an arm's file, within the limits that it accepts.
+    pub(super) fn assess_joints(
         &self,
         mut finding: FitFinding,
         old: &FileValues,
@@ -297,10 +300,12 @@ impl AssessmentInput<'_> {
                 format!("{key} would be {largest:.2}, and {most} is the most that is compensated: a gear or horn is loose; tighten it, and draw again")
             });
         }
-        let deg = values(&new, PLAY_KEY)
+        let plays = values(&new, PLAY_KEY)
             .into_iter()
             .zip(values(old, PLAY_KEY));
-        let deg = deg.map(|(new, old)| (new - old).abs()).fold(0.0, f64::max);
+        let deg = plays
+            .map(|(new, old)| (new - old).abs())
+            .fold(0.0, f64::max);
         TouchAssessment {
             finding,
             old: old.clone(),
@@ -311,24 +316,26 @@ impl AssessmentInput<'_> {
         }
     }
 
-    /// The sheet's place from ink, and the correction of what no shift and turn explains.
-    pub(super) fn inked(&self, seen: &InkObservation) -> TouchAssessment {
+    /// Assesses the sheet's place from ink, and the correction of what no shift and rotation explain.
+    pub(super) fn assess_inked_sheet(&self, ink: &InkObservation) -> TouchAssessment {
         let mut old = self.old_sheet();
         old.extend(correction_now(self.scene));
-        let fit = match InkFit::new(self.scene, seen) {
+        let fit = match InkFit::new(self.scene, ink) {
             Ok(fit) => fit,
-            Err(error) => return self.unread(&error, old),
+            Err(error) => return self.assess_unreadable(&error, old),
         };
         let surface = &self.scene.surface;
         let size_mm = surface.size_mm();
         let rigid = RigidError::of_field(&fit.play.field_mm, size_mm);
-        let left = rigid.taken_off(&fit.play.field_mm, size_mm);
-        let mut wanted = coefficients_mm(self.scene);
-        for (all, left) in wanted.iter_mut().zip(left) {
-            all.iter_mut().zip(left).for_each(|(of, left)| *of -= left);
+        let remaining = rigid.subtracted_from(&fit.play.field_mm, size_mm);
+        let mut desired = coefficients_mm(self.scene);
+        for (desired, remaining) in desired.iter_mut().zip(remaining) {
+            for (coefficient, remaining) in desired.iter_mut().zip(remaining) {
+                *coefficient -= remaining;
+            }
         }
         let mut finding = FitFinding::good();
-        let (corrected, short_mm) = within_bounds(&wanted, size_mm);
+        let (corrected, short_mm) = within_bounds(&desired, size_mm);
         finding.limit(short_mm <= SHORT_MM_MAX, || {
             format!(
                 "{} of what is left after shift and turn are more than the {CORRECTION_MM_MAX} mm that a correction may be: find the zeros and the tip by touches first (`steadyhand calibrate touch zeros`, `touch tool`), and draw again",
@@ -351,7 +358,7 @@ impl AssessmentInput<'_> {
         figures.extend(named([
             ("shift_x_mm", rigid.shift_mm[0]),
             ("shift_y_mm", rigid.shift_mm[1]),
-            ("turn_deg", rigid.turn_rad.to_degrees()),
+            ("turn_deg", rigid.rotation_rad.to_degrees()),
             ("correction_short_mm", short_mm),
             ("sheet_sigma_mm", sigma_mm),
         ]));
@@ -365,79 +372,79 @@ impl AssessmentInput<'_> {
         }
     }
 
-    fn unread(&self, error: &PlayFitError, old: FileValues) -> TouchAssessment {
+    fn assess_unreadable(&self, error: &PlayFitError, old: FileValues) -> TouchAssessment {
         let name = |joint: usize| self.scene.arm.joint_name(joint);
-        let why = match *error {
+        let reason = match *error {
             PlayFitError::Alike(one, other) => {
                 format!("{error} ({} and {})", name(one), name(other))
             }
             _ => error.to_string(),
         };
-        TouchAssessment::without_fit(why, old)
+        TouchAssessment::without_fit(reason, old)
     }
 }
 
-pub(super) fn values(of: &FileValues, key: &str) -> Vec<f64> {
-    of.get(key).cloned().unwrap_or_default()
+pub(super) fn values(file_values: &FileValues, key: &str) -> Vec<f64> {
+    file_values.get(key).cloned().unwrap_or_default()
 }
 
-/// Returns a value as a file has it.
+/// Rounds a value for a file.
 pub(super) fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4 + 0.0
 }
 
-/// Returns the correction nearest to this one, within the drawn part, that moves no place of the sheet by more than it may; and
-/// by how much it falls short there.
-fn within_bounds(wanted: &[[f64; 6]; 2], size_mm: [f64; 2]) -> ([[f64; 6]; 2], f64) {
-    let moments = |places: &mut dyn Iterator<Item = [f64; 2]>| {
-        places.fold(Matrix6::zeros(), |sum, at| {
-            let terms = Vector6::from(SheetCorrection::terms(size_mm, at));
+/// Returns the correction nearest to the desired one within the drawn part that moves no place of the sheet by more than the limit,
+/// and the largest shortfall there.
+fn within_bounds(desired: &[[f64; 6]; 2], size_mm: [f64; 2]) -> ([[f64; 6]; 2], f64) {
+    let moments = |points: &mut dyn Iterator<Item = [f64; 2]>| {
+        points.fold(Matrix6::zeros(), |sum, point| {
+            let terms = Vector6::from(SheetCorrection::terms(size_mm, point));
             sum + terms * terms.transpose()
         })
     };
-    let drawn = moments(&mut looks(size_mm, DRAWN));
-    let all = moments(&mut looks(size_mm, [0.0, 1.0]));
-    // What is little known, beyond the drawn part, gives way first.
-    let shrunk = |by: f64| {
-        let solve = (drawn + all.scale(by))
+    let drawn = moments(&mut grid(size_mm, DRAWN));
+    let whole = moments(&mut grid(size_mm, [0.0, 1.0]));
+    // The poorly known correction beyond the drawn part shrinks first.
+    let shrunk = |strength: f64| {
+        let solve = (drawn + whole.scale(strength))
             .try_inverse()
             .map(|inverse| inverse * drawn);
-        wanted.map(|of| solve.map_or([0.0; 6], |solve| (solve * Vector6::from(of)).into()))
+        desired.map(|axis| solve.map_or([0.0; 6], |solve| (solve * Vector6::from(axis)).into()))
     };
-    let fits = |of: &[[f64; 6]; 2]| {
-        SheetCorrection::new(*of, size_mm)
-            .is_ok_and(|made| made.largest_mm() <= BOUND_SHARE * CORRECTION_MM_MAX)
+    let is_within = |coefficients_mm: &[[f64; 6]; 2]| {
+        SheetCorrection::new(*coefficients_mm, size_mm)
+            .is_ok_and(|correction| correction.largest_mm() <= BOUND_PART * CORRECTION_MM_MAX)
     };
-    let strengths = (0..SHRINKINGS).map(|step| f64::from(step) / f64::from(SHRINKINGS - step));
-    let corrected = strengths.map(shrunk).find(fits).unwrap_or_default();
-    let short = looks(size_mm, DRAWN).map(|at| {
+    let strengths = (0..SHRINK_STEPS).map(|step| f64::from(step) / f64::from(SHRINK_STEPS - step));
+    let corrected = strengths.map(shrunk).find(is_within).unwrap_or_default();
+    let shortfalls_mm = grid(size_mm, DRAWN).map(|point| {
         let [[ax, ay], [bx, by]] =
-            [wanted, &corrected].map(|of| SheetCorrection::offset_mm(of, size_mm, at));
+            [desired, &corrected].map(|axes| SheetCorrection::offset_mm(axes, size_mm, point));
         (ax - bx).hypot(ay - by)
     });
-    (corrected, short.fold(0.0, f64::max))
+    (corrected, shortfalls_mm.fold(0.0, f64::max))
 }
 
-/// Places all over a part of a sheet, in shares of its sides.
-fn looks([width_mm, height_mm]: [f64; 2], [low, high]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
-    let share = move |n: u32| low + (high - low) * f64::from(n) / f64::from(LOOKS - 1);
-    (0..LOOKS).flat_map(move |row| {
-        (0..LOOKS).map(move |column| [share(column) * width_mm, share(row) * height_mm])
+/// Yields a grid of places over a part of a sheet, given in fractions of its sides.
+fn grid([width_mm, height_mm]: [f64; 2], [low, high]: [f64; 2]) -> impl Iterator<Item = [f64; 2]> {
+    let fraction = move |n: u32| low + (high - low) * f64::from(n) / f64::from(GRID_STEPS - 1);
+    (0..GRID_STEPS).flat_map(move |row| {
+        (0..GRID_STEPS).map(move |column| [fraction(column) * width_mm, fraction(row) * height_mm])
     })
 }
 
-/// The part of a sheet's error that is a shift, and a turn about its middle.
+/// The part of a sheet's error that is a shift, and a rotation about its centre.
 #[derive(Clone, Copy, Debug)]
 struct RigidError {
     shift_mm: [f64; 2],
-    turn_rad: f64,
+    rotation_rad: f64,
 }
 
 impl RigidError {
-    /// The shift and turn that leave the least.
+    /// Fits the shift and rotation to the error within the drawn part.
     fn of_field(field_mm: &[[f64; 6]; 2], size_mm: [f64; 2]) -> Self {
         let (mut normal, mut right) = (Matrix3::zeros(), Vector3::zeros());
-        for [x, y] in looks(size_mm, DRAWN) {
+        for [x, y] in grid(size_mm, DRAWN) {
             let off = SheetCorrection::offset_mm(field_mm, size_mm, [x, y]);
             let (dx, dy) = (x - size_mm[0] / 2.0, y - size_mm[1] / 2.0);
             for (row, off) in [
@@ -453,31 +460,32 @@ impl RigidError {
             .map_or_else(Vector3::zeros, |inverse| inverse * right);
         Self {
             shift_mm: [found.x, found.y],
-            turn_rad: found.z,
+            rotation_rad: found.z,
         }
     }
 
-    /// Returns the remainder of the error.
-    fn taken_off(
+    /// Returns the rest of the error without the shift and rotation.
+    fn subtracted_from(
         &self,
         field_mm: &[[f64; 6]; 2],
         [width_mm, height_mm]: [f64; 2],
     ) -> [[f64; 6]; 2] {
-        let [mut left_x, mut left_y] = *field_mm;
-        left_x[0] -= self.shift_mm[0];
-        left_x[2] += self.turn_rad * height_mm / 2.0;
-        left_y[0] -= self.shift_mm[1];
-        left_y[1] -= self.turn_rad * width_mm / 2.0;
-        [left_x, left_y]
+        let [mut x, mut y] = *field_mm;
+        x[0] -= self.shift_mm[0];
+        x[2] += self.rotation_rad * height_mm / 2.0;
+        y[0] -= self.shift_mm[1];
+        y[1] -= self.rotation_rad * width_mm / 2.0;
+        [x, y]
     }
 
-    /// The sheet where the ink says that it lies: the ink is off because the sheet is, the other way.
+    /// Returns the sheet's pose according to the ink: an offset of the ink means the opposite offset of the sheet.
     fn moved(&self, flat: &Isometry3<f64>, [width_mm, height_mm]: [f64; 2]) -> Isometry3<f64> {
-        let middle = Vector3::new(width_mm / 2e3, height_mm / 2e3, 0.0);
+        let centre = Vector3::new(width_mm / 2e3, height_mm / 2e3, 0.0);
         let [dx, dy] = self.shift_mm;
-        let turn = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), -self.turn_rad);
+        let rotation = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), -self.rotation_rad);
         let shift = Vector3::new(-dx / 1e3, -dy / 1e3, 0.0);
-        let about_middle = Translation3::from(middle + shift) * turn * Translation3::from(-middle);
-        flat * about_middle
+        let about_centre =
+            Translation3::from(centre + shift) * rotation * Translation3::from(-centre);
+        flat * about_centre
     }
 }

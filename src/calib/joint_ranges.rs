@@ -1,5 +1,5 @@
-//! Joints moved by hand: fits their zeros, ranges and directions from the servos' counts, and reports a count that
-//! wraps, turns more than once, hardly moves, or belongs to a different joint.
+//! Determines zeros, ranges and directions of joints that are moved by hand from the servos' counts, and reports counts that
+//! wrap, turn more than once, hardly move, or belong to a different joint.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,13 +11,13 @@ use arm::{ArmModel, ServoFile};
 /// Counts by servo.
 pub type ServoTicks = BTreeMap<u8, i32>;
 
-/// A joint that was moved through less of its range was not moved through it.
-const SHARE_MIN: f64 = 0.5;
+/// Smallest part of a joint's range through which it must be moved.
+const RANGE_PART_MIN: f64 = 0.5;
 
-/// And less than this is no range at all.
+/// Smallest angle through which it must be moved.
 const RANGE_MIN_DEG: f64 = 20.0;
 
-/// Distance between a joint's limit and the stop that the hand felt.
+/// Distance of a joint's limit from the mechanical stop.
 const MARGIN_DEG: f64 = 2.0;
 
 /// Joints being moved by hand, one after the other.
@@ -26,7 +26,7 @@ pub struct RangeRecorder<'a> {
     arm: &'a ArmModel,
     tracks: Vec<CountTracker>,
     task: RangeTask,
-    complaints: Vec<String>,
+    problems: Vec<String>,
 }
 
 /// Present task of the person at the arm.
@@ -36,26 +36,26 @@ enum RangeTask {
     Zero,
     /// Move this joint through its range.
     Range(usize),
-    /// Nothing more.
+    /// All joints were moved.
     Done,
 }
 
-/// One servo's count as it goes.
+/// Follows one servo's count.
 #[derive(Clone, Copy, Debug)]
 struct CountTracker {
     joint: usize,
     servo: ServoFile,
-    now: Option<i32>,
+    ticks_now: Option<i32>,
     zero: Option<i32>,
-    /// Since the present task began.
+    /// Counts since the present task began.
     range: CountRange,
-    /// That of its joint's turn, once that is over.
+    /// Counts while its own joint was moved, once that is over.
     moved: Option<CountRange>,
     wrapped: bool,
-    beyond: bool,
+    left_range: bool,
 }
 
-/// Counts that were passed, as if they did not wrap.
+/// Range of counts that were passed, unwrapped.
 #[derive(Clone, Copy, Debug, Default)]
 struct CountRange {
     last: i64,
@@ -64,7 +64,7 @@ struct CountRange {
 }
 
 impl CountRange {
-    const fn at(count: i64) -> Self {
+    const fn from_count(count: i64) -> Self {
         Self {
             last: count,
             least: count,
@@ -72,7 +72,7 @@ impl CountRange {
         }
     }
 
-    /// Returns whether it ended nearer to its greatest count.
+    /// Returns whether it ended nearer to its largest count.
     const fn rises(&self) -> bool {
         self.last * 2 >= self.least + self.most
     }
@@ -85,33 +85,33 @@ pub struct RangeResult {
     pub old: FileValues,
     /// Proposed values.
     pub new: FileValues,
-    /// The largest angle by which a zero turns.
+    /// The largest angle by which a zero changes.
     pub turn_deg: f64,
 }
 
 impl<'a> RangeRecorder<'a> {
-    /// Nothing was read yet.
+    /// Creates a recorder without readings.
     #[must_use]
     pub fn new(arm: &'a ArmModel) -> Self {
         let tracks = arm.servos().map(|(joint, servo)| CountTracker {
             joint,
             servo,
-            now: None,
+            ticks_now: None,
             zero: None,
             range: CountRange::default(),
             moved: None,
             wrapped: false,
-            beyond: false,
+            left_range: false,
         });
         Self {
             arm,
             tracks: tracks.collect(),
             task: RangeTask::Zero,
-            complaints: Vec::new(),
+            problems: Vec::new(),
         }
     }
 
-    /// A reading; servos that did not answer keep what they said before.
+    /// Takes a reading; servos that did not answer keep their last counts.
     pub fn observe(&mut self, ticks: &ServoTicks) {
         for track in &mut self.tracks {
             if let Some(ticks) = ticks.get(&track.servo.id) {
@@ -142,7 +142,7 @@ impl<'a> RangeRecorder<'a> {
         self.arm
     }
 
-    /// Returns the joint that is to be moved now; `None` while all are to be at zero.
+    /// Returns the joint to be moved now; `None` while all are to be at zero.
     #[must_use]
     pub const fn joint(&self) -> Option<usize> {
         match self.task {
@@ -173,45 +173,46 @@ impl<'a> RangeRecorder<'a> {
 
     fn take_zero(&mut self) {
         for track in &mut self.tracks {
-            track.zero = track.now;
+            track.zero = track.ticks_now;
         }
-        if let Some(track) = self.tracks.iter().find(|track| track.now.is_none()) {
+        if let Some(track) = self.tracks.iter().find(|track| track.ticks_now.is_none()) {
             let (name, id) = (self.arm.joint_name(track.joint), track.servo.id);
-            self.complaints.push(format!(
+            self.problems.push(format!(
                 "servo {id} of {name} was not read: look at its cable"
             ));
         }
     }
 
-    fn of_joint(&self, joint: usize) -> impl Iterator<Item = &CountTracker> {
+    fn tracks_of(&self, joint: usize) -> impl Iterator<Item = &CountTracker> {
         self.tracks.iter().filter(move |track| track.joint == joint)
     }
 
     fn take_range(&mut self, joint: usize) {
         let name = self.arm.joint_name(joint);
-        let complaints: Vec<String> = self
-            .of_joint(joint)
-            .filter_map(|track| track.complaint(&name))
-            .chain(self.complaint_of_travel(joint, &name))
+        let problems: Vec<String> = self
+            .tracks_of(joint)
+            .filter_map(|track| track.problem(&name))
+            .chain(self.travel_problem(joint, &name))
             .collect();
-        self.complaints.extend(complaints);
+        self.problems.extend(problems);
         for track in self.tracks.iter_mut().filter(|track| track.joint == joint) {
             track.moved = Some(track.range);
         }
     }
 
-    /// Returns why a joint was not moved through its range, if it was not.
-    fn complaint_of_travel(&self, joint: usize, name: &str) -> Option<String> {
-        let travels = self.of_joint(joint).map(CountTracker::travel_deg);
-        let travelled = travels.fold(f64::INFINITY, f64::min);
+    /// Returns why a joint's movement does not count, if it does not.
+    fn travel_problem(&self, joint: usize, name: &str) -> Option<String> {
+        let travels_deg = self.tracks_of(joint).map(CountTracker::travel_deg);
+        let travelled_deg = travels_deg.fold(f64::INFINITY, f64::min);
         let least_deg = self.least_deg(joint);
-        if travelled >= least_deg {
+        if travelled_deg >= least_deg {
             return None;
         }
-        let ticks = |track: &&CountTracker| track.range.most - track.range.least;
-        let furthest = self.tracks.iter().max_by_key(ticks);
+        let span = |track: &&CountTracker| track.range.most - track.range.least;
+        let furthest = self.tracks.iter().max_by_key(span);
         let other = furthest.filter(|track| track.joint != joint);
-        Some(match other.filter(|other| other.travel_deg() > travelled) {
+        let other = other.filter(|other| other.travel_deg() > travelled_deg);
+        Some(match other {
             Some(other) => format!(
                 "servo {}, which is to turn {}, moved by {:.0} degrees where {name} was to be moved: their ids are swapped, or another joint was moved",
                 other.servo.id,
@@ -219,7 +220,7 @@ impl<'a> RangeRecorder<'a> {
                 other.travel_deg()
             ),
             None => format!(
-                "{name} was moved by {travelled:.0} degrees only, {least_deg:.0} are needed: move it from one end to the other"
+                "{name} was moved by {travelled_deg:.0} degrees only, {least_deg:.0} are needed: move it from one end to the other"
             ),
         })
     }
@@ -228,10 +229,10 @@ impl<'a> RangeRecorder<'a> {
     fn least_deg(&self, joint: usize) -> f64 {
         let file = self.arm.file.joints.get(joint);
         let range = file.map_or(0.0, |file| file.upper_rad.get() - file.lower_rad.get());
-        (SHARE_MIN * range.to_degrees()).max(RANGE_MIN_DEG)
+        (RANGE_PART_MIN * range.to_degrees()).max(RANGE_MIN_DEG)
     }
 
-    /// The live table: counts, degrees from zero, range and direction.
+    /// Returns the live table: counts, degrees from zero, range and direction.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = format!(
@@ -239,10 +240,10 @@ impl<'a> RangeRecorder<'a> {
             "joint", "id", "ticks", "degrees", "range, ticks", "degrees"
         );
         for track in &self.tracks {
-            let degrees = track.now.zip(track.zero).map(|(now, zero)| {
-                track.degrees(i64::from(now) - i64::from(zero)) * f64::from(track.servo.sign)
+            let degrees = track.ticks_now.zip(track.zero).map(|(ticks_now, zero)| {
+                track.degrees(i64::from(ticks_now) - i64::from(zero)) * f64::from(track.servo.sign)
             });
-            let or = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
+            let or_dash = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
             let range = track.moved.unwrap_or(track.range);
             let CountRange { least, most, .. } = range;
             let rises = if range.rises() { "+" } else { "-" };
@@ -252,9 +253,9 @@ impl<'a> RangeRecorder<'a> {
                 "{:<16}{:>4}{:>8}{:>10}{:>16}{:>9}  {}",
                 self.arm.joint_name(track.joint),
                 track.servo.id,
-                or(track.now.map(|now| now.to_string())),
-                or(degrees.map(|degrees| format!("{degrees:.1}"))),
-                or(has_range.then(|| format!("{least} to {most}"))),
+                or_dash(track.ticks_now.map(|ticks_now| ticks_now.to_string())),
+                or_dash(degrees.map(|degrees| format!("{degrees:.1}"))),
+                or_dash(has_range.then(|| format!("{least} to {most}"))),
                 format!("{:.0}", track.degrees(most - least)),
                 if has_range { rises } else { "" }
             );
@@ -267,34 +268,34 @@ impl<'a> RangeRecorder<'a> {
     /// # Errors
     /// Every problem in the readings.
     pub fn result(&self) -> Result<RangeResult, Vec<String>> {
-        let mut complaints = self.complaints.clone();
+        let mut problems = self.problems.clone();
         let moved = match self.task {
             RangeTask::Zero => 0,
             RangeTask::Range(joint) => joint,
             RangeTask::Done => self.arm.dof(),
         };
         if self.task != RangeTask::Done {
-            complaints.push("not every joint was moved".to_owned());
+            problems.push("not every joint was moved".to_owned());
         }
-        let mut found = RangeResult::default();
-        let taken = (0..moved).map(|joint| self.take_over(joint, &mut found));
-        complaints.extend(taken.filter_map(Result::err));
-        if complaints.is_empty() {
-            Ok(found)
+        let mut result = RangeResult::default();
+        let adopted = (0..moved).map(|joint| self.adopt(joint, &mut result));
+        problems.extend(adopted.filter_map(Result::err));
+        if problems.is_empty() {
+            Ok(result)
         } else {
-            Err(complaints)
+            Err(problems)
         }
     }
 
-    /// Takes over the zero, the direction and the limits of a joint that was moved, or says why it cannot.
-    fn take_over(&self, joint: usize, found: &mut RangeResult) -> Result<(), String> {
+    /// Adopts the zero, the direction and the limits of a joint that was moved, or returns why it cannot.
+    fn adopt(&self, joint: usize, result: &mut RangeResult) -> Result<(), String> {
         let name = self.arm.joint_name(joint);
         let (mut lower_deg, mut upper_deg) = (f64::NEG_INFINITY, f64::INFINITY);
-        for track in self.of_joint(joint) {
+        for track in self.tracks_of(joint) {
             let (servo, range) = (track.servo, track.moved.unwrap_or_default());
             let CountRange { least, most, .. } = range;
-            let unread = || format!("the zero of {name} was not read");
-            let zero = i64::from(track.zero.ok_or_else(unread)?);
+            let not_read = || format!("the zero of {name} was not read");
+            let zero = i64::from(track.zero.ok_or_else(not_read)?);
             if zero <= least || zero >= most {
                 return Err(format!(
                     "the zero of {name} is at {zero}, outside of its range of {least} to {most}: it was not in the middle pose, or wraps"
@@ -307,18 +308,18 @@ impl<'a> RangeRecorder<'a> {
             let zeros = [f64::from(servo.zero_tick), zero as f64];
             let signs = [f64::from(servo.sign), sign];
             for (key, [old, new]) in [(zero_key(servo.id), zeros), (sign_key(servo.id), signs)] {
-                found.old.insert(key.clone(), vec![old]);
-                found.new.insert(key, vec![new]);
+                result.old.insert(key.clone(), vec![old]);
+                result.new.insert(key, vec![new]);
             }
-            let turned = track.degrees(zero - i64::from(servo.zero_tick));
-            found.turn_deg = found.turn_deg.max(turned.abs());
+            let change_deg = track.degrees(zero - i64::from(servo.zero_tick));
+            result.turn_deg = result.turn_deg.max(change_deg.abs());
         }
-        self.narrow(joint, [lower_deg, upper_deg], found);
+        self.narrow(joint, [lower_deg, upper_deg], result);
         Ok(())
     }
 
-    /// Limits only narrow: what the file forbids stays forbidden.
-    fn narrow(&self, joint: usize, reached_deg: [f64; 2], found: &mut RangeResult) {
+    /// Narrows the limits to the angles that were reached; never widens those of the file.
+    fn narrow(&self, joint: usize, reached_deg: [f64; 2], result: &mut RangeResult) {
         let Some(file) = self.arm.file.joints.get(joint) else {
             return;
         };
@@ -330,8 +331,8 @@ impl<'a> RangeRecorder<'a> {
         ] {
             let key = format!("{key} of {}", file.name);
             let rounded = (reached * 1e5).round() / 1e5;
-            found.old.insert(key.clone(), vec![old]);
-            found.new.insert(key, vec![rounded]);
+            result.old.insert(key.clone(), vec![old]);
+            result.new.insert(key, vec![rounded]);
         }
     }
 }
@@ -339,35 +340,35 @@ impl<'a> RangeRecorder<'a> {
 impl CountTracker {
     fn observe(&mut self, ticks: i32) {
         let turn = i64::from(self.servo.ticks_per_turn);
-        self.beyond |= !(0..turn).contains(&i64::from(ticks));
+        self.left_range |= !(0..turn).contains(&i64::from(ticks));
         let range = &mut self.range;
-        match self.now {
-            None => *range = CountRange::at(i64::from(ticks)),
+        match self.ticks_now {
+            None => *range = CountRange::from_count(i64::from(ticks)),
             Some(before) => {
-                let mut by = i64::from(ticks) - i64::from(before);
-                if by.abs() > turn / 2 && !self.beyond {
-                    // No hand turns a joint by half a turn between two readings.
-                    by -= by.signum() * turn;
+                let mut change = i64::from(ticks) - i64::from(before);
+                if change.abs() > turn / 2 && !self.left_range {
+                    // Nobody turns a joint by half a turn between two readings.
+                    change -= change.signum() * turn;
                     self.wrapped = true;
                 }
-                range.last += by;
+                range.last += change;
             }
         }
-        self.now = Some(ticks);
+        self.ticks_now = Some(ticks);
         range.least = range.least.min(range.last);
         range.most = range.most.max(range.last);
     }
 
     /// Restarts the range from the present count.
     fn restart(&mut self) {
-        self.range = CountRange::at(i64::from(self.now.unwrap_or(0)));
-        (self.wrapped, self.beyond) = (false, false);
+        self.range = CountRange::from_count(i64::from(self.ticks_now.unwrap_or(0)));
+        (self.wrapped, self.left_range) = (false, false);
     }
 
-    /// Returns what is wrong with how its joint's servo counts, if anything is.
-    fn complaint(&self, joint: &str) -> Option<String> {
+    /// Returns a problem with the servo's counts, if there is one.
+    fn problem(&self, joint: &str) -> Option<String> {
         let (id, turn) = (self.servo.id, self.servo.ticks_per_turn);
-        if self.beyond {
+        if self.left_range {
             return Some(format!(
                 "servo {id} of {joint} counts beyond one turn of {turn}: it counts several turns; `steadyhand bus configure --repair` sets that right"
             ));

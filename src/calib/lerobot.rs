@@ -1,6 +1,6 @@
-//! Calibrations of LeRobot, read and written: what of them means something here, and what does not.
+//! Imports and exports calibrations of LeRobot, and lists what cannot be imported.
 //!
-//! Its present files hold a homing offset, which the servo itself adds, and a range per joint, whose
+//! Its present files hold a homing offset, which the servo itself adds, and a range for each joint, whose
 //! middle is angle zero. Its older ones hold lists, and an angle is `drive · count + homing offset`.
 
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ use arm::{ArmModel, JointFile, ServoFile};
 /// A joint in a present file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeRobotMotor {
-    /// On the bus.
+    /// Id on the bus.
     pub id: u8,
-    /// 1 where percentages run the other way; degrees do not heed it.
+    /// 1 if percentages are reversed; angles in degrees are not affected.
     pub drive_mode: u8,
     /// Offset that the servo adds to its count, or subtracts from it.
     pub homing_offset: i32,
-    /// The least count of the range.
+    /// Smallest count of the range.
     pub range_min: i32,
-    /// The greatest.
+    /// Largest count of the range.
     pub range_max: i32,
 }
 
@@ -30,16 +30,16 @@ pub struct LeRobotMotor {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum LeRobotFile {
-    /// Before ranges were recorded: a list a property.
+    /// The older form without ranges: one list for each property.
     Lists {
         /// The joints' names.
         motor_names: Vec<String>,
-        /// Per joint, in counts.
+        /// Offset of each joint, in counts.
         homing_offset: Vec<i32>,
-        /// Per joint, 1 where the count falls as the angle grows.
+        /// For each joint, 1 if the count falls as the angle grows.
         drive_mode: Vec<u8>,
     },
-    /// By the joints' names.
+    /// The present form, by the joints' names.
     Motors(BTreeMap<String, LeRobotMotor>),
 }
 
@@ -51,7 +51,7 @@ pub struct LeRobotImport {
     /// Imported values.
     pub new: FileValues,
     /// Values that could not be imported, with the reasons.
-    pub left: Vec<String>,
+    pub skipped: Vec<String>,
     /// The arm's joints that are not in the file.
     pub missing: Vec<String>,
 }
@@ -76,9 +76,9 @@ pub enum LeRobotError {
     Range {
         /// The joint.
         name: String,
-        /// As the file says.
+        /// Start of the range in the file.
         min: i32,
-        /// As the file says.
+        /// End of the range in the file.
         max: i32,
     },
     /// An id that belongs to another joint.
@@ -88,9 +88,9 @@ pub enum LeRobotError {
     Id {
         /// The joint.
         name: String,
-        /// As the file says.
+        /// The id in the file.
         found: u8,
-        /// As the arm's file says.
+        /// The id in the arm's file.
         known: u8,
     },
     /// Lists of unequal length.
@@ -105,23 +105,23 @@ pub enum LeRobotError {
     },
 }
 
-/// A joint that was moved by less was not moved through its range.
+/// Smallest and largest range of a joint that was moved through its range.
 const RANGE_TICKS_MIN: i32 = 64;
 const RANGE_TICKS_MAX: i32 = 4096;
 
-/// Names of the follower arms' joints that other people's files spell otherwise.
-const SAME: [(&str, &str); 2] = [("shoulder", "shoulder_lift"), ("elbow", "elbow_flex")];
+/// Names of follower arms' joints in other files, with the names here.
+const OTHER_NAMES: [(&str, &str); 2] = [("shoulder", "shoulder_lift"), ("elbow", "elbow_flex")];
 
-/// Returns the values of a file that belong into an arm's file.
+/// Returns the values of a file that apply to an arm's file.
 ///
 /// # Errors
 /// The file belongs to a different arm, or was not made by moving each joint through its range.
 pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRobotError> {
-    let mut taken = LeRobotImport::default();
-    let (found, left): (Vec<&String>, _) = match file {
+    let mut imported = LeRobotImport::default();
+    let (found, skipped): (Vec<&String>, _) = match file {
         LeRobotFile::Motors(motors) => {
             for (name, motor) in motors {
-                taken.motor(name, motor, arm)?;
+                imported.import_motor(name, motor, arm)?;
             }
             (
                 motors.keys().collect(),
@@ -142,8 +142,8 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
                     modes,
                 });
             }
-            for (name, of) in motor_names.iter().zip(homing_offset.iter().zip(drive_mode)) {
-                taken.count(name, of, arm);
+            for (name, pair) in motor_names.iter().zip(homing_offset.iter().zip(drive_mode)) {
+                imported.import_offset(name, pair, arm);
             }
             (
                 motor_names.iter().collect(),
@@ -151,7 +151,7 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
             )
         }
     };
-    if taken.new.is_empty() {
+    if imported.new.is_empty() {
         let known = arm.file.joints.iter().map(|joint| joint.name.clone());
         return Err(LeRobotError::NoneKnown {
             arm: arm.file.name.clone(),
@@ -159,41 +159,41 @@ pub fn import(file: &LeRobotFile, arm: &ArmModel) -> Result<LeRobotImport, LeRob
             known: known.collect(),
         });
     }
-    let has_zero = |servo: &ServoFile| taken.new.contains_key(&zero_key(servo.id));
+    let has_zero = |servo: &ServoFile| imported.new.contains_key(&zero_key(servo.id));
     let joints = arm.file.joints.iter();
-    taken.missing = joints
+    imported.missing = joints
         .filter(|joint| !joint.servos.first().is_some_and(has_zero))
         .map(|joint| joint.name.clone())
         .collect();
-    if !taken.missing.is_empty() {
-        taken.left.push(format!(
+    if !imported.missing.is_empty() {
+        imported.skipped.push(format!(
             "{}: not in the file; their zeros stay as they are, and the arm does not count as calibrated by this",
-            taken.missing.join(", ")
+            imported.missing.join(", ")
         ));
     }
-    taken.left.push(left.to_owned());
-    Ok(taken)
+    imported.skipped.push(skipped.to_owned());
+    Ok(imported)
 }
 
 impl LeRobotImport {
-    /// Returns the joint of that name with its first servo, and takes note where there is none.
+    /// Returns the joint of that name with its first servo; records the name as skipped if there is none.
     fn find<'a>(&mut self, arm: &'a ArmModel, name: &str) -> Option<(&'a JointFile, ServoFile)> {
         let of_name = |name: &str| arm.file.joints.iter().find(|joint| joint.name == name);
-        let alike = || {
-            let (_, ours) = SAME.iter().find(|(theirs, _)| *theirs == name)?;
+        let same_joint = || {
+            let (_, ours) = OTHER_NAMES.iter().find(|(theirs, _)| *theirs == name)?;
             of_name(ours)
         };
-        let joint = of_name(name).or_else(alike);
+        let joint = of_name(name).or_else(same_joint);
         let found = joint.and_then(|joint| Some((joint, *joint.servos.first()?)));
         if found.is_none() {
-            let none = format!("{name}: the arm's file has no such joint");
-            self.left.push(none);
+            self.skipped
+                .push(format!("{name}: the arm's file has no such joint"));
         }
         found
     }
 
-    /// Takes over a joint of a present file.
-    fn motor(
+    /// Imports a joint of a present file.
+    fn import_motor(
         &mut self,
         name: &str,
         motor: &LeRobotMotor,
@@ -215,48 +215,48 @@ impl LeRobotImport {
                 known: servo.id,
             });
         }
-        self.zero(servo, f64::from(min) + f64::from(span) / 2.0);
+        self.set_zero(servo, f64::from(min) + f64::from(span) / 2.0);
         self.narrow(joint, servo, span);
         if motor.drive_mode != 0 {
-            self.left.push(format!(
-                "{name}: drive mode 1 turns percentages round, not angles; the sign stays {}",
+            self.skipped.push(format!(
+                "{name}: drive mode 1 reverses percentages, not angles; the sign stays {}",
                 servo.sign
             ));
         }
         if joint.servos.len() > 1 {
-            let second = format!("{name}: its second servo is not in the file");
-            self.left.push(second);
+            self.skipped
+                .push(format!("{name}: its second servo is not in the file"));
         }
         Ok(())
     }
 
-    /// Takes over a joint of an older file: its homing offset and its drive mode.
-    fn count(&mut self, name: &str, (offset, mode): (&i32, &u8), arm: &ArmModel) {
+    /// Imports a joint of an older file: its homing offset and its drive mode.
+    fn import_offset(&mut self, name: &str, (offset, mode): (&i32, &u8), arm: &ArmModel) {
         let Some((_, servo)) = self.find(arm, name) else {
             return;
         };
         let drive = if *mode == 0 { 1 } else { -1 };
         if drive != i32::from(servo.sign) {
-            self.left.push(format!(
+            self.skipped.push(format!(
                 "{name}: its count runs the other way in the file; the sign stays {}",
                 servo.sign
             ));
         }
         // drive · count + offset = 0
-        self.zero(servo, f64::from(-offset * drive));
+        self.set_zero(servo, f64::from(-offset * drive));
     }
 
-    fn zero(&mut self, servo: ServoFile, at: f64) {
+    fn set_zero(&mut self, servo: ServoFile, ticks: f64) {
         let key = zero_key(servo.id);
         self.old
             .insert(key.clone(), vec![f64::from(servo.zero_tick)]);
-        self.new.insert(key, vec![at.round()]);
+        self.new.insert(key, vec![ticks.round()]);
     }
 
-    /// Limits are narrowed to the range that the joint was moved through, never widened.
+    /// Narrows the limits to the range through which the joint was moved; never widens them.
     fn narrow(&mut self, joint: &JointFile, servo: ServoFile, span: i32) {
-        let turn = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
-        let half_rad = (f64::from(span) / 2.0 * turn * 1e6).floor() / 1e6;
+        let tick_rad = std::f64::consts::TAU / f64::from(servo.ticks_per_turn);
+        let half_rad = (f64::from(span) / 2.0 * tick_rad * 1e6).floor() / 1e6;
         let (lower, upper) = (joint.lower_rad.get(), joint.upper_rad.get());
         let narrower = [
             (lower < -half_rad).then_some(("lower_rad", lower, -half_rad)),
@@ -269,20 +269,20 @@ impl LeRobotImport {
         }
     }
 
-    /// The largest turn of a zero, in degrees.
+    /// Returns the largest change of a zero, in degrees.
     #[must_use]
     pub fn turn_deg(&self, arm: &ArmModel) -> f64 {
-        let each = arm.servos().filter_map(|(_, servo)| {
+        let changes_deg = arm.servos().filter_map(|(_, servo)| {
             let new = self.new.get(&zero_key(servo.id))?.first()?;
             let ticks = (new - f64::from(servo.zero_tick)).abs();
             Some(360.0 * ticks / f64::from(servo.ticks_per_turn))
         });
-        each.fold(0.0, f64::max)
+        changes_deg.fold(0.0, f64::max)
     }
 }
 
-/// An arm's zeros and limits in LeRobot's present form. `homing` are the offsets that the servos
-/// hold, by their ids; 0 where they are not known. Held servos have their whole turn.
+/// Returns an arm's zeros and limits in LeRobot's present form. `homing` has the offsets in the servos
+/// by their ids; 0 if they are not known. Held servos get a whole turn.
 #[must_use]
 pub fn export(arm: &ArmModel, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, LeRobotMotor> {
     let motor = |id: u8, range_min: i32, range_max: i32| LeRobotMotor {
@@ -294,7 +294,7 @@ pub fn export(arm: &ArmModel, homing: &BTreeMap<u8, i32>) -> BTreeMap<String, Le
     };
     let joints = arm.file.joints.iter().filter_map(|joint| {
         let servo = joint.servos.first()?;
-        // The middle of the range is angle zero: the nearer limit says how wide it is.
+        // The middle of the range is angle zero, so the nearer limit determines its width.
         let reach_rad = joint.upper_rad.get().min(-joint.lower_rad.get()).max(0.0);
         let half = (servo.ticks(reach_rad) - servo.zero_tick).abs();
         let (min, max) = (servo.zero_tick - half, servo.zero_tick + half);

@@ -1,7 +1,7 @@
-//! Calibration of an arm, its tool and its sheet from touches: fits, their judgement, and their storage.
+//! Calibration of an arm, its tool and its sheet from touches: fits, their assessment, and their storage.
 //!
 //! Fits are pure functions of measured joints. A fit that looks good may still be wrong, so residuals alone never
-//! suffice: its condition, its covariance and a touch that it has not seen are judged as well. A fit that is not good
+//! suffice: its condition, its covariance and a touch that was not fitted are assessed as well. A fit that is not good
 //! enough names the touch to add and its place.
 
 mod accuracy;
@@ -76,24 +76,24 @@ pub use sag_assessment::SagFit;
 pub use sag_fit::{JointSag, sags};
 pub use sheet_frame::{FrameSigma, RulerDistances, SheetFrame, frame};
 pub use stats::{TouchFit, TouchOutlier};
-pub use tag_fit::{camera_stands, is_out_of_date};
+pub use tag_fit::{camera_pose, is_out_of_date};
 pub use touched_place::touches_of_place;
 pub use zeros_fit::{TouchTarget, ZEROS_TOUCHES_MIN, ZerosFit, ZerosTouch, zeros};
 
 /// Reason that touches give no fit.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FitError {
-    /// Fewer than the unknowns need.
+    /// Fewer touches than the fit needs.
     #[error("{} of {what}; at least {need} are needed: touch {} more", count(*have, "touch"), need - have)]
     TooFew {
-        /// Of what.
+        /// The touched object.
         what: &'static str,
         /// Number of touches.
         have: usize,
         /// Least number of touches.
         need: usize,
     },
-    /// The tool had the same direction in all of them.
+    /// The tool had the same direction in all touches.
     #[error(
         "the tool hardly turned between the touches (condition {}): tilt it, and turn it about its axis",
         stats::ratio(*condition)
@@ -112,7 +112,7 @@ pub enum FitError {
         /// The longer extent.
         along_mm: f64,
     },
-    /// x and y make a sheet that is seen from behind.
+    /// x and y are swapped.
     #[error(
         "+x and +y are swapped: the sheet would be seen from behind; touch +x to the right of the origin as a reader sees it, +y above it"
     )]
@@ -122,7 +122,7 @@ pub enum FitError {
         "+x and +y are {0:.1} degrees apart, not 90: one of the three points is another than was named"
     )]
     NotSquare(f64),
-    /// A length is not what was asked.
+    /// A length differs from the expected one.
     #[error(
         "{axis} is {measured_mm:.2} mm long and {asked_mm:.2} mm were asked ({percent:+.1} %, 1 % is allowed): the point is another, the ruler is read wrong, or joint zeros and tool are off"
     )]
@@ -131,17 +131,17 @@ pub enum FitError {
         axis: &'static str,
         /// Between the touches.
         measured_mm: f64,
-        /// As the caller says.
+        /// The stated distance.
         asked_mm: f64,
         /// Their difference.
         percent: f64,
     },
-    /// A scene's cylinder bulges towards the arm, and these touches do not.
+    /// The touches do not bulge towards the arm, as a scene's cylinder does.
     #[error(
         "the touches make no cylinder that bulges towards the arm: they lie flat or hollow; touch the middle and both sides far from it, or take `cylinder_radius_mm` out of the scene's [sheet]"
     )]
     NotRolled,
-    /// Nothing that was touched depends on any joint's zero.
+    /// The touches do not depend on any joint's zero.
     #[error(
         "no joint's zero shows in these touches: touch points with the arm folded and stretched"
     )]

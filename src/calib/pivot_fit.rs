@@ -3,38 +3,38 @@
 use nalgebra::{DMatrix, DVector, Isometry3, Matrix3, Point3, Vector3};
 
 use super::FitError;
-use super::stats::{FitRows, ResidualKind, TouchOutlier, but, f3_95, robust, touch_fit};
+use super::stats::{FitRows, ResidualKind, TouchOutlier, except, f3_95, robust, touch_fit};
 
-/// Fewer touches leave nothing to judge the fit by.
+/// Smallest number of touches: fewer leave no residuals to judge the fit by.
 pub const PIVOT_TOUCHES_MIN: usize = 4;
 
-/// Above this the equations are as good as singular.
+/// Condition above which the equations are practically singular.
 const CONDITION_MAX: f64 = 1e6;
 
-/// Unknowns: the tip and the point.
+/// Number of unknowns: the tip and the point.
 const UNKNOWNS: usize = 6;
 
 /// Fit of a tool's tip to touches of one point.
 #[derive(Clone, Debug)]
 pub struct PivotFit {
-    /// The tip, in the tool mount's frame.
+    /// The tip in the tool mount's frame.
     pub tip_m: Point3<f64>,
-    /// The point that was touched, in the arm's base frame.
+    /// The touched point in the arm's base frame.
     pub at_m: Point3<f64>,
-    /// Per touch, how far it is from the point; those of touches that were left out too.
+    /// Each touch's residual, including touches that were left out.
     pub residuals_m: Vec<Vector3<f64>>,
-    /// Largest over smallest singular value; 1 is best.
+    /// Ratio of the largest to the smallest singular value; 1 is best.
     pub condition: f64,
-    /// Of the tip.
+    /// Covariance of the tip.
     pub covariance_m2: Matrix3<f64>,
     /// The touch that was left out.
     pub outlier: Option<TouchOutlier>,
-    /// Numbers measured more than unknowns, at least 1.
+    /// Degrees of freedom, at least 1.
     pub(super) freedom: f64,
 }
 
 impl PivotFit {
-    /// The standard deviation of the tip in its worst direction.
+    /// Returns the standard deviation of the tip in its worst direction.
     #[must_use]
     pub fn sigma_m(&self) -> f64 {
         let variance_m2 = self.covariance_m2.symmetric_eigenvalues().max();
@@ -47,7 +47,7 @@ impl PivotFit {
         (3.0 * f3_95(self.freedom)).sqrt() * self.sigma_m()
     }
 
-    /// Returns the distance of a touch outside this fit from the point that the fit found.
+    /// Returns the distance of a touch that was not fitted from the fitted point.
     #[must_use]
     pub fn verify_m(&self, mount: &Isometry3<f64>) -> f64 {
         (mount * self.tip_m - self.at_m).norm()
@@ -56,8 +56,8 @@ impl PivotFit {
 
 touch_fit!(PivotFit, off => off.norm());
 
-/// Fits tip and point to the tool mount's poses at the touches: `R_i t - c = -p_i`, least squares. One touch is left out if it is
-/// more than three median deviations off, not by chance, and enough are left.
+/// Fits tip and point to the tool mount's poses at the touches: `R_i t - c = -p_i`, least squares. Leaves out one touch if it is
+/// more than three median deviations off, chance does not explain it, and enough touches remain.
 ///
 /// # Errors
 /// Fewer than [`PIVOT_TOUCHES_MIN`], or all with the tool in one direction.
@@ -72,9 +72,9 @@ pub fn pivot_robust(mounts: &[Isometry3<f64>]) -> Result<PivotFit, FitError> {
     })
 }
 
-/// Fits all touches but one.
+/// Fits all touches, or all but one.
 pub(super) fn fit(mounts: &[Isometry3<f64>], without: Option<usize>) -> Result<PivotFit, FitError> {
-    let used: Vec<&Isometry3<f64>> = but(mounts, without).collect();
+    let used: Vec<&Isometry3<f64>> = except(mounts, without).collect();
     if used.len() < PIVOT_TOUCHES_MIN {
         return Err(FitError::TooFew {
             what: "the fixed point",
@@ -115,14 +115,14 @@ fn equations(mounts: &[&Isometry3<f64>]) -> (DMatrix<f64>, DVector<f64>) {
     let mut matrix = DMatrix::zeros(3 * mounts.len(), 6);
     let mut right = DVector::zeros(3 * mounts.len());
     for (index, mount) in mounts.iter().enumerate() {
-        let turned = mount.rotation.to_rotation_matrix();
+        let rotation = mount.rotation.to_rotation_matrix();
         let row = 3 * index;
         let mut tip = matrix.fixed_view_mut::<3, 3>(row, 0);
-        tip.copy_from(turned.matrix());
+        tip.copy_from(rotation.matrix());
         let mut point = matrix.fixed_view_mut::<3, 3>(row, 3);
         point.copy_from(&-Matrix3::identity());
-        let mut place = right.fixed_rows_mut::<3>(row);
-        place.copy_from(&-mount.translation.vector);
+        let mut translation = right.fixed_rows_mut::<3>(row);
+        translation.copy_from(&-mount.translation.vector);
     }
     (matrix, right)
 }

@@ -1,26 +1,28 @@
-//! Fits the place and the curvature of a sheet from touches of it.
+//! Fits the plane and the curvature of a sheet to touches of it.
 
 use nalgebra::{DMatrix, DVector, Matrix3, Point3, Unit, Vector3};
 
 use super::FitError;
-use super::stats::{FitRows, ResidualKind, TouchOutlier, beyond, but, rms, robust, touch_fit};
+use super::stats::{
+    FitRows, ResidualKind, TouchOutlier, except, rms, robust, tail_probability, touch_fit,
+};
 
-/// Least number of touches. Any three touches make a plane; two more show whether they lie on one.
+/// Smallest number of touches. Any three touches define a plane; two more show whether they lie on it.
 pub const PLANE_TOUCHES_MIN: usize = 5;
 
-/// Touches that are nearer to each other than this, along the sheet, are touches of one place.
+/// Largest distance along the sheet between touches of one place.
 const SAME_PLACE_M: f64 = 0.005;
 
-/// Unknowns of a bowl: a height, two slopes, two curvatures and a twist.
-const BOWL_UNKNOWNS: usize = 6;
+/// Number of unknowns of a paraboloid: a height, two slopes, two curvatures and a twist.
+const SHAPE_UNKNOWNS: usize = 6;
 
-/// Share of the strongest of these unknowns below which the weakest does not show: the places do not separate them.
-const BOWL_CONDITION_MIN: f64 = 0.1;
+/// Smallest ratio of singular values at which the places separate these unknowns.
+const SHAPE_CONDITION_MIN: f64 = 0.1;
 
-/// Chance at most that a flat sheet is called bent along one direction.
-const FLAT_CALLED_BENT: f64 = 0.001;
+/// Largest probability that a flat sheet is reported as bent along one direction.
+const FALSE_BEND_CHANCE: f64 = 0.001;
 
-/// The second extent of the touches over the first, at least.
+/// Smallest ratio of the touches' second extent to the first.
 const EXTENT_RATIO_MIN: f64 = 0.3;
 
 const UNKNOWNS: usize = 3;
@@ -28,20 +30,20 @@ const UNKNOWNS: usize = 3;
 /// A plane through touches.
 #[derive(Clone, Debug)]
 pub struct PlaneFit {
-    /// The middle of the touches.
+    /// The mean of the touches.
     pub centre_m: Point3<f64>,
-    /// Towards the arm's side of the sheet.
+    /// Points to the arm's side of the sheet.
     pub normal: Unit<Vector3<f64>>,
-    /// Per touch, its height over the plane; those of touches that were left out too.
+    /// Each touch's height over the plane, including touches that were left out.
     pub residuals_m: Vec<f64>,
-    /// Of the height at the middle and of the slopes along both extents (m², m, 1).
+    /// Covariance of the height at the centre and of the slopes along both extents (m², m, 1).
     pub covariance: Matrix3<f64>,
     /// The touch that was left out.
     pub outlier: Option<TouchOutlier>,
     pub(super) along: [Vector3<f64>; 2],
-    /// The standard deviation of a place's height, as far as this fit knows it.
+    /// Standard deviation of a place's height, as estimated by this fit.
     pub(super) place_sigma_m: f64,
-    /// Touched places more than unknowns, at least 1.
+    /// Degrees of freedom, at least 1.
     pub freedom: usize,
 }
 
@@ -52,7 +54,7 @@ impl PlaneFit {
         self.normal.dot(&(point - self.centre_m))
     }
 
-    /// The standard deviation of the plane's height under a point.
+    /// Returns the standard deviation of the plane's height under a point.
     #[must_use]
     pub fn sigma_at_m(&self, point: &Point3<f64>) -> f64 {
         let off = point - self.centre_m;
@@ -61,7 +63,7 @@ impl PlaneFit {
         (row.transpose() * self.covariance * row).x.max(0.0).sqrt()
     }
 
-    /// The standard deviation of its direction, the worse way.
+    /// Returns the standard deviation of its direction, about the worse axis.
     #[must_use]
     pub fn tilt_sigma_rad(&self) -> f64 {
         let slopes = self.covariance.fixed_view::<2, 2>(1, 1).into_owned();
@@ -71,12 +73,12 @@ impl PlaneFit {
 
 touch_fit!(PlaneFit, off => *off);
 
-/// Fits a plane: through the middle, across the direction in which the touches spread least. One touch is left out if it is more
-/// than three median deviations off, not by chance, and enough are left. `up` says which side the arm is on.
+/// Fits a plane through the mean of the touches, normal to the direction of their smallest spread. Leaves out one touch if it is more
+/// than three median deviations off, chance does not explain it, and enough touches remain. `up` points to the arm's side.
 ///
 /// # Errors
-/// Fewer than three touches, or all on a line. Three or four make a plane; whether they are
-/// enough to be believed is for [`super::judge_plane`].
+/// Fewer than three touches, or all on a line. Three or four define a plane; [`super::judge_plane`]
+/// decides whether they suffice.
 pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<PlaneFit, FitError> {
     let rows = FitRows {
         each: ResidualKind::Height,
@@ -88,13 +90,13 @@ pub fn plane_robust(points: &[Point3<f64>], up: &Vector3<f64>) -> Result<PlaneFi
     })
 }
 
-/// Fits all touches but one.
+/// Fits all touches, or all but one.
 pub(super) fn fit(
     points: &[Point3<f64>],
     up: &Vector3<f64>,
     without: Option<usize>,
 ) -> Result<PlaneFit, FitError> {
-    let used: Vec<Vector3<f64>> = but(points, without).map(|point| point.coords).collect();
+    let used: Vec<Vector3<f64>> = except(points, without).map(|point| point.coords).collect();
     if used.len() < 3 {
         return Err(FitError::TooFew {
             what: "the sheet",
@@ -106,7 +108,7 @@ pub(super) fn fit(
     if !numbers.all(|value| value.is_finite()) {
         return Err(FitError::NotFinite);
     }
-    // Touches of one place have what is wrong there in common, and so count as one, where enough places are left.
+    // Touches of one place share the errors there, and so count as one if there are enough places.
     let places = touched_places(used.iter().copied(), |touch| *touch);
     let used = if places.len() > UNKNOWNS {
         places
@@ -150,41 +152,42 @@ pub(super) fn fit(
     })
 }
 
-/// Directions of a scatter with its size along each, the largest first.
+/// Returns the principal directions of a scatter with its size along each, largest first.
 fn spread(scatter: &Matrix3<f64>) -> [(f64, Vector3<f64>); 3] {
     let eigen = scatter.symmetric_eigen();
-    let of = |index: usize| {
+    let direction = |index: usize| {
         let value = eigen.eigenvalues.get(index).copied().unwrap_or(0.0);
         (value, eigen.eigenvectors.column(index).into_owned())
     };
-    let mut all = [of(0), of(1), of(2)];
-    all.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-    all
+    let mut directions = [direction(0), direction(1), direction(2)];
+    directions.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    directions
 }
 
 /// Curvature of a sheet along two directions on it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SheetCurvature {
-    /// One over the radius, along x and along y; positive where the sheet bulges towards the arm.
+    /// One over the radius, along x and along y; positive if the sheet bulges towards the arm.
     pub per_m: [f64; 2],
     /// Their standard deviations.
     pub sigma_per_m: [f64; 2],
-    /// Places beyond those that a bowl needs.
+    /// Degrees of freedom.
     pub freedom: usize,
 }
 
 impl SheetCurvature {
-    /// Returns the radius along x or y, where chance does not explain it.
+    /// Returns the radius along x or y, if chance does not explain it.
     #[must_use]
     pub fn radius_mm(&self, along: usize) -> Option<f64> {
         let (value, sigma) = (self.per_m.get(along)?, self.sigma_per_m.get(along)?);
-        let by_chance = beyond((value / sigma).powi(2), ResidualKind::Height, self.freedom);
-        (by_chance < FLAT_CALLED_BENT).then(|| 1e3 / value)
+        let by_chance =
+            tail_probability((value / sigma).powi(2), ResidualKind::Height, self.freedom);
+        (by_chance < FALSE_BEND_CHANCE).then(|| 1e3 / value)
     }
 }
 
-/// Fits a bowl to touches over a plane; `None` where the places that were touched cannot tell a bowl from a tilt. Touches of one
-/// place have what is wrong there in common, and so count as one.
+/// Fits a paraboloid to touches over a plane; `None` if the touched places cannot distinguish curvature from tilt. Touches of one
+/// place share the errors there, and so count as one.
 #[must_use]
 pub fn curvature(
     points: &[Point3<f64>],
@@ -198,9 +201,12 @@ pub fn curvature(
         Vector3::new(x.dot(&off), y.dot(&off), plane.normal.dot(&off))
     });
     let places = touched_places(on_sheet, |touch| Vector3::new(touch.x, touch.y, 0.0));
-    let freedom = places.len().checked_sub(BOWL_UNKNOWNS).filter(|n| *n > 0)?;
+    let freedom = places
+        .len()
+        .checked_sub(SHAPE_UNKNOWNS)
+        .filter(|n| *n > 0)?;
     let extent_m = rms(places.iter().flat_map(|place| [place.x, place.y])).max(SAME_PLACE_M);
-    let mut matrix = DMatrix::zeros(places.len(), BOWL_UNKNOWNS);
+    let mut matrix = DMatrix::zeros(places.len(), SHAPE_UNKNOWNS);
     let mut heights = DVector::zeros(places.len());
     for (row, place) in places.iter().enumerate() {
         let (u, v) = (place.x / extent_m, place.y / extent_m);
@@ -209,18 +215,18 @@ pub fn curvature(
             .copy_from_slice(&[1.0, u, v, u * u, u * v, v * v]);
         heights.row_mut(row).fill(place.z);
     }
-    let shows = matrix.singular_values();
-    if shows.min() < BOWL_CONDITION_MIN * shows.max() {
+    let singular_values = matrix.singular_values();
+    if singular_values.min() < SHAPE_CONDITION_MIN * singular_values.max() {
         return None;
     }
     let inverse = (matrix.transpose() * &matrix).try_inverse()?;
-    let found = &inverse * matrix.transpose() * &heights;
-    let variance = (&matrix * &found - &heights).norm_squared() / freedom as f64;
+    let solution = &inverse * matrix.transpose() * &heights;
+    let variance = (&matrix * &solution - &heights).norm_squared() / freedom as f64;
     let per_m = -2.0 / (extent_m * extent_m);
-    let value = |term: usize| found.get(term).map(|value| per_m * value);
+    let value = |term: usize| solution.get(term).map(|value| per_m * value);
     let sigma = |term: usize| {
-        let of_term = inverse.get((term, term))?;
-        Some(per_m.abs() * (of_term * variance).sqrt())
+        let cofactor = inverse.get((term, term))?;
+        Some(per_m.abs() * (cofactor * variance).sqrt())
     };
     Some(SheetCurvature {
         per_m: [value(3)?, value(5)?],
@@ -229,23 +235,22 @@ pub fn curvature(
     })
 }
 
-/// Returns the middle of the touches of each place; `along` is the part of a touch that tells places apart.
+/// Returns the mean of the touches of each place; `along` projects a difference to the part that separates places.
 fn touched_places(
     touches: impl Iterator<Item = Vector3<f64>>,
     along: impl Fn(&Vector3<f64>) -> Vector3<f64>,
 ) -> Vec<Vector3<f64>> {
     let mut places: Vec<Vec<Vector3<f64>>> = Vec::new();
     for touch in touches {
-        let is_here = |place: &Vec<Vector3<f64>>| {
+        let is_same = |place: &Vec<Vector3<f64>>| {
             let first = place.first();
             first.is_some_and(|first| along(&(first - touch)).norm() < SAME_PLACE_M)
         };
-        match places.iter_mut().find(|place| is_here(place)) {
+        match places.iter_mut().find(|place| is_same(place)) {
             Some(place) => place.push(touch),
             None => places.push(vec![touch]),
         }
     }
-    let middle =
-        |place: &Vec<Vector3<f64>>| place.iter().sum::<Vector3<f64>>() / place.len() as f64;
-    places.iter().map(middle).collect()
+    let mean = |place: &Vec<Vector3<f64>>| place.iter().sum::<Vector3<f64>>() / place.len() as f64;
+    places.iter().map(mean).collect()
 }

@@ -1,4 +1,4 @@
-//! A proposal in words, and as one HTML file with a picture of its residuals.
+//! Formats a proposal as text, and as one HTML file with a picture of its residuals.
 
 use std::fmt::Write as _;
 
@@ -11,21 +11,21 @@ use super::stats::ratio;
 use super::{FitVerdict, InkObservation};
 use base::wording::{count, html_escaped};
 
-/// The picture's sides.
+/// Side and margin of the picture, in pixels.
 const SIDE: f64 = 480.0;
 const MARGIN: f64 = 40.0;
 
-/// The longest residual is drawn so long.
+/// Length of the longest residual's arrow, in pixels.
 const ARROW: f64 = 60.0;
 
-/// A proposal for a terminal: measured, old and new, verdict, next step.
+/// Formats a proposal for a terminal: measured, old and new, verdict, next step.
 #[must_use]
 pub fn assessment_text(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
     let findings = findings_text(session, assessed);
     format!("{findings}\nnext: {}", next_step(assessed))
 }
 
-/// A proposal for a terminal without its next step: measured, old and new, verdict.
+/// Formats a proposal for a terminal without its next step: measured, old and new, verdict.
 #[must_use]
 pub fn findings_text(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
     let mut text = format!("{}\n", title(session));
@@ -45,7 +45,7 @@ pub fn findings_text(session: &CalibrationSession, assessed: &TouchAssessment) -
             _ => writeln!(text, "  {name:<20} {value:10.3}"),
         };
     }
-    text.push_str(&compared(&assessed.old, &assessed.new));
+    text.push_str(&comparison(&assessed.old, &assessed.new));
     if !assessed.new.is_empty() {
         let _ = writeln!(
             text,
@@ -57,16 +57,16 @@ pub fn findings_text(session: &CalibrationSession, assessed: &TouchAssessment) -
     text.trim_end().to_owned()
 }
 
-/// Old, new and difference, a line a value.
+/// Formats old, new and difference, one line for each value.
 #[must_use]
-pub fn compared(old: &FileValues, new: &FileValues) -> String {
+pub fn comparison(old: &FileValues, new: &FileValues) -> String {
     let mut text = String::new();
-    for (key, now) in new {
-        let before = old.get(key).map_or(&[][..], Vec::as_slice);
-        let difference: Vec<f64> = before.iter().zip(now).map(|(old, new)| new - old).collect();
-        let [old, new, difference] = [before, now, &difference].map(|values| {
-            let all: Vec<String> = values.iter().map(|value| format!("{value:.6}")).collect();
-            all.join(", ")
+    for (key, new) in new {
+        let old = old.get(key).map_or(&[][..], Vec::as_slice);
+        let difference: Vec<f64> = old.iter().zip(new).map(|(old, new)| new - old).collect();
+        let [old, new, difference] = [old, new, &difference].map(|values| {
+            let values: Vec<String> = values.iter().map(|value| format!("{value:.6}")).collect();
+            values.join(", ")
         });
         let _ = writeln!(
             text,
@@ -76,11 +76,11 @@ pub fn compared(old: &FileValues, new: &FileValues) -> String {
     text
 }
 
-/// A record for a terminal.
+/// Formats a record for a terminal.
 #[must_use]
 pub fn record(record: &CalibrationRecord) -> String {
     let mut text = format!("{}\n", record.line());
-    text.push_str(&compared(&record.old, &record.new));
+    text.push_str(&comparison(&record.old, &record.new));
     text.push_str(&reason_lines(&record.reasons));
     text.trim_end().to_owned()
 }
@@ -97,7 +97,7 @@ fn title(session: &CalibrationSession) -> String {
         }
         CalibrationKind::Play => format!("play and sag of arm {}, by drawn ink", session.arm),
         CalibrationKind::Sheet => {
-            let means = match session {
+            let method = match session {
                 CalibrationSession {
                     read_mm: Some(_), ..
                 } => "by the drawn cross".to_owned(),
@@ -106,7 +106,7 @@ fn title(session: &CalibrationSession) -> String {
                 CalibrationSession { probed: true, .. } => count(session.touches.len(), "probe"),
                 _ => touches,
             };
-            format!("sheet of scene {}, {means}", session.scene)
+            format!("sheet of scene {}, {method}", session.scene)
         }
         CalibrationKind::Zeros => format!("zeros of arm {}, {touches}", session.arm),
         CalibrationKind::Pose
@@ -123,7 +123,7 @@ fn title(session: &CalibrationSession) -> String {
     }
 }
 
-/// One file, without anything from elsewhere: words, picture, and the numbers in a table.
+/// Returns a self-contained HTML page: text, picture, and the numbers in a table.
 #[must_use]
 pub fn html(session: &CalibrationSession, assessed: &TouchAssessment) -> String {
     let mut rows = String::new();
@@ -152,7 +152,7 @@ pub fn html(session: &CalibrationSession, assessed: &TouchAssessment) -> String 
     page(&title(session), verdict, style, &arrows, &table, &text)
 }
 
-/// One file: its title with a verdict, the residuals as a picture, a table and a text.
+/// Returns an HTML page: its title with a verdict, the residuals as a picture, a table and a text.
 pub(super) fn page(
     title: &str,
     verdict: FitVerdict,
@@ -175,15 +175,15 @@ pub(super) fn page(
 /// Place of a measurement, and its offset from the expected place; in mm.
 pub(super) type ResidualArrow = ([f64; 3], [f64; 3]);
 
-/// Points from above, each with its residual as an arrow; what points up or down is a ring.
+/// Draws points from above, each with its residual: an arrow for its horizontal part, a ring for its vertical part.
 fn picture(points: &[ResidualArrow]) -> String {
-    let along = |axis: usize| {
+    let coordinates = |axis: usize| {
         points
             .iter()
             .filter_map(move |(at, _)| at.get(axis).copied())
     };
-    let least = [0, 1].map(|axis| along(axis).fold(f64::INFINITY, f64::min));
-    let most = [0, 1].map(|axis| along(axis).fold(f64::NEG_INFINITY, f64::max));
+    let least = [0, 1].map(|axis| coordinates(axis).fold(f64::INFINITY, f64::min));
+    let most = [0, 1].map(|axis| coordinates(axis).fold(f64::NEG_INFINITY, f64::max));
     let span = (most[0] - least[0]).max(most[1] - least[1]).max(1.0);
     let scale = (SIDE - 2.0 * MARGIN) / span;
     let lengths = points.iter().map(|(_, [x, y, z])| x.hypot(*y).hypot(*z));

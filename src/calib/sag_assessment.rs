@@ -1,4 +1,4 @@
-//! Sag of the joints made a proposal, from places where the arm stood still.
+//! Proposes the sag of the joints from readings of the arm at rest.
 
 use super::assessment::{AssessmentInput, TouchAssessment};
 use super::calibration_record::FileValues;
@@ -6,10 +6,10 @@ use super::ink_assessment::{SAG_KEY, SIGNIFICANT, compensation_now, rounded, val
 use super::{FitFinding, JointSag, RestReading, sags};
 use arm::ArmModel;
 
-/// Sag that differs by less from what the arm's file has is not worth a proposal.
+/// Sag that differs by less from the arm's file is not worth a proposal.
 const SAG_AGAIN_DEG_PER_N_M: f64 = 0.03;
 
-/// Sag of an arm's joints, beside what its file has.
+/// Sag of an arm's joints, with the values of its file.
 #[derive(Clone, Debug)]
 pub struct SagFit {
     /// Sag of each joint.
@@ -21,7 +21,7 @@ pub struct SagFit {
 }
 
 impl SagFit {
-    /// Fits what was read where the arm stood still.
+    /// Fits readings of the arm at rest.
     #[must_use]
     pub fn new(arm: &ArmModel, rests: &[RestReading]) -> Self {
         let old = compensation_now(arm);
@@ -32,20 +32,20 @@ impl SagFit {
         }
     }
 
-    /// Returns whether it is another than the arm's file has, beyond chance.
+    /// Returns whether it differs significantly from the arm's file.
     #[must_use]
     pub fn differs(&self) -> bool {
         self.values() != self.old
     }
 
-    /// Returns what the arm's file would say: what it says where nothing else shows or where postures that a fit has not seen speak
-    /// against it, and no sag where none is significant.
+    /// Returns the values for the arm's file: its present sag if no other was found or if postures that were held out of the fit
+    /// contradict it, and 0 if it is not significant.
     pub(super) fn values(&self) -> FileValues {
-        let all = self.sag.iter().zip(values(&self.old, SAG_KEY));
-        let sag = all.map(|(found, old)| {
+        let pairs = self.sag.iter().zip(values(&self.old, SAG_KEY));
+        let sag = pairs.map(|(found, old)| {
             let Some(sag) = found else { return old };
             let least = SAG_AGAIN_DEG_PER_N_M.max(SIGNIFICANT * sag.sigma_deg_per_n_m);
-            match sag.foretells() && (sag.deg_per_n_m - old).abs() > least {
+            match sag.improves_prediction() && (sag.deg_per_n_m - old).abs() > least {
                 false => old,
                 true if sag.is_significant() => rounded(sag.deg_per_n_m),
                 true => 0.0,
@@ -56,47 +56,49 @@ impl SagFit {
         new
     }
 
-    /// Returns the sag of each joint that sags, in words.
+    /// Describes the sag of each joint that sags.
     #[must_use]
-    pub fn words(&self) -> Vec<String> {
-        let all = self.names.iter().zip(&self.sag);
-        let significant = all.filter_map(|(name, found)| {
-            let sag = found.filter(JointSag::is_significant)?;
-            Some(said(name, &sag))
-        });
-        significant.collect()
+    pub fn describe(&self) -> Vec<String> {
+        let joints = self.names.iter().zip(&self.sag);
+        joints
+            .filter_map(|(name, found)| {
+                let sag = found.filter(JointSag::is_significant)?;
+                Some(describe_sag(name, &sag))
+            })
+            .collect()
     }
 
-    /// Returns the sag of each joint of which the arm's file would say something else, in words.
+    /// Describes the sag of each joint for which the arm's file would change.
     #[must_use]
-    pub fn new_words(&self) -> Vec<String> {
+    pub fn describe_changes(&self) -> Vec<String> {
         let (new, old) = (values(&self.values(), SAG_KEY), values(&self.old, SAG_KEY));
         let pairs = new.into_iter().zip(old);
-        let all = self.names.iter().zip(&self.sag).zip(pairs);
-        all.filter_map(|((name, found), (new, old))| {
-            let sag = found.filter(|_| (new - old).abs() > 0.0)?;
-            let said = said(name, &sag);
-            Some(format!("{said}, where the arm's file has {old:.2}"))
-        })
-        .collect()
+        let joints = self.names.iter().zip(&self.sag).zip(pairs);
+        joints
+            .filter_map(|((name, found), (new, old))| {
+                let sag = found.filter(|_| (new - old).abs() > 0.0)?;
+                let sag = describe_sag(name, &sag);
+                Some(format!("{sag}, where the arm's file has {old:.2}"))
+            })
+            .collect()
     }
 
     pub(super) fn figures(&self) -> impl Iterator<Item = (String, f64)> {
-        let all = self.names.iter().zip(&self.sag);
-        all.flat_map(|(name, sag)| {
+        let joints = self.names.iter().zip(&self.sag);
+        joints.flat_map(|(name, sag)| {
             sag.iter().flat_map(move |sag| {
                 let bound = 2.0 * sag.sigma_deg_per_n_m;
                 [
                     (format!("{name}_sag_deg_per_n_m"), sag.deg_per_n_m),
                     (format!("{name}_sag_95_deg_per_n_m"), bound),
-                    (format!("{name}_sag_unseen_deg"), sag.unseen_deg),
+                    (format!("{name}_sag_unseen_deg"), sag.held_out_deg),
                 ]
             })
         })
     }
 }
 
-fn said(name: &str, sag: &JointSag) -> String {
+fn describe_sag(name: &str, sag: &JointSag) -> String {
     format!(
         "{name} sags by {:.2}° per N m, ±{:.2}",
         sag.deg_per_n_m,
@@ -105,11 +107,11 @@ fn said(name: &str, sag: &JointSag) -> String {
 }
 
 impl AssessmentInput<'_> {
-    /// Sag of the joints where nothing was drawn; their play stays as the arm's file has it.
-    pub(super) fn sagged(&self, rests: &[RestReading]) -> TouchAssessment {
+    /// Assesses the sag of the joints if nothing was drawn; their play stays as in the arm's file.
+    pub(super) fn assess_sag(&self, rests: &[RestReading]) -> TouchAssessment {
         let fit = SagFit::new(&self.scene.arm, rests);
         let figures = fit.figures().collect();
-        self.of_joints(FitFinding::good(), &fit.old, fit.values(), figures)
+        self.assess_joints(FitFinding::good(), &fit.old, fit.values(), figures)
     }
 }
 
@@ -119,30 +121,30 @@ mod tests {
     use crate::ink_assessment::PLAY_KEY;
 
     fn fit(deg_per_n_m: f64, sigma_deg_per_n_m: f64, old: f64) -> SagFit {
-        fit_beside(deg_per_n_m, sigma_deg_per_n_m, old, 0.02)
+        fit_with_current(deg_per_n_m, sigma_deg_per_n_m, old, 0.02)
     }
 
-    fn fit_beside(
+    fn fit_with_current(
         deg_per_n_m: f64,
         sigma_deg_per_n_m: f64,
         old: f64,
-        known_off_deg: f64,
+        current_residual_deg: f64,
     ) -> SagFit {
-        let of = |key: &str, value: f64| (key.to_owned(), vec![value]);
+        let entry = |key: &str, value: f64| (key.to_owned(), vec![value]);
         SagFit {
             sag: vec![Some(JointSag {
                 deg_per_n_m,
                 sigma_deg_per_n_m,
-                unseen_deg: 0.01,
-                known_off_deg,
+                held_out_deg: 0.01,
+                current_residual_deg,
             })],
             names: vec!["shoulder".to_owned()],
-            old: [of(PLAY_KEY, 0.3), of(SAG_KEY, old)].into(),
+            old: [entry(PLAY_KEY, 0.3), entry(SAG_KEY, old)].into(),
         }
     }
 
     #[test]
-    fn what_agrees_with_the_arms_file_stays_and_what_does_not_is_said() {
+    fn sag_that_agrees_with_the_arms_file_stays_and_other_sag_is_described() {
         // Neither is significant by itself, and both agree with the file.
         assert!(!fit(0.044, 0.0148, 0.05).differs());
         assert!(!fit(0.01, 0.02, 0.0).differs());
@@ -150,13 +152,13 @@ mod tests {
         assert!(more.differs());
         assert_eq!(values(&more.values(), SAG_KEY), [0.2]);
         assert_eq!(values(&more.values(), PLAY_KEY), [0.3]);
-        let said = "shoulder sags by 0.20° per N m, ±0.04, where the arm's file has 0.05";
-        assert_eq!(more.new_words(), [said]);
-        // What the file has too much of goes as well.
+        let expected = "shoulder sags by 0.20° per N m, ±0.04, where the arm's file has 0.05";
+        assert_eq!(more.describe_changes(), [expected]);
+        // Sag that the file has in excess is removed.
         let none = fit(0.01, 0.02, 0.3);
         assert_eq!(values(&none.values(), SAG_KEY), [0.0]);
-        assert_eq!(none.new_words().len(), 1);
-        // What postures that a fit has not seen speak against is not proposed.
-        assert!(!fit_beside(0.2, 0.02, 0.05, 0.01).differs());
+        assert_eq!(none.describe_changes().len(), 1);
+        // Sag that held-out postures contradict is not proposed.
+        assert!(!fit_with_current(0.2, 0.02, 0.05, 0.01).differs());
     }
 }

@@ -1,4 +1,4 @@
-//! The frame of a sheet on its plane, from touches of its origin and of points along its axes.
+//! Computes the frame of a sheet on its plane from touches of its origin and of points along its axes.
 
 use nalgebra::{Point3, Unit, Vector3};
 
@@ -24,15 +24,15 @@ pub struct RulerDistances {
 pub struct SheetFrame {
     /// Its lower left corner, on the plane.
     pub origin_m: Point3<f64>,
-    /// To the right as a reader sees it.
+    /// Points to the reader's right.
     pub x: Unit<Vector3<f64>>,
-    /// Upwards as a reader sees it.
+    /// Points upwards for the reader.
     pub y: Unit<Vector3<f64>>,
-    /// Measured over asked, along x and y.
+    /// Ratio of measured to expected length, along x and y.
     pub scale: [f64; 2],
     /// Difference of the touched axes from a right angle.
     pub square_rad: f64,
-    /// From the origin to +x, as touched.
+    /// Distance from the origin to the touched +x.
     pub length_m: f64,
 }
 
@@ -46,35 +46,36 @@ pub struct FrameSigma {
 }
 
 impl SheetFrame {
-    /// Returns its uncertainty. Assumes that a place is as far off along the plane as across it.
+    /// Returns its uncertainty, assuming that touches err as much along the plane as across it.
     #[must_use]
     pub fn sigma(&self, plane: &PlaneFit) -> FrameSigma {
-        let place_m = plane.place_sigma_m;
+        let sigma_m = plane.place_sigma_m;
         FrameSigma {
-            origin_m: place_m,
-            turn_rad: place_m.hypot(place_m) / self.length_m,
+            origin_m: sigma_m,
+            turn_rad: sigma_m.hypot(sigma_m) / self.length_m,
         }
     }
 }
 
-/// Gram–Schmidt on the plane: x as touched, y as near as a right angle lets it be.
+/// Computes the frame by Gram–Schmidt on the plane: x as touched, y at a right angle to it.
 ///
 /// # Errors
-/// Points that make another sheet than was asked: swapped, askew, of another size.
+/// Points that do not match the expected sheet: swapped, not at a right angle, or at other distances.
 pub fn frame(
     [origin, x, y]: [&Point3<f64>; 3],
-    asked: RulerDistances,
+    expected: RulerDistances,
     plane: &PlaneFit,
 ) -> Result<SheetFrame, FitError> {
-    let on = |point: &Point3<f64>| point - plane.normal.scale(plane.height_m(point));
-    let (origin_m, along, up) = (on(origin), on(x) - on(origin), on(y) - on(origin));
-    let nothing = |v: &Vector3<f64>| {
+    let on_plane = |point: &Point3<f64>| point - plane.normal.scale(plane.height_m(point));
+    let origin_m = on_plane(origin);
+    let (along, up) = (on_plane(x) - origin_m, on_plane(y) - origin_m);
+    let direction = |v: &Vector3<f64>| {
         Unit::try_new(*v, 1e-6).ok_or(FitError::OnALine {
             across_mm: 0.0,
             along_mm: 0.0,
         })
     };
-    let (x, touched_y) = (nothing(&along)?, nothing(&up)?);
+    let (x, touched_y) = (direction(&along)?, direction(&up)?);
     if x.cross(&touched_y).dot(&plane.normal) < 0.0 {
         return Err(FitError::Swapped);
     }
@@ -83,8 +84,8 @@ pub fn frame(
         return Err(FitError::NotSquare((touched_y.angle(&x)).to_degrees()));
     }
     let scale = [
-        scale("+x", along.norm(), asked.x_mm)?,
-        scale("+y", up.norm(), asked.y_mm)?,
+        scale("+x", along.norm(), expected.x_mm)?,
+        scale("+y", up.norm(), expected.y_mm)?,
     ];
     Ok(SheetFrame {
         origin_m,
@@ -96,7 +97,7 @@ pub fn frame(
     })
 }
 
-/// Returns the touched origin, +x and +y; a point that was touched again counts with the mean of its touches.
+/// Returns the touched origin, +x and +y; a point that was touched repeatedly counts with the mean of its touches.
 ///
 /// # Errors
 /// One of them was not touched.
@@ -104,16 +105,18 @@ pub(super) fn touched_axes(
     touches: &(impl Iterator<Item = (TouchRole, Point3<f64>)> + Clone),
 ) -> Result<[Point3<f64>; 3], FitError> {
     let mean = |role: TouchRole, what| {
-        let of = touches.clone().filter(|(touched, _)| *touched == role);
-        let (sum, count) = of.fold((Vector3::zeros(), 0.0), |(sum, count), (_, at)| {
+        let matching = touches.clone().filter(|(touched, _)| *touched == role);
+        let (sum, count) = matching.fold((Vector3::zeros(), 0.0), |(sum, count), (_, at)| {
             (sum + at.coords, count + 1.0)
         });
-        let none = FitError::TooFew {
+        let not_touched = FitError::TooFew {
             what,
             have: 0,
             need: 1,
         };
-        (count > 0.0).then(|| (sum / count).into()).ok_or(none)
+        (count > 0.0)
+            .then(|| (sum / count).into())
+            .ok_or(not_touched)
     };
     Ok([
         mean(TouchRole::Origin, "the origin")?,

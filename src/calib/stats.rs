@@ -1,8 +1,8 @@
-//! Small statistics: spread, the worst of some residuals, and how far a small sample is believed.
+//! Small statistics: spread, outliers among residuals, and the confidence in a small sample.
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
-/// A residual that is not like the others.
+/// A residual that differs from the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TouchOutlier {
     /// Index of the touch, from 0.
@@ -17,10 +17,10 @@ pub(super) const MAD_TO_SIGMA: f64 = 1.4826;
 /// Largest number of such deviations for a touch.
 const MADS: f64 = 3.0;
 
-/// Larger ratios say no more than this one.
+/// Larger ratios are not distinguished.
 const RATIO_SHOWN_MAX: f64 = 1e3;
 
-/// A ratio as people read it.
+/// Formats a ratio for people.
 pub(super) fn ratio(value: f64) -> String {
     if value < RATIO_SHOWN_MAX {
         format!("{value:.0}")
@@ -38,28 +38,28 @@ pub(super) fn rms(values: impl IntoIterator<Item = f64>) -> f64 {
     (sum / count.max(1.0)).sqrt()
 }
 
-/// Of one value or more.
+/// Returns the median of one or more values.
 #[expect(
     clippy::indexing_slicing,
-    reason = "a median of nothing is a mistake of the program, and none is made up for it"
+    reason = "a median of no values is a bug, and must not return a made-up number"
 )]
 pub(super) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    let upper = sorted[middle];
+    let half = sorted.len() / 2;
+    let upper = sorted[half];
     if sorted.len() % 2 == 1 {
         return upper;
     }
-    (sorted[middle - 1] + upper) / 2.0
+    (sorted[half - 1] + upper) / 2.0
 }
 
-/// Returns whether a residual is an outlier among `others`. Heights have signs: without the signs half of their scatter
+/// Returns whether a residual is an outlier among `others`. Heights keep their signs: without them half of the scatter
 /// would be lost, and good touches would be rejected.
 pub(super) fn is_outlier(residual: f64, others: &[f64]) -> bool {
-    let middle = median(others);
-    let deviations: Vec<f64> = others.iter().map(|value| (value - middle).abs()).collect();
-    (residual - middle).abs() > MADS * MAD_TO_SIGMA * median(&deviations)
+    let centre = median(others);
+    let deviations: Vec<f64> = others.iter().map(|value| (value - centre).abs()).collect();
+    (residual - centre).abs() > MADS * MAD_TO_SIGMA * median(&deviations)
 }
 
 /// Kind of a touch's residual.
@@ -71,12 +71,12 @@ pub(super) enum ResidualKind {
     Vector,
 }
 
-/// The numbers that a fit is made of when one touch is left out.
+/// Size of a fit when one touch is left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FitRows {
-    /// Kind of the judged residual.
+    /// Kind of the examined residual.
     pub(super) each: ResidualKind,
-    /// All of them.
+    /// Number of equations.
     pub(super) all: usize,
     /// Number of unknowns in the fit.
     pub(super) unknowns: usize,
@@ -87,18 +87,17 @@ impl FitRows {
         self.all.saturating_sub(self.unknowns).max(1)
     }
 
-    /// Makes residuals of a fit as large as the noise they come from; and that noise as large as the residual of a touch
-    /// that the fit has not seen, on average.
+    /// Returns the factor from a fit's residuals to the noise behind them; and, on average, from that noise to the residual of a
+    /// touch that was left out.
     fn stretch(self) -> f64 {
         (self.all as f64 / self.freedom() as f64).sqrt()
     }
 }
 
-/// Largest share of fits in which a good touch is left out by chance.
+/// Largest fraction of fits in which a good touch is left out by chance.
 const CHANCE: f64 = 0.05;
 
-/// Returns the touch without which the others agree best, if it is an outlier beyond the chance expected for this
-/// number of touches.
+/// Returns the touch without which the others agree best, if chance does not explain it for this number of touches.
 ///
 /// `fit` returns the residuals of all touches with the touch of that index left out of the fit; `None` if too few
 /// remain.
@@ -110,18 +109,19 @@ fn outlier(
     let mut best: Option<(f64, usize, Vec<f64>)> = None;
     for index in 0..count {
         let residuals = fit(index)?;
-        let left = rms(but(&residuals, Some(index)).copied());
-        if best.as_ref().is_none_or(|(least, ..)| left < *least) {
-            best = Some((left, index, residuals));
+        let rms_m = rms(except(&residuals, Some(index)).copied());
+        if best.as_ref().is_none_or(|(least, ..)| rms_m < *least) {
+            best = Some((rms_m, index, residuals));
         }
     }
-    let (left, index, residuals) = best?;
+    let (rms_m, index, residuals) = best?;
     let off_m = residuals.get(index).copied()?;
     let stretch = rows.stretch();
-    let others = but(&residuals, Some(index)).map(|one| one * stretch);
-    let others: Vec<f64> = others.collect();
-    let ratio = off_m / (left * stretch * stretch).max(f64::MIN_POSITIVE);
-    let by_chance = count as f64 * beyond(ratio * ratio, rows.each, rows.freedom());
+    let others: Vec<f64> = except(&residuals, Some(index))
+        .map(|residual| residual * stretch)
+        .collect();
+    let ratio = off_m / (rms_m * stretch * stretch).max(f64::MIN_POSITIVE);
+    let by_chance = count as f64 * tail_probability(ratio * ratio, rows.each, rows.freedom());
     (is_outlier(off_m, &others) && by_chance < CHANCE).then_some(TouchOutlier {
         index,
         off_m: off_m.abs(),
@@ -130,35 +130,36 @@ fn outlier(
 
 /// A fit to touches, of which one may have been left out.
 pub trait TouchFit {
-    /// Yields how far each touch is off, in m, those that were left out too.
+    /// Yields each touch's residual in m, including those that were left out.
     fn off_m(&self) -> impl Iterator<Item = f64>;
 
-    /// The touch that was left out.
+    /// Returns the touch that was left out.
     fn left_out(&self) -> Option<TouchOutlier>;
 
-    /// Takes note of the touch that was left out.
+    /// Records the touch that was left out.
     fn leave_out(&mut self, outlier: TouchOutlier);
 
-    /// Yields the residuals, touches that were left out aside.
+    /// Yields the residuals without touches that were left out.
     fn kept(&self) -> impl Iterator<Item = f64> {
         let left_out = self.left_out().map(|outlier| outlier.index);
-        let all = self.off_m().enumerate();
-        all.filter(move |(index, _)| Some(*index) != left_out)
+        self.off_m()
+            .enumerate()
+            .filter(move |(index, _)| Some(*index) != left_out)
             .map(|(_, off_m)| off_m)
     }
 
-    /// Returns the residuals' root mean square, touches that were left out aside.
+    /// Returns the residuals' root mean square without touches that were left out.
     fn rms_m(&self) -> f64 {
         rms(self.kept())
     }
 
-    /// Returns the largest residual, touches that were left out aside.
+    /// Returns the largest residual without touches that were left out.
     fn max_m(&self) -> f64 {
         self.kept().map(f64::abs).fold(0.0, f64::max)
     }
 }
 
-/// A fit whose residuals and outlier are fields of these names.
+/// Implements [`TouchFit`] for a type with the fields `residuals_m` and `outlier`.
 macro_rules! touch_fit {
     ($fit:ty, $residual:ident => $off_m:expr) => {
         impl $crate::stats::TouchFit for $fit {
@@ -178,37 +179,38 @@ macro_rules! touch_fit {
 }
 pub(super) use touch_fit;
 
-/// Fits all touches, and once more without the one that is unlike the others, if there is one and
-/// more than `least` are there. `fit` is given the fit to all touches and the one to leave out.
+/// Fits all touches, and once more without the outlier if there is one and there are more than
+/// `least` touches. `fit` receives the fit to all touches and the index to leave out.
 pub(super) fn robust<T: TouchFit, E>(
     touches: usize,
     least: usize,
     rows: FitRows,
     fit: impl Fn(Option<(&T, usize)>) -> Result<T, E>,
 ) -> Result<T, E> {
-    let plain = fit(None)?;
+    let full = fit(None)?;
     if touches <= least {
-        return Ok(plain);
+        return Ok(full);
     }
-    let without = |index| Some(fit(Some((&plain, index))).ok()?.off_m().collect());
-    let Some(found) = outlier(touches, rows, without) else {
-        return Ok(plain);
+    let without = |index| Some(fit(Some((&full, index))).ok()?.off_m().collect());
+    let Some(outlier) = outlier(touches, rows, without) else {
+        return Ok(full);
     };
-    let mut fit = fit(Some((&plain, found.index)))?;
-    fit.leave_out(found);
+    let mut fit = fit(Some((&full, outlier.index)))?;
+    fit.leave_out(outlier);
     Ok(fit)
 }
 
-/// Yields all but the one of this index.
-pub(super) fn but<T>(all: &[T], without: Option<usize>) -> impl Iterator<Item = &T> {
-    let all = all.iter().enumerate();
-    all.filter(move |(index, _)| Some(*index) != without)
-        .map(|(_, one)| one)
+/// Yields all items except the one of this index.
+pub(super) fn except<T>(all: &[T], without: Option<usize>) -> impl Iterator<Item = &T> {
+    all.iter()
+        .enumerate()
+        .filter(move |(index, _)| Some(*index) != without)
+        .map(|(_, item)| item)
 }
 
-/// Returns the probability that the F distribution with 1 or 3 and `freedom` degrees exceeds `ratio`: the incomplete
+/// Returns the probability that the F distribution with 1 or 3 and `freedom` degrees of freedom exceeds `ratio`: the incomplete
 /// beta function of half of each, by its recurrences.
-pub(super) fn beyond(ratio: f64, each: ResidualKind, freedom: usize) -> f64 {
+pub(super) fn tail_probability(ratio: f64, each: ResidualKind, freedom: usize) -> f64 {
     let freedom = freedom as f64;
     let degrees = match each {
         ResidualKind::Height => 1.0,
@@ -233,7 +235,7 @@ pub(super) fn beyond(ratio: f64, each: ResidualKind, freedom: usize) -> f64 {
     }
 }
 
-/// The 95 % quantile of the F distribution with 3 and `freedom` degrees, within 1 % from 3 up.
+/// Returns the 95 % quantile of the F distribution with 3 and `freedom` degrees of freedom, within 1 % from 3 up.
 pub(super) fn f3_95(freedom: f64) -> f64 {
     let n = freedom.max(1.0);
     2.605 * (1.0 + 3.27 / n + 10.1 / (n * n))
@@ -245,15 +247,15 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
-        for (freedom, known) in [(6.0, 4.757), (9.0, 3.863), (18.0, 3.160), (60.0, 2.758)] {
-            let got = f3_95(freedom);
-            assert!((got / known - 1.0).abs() < 0.01, "{freedom}: {got}");
+        for (freedom, expected) in [(6.0, 4.757), (9.0, 3.863), (18.0, 3.160), (60.0, 2.758)] {
+            let value = f3_95(freedom);
+            assert!((value / expected - 1.0).abs() < 0.01, "{freedom}: {value}");
         }
     }
 
     #[test]
     fn tails_are_those_of_the_tables() {
-        for (ratio, each, freedom, known) in [
+        for (ratio, each, freedom, expected) in [
             (12.706_f64.powi(2), ResidualKind::Height, 1, 0.05),
             (4.303_f64.powi(2), ResidualKind::Height, 2, 0.05),
             (2.571_f64.powi(2), ResidualKind::Height, 5, 0.05),
@@ -265,10 +267,10 @@ mod tests {
             (3.708, ResidualKind::Vector, 10, 0.05),
             (4.510, ResidualKind::Vector, 30, 0.01),
         ] {
-            let got = beyond(ratio, each, freedom);
+            let value = tail_probability(ratio, each, freedom);
             assert!(
-                (got / known - 1.0).abs() < 0.01,
-                "{ratio} {each:?} {freedom}: {got}"
+                (value / expected - 1.0).abs() < 0.01,
+                "{ratio} {each:?} {freedom}: {value}"
             );
         }
     }
@@ -284,10 +286,10 @@ mod tests {
         }
     }
 
-    /// It was 0, as if touches had agreed on that.
+    /// It once returned 0, as if touches had agreed on that.
     #[test]
     #[should_panic = "index out of bounds"]
-    fn refuses_a_median_of_nothing() {
+    fn refuses_a_median_of_no_values() {
         let _ = median(&[]);
     }
 }

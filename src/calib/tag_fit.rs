@@ -1,6 +1,6 @@
-//! Poses of sheets and cameras, from pictures of the sheet's tags.
+//! Poses of sheets and cameras from pictures of the sheet's tags.
 //!
-//! A camera measures across its line of sight ten times as well as along it, and a sheet on a table stays on it: so a
+//! A camera measures across its line of sight ten times as well as along it, and a sheet stays on its table, so a
 //! picture moves a sheet only within its plane. Height and tilt come from touches.
 
 use nalgebra::{Isometry3, Point3, Vector3};
@@ -12,16 +12,16 @@ use super::calibration_record::{
 };
 use scene::pose;
 
-/// Corners that are further off than this are no longer good.
+/// Largest residual of the tags' corners that is good.
 const RMS_PX_GOOD: f64 = 0.6;
 
-/// A sheet known worse than this is not moved by it.
+/// Largest standard deviation at which a picture may move a sheet.
 const SIGMA_MM_MAX: f64 = 1.0;
 
-/// One tag alone says little of how a sheet is turned.
+/// Smallest number of tags: one alone hardly determines a sheet's orientation.
 const TAGS_MIN: usize = 2;
 
-/// A sheet seems to have left its plane by more than this: it was the camera that moved.
+/// Largest offset and tilt of a sheet from its plane; beyond them the camera must have moved.
 const OFF_PLANE_MM_MAX: f64 = 5.0;
 const LEAN_DEG_MAX: f64 = 3.0;
 
@@ -34,7 +34,7 @@ pub(super) struct ObservedFrame {
 }
 
 impl ObservedFrame {
-    /// Directions of any length but zero.
+    /// Creates a frame from directions of any length but zero.
     pub(super) fn new(origin_m: Point3<f64>, x: Vector3<f64>, y: Vector3<f64>) -> Self {
         Self {
             origin_m,
@@ -43,17 +43,17 @@ impl ObservedFrame {
         }
     }
 
-    fn from_observation(glimpse: &TagObservation) -> Self {
+    fn from_observation(observation: &TagObservation) -> Self {
         Self::new(
-            glimpse.origin_m.into(),
-            glimpse.x_axis.into(),
-            glimpse.y_axis.into(),
+            observation.origin_m.into(),
+            observation.x_axis.into(),
+            observation.y_axis.into(),
         )
     }
 
-    fn of_values(values: &FileValues) -> Option<Self> {
+    fn from_values(values: &FileValues) -> Option<Self> {
         let (x, y) = (vector(values, "x_axis")?, vector(values, "y_axis")?);
-        // What is no frame any more was changed by hand.
+        // Values that are not a frame were changed by hand.
         let is_frame = x.dot(&y).abs() < 1e-3
             && (x.norm() - 1.0).abs() < 1e-3
             && (y.norm() - 1.0).abs() < 1e-3;
@@ -70,28 +70,29 @@ impl ObservedFrame {
     }
 }
 
-/// The sheet where it is seen, in the plane in which it was taught.
+/// Assesses the observed sheet, keeping it in the plane in which it was taught.
 pub(super) fn sheet(
     old: &ObservedFrame,
-    glimpse: &TagObservation,
+    observation: &TagObservation,
     [width_mm, height_mm]: [f64; 2],
 ) -> (ObservedFrame, FitFinding, Vec<(String, f64)>) {
-    let seen = ObservedFrame::from_observation(glimpse);
+    let observed = ObservedFrame::from_observation(observation);
     let normal = old.x.cross(&old.y).normalize();
-    let middle =
-        |of: &ObservedFrame| of.origin_m + of.x.scale(width_mm / 2e3) + of.y.scale(height_mm / 2e3);
-    let off_m = (middle(&seen) - middle(old)).dot(&normal);
-    let flat = |v: Vector3<f64>| v - normal.scale(v.dot(&normal));
-    let x = flat(seen.x).try_normalize(1e-9).unwrap_or(old.x);
+    let centre = |frame: &ObservedFrame| {
+        frame.origin_m + frame.x.scale(width_mm / 2e3) + frame.y.scale(height_mm / 2e3)
+    };
+    let off_m = (centre(&observed) - centre(old)).dot(&normal);
+    let in_plane = |v: Vector3<f64>| v - normal.scale(v.dot(&normal));
+    let x = in_plane(observed.x).try_normalize(1e-9).unwrap_or(old.x);
     let y = normal.cross(&x);
-    let at = middle(&seen) - normal.scale(off_m);
+    let centre_m = centre(&observed) - normal.scale(off_m);
     let new = ObservedFrame {
-        origin_m: at - x.scale(width_mm / 2e3) - y.scale(height_mm / 2e3),
+        origin_m: centre_m - x.scale(width_mm / 2e3) - y.scale(height_mm / 2e3),
         x,
         y,
     };
-    let lean_deg = seen.x.cross(&seen.y).angle(&normal).to_degrees();
-    let mut finding = judge(glimpse);
+    let lean_deg = observed.x.cross(&observed.y).angle(&normal).to_degrees();
+    let mut finding = judge(observation);
     finding.limit(
         (off_m * 1e3).abs() <= OFF_PLANE_MM_MAX && lean_deg <= LEAN_DEG_MAX,
         || {
@@ -101,7 +102,7 @@ pub(super) fn sheet(
             )
         },
     );
-    let mut figures = figures(glimpse);
+    let mut figures = figures(observation);
     figures.extend(named([
         ("off_plane_mm", off_m * 1e3),
         ("lean_deg", lean_deg),
@@ -111,36 +112,36 @@ pub(super) fn sheet(
 
 /// Assesses the pose of a camera. `last` is its previous calibration.
 pub(super) fn camera(
-    glimpse: &TagObservation,
+    observation: &TagObservation,
     last: Option<&CalibrationRecord>,
 ) -> TouchAssessment {
-    let new = ObservedFrame::from_observation(glimpse);
-    let before = last.and_then(|record| ObservedFrame::of_values(&record.new));
+    let new = ObservedFrame::from_observation(observation);
+    let before = last.and_then(|record| ObservedFrame::from_values(&record.new));
     let change = before.map(|before| {
-        let turn = before.isometry().rotation;
+        let old_rotation = before.isometry().rotation;
         CalibrationChange {
             mm: (new.origin_m - before.origin_m).norm() * 1e3,
-            deg: turn.angle_to(&new.isometry().rotation).to_degrees(),
+            deg: old_rotation.angle_to(&new.isometry().rotation).to_degrees(),
         }
     });
     TouchAssessment {
-        finding: judge(glimpse),
+        finding: judge(observation),
         old: before.map_or_else(FileValues::new, |before| before.values()),
         new: new.values(),
         change: change.unwrap_or_default(),
-        figures: figures(glimpse),
+        figures: figures(observation),
         points: Vec::new(),
     }
 }
 
-fn judge(glimpse: &TagObservation) -> FitFinding {
+fn judge(observation: &TagObservation) -> FitFinding {
     let mut finding = FitFinding::good();
     let TagObservation {
         tags,
         rms_px,
         sigma_mm,
         ..
-    } = *glimpse;
+    } = *observation;
     finding.limit(tags >= TAGS_MIN, || {
         format!("{tags} tag was seen; at least {TAGS_MIN} are needed: uncover the others")
     });
@@ -157,26 +158,26 @@ fn judge(glimpse: &TagObservation) -> FitFinding {
     finding
 }
 
-fn figures(glimpse: &TagObservation) -> Vec<(String, f64)> {
+fn figures(observation: &TagObservation) -> Vec<(String, f64)> {
     named([
-        ("tags", glimpse.tags as f64),
-        ("rms_px", glimpse.rms_px),
-        ("sigma_mm", glimpse.sigma_mm),
+        ("tags", observation.tags as f64),
+        ("rms_px", observation.rms_px),
+        ("sigma_mm", observation.sigma_mm),
     ])
 }
 
-/// From a camera's frame to the arm's base, as it was accepted.
+/// Returns the accepted pose of a camera in the arm's base frame.
 #[must_use]
-pub fn camera_stands(record: &CalibrationRecord) -> Option<Isometry3<f64>> {
-    Some(ObservedFrame::of_values(&record.new)?.isometry())
+pub fn camera_pose(record: &CalibrationRecord) -> Option<Isometry3<f64>> {
+    Some(ObservedFrame::from_values(&record.new)?.isometry())
 }
 
-/// Returns the reason why a camera's pose is out of date: it was derived from the place of a sheet that was touched
-/// since. A sheet moved by a camera itself does not count.
+/// Returns why a camera's pose is out of date: the sheet from which it was derived has been touched
+/// since. A sheet that was moved by a camera itself does not count.
 #[must_use]
 pub fn is_out_of_date(history: &[CalibrationRecord], camera: &CalibrationRecord) -> Option<String> {
     let scene = &camera.session.scene;
-    let since = history.iter().find(|record| {
+    let newer = history.iter().find(|record| {
         let session = &record.session;
         record.number > camera.number
             && session.kind == CalibrationKind::Sheet
@@ -185,7 +186,7 @@ pub fn is_out_of_date(history: &[CalibrationRecord], camera: &CalibrationRecord)
     })?;
     Some(format!(
         "camera {} was calibrated by where the sheet of scene {scene} was believed to lie, and calibration {} says otherwise since: `steadyhand calibrate camera --scene {scene}`",
-        camera.session.name, since.number
+        camera.session.name, newer.number
     ))
 }
 
@@ -196,10 +197,10 @@ mod tests {
     use super::*;
     use crate::FitVerdict;
 
-    fn glimpse(origin_m: [f64; 3], turn_deg: f64, lean_deg: f64) -> TagObservation {
-        let turn = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), turn_deg.to_radians());
+    fn observation(origin_m: [f64; 3], turn_deg: f64, lean_deg: f64) -> TagObservation {
+        let rotation = UnitQuaternion::from_axis_angle(&Vector3::z_axis(), turn_deg.to_radians());
         let lean = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), lean_deg.to_radians());
-        let axis = |v: Vector3<f64>| (turn * lean * v).into();
+        let axis = |v: Vector3<f64>| (rotation * lean * v).into();
         TagObservation {
             camera: "top".to_owned(),
             at_ms: 0,
@@ -212,15 +213,15 @@ mod tests {
         }
     }
 
-    fn taught() -> ObservedFrame {
+    fn taught_sheet() -> ObservedFrame {
         ObservedFrame::new(Point3::new(0.1, 0.2, 0.005), Vector3::x(), Vector3::y())
     }
 
     #[test]
-    fn a_picture_moves_a_sheet_within_its_plane_alone() {
+    fn a_picture_moves_a_sheet_only_within_its_plane() {
         let (new, finding, _) = sheet(
-            &taught(),
-            &glimpse([0.104, 0.197, 0.006], 3.0, 0.4),
+            &taught_sheet(),
+            &observation([0.104, 0.197, 0.006], 3.0, 0.4),
             [100.0; 2],
         );
         assert_eq!(finding.verdict, FitVerdict::Good, "{finding:?}");
@@ -237,28 +238,30 @@ mod tests {
     }
 
     #[test]
-    fn what_left_its_plane_or_is_known_badly_is_not_believed() {
-        let verdict = |glimpse: &TagObservation| sheet(&taught(), glimpse, [100.0; 2]).1.verdict;
-        let still = glimpse([0.1, 0.2, 0.005], 0.0, 0.0);
+    fn a_sheet_off_its_plane_or_with_large_uncertainty_is_refused() {
+        let verdict = |observation: &TagObservation| {
+            sheet(&taught_sheet(), observation, [100.0; 2]).1.verdict
+        };
+        let still = observation([0.1, 0.2, 0.005], 0.0, 0.0);
         assert_eq!(verdict(&still), FitVerdict::Good);
         assert_eq!(
-            verdict(&glimpse([0.1, 0.2, 0.03], 0.0, 0.0)),
+            verdict(&observation([0.1, 0.2, 0.03], 0.0, 0.0)),
             FitVerdict::Redo
         );
         assert_eq!(
-            verdict(&glimpse([0.1, 0.2, 0.005], 0.0, 5.0)),
+            verdict(&observation([0.1, 0.2, 0.005], 0.0, 5.0)),
             FitVerdict::Redo
         );
-        let one = TagObservation {
+        let one_tag = TagObservation {
             tags: 1,
             ..still.clone()
         };
-        assert_eq!(verdict(&one), FitVerdict::Redo);
-        let vague = TagObservation {
+        assert_eq!(verdict(&one_tag), FitVerdict::Redo);
+        let uncertain = TagObservation {
             sigma_mm: 1.5,
             ..still.clone()
         };
-        assert_eq!(verdict(&vague), FitVerdict::Redo);
+        assert_eq!(verdict(&uncertain), FitVerdict::Redo);
         let rough = TagObservation {
             rms_px: 0.9,
             ..still

@@ -1,4 +1,4 @@
-//! Touches of one place, and the words by which a person finds it again.
+//! Touches at one place, and its description for a person.
 
 use nalgebra::Point3;
 
@@ -11,69 +11,71 @@ use base::units::JointVector;
 use base::wording::count;
 use scene::Scene;
 
-/// Touches of a tool in poses nearer than this are one place, touched again.
-const AGAIN_RAD: f64 = 0.03;
+/// Largest difference between poses of a tool that count as the same place.
+const SAME_POSE_RAD: f64 = 0.03;
 
-/// Of a sheet, those whose tips are nearer than this.
-const AGAIN_M: f64 = 0.005;
+/// Largest distance between tips that count as the same place.
+const SAME_PLACE_M: f64 = 0.005;
 
-/// Distance between touches of one place.
+/// Distance between touches at one place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TouchScatter {
-    /// The widest.
+    /// The largest distance.
     pub(super) spread_m: f64,
-    /// One of the two touches, from 0.
+    /// Index of one of the two touches.
     index: usize,
 }
 
-/// Returns the touches of a place, from 0: all that were made where touch `index` was. None if there is no such touch.
+/// Returns the indices of all touches at the place of touch `index`; empty if there is no such touch.
 #[must_use]
 pub fn touches_of_place(session: &CalibrationSession, scene: &Scene, index: usize) -> Vec<usize> {
     let input = AssessmentInput::new(session, scene);
-    input.map_or_else(|_| Vec::new(), |input| input.beside(index))
+    input.map_or_else(|_| Vec::new(), |input| input.touches_at_place_of(index))
 }
 
 impl AssessmentInput<'_> {
-    /// Returns whether two touches are of one place: for a tool and for zeros the same pose, otherwise the same place of the tip.
+    /// Returns whether two touches were made at one place: for a tool and for zeros the same pose, otherwise the same place of the tip.
     fn is_same_place(&self, one: &TouchContact, other: &TouchContact) -> bool {
         if matches!(
             self.session.kind,
             CalibrationKind::Tool | CalibrationKind::Zeros
         ) {
             let [one, other] = [one, other].map(|c| JointVector::from_slice(&c.joints_rad));
-            return one.distance_max(&other) < AGAIN_RAD;
+            return one.distance_max(&other) < SAME_POSE_RAD;
         }
-        let near = || (self.tip(one) - self.tip(other)).norm() < AGAIN_M;
-        one.role == other.role && one.number == other.number && near()
+        let is_near = || (self.tip(one) - self.tip(other)).norm() < SAME_PLACE_M;
+        one.role == other.role && one.number == other.number && is_near()
     }
 
-    fn beside(&self, index: usize) -> Vec<usize> {
+    fn touches_at_place_of(&self, index: usize) -> Vec<usize> {
         let Some(touch) = self.session.touches.get(index) else {
             return Vec::new();
         };
-        let all = self.session.touches.iter().enumerate();
-        all.filter(|(_, other)| self.is_same_place(touch, other))
+        let touches = self.session.touches.iter().enumerate();
+        touches
+            .filter(|(_, other)| self.is_same_place(touch, other))
             .map(|(other, _)| other)
             .collect()
     }
 
-    /// The place in the session of a touch that a fit counts, which sees no verifying ones.
-    fn in_session(&self, fitted: usize) -> Option<usize> {
+    /// Returns the index in the session of a fitted touch, as fits do not count verifying ones.
+    fn session_index(&self, fitted: usize) -> Option<usize> {
         let contact = self.contacts(false).nth(fitted)?;
-        let mut all = self.session.touches.iter();
-        all.position(|touch| std::ptr::eq(touch, contact))
+        let mut touches = self.session.touches.iter();
+        touches.position(|touch| std::ptr::eq(touch, contact))
     }
 
-    /// The widest that touches of one place are apart, where any was touched again.
+    /// Returns the largest distance between touches at one place, if a place was touched repeatedly.
     pub(super) fn scatter(
         &self,
         tip_m: &Point3<f64>,
         left_out: Option<&TouchOutlier>,
     ) -> Option<TouchScatter> {
-        let left_out = left_out.and_then(|outlier| self.in_session(outlier.index));
-        let all = self.session.touches.iter().enumerate();
-        let used: Vec<(usize, &TouchContact)> =
-            all.filter(|(index, _)| left_out != Some(*index)).collect();
+        let left_out = left_out.and_then(|outlier| self.session_index(outlier.index));
+        let touches = self.session.touches.iter().enumerate();
+        let used: Vec<(usize, &TouchContact)> = touches
+            .filter(|(index, _)| left_out != Some(*index))
+            .collect();
         let pairs = used
             .iter()
             .enumerate()
@@ -87,16 +89,16 @@ impl AssessmentInput<'_> {
             .max_by(|one, other| one.spread_m.total_cmp(&other.spread_m))
     }
 
-    /// Says where a touch that was left out, or touches that are far apart, were made and how that place is taken again.
+    /// Adds reasons that name the place of a touch that was left out, or of touches that are far apart, and how to touch it again.
     pub(super) fn name_places(
         &self,
         finding: &mut FitFinding,
-        accept: &AcceptanceLimits,
+        limits: &AcceptanceLimits,
         left_out: Option<&TouchOutlier>,
         scatter: Option<TouchScatter>,
     ) {
-        let wide = scatter.filter(|scatter| scatter.spread_m * 1e3 > accept.spread_mm);
-        let left_out = left_out.and_then(|outlier| self.in_session(outlier.index));
+        let wide = scatter.filter(|scatter| scatter.spread_m * 1e3 > limits.spread_mm);
+        let left_out = left_out.and_then(|outlier| self.session_index(outlier.index));
         for index in [left_out, wide.map(|wide| wide.index)]
             .into_iter()
             .flatten()
@@ -104,24 +106,24 @@ impl AssessmentInput<'_> {
             let number = index + 1;
             finding.reasons.push(format!(
                 "{}: `steadyhand calibrate undo --touch {number}` takes that place back ({}), to be touched again",
-                self.place_words(index),
-                count(self.beside(index).len(), "touch")
+                self.describe_place(index),
+                count(self.touches_at_place_of(index).len(), "touch")
             ));
         }
     }
 
-    /// Touch 8 was the sheet 34 mm to the right and 20 mm up.
-    fn place_words(&self, index: usize) -> String {
+    /// Describes a touch's place, such as the sheet 34 mm to the right and 20 mm up.
+    fn describe_place(&self, index: usize) -> String {
         let number = index + 1;
         let Some(touch) = self.session.touches.get(index) else {
             return format!("touch {number}");
         };
         let at_mm = self.scene.surface.project(&self.tip(touch)).at_mm;
-        let of = match (self.session.kind, touch.role) {
+        let place = match (self.session.kind, touch.role) {
             (CalibrationKind::Tool, _) => {
                 let joints = touch.joints_rad.iter();
-                let deg = joints.map(|q| format!("{:.0}", q.to_degrees()));
-                let deg = deg.collect::<Vec<_>>().join(", ");
+                let deg: Vec<String> = joints.map(|q| format!("{:.0}", q.to_degrees())).collect();
+                let deg = deg.join(", ");
                 format!("the pose of joints at {deg}°")
             }
             (_, TouchRole::Calibrator) => "the calibrator".to_owned(),
@@ -131,31 +133,30 @@ impl AssessmentInput<'_> {
                 at_mm[0], at_mm[1]
             ),
         };
-        format!("touch {number} was {of}")
+        format!("touch {number} was {place}")
     }
 
-    /// Places that were touched too seldom to say how well their touches repeat, each by its first touch.
-    pub(super) fn seldom(&self) -> Vec<String> {
+    /// Returns the places with too few touches to show their repeatability, each by its first touch.
+    pub(super) fn places_touched_too_rarely(&self) -> Vec<String> {
         let mut places: Vec<(usize, &TouchContact, usize)> = Vec::new();
         for (index, touch) in self.session.touches.iter().enumerate() {
-            let is_here = |first: &TouchContact| match self.session.kind {
+            let is_same = |first: &TouchContact| match self.session.kind {
                 CalibrationKind::Zeros => first.role == touch.role && first.number == touch.number,
                 _ => self.is_same_place(first, touch),
             };
-            match places.iter_mut().find(|(_, first, _)| is_here(first)) {
+            match places.iter_mut().find(|(_, first, _)| is_same(first)) {
                 Some((_, _, times)) => *times += 1,
                 None => places.push((index, touch, 1)),
             }
         }
-        let seldom = places.iter().filter(|(_, _, times)| *times < TOUCHES_EACH);
-        seldom
-            .map(|(index, first, _)| {
-                let role = format!("{:?}", first.role).to_lowercase();
-                match first.number {
-                    0 => format!("{role} (touch {})", index + 1),
-                    number => format!("{role} {number} (touch {})", index + 1),
-                }
-            })
-            .collect()
+        let rare = places.iter().filter(|(_, _, times)| *times < TOUCHES_EACH);
+        rare.map(|(index, first, _)| {
+            let role = format!("{:?}", first.role).to_lowercase();
+            match first.number {
+                0 => format!("{role} (touch {})", index + 1),
+                number => format!("{role} {number} (touch {})", index + 1),
+            }
+        })
+        .collect()
     }
 }

@@ -1,17 +1,17 @@
-//! Records calls, refusals, stops, enablings and changes, so that a change of the record is seen.
+//! Records calls, refusals, stops, enablings and changes, so that tampering with the record is detected.
 //!
 //! `audit.log` in the node's state folder is text. Its first line is `steadyhand audit 1`, the
 //! node's public key and the hash that an earlier file ended with. Each further line is a record:
-//! its number, milliseconds since 1970, what kind, a text, a BLAKE3 hash over the hash before and
-//! these four, and the node's Ed25519 signature of that hash, with tabs between. So a changed,
-//! missing or added line breaks the chain from there on. Of records that were written at once only
+//! its number, milliseconds since 1970, its kind, a text, a BLAKE3 hash over the hash before and
+//! these four, and the node's Ed25519 signature of that hash, separated by tabs. So a changed,
+//! missing or added line breaks the chain from there on. If several records were written at once, only
 //! the last is signed, for all of them; the others have a `-` there.
 //!
-//! No call waits for it: records go through a bounded queue to a thread of its own. What finds the
-//! queue full is counted, and the count is a record. Records of calls that only looked are gathered,
-//! so that a busy node signs and goes to the disk about once a second; all others go at once, with
+//! No call waits for it: records go through a bounded queue to a thread of its own. Records that find the
+//! queue full are counted, and the count is a record. Records of calls that only read are gathered,
+//! so that a busy node signs and syncs about once a second; all others are written at once, with
 //! what was gathered before them. A job waits until its record is signed and on the disk, and does not begin without it;
-//! stops, and everything else, go on where the disk is full.
+//! stops, and everything else, go on when the disk is full.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -31,38 +31,38 @@ use base::lock::MutexExt;
 
 const MAGIC: &str = "steadyhand audit 1";
 
-/// Records that wait to be written.
+/// Number of records that can wait to be written.
 const QUEUE: usize = 4096;
 
 /// Longest time for which records that may wait are gathered, so that they are on the disk within a second. A node that dies
-/// loses at most those of this time, and its next start says so.
+/// loses at most the records of this time, and its next start reports that.
 const GATHERED: Duration = Duration::from_millis(800);
 
 /// The kind of the last record of a process that closed its log.
 const END: &str = "end";
 
-/// In the place of a signature: a later one covers this record.
+/// In place of a signature: a later one covers this record.
 const SIGNED_LATER: &str = "-";
 
 /// Longer texts are cut.
 const TEXT_CHARS_MAX: usize = 4096;
 
-/// A file that is longer than this is put aside.
+/// A longer file is rotated.
 const FILE_BYTES_MAX: u64 = 32 << 20;
 
-/// More than the longest record takes: every character of its text may be written as six, and hashes stand with it.
+/// More than the longest record takes: each character of its text may be escaped as six, and hashes follow it.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// Files that are kept aside.
+/// Number of rotated files that are kept.
 const FILES_KEPT: u32 = 8;
 
-/// A node's audit log. Dropping it writes what waits.
+/// A node's audit log. Dropping it writes the waiting records.
 #[derive(Debug)]
 pub struct AuditLog {
     was_closed: bool,
     queue: Option<SyncSender<AuditMessage>>,
     missed: Arc<AtomicU64>,
-    bell: Arc<FlushSignal>,
+    flush_signal: Arc<FlushSignal>,
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -70,14 +70,14 @@ pub struct AuditLog {
 #[derive(Debug)]
 struct AuditMessage {
     record: Option<AuditRecord>,
-    /// Told when this and all before it is on the disk, or why the disk did not take it.
+    /// Receives the outcome once this record and all before it are on the disk, or could not be written.
     done: Option<SyncSender<Result<(), UnrecordedError>>>,
 }
 
 /// Reason why a record is not on the disk.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnrecordedError {
-    /// The disk did not take it.
+    /// It could not be written.
     #[error("the audit log cannot be written: {0}")]
     Disk(String),
     /// The log's thread is gone.
@@ -107,27 +107,29 @@ impl AuditRecord {
 /// Ends the gathering of records when one comes that may not wait.
 #[derive(Debug, Default)]
 struct FlushSignal {
-    rung: Mutex<bool>,
-    heard: Condvar,
+    is_raised: Mutex<bool>,
+    signal: Condvar,
 }
 
 impl FlushSignal {
-    fn ring(&self) {
-        *self.rung.locked() = true;
-        self.heard.notify_one();
+    fn raise(&self) {
+        *self.is_raised.locked() = true;
+        self.signal.notify_one();
     }
 
-    /// Until it rings, or for [`GATHERED`].
+    /// Waits until it is raised, for [`GATHERED`] at most.
     fn wait(&self) {
-        let rung = self.rung.locked();
-        let waited = self.heard.wait_timeout_while(rung, GATHERED, |rung| !*rung);
-        let (mut rung, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        *rung = false;
+        let raised = self.is_raised.locked();
+        let waited = self
+            .signal
+            .wait_timeout_while(raised, GATHERED, |raised| !*raised);
+        let (mut raised, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *raised = false;
     }
 }
 
 impl AuditLog {
-    /// Opens a node's log and its key; both are made at the first start.
+    /// Opens a node's log and its key, creating both at the first start.
     ///
     /// # Errors
     /// When the key cannot be used or the log cannot be written.
@@ -138,37 +140,37 @@ impl AuditLog {
         let chain = AuditChain::open(&path, key)?;
         let (queue, waiting) = sync_channel(QUEUE);
         let missed = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&missed);
-        let bell = Arc::new(FlushSignal::default());
-        let heard = Arc::clone(&bell);
+        let writer_missed = Arc::clone(&missed);
+        let flush_signal = Arc::new(FlushSignal::default());
+        let writer_signal = Arc::clone(&flush_signal);
         let writer = std::thread::Builder::new()
             .name("audit".to_owned())
-            .spawn(move || write(chain, &waiting, &heard, &counted))?;
+            .spawn(move || write(chain, &waiting, &writer_signal, &writer_missed))?;
         Ok(Self {
             was_closed,
             queue: Some(queue),
             missed,
-            bell,
+            flush_signal,
             writer: Mutex::new(Some(writer)),
         })
     }
 
-    /// Adds a record. It waits for nothing: where there is no room, it is counted as missed.
+    /// Adds a record without waiting: if there is no room, it is counted as missed.
     pub fn note(&self, kind: &'static str, text: impl Into<String>) {
         self.send(AuditRecord::now(kind, text, false));
-        self.bell.ring();
+        self.flush_signal.raise();
     }
 
-    /// Adds a record of something that changed nothing: it may be on the disk a moment later.
+    /// Adds a record of something that changed nothing: it may reach the disk a moment later.
     pub fn note_deferred(&self, kind: &'static str, text: impl Into<String>) {
         self.send(AuditRecord::now(kind, text, true));
     }
 
-    /// Adds a record, and waits until it is signed and on the disk. What the disk does not take is logged, and counted as
+    /// Adds a record, and waits until it is signed and on the disk. A record that cannot be written is logged, and counted as
     /// missed.
     ///
     /// # Errors
-    /// When the record is not on the disk: what it tells of must not begin.
+    /// When the record is not on the disk: what it describes must not begin.
     pub fn note_durably(
         &self,
         kind: &'static str,
@@ -177,33 +179,32 @@ impl AuditLog {
         self.wait_for(Some(AuditRecord::now(kind, text, false)))
     }
 
-    /// Adds the record of a process that ends, and waits until all that was noted is on the disk.
+    /// Adds the record of a process that ends, and waits until all records are on the disk.
     pub fn note_end(&self, text: impl Into<String>) {
-        // The writer has logged what the disk did not take, and nothing begins any more.
+        // The writer has logged what could not be written, and nothing begins any more.
         let _ = self.note_durably(END, text);
     }
 
-    /// Returns whether the process before this one closed the log. Where it did not, records that it had gathered may be
-    /// missing.
+    /// Returns whether the process before this one closed the log. If not, records that it had gathered may be missing.
     #[must_use]
     pub fn was_closed(&self) -> bool {
         self.was_closed
     }
 
     fn send(&self, record: AuditRecord) {
-        let record = AuditMessage {
+        let message = AuditMessage {
             record: Some(record),
             done: None,
         };
-        let sent = self.queue.as_ref().map(|queue| queue.try_send(record));
+        let sent = self.queue.as_ref().map(|queue| queue.try_send(message));
         if matches!(sent, Some(Err(TrySendError::Full(_)))) {
             self.missed.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Waits until all that was noted is on the disk: before a process ends.
+    /// Waits until all records are on the disk, before a process ends.
     pub fn flush(&self) {
-        // As above.
+        // The writer has logged what could not be written.
         let _ = self.wait_for(None);
     }
 
@@ -215,7 +216,7 @@ impl AuditLog {
         };
         let queue = self.queue.as_ref();
         let is_sent = queue.is_some_and(|queue| queue.send(waiting).is_ok());
-        self.bell.ring();
+        self.flush_signal.raise();
         if !is_sent {
             return Err(UnrecordedError::WriterEnded);
         }
@@ -226,48 +227,47 @@ impl AuditLog {
 impl Drop for AuditLog {
     fn drop(&mut self) {
         self.queue = None;
-        self.bell.ring();
+        self.flush_signal.raise();
         let writer = self.writer.locked();
         if let Some(writer) = { writer }.take() {
-            // A writer that failed has said so.
+            // A writer that failed has logged its error.
             let _ = writer.join();
         }
     }
 }
 
-/// The writer's whole life.
+/// Runs the writer's thread until the log is dropped.
 fn write(
     mut chain: AuditChain,
     waiting: &Receiver<AuditMessage>,
-    bell: &FlushSignal,
+    flush_signal: &FlushSignal,
     missed: &AtomicU64,
 ) {
-    let mut failing = false;
+    let mut is_failing = false;
     while let Ok(first) = waiting.recv() {
         if first.record.as_ref().is_some_and(|record| record.may_wait) {
-            bell.wait();
+            flush_signal.wait();
         }
         let lost = missed.swap(0, Ordering::SeqCst);
-        let (mut records, mut done) = (Vec::from_iter(gap_record(lost)), Vec::new());
-        let told = records.len();
-        for one in std::iter::once(first).chain(waiting.try_iter().take(QUEUE)) {
-            records.extend(one.record);
-            done.extend(one.done);
+        let (mut records, mut waiters) = (Vec::from_iter(gap_record(lost)), Vec::new());
+        let gaps = records.len();
+        for message in std::iter::once(first).chain(waiting.try_iter().take(QUEUE)) {
+            records.extend(message.record);
+            waiters.extend(message.done);
         }
-        let written = chain.add(&records);
-        let written = written.and_then(|()| chain.file.sync_data());
+        let written = chain.add(&records).and_then(|()| chain.file.sync_data());
         if let Err(error) = &written {
-            if !failing {
+            if !is_failing {
                 tracing::error!("the audit log cannot be written: {error}");
             }
-            let more = (records.len() - told) as u64;
-            missed.fetch_add(lost + more, Ordering::SeqCst);
+            let unwritten = (records.len() - gaps) as u64;
+            missed.fetch_add(lost + unwritten, Ordering::SeqCst);
         }
-        failing = written.is_err();
-        let told = written.map_err(|error| UnrecordedError::Disk(error.to_string()));
-        for tell in done {
-            // Whoever waited may be gone.
-            let _ = tell.send(told.clone());
+        is_failing = written.is_err();
+        let result = written.map_err(|error| UnrecordedError::Disk(error.to_string()));
+        for waiter in waiters {
+            // The waiting caller may be gone.
+            let _ = waiter.send(result.clone());
         }
     }
     let lost = missed.swap(0, Ordering::SeqCst);
@@ -276,7 +276,7 @@ fn write(
     }
 }
 
-/// Says how many records were lost since the last one, if any.
+/// Returns a record of how many records were lost since the last one, if any.
 fn gap_record(lost: u64) -> Option<AuditRecord> {
     let text = format!(
         "{lost} records were lost: they came faster than the disk, or it did not take them"
@@ -290,7 +290,7 @@ struct AuditChain {
     key: SigningKey,
     next: u64,
     last: [u8; 32],
-    /// End of the last whole line: half a line is overwritten.
+    /// End of the last complete line: a partial line is overwritten.
     end: u64,
 }
 
@@ -298,8 +298,8 @@ impl AuditChain {
     fn open(path: &Path, key: SigningKey) -> io::Result<Self> {
         let file = open(path)?;
         let (end, length) = (end_of_lines(&file)?, file.metadata()?.len());
-        let goes_on = followed(&last_line(&file, end)?, &key.verifying_key());
-        let Some((next, last)) = goes_on else {
+        let position = chain_position(&last_line(&file, end)?, &key.verifying_key());
+        let Some((next, last)) = position else {
             return Self::replace_damaged(path, key, &tail_before(&file, length)?);
         };
         file.set_len(end)?;
@@ -319,7 +319,7 @@ impl AuditChain {
         Ok(chain)
     }
 
-    /// An empty file, which goes on from a file that ended with this hash.
+    /// Creates an empty file that continues one that ended with this hash.
     fn create(path: &Path, key: SigningKey, before: &[u8; 32]) -> io::Result<Self> {
         let mut file = open(path)?;
         let header = header(&key, before);
@@ -337,38 +337,39 @@ impl AuditChain {
 
     /// Replaces a file that ends with neither a signed record nor a header. If it is the beginning of our own
     /// header, it was torn, and is written again; a file changed by others, or whose last records no signature covers, is
-    /// kept aside for inspection: going on from them would sign whatever they say.
+    /// kept for inspection: continuing it would sign whatever it says.
     fn replace_damaged(path: &Path, key: SigningKey, found: &[u8]) -> io::Result<Self> {
-        let earlier = previous_hash(path)?;
-        let header = header(&key, &earlier.unwrap_or_default());
+        let previous = previous_hash(path)?.unwrap_or_default();
+        let header = header(&key, &previous);
         if header.as_bytes().starts_with(found) {
-            return Self::create(path, key, &earlier.unwrap_or_default());
+            return Self::create(path, key, &previous);
         }
-        put_aside(path)?;
+        rotate_files(path)?;
         let mut chain = Self::create(path, key, &[0; 32])?;
         let text = "the log before this one does not end with a record that this node signed: it is kept as it was";
         chain.add(&[AuditRecord::now("torn", text, false)])?;
         Ok(chain)
     }
 
-    /// A file that is long enough is put aside, and another goes on from it.
+    /// Renames the file, and continues in another.
     fn rotate(&mut self) -> io::Result<()> {
         self.file.sync_data()?;
-        // The next one is whole before this one makes way: what a full disk breaks off is tried again and loses nothing.
-        let beside = PathBuf::from(format!("{}.new", self.path.display()));
-        let next = Self::create(&beside, self.key.clone(), &self.last)?;
+        // The next file is complete before this one is renamed: a rotation that a full disk interrupts is tried again and
+        // loses nothing.
+        let new_path = PathBuf::from(format!("{}.new", self.path.display()));
+        let next = Self::create(&new_path, self.key.clone(), &self.last)?;
         next.file.sync_data()?;
         if self.path.exists() {
-            put_aside(&self.path)?;
+            rotate_files(&self.path)?;
         }
-        std::fs::rename(&beside, &self.path)?;
+        std::fs::rename(&new_path, &self.path)?;
         self.path.parent().map_or(Ok(()), sync_folder)?;
         let path = self.path.clone();
         *self = Self { path, ..next };
         Ok(())
     }
 
-    /// All of these or none. The last one's signature covers those before it.
+    /// Adds all of these records or none. The last one's signature covers those before it.
     fn add(&mut self, records: &[AuditRecord]) -> io::Result<()> {
         if self.end > FILE_BYTES_MAX {
             self.rotate()?;
@@ -376,14 +377,14 @@ impl AuditChain {
         let (mut lines, mut last) = (String::new(), self.last);
         for (number, record) in (self.next..).zip(records) {
             let (at_ms, kind, text) = (record.at_ms, record.kind, escaped(&record.text));
-            let said = format!("{number}\t{at_ms}\t{kind}\t{text}");
-            last = chained_hash(&last, &said);
+            let content = format!("{number}\t{at_ms}\t{kind}\t{text}");
+            last = chained_hash(&last, &content);
             let signature = if number + 1 == self.next + records.len() as u64 {
                 hex(&self.key.sign(&last).to_bytes())
             } else {
                 SIGNED_LATER.to_owned()
             };
-            lines += &format!("{said}\t{}\t{signature}\n", hex(&last));
+            lines += &format!("{content}\t{}\t{signature}\n", hex(&last));
         }
         if let Err(error) = self.file.write_all(lines.as_bytes()) {
             self.file.set_len(self.end)?;
@@ -396,24 +397,25 @@ impl AuditChain {
     }
 }
 
-fn put_aside(path: &Path) -> io::Result<()> {
-    let aside = |number: u32| PathBuf::from(format!("{}.{number}", path.display()));
-    // Down to the first free place and no further: where this breaks off and is tried again, nothing is pushed out.
-    let free = (1..FILES_KEPT).find(|number| !aside(*number).exists());
+/// Renames a file to number 1, after shifting the files numbered so far.
+fn rotate_files(path: &Path) -> io::Result<()> {
+    let numbered = |number: u32| PathBuf::from(format!("{}.{number}", path.display()));
+    // Shift only down to the first free number: an interrupted rotation that is tried again then pushes no file out.
+    let free = (1..FILES_KEPT).find(|number| !numbered(*number).exists());
     for number in (1..free.unwrap_or(FILES_KEPT)).rev() {
-        std::fs::rename(aside(number), aside(number + 1))?;
+        std::fs::rename(numbered(number), numbered(number + 1))?;
     }
-    std::fs::rename(path, aside(1))
+    std::fs::rename(path, numbered(1))
 }
 
-fn chained_hash(before: &[u8; 32], said: &str) -> [u8; 32] {
+fn chained_hash(before: &[u8; 32], content: &str) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(before);
-    hasher.update(said.as_bytes());
+    hasher.update(content.as_bytes());
     *hasher.finalize().as_bytes()
 }
 
-/// One line's text: tabs, ends of lines and backslashes are written as `\t`, `\n`, `\r`, `\\`, other control characters as `\u{1b}`.
+/// Escapes a text for one line: tabs, line ends and backslashes as `\t`, `\n`, `\r`, `\\`, other control characters as `\u{1b}`.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars().take(TEXT_CHARS_MAX) {
@@ -422,7 +424,7 @@ fn escaped(text: &str) -> String {
             '\t' => escaped.push_str("\\t"),
             '\n' => escaped.push_str("\\n"),
             '\r' => escaped.push_str("\\r"),
-            // Whoever reads the log at a terminal reads it, and nothing else happens.
+            // A terminal that shows the log must not interpret it.
             c if c.is_control() => escaped.extend(c.escape_default()),
             c => escaped.push(c),
         }
@@ -436,7 +438,7 @@ fn open(path: &Path) -> io::Result<File> {
     with_mode(&mut options, 0o600).open(path)
 }
 
-/// Returns the bytes of a file before `end`, no more than the longest line.
+/// Returns the bytes of a file before `end`, at most the length of the longest line.
 fn tail_before(file: &File, end: u64) -> io::Result<Vec<u8>> {
     let from = end.saturating_sub(LINE_BYTES_MAX);
     let mut bytes = vec![0; usize::try_from(end - from).unwrap_or(0)];
@@ -444,33 +446,33 @@ fn tail_before(file: &File, end: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the end of the last whole line.
+/// Returns the end of the last complete line.
 fn end_of_lines(file: &File) -> io::Result<u64> {
     let length = file.metadata()?.len();
-    let half = tail_before(file, length)?.into_iter().rev();
-    let half = half.take_while(|byte| *byte != b'\n').count();
-    Ok(length - u64::try_from(half).unwrap_or(0))
+    let tail = tail_before(file, length)?.into_iter().rev();
+    let partial = tail.take_while(|byte| *byte != b'\n').count();
+    Ok(length - u64::try_from(partial).unwrap_or(0))
 }
 
-/// A file's first line.
+/// Returns a file's first line.
 fn header(key: &SigningKey, before: &[u8; 32]) -> String {
     let public = hex(key.verifying_key().as_bytes());
     format!("{MAGIC} {public} {}", hex(before))
 }
 
-/// The hash that the file put aside last ended with, if there is one that ends with a record.
+/// Returns the hash at the end of the file that was rotated last, if it ends with a record or a header.
 fn previous_hash(path: &Path) -> io::Result<Option<[u8; 32]>> {
-    let Ok(aside) = File::open(format!("{}.1", path.display())) else {
+    let Ok(rotated) = File::open(format!("{}.1", path.display())) else {
         return Ok(None);
     };
-    let last = last_line(&aside, end_of_lines(&aside)?)?;
+    let last = last_line(&rotated, end_of_lines(&rotated)?)?;
     let record = AuditLine::read(&last).map(|record| record.hash);
     Ok(record.or_else(|| header_hash(&last)))
 }
 
-/// Returns the number of the record that comes after a last line and the hash before it; `None` after what is neither a header
-/// nor a record with the key's signature.
-fn followed(line: &str, key: &VerifyingKey) -> Option<(u64, [u8; 32])> {
+/// Returns the number of the record that follows a last line, and the hash that it chains to; `None` if the line is neither a
+/// header nor a record with the key's signature.
+fn chain_position(line: &str, key: &VerifyingKey) -> Option<(u64, [u8; 32])> {
     let Some(record) = AuditLine::read(line) else {
         return header_hash(line).map(|hash| (0, hash));
     };
@@ -479,18 +481,18 @@ fn followed(line: &str, key: &VerifyingKey) -> Option<(u64, [u8; 32])> {
     Some((record.number + 1, record.hash))
 }
 
-/// Returns the hash of a file's first line, if it is that.
+/// Returns the hash of a line, if it is a file's first.
 fn header_hash(line: &str) -> Option<[u8; 32]> {
     let hash = || *blake3::hash(line.as_bytes()).as_bytes();
     line.starts_with(MAGIC).then(hash)
 }
 
-/// Returns whether the last record of a log is that of a process that closed it; a log without records has lost none.
+/// Returns whether the last record of a log was written by a process that closed it; a log without records has lost none.
 fn was_closed(path: &Path) -> bool {
     let last = || {
         let file = File::open(path).ok()?;
         let last = last_line(&file, end_of_lines(&file).ok()?).ok()?;
-        Some(AuditLine::read(&last)?.said.split('\t').nth(2) == Some(END))
+        Some(AuditLine::read(&last)?.content.split('\t').nth(2) == Some(END))
     };
     last().unwrap_or(true)
 }
@@ -503,25 +505,25 @@ fn last_line(file: &File, end: u64) -> io::Result<String> {
 }
 
 struct AuditLine<'a> {
-    said: &'a str,
+    content: &'a str,
     number: u64,
     hash: [u8; 32],
-    /// None where a later one covers this record.
+    /// `None` if a later one covers this record.
     signature: Option<[u8; 64]>,
 }
 
 impl<'a> AuditLine<'a> {
     fn read(line: &'a str) -> Option<Self> {
-        let mut ends = line.rsplitn(3, '\t');
-        let signature = match ends.next()? {
+        let mut fields = line.rsplitn(3, '\t');
+        let signature = match fields.next()? {
             SIGNED_LATER => None,
             written => Some(bytes(written)?),
         };
-        let hash = bytes(ends.next()?)?;
-        let said = ends.next()?;
-        let number = said.split('\t').next()?.parse().ok()?;
+        let hash = bytes(fields.next()?)?;
+        let content = fields.next()?;
+        let number = content.split('\t').next()?.parse().ok()?;
         Some(Self {
-            said,
+            content,
             number,
             hash,
             signature,
@@ -532,20 +534,20 @@ impl<'a> AuditLine<'a> {
 /// A defect of an audit log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AuditError {
-    /// It does not begin as one.
+    /// It does not begin as an audit log.
     #[error("the first line is not that of an audit log of this version")]
     Foreign,
-    /// It was signed by another node than the one that was named.
+    /// It was signed by another node than the expected one.
     #[error("it names the key {found}, not {expected}: another node wrote it")]
     OtherKey {
         /// The key in it.
         found: String,
-        /// The key that was asked for.
+        /// The expected key.
         expected: String,
     },
-    /// The first record that cannot be believed.
+    /// The first record that cannot be trusted.
     #[error(
-        "record {record} (line {line}) is not as it was written: {why}; all records before it hold"
+        "record {record} (line {line}) is not as it was written: {reason}; all records before it hold"
     )]
     Record {
         /// Number of the record, from 0.
@@ -553,7 +555,7 @@ pub enum AuditError {
         /// Number of the line in the file, from 1.
         line: usize,
         /// The reason.
-        why: &'static str,
+        reason: &'static str,
     },
 }
 
@@ -568,23 +570,23 @@ pub struct VerifiedAudit {
     pub last: String,
 }
 
-/// Checks every record of an audit log. `expected` is the node's public key in hexadecimal, where
-/// it is known; otherwise the log is believed as to whose it is.
+/// Checks every record of an audit log. `expected` is the node's public key in hexadecimal, if
+/// it is known; otherwise the key that the log names is accepted.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first defect.
 pub fn verify(text: &str, expected: Option<&str>) -> Result<VerifiedAudit, AuditError> {
     let mut lines = text.lines().enumerate();
     let (_, header) = lines.next().ok_or(AuditError::Foreign)?;
-    let mut words = header
+    let mut fields = header
         .strip_prefix(MAGIC)
         .ok_or(AuditError::Foreign)?
         .split_whitespace();
-    let found = words.next().unwrap_or_default();
+    let found = fields.next().unwrap_or_default();
     let key = bytes::<32>(found).and_then(|bytes| VerifyingKey::from_bytes(&bytes).ok());
     let key = key.ok_or(AuditError::Foreign)?;
-    let before = words.next().and_then(bytes::<32>);
-    if before.is_none() || words.next().is_some() {
+    let before = fields.next().and_then(bytes::<32>);
+    if before.is_none() || fields.next().is_some() {
         return Err(AuditError::Foreign);
     }
     if let Some(expected) = expected.filter(|expected| !expected.eq_ignore_ascii_case(found)) {
@@ -602,36 +604,44 @@ pub fn verify(text: &str, expected: Option<&str>) -> Result<VerifiedAudit, Audit
     })
 }
 
-/// Verifies the records that follow; returns their number, and the last one's hash.
+/// Verifies the records after the header; returns their number, and the last one's hash.
 fn verify_chain<'a>(
     lines: impl Iterator<Item = (usize, &'a str)>,
     start: [u8; 32],
     key: &VerifyingKey,
 ) -> Result<(u64, [u8; 32]), AuditError> {
     let (mut last, mut records) = (start, 0);
-    // The first record, with its line, that no signature has covered yet.
-    let mut open = None;
+    // The first record, with its line, that no signature covers yet.
+    let mut unsigned = None;
     for (index, text) in lines {
-        let here = (records, index + 1);
-        let (record, line) = *open.get_or_insert(here);
-        let wrong = |(record, line), why| AuditError::Record { record, line, why };
-        let read = next_record(text, records, &last).map_err(|why| wrong(here, why))?;
-        if let Some(signature) = read.signature {
-            key.verify_strict(&read.hash, &Signature::from_bytes(&signature))
+        let current = (records, index + 1);
+        let (record, line) = *unsigned.get_or_insert(current);
+        let wrong = |(record, line), reason| AuditError::Record {
+            record,
+            line,
+            reason,
+        };
+        let parsed = next_record(text, records, &last).map_err(|reason| wrong(current, reason))?;
+        if let Some(signature) = parsed.signature {
+            key.verify_strict(&parsed.hash, &Signature::from_bytes(&signature))
                 .map_err(|_| wrong((record, line), "its signature is not the node's"))?;
-            open = None;
+            unsigned = None;
         }
-        last = read.hash;
+        last = parsed.hash;
         records += 1;
     }
-    let why = "no signature covers it: what followed is missing";
-    match open {
-        Some((record, line)) => Err(AuditError::Record { record, line, why }),
+    let reason = "no signature covers it: what followed is missing";
+    match unsigned {
+        Some((record, line)) => Err(AuditError::Record {
+            record,
+            line,
+            reason,
+        }),
         None => Ok((records, last)),
     }
 }
 
-/// A line's record, if it is the next of the chain.
+/// Parses a line's record, if it is the next of the chain.
 fn next_record<'a>(
     line: &'a str,
     number: u64,
@@ -641,7 +651,7 @@ fn next_record<'a>(
     if line.number != number {
         return Err("its number is not the next: records are missing or were added");
     }
-    if chained_hash(before, line.said) != line.hash {
+    if chained_hash(before, line.content) != line.hash {
         return Err("its hash does not follow from the record before and its own words");
     }
     Ok(line)
@@ -655,8 +665,8 @@ mod tests {
 
     fn log(folder: &Path, records: usize) -> String {
         let audit = AuditLog::open(folder).unwrap();
-        for at in 0..records {
-            audit.note("call", format!("number\t{at}\n"));
+        for number in 0..records {
+            audit.note("call", format!("number\t{number}\n"));
             // Each is written, and so signed, by itself.
             audit.flush();
         }
@@ -701,11 +711,11 @@ mod tests {
         let mut added = lines.clone();
         added.insert(4, "3\t1\tcall\tforged\t00\t00");
         assert_eq!(first_bad(&added), 3);
-        for at in 1..lines.len() {
-            let changed = lines.get(at).unwrap().replace("number", "numbed");
-            let mut all = lines.clone();
-            *all.get_mut(at).unwrap() = &changed;
-            assert_eq!(first_bad(&all), u64::try_from(at - 1).unwrap());
+        for line in 1..lines.len() {
+            let changed = lines.get(line).unwrap().replace("number", "numbed");
+            let mut altered = lines.clone();
+            *altered.get_mut(line).unwrap() = &changed;
+            assert_eq!(first_bad(&altered), u64::try_from(line - 1).unwrap());
         }
         let other = tempfile::tempdir().unwrap();
         let forged = log(other.path(), 6).replace(
@@ -715,13 +725,13 @@ mod tests {
         assert_eq!(first_bad(&forged.lines().collect::<Vec<_>>()), 0);
     }
 
-    /// Gathered records have one signature. A log that ends before it is not believed from there on.
+    /// Gathered records share one signature. A log that ends before it is not trusted from there on.
     #[test]
     fn records_that_were_gathered_are_covered_by_the_last_ones_signature() {
         let folder = tempfile::tempdir().unwrap();
         let audit = AuditLog::open(folder.path()).unwrap();
-        for at in 0..50 {
-            audit.note_deferred("call", format!("number {at}"));
+        for number in 0..50 {
+            audit.note_deferred("call", format!("number {number}"));
         }
         audit.flush();
         let file = folder.path().join("audit.log");
@@ -738,34 +748,34 @@ mod tests {
         let first = text.lines().skip(1).position(|line| line.ends_with("\t-"));
         let first = first.unwrap();
         let cut: Vec<&str> = text.lines().take(first + 2).collect();
-        let why = verify(&cut.join("\n"), None).unwrap_err();
+        let error = verify(&cut.join("\n"), None).unwrap_err();
         assert!(
-            matches!(why, AuditError::Record { record, .. } if record == first as u64),
-            "{why}"
+            matches!(error, AuditError::Record { record, .. } if record == first as u64),
+            "{error}"
         );
-        // A node does not sign what it did not sign before: anybody may have written it.
+        // A node does not cover unsigned records with a new signature: anybody may have written them.
         drop(audit);
         let cut = cut.join("\n") + "\n";
         std::fs::write(&file, &cut).unwrap();
         let text = log(folder.path(), 1);
         assert!(text.contains("\ttorn\t"), "{text}");
         verify(&text, None).unwrap();
-        let aside = std::fs::read_to_string(folder.path().join("audit.log.1")).unwrap();
-        assert_eq!(aside, cut);
+        let rotated = std::fs::read_to_string(folder.path().join("audit.log.1")).unwrap();
+        assert_eq!(rotated, cut);
     }
 
-    /// Any change of one byte, and any wrong order of records.
+    /// Detects any change of one byte, and any wrong order of records.
     #[test]
     fn no_byte_can_be_changed_and_no_record_moved_unseen() {
         let folder = tempfile::tempdir().unwrap();
         let text = log(folder.path(), 3);
-        let whole = verify(&text, None).unwrap();
+        let original = verify(&text, None).unwrap();
         for at in 0..text.trim_end().len() {
             let bit = 1_u8 << (at % 7);
             let mut bytes = text.clone().into_bytes();
             *bytes.get_mut(at).unwrap() ^= bit;
             let changed = String::from_utf8(bytes).unwrap();
-            let found = verify(&changed, Some(&whole.key));
+            let found = verify(&changed, Some(&original.key));
             assert!(found.is_err(), "byte {at}, bit {bit:#x}: {changed}");
         }
         let lines: Vec<&str> = text.lines().collect();
@@ -776,69 +786,69 @@ mod tests {
         }
         for end in 1..lines.len() {
             let cut = verify(&lines.get(..end).unwrap().join("\n"), None).unwrap();
-            // A log that was cut short holds in itself: its last hash says that it is another.
-            assert!(cut.last != whole.last && cut.records < whole.records);
+            // A log that was cut short is valid in itself: only its last hash shows the difference.
+            assert!(cut.last != original.last && cut.records < original.records);
         }
         for end in 1..text.trim_end().len() {
             let cut = text.get(..end).unwrap();
-            let whole_lines = lines.iter().scan(0, |at, line| {
+            let line_ends = lines.iter().scan(0, |at, line| {
                 *at += line.len() + 1;
                 Some(*at - 1)
             });
-            let at_an_end = whole_lines.into_iter().any(|at| at == end || at + 1 == end);
-            assert_eq!(verify(cut, None).is_ok(), at_an_end, "cut at {end}");
+            let is_line_end = line_ends.into_iter().any(|at| at == end || at + 1 == end);
+            assert_eq!(verify(cut, None).is_ok(), is_line_end, "cut at {end}");
         }
     }
 
-    /// Records that may wait are never written behind later ones, and a record that may not takes them along.
+    /// Records that may wait are never written after later ones, and a record that may not wait takes them along.
     #[test]
     fn the_order_is_kept_and_a_record_that_is_waited_for_is_signed_at_once() {
         let folder = tempfile::tempdir().unwrap();
         let audit = AuditLog::open(folder.path()).unwrap();
         for round in 0..4 {
-            for look in 0..3 {
-                audit.note_deferred("call", format!("look {round}.{look}"));
+            for read in 0..3 {
+                audit.note_deferred("call", format!("read {round}.{read}"));
             }
             let noted = audit.note_durably("motion", format!("motion {round}"));
             assert_eq!(noted, Ok(()));
-            // As a process that is killed here leaves it.
+            // What a process leaves that is killed here.
             let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
             let verified = verify(&text, None).unwrap();
             assert_eq!(verified.records, 4 * (round + 1));
             let last = text.lines().last().unwrap();
             assert!(last.contains(&format!("motion {round}")) && !last.ends_with("\t-"));
         }
-        audit.note_deferred("call", "look 4.0");
+        audit.note_deferred("call", "read 4.0");
         drop(audit);
         let text = std::fs::read_to_string(folder.path().join("audit.log")).unwrap();
-        let said: Vec<&str> = text
+        let texts: Vec<&str> = text
             .lines()
             .filter_map(|line| line.split('\t').nth(3))
             .collect();
         let round = |round| {
-            let looks = (0..3).map(move |look| format!("look {round}.{look}"));
-            looks.chain([format!("motion {round}")])
+            let reads = (0..3).map(move |read| format!("read {round}.{read}"));
+            reads.chain([format!("motion {round}")])
         };
-        let mut meant: Vec<String> = (0..4).flat_map(round).collect();
-        meant.push("look 4.0".to_owned());
-        assert_eq!(said, meant);
+        let mut expected: Vec<String> = (0..4).flat_map(round).collect();
+        expected.push("read 4.0".to_owned());
+        assert_eq!(texts, expected);
     }
 
     #[test]
-    fn a_log_that_was_not_closed_is_known() {
+    fn a_log_that_was_not_closed_is_detected() {
         let folder = tempfile::tempdir().unwrap();
-        for (ends, was_closed) in [(false, true), (true, false), (true, true)] {
+        for (closes, was_closed) in [(false, true), (true, false), (true, true)] {
             let audit = AuditLog::open(folder.path()).unwrap();
             assert_eq!(audit.was_closed(), was_closed);
             audit.note("call", "number");
-            if ends {
+            if closes {
                 audit.note_end("done");
             }
         }
     }
 
     #[test]
-    fn half_a_last_line_is_cut_and_said() {
+    fn a_partial_last_line_is_cut_and_recorded() {
         let folder = tempfile::tempdir().unwrap();
         let text = log(folder.path(), 2);
         let path = folder.path().join("audit.log");
@@ -849,7 +859,7 @@ mod tests {
     }
 
     #[test]
-    fn a_last_line_that_is_no_record_is_kept_for_who_looks_into_it() {
+    fn a_last_line_that_is_not_a_record_is_kept_for_inspection() {
         let folder = tempfile::tempdir().unwrap();
         let text = log(folder.path(), 2);
         let path = folder.path().join("audit.log");
@@ -858,32 +868,32 @@ mod tests {
         let begun = log(folder.path(), 1);
         assert_eq!(verify(&begun, None).unwrap().records, 2);
         assert!(begun.contains("\ttorn\t"));
-        let aside = std::fs::read_to_string(folder.path().join("audit.log.1")).unwrap();
-        assert_eq!(aside, changed);
+        let rotated = std::fs::read_to_string(folder.path().join("audit.log.1")).unwrap();
+        assert_eq!(rotated, changed);
     }
 
     #[test]
     fn a_header_that_was_torn_anywhere_is_written_again() {
         let folder = tempfile::tempdir().unwrap();
-        let whole = log(folder.path(), 0);
+        let complete = log(folder.path(), 0);
         let path = folder.path().join("audit.log");
-        for end in 0..whole.len() {
-            std::fs::write(&path, whole.get(..end).unwrap()).unwrap();
+        for end in 0..complete.len() {
+            std::fs::write(&path, complete.get(..end).unwrap()).unwrap();
             let text = log(folder.path(), 1);
-            assert!(text.starts_with(&whole), "cut at {end}");
+            assert!(text.starts_with(&complete), "cut at {end}");
             assert_eq!(verify(&text, None).unwrap().records, 1, "cut at {end}");
         }
         assert!(!folder.path().join("audit.log.1").exists());
     }
 
     #[test]
-    fn a_disk_that_takes_no_other_file_loses_none_that_is_there() {
+    fn a_rotation_that_fails_loses_no_existing_file() {
         let folder = tempfile::tempdir().unwrap();
         let text = log(folder.path(), 2);
         let path = folder.path().join("audit.log");
-        let aside = |number: u32| folder.path().join(format!("audit.log.{number}"));
+        let rotated = |number: u32| folder.path().join(format!("audit.log.{number}"));
         for number in 1..=FILES_KEPT {
-            std::fs::write(aside(number), number.to_string()).unwrap();
+            std::fs::write(rotated(number), number.to_string()).unwrap();
         }
         std::fs::create_dir(folder.path().join("audit.log.new")).unwrap();
         let key = node_key::key(&folder.path().join(node_key::FILE)).unwrap();
@@ -895,7 +905,7 @@ mod tests {
         }
         for number in 1..=FILES_KEPT {
             assert_eq!(
-                std::fs::read_to_string(aside(number)).unwrap(),
+                std::fs::read_to_string(rotated(number)).unwrap(),
                 number.to_string()
             );
         }
@@ -912,7 +922,7 @@ mod tests {
         while chain.end <= FILE_BYTES_MAX {
             chain.add(&many().collect::<Vec<_>>()).unwrap();
         }
-        // What comes next begins another file, and is the first in it.
+        // The next records begin another file.
         chain.add(&many().take(2).collect::<Vec<_>>()).unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         let (first, second) = (read("audit.log.1"), read("audit.log"));
@@ -920,7 +930,7 @@ mod tests {
         assert!(first.len() as u64 > FILE_BYTES_MAX);
         assert!(second.lines().next().unwrap().ends_with(&last));
         assert_eq!(verify(&second, None).unwrap().records, 2);
-        // One in which nothing is yet goes on from the one before it, whoever opens it.
+        // A file without records still continues the one before it when it is opened again.
         chain.rotate().unwrap();
         drop(chain);
         let begun = read("audit.log");
@@ -931,7 +941,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_faster_than_the_disk_is_counted_and_nobody_waits() {
+    fn records_that_come_faster_than_the_disk_are_counted_and_no_caller_waits() {
         let folder = tempfile::tempdir().unwrap();
         let audit = AuditLog::open(folder.path()).unwrap();
         let mut noted = 0_u64;

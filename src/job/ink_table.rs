@@ -1,4 +1,4 @@
-//! The line drawn by a motion at each of its samples, and the rest of a drawing.
+//! The length of line that a motion has drawn at each of its samples, and the rest of a drawing.
 
 use base::plane::{along, distance, pieces};
 use plan::{SpanKind, Trajectory};
@@ -8,26 +8,26 @@ use scene::{Scene, SheetStroke};
 /// to rest.
 const AFTER_SAMPLES: usize = 10;
 
-/// Line drawn, sample by sample.
+/// Length of line drawn, by sample.
 #[derive(Debug)]
 pub struct InkTable {
-    /// Per sample, all line drawn by then; it never falls.
+    /// For each sample, the length drawn by then; it never decreases.
     mm: Vec<f64>,
-    /// The sample at which each stroke is wholly drawn.
+    /// The sample at which each stroke is complete.
     done_at: Vec<usize>,
 }
 
 /// Progress of a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct InkProgress {
-    /// Line drawn.
+    /// Length of line drawn.
     pub mm: f64,
-    /// Strokes that are wholly drawn.
+    /// Number of complete strokes.
     pub strokes: usize,
 }
 
 impl InkTable {
-    /// Of a trajectory that draws these strokes, in this order.
+    /// Creates the table of a trajectory that draws these strokes, in this order.
     #[must_use]
     pub fn new(scene: &Scene, trajectory: &Trajectory, strokes: &[SheetStroke]) -> Self {
         let mut table = Self {
@@ -39,10 +39,11 @@ impl InkTable {
             let stroke = span.item.and_then(|item| strokes.get(item));
             match stroke.filter(|_| span.kind == SpanKind::Draw) {
                 Some(stroke) => {
-                    let shares = shares(scene, trajectory, span);
+                    let parts = parts(scene, trajectory, span);
                     let length_mm = stroke.length_mm();
-                    let along = shares.map(|share| drawn_mm + share * length_mm);
-                    table.mm.extend(along);
+                    table
+                        .mm
+                        .extend(parts.map(|fraction| drawn_mm + fraction * length_mm));
                     drawn_mm += length_mm;
                     table.done_at.push(span.end + AFTER_SAMPLES);
                 }
@@ -58,7 +59,7 @@ impl InkTable {
         self.done_at.is_empty()
     }
 
-    /// All line of the drawing.
+    /// Returns the length of all line of the drawing.
     #[must_use]
     pub fn total_mm(&self) -> f64 {
         self.mm.last().copied().unwrap_or(0.0)
@@ -66,7 +67,7 @@ impl InkTable {
 
     /// Returns the progress once a sample was sent.
     #[must_use]
-    pub fn at(&self, sample: usize) -> InkProgress {
+    pub fn progress_at(&self, sample: usize) -> InkProgress {
         let last = self.mm.len().saturating_sub(1);
         InkProgress {
             mm: self.mm.get(sample.min(last)).copied().unwrap_or(0.0),
@@ -74,15 +75,15 @@ impl InkTable {
         }
     }
 
-    /// One past the last sample at which no more than `mm` of line are drawn.
+    /// Returns the end of the samples at which at most `mm` of line are drawn.
     #[must_use]
-    pub fn end_of(&self, mm: f64) -> usize {
+    pub fn samples_end(&self, mm: f64) -> usize {
         self.mm.partition_point(|drawn| *drawn <= mm + 1e-9)
     }
 }
 
-/// Per sample of a stretch that draws, the share of its way that the tip has gone.
-fn shares(
+/// Returns, for each sample of a span that draws, the fraction of its path that the tip has travelled.
+fn parts(
     scene: &Scene,
     trajectory: &Trajectory,
     span: &plan::TrajectorySpan,
@@ -93,28 +94,28 @@ fn shares(
         .get(first..span.end)
         .unwrap_or_default();
     let tip_m = scene.pen(span.pen).map(|pen| pen.tip_m).unwrap_or_default();
-    let mut before = None;
-    let mut gone = 0.0;
-    let mut ways: Vec<f64> = samples
+    let mut previous = None;
+    let mut total_m = 0.0;
+    let mut along_m: Vec<f64> = samples
         .iter()
         .map(|q| {
             let tip = scene.arm.chain.forward(q) * tip_m;
-            gone += before.map_or(0.0, |before: nalgebra::Point3<f64>| (tip - before).norm());
-            before = Some(tip);
-            gone
+            total_m += previous.map_or(0.0, |from: nalgebra::Point3<f64>| (tip - from).norm());
+            previous = Some(tip);
+            total_m
         })
         .collect();
-    // The first is where the stretch before ended.
-    if ways.len() > span.end - span.first {
-        ways.remove(0);
+    // The first is the end of the previous span.
+    if along_m.len() > span.end - span.first {
+        along_m.remove(0);
     }
-    ways.into_iter()
-        .map(move |way| if gone > 0.0 { way / gone } else { 1.0 })
+    along_m
+        .into_iter()
+        .map(move |m| if total_m > 0.0 { m / total_m } else { 1.0 })
 }
 
 /// Returns the rest of `strokes` once `drawn` is drawn: the stroke under way from `overlap_mm` before
-/// the point where it was left, and all after it. Leaves out rests shorter than a hundredth of a
-/// millimetre.
+/// the point where it was left, and all strokes after it. Omits remainders of 0.01 mm or less.
 #[must_use]
 pub fn remaining_strokes(
     strokes: &[SheetStroke],
@@ -137,18 +138,18 @@ pub fn remaining_strokes(
     rest
 }
 
-/// Returns the part of `strokes` on the paper once `drawn` is drawn: all strokes that are wholly
-/// drawn, and the drawn part of the one under way.
+/// Returns the part of `strokes` on the paper once `drawn` is drawn: all complete strokes, and the
+/// drawn part of the one under way.
 #[must_use]
 pub(super) fn inked(strokes: &[SheetStroke], drawn: InkProgress) -> Vec<Vec<[f64; 2]>> {
-    let whole = strokes.iter().take(drawn.strokes);
-    let before_mm: f64 = whole.clone().map(SheetStroke::length_mm).sum();
-    let mut lines: Vec<_> = whole.map(|stroke| stroke.points_mm.clone()).collect();
+    let complete = strokes.iter().take(drawn.strokes);
+    let before_mm: f64 = complete.clone().map(SheetStroke::length_mm).sum();
+    let mut lines: Vec<_> = complete.map(|stroke| stroke.points_mm.clone()).collect();
     if let Some(stroke) = strokes.get(drawn.strokes) {
-        let mut back = stroke.points_mm.clone();
-        back.reverse();
+        let mut reversed = stroke.points_mm.clone();
+        reversed.reverse();
         let left_mm = stroke.length_mm() - (drawn.mm - before_mm);
-        let mut line = line_from(&back, left_mm.max(0.0));
+        let mut line = line_from(&reversed, left_mm.max(0.0));
         line.reverse();
         lines.push(line);
     }
@@ -156,17 +157,17 @@ pub(super) fn inked(strokes: &[SheetStroke], drawn: InkProgress) -> Vec<Vec<[f64
     lines
 }
 
-/// The part of a line that begins `from_mm` along it.
+/// Returns the part of a line that begins `from_mm` along it.
 fn line_from(points_mm: &[[f64; 2]], from_mm: f64) -> Vec<[f64; 2]> {
-    let mut gone = 0.0;
+    let mut passed_mm = 0.0;
     for (index, [a, b]) in pieces(points_mm).enumerate() {
-        let step = distance(a, b);
-        if gone + step > from_mm {
-            let begin = along(a, b, (from_mm - gone) / step);
+        let piece_mm = distance(a, b);
+        if passed_mm + piece_mm > from_mm {
+            let begin = along(a, b, (from_mm - passed_mm) / piece_mm);
             let rest = points_mm.get(index + 1..).unwrap_or_default();
             return std::iter::once(begin).chain(rest.iter().copied()).collect();
         }
-        gone += step;
+        passed_mm += piece_mm;
     }
     Vec::new()
 }
@@ -227,11 +228,12 @@ mod tests {
         let plan = plan::draw(&scene, &scene.rest_rad, &plan::SilentObserver).unwrap();
         let table = InkTable::new(&scene, &plan.trajectory, &plan.strokes);
         let samples = plan.trajectory.samples.len();
-        assert_eq!(table.at(0), InkProgress::default());
-        let end = table.at(samples - 1);
+        assert_eq!(table.progress_at(0), InkProgress::default());
+        let end = table.progress_at(samples - 1);
         assert!((end.mm - plan.report.pen_down_mm).abs() < 1e-6);
-        assert_eq!(table.end_of(end.mm), samples);
-        let mm: Vec<f64> = (0..samples).map(|sample| table.at(sample).mm).collect();
+        assert_eq!(table.samples_end(end.mm), samples);
+        let mm = (0..samples).map(|sample| table.progress_at(sample).mm);
+        let mm: Vec<f64> = mm.collect();
         assert!(
             mm.windows(2)
                 .all(|pair| pair[0] <= pair[1] && pair[1] - pair[0] < 0.6)
@@ -240,13 +242,13 @@ mod tests {
 
     #[test]
     fn what_is_on_the_paper_ends_where_the_pen_is() {
-        let mm = |strokes, mm| inked(&two(), InkProgress { mm, strokes });
-        let all = |lines: &[Vec<[f64; 2]>]| -> f64 {
+        let lines_at = |strokes, mm| inked(&two(), InkProgress { mm, strokes });
+        let length_mm = |lines: &[Vec<[f64; 2]>]| -> f64 {
             lines.iter().map(|line| base::plane::length(line)).sum()
         };
         let total: f64 = two().iter().map(SheetStroke::length_mm).sum();
         let first = two()[0].length_mm();
-        assert!(mm(0, 0.0).is_empty());
+        assert!(lines_at(0, 0.0).is_empty());
         for (strokes, drawn) in [
             (0, 3.0),
             (0, first - 1.0),
@@ -254,8 +256,11 @@ mod tests {
             (1, first + 2.5),
             (2, total),
         ] {
-            let lines = mm(strokes, drawn);
-            assert!((all(&lines) - drawn).abs() < 1e-9, "{drawn}: {lines:?}");
+            let lines = lines_at(strokes, drawn);
+            assert!(
+                (length_mm(&lines) - drawn).abs() < 1e-9,
+                "{drawn}: {lines:?}"
+            );
             assert_eq!(lines[0][0], two()[0].points_mm[0]);
         }
     }

@@ -1,4 +1,4 @@
-//! The journal of one job, while it is written.
+//! The journal of one job, while it is being written.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
@@ -40,28 +40,28 @@ pub struct AcceptedJob {
     pub understood: String,
     /// The repairs, as JSON.
     pub repairs: String,
-    /// The job that it goes on with; empty for none.
+    /// The job that it continues; empty for none.
     pub resumes: String,
-    /// The drawing that comes in place of the scene's own design.
+    /// The drawing that replaces the scene's own design.
     pub drawing: Option<JournalDrawing>,
-    /// The drawing of a queue that it is; empty for none.
+    /// The queue's drawing that it draws; empty for none.
     pub ticket: String,
 }
 
-/// A drawing that comes in place of a scene's own design, as a job keeps it.
+/// A drawing that replaces a scene's own design, as a job keeps it.
 #[derive(Clone, Debug)]
 pub struct JournalDrawing {
     /// Its name for people.
     pub label: String,
-    /// All of it as TOML, from which the scene is built again.
+    /// The complete design as TOML, from which the scene is built again.
     pub design: String,
-    /// The words, where it is a text.
+    /// The words, if it is a text.
     pub words: Option<String>,
-    /// The one who brought it.
+    /// Who supplied it.
     pub origin: DrawingOrigin,
 }
 
-/// The one who brought a drawing.
+/// Who supplied a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawingOrigin {
     /// An operator at a terminal.
@@ -70,14 +70,14 @@ pub enum DrawingOrigin {
     Caller,
 }
 
-/// Place of the tip at a job's end.
+/// Where the tip was at a job's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TipPlace {
-    /// It was read to be off the sheet.
+    /// It was measured to be off the sheet.
     Off,
-    /// It was read to be at the sheet.
+    /// It was measured to be at the sheet.
     AtSheet,
-    /// The arm was not read.
+    /// The arm's position could not be read.
     Unread,
 }
 
@@ -114,11 +114,11 @@ impl JournalDrawing {
     }
 }
 
-/// Said of an arm that is behind a port.
+/// Value of `at` for an arm that is behind a port.
 pub(super) const AT_PORT: &str = "port";
 
-/// Arguments longer than this are cut before they are kept.
-const RECEIVED_BYTES_MAX: usize = 16 << 10;
+/// Longer arguments are cut before they are kept.
+const RECEIVED_CHARS_MAX: usize = 16 << 10;
 
 /// A job's journal.
 #[derive(Debug)]
@@ -136,7 +136,7 @@ struct JournalState {
     part: DrawingPart,
 }
 
-/// The place of a motion in a drawing that is drawn in parts, one a pen: strokes of other parts, in drawing order.
+/// A motion's place in a drawing that is drawn in parts, one for each pen: the strokes of the other parts, in drawing order.
 #[derive(Clone, Debug, Default)]
 pub struct DrawingPart {
     /// Drawn before it.
@@ -154,17 +154,17 @@ impl DrawingPart {
     }
 
     /// Returns the progress of the whole drawing.
-    fn whole(&self, drawn: InkProgress) -> InkProgress {
-        let before = self.drawn_before();
+    fn with_earlier(&self, drawn: InkProgress) -> InkProgress {
+        let earlier = self.drawn_before();
         InkProgress {
-            mm: before.mm + drawn.mm,
-            strokes: before.strokes + drawn.strokes,
+            mm: earlier.mm + drawn.mm,
+            strokes: earlier.strokes + drawn.strokes,
         }
     }
 }
 
 impl JobJournal {
-    /// Makes a job's folder and the beginning of its journal; both are on the disk afterwards.
+    /// Creates a job's folder and the beginning of its journal; both are on the disk afterwards.
     pub(super) fn create(jobs: &Path, accepted: &AcceptedJob) -> Result<Self, JournalError> {
         let folder = jobs.join(&accepted.id);
         let failed = |error| JournalError::File {
@@ -203,45 +203,44 @@ impl JobJournal {
         &self.folder
     }
 
-    /// The job as it is written so far.
+    /// Returns the job as its journal describes it so far.
     #[must_use]
     pub fn past(&self) -> PastJob {
         self.state().past.clone()
     }
 
-    /// The next motions are this part of the drawing.
+    /// Sets the part of the drawing to which the next motions belong.
     pub fn begins_part(&self, part: DrawingPart) {
         self.state().part = part;
     }
 
-    /// A motion of it was planned. What is kept are the strokes of the whole drawing.
+    /// Records that a motion of it was planned, with the strokes of the whole drawing.
     ///
     /// # Errors
     /// When this is not on the disk.
     pub fn planned(&self, plan: &Plan, start: &JointVector) -> Result<(), JournalError> {
-        let words = |q: &JointVector| {
+        let angles = |q: &JointVector| {
             let angles: Vec<String> = q.iter().map(ToString::to_string).collect();
             angles.join(" ")
         };
         let end = plan.trajectory.samples.last();
         let part = self.state().part.clone();
         let before = part.drawn_before();
-        let all = [&part.earlier, &plan.strokes, &part.later].map(Vec::as_slice);
-        let all = all.concat();
+        let strokes = [&part.earlier[..], &plan.strokes, &part.later].concat();
         self.write(
             &JournalRecord::new(RecordKind::Planned)
                 .with("plan", &plan.hash)
                 .with("duration_s", plan.report.duration_s)
-                .with("start_rad", words(start))
-                .with("end_rad", end.map(words).unwrap_or_default())
+                .with("start_rad", angles(start))
+                .with("end_rad", end.map(angles).unwrap_or_default())
                 .with("before_mm", before.mm)
                 .with("before", before.strokes)
-                .bytes("strokes", encode_strokes(&all))
-                .bytes("pauses", encode_pauses(&all)),
+                .bytes("strokes", encode_strokes(&strokes))
+                .bytes("pauses", encode_pauses(&strokes)),
         )
     }
 
-    /// The motion is about to be handed to the arm.
+    /// Records that the motion is about to be handed to the arm.
     ///
     /// # Errors
     /// When this is not on the disk.
@@ -249,34 +248,34 @@ impl JobJournal {
         self.write(&JournalRecord::new(RecordKind::Moving).with("at_ms", calendar_ms()))
     }
 
-    /// The pen is about to draw on, from `drawn` to no further than `upto_mm` of the plan's line.
+    /// Records that the pen is about to draw on, from `drawn` to at most `upto_mm` of the plan's line.
     ///
     /// # Errors
     /// When this is not on the disk; then the pen must not draw on.
     pub fn ink(&self, drawn: InkProgress, upto_mm: f64) -> Result<(), JournalError> {
         let part = self.state().part.clone();
-        let record = drawn_record(RecordKind::Ink, part.whole(drawn));
+        let record = drawn_record(RecordKind::Ink, part.with_earlier(drawn));
         self.write(&record.with("upto_mm", part.drawn_before().mm + upto_mm))
     }
 
-    /// It waits.
+    /// Records that it waits.
     ///
     /// # Errors
     /// When this is not on the disk.
-    pub fn held(&self, why: &str) -> Result<(), JournalError> {
-        self.write(&JournalRecord::new(RecordKind::Held).with("why", why))
+    pub fn held(&self, reason: &str) -> Result<(), JournalError> {
+        self.write(&JournalRecord::new(RecordKind::Held).with("why", reason))
     }
 
-    /// It waits for a pen, or at a pause: its state is this word until it goes on.
+    /// Records that it waits for a pen, or at a pause; `state` is its state until it goes on.
     ///
     /// # Errors
     /// When this is not on the disk.
-    pub fn waits(&self, state: &str, why: &str) -> Result<(), JournalError> {
-        let record = JournalRecord::new(RecordKind::Held).with("why", why);
+    pub fn waits(&self, state: &str, reason: &str) -> Result<(), JournalError> {
+        let record = JournalRecord::new(RecordKind::Held).with("why", reason);
         self.write(&record.with("state", state))
     }
 
-    /// A person allowed its plan.
+    /// Records that a person allowed its plan.
     ///
     /// # Errors
     /// When this is not on the disk.
@@ -284,7 +283,7 @@ impl JobJournal {
         self.write(&JournalRecord::new(RecordKind::Approved).with("plan", plan_hash))
     }
 
-    /// A person confirmed that a pen of this name is in the holder; `number` counts from 1.
+    /// Records that a person confirmed that a pen of this name is in the holder; `number` counts from 1.
     ///
     /// # Errors
     /// When this is not on the disk; then the pen must not draw.
@@ -293,7 +292,7 @@ impl JobJournal {
         self.write(&record.with("pen", number).with("name", name))
     }
 
-    /// A touch said by how much the pen in the holder is longer than the scene says.
+    /// Records by how much a touch found the pen in the holder to be longer than in the scene.
     ///
     /// # Errors
     /// When this is not on the disk; then the pen must not draw.
@@ -308,7 +307,7 @@ impl JobJournal {
         self.write(&record.with("longer_mm", format!("{longer_mm:+.2}")))
     }
 
-    /// A person let it go on after a pause.
+    /// Records that a person let it go on after a pause.
     ///
     /// # Errors
     /// When this is not on the disk; then nothing after the pause must be drawn.
@@ -322,11 +321,11 @@ impl JobJournal {
     /// # Errors
     /// When this is not on the disk.
     pub fn passed(&self, drawn: InkProgress) -> Result<(), JournalError> {
-        let whole = self.state().part.whole(drawn);
-        self.write(&drawn_record(RecordKind::Passed, whole))
+        let total = self.state().part.with_earlier(drawn);
+        self.write(&drawn_record(RecordKind::Passed, total))
     }
 
-    /// It ended: `state` is `reached`, `stopped`, `refused` or `faulted`; `figures` are JSON; `tip` is said of one that moved.
+    /// Records its end: `state` is `reached`, `stopped`, `refused` or `faulted`; `figures` are JSON; `tip` is `None` if it did not move.
     ///
     /// # Errors
     /// When this is not on the disk: the next start will call the job interrupted.
@@ -372,10 +371,10 @@ impl JobJournal {
 
 impl AcceptedJob {
     fn record(&self) -> JournalRecord {
-        let drawing = |word: fn(&JournalDrawing) -> String| {
-            self.drawing.as_ref().map(word).unwrap_or_default()
+        let drawing = |field: fn(&JournalDrawing) -> String| {
+            self.drawing.as_ref().map(field).unwrap_or_default()
         };
-        let received: String = self.received.chars().take(RECEIVED_BYTES_MAX).collect();
+        let received: String = self.received.chars().take(RECEIVED_CHARS_MAX).collect();
         JournalRecord::new(RecordKind::Accepted)
             .with("at_ms", calendar_ms())
             .with("id", &self.id)
@@ -391,8 +390,8 @@ impl AcceptedJob {
             .with("repairs", &self.repairs)
             .with("resumes", &self.resumes)
             .with("ticket", &self.ticket)
-            .with("drawing", self.drawing.as_ref().map_or("", |of| &of.label))
-            .with("drawing_of", drawing(|of| of.origin.word().to_owned()))
+            .with("drawing", drawing(|d| d.label.clone()))
+            .with("drawing_of", drawing(|d| d.origin.word().to_owned()))
             .with("design_hash", drawing(JournalDrawing::hash_hex))
     }
 }

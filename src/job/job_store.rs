@@ -1,4 +1,4 @@
-//! All jobs of a node: its folder of journals, one a job, kept to a set number, size and age.
+//! All jobs of a node: its folder of journals, one for each job, kept to a set number, size and age.
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -18,7 +18,7 @@ use base::clock::{NodeClock, calendar_ms};
 use base::file_access::{make_folders, with_mode};
 use base::lock::MutexExt;
 
-/// The file in a state folder that is locked by the node that has it.
+/// The file in a state folder that its node locks.
 const LOCK: &str = "lock";
 
 /// Limits for keeping jobs that have ended.
@@ -28,11 +28,11 @@ pub struct RetentionPolicy {
     pub jobs: usize,
     /// Number of bytes, pictures included.
     pub bytes: u64,
-    /// No longer than this.
+    /// Largest age in days.
     pub days: u64,
 }
 
-/// The reason why the journals cannot be used.
+/// Reason why the journals cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JobStoreError {
     /// Another process writes them.
@@ -42,10 +42,10 @@ pub enum JobStoreError {
     Held {
         /// The file that is locked.
         path: PathBuf,
-        /// By whom, as that process wrote.
+        /// The locking process, as it wrote into the file.
         holder: String,
     },
-    /// The file system says no.
+    /// A file operation failed.
     #[error("cannot use {path}: {error}")]
     File {
         /// The file.
@@ -53,7 +53,7 @@ pub enum JobStoreError {
         /// The system's error.
         error: std::io::Error,
     },
-    /// A journal cannot be written or believed.
+    /// A journal cannot be written or trusted.
     #[error(transparent)]
     Log(#[from] JournalError),
 }
@@ -64,9 +64,9 @@ pub struct JobStore {
     jobs: PathBuf,
     keep: RetentionPolicy,
     next: AtomicU64,
-    /// Jobs that have ended, oldest first, with what they take on the disk.
+    /// Jobs that have ended, oldest first, with their sizes in bytes.
     ended: Mutex<Vec<(PastJob, u64)>>,
-    /// Journals that cannot be believed: until they are moved away, nothing moves.
+    /// Journals that cannot be trusted: until they are moved away, nothing moves.
     damaged: Vec<String>,
     /// Drawings of queues whose jobs were removed.
     old_tickets: Mutex<OldTickets>,
@@ -74,18 +74,18 @@ pub struct JobStore {
 }
 
 impl JobStore {
-    /// Opens the journals in a state folder. A job that had not ended is called interrupted, on
+    /// Opens the journals in a state folder. A job that had not ended is marked as interrupted, on
     /// the disk too.
     ///
     /// # Errors
-    /// When another process has them, or the folder cannot be written.
+    /// When another process has locked them, or the folder cannot be written.
     pub fn open(state: &Path, keep: RetentionPolicy) -> Result<Self, JobStoreError> {
         let lock = lock(&state.join(LOCK))?;
         let jobs = state.join(JOBS);
         make_folders(&jobs, 0o700).map_err(|error| file(&jobs, error))?;
         let old_tickets =
             OldTickets::open(&jobs).map_err(|error| file(&jobs.join(old_tickets::FILE), error))?;
-        let mut book = Self {
+        let mut store = Self {
             keep,
             old_tickets: Mutex::new(old_tickets),
             next: AtomicU64::new(1),
@@ -94,12 +94,12 @@ impl JobStore {
             _lock: lock,
             jobs,
         };
-        let numbers = numbers(&book.jobs).map_err(|error| file(&book.jobs, error))?;
-        book.next = AtomicU64::new(numbers.last().map_or(1, |last| last + 1));
+        let numbers = numbers(&store.jobs).map_err(|error| file(&store.jobs, error))?;
+        store.next = AtomicU64::new(numbers.last().map_or(1, |last| last + 1));
         for number in numbers {
-            book.load_job(number);
+            store.load_job(number);
         }
-        Ok(book)
+        Ok(store)
     }
 
     /// Reads a job that an earlier process left.
@@ -108,12 +108,12 @@ impl JobStore {
         match recover(&folder.join(JOURNAL)) {
             Ok(Some(past)) => {
                 if !past.interrupted {
-                    // Its end is on the disk; that it settled others may not be.
+                    // Its end is on the disk, but the records of jobs that it settled may not be.
                     self.settle(&past);
                 }
                 self.ended().push((without_strokes(past), size(&folder)));
             }
-            // A job whose very beginning was torn has moved nothing.
+            // A job whose first record was torn has moved nothing.
             Ok(None) => drop(std::fs::remove_dir_all(&folder)),
             Err(error) => {
                 tracing::error!("{error}");
@@ -128,20 +128,20 @@ impl JobStore {
         &self.jobs
     }
 
-    /// Jobs that have a journal, the newest first; at most `max`, and none where the folder cannot be read.
+    /// Returns the jobs that have a journal, newest first: at most `max`, and none if the folder cannot be read.
     #[must_use]
     pub fn recent(&self, max: usize) -> Vec<String> {
         let numbers = numbers(&self.jobs).unwrap_or_default();
         numbers.into_iter().rev().take(max).map(id).collect()
     }
 
-    /// A name that no job of this node has had.
+    /// Returns a name that no job of this node has had.
     #[must_use]
     pub fn next_id(&self) -> String {
         id(self.next.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Journals that cannot be believed, each with what to do.
+    /// Returns an error for each journal that cannot be trusted, with what to do.
     #[must_use]
     pub fn damaged(&self) -> &[String] {
         &self.damaged
@@ -156,9 +156,9 @@ impl JobStore {
         Ok(JobJournal::create(&self.jobs, accepted)?)
     }
 
-    /// Remembers that a job has ended. Where it drew, or came to its end, it takes over what earlier
-    /// jobs of its arm had left: a drawing, if it is one. A job whose end could not be written is one
-    /// that was interrupted: what its journal has is all that is believed of it, now and after a restart.
+    /// Remembers that a job has ended. If it drew, or came to its end, it takes over what earlier
+    /// jobs of its arm had left: a drawing, if it is one. A job whose end could not be written counts
+    /// as interrupted: only its journal is trusted, now and after a restart.
     pub fn ended_with(&self, entry: &JobJournal) {
         let mut past = entry.past();
         if !past.is_over() {
@@ -170,19 +170,22 @@ impl JobStore {
         self.ended().push((without_strokes(past), size));
     }
 
-    /// Lets a job take over what earlier ones of its arm had left, if it moved and drew or came to its end. Where the disk does
-    /// not take that, it is done again at the next start.
+    /// Lets a job take over what earlier ones of its arm had left, if it moved and drew or came to its end. If that cannot
+    /// be written, it is done again at the next start.
     fn settle(&self, by: &PastJob) {
-        let goes_on = by.moved && (by.state == "reached" || by.drawn.mm > 0.0);
+        let takes_over = by.moved && (by.state == "reached" || by.drawn.mm > 0.0);
         let draws = by.tool == "stroke";
-        let open = |past: &PastJob| {
+        let is_taken = |past: &PastJob| {
             past.arm == by.arm
                 && number(&past.id) < number(&by.id)
                 && past.is_open()
                 && (draws || !past.is_unfinished())
         };
         let mut ended = self.ended();
-        for (past, _) in ended.iter_mut().filter(|(past, _)| goes_on && open(past)) {
+        let taken = ended
+            .iter_mut()
+            .filter(|(past, _)| takes_over && is_taken(past));
+        for (past, _) in taken {
             past.settled.clone_from(&by.id);
             let record = JournalRecord::new(RecordKind::Settled).with("by", &by.id);
             let path = self.jobs.join(&past.id).join(JOURNAL);
@@ -192,21 +195,21 @@ impl JobStore {
         }
     }
 
-    /// The drawing that an arm has left half done.
+    /// Returns the drawing that an arm has left half done.
     #[must_use]
     pub fn unfinished(&self, arm: &str) -> Option<PastJob> {
         self.newest(|past| past.arm == arm && past.is_unfinished())
     }
 
-    /// The job that may have left an arm's pen on the paper: the last one that moved it, if it may.
+    /// Returns the last job that moved an arm, if it may have left the pen on the paper.
     #[must_use]
     pub fn pen_left_down(&self, arm: &str) -> Option<PastJob> {
-        let last = self.newest(|past| past.arm == arm && past.tells_of_pen());
+        let last = self.newest(|past| past.arm == arm && past.says_where_pen_is());
         last.filter(PastJob::may_leave_pen_down)
     }
 
-    /// The job of an arm that was moving when its process ended, until a later one settles it. A drawing that is left half done
-    /// comes before a later job that leaves nothing.
+    /// Returns the job that was moving an arm when its process ended, until a later one settles it. A drawing that is left half
+    /// done comes before a later job that leaves nothing.
     #[must_use]
     pub fn interrupted(&self, arm: &str) -> Option<PastJob> {
         let ended = self.ended();
@@ -221,59 +224,59 @@ impl JobStore {
         Some(drawing.unwrap_or(newest).clone())
     }
 
-    /// The last job of an arm that moved it.
+    /// Returns the last job that moved an arm.
     #[must_use]
     pub fn last_moved(&self, arm: &str) -> Option<PastJob> {
         self.newest(|past| past.arm == arm && past.moved)
     }
 
-    /// Returns the lines that an arm's last drawing has certainly put on its sheet, by its journal: of
-    /// the job `under_way` if it has drawn yet, and of the jobs that it continues. Empty where
-    /// that drawing was on a sheet other than the one that `is_meant` accepts.
+    /// Returns the lines that an arm's last drawing has certainly put on its sheet, according to its journal:
+    /// those of the job `under_way` if it has drawn yet, and of the jobs that it continues. Empty if
+    /// `matches` does not accept the sheet of that drawing.
     #[must_use]
     pub fn inked_lines(
         &self,
         arm: &str,
         under_way: Option<&str>,
-        is_meant: impl Fn(&PastJob) -> bool,
+        matches: impl Fn(&PastJob) -> bool,
     ) -> Vec<Vec<[f64; 2]>> {
-        let now = under_way.and_then(|id| self.read(id));
-        let now = now.filter(|past| drew(past, arm));
-        let last = now.or_else(|| self.last_drawing(arm));
-        let meant = self.and_earlier(last).take_while(is_meant);
-        meant.flat_map(|past| past.inked()).collect()
+        let current = under_way.and_then(|id| self.read(id));
+        let current = current.filter(|past| drew(past, arm));
+        let last = current.or_else(|| self.last_drawing(arm));
+        let drawings = self.with_earlier(last).take_while(matches);
+        drawings.flat_map(|past| past.inked()).collect()
     }
 
-    /// Returns the job that a job goes on with. Whatever a journal says, it is the earlier one: nothing goes round in a circle.
+    /// Returns the job that a job continues. It must be an earlier one, whatever a journal says, so that there is no cycle.
     fn earlier(&self, past: &PastJob) -> Option<PastJob> {
-        let before = self.read(&past.resumes)?;
-        (number(&before.id) < number(&past.id)).then_some(before)
+        let earlier = self.read(&past.resumes)?;
+        (number(&earlier.id) < number(&past.id)).then_some(earlier)
     }
 
-    /// Returns a job, the one that it goes on with, and so on.
-    fn and_earlier(&self, last: Option<PastJob>) -> impl Iterator<Item = PastJob> {
+    /// Returns a job, the one that it continues, and so on.
+    fn with_earlier(&self, last: Option<PastJob>) -> impl Iterator<Item = PastJob> {
         std::iter::successors(last, |past| self.earlier(past))
     }
 
-    /// Counts the strokes that were drawn to their end before a job, itself the rest of earlier ones.
+    /// Counts the strokes that the jobs which a job continues have completed.
     #[must_use]
     pub fn done_before(&self, past: &PastJob) -> usize {
-        let earlier = self.and_earlier(self.earlier(past));
+        let earlier = self.with_earlier(self.earlier(past));
         earlier.map(|past| past.drawn.strokes).sum()
     }
 
-    /// The last job that is over and has drawn with an arm, with its strokes.
+    /// Returns the last job that is over and has drawn with an arm, with its strokes.
     #[must_use]
     pub fn last_drawing(&self, arm: &str) -> Option<PastJob> {
         let found = self.newest(|past| drew(past, arm))?;
         self.read(&found.id)
     }
 
-    /// The drawing that an arm left half done and gave up for its last one, which is another, with its strokes. Where that goes on
-    /// with earlier jobs, what was given up for those counts as well.
+    /// Returns the unfinished drawing, with its strokes, that an arm gave up for its last one, which is a different drawing. If that
+    /// one continues earlier jobs, drawings given up for those count as well.
     #[must_use]
     pub fn given_up(&self, arm: &str) -> Option<PastJob> {
-        let mut drawn = self.and_earlier(self.last_drawing(arm));
+        let mut drawn = self.with_earlier(self.last_drawing(arm));
         drawn.find_map(|by| self.given_up_for(&by))
     }
 
@@ -283,16 +286,16 @@ impl JobStore {
         };
         let ended = self.ended();
         let newest_first = ended.iter().rev().map(|(past, _)| past);
-        let found: Vec<String> = newest_first
+        let ids: Vec<String> = newest_first
             .filter(is_given_up)
             .map(|past| past.id.clone())
             .collect();
         drop(ended);
-        let mut found = found.iter().filter_map(|id| self.read(id));
-        found.find(PastJob::has_remainder)
+        let mut given_up = ids.iter().filter_map(|id| self.read(id));
+        given_up.find(PastJob::has_remainder)
     }
 
-    /// The ended jobs of queues' drawings, oldest first; with their strokes where ink was left and the job did not reach its end.
+    /// Returns the ended jobs of queues' drawings, oldest first, with their strokes if ink was left and the job did not reach its end.
     #[must_use]
     pub fn queued(&self) -> Vec<PastJob> {
         let ended = self.ended();
@@ -300,7 +303,8 @@ impl JobStore {
         let queued = queued.filter(|past| !past.ticket.is_empty());
         let queued: Vec<PastJob> = queued.cloned().collect();
         drop(ended);
-        queued.into_iter().map(|past| self.whole(past)).collect()
+        let with_strokes = |past| self.with_strokes(past);
+        queued.into_iter().map(with_strokes).collect()
     }
 
     /// Returns the drawings of a queue's batch whose jobs are no longer kept.
@@ -315,20 +319,20 @@ impl JobStore {
         self.old_tickets.locked().has(ticket)
     }
 
-    /// Returns a job with its strokes, where they are needed to say whether it drew all.
-    fn whole(&self, past: PastJob) -> PastJob {
+    /// Returns a job with its strokes, if they are needed to decide whether it drew everything.
+    fn with_strokes(&self, past: PastJob) -> PastJob {
         match past.state != "reached" && past.has_inked() {
             true => self.read(&past.id).unwrap_or(past),
             false => past,
         }
     }
 
-    /// Keeps, of a job that is to be removed, which drawing of a queue it drew.
+    /// Keeps a record of the queue's drawing that a job drew, before the job is removed.
     fn remember_ticket(&self, past: &PastJob) -> std::io::Result<()> {
         if past.ticket.is_empty() || !past.may_have_inked() {
             return Ok(());
         }
-        let past = self.whole(past.clone());
+        let past = self.with_strokes(past.clone());
         self.old_tickets.locked().remember(OldTicket {
             is_drawn: past.is_on_sheet(),
             ticket: past.ticket,
@@ -336,32 +340,32 @@ impl JobStore {
         })
     }
 
-    /// Reads a whole job from its journal; `None` if it is missing or cannot be believed.
+    /// Reads a complete job from its journal; `None` if it is missing or cannot be trusted.
     fn read(&self, id: &str) -> Option<PastJob> {
         number(id)?;
         let contents = journal_file::read(&self.jobs.join(id).join(JOURNAL)).ok()?;
         Some(PastJob::from_records(&contents.records))
     }
 
-    /// The last job of this tool that an arm carried out to its end.
+    /// Returns the last job of this tool that an arm carried out to its end.
     #[must_use]
     pub fn last_reached(&self, arm: &str, tool: &str) -> Option<PastJob> {
         self.newest(|past| past.arm == arm && past.tool == tool && past.state == "reached")
     }
 
-    /// Removes the oldest jobs beyond what is kept; what is left half done, or has no end in its journal, stays.
+    /// Removes the oldest jobs beyond the limits; a job that is left half done, or has no end in its journal, stays.
     fn prune(&self) {
         let longest_ms = self.keep.days * 24 * 3_600_000;
         let mut ended = self.ended();
         let mut bytes: u64 = ended.iter().map(|(_, size)| size).sum();
         let mut jobs = ended.len();
-        let times = ended.iter().map(|(past, _)| past.last_written_ms());
-        let times: Vec<u64> = times.collect();
-        let mut ages = ages_ms(&times, calendar_ms(), longest_ms).into_iter();
+        let times_ms = ended.iter().map(|(past, _)| past.last_written_ms());
+        let times_ms: Vec<u64> = times_ms.collect();
+        let mut ages = ages_ms(&times_ms, calendar_ms(), longest_ms).into_iter();
         ended.retain(|(past, size)| {
             let is_old = ages.next().is_some_and(|age_ms| age_ms > longest_ms);
-            let one_too_many = jobs > self.keep.jobs || bytes > self.keep.bytes;
-            if past.is_open() || !(is_old || one_too_many) {
+            let is_over_limit = jobs > self.keep.jobs || bytes > self.keep.bytes;
+            if past.is_open() || !(is_old || is_over_limit) {
                 return true;
             }
             if let Err(error) = self.remember_ticket(past) {
@@ -380,11 +384,11 @@ impl JobStore {
         });
     }
 
-    /// Returns the newest job that has ended and is meant.
-    fn newest(&self, is_meant: impl Fn(&PastJob) -> bool) -> Option<PastJob> {
+    /// Returns the newest ended job that matches.
+    fn newest(&self, matches: impl Fn(&PastJob) -> bool) -> Option<PastJob> {
         let ended = self.ended();
         let mut newest_first = ended.iter().rev().map(|(past, _)| past);
-        newest_first.find(|past| is_meant(past)).cloned()
+        newest_first.find(|past| matches(past)).cloned()
     }
 
     fn ended(&self) -> MutexGuard<'_, Vec<(PastJob, u64)>> {
@@ -392,11 +396,11 @@ impl JobStore {
     }
 }
 
-/// A shorter step of the calendar is believed, however short jobs are kept.
+/// A shorter step of the calendar is trusted, however short the time for which jobs are kept.
 const LEAP_MS_MIN: u64 = 30 * 24 * 3_600_000;
 
-/// Returns how long ago each job was, by the calendar's steps from one to the next. A step back counts as nothing, and so does
-/// one longer than jobs are kept and than [`LEAP_MS_MIN`]: it cannot be told from a calendar that was set.
+/// Returns each job's age, from the calendar's steps between jobs. A step back counts as zero, and so does
+/// one that is longer than jobs are kept and than [`LEAP_MS_MIN`]: it cannot be distinguished from a calendar that was set.
 fn ages_ms(times_ms: &[u64], now_ms: u64, longest_ms: u64) -> Vec<u64> {
     let leap_ms = longest_ms.max(LEAP_MS_MIN);
     let (mut age_ms, mut later_ms) = (0_u64, now_ms);
@@ -418,7 +422,7 @@ fn drew(past: &PastJob, arm: &str) -> bool {
     past.arm == arm && past.tool == "stroke" && past.drawn.mm > 0.0
 }
 
-/// Drops the strokes of a job that no other can continue.
+/// Drops the strokes of a job that no other job can continue.
 fn without_strokes(mut past: PastJob) -> PastJob {
     if !past.is_unfinished() && !past.interrupted {
         past.strokes = Vec::new();
@@ -426,7 +430,7 @@ fn without_strokes(mut past: PastJob) -> PastJob {
     past
 }
 
-/// Returns the folder of a job's journal, pictures and bytes in a node's state folder.
+/// Returns the folder of a job's journal, pictures and byte trace in a node's state folder.
 #[must_use]
 pub fn folder(state: &Path, id: &str) -> PathBuf {
     state.join(JOBS).join(id)
@@ -440,25 +444,25 @@ pub fn kept_design(state: &Path, id: &str) -> std::io::Result<String> {
     std::fs::read_to_string(folder(state, id).join(DESIGN))
 }
 
-/// Reads a job from a node's state folder, whether the node runs or not.
+/// Reads a job from a node's state folder, whether or not the node is running.
 ///
 /// # Errors
 /// When there is no such job, or its journal was damaged.
 pub fn past(state: &Path, id: &str) -> Result<PastJob, JournalError> {
-    let mut past = as_written(state, id)?;
+    let mut past = read_past(state, id)?;
     if !past.is_over() && !has_holder(state) {
-        past.was_left_by_its_node();
+        past.mark_abandoned();
     }
     Ok(past)
 }
 
-fn as_written(state: &Path, id: &str) -> Result<PastJob, JournalError> {
+fn read_past(state: &Path, id: &str) -> Result<PastJob, JournalError> {
     if number(id).is_none() {
         return Err(JournalError::NoJob(id.to_owned()));
     }
     let path = folder(state, id).join(JOURNAL);
     let contents = match journal_file::read(&path) {
-        Err(JournalError::File { error, .. }) if is_begun(state, id, &error) => {
+        Err(JournalError::File { error, .. }) if is_beginning(state, id, &error) => {
             return Err(JournalError::Nothing(path));
         }
         contents => contents?,
@@ -469,58 +473,59 @@ fn as_written(state: &Path, id: &str) -> Result<PastJob, JournalError> {
     Ok(PastJob::from_records(&contents.records))
 }
 
-/// Returns whether a job has its folder, and its journal comes next.
-fn is_begun(state: &Path, id: &str, error: &std::io::Error) -> bool {
+/// Returns whether a job has its folder but no journal yet.
+fn is_beginning(state: &Path, id: &str, error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::NotFound && folder(state, id).is_dir()
 }
 
-/// Returns every job in a node's state folder, oldest first; a journal that cannot be read is an
-/// error of its own. A job that is being created at this moment is left out.
+/// Returns every job in a node's state folder, oldest first, with an error for each journal that
+/// cannot be read. A job that is just being created is left out.
 ///
 /// # Errors
 /// When the folder cannot be read.
 pub fn past_jobs(state: &Path) -> std::io::Result<Vec<Result<PastJob, JournalError>>> {
     let numbers = numbers(&state.join(JOBS))?;
-    let all = numbers
+    let mut pasts: Vec<_> = numbers
         .into_iter()
-        .map(|number| as_written(state, &id(number)));
-    let mut all: Vec<_> = all
+        .map(|number| read_past(state, &id(number)))
         .filter(|past| !matches!(past, Err(JournalError::Nothing(_))))
         .collect();
     let mut arms_of_later = HashSet::new();
-    for past in all.iter_mut().rev().flatten() {
+    for past in pasts.iter_mut().rev().flatten() {
         let is_last = arms_of_later.insert(past.arm.clone());
         if past.is_over() {
             continue;
         }
         if !is_last {
-            past.was_overtaken();
+            past.mark_overtaken();
         } else if !has_holder(state) {
-            past.was_left_by_its_node();
+            past.mark_abandoned();
         }
     }
-    Ok(all)
+    Ok(pasts)
 }
 
-/// Returns the jobs among these, oldest first, after which the pen of an arm on a port may still stand on the paper.
+/// Returns the jobs among these, given oldest first, after which the pen of an arm on a port may still be on the paper.
 #[must_use]
 pub fn pens_left_down(pasts: &[Result<PastJob, JournalError>]) -> Vec<&str> {
     let mut arms_of_later = HashSet::new();
     let newest_first = pasts.iter().rev().flatten();
-    let last = newest_first.filter(|past| past.tells_of_pen() && arms_of_later.insert(&past.arm));
-    let left = last.filter(|past| past.is_on_port && past.may_leave_pen_down());
-    left.map(|past| past.id.as_str()).collect()
+    newest_first
+        .filter(|past| past.says_where_pen_is() && arms_of_later.insert(&past.arm))
+        .filter(|past| past.is_on_port && past.may_leave_pen_down())
+        .map(|past| past.id.as_str())
+        .collect()
 }
 
 fn id(number: u64) -> String {
     format!("job-{number}")
 }
 
-/// The number of a job; `None` for what is no job's id, such as a path.
+/// Returns the number of a job; `None` if the text is not a job's id, such as a path.
 fn number(id: &str) -> Option<u64> {
     let digits = id.strip_prefix("job-")?;
-    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_plain)
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_number)
 }
 
 fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
@@ -533,12 +538,12 @@ fn numbers(jobs: &Path) -> std::io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// A job as an earlier process left it; `None` if not even its beginning was written.
+/// Reads a job that an earlier process left, and ends it if need be; `None` if it has no record yet.
 fn recover(path: &Path) -> Result<Option<PastJob>, JournalError> {
     if !path.exists() {
         return Ok(None);
     }
-    // Read before it is opened to be written: on a full disk it can still be believed.
+    // Read before it is opened for writing: on a full disk its contents still count.
     let records = journal_file::read(path)?.records;
     if records.is_empty() {
         return Ok(None);
@@ -565,7 +570,7 @@ fn file(path: &Path, error: std::io::Error) -> JobStoreError {
     }
 }
 
-/// Takes a lock for as long as the file is open, and says in it who has it.
+/// Takes a lock for as long as the file is open, and writes the process's id into it.
 fn lock(path: &Path) -> Result<File, JobStoreError> {
     let mut options = OpenOptions::new();
     options.create(true).truncate(false).read(true).write(true);
@@ -573,7 +578,7 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
     let mut lock = opened.map_err(|error| file(path, error))?;
     let mut is_ours = lock.try_lock().is_ok();
     if !is_ours {
-        // A process that asks whether a node has the journals holds the lock for a moment.
+        // A process that checks whether a node has locked the journals holds the lock for a moment.
         NodeClock::real().sleep_through(Duration::from_millis(50));
         is_ours = lock.try_lock().is_ok();
     }
@@ -584,14 +589,13 @@ fn lock(path: &Path) -> Result<File, JobStoreError> {
             holder: holder.trim().to_owned(),
         });
     }
-    let named = lock
-        .set_len(0)
-        .and_then(|()| writeln!(lock, "{}", std::process::id()));
-    named.map_err(|error| file(path, error))?;
+    lock.set_len(0)
+        .and_then(|()| writeln!(lock, "{}", std::process::id()))
+        .map_err(|error| file(path, error))?;
     Ok(lock)
 }
 
-/// Returns whether a process has the journals of a state folder; where that cannot be seen, one has.
+/// Returns whether a process has locked the journals of a state folder; also true if that cannot be determined.
 fn has_holder(state: &Path) -> bool {
     match File::open(state.join(LOCK)) {
         Ok(lock) => lock.try_lock_shared().is_err(),
@@ -611,7 +615,7 @@ mod tests {
 
     const DAY_MS: u64 = 24 * 3_600_000;
 
-    /// A day that a calendar may show.
+    /// Returns the time of a day in milliseconds since 1970.
     fn day(day: u64) -> u64 {
         20_000 * DAY_MS + day * DAY_MS
     }
@@ -629,15 +633,15 @@ mod tests {
             ages(&[years, years + 80, years + 100], years + 101),
             [101, 21, 1]
         );
-        // Set back, and right again.
+        // Set back, and then corrected.
         assert_eq!(ages(&[years, years + 1, 0, 1], 2), [3, 2, 2, 1]);
         assert_eq!(ages(&[years, 0, 1], years + 2), [1, 1, 0]);
-        // Wrong from the first job on, and set right.
+        // Wrong from the first job on, and then corrected.
         assert_eq!(ages(&[0, 1], years), [1, 0]);
         // Set ahead.
         assert_eq!(ages(&[0, 1], 1 + years), [1, 0]);
         assert_eq!(ages(&[], 7), [0; 0]);
-        // Where nothing is to be kept, an ordinary step still makes a job old.
+        // If nothing is to be kept, an ordinary step still makes a job old.
         assert_eq!(ages_ms(&[5, 7], 9, 0), [4, 2]);
     }
 }

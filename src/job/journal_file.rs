@@ -1,11 +1,11 @@
 //! An append-only file of records that survives the loss of power at any byte.
 //!
-//! The file begins with `steadyhand journal 1\n`. Then come records, each a head of 16 bytes and a
-//! body: the body's length (4 bytes, least first), the record's number from 0 (8), a CRC-32 of
-//! these twelve (4), the body, and the first 8 bytes of a BLAKE3 hash over head and body. One
-//! record at a time is written and made durable before the next, so only the last can be torn: it
-//! is cut, and reading says so. A record that is broken although another follows it was changed
-//! later: that is named and refused, and nothing of the file is believed beyond it.
+//! The file begins with `steadyhand journal 1\n`. Records follow, each with a header of 16 bytes and a
+//! body: the body's length (4 bytes, little-endian), the record's number from 0 (8), a CRC-32 of
+//! these twelve (4), the body, and the first 8 bytes of a BLAKE3 hash over header and body. Each
+//! record is made durable before the next is written, so only the last can be torn: it
+//! is cut, and its length reported. A broken record that another one follows was changed
+//! later: reading fails and names it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -17,18 +17,18 @@ use base::file_access::with_mode;
 /// Beginning of every file; the digit is the version.
 const MAGIC: &[u8] = b"steadyhand journal 1\n";
 
-const HEAD_BYTES: usize = 16;
+const HEADER_BYTES: usize = 16;
 const CHECK_BYTES: usize = 8;
 
-/// A longer body is not written, and not believed.
+/// A longer body is neither written nor read.
 const BODY_BYTES_MAX: usize = 64 << 20;
 
 static CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
-/// The reason why a journal cannot be written or read.
+/// Reason why a journal cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The file system says no.
+    /// A file operation failed.
     #[error("{path}: {error}")]
     File {
         /// The file.
@@ -36,7 +36,7 @@ pub enum JournalError {
         /// The system's error.
         error: io::Error,
     },
-    /// It is no journal of ours.
+    /// It is not a journal of this version.
     #[error(
         "{0} is not a journal of this version; move its job's folder away and start the node again, or read it with the node that wrote it"
     )]
@@ -53,10 +53,10 @@ pub enum JournalError {
         /// Its offset.
         at: usize,
     },
-    /// It is no name of a job, and so no name of a folder.
+    /// It is not a job's name, and so not a folder's.
     #[error("{0:?} is not the id of a job; they are called job-1, job-2, and so on")]
     NoJob(String),
-    /// Not even its first record is there: the job is being begun, or was torn there.
+    /// It has no record: the job is just beginning, or its first record was torn.
     #[error("{0} holds no record yet: nothing was begun")]
     Nothing(PathBuf),
     /// A record is too long to be written.
@@ -67,29 +67,29 @@ pub enum JournalError {
 /// The contents of a file.
 #[derive(Debug)]
 pub(super) struct JournalContents {
-    /// All whole records, in order.
+    /// All complete records, in order.
     pub(super) records: Vec<JournalRecord>,
-    /// Bytes of a last record that was not written to its end.
+    /// Bytes of a last record that was not completely written.
     pub(super) torn_bytes: usize,
-    /// Length of the file without them.
+    /// Length of the file without those bytes.
     length: usize,
 }
 
-/// A file that is written.
+/// A journal that is open for writing.
 #[derive(Debug)]
 pub(super) struct JournalFile {
     file: File,
     path: PathBuf,
     next: u64,
-    /// A write that failed may have left half a record: nothing more is added.
-    broken: bool,
+    /// True after a failed write, which may have left a partial record: nothing more is added.
+    is_broken: bool,
     #[cfg(test)]
     full_at: Option<u64>,
     #[cfg(test)]
     panics_at: Option<u64>,
 }
 
-fn at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
+fn file_error(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
     |error| JournalError::File {
         path: path.to_owned(),
         error,
@@ -97,27 +97,27 @@ fn at(path: &Path) -> impl Fn(io::Error) -> JournalError + '_ {
 }
 
 impl JournalFile {
-    /// Makes a new file, for this user alone.
+    /// Creates a file that only this user can access.
     ///
     /// # Errors
-    /// When there is one already, or it cannot be written.
+    /// When it exists already, or cannot be written.
     pub(super) fn create(path: &Path) -> Result<Self, JournalError> {
         let mut options = OpenOptions::new();
         options.append(true).create_new(true);
         let opened = with_mode(&mut options, 0o600).open(path);
-        let mut file = opened.map_err(at(path))?;
-        let made = file.write_all(MAGIC).and_then(|()| file.sync_all());
-        made.map_err(at(path))?;
-        Ok(Self::of(file, path, 0))
+        let mut file = opened.map_err(file_error(path))?;
+        let written = file.write_all(MAGIC).and_then(|()| file.sync_all());
+        written.map_err(file_error(path))?;
+        Ok(Self::with_records(file, path, 0))
     }
 
-    /// A file that has this many records.
-    fn of(file: File, path: &Path, records: u64) -> Self {
+    /// Wraps a file that has this many records.
+    fn with_records(file: File, path: &Path, records: u64) -> Self {
         Self {
             file,
             path: path.to_owned(),
             next: records,
-            broken: false,
+            is_broken: false,
             #[cfg(test)]
             full_at: None,
             #[cfg(test)]
@@ -125,35 +125,36 @@ impl JournalFile {
         }
     }
 
-    /// Goes on with a file; a torn last record is cut off first.
+    /// Opens a file for more records, cutting off a torn last one.
     ///
     /// # Errors
     /// As [`read`].
     pub(super) fn reopen(path: &Path) -> Result<(Self, JournalContents), JournalError> {
         let contents = read(path)?;
         let opened = OpenOptions::new().append(true).open(path);
-        let mut file = opened.map_err(at(path))?;
+        let mut file = opened.map_err(file_error(path))?;
         if contents.torn_bytes > 0 {
             let cut = file.set_len(contents.length as u64);
-            cut.and_then(|()| file.sync_all()).map_err(at(path))?;
+            cut.and_then(|()| file.sync_all())
+                .map_err(file_error(path))?;
         }
         if contents.length == 0 {
-            let made = file.write_all(MAGIC).and_then(|()| file.sync_all());
-            made.map_err(at(path))?;
+            let written = file.write_all(MAGIC).and_then(|()| file.sync_all());
+            written.map_err(file_error(path))?;
         }
         Ok((
-            Self::of(file, path, contents.records.len() as u64),
+            Self::with_records(file, path, contents.records.len() as u64),
             contents,
         ))
     }
 
-    /// From this record on the disk is full.
+    /// Simulates a disk that is full from this record on.
     #[cfg(test)]
     pub(super) fn disk_fills_at(&mut self, record: u64) {
         self.full_at = Some(record);
     }
 
-    /// The thread that writes this record breaks.
+    /// Makes the thread that writes this record panic.
     #[cfg(test)]
     pub(super) fn panics_at(&mut self, record: u64) {
         self.panics_at = Some(record);
@@ -162,32 +163,32 @@ impl JournalFile {
     /// Writes a record; it is on the disk when this returns.
     ///
     /// # Errors
-    /// When it may not be: then nothing further can be written to this file either.
+    /// When it may not be on the disk: then nothing further can be written to this file either.
     pub(super) fn append(&mut self, record: &JournalRecord) -> Result<(), JournalError> {
         let body = record.encode();
         if body.len() > BODY_BYTES_MAX {
             return Err(JournalError::TooLong(body.len()));
         }
-        if self.broken {
-            let gone = io::Error::other("an earlier record could not be written");
-            return Err(at(&self.path)(gone));
+        if self.is_broken {
+            let error = io::Error::other("an earlier record could not be written");
+            return Err(file_error(&self.path)(error));
         }
         #[cfg(test)]
-        assert_ne!(self.panics_at, Some(self.next), "a thread that breaks");
+        assert_ne!(self.panics_at, Some(self.next), "a thread that panics");
         #[cfg(test)]
         if self.full_at == Some(self.next) {
             self.file = OpenOptions::new()
                 .write(true)
                 .open("/dev/full")
-                .map_err(at(&self.path))?;
+                .map_err(file_error(&self.path))?;
         }
         let written = self
             .file
             .write_all(&frame(self.next, &body))
             .and_then(|()| self.file.sync_data());
-        self.broken = written.is_err();
+        self.is_broken = written.is_err();
         self.next += 1;
-        written.map_err(at(&self.path))
+        written.map_err(file_error(&self.path))
     }
 }
 
@@ -200,9 +201,9 @@ pub(super) fn append_to(path: &Path, record: &JournalRecord) -> Result<(), Journ
     log.append(record)
 }
 
-/// A record's bytes in the file.
+/// Returns a record's bytes in the file.
 fn frame(number: u64, body: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEAD_BYTES + body.len() + CHECK_BYTES);
+    let mut bytes = Vec::with_capacity(HEADER_BYTES + body.len() + CHECK_BYTES);
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&length.to_le_bytes());
     bytes.extend_from_slice(&number.to_le_bytes());
@@ -213,12 +214,12 @@ fn frame(number: u64, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Reads a file whole. One that is shorter than its first line was being made: it is empty.
+/// Reads a whole file. One that is shorter than its first line was just being created, and counts as empty.
 ///
 /// # Errors
 /// [`JournalError`] names the first record that was damaged.
 pub(super) fn read(path: &Path) -> Result<JournalContents, JournalError> {
-    parse_contents(&std::fs::read(path).map_err(at(path))?, path)
+    parse_contents(&std::fs::read(path).map_err(file_error(path))?, path)
 }
 
 /// Parses a file's bytes; `path` is for errors.
@@ -231,7 +232,7 @@ pub(super) fn parse_contents(bytes: &[u8], path: &Path) -> Result<JournalContent
         torn_bytes: 0,
         length: 0,
     };
-    let Some(mut rest) = bytes.strip_prefix(MAGIC) else {
+    let Some(mut remaining) = bytes.strip_prefix(MAGIC) else {
         if MAGIC.starts_with(bytes) || bytes.iter().all(|byte| *byte == 0) {
             contents.torn_bytes = bytes.len();
             return Ok(contents);
@@ -239,14 +240,14 @@ pub(super) fn parse_contents(bytes: &[u8], path: &Path) -> Result<JournalContent
         return Err(JournalError::Foreign(path.to_owned()));
     };
     let mut number = 0_u64;
-    while let Some((record, after)) = first_record(rest, number) {
+    while let Some((record, after)) = first_record(remaining, number) {
         contents.records.push(record);
-        rest = after;
+        remaining = after;
         number += 1;
     }
-    contents.length = bytes.len() - rest.len();
-    contents.torn_bytes = rest.len();
-    if has_later_record(rest, number) {
+    contents.length = bytes.len() - remaining.len();
+    contents.torn_bytes = remaining.len();
+    if has_later_record(remaining, number) {
         return Err(JournalError::Damaged {
             path: path.to_owned(),
             record: number,
@@ -256,22 +257,22 @@ pub(super) fn parse_contents(bytes: &[u8], path: &Path) -> Result<JournalContent
     Ok(contents)
 }
 
-/// The record that bytes begin with, if it is whole and has this number.
+/// Returns the record at the beginning of the bytes, if it is intact and has this number, and the bytes after it.
 fn first_record(bytes: &[u8], number: u64) -> Option<(JournalRecord, &[u8])> {
-    let (found, length) = head(bytes)?;
+    let (found, length) = header(bytes)?;
     if found != number {
         return None;
     }
-    let (framed, after) = bytes.split_at_checked(HEAD_BYTES + length + CHECK_BYTES)?;
-    let (checked, check) = framed.split_at_checked(HEAD_BYTES + length)?;
+    let (framed, after) = bytes.split_at_checked(HEADER_BYTES + length + CHECK_BYTES)?;
+    let (checked, check) = framed.split_at_checked(HEADER_BYTES + length)?;
     if !blake3::hash(checked).as_bytes().starts_with(check) {
         return None;
     }
-    Some((JournalRecord::decode(checked.get(HEAD_BYTES..)?)?, after))
+    Some((JournalRecord::decode(checked.get(HEADER_BYTES..)?)?, after))
 }
 
-/// Number and length of a head that is whole.
-fn head(bytes: &[u8]) -> Option<(u64, usize)> {
+/// Returns the number and length in a header, if it is intact.
+fn header(bytes: &[u8]) -> Option<(u64, usize)> {
     let (length, rest) = bytes.split_first_chunk::<4>()?;
     let (number, rest) = rest.split_first_chunk::<8>()?;
     let (check, _) = rest.split_first_chunk::<4>()?;
@@ -282,12 +283,12 @@ fn head(bytes: &[u8]) -> Option<(u64, usize)> {
     (length <= BODY_BYTES_MAX).then_some((u64::from_le_bytes(*number), length))
 }
 
-/// Returns whether a whole record with a later number stands anywhere behind a broken one.
+/// Returns whether an intact record with a later number follows anywhere after a broken one.
 fn has_later_record(bytes: &[u8], number: u64) -> bool {
     (1..bytes.len()).any(|from| {
-        let behind = bytes.get(from..).unwrap_or_default();
-        head(behind)
-            .is_some_and(|(found, _)| found > number && first_record(behind, found).is_some())
+        let later = bytes.get(from..).unwrap_or_default();
+        header(later)
+            .is_some_and(|(found, _)| found > number && first_record(later, found).is_some())
     })
 }
 
@@ -302,12 +303,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn three() -> (tempfile::TempDir, PathBuf) {
+    fn journal_of_three() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let mut log = JournalFile::create(&path).unwrap();
-        for at in 0..3 {
-            log.append(&JournalRecord::new(RecordKind::Ink).with("drawn_mm", at))
+        for drawn_mm in 0..3 {
+            log.append(&JournalRecord::new(RecordKind::Ink).with("drawn_mm", drawn_mm))
                 .unwrap();
         }
         (folder, path)
@@ -315,32 +316,32 @@ mod tests {
 
     #[test]
     fn cut_at_any_byte_it_loses_at_most_the_last_record_and_goes_on() {
-        let (_folder, path) = three();
-        let whole = std::fs::read(&path).unwrap();
+        let (_folder, path) = journal_of_three();
+        let intact = std::fs::read(&path).unwrap();
         let all = read(&path).unwrap().records;
-        let mut least = 0;
-        for end in 0..=whole.len() {
-            std::fs::write(&path, &whole[..end]).unwrap();
+        let mut kept = 0;
+        for end in 0..=intact.len() {
+            std::fs::write(&path, &intact[..end]).unwrap();
             let (mut log, contents) = JournalFile::reopen(&path).unwrap();
             assert_eq!(contents.records, all[..contents.records.len()]);
-            assert!(contents.records.len() >= least, "cut at {end}");
-            least = contents.records.len();
+            assert!(contents.records.len() >= kept, "cut at {end}");
+            kept = contents.records.len();
             log.append(&JournalRecord::new(RecordKind::Interrupted))
                 .unwrap();
             let after = read(&path).unwrap();
             assert_eq!(after.torn_bytes, 0);
             assert_eq!(after.records.len(), contents.records.len() + 1);
         }
-        assert_eq!(least, 3);
+        assert_eq!(kept, 3);
     }
 
     proptest! {
-        /// After a power cut N bytes are on the disk, and behind them what stood there before.
-        #[test]
-        fn whatever_stands_behind_a_cut_is_no_record(
+        /// After a power cut the file may continue with stale bytes of the disk.
+                #[test]
+                fn stale_bytes_after_a_cut_are_not_a_record(
             bodies in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 0..12),
-            share in 0.0..1.0_f64,
-            before in prop::collection::vec(any::<u8>(), 0..80),
+            fraction in 0.0..1.0_f64,
+            stale in prop::collection::vec(any::<u8>(), 0..80),
         ) {
             let records: Vec<JournalRecord> = bodies
                 .into_iter()
@@ -352,20 +353,20 @@ mod tests {
                 bytes.extend(frame(number, &record.encode()));
                 ends.push(bytes.len());
             }
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of some hundred bytes")]
-            let cut = MAGIC.len() + ((bytes.len() - MAGIC.len()) as f64 * share) as usize;
-            let whole = ends.iter().filter(|end| **end <= cut).count() - 1;
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a few hundred bytes")]
+            let cut = MAGIC.len() + ((bytes.len() - MAGIC.len()) as f64 * fraction) as usize;
+            let complete = ends.iter().filter(|end| **end <= cut).count() - 1;
             bytes.truncate(cut);
-            bytes.extend(before);
+            bytes.extend(stale);
             let found = parse_contents(&bytes, Path::new("journal")).unwrap();
-            prop_assert_eq!(&found.records[..], &records[..whole]);
-            prop_assert_eq!(found.torn_bytes, bytes.len() - ends[whole]);
+            prop_assert_eq!(&found.records[..], &records[..complete]);
+            prop_assert_eq!(found.torn_bytes, bytes.len() - ends[complete]);
         }
     }
 
     #[test]
-    fn a_sector_of_zeros_at_the_end_is_torn_too() {
-        let (_folder, path) = three();
+    fn a_sector_of_zeros_at_the_end_counts_as_torn() {
+        let (_folder, path) = journal_of_three();
         let mut bytes = std::fs::read(&path).unwrap();
         bytes.extend([0; 512]);
         std::fs::write(&path, &bytes).unwrap();
@@ -375,11 +376,11 @@ mod tests {
 
     #[test]
     fn a_changed_byte_before_the_last_record_is_named() {
-        let (_folder, path) = three();
-        let whole = std::fs::read(&path).unwrap();
-        let last = whole.len() - (whole.len() - MAGIC.len()) / 3;
+        let (_folder, path) = journal_of_three();
+        let intact = std::fs::read(&path).unwrap();
+        let last = intact.len() - (intact.len() - MAGIC.len()) / 3;
         for at in MAGIC.len()..last {
-            let mut bytes = whole.clone();
+            let mut bytes = intact.clone();
             bytes[at] ^= 0x10;
             std::fs::write(&path, &bytes).unwrap();
             let error = read(&path).unwrap_err();

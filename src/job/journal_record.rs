@@ -1,12 +1,12 @@
-//! One record of a journal: what it is about, and named values. A reader skips names that it does
-//! not know, so that a newer node may add some.
+//! One record of a journal: its kind, and named values. A reader skips unknown names, so that a newer
+//! node may add some.
 
 use std::str::FromStr;
 use std::sync::Arc;
 
 use scene::DrawingPause;
 
-/// The subject of a record. The numbers are on disk: they are never reused.
+/// The kind of a record. The numbers are on disk: they are never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum RecordKind {
@@ -16,15 +16,15 @@ pub(super) enum RecordKind {
     Planned = 2,
     /// The motion was handed to the arm.
     Moving = 3,
-    /// Before the pen draws on: from where it is to where it may now come.
+    /// The pen is about to draw on: from where it is to where it may go.
     Ink = 4,
-    /// The job waits, and what for.
+    /// The job waits, with the reason.
     Held = 5,
     /// A motion of the job ended well, and others follow.
     Passed = 6,
     /// The job's outcome.
     Ended = 7,
-    /// Written by the next start: the process had gone while the job was under way.
+    /// The process ended while the job was under way; written by the next start.
     Interrupted = 8,
     /// A later job has taken over what this one left undone.
     Settled = 9,
@@ -34,7 +34,7 @@ pub(super) enum RecordKind {
     PenConfirmed = 11,
     /// A person let the drawing go on after a pause.
     PauseEnded = 12,
-    /// A touch said how long the pen is that a person has put in.
+    /// A touch measured the length of the pen that a person has put in.
     PenMeasured = 13,
 }
 
@@ -55,7 +55,7 @@ impl RecordKind {
         Self::PenMeasured,
     ];
 
-    fn of(number: u8) -> Option<Self> {
+    fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
     }
 }
@@ -63,16 +63,16 @@ impl RecordKind {
 /// A record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JournalRecord {
-    /// Its kind; `None` for one that only a newer node knows.
+    /// Its kind; `None` for one of a newer node.
     pub(super) kind: Option<RecordKind>,
     fields: Vec<(String, Vec<u8>)>,
 }
 
-/// Names are short.
+/// Longest name of a value.
 const NAME_BYTES_MAX: usize = 255;
 
 impl JournalRecord {
-    /// About `kind`, with nothing said yet.
+    /// Creates a record without values.
     #[must_use]
     pub(super) fn new(kind: RecordKind) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl JournalRecord {
         }
     }
 
-    /// With one more value. `name` has at most 255 bytes; what is longer is cut.
+    /// Adds a value. `name` is cut after 255 bytes.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
@@ -91,18 +91,18 @@ impl JournalRecord {
         self.bytes(name, value.to_string().into_bytes())
     }
 
-    /// With one more value that is no text.
+    /// Adds a binary value.
     #[must_use]
     pub(super) fn bytes(mut self, name: &str, value: Vec<u8>) -> Self {
         self.fields.push((name.to_owned(), value));
         self
     }
 
-    /// A value as it was written.
+    /// Returns a value as it was written.
     #[must_use]
     pub(super) fn raw(&self, name: &str) -> Option<&[u8]> {
-        let found = self.fields.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_slice())
+        let field = self.fields.iter().find(|(field, _)| field == name);
+        field.map(|(_, value)| value.as_slice())
     }
 
     /// Returns a value as text; empty if it is missing.
@@ -117,8 +117,8 @@ impl JournalRecord {
         std::str::from_utf8(self.raw(name)?).ok()?.parse().ok()
     }
 
-    /// As bytes: the kind's number, then each name with its length in one byte and each value with
-    /// its length in four, least byte first.
+    /// Encodes it: the kind's number, then each name after its length in one byte and each value after
+    /// its length in four, little-endian.
     #[must_use]
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![self.kind.map_or(0, |kind| kind as u8)];
@@ -133,7 +133,7 @@ impl JournalRecord {
         bytes
     }
 
-    /// From bytes; `None` where they are no record.
+    /// Decodes a record; `None` for invalid bytes.
     #[must_use]
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, mut rest) = bytes.split_first()?;
@@ -147,21 +147,21 @@ impl JournalRecord {
             rest = after;
         }
         Some(Self {
-            kind: RecordKind::of(*kind),
+            kind: RecordKind::from_number(*kind),
             fields,
         })
     }
 }
 
-/// Strokes as bytes, for [`Record::bytes`].
+/// Encodes strokes, for [`JournalRecord::bytes`].
 #[must_use]
 pub(super) fn encode_strokes(strokes: &[scene::SheetStroke]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for line in strokes {
-        put_number(&mut bytes, line.pen);
-        put_text(&mut bytes, &line.source);
-        put_number(&mut bytes, line.points_mm.len());
-        for value in line.points_mm.iter().flatten() {
+    for stroke in strokes {
+        put_number(&mut bytes, stroke.pen);
+        put_text(&mut bytes, &stroke.source);
+        put_number(&mut bytes, stroke.points_mm.len());
+        for value in stroke.points_mm.iter().flatten() {
             bytes.extend_from_slice(&value.to_le_bytes());
         }
     }
@@ -195,18 +195,18 @@ pub(super) fn decode_strokes(mut bytes: &[u8]) -> Option<Vec<scene::SheetStroke>
     Some(strokes)
 }
 
-/// Pauses of strokes as bytes: for each run of strokes with the same, where it begins, its turn, 0 for none, and what asks
-/// for it.
+/// Encodes strokes' pauses: for each run of strokes with the same pause, the run's first index, the pause's turn (0 for none),
+/// and what asks for it.
 #[must_use]
 pub(super) fn encode_pauses(strokes: &[scene::SheetStroke]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut before: Option<&DrawingPause> = None;
+    let mut previous: Option<&DrawingPause> = None;
     for (index, stroke) in strokes.iter().enumerate() {
         let pause = stroke.pause.as_deref();
-        if pause == before {
+        if pause == previous {
             continue;
         }
-        before = pause;
+        previous = pause;
         put_number(&mut bytes, index);
         put_number(&mut bytes, pause.map_or(0, |pause| pause.turn));
         put_text(&mut bytes, pause.map_or("", |pause| &pause.asked_by));
@@ -214,7 +214,7 @@ pub(super) fn encode_pauses(strokes: &[scene::SheetStroke]) -> Vec<u8> {
     bytes
 }
 
-/// Gives strokes the pauses that were encoded beside them; `None` for invalid bytes.
+/// Decodes pauses into their strokes; `None` for invalid bytes.
 #[must_use]
 pub(super) fn with_pauses(
     mut strokes: Vec<scene::SheetStroke>,
@@ -231,18 +231,18 @@ pub(super) fn with_pauses(
     Some(strokes)
 }
 
-/// Puts a number of four bytes, least byte first.
+/// Appends a number as four bytes, little-endian.
 fn put_number(bytes: &mut Vec<u8>, number: usize) {
     bytes.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-/// Puts a text, behind its length.
+/// Appends a text after its length.
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put_number(bytes, text.len());
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Takes a text.
+/// Splits a text off the front.
 fn text(bytes: &mut &[u8]) -> Option<String> {
     let length = number(bytes)?;
     let (text, rest) = bytes.split_at_checked(length)?;
@@ -250,7 +250,7 @@ fn text(bytes: &mut &[u8]) -> Option<String> {
     Some(String::from_utf8_lossy(text).into_owned())
 }
 
-/// Takes a number of four bytes, least byte first.
+/// Splits a number of four bytes, little-endian, off the front.
 fn number(bytes: &mut &[u8]) -> Option<usize> {
     let (number, rest) = bytes.split_first_chunk::<4>()?;
     *bytes = rest;
@@ -264,7 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_record_says_what_was_put_into_it() {
+    fn a_record_returns_its_values() {
         let record = JournalRecord::new(RecordKind::Ink)
             .with("drawn_mm", 1.25)
             .with("note", "é\n");
@@ -277,14 +277,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_without_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_decoded_without_a_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = JournalRecord::decode(&bytes);
             let _ = decode_strokes(&bytes);
             let _ = with_pauses(Vec::new(), &bytes);
         }
 
         #[test]
-        fn strokes_come_back_to_the_bit(
+        fn strokes_survive_encoding_exactly(
             points in proptest::collection::vec([-1e3..1e3_f64, -1e3..1e3_f64], 0..20),
             source in ".{0,12}",
             pen in 0_usize..4,
@@ -295,7 +295,7 @@ mod tests {
         }
 
         #[test]
-        fn pauses_come_back_to_their_strokes(turns in proptest::collection::vec(0_usize..3, 0..12)) {
+        fn pauses_survive_encoding(turns in proptest::collection::vec(0_usize..3, 0..12)) {
             let stroke = |turn: &usize| scene::SheetStroke {
                 pen: 0,
                 source: "line 1".to_owned(),
@@ -306,9 +306,9 @@ mod tests {
                 })),
             };
             let strokes: Vec<_> = turns.iter().map(stroke).collect();
-            let bare = decode_strokes(&encode_strokes(&strokes)).unwrap();
-            prop_assert!(bare.iter().all(|stroke| stroke.pause.is_none()));
-            prop_assert_eq!(with_pauses(bare, &encode_pauses(&strokes)), Some(strokes));
+            let without_pauses = decode_strokes(&encode_strokes(&strokes)).unwrap();
+            prop_assert!(without_pauses.iter().all(|stroke| stroke.pause.is_none()));
+            prop_assert_eq!(with_pauses(without_pauses, &encode_pauses(&strokes)), Some(strokes));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Releases a motion as its journal grows: what will be drawn is on the disk before it is drawn.
+//! Releases a motion as its journal grows: the intent to draw a line is on the disk before the line is drawn.
 //!
-//! A plain thread of its own, for it waits for the disk. It sees what the arm's thread publishes
-//! and never holds it up; where the disk is too slow, it is the arm that waits. If a record cannot
+//! It has a thread of its own, for it waits for the disk. It follows what the arm's thread publishes
+//! and never blocks it; if the disk is too slow, the arm waits for releases. If a record cannot
 //! be written, the motion is stopped.
 
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use motion::{MotionRelease, MotionState, Snapshot};
 use plan::Plan;
 use scene::Scene;
 
-/// Line that may be drawn beyond what was last recorded as drawn. A crash leaves no more than this
-/// in doubt, and a stop's braking is within it.
+/// Length of line that may be drawn beyond what was last recorded as drawn. A crash leaves no more than this
+/// in doubt, and it includes the braking of a stop.
 const AHEAD_MM: f64 = 5.0;
 
-/// Length of line that is recorded at a time: the arm has the rest as its lead over the disk.
+/// Length of line that is recorded at a time; the rest of [`AHEAD_MM`] is the arm's lead over the disk.
 const STEP_MM: f64 = 1.0;
 
-/// Number of samples by which fast motions are released before they are wanted: more than the arm
-/// sends while the writer looks once.
+/// Number of samples by which fast motions are released before they are needed: more than the arm
+/// sends during one iteration of the writer.
 const SOON_SAMPLES: usize = 2;
 
 const THREAD_FAILED: &str = "the journal's thread failed";
@@ -31,11 +31,11 @@ const THREAD_FAILED: &str = "the journal's thread failed";
 /// A callback for a record that cannot be written: it must stop the motion.
 pub type OnFailure = Box<dyn FnOnce(&str) + Send>;
 
-/// The keeper of one motion.
+/// Writes the journal of one motion.
 pub struct JournalWriter {
     release: MotionRelease,
     end: oneshot::Sender<()>,
-    kept: oneshot::Receiver<JournalOutcome>,
+    outcome: oneshot::Receiver<JournalOutcome>,
 }
 
 /// Progress of a motion at its end, and any failure of its journal.
@@ -66,28 +66,32 @@ impl JournalWriter {
         }
         entry.moving()?;
         let release = MotionRelease::nothing_of(entry.id());
-        let mut keeping = JournalTask {
+        let mut task = JournalTask {
             entry,
             table,
             release: release.clone(),
             upto_mm: 0.0,
-            held: false,
+            is_held: false,
         };
-        keeping.release_next()?;
+        task.release_next()?;
         let (end, ended) = oneshot::channel();
-        let (tell, kept) = oneshot::channel();
+        let (sender, outcome) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
-            .map_err(thread)?;
+            .map_err(spawn_error)?;
         std::thread::Builder::new()
             .name("journal".to_owned())
             .spawn(move || {
-                let kept = runtime.block_on(keeping.run(snapshots, ended, on_failure));
-                // Whoever asked may be gone.
-                let _ = tell.send(kept);
+                let outcome = runtime.block_on(task.run(snapshots, ended, on_failure));
+                // The receiver may be gone.
+                let _ = sender.send(outcome);
             })
-            .map_err(thread)?;
-        Ok(Self { release, end, kept })
+            .map_err(spawn_error)?;
+        Ok(Self {
+            release,
+            end,
+            outcome,
+        })
     }
 
     /// Returns the limit up to which the motion may go.
@@ -96,32 +100,32 @@ impl JournalWriter {
         self.release.clone()
     }
 
-    /// The motion has ended: how far it came.
+    /// Ends the journal of a motion that has ended, and returns its progress.
     pub async fn finish(self) -> JournalOutcome {
-        // A keeper that failed has gone, and has said what it knows.
+        // A task that failed has ended already, and has sent its outcome.
         let _ = self.end.send(());
-        self.kept.await.unwrap_or_else(|_| JournalOutcome {
+        self.outcome.await.unwrap_or_else(|_| JournalOutcome {
             failure: Some(THREAD_FAILED.to_owned()),
             ..JournalOutcome::default()
         })
     }
 }
 
-fn thread(error: std::io::Error) -> JournalError {
+fn spawn_error(error: std::io::Error) -> JournalError {
     JournalError::File {
         path: "the journal's thread".into(),
         error,
     }
 }
 
-/// Stops the motion once, also if the journal's thread panics: without releases it would stand with
+/// Stops the motion once, also if the journal's thread panics: without releases the arm would wait with
 /// its pen on the paper.
 struct FailureAlarm(Option<OnFailure>);
 
 impl FailureAlarm {
-    fn raise(&mut self, why: &str) {
+    fn raise(&mut self, reason: &str) {
         if let Some(on_failure) = self.0.take() {
-            on_failure(why);
+            on_failure(reason);
         }
     }
 }
@@ -139,11 +143,11 @@ struct JournalTask {
     table: InkTable,
     release: MotionRelease,
     upto_mm: f64,
-    held: bool,
+    is_held: bool,
 }
 
 impl JournalTask {
-    /// Until the motion has ended; then records how far it came.
+    /// Runs until the motion has ended; then records its progress.
     async fn run(
         &mut self,
         snapshots: watch::Receiver<Snapshot>,
@@ -155,12 +159,12 @@ impl JournalTask {
         if let Err(error) = self.follow(snapshots, &mut ended).await {
             alarm.raise(&error.to_string());
             failure = Some(error.to_string());
-            // The arm brakes and lifts: how far it came is known when it stands.
+            // The arm brakes and lifts: its progress is final once it stands still.
             let _ = ended.await;
         }
         let drawn = self.drawn();
         if failure.is_none() {
-            failure = self.entry.passed(drawn).err().map(|why| why.to_string());
+            failure = self.entry.passed(drawn).err().map(|e| e.to_string());
         }
         JournalOutcome { drawn, failure }
     }
@@ -184,12 +188,12 @@ impl JournalTask {
         }
     }
 
-    fn note_hold(&mut self, held: bool) -> Result<(), JournalError> {
-        if held == self.held {
+    fn note_hold(&mut self, is_held: bool) -> Result<(), JournalError> {
+        if is_held == self.is_held {
             return Ok(());
         }
-        self.held = held;
-        if held {
+        self.is_held = is_held;
+        if is_held {
             self.entry.held("the motion is held with the pen up")
         } else {
             self.entry.moving()
@@ -204,26 +208,26 @@ impl JournalTask {
         }
         let drawn = self.drawn();
         let total_mm = self.table.total_mm();
-        // A motion so fast that its braking, and what the arm lags, are longer must still be able to
-        // go on. What it wants next must be there before it wants it: where it waits, simulated
-        // time stands still, and nothing would be heard of it.
+        // A motion so fast that its braking distance and the arm's lag are longer than that must still be able to
+        // go on. It must find its next samples released: while it waits, simulated
+        // time stands still, and it publishes nothing.
         let wanted = self.release.wanted();
-        let soon_mm = self.table.at(wanted + SOON_SAMPLES).mm;
+        let soon_mm = self.table.progress_at(wanted + SOON_SAMPLES).mm;
         let ahead_mm = drawn.mm + AHEAD_MM;
         let next_mm = if ahead_mm >= soon_mm {
             ahead_mm.min(total_mm)
         } else {
-            self.table.at(wanted + 2 * SOON_SAMPLES).mm
+            self.table.progress_at(wanted + 2 * SOON_SAMPLES).mm
         };
-        let due = next_mm >= self.upto_mm + STEP_MM
+        let is_due = next_mm >= self.upto_mm + STEP_MM
             || (next_mm > self.upto_mm && (next_mm >= total_mm || soon_mm > self.upto_mm));
-        if due {
+        if is_due {
             self.entry.ink(drawn, next_mm)?;
             self.upto_mm = next_mm;
             let end = if next_mm >= total_mm {
                 usize::MAX
             } else {
-                self.table.end_of(next_mm)
+                self.table.samples_end(next_mm)
             };
             self.release.up_to(end);
         }
@@ -231,7 +235,7 @@ impl JournalTask {
     }
 
     fn drawn(&self) -> InkProgress {
-        // What the arm was only sent to is not drawn: it may have been held back.
-        self.table.at(self.release.reached())
+        // Only samples that the arm has reached count as drawn: it may have been held back from those that were sent.
+        self.table.progress_at(self.release.reached())
     }
 }

@@ -1,10 +1,10 @@
-//! Journals of what was asked, planned and done, which outlive the process.
+//! Journals of what was requested, planned and done, which outlive the process.
 //!
 //! Every motion is a job with a journal of its own, `jobs/ID/journal` in the node's state folder
 //! (its format is in `journal_file.rs`, its records are in `journal_record.rs`). It is accepted,
-//! planned and moved; while it draws, the intent to draw is on the disk before the pen comes there,
+//! planned and moved; while it draws, the intent to draw is on the disk before the pen gets there,
 //! and the arm's thread sends no sample that was not released ([`JournalWriter`]). So after a crash
-//! the journal says what is drawn for certain, what may be, and that nothing beyond is:
+//! the journal says what is certainly drawn, what may be drawn, and that nothing beyond is:
 //! [`PastJob::remaining_strokes`] is the rest.
 //!
 //! The room knows neither tools nor MCP: it does not interpret the texts in its records.
@@ -41,11 +41,11 @@ pub use past_job::PastJob;
 /// The folder of journals in a node's state folder.
 const JOBS: &str = "jobs";
 
-/// The bytes to and from the arm while a job moved, in its folder.
+/// Name of the trace of bytes to and from the arm while a job moved, in its folder.
 pub const BYTES: &str = "bytes.trace";
 
-/// A job's journal in its folder.
+/// Name of a job's journal in its folder.
 const JOURNAL: &str = "journal";
 
-/// The file in a job's folder that keeps the drawing in place of its scene's own design.
+/// Name of the file in a job's folder that keeps the drawing which replaces its scene's own design.
 const DESIGN: &str = "design.toml";

@@ -1,4 +1,4 @@
-//! Proof of which node answers at an address: the node's key signs a challenge.
+//! Proof of a node's identity: the node's key signs a challenge.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use ed25519_dalek::{SigningKey, VerifyingKey};
 
 use super::node_key::{self, bytes, hex, is_signature, random, signature};
 
-/// Beginning of every signed text, so that no challenge can be a text that the key signs elsewhere.
+/// Prefix of every signed text, so that no challenge can pass for a text that the key signs elsewhere.
 const PURPOSE: &str = "steadyhand identity";
 
 /// A node's name with its key.
@@ -18,7 +18,7 @@ pub struct NodeIdentity {
 }
 
 impl NodeIdentity {
-    /// Reads the key in a node's state folder, making it if need be.
+    /// Reads the key in a node's state folder, creating it if need be.
     ///
     /// # Errors
     /// The key cannot be used.
@@ -29,13 +29,13 @@ impl NodeIdentity {
         })
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The public key: 64 hexadecimal digits.
+    /// Returns the public key as 64 hexadecimal digits.
     #[must_use]
     pub fn public_key(&self) -> String {
         hex(self.key.verifying_key().as_bytes())
@@ -49,7 +49,7 @@ impl NodeIdentity {
     }
 }
 
-/// Returns a challenge that was never given before.
+/// Returns a challenge that was never used before.
 ///
 /// # Errors
 /// The system has no random numbers.
@@ -90,13 +90,13 @@ mod tests {
             &signed
         ));
         assert!(!is_proven("left", &key, &challenge, ""));
-        for odd in [
+        for bad in [
             "",
             "abc",
             &challenge.to_uppercase(),
             &format!("{challenge}0"),
         ] {
-            assert_eq!(left.prove(odd).filter(|_| odd != challenge), None, "{odd}");
+            assert_eq!(left.prove(bad).filter(|_| bad != challenge), None, "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The node's key: made at its first start, readable by its user alone.
+//! The node's key: created at its first start, readable by its user alone.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -7,10 +7,10 @@ use std::path::Path;
 use base::file_access::{mode, with_mode};
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
-/// The node's key in its state folder.
+/// Name of the node's key in its state folder.
 pub(super) const FILE: &str = "node.key";
 
-/// Signs a text with the key of the node that keeps its state here, making the key if need be: 128 hexadecimal digits.
+/// Signs a text with the key of the node that keeps its state here, creating the key if need be; returns 128 hexadecimal digits.
 ///
 /// # Errors
 /// The key cannot be used.
@@ -27,7 +27,7 @@ pub fn has_signed(state: &Path, text: &str, signature: &str) -> io::Result<bool>
     Ok(is_signature(&key.verifying_key(), text, signature))
 }
 
-/// Returns a key's signature of a text: 128 hexadecimal digits.
+/// Returns a key's signature of a text as 128 hexadecimal digits.
 pub(super) fn signature(key: &SigningKey, text: &str) -> String {
     hex(&key.sign(text.as_bytes()).to_bytes())
 }
@@ -48,10 +48,10 @@ pub(super) fn random() -> io::Result<[u8; 32]> {
     Ok(random)
 }
 
-/// Reads a node's key, or makes it.
+/// Reads a node's key, or creates it.
 ///
 /// # Errors
-/// When it cannot be read or made, is no key, or others can read it.
+/// When it cannot be read or created, is not a key, or others can read it.
 pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
     match std::fs::read_to_string(path) {
         Ok(text) => {
@@ -70,12 +70,12 @@ pub(super) fn key(path: &Path) -> io::Result<SigningKey> {
             })?;
             Ok(SigningKey::from_bytes(&seed))
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => make(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create(path),
         Err(error) => Err(error),
     }
 }
 
-fn make(path: &Path) -> io::Result<SigningKey> {
+fn create(path: &Path) -> io::Result<SigningKey> {
     let seed = random()?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -85,14 +85,14 @@ fn make(path: &Path) -> io::Result<SigningKey> {
     Ok(SigningKey::from_bytes(&seed))
 }
 
-/// As lower-case hexadecimal digits.
+/// Returns the bytes as lower-case hexadecimal digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// From exactly `2 * N` lower-case hexadecimal digits.
+/// Parses exactly `2 * N` lower-case hexadecimal digits.
 pub(super) fn bytes<const N: usize>(text: &str) -> Option<[u8; N]> {
-    // Written in one way only, so that no other text is the same bytes.
+    // Only one spelling is accepted, so that no two texts mean the same bytes.
     let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     if text.len() != 2 * N || !text.bytes().all(is_digit) {
         return None;

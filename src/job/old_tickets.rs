@@ -1,4 +1,4 @@
-//! Drawings of queues whose jobs are no longer kept: a line each, so that none of them is drawn anew.
+//! Queues' drawings whose jobs are no longer kept: one line for each, so that none of them is drawn again.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -10,11 +10,11 @@ use base::file_access::{sync_folder, with_mode};
 /// Name of the file, beside the jobs.
 pub(super) const FILE: &str = "old-tickets";
 
-/// Words of a line for a drawing that is on its sheet, and for one of which a part may be.
+/// Stage in the line of a drawing that is on its sheet, and of one that may be there in part.
 const DRAWN: &str = "drawn";
 const LEFT: &str = "left";
 
-/// A drawing of a queue whose job is no longer kept.
+/// A queue's drawing whose job is no longer kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OldTicket {
     /// The batch and the drawing's number.
@@ -25,17 +25,17 @@ pub struct OldTicket {
     pub is_drawn: bool,
 }
 
-/// All of them, and their file.
+/// All drawings of which the jobs are no longer kept, and their file.
 #[derive(Debug)]
 pub(super) struct OldTickets {
     file: File,
-    /// Bytes of whole lines.
+    /// Number of bytes in complete lines.
     bytes: u64,
     by_ticket: BTreeMap<String, OldTicket>,
 }
 
 impl OldTickets {
-    /// Opens the file in a folder, making it if need be. A last line that was cut short is of a job that is still kept.
+    /// Opens the file in a folder, creating it if need be. A last line that was cut short belongs to a job that is still kept.
     pub(super) fn open(folder: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
@@ -43,7 +43,7 @@ impl OldTickets {
         sync_folder(folder)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
-        let mut old = Self {
+        let mut tickets = Self {
             file,
             bytes: 0,
             by_ticket: BTreeMap::new(),
@@ -54,16 +54,16 @@ impl OldTickets {
             };
             let ticket = OldTicket::read(line)
                 .ok_or_else(|| io::Error::other(format!("{line:?} tells of no drawing")))?;
-            old.bytes += line.len() as u64 + 1;
-            old.by_ticket.insert(ticket.ticket.clone(), ticket);
+            tickets.bytes += line.len() as u64 + 1;
+            tickets.by_ticket.insert(ticket.ticket.clone(), ticket);
         }
-        Ok(old)
+        Ok(tickets)
     }
 
     /// Remembers a drawing; it is on the disk afterwards.
     pub(super) fn remember(&mut self, ticket: OldTicket) -> io::Result<()> {
         let line = ticket.line();
-        // What an earlier write has left half done goes.
+        // Cut what a failed write has left.
         self.file.set_len(self.bytes)?;
         self.file.seek(SeekFrom::Start(self.bytes))?;
         self.file.write_all(line.as_bytes())?;
@@ -75,9 +75,10 @@ impl OldTickets {
 
     /// Returns the drawings of a batch.
     pub(super) fn of_batch(&self, batch: &str) -> Vec<OldTicket> {
-        let first = format!("{batch}/");
-        let from = self.by_ticket.range(first.clone()..);
-        from.take_while(|(ticket, _)| ticket.starts_with(&first))
+        let prefix = format!("{batch}/");
+        self.by_ticket
+            .range(prefix.clone()..)
+            .take_while(|(ticket, _)| ticket.starts_with(&prefix))
             .map(|(_, old)| old.clone())
             .collect()
     }
@@ -90,10 +91,10 @@ impl OldTickets {
 
 impl OldTicket {
     fn read(line: &str) -> Option<Self> {
-        let mut words = line.split(' ');
-        let (ticket, job, stage) = (words.next()?, words.next()?, words.next()?);
-        let is_known = [DRAWN, LEFT].contains(&stage) && words.next().is_none();
-        is_known.then(|| Self {
+        let mut fields = line.split(' ');
+        let (ticket, job, stage) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_valid = [DRAWN, LEFT].contains(&stage) && fields.next().is_none();
+        is_valid.then(|| Self {
             ticket: ticket.to_owned(),
             job: job.to_owned(),
             is_drawn: stage == DRAWN,
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_remembered_outlives_the_process_and_a_line_cut_short() {
+    fn remembered_drawings_survive_a_restart_and_a_line_cut_short() {
         let folder = tempfile::tempdir().unwrap();
         let mut old = OldTickets::open(folder.path()).unwrap();
         old.remember(ticket(1, true)).unwrap();
@@ -129,8 +130,7 @@ mod tests {
         let mut torn = OpenOptions::new().append(true).open(&path).unwrap();
         torn.write_all(b"5f2c/3 job-").unwrap();
         let mut old = OldTickets::open(folder.path()).unwrap();
-        let known = [ticket(1, true), ticket(2, false)];
-        assert_eq!(old.of_batch("5f2c"), known);
+        assert_eq!(old.of_batch("5f2c"), [ticket(1, true), ticket(2, false)]);
         assert!(old.has("5f2c/2") && !old.has("5f2c/3") && old.of_batch("5f").is_empty());
         old.remember(ticket(3, true)).unwrap();
         assert_eq!(
@@ -141,9 +141,6 @@ mod tests {
             3
         );
         std::fs::write(&path, "5f2c/1 job-1 perhaps\n").unwrap();
-        assert!(
-            OldTickets::open(folder.path()).is_err(),
-            "a line that tells of nothing"
-        );
+        assert!(OldTickets::open(folder.path()).is_err(), "an invalid line");
     }
 }

@@ -1,4 +1,4 @@
-//! A job as its journal tells it.
+//! A job as its journal describes it.
 
 use super::ink_table::{InkProgress, inked, remaining_strokes};
 use super::job_journal::{AT_PORT, DrawingOrigin, TipPlace};
@@ -16,17 +16,17 @@ pub struct PastJob {
     pub tool: String,
     /// The arm of the node.
     pub arm: String,
-    /// `true` if that is behind a port; `false` also where the journal is of an older node.
+    /// `true` if the arm is behind a port; `false` also in a journal of an older node.
     pub is_on_port: bool,
-    /// The scene that it moved in, and the overlay on it.
+    /// The scene that it moved in.
     pub scene: String,
     /// The overlay; empty for none.
     pub overlay: String,
     /// The drawing in place of the scene's own design, by name; empty for none.
     pub drawing: String,
-    /// `true` if a caller brought it for a canvas, and no operator.
+    /// `true` if a caller supplied it for a canvas, rather than an operator.
     pub is_drawing_of_caller: bool,
-    /// Hash of what it kept of the drawing, in hexadecimal; empty for none.
+    /// Hash of the design that it kept, in hexadecimal; empty for none.
     pub design_hash: String,
     /// Revision of the scene: the hash of everything that it was made from, in hexadecimal.
     pub revision: String,
@@ -40,9 +40,9 @@ pub struct PastJob {
     pub repairs: String,
     /// Time of acceptance, in milliseconds since 1970.
     pub accepted_ms: u64,
-    /// The job that it goes on with; empty for none.
+    /// The job that it continues; empty for none.
     pub resumes: String,
-    /// The drawing of a queue that it is: the batch and its number; empty for none.
+    /// The queue's drawing that it draws, by batch and number; empty for none.
     pub ticket: String,
     /// The present plan's hash; empty before there is one.
     pub plan_hash: String,
@@ -54,9 +54,9 @@ pub struct PastJob {
     pub start_rad: Vec<f64>,
     /// `true` if the present plan was handed to the arm.
     pub moved: bool,
-    /// Line that is drawn, as far as is known for certain.
+    /// Line that is certainly drawn.
     pub drawn: InkProgress,
-    /// Line that may be drawn: nothing beyond it is.
+    /// Length up to which line may be drawn; nothing beyond it is.
     pub released_mm: f64,
     /// `accepted`, `planning`, `moving`, `held`, `waiting_for_pen`, then `reached`, `stopped`, `refused` or `faulted`.
     pub state: String,
@@ -66,7 +66,7 @@ pub struct PastJob {
     pub ended_ms: u64,
     /// Its figures, as JSON.
     pub figures: String,
-    /// Place of the tip at its end; `None` where it did not move, and where the journal is of an older node.
+    /// Where the tip was at its end; `None` if it did not move, and in a journal of an older node.
     pub tip: Option<TipPlace>,
     /// `true` if the pen was ever about to draw.
     pub was_at_ink: bool,
@@ -84,7 +84,7 @@ pub struct PastJob {
     pub pauses_ended: Vec<String>,
     /// Joint angles before its first plan.
     pub began_rad: Vec<f64>,
-    /// Joint angles at the end of the present plan; empty where the journal is of an older node.
+    /// Joint angles at the end of the present plan; empty in a journal of an older node.
     pub end_rad: Vec<f64>,
 }
 
@@ -103,22 +103,22 @@ impl PastJob {
         match record.kind {
             Some(RecordKind::Accepted) => self.accepted(record),
             Some(RecordKind::Planned) => self.planned(record),
-            Some(RecordKind::Moving) => self.moves(),
+            Some(RecordKind::Moving) => self.set_moving(),
             Some(RecordKind::Ink) => {
-                self.drawn_is(record);
+                self.set_drawn(record);
                 self.was_at_ink = true;
                 self.released_mm = record.number("upto_mm").unwrap_or(self.released_mm);
-                self.moves();
+                self.set_moving();
             }
             Some(RecordKind::Held) => {
                 self.state = record.text("state");
-                // Journals of older nodes call every wait so.
+                // Journals of older nodes have no state: every wait was a hold.
                 if self.state.is_empty() {
                     "held".clone_into(&mut self.state);
                 }
                 self.message = record.text("why");
             }
-            Some(RecordKind::Passed) => self.drawn_is(record),
+            Some(RecordKind::Passed) => self.set_drawn(record),
             Some(RecordKind::PenConfirmed) => self.pens_confirmed.push(format!(
                 "pen {} `{}`",
                 record.text("pen"),
@@ -133,9 +133,9 @@ impl PastJob {
             Some(RecordKind::PauseEnded) => self.pauses_ended.push(record.text("asked_by")),
             Some(RecordKind::Approved) => self.approved.push(record.text("plan")),
             Some(RecordKind::Ended) => {
-                self.drawn_is(record);
+                self.set_drawn(record);
                 self.tip = TipPlace::of_word(&record.text("tip"));
-                // An arm that was not read may have drawn on.
+                // An arm whose position could not be read may have drawn further.
                 if self.tip != Some(TipPlace::Unread) {
                     self.released_mm = self.drawn.mm;
                 }
@@ -151,7 +151,7 @@ impl PastJob {
                 self.interrupted = true;
             }
             Some(RecordKind::Settled) => self.settled = record.text("by"),
-            // Only a newer node knows.
+            // Written by a newer node.
             None => {}
         }
     }
@@ -190,7 +190,7 @@ impl PastJob {
         if self.began_rad.is_empty() {
             self.began_rad.clone_from(&self.start_rad);
         }
-        // Where the drawing has parts, its strokes are those of all, and this is what the earlier ones have drawn.
+        // In a drawing of several parts, the strokes are those of all parts, and this is what the earlier ones have drawn.
         self.drawn = InkProgress {
             mm: record.number("before_mm").unwrap_or_default(),
             strokes: record.number("before").unwrap_or_default(),
@@ -199,21 +199,21 @@ impl PastJob {
         self.moved = false;
     }
 
-    fn drawn_is(&mut self, record: &JournalRecord) {
+    fn set_drawn(&mut self, record: &JournalRecord) {
         self.drawn = InkProgress {
             mm: record.number("drawn_mm").unwrap_or(self.drawn.mm),
             strokes: record.number("done").unwrap_or(self.drawn.strokes),
         };
     }
 
-    fn moves(&mut self) {
+    fn set_moving(&mut self) {
         "moving".clone_into(&mut self.state);
-        // Whatever it waited for is over.
+        // Its wait is over.
         self.message.clear();
         self.moved = true;
     }
 
-    /// Says its state as the rest of a sentence that begins with it.
+    /// Describes its state as the predicate of a sentence about the job.
     #[must_use]
     pub fn state_text(&self) -> String {
         match self.state.as_str() {
@@ -225,17 +225,17 @@ impl PastJob {
         }
     }
 
-    /// Returns whether it says where its arm's pen is: it is the last word on that until another job of the arm moves.
-    pub(super) fn tells_of_pen(&self) -> bool {
-        // Older nodes do not say whether a refused job moved.
+    /// Returns whether it says where its arm's pen is, until another job moves the arm.
+    pub(super) fn says_where_pen_is(&self) -> bool {
+        // Older nodes do not record whether a refused job moved.
         self.tip.is_some() || (self.moved && self.state != "refused")
     }
 
-    /// Returns whether it may have left the pen on the paper: it was cut short on its way, or its tip was not read to be off the
-    /// sheet at its end. Journals of older nodes do not say that: there it may where the job drew and ended in a fault.
+    /// Returns whether it may have left the pen on the paper: it was interrupted, or its tip was not measured to be off the
+    /// sheet at its end. Journals of older nodes do not record the tip: there it may if the job drew and ended in a fault.
     #[must_use]
     pub fn may_leave_pen_down(&self) -> bool {
-        self.tells_of_pen()
+        self.says_where_pen_is()
             && match self.tip {
                 _ if self.interrupted => true,
                 Some(place) => place != TipPlace::Off,
@@ -243,22 +243,22 @@ impl PastJob {
             }
     }
 
-    /// Returns whether it has ended, with any outcome. The calendar is not used: it may stand at zero.
+    /// Returns whether it has ended, with any outcome. Its time of end is not used: the calendar may have been at zero.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let ends = ["reached", "stopped", "refused", "faulted"];
         self.interrupted || ends.contains(&self.state.as_str())
     }
 
-    /// Ends a job whose end could not be written, as on a full disk: a later one has had its arm since.
-    pub(super) fn was_overtaken(&mut self) {
+    /// Ends a job whose end could not be written, as on a full disk: a later one has used its arm since.
+    pub(super) fn mark_overtaken(&mut self) {
         self.interrupted = true;
         "faulted".clone_into(&mut self.state);
         "its end could not be written".clone_into(&mut self.message);
     }
 
     /// Ends a job whose node no longer runs and has not been started again.
-    pub(super) fn was_left_by_its_node(&mut self) {
+    pub(super) fn mark_abandoned(&mut self) {
         let message = self.interruption("the node ended");
         self.apply_record(&JournalRecord::new(RecordKind::Interrupted).with("message", message));
     }
@@ -271,44 +271,43 @@ impl PastJob {
         }
     }
 
-    /// Returns whether this job's end is not in its journal, or a drawing is left half done: nothing of
-    /// it may be thrown away.
+    /// Returns whether this job's end is not in its journal, or it left a drawing half done: it must not be removed.
     #[must_use]
     pub(super) fn is_open(&self) -> bool {
         self.settled.is_empty() && (self.interrupted || self.is_unfinished())
     }
 
-    /// Returns the record that a job without an end is given, where the node ended before the job did, or could not write it.
-    pub(super) fn interrupted_record(&self, how: &str) -> JournalRecord {
+    /// Returns the end record of a job that has none, because the node ended before the job did, or could not write it.
+    pub(super) fn interrupted_record(&self, cause: &str) -> JournalRecord {
         JournalRecord::new(RecordKind::Interrupted)
             .with("at_ms", calendar_ms())
-            .with("message", self.interruption(how))
+            .with("message", self.interruption(cause))
     }
 
-    fn interruption(&self, how: &str) -> String {
+    fn interruption(&self, cause: &str) -> String {
         match self.moved {
-            true => format!("{how} while this job was under way: {}", self.summary()),
-            false => format!("{how} before this job moved anything"),
+            true => format!("{cause} while this job was under way: {}", self.summary()),
+            false => format!("{cause} before this job moved anything"),
         }
     }
 
-    /// The overlay, if there is one.
+    /// Returns the overlay, if there is one.
     #[must_use]
     pub fn overlay(&self) -> Option<&str> {
         Some(self.overlay.as_str()).filter(|overlay| !overlay.is_empty())
     }
 
-    /// Returns the scene's name with those of the overlay and of the drawing in place of parts of it.
+    /// Returns the scene's name with those of the overlay and of the drawing that replaces its own.
     #[must_use]
     pub fn scene_title(&self) -> String {
         let drawing = Some(self.drawing.as_str()).filter(|drawing| !drawing.is_empty());
         scene::scene_title(&self.scene, self.overlay(), drawing)
     }
 
-    /// All line of its present plan.
+    /// Returns the length of all line of its present plan.
     #[must_use]
     pub fn total_mm(&self) -> f64 {
-        // A sum of nothing is -0.
+        // An empty sum is -0.
         self.strokes.iter().map(SheetStroke::length_mm).sum::<f64>() + 0.0
     }
 
@@ -318,8 +317,8 @@ impl PastJob {
         self.is_over() && self.state != "reached" && self.settled.is_empty() && self.has_remainder()
     }
 
-    /// Returns whether it draws what another job does: the same revision of a scene, or the same drawing of a person or caller
-    /// in a scene of that name.
+    /// Returns whether it draws the same as another job: the same revision of a scene, or the same supplied drawing
+    /// in a scene of the same name.
     #[must_use]
     pub fn draws_same(&self, other: &Self) -> bool {
         let drawing = |past: &Self| (past.scene_title(), past.design_hash.clone());
@@ -327,26 +326,26 @@ impl PastJob {
             || (!self.design_hash.is_empty() && drawing(self) == drawing(other))
     }
 
-    /// Returns whether it draws a design, has begun to, and has not drawn all of it.
+    /// Returns whether it has begun to draw a design, and has not drawn all of it.
     #[must_use]
     pub fn has_remainder(&self) -> bool {
         self.tool == "stroke" && self.has_inked() && self.drawn.strokes < self.strokes.len()
     }
 
-    /// Returns whether ink of it is on the sheet, or may be.
+    /// Returns whether its ink is on the sheet, or may be.
     #[must_use]
     pub fn has_inked(&self) -> bool {
         self.drawn.mm > 0.0 || (self.interrupted && self.released_mm > 0.0)
     }
 
-    /// Returns whether ink of it may be on the sheet, though no line of it is certain: an arm that failed as it set its pen down
-    /// was not seen where it stood.
+    /// Returns whether its ink may be on the sheet, even if no line is certain: the position of an arm that failed as it set
+    /// its pen down was not measured.
     #[must_use]
     pub fn may_have_inked(&self) -> bool {
         self.has_inked() || (self.state == "faulted" && self.was_at_ink)
     }
 
-    /// Returns whether a drawing is on its sheet, all of it. Needs the strokes of a job that did not reach its end.
+    /// Returns whether a whole drawing is on its sheet. Needs the strokes of a job that did not reach its end.
     #[must_use]
     pub fn is_on_sheet(&self) -> bool {
         self.state == "reached" || self.is_all_drawn()
@@ -366,7 +365,7 @@ impl PastJob {
         self.next_stroke().map(|stroke| stroke.pen)
     }
 
-    /// Returns the pause that a person ends before anything more is drawn, if the drawing was left at one.
+    /// Returns the pause that a person must end before anything more is drawn, if the drawing was left at one.
     #[must_use]
     pub fn next_pause(&self) -> Option<&DrawingPause> {
         self.next_stroke()?.pause.as_deref()
@@ -389,33 +388,34 @@ impl PastJob {
         inked(&self.strokes, self.drawn)
     }
 
-    /// Describes how far it came, for people: what is drawn, what was in progress, what is left.
+    /// Describes its progress for people: what is drawn, what was in progress, what is left.
     #[must_use]
     pub fn summary(&self) -> String {
         if self.strokes.is_empty() {
             return "it had nothing to draw".to_owned();
         }
         let (total, drawn) = (self.total_mm(), self.drawn);
-        let under_way = self.next_stroke();
-        let under_way = under_way.map(|stroke| format!("; in progress: {}", stroke.source));
-        let under_way = under_way.unwrap_or_default();
-        let unsure = match self.released_mm - drawn.mm {
+        let next = self.next_stroke();
+        let in_progress = next.map(|stroke| format!("; in progress: {}", stroke.source));
+        let in_progress = in_progress.unwrap_or_default();
+        let uncertain = match self.released_mm - drawn.mm {
             mm if mm > 0.05 => format!(", perhaps {} more", millimetres(mm, 1)),
             _ => String::new(),
         };
         format!(
-            "{} of {}, {} of {} drawn{unsure}{under_way}; {} left",
+            "{} of {}, {} of {} drawn{uncertain}{in_progress}; {} left",
             drawn.strokes,
             count(self.strokes.len(), "stroke"),
             millimetres(drawn.mm, 1).trim_end_matches(" mm"),
             millimetres(total, 1),
-            // Of nothing nothing is left, and not less.
+            // Rounding must not leave a negative rest.
             millimetres((total - drawn.mm).max(0.0), 1)
         )
     }
 }
 
-fn angles(words: &str) -> Vec<f64> {
-    let words = words.split_whitespace();
-    words.filter_map(|angle| angle.parse().ok()).collect()
+fn angles(text: &str) -> Vec<f64> {
+    text.split_whitespace()
+        .filter_map(|angle| angle.parse().ok())
+        .collect()
 }

@@ -1,4 +1,4 @@
-//! A drawing on the simulated arm, kept; and every way in which its journal can be cut short.
+//! Journals of drawings on the simulated arm, and every way in which they can be cut short.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -35,19 +35,19 @@ struct Sheet(scene::Surface);
 
 impl PaperSurface for Sheet {
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)> {
-        let seen = self.0.project(&nalgebra::Point3::from(tip_m));
-        Some((seen.at_mm, seen.height_mm))
+        let projected = self.0.project(&nalgebra::Point3::from(tip_m));
+        Some((projected.at_mm, projected.height_mm))
     }
 }
 
-struct Bench {
+struct TestArm {
     scene: Arc<Scene>,
     sim: ArmSimulator,
     motion: Arc<MotionHandle>,
     plan: Plan,
 }
 
-impl Bench {
+impl TestArm {
     fn new() -> Self {
         let scene = SceneLibrary::new(None).scene("default", None).unwrap();
         let sim = ArmSimulator::new(&scene.arm, &scene.rest_rad);
@@ -86,7 +86,7 @@ impl Bench {
         gate::check(&self.scene, permit, &measured, now, trajectory).unwrap()
     }
 
-    async fn drawn_unkept(&self) -> Vec<InkLine> {
+    async fn draw_without_journal(&self) -> Vec<InkLine> {
         let outcome = self.motion.run(self.proof(), 0).await.unwrap();
         assert!(
             matches!(outcome, MotionOutcome::Reached { .. }),
@@ -95,67 +95,67 @@ impl Bench {
         self.sim.ink()
     }
 
-    async fn drawn(&self, entry: &Arc<JobJournal>) -> (MotionOutcome, JournalOutcome) {
+    async fn draw(&self, entry: &Arc<JobJournal>) -> (MotionOutcome, JournalOutcome) {
         let stop = {
             let motion = Arc::clone(&self.motion);
-            Box::new(move |why: &str| {
+            Box::new(move |reason: &str| {
                 motion.stop(ActorRank::Node, false);
-                motion.permits().latch(StopLatch::Fault(why.to_owned()));
+                motion.permits().latch(StopLatch::Fault(reason.to_owned()));
             })
         };
         let (entry, snapshots) = (Arc::clone(entry), self.motion.watch());
-        let keeper = JournalWriter::start(entry, &self.scene, &self.plan, snapshots, stop).unwrap();
+        let writer = JournalWriter::start(entry, &self.scene, &self.plan, snapshots, stop).unwrap();
         let outcome = self
             .motion
-            .run_released(self.proof(), 0, keeper.release())
+            .run_released(self.proof(), 0, writer.release())
             .await
             .unwrap();
-        (outcome, keeper.finish().await)
+        (outcome, writer.finish().await)
     }
 }
 
-fn accepted(book: &JobStore) -> AcceptedJob {
+fn accepted(jobs: &JobStore) -> AcceptedJob {
     AcceptedJob {
-        id: book.next_id(),
+        id: jobs.next_id(),
         tool: "stroke".to_owned(),
         arm: "arm".to_owned(),
         ..AcceptedJob::default()
     }
 }
 
-/// A drawing carried out to its end, and its records.
-async fn kept(state: &Path) -> (Bench, Vec<JournalRecord>) {
-    let bench = Bench::new();
-    let book = JobStore::open(state, KEEP).unwrap();
-    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
-    let (outcome, kept) = bench.drawn(&entry).await;
+/// Carries out a drawing to its end, and returns its records.
+async fn draw_all(state: &Path) -> (TestArm, Vec<JournalRecord>) {
+    let arm = TestArm::new();
+    let jobs = JobStore::open(state, KEEP).unwrap();
+    let entry = Arc::new(jobs.begin(&accepted(&jobs)).unwrap());
+    let (outcome, journal) = arm.draw(&entry).await;
     assert!(
         matches!(outcome, MotionOutcome::Reached { .. }),
         "{outcome:?}"
     );
-    assert_eq!(kept.failure, None);
+    assert_eq!(journal.failure, None);
     let records = journal_file::read(&state.join("jobs/job-1/journal"))
         .unwrap()
         .records;
-    (bench, records)
+    (arm, records)
 }
 
 #[tokio::test]
-async fn a_kept_drawing_is_the_same_to_the_last_point() {
+async fn a_drawing_with_a_journal_is_the_same_to_the_last_point() {
     let state = tempfile::tempdir().unwrap();
-    let (bench, _) = kept(state.path()).await;
-    assert_eq!(bench.sim.ink(), Bench::new().drawn_unkept().await);
+    let (arm, _) = draw_all(state.path()).await;
+    assert_eq!(arm.sim.ink(), TestArm::new().draw_without_journal().await);
 }
 
 #[tokio::test]
 async fn the_intent_to_ink_is_recorded_before_each_five_millimetres() {
     let state = tempfile::tempdir().unwrap();
-    let (bench, records) = kept(state.path()).await;
+    let (arm, records) = draw_all(state.path()).await;
     let mut released_mm = 0.0;
-    let mut seen = 0;
+    let mut count = 0;
     for record in records
         .iter()
-        .filter(|one| one.kind == Some(RecordKind::Ink))
+        .filter(|record| record.kind == Some(RecordKind::Ink))
     {
         let drawn: f64 = record.number("drawn_mm").unwrap();
         let upto: f64 = record.number("upto_mm").unwrap();
@@ -165,13 +165,13 @@ async fn the_intent_to_ink_is_recorded_before_each_five_millimetres() {
         );
         assert!(upto - drawn <= 5.0 + 1e-9, "{upto} after {drawn}");
         released_mm = upto;
-        seen += 1;
+        count += 1;
     }
-    let total = bench.plan.report.pen_down_mm;
+    let total = arm.plan.report.pen_down_mm;
     assert!((released_mm - total).abs() < 1e-6);
     assert!(
-        f64::from(seen) > total / 5.0,
-        "{seen} records for {total} mm"
+        f64::from(count) > total / 5.0,
+        "{count} records for {total} mm"
     );
 }
 
@@ -181,13 +181,13 @@ fn after_crash(journal: &[u8], end: usize) -> Option<PastJob> {
     let folder = state.path().join("jobs/job-1");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("journal"), &journal[..end]).unwrap();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
     assert!(
-        book.damaged().is_empty(),
+        jobs.damaged().is_empty(),
         "cut at {end}: {:?}",
-        book.damaged()
+        jobs.damaged()
     );
-    book.interrupted("arm")
+    jobs.interrupted("arm")
 }
 
 fn total_mm(strokes: &[SheetStroke]) -> f64 {
@@ -200,24 +200,24 @@ async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_m
     /// The last forty records and more.
     const LAST_BYTES: usize = 4000;
     let state = tempfile::tempdir().unwrap();
-    let (bench, records) = kept(state.path()).await;
+    let (arm, records) = draw_all(state.path()).await;
     let journal = std::fs::read(state.path().join("jobs/job-1/journal")).unwrap();
-    let total = total_mm(&bench.plan.strokes);
-    let inked = records.iter().any(|one| one.kind == Some(RecordKind::Ink));
-    assert!(inked);
-    let (mut looked, mut last_mm) = (0, 0.0);
-    // What a start makes of it, at places all over; and every byte of the last records.
-    let started = (0..=journal.len()).filter(|end| end % 197 == 0);
-    let started = started.filter_map(|end| Some((end, after_crash(&journal, end)?)));
-    let last = journal.len().saturating_sub(LAST_BYTES)..=journal.len();
-    let read = last.map(|end| {
-        let read = journal_file::parse_contents(&journal[..end], Path::new("journal")).unwrap();
-        let mut past = PastJob::from_records(&read.records);
+    let total = total_mm(&arm.plan.strokes);
+    let is_ink = |record: &JournalRecord| record.kind == Some(RecordKind::Ink);
+    assert!(records.iter().any(is_ink));
+    let (mut cuts, mut last_mm) = (0, 0.0);
+    // Cuts throughout the journal, as a restart reads them, and at every byte of the last records.
+    let restarted = (0..=journal.len()).filter(|end| end % 197 == 0);
+    let restarted = restarted.filter_map(|end| Some((end, after_crash(&journal, end)?)));
+    let last_ends = journal.len().saturating_sub(LAST_BYTES)..=journal.len();
+    let parsed = last_ends.map(|end| {
+        let contents = journal_file::parse_contents(&journal[..end], Path::new("journal")).unwrap();
+        let mut past = PastJob::from_records(&contents.records);
         past.interrupted = !past.is_over();
         (end, past)
     });
-    for (end, past) in started.chain(read) {
-        looked += 1;
+    for (end, past) in restarted.chain(parsed) {
+        cuts += 1;
         let rest_mm = total_mm(&past.remaining_strokes(OVERLAP_MM));
         // The pen was between what was recorded as drawn and what was released.
         let (least, most) = (past.drawn.mm, past.released_mm.max(past.drawn.mm));
@@ -229,50 +229,49 @@ async fn cut_at_any_byte_nothing_is_missing_and_no_more_than_the_overlap_and_5_m
             most + rest_mm <= total + OVERLAP_MM + 5.0 + 1e-6,
             "cut at {end}: {most} mm may be drawn, {rest_mm} of {total} follow"
         );
-        // The second way round begins before the first has ended.
+        // The second series of cuts begins before the end of the first.
         assert!(
             least >= last_mm || end == journal.len() - LAST_BYTES,
             "a longer journal says less"
         );
         last_mm = least;
     }
-    assert!(looked > LAST_BYTES, "only {looked} cuts were looked at");
+    assert!(cuts > LAST_BYTES, "only {cuts} cuts were checked");
 }
 
 #[tokio::test]
 async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
     let state = tempfile::tempdir().unwrap();
-    let bench = Bench::new();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
+    let arm = TestArm::new();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let entry = Arc::new(jobs.begin(&accepted(&jobs)).unwrap());
     entry.disk_fills_at(20);
-    let (outcome, kept) = bench.drawn(&entry).await;
+    let (outcome, journal) = arm.draw(&entry).await;
     assert!(matches!(outcome, MotionOutcome::Stopped(_)), "{outcome:?}");
-    assert!(kept.failure.is_some());
+    assert!(journal.failure.is_some());
     let past = PastJob::from_records(
         &journal_file::read(&state.path().join("jobs/job-1/journal"))
             .unwrap()
             .records,
     );
     assert!(
-        kept.drawn.mm <= past.released_mm + 1e-9,
-        "{kept:?} {past:?}"
+        journal.drawn.mm <= past.released_mm + 1e-9,
+        "{journal:?} {past:?}"
     );
-    assert!(kept.drawn.mm > 1.0, "{kept:?}");
-    // And the arm, which heard the bytes alone, drew no more: in steps, for counts make it zigzag.
-    let inked_mm = ink_mm(&bench.sim.ink());
+    assert!(journal.drawn.mm > 1.0, "{journal:?}");
+    // The simulated arm, which knows only the bytes, drew no more. Measured in steps, for rounding to ticks makes it zigzag.
+    let inked_mm = ink_mm(&arm.sim.ink());
     assert!(
-        (kept.drawn.mm - 3.0..=past.released_mm + 2.0).contains(&inked_mm),
+        (journal.drawn.mm - 3.0..=past.released_mm + 2.0).contains(&inked_mm),
         "{inked_mm} mm of ink, {past:?}"
     );
-    let stands = bench.sim.true_joints();
-    bench
-        .sim
-        .advance(bench.motion.clock().now().after(Duration::from_secs(5)));
-    assert!(bench.sim.true_joints().distance_max(&stands) < 0.01);
-    assert_eq!(ink_mm(&bench.sim.ink()), inked_mm);
+    let stopped_at = arm.sim.true_joints();
+    arm.sim
+        .advance(arm.motion.clock().now().after(Duration::from_secs(5)));
+    assert!(arm.sim.true_joints().distance_max(&stopped_at) < 0.01);
+    assert_eq!(ink_mm(&arm.sim.ink()), inked_mm);
     assert!(matches!(
-        bench.motion.permits().latched(),
+        arm.motion.permits().latched(),
         Some(StopLatch::Fault(_))
     ));
 }
@@ -280,117 +279,117 @@ async fn a_disk_that_takes_no_more_stops_the_motion_within_what_was_recorded() {
 #[tokio::test]
 async fn a_job_whose_end_a_full_disk_did_not_take_is_kept_and_offered() {
     let state = tempfile::tempdir().unwrap();
-    let bench = Bench::new();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
+    let arm = TestArm::new();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let entry = Arc::new(jobs.begin(&accepted(&jobs)).unwrap());
     entry.disk_fills_at(20);
-    let (_, kept) = bench.drawn(&entry).await;
+    let (_, journal) = arm.draw(&entry).await;
     assert!(
         entry
             .ended("faulted", "the disk is full", "{}", None)
             .is_err()
     );
-    book.ended_with(&entry);
-    let is_offered = |book: &JobStore| {
-        let past = book.unfinished("arm").unwrap();
+    jobs.ended_with(&entry);
+    let is_offered = |jobs: &JobStore| {
+        let past = jobs.unfinished("arm").unwrap();
         assert_eq!(past.id, "job-1");
-        assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
+        assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
         assert!(
-            past.drawn.mm > 1.0 && past.drawn.mm <= kept.drawn.mm,
+            past.drawn.mm > 1.0 && past.drawn.mm <= journal.drawn.mm,
             "{past:?}"
         );
         assert!(!past.remaining_strokes(3.0).is_empty());
     };
-    is_offered(&book);
-    // More jobs than are kept, of another arm.
+    is_offered(&jobs);
+    // More jobs of another arm than are kept.
     for _ in 0..2 * KEEP.jobs {
         let accepted = AcceptedJob {
             arm: "other".to_owned(),
-            ..accepted(&book)
+            ..accepted(&jobs)
         };
-        let other = book.begin(&accepted).unwrap();
+        let other = jobs.begin(&accepted).unwrap();
         other.ended("refused", "no", "{}", None).unwrap();
-        book.ended_with(&other);
-        is_offered(&book);
+        jobs.ended_with(&other);
+        is_offered(&jobs);
     }
-    drop(book);
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    is_offered(&book);
+    drop(jobs);
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    is_offered(&jobs);
     // Another crash, in a job that draws nothing, does not hide it.
-    let reset = book.begin(&AcceptedJob {
+    let reset = jobs.begin(&AcceptedJob {
         tool: "reset".to_owned(),
-        ..accepted(&book)
+        ..accepted(&jobs)
     });
     reset.unwrap().moving().unwrap();
-    drop(book);
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    is_offered(&book);
-    // The next drawing takes it over, and then it is history like any other.
-    let next = book.begin(&accepted(&book)).unwrap();
+    drop(jobs);
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    is_offered(&jobs);
+    // The next drawing takes it over, and then it is no longer offered.
+    let next = jobs.begin(&accepted(&jobs)).unwrap();
     next.moving().unwrap();
     next.ended("reached", "done", "{}", None).unwrap();
-    book.ended_with(&next);
-    assert!(book.unfinished("arm").is_none() && book.interrupted("arm").is_none());
+    jobs.ended_with(&next);
+    assert!(jobs.unfinished("arm").is_none() && jobs.interrupted("arm").is_none());
 }
 
 #[test]
 fn a_full_disk_at_the_start_makes_no_journal_a_damaged_one() {
     let state = tempfile::tempdir().unwrap();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    let entry = book.begin(&accepted(&book)).unwrap();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let entry = jobs.begin(&accepted(&jobs)).unwrap();
     entry.moving().unwrap();
-    drop((entry, book));
+    drop((entry, jobs));
     let journal = state.path().join("jobs/job-1/journal");
     let bytes = std::fs::read(&journal).unwrap();
-    // In its place one of the same bytes that takes no more, whoever writes.
+    // Replace it by a file of the same bytes that nobody can extend.
     let full = memfd_create("full", MemfdFlags::ALLOW_SEALING).unwrap();
     rustix::io::write(&full, &bytes).unwrap();
     fcntl_add_seals(&full, SealFlags::GROW | SealFlags::WRITE).unwrap();
     std::fs::remove_file(&journal).unwrap();
     let descriptor = format!("/proc/self/fd/{}", full.as_raw_fd());
     std::os::unix::fs::symlink(descriptor, &journal).unwrap();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    assert_eq!(book.damaged(), [""; 0]);
-    assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    assert_eq!(jobs.damaged(), [""; 0]);
+    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
 }
 
-/// Without releases the motion would stand with its pen on the paper for ever.
+/// Without releases the arm would wait with its pen on the paper for ever.
 #[tokio::test]
 async fn a_panic_of_the_journals_thread_stops_the_motion() {
     let state = tempfile::tempdir().unwrap();
-    let bench = Bench::new();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    let entry = Arc::new(book.begin(&accepted(&book)).unwrap());
+    let arm = TestArm::new();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let entry = Arc::new(jobs.begin(&accepted(&jobs)).unwrap());
     entry.panics_at(20);
-    let patience = Duration::from_secs(60);
-    let drawn = tokio::time::timeout(patience, bench.drawn(&entry));
-    let (outcome, kept) = drawn.await.unwrap();
+    let timeout = Duration::from_secs(60);
+    let drawing = tokio::time::timeout(timeout, arm.draw(&entry));
+    let (outcome, journal) = drawing.await.unwrap();
     let MotionOutcome::Stopped(report) = outcome else {
         panic!("{outcome:?}")
     };
     assert!(report.verified && report.lifted, "{report:?}");
-    assert!(kept.failure.is_some());
+    assert!(journal.failure.is_some());
     assert!(matches!(
-        bench.motion.permits().latched(),
+        arm.motion.permits().latched(),
         Some(StopLatch::Fault(_))
     ));
 }
 
-/// Length of line, in steps of 2.5 mm.
+/// Returns the length of ink, measured in steps of 2.5 mm.
 fn ink_mm(ink: &[InkLine]) -> f64 {
-    let length = |line: &InkLine| {
-        let mut last = line.points_mm[0];
+    let length_mm = |line: &InkLine| {
+        let mut from = line.points_mm[0];
         let mut mm = 0.0;
-        for at in line.points_mm.iter().chain(line.points_mm.last()) {
-            let step = (at[0] - last[0]).hypot(at[1] - last[1]);
+        for point in line.points_mm.iter().chain(line.points_mm.last()) {
+            let step = (point[0] - from[0]).hypot(point[1] - from[1]);
             if step >= 2.5 {
-                (mm, last) = (mm + step, *at);
+                (mm, from) = (mm + step, *point);
             }
         }
         let end = line.points_mm[line.points_mm.len() - 1];
-        mm + (end[0] - last[0]).hypot(end[1] - last[1])
+        mm + (end[0] - from[0]).hypot(end[1] - from[1])
     };
-    ink.iter().map(length).sum()
+    ink.iter().map(length_mm).sum()
 }
 
 #[test]
@@ -407,19 +406,19 @@ fn only_a_jobs_id_leads_to_a_folder() {
 
 /// A list made while a job is being created contains no job without a name.
 #[test]
-fn a_job_that_is_being_begun_is_none_yet() {
+fn a_job_that_is_being_created_is_not_listed() {
     let state = tempfile::tempdir().unwrap();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    book.begin(&accepted(&book)).unwrap();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    jobs.begin(&accepted(&jobs)).unwrap();
     std::fs::create_dir(state.path().join("jobs/job-2")).unwrap();
     std::fs::create_dir(state.path().join("jobs/job-3")).unwrap();
     JournalFile::create(&state.path().join("jobs/job-3/journal")).unwrap();
-    let all: Vec<String> = past_jobs(state.path())
+    let ids: Vec<String> = past_jobs(state.path())
         .unwrap()
         .into_iter()
         .map(|past| past.unwrap().id)
         .collect();
-    assert_eq!(all, ["job-1"]);
+    assert_eq!(ids, ["job-1"]);
     let error = super::past(state.path(), "job-3").unwrap_err();
     assert!(matches!(error, JournalError::Nothing(_)), "{error}");
 }
@@ -427,28 +426,28 @@ fn a_job_that_is_being_begun_is_none_yet() {
 #[test]
 fn a_job_without_an_end_is_over_once_a_later_one_has_its_arm_or_its_node_is_gone() {
     let state = tempfile::tempdir().unwrap();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
     let states = || -> Vec<String> {
-        let all = past_jobs(state.path()).unwrap().into_iter();
-        all.map(|past| past.unwrap().state).collect()
+        let pasts = past_jobs(state.path()).unwrap().into_iter();
+        pasts.map(|past| past.unwrap().state).collect()
     };
-    book.begin(&accepted(&book)).unwrap().moving().unwrap();
+    jobs.begin(&accepted(&jobs)).unwrap().moving().unwrap();
     assert_eq!(states(), ["moving"]);
-    book.begin(&accepted(&book)).unwrap().moving().unwrap();
+    jobs.begin(&accepted(&jobs)).unwrap().moving().unwrap();
     assert_eq!(states(), ["faulted", "moving"]);
     let last = || super::past(state.path(), "job-2").unwrap();
     assert_eq!(last().state, "moving");
-    drop(book);
+    drop(jobs);
     assert_eq!(states(), ["faulted", "faulted"]);
     let message = last().message;
     assert!(message.starts_with("the node ended while"), "{message}");
-    // The look at the journals has let go of their lock.
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    assert_eq!(book.interrupted("arm").unwrap().id, "job-2");
+    // Reading the journals has released their lock.
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-2");
 }
 
 #[test]
-fn a_second_process_is_told_who_has_the_journals() {
+fn a_second_process_learns_which_one_has_locked_the_journals() {
     let state = tempfile::tempdir().unwrap();
     let _first = JobStore::open(state.path(), KEEP).unwrap();
     let error = JobStore::open(state.path(), KEEP).unwrap_err().to_string();
@@ -456,36 +455,36 @@ fn a_second_process_is_told_who_has_the_journals() {
 }
 
 #[test]
-fn old_jobs_go_and_what_was_left_half_done_stays() {
+fn old_jobs_are_removed_and_a_drawing_left_half_done_stays() {
     let state = tempfile::tempdir().unwrap();
-    let draw = |book: &JobStore, ends: bool| {
-        let entry = book.begin(&accepted(book)).unwrap();
+    let draw = |jobs: &JobStore, ends: bool| {
+        let entry = jobs.begin(&accepted(jobs)).unwrap();
         entry.moving().unwrap();
         if ends {
             entry.ended("reached", "done", "{}", None).unwrap();
-            book.ended_with(&entry);
+            jobs.ended_with(&entry);
         }
     };
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    draw(&book, false);
-    drop(book);
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    draw(&jobs, false);
+    drop(jobs);
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
     for _ in 0..6 {
-        let entry = book
+        let entry = jobs
             .begin(&AcceptedJob {
                 arm: "other".to_owned(),
-                ..accepted(&book)
+                ..accepted(&jobs)
             })
             .unwrap();
         entry.ended("refused", "no", "{}", None).unwrap();
-        book.ended_with(&entry);
+        jobs.ended_with(&entry);
     }
-    assert_eq!(book.interrupted("arm").unwrap().id, "job-1");
+    assert_eq!(jobs.interrupted("arm").unwrap().id, "job-1");
     let left = past_jobs(state.path()).unwrap();
     assert!(left.len() <= KEEP.jobs + 1, "{} jobs", left.len());
-    draw(&book, true);
-    assert_eq!(book.interrupted("arm"), None);
+    draw(&jobs, true);
+    assert_eq!(jobs.interrupted("arm"), None);
 }
 
 #[test]
@@ -497,61 +496,61 @@ fn jobs_are_kept_to_a_size() {
         bytes: 3 * PICTURE_BYTES as u64,
         days: 30,
     };
-    let book = JobStore::open(state.path(), keep).unwrap();
+    let jobs = JobStore::open(state.path(), keep).unwrap();
     for _ in 0..8 {
-        let entry = book.begin(&accepted(&book)).unwrap();
+        let entry = jobs.begin(&accepted(&jobs)).unwrap();
         std::fs::write(entry.folder().join("plan.png"), [7; PICTURE_BYTES]).unwrap();
         entry.ended("reached", "done", "{}", None).unwrap();
-        book.ended_with(&entry);
+        jobs.ended_with(&entry);
     }
     let left: Vec<String> = past_jobs(state.path())
         .unwrap()
         .into_iter()
         .map(|past| past.unwrap().id)
         .collect();
-    // The one that was begun last is not counted against those before it.
+    // The last job's own size does not yet count when it begins.
     assert_eq!(left, ["job-6", "job-7", "job-8"]);
 }
 
 #[test]
 fn a_drawing_of_a_queue_is_remembered_longer_than_its_job() {
     let state = tempfile::tempdir().unwrap();
-    let (bench, book) = (Bench::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
     let ends = [(7.0, "reached"), (0.0, "refused"), (0.0, "faulted")];
     for (number, (mm, end)) in (1..).zip(ends.into_iter().chain([(1.0, "reached"); 4])) {
-        let entry = book
+        let entry = jobs
             .begin(&AcceptedJob {
                 ticket: format!("5f2c/{number}"),
-                ..accepted(&book)
+                ..accepted(&jobs)
             })
             .unwrap();
-        entry.planned(&bench.plan, &bench.scene.rest_rad).unwrap();
+        entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
         if end != "refused" {
             entry.moving().unwrap();
             entry.ink(InkProgress { mm, strokes: 0 }, 9.0).unwrap();
         }
         entry.ended(end, "told", "{}", None).unwrap();
-        book.ended_with(&entry);
+        jobs.ended_with(&entry);
     }
-    drop(book);
-    let book = JobStore::open(state.path(), KEEP).unwrap();
+    drop(jobs);
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
     assert_eq!(
-        book.queued().len(),
+        jobs.queued().len(),
         4,
-        "one more than is kept, for the last was begun before"
+        "one more than is kept, for jobs are removed only when one begins"
     );
-    let old: Vec<_> = book
+    let tickets: Vec<_> = jobs
         .old_tickets("5f2c")
         .into_iter()
         .map(|old| (old.ticket, old.job, old.is_drawn))
         .collect();
-    let told = |drawing: u32, is_drawn| {
+    let expected = |drawing: u32, is_drawn| {
         let (ticket, job) = (format!("5f2c/{drawing}"), format!("job-{drawing}"));
         (ticket, job, is_drawn)
     };
-    // The second drew nothing, and may be drawn elsewhere; of the third none knows what it drew.
-    assert_eq!(old, [told(1, true), told(3, false)]);
-    assert!(book.has_old_ticket("5f2c/1") && !book.has_old_ticket("5f2c/2"));
+    // The second drew nothing, and may be drawn elsewhere; it is not known what the third drew.
+    assert_eq!(tickets, [expected(1, true), expected(3, false)]);
+    assert!(jobs.has_old_ticket("5f2c/1") && !jobs.has_old_ticket("5f2c/2"));
 }
 
 #[test]
@@ -566,17 +565,17 @@ fn a_damaged_journal_is_named_and_nothing_of_it_is_skipped() {
     let mut bytes = std::fs::read(&path).unwrap();
     bytes[40] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    assert!(book.damaged()[0].contains("job-7"), "{:?}", book.damaged());
-    assert_eq!(book.next_id(), "job-8");
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    assert!(jobs.damaged()[0].contains("job-7"), "{:?}", jobs.damaged());
+    assert_eq!(jobs.next_id(), "job-8");
 }
 
 #[test]
 fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
     let state = tempfile::tempdir().unwrap();
-    let (bench, book) = (Bench::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
     let on_paper_mm = |under_way: Option<&str>| {
-        let lines = book.inked_lines("arm", under_way, |_| true);
+        let lines = jobs.inked_lines("arm", under_way, |_| true);
         let steps = lines.iter().flat_map(|line| line.windows(2));
         let mm = steps.map(|pair| (pair[1][0] - pair[0][0]).hypot(pair[1][1] - pair[0][1]));
         mm.sum::<f64>()
@@ -585,10 +584,10 @@ fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
         let resumes = resumes.to_owned();
         let accepted = AcceptedJob {
             resumes,
-            ..accepted(&book)
+            ..accepted(&jobs)
         };
-        let entry = book.begin(&accepted).unwrap();
-        entry.planned(&bench.plan, &bench.scene.rest_rad).unwrap();
+        let entry = jobs.begin(&accepted).unwrap();
+        entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
         entry.moving().unwrap();
         entry.ink(InkProgress { mm, strokes: 0 }, mm + 5.0).unwrap();
         entry
@@ -597,45 +596,45 @@ fn the_drawing_under_way_is_on_paper_and_what_it_goes_on_with() {
     assert_eq!(on_paper_mm(None), 0.0);
     assert!((on_paper_mm(Some("job-1")) - 7.0).abs() < 1e-6);
     assert!(
-        book.inked_lines("other", Some("job-1"), |_| true)
+        jobs.inked_lines("other", Some("job-1"), |_| true)
             .is_empty()
     );
-    assert!(book.inked_lines("arm", Some("job-1"), |_| false).is_empty());
+    assert!(jobs.inked_lines("arm", Some("job-1"), |_| false).is_empty());
     first.ended("stopped", "", "", None).unwrap();
-    book.ended_with(&first);
+    jobs.ended_with(&first);
     assert!((on_paper_mm(None) - 7.0).abs() < 1e-6);
     let second = begin("job-1", 4.0);
     assert!((on_paper_mm(Some(second.id())) - 11.0).abs() < 1e-6);
-    // One that says of itself that it goes on with itself.
+    // A job whose journal says that it continues itself.
     let third = begin("job-3", 2.0);
     assert!((on_paper_mm(Some(third.id())) - 2.0).abs() < 1e-6);
 }
 
-/// Of a drawing in parts, one a pen, the journal has all strokes, wherever in it the process ends.
+/// The journal of a drawing in parts, one for each pen, has all strokes, wherever in it the process ends.
 #[test]
-fn a_drawing_in_parts_is_left_with_all_that_the_later_pens_draw() {
+fn a_drawing_in_parts_keeps_the_strokes_of_the_later_pens() {
     let state = tempfile::tempdir().unwrap();
-    let (bench, book) = (Bench::new(), JobStore::open(state.path(), KEEP).unwrap());
-    let entry = book.begin(&accepted(&book)).unwrap();
-    let strokes = &bench.plan.strokes;
-    let of_pen = |pen: usize| {
-        let renamed = strokes.iter().map(|stroke| SheetStroke {
+    let (arm, jobs) = (TestArm::new(), JobStore::open(state.path(), KEEP).unwrap());
+    let entry = jobs.begin(&accepted(&jobs)).unwrap();
+    let strokes = &arm.plan.strokes;
+    let strokes_of_pen = |pen: usize| {
+        let with_pen = strokes.iter().map(|stroke| SheetStroke {
             pen,
             ..stroke.clone()
         });
-        renamed.collect::<Vec<_>>()
+        with_pen.collect::<Vec<_>>()
     };
-    let (count, part_mm) = (strokes.len(), bench.plan.report.pen_down_mm);
-    let start = &bench.scene.rest_rad;
+    let (count, part_mm) = (strokes.len(), arm.plan.report.pen_down_mm);
+    let start = &arm.scene.rest_rad;
     let (mut part, parts) = (DrawingPart::default(), 3);
     for pen in 0..parts {
-        part.later = (pen + 1..parts).flat_map(of_pen).collect();
+        part.later = (pen + 1..parts).flat_map(strokes_of_pen).collect();
         entry.begins_part(part.clone());
         entry.pen_confirmed(pen + 1, "ink").unwrap();
-        entry.planned(&bench.plan, start).unwrap();
+        entry.planned(&arm.plan, start).unwrap();
         entry.moving().unwrap();
         let before_mm = part_mm * pen as f64;
-        let is_left = |past: &PastJob, drawn_mm: f64| {
+        let check_rest = |past: &PastJob, drawn_mm: f64| {
             assert!((past.total_mm() - 3.0 * part_mm).abs() < 1e-6);
             assert!((past.drawn.mm - drawn_mm).abs() < 1e-6, "{:?}", past.drawn);
             let left_mm: f64 = past
@@ -648,13 +647,13 @@ fn a_drawing_in_parts_is_left_with_all_that_the_later_pens_draw() {
                 "{left_mm}"
             );
         };
-        is_left(&entry.past(), before_mm);
+        check_rest(&entry.past(), before_mm);
         let drawn = InkProgress {
             mm: 7.0,
             strokes: 0,
         };
         entry.ink(drawn, 12.0).unwrap();
-        is_left(&entry.past(), before_mm + 7.0);
+        check_rest(&entry.past(), before_mm + 7.0);
         assert!((entry.past().released_mm - before_mm - 12.0).abs() < 1e-6);
         assert_eq!(PastJob::from_records(&records(&entry)), entry.past());
         let drawn = InkProgress {
@@ -663,7 +662,7 @@ fn a_drawing_in_parts_is_left_with_all_that_the_later_pens_draw() {
         };
         entry.passed(drawn).unwrap();
         entry.held("it waits for the next pen").unwrap();
-        is_left(&entry.past(), before_mm + part_mm);
+        check_rest(&entry.past(), before_mm + part_mm);
         assert_eq!(entry.past().drawn.strokes, count * (pen + 1));
         assert_eq!(entry.past().has_remainder(), pen + 1 < parts);
         assert_eq!(entry.past().is_all_drawn(), pen + 1 == parts);
@@ -681,10 +680,10 @@ fn records(entry: &JobJournal) -> Vec<JournalRecord> {
 }
 
 #[test]
-fn a_job_that_goes_on_is_no_longer_told_as_held() {
+fn a_job_that_goes_on_is_no_longer_reported_as_held() {
     let state = tempfile::tempdir().unwrap();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    let entry = book.begin(&accepted(&book)).unwrap();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let entry = jobs.begin(&accepted(&jobs)).unwrap();
     entry.moving().unwrap();
     entry.held("the motion is held with the pen up").unwrap();
     assert_eq!(entry.past().state_text(), "is held");
@@ -703,23 +702,23 @@ fn a_job_that_goes_on_is_no_longer_told_as_held() {
 }
 
 #[test]
-fn a_pen_that_was_not_read_to_be_up_is_remembered_until_the_arm_has_moved_again() {
+fn a_pen_that_may_be_down_is_remembered_until_the_arm_has_moved_again() {
     let state = tempfile::tempdir().unwrap();
-    let bench = Bench::new();
-    let book = JobStore::open(state.path(), KEEP).unwrap();
-    let begun = |arm: &str| {
+    let arm = TestArm::new();
+    let jobs = JobStore::open(state.path(), KEEP).unwrap();
+    let begin = |arm: &str| {
         let (arm, is_on_port) = (arm.to_owned(), true);
         let accepted = AcceptedJob {
             arm,
             is_on_port,
-            ..accepted(&book)
+            ..accepted(&jobs)
         };
-        book.begin(&accepted).unwrap()
+        jobs.begin(&accepted).unwrap()
     };
-    let ended = |state: &str, tip: Option<TipPlace>, moves: bool| {
-        let entry = begun("arm");
+    let end = |state: &str, tip: Option<TipPlace>, moves: bool| {
+        let entry = begin("arm");
         if moves {
-            entry.planned(&bench.plan, &bench.scene.rest_rad).unwrap();
+            entry.planned(&arm.plan, &arm.scene.rest_rad).unwrap();
             entry.moving().unwrap();
             entry
                 .ink(
@@ -732,39 +731,39 @@ fn a_pen_that_was_not_read_to_be_up_is_remembered_until_the_arm_has_moved_again(
                 .unwrap();
         }
         entry.ended(state, "told", "{}", tip).unwrap();
-        book.ended_with(&entry);
+        jobs.ended_with(&entry);
         entry.past()
     };
-    let left = || book.pen_left_down("arm").map(|past| past.id);
+    let left_down = || jobs.pen_left_down("arm").map(|past| past.id);
     let listed = || {
         let pasts = past_jobs(state.path()).unwrap();
         pens_left_down(&pasts).first().map(ToString::to_string)
     };
-    for (state, tip, may) in [
+    for (state, tip, may_be_down) in [
         ("faulted", Some(TipPlace::AtSheet), true),
         ("reached", Some(TipPlace::Off), false),
         ("stopped", Some(TipPlace::Unread), true),
         ("stopped", Some(TipPlace::Off), false),
-        // As older nodes wrote.
+        // Journals of older nodes.
         ("faulted", None, true),
         ("stopped", None, false),
         ("faulted", Some(TipPlace::Unread), true),
     ] {
-        let past = ended(state, tip, true);
-        assert_eq!(left().is_some(), may, "{state} {tip:?}");
-        assert_eq!(left(), listed());
-        // Line beyond the last reading may be there.
-        let is_unsure = past.released_mm > past.drawn.mm;
-        assert_eq!(is_unsure, tip == Some(TipPlace::Unread), "{state} {tip:?}");
+        let past = end(state, tip, true);
+        assert_eq!(left_down().is_some(), may_be_down, "{state} {tip:?}");
+        assert_eq!(left_down(), listed());
+        // There may be line beyond the last reading.
+        let unsure = past.released_mm > past.drawn.mm;
+        assert_eq!(unsure, tip == Some(TipPlace::Unread), "{state} {tip:?}");
     }
-    // A job that moves nothing, or another arm, does not lift it.
-    let last = left();
-    ended("refused", None, false);
-    let other = begun("other");
+    // A job that moves nothing, or moves another arm, does not lift the pen.
+    let last = left_down();
+    end("refused", None, false);
+    let other = begin("other");
     other.moving().unwrap();
     other
         .ended("reached", "told", "{}", Some(TipPlace::Off))
         .unwrap();
-    book.ended_with(&other);
-    assert_eq!((left(), listed()), (last.clone(), last));
+    jobs.ended_with(&other);
+    assert_eq!((left_down(), listed()), (last.clone(), last));
 }

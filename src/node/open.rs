@@ -497,8 +497,8 @@ impl EmbeddedWorkcell {
 
 /// Returns the appearance of a scene's sheet: flat, with tags that the simulator can print.
 fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
-    let lies = scene.surface.flat_pose();
-    let lies = lies.ok_or_else(|| refusal!("a simulated camera shows flat sheets alone"))?;
+    let pose = scene.surface.flat_pose();
+    let pose = pose.ok_or_else(|| refusal!("a simulated camera shows flat sheets alone"))?;
     let fiducials = scene.fiducials.as_ref();
     let tags = fiducials.map(|fiducials| fiducials.layout.clone());
     let all = tags.iter().flat_map(|layout| &layout.tags);
@@ -510,7 +510,7 @@ fn simulated_sheet(scene: &Scene) -> Result<ViewedSheet, Refusal> {
         ));
     }
     Ok(ViewedSheet {
-        lies,
+        pose,
         size_mm: scene.surface.size_mm(),
         tags,
         blots: Vec::new(),

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-/// The reason.
+/// Reason why a recording cannot be written, read or exported.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingError {
-    /// The file system says no.
+    /// A file operation failed.
     #[error("{path}: {error}")]
     File {
         /// The file.
@@ -13,12 +13,12 @@ pub enum RecordingError {
         /// The system's error.
         error: std::io::Error,
     },
-    /// The file is no MCAP, or MCAP cannot be written.
+    /// The file is not an MCAP, or an MCAP cannot be written.
     #[error("{path} is not a recording that can be used: {error}")]
     Mcap {
         /// The file.
         path: PathBuf,
-        /// Its fault.
+        /// The library's error.
         error: Box<mcap::McapError>,
     },
     /// A message or attachment is not what this program writes.
@@ -28,18 +28,18 @@ pub enum RecordingError {
         path: PathBuf,
         /// The message or attachment.
         what: String,
-        /// Its fault.
+        /// The library's error.
         error: serde_json::Error,
     },
-    /// There is nothing in it that could be used.
-    #[error("{path}: {why}")]
+    /// It cannot be used.
+    #[error("{path}: {reason}")]
     Unusable {
         /// The file.
         path: PathBuf,
-        /// Words for what is missing, and what to do.
-        why: String,
+        /// The reason, and what to do.
+        reason: String,
     },
-    /// The live view's port cannot be had.
+    /// The live view's port cannot be opened.
     #[cfg(feature = "live")]
     #[error(
         "there is no live view at 127.0.0.1:{port}: {error}; take another port for `record.live_port`, or the key away"
@@ -92,10 +92,10 @@ impl RecordingError {
         move |error| Self::Live { port, error }
     }
 
-    pub(crate) fn unusable(path: &Path, why: impl Into<String>) -> Self {
+    pub(crate) fn unusable(path: &Path, reason: impl Into<String>) -> Self {
         Self::Unusable {
             path: path.to_owned(),
-            why: why.into(),
+            reason: reason.into(),
         }
     }
 }

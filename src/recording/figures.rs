@@ -1,9 +1,9 @@
-//! Figures of a recording: how well joints followed, how near the ink is to the plan, and why it is not nearer.
+//! Figures of a recording: how well joints followed, how near the ink is to the plan, and the causes of its errors.
 
 use crate::recorded_job::{RecordedJob, RecordedTick};
 use base::plane::{distance, distance_to_piece, pieces};
 
-/// Ink that is farther from its planned line than this is listed.
+/// Smallest distance of ink from its planned line that is reported.
 pub(crate) const OFF_MM: f64 = 0.5;
 
 /// Following error of a joint.
@@ -14,7 +14,7 @@ pub(crate) struct JointFollowing {
     pub(crate) rms_deg: f64,
 }
 
-/// A stroke's ink, where it is farthest from the plan.
+/// The largest error of a stroke's ink.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StrokeError {
     pub(crate) motion: u32,
@@ -22,7 +22,7 @@ pub(crate) struct StrokeError {
     pub(crate) max_mm: f64,
     pub(crate) at_mm: [f64; 2],
     pub(crate) at_s: f64,
-    /// Cause, as far as the recording says.
+    /// Cause, as far as the recording shows it.
     pub(crate) cause: String,
 }
 
@@ -35,49 +35,51 @@ pub(crate) struct RecordingFigures {
     pub(crate) mean_mm: f64,
     pub(crate) max_mm: f64,
     pub(crate) strokes: Vec<StrokeError>,
-    /// The hottest reading of each servo.
+    /// Highest temperature of each servo.
     pub(crate) hottest_c: Vec<Option<f64>>,
 }
 
 impl RecordingFigures {
-    pub(crate) fn of(job: &RecordedJob) -> Self {
+    pub(crate) fn from_job(job: &RecordedJob) -> Self {
         let mut figures = Self {
             joints: joints(job),
             hottest_c: hottest_c(&job.ticks),
             ..Self::default()
         };
         for tick in job.ticks.iter().filter(|tick| tick.pen_down) {
-            let Some(off) = ink_error(job, tick) else {
+            let Some(error) = ink_error(job, tick) else {
                 continue;
             };
             let at_s = job.time_s(tick);
-            figures.errors_mm.push([at_s, off.mm]);
-            figures.note_stroke(job, tick, &off, at_s);
+            figures.errors_mm.push([at_s, error.mm]);
+            figures.add_error(job, tick, &error, at_s);
         }
-        let errors = figures.errors_mm.iter().map(|[_, mm]| *mm);
-        figures.max_mm = errors.clone().fold(0.0, f64::max);
-        figures.mean_mm = errors.sum::<f64>() / figures.errors_mm.len().max(1) as f64;
+        let errors_mm = figures.errors_mm.iter().map(|[_, mm]| *mm);
+        figures.max_mm = errors_mm.clone().fold(0.0, f64::max);
+        figures.mean_mm = errors_mm.sum::<f64>() / figures.errors_mm.len().max(1) as f64;
         figures
     }
 
-    /// Keeps where each stroke is worst.
-    fn note_stroke(&mut self, job: &RecordedJob, tick: &RecordedTick, off: &InkError, at_s: f64) {
+    /// Keeps the largest error of each stroke.
+    fn add_error(&mut self, job: &RecordedJob, tick: &RecordedTick, error: &InkError, at_s: f64) {
         let Some(stroke) = tick.stroke else {
             return;
         };
-        let worst = StrokeError {
+        let stroke_error = StrokeError {
             motion: tick.motion,
             stroke,
-            max_mm: off.mm,
-            at_mm: off.at_mm,
+            max_mm: error.mm,
+            at_mm: error.at_mm,
             at_s,
             cause: String::new(),
         };
-        let known = self.strokes.last_mut();
-        match known.filter(|known| known.motion == tick.motion && known.stroke == stroke) {
-            Some(known) if known.max_mm >= off.mm => {}
-            Some(known) => *known = with_cause(worst, job, tick, off),
-            None => self.strokes.push(with_cause(worst, job, tick, off)),
+        let last = self.strokes.last_mut();
+        match last.filter(|last| last.motion == tick.motion && last.stroke == stroke) {
+            Some(last) if last.max_mm >= error.mm => {}
+            Some(last) => *last = with_cause(stroke_error, job, tick, error),
+            None => self
+                .strokes
+                .push(with_cause(stroke_error, job, tick, error)),
         }
     }
 }
@@ -98,30 +100,30 @@ fn ink_error(job: &RecordedJob, tick: &RecordedTick) -> Option<InkError> {
     Some(InkError {
         mm: distance_mm([x, y], line),
         at_mm: [x, y],
-        target_mm: target.map(|at| distance_mm(at, line)),
+        target_mm: target.map(|target| distance_mm(target, line)),
     })
 }
 
 fn with_cause(
-    mut worst: StrokeError,
+    mut stroke_error: StrokeError,
     job: &RecordedJob,
     tick: &RecordedTick,
-    off: &InkError,
+    error: &InkError,
 ) -> StrokeError {
-    worst.cause = match off.target_mm {
-        Some(target_mm) if target_mm > off.mm / 2.0 => {
+    stroke_error.cause = match error.target_mm {
+        Some(target_mm) if target_mm > error.mm / 2.0 => {
             format!("the plan itself is {target_mm:.2} mm off the design there")
         }
         _ => lag_cause(job, tick),
     };
-    worst
+    stroke_error
 }
 
-/// Names the joint that followed worst at a tick.
+/// Names the joint with the largest following error at a tick.
 fn lag_cause(job: &RecordedJob, tick: &RecordedTick) -> String {
-    let lags = tick.setpoint_rad.iter().zip(&tick.position_rad);
-    let lags = lags.map(|(sent, read)| (sent - read).abs().to_degrees());
-    let worst = lags.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+    let pairs = tick.setpoint_rad.iter().zip(&tick.position_rad);
+    let lags_deg = pairs.map(|(sent, read)| (sent - read).abs().to_degrees());
+    let worst = lags_deg.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
     let Some((joint, deg)) = worst else {
         return "the joints were not read there".to_owned();
     };
@@ -139,14 +141,14 @@ fn joints(job: &RecordedJob) -> Vec<JointFollowing> {
     let names = job.plans.first().map(|plan| plan.joints.clone());
     let names = names.unwrap_or_default().into_iter().enumerate();
     let following = names.map(|(joint, name)| {
-        let read = job.ticks.iter().filter_map(|tick| {
+        let lags_deg = job.ticks.iter().filter_map(|tick| {
             let sent = tick.setpoint_rad.get(joint)?;
             Some((sent - tick.position_rad.get(joint)?).abs().to_degrees())
         });
         let (mut max_deg, mut squares, mut count) = (0.0_f64, 0.0, 0_u32);
-        for off_deg in read {
-            max_deg = max_deg.max(off_deg);
-            squares += off_deg * off_deg;
+        for lag_deg in lags_deg {
+            max_deg = max_deg.max(lag_deg);
+            squares += lag_deg * lag_deg;
             count += 1;
         }
         JointFollowing {
@@ -160,16 +162,16 @@ fn joints(job: &RecordedJob) -> Vec<JointFollowing> {
 
 fn hottest_c(ticks: &[RecordedTick]) -> Vec<Option<f64>> {
     let servos = ticks.iter().map(|tick| tick.temperature_c.len()).max();
-    let of = |servo: usize| {
-        let read = ticks
+    let hottest = |servo: usize| {
+        let readings = ticks
             .iter()
             .filter_map(|tick| tick.temperature_c.get(servo).copied().flatten());
-        read.reduce(f64::max)
+        readings.reduce(f64::max)
     };
-    (0..servos.unwrap_or(0)).map(of).collect()
+    (0..servos.unwrap_or(0)).map(hottest).collect()
 }
 
-/// Distance of a point from a line of straight pieces; infinite for a line without points.
+/// Returns the distance of a point from a polyline; infinite for a line without points.
 pub(crate) fn distance_mm(at_mm: [f64; 2], line: &[[f64; 2]]) -> f64 {
     let first = line.first();
     let first_mm = first.map_or(f64::INFINITY, |first| distance(at_mm, *first));
@@ -182,16 +184,30 @@ pub(crate) fn distance_mm(at_mm: [f64; 2], line: &[[f64; 2]]) -> f64 {
 mod tests {
     use super::*;
 
+    /// Times of a job's motions come from the calendar, which may be set back between two of them.
+    #[test]
+    fn a_calendar_that_is_set_back_is_no_overflow() {
+        let tick = |at_ns: u64| RecordedTick {
+            at_ns,
+            ..RecordedTick::default()
+        };
+        let job = RecordedJob {
+            ticks: vec![tick(2_000_000_000), tick(1_000_000_000)],
+            ..RecordedJob::default()
+        };
+        assert!(job.duration_s().abs() < 1e-9);
+    }
+
     #[test]
     fn a_point_is_as_far_as_the_nearest_piece_of_the_line() {
         let line = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0]];
-        for (at, far) in [
+        for (point, mm) in [
             ([5.0, 2.0], 2.0),
             ([12.0, 5.0], 2.0),
             ([-3.0, 4.0], 5.0),
             ([10.0, 10.0], 0.0),
         ] {
-            assert!((distance_mm(at, &line) - far).abs() < 1e-9, "{at:?}");
+            assert!((distance_mm(point, &line) - mm).abs() < 1e-9, "{point:?}");
         }
         assert!(distance_mm([0.0, 0.0], &[]).is_infinite());
     }

@@ -1,4 +1,4 @@
-//! Makes a recording whole: in chunks, indexed and compressed, put into its place in one step.
+//! Completes a recording: rewrites it in compressed chunks with an index, and replaces the old file in one step.
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Read, Seek, Write};
@@ -11,39 +11,40 @@ use crate::error::RecordingError;
 use crate::mcap_file::{LIBRARY, create};
 use crate::records::RecordSource;
 
-/// Bytes of a chunk before it is compressed.
+/// Size of a chunk before compression.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Rewrites a recording, a record at a time. A torn one then holds all that was whole. Until the new file is on the disk and
-/// takes its place, the old one stays as it is.
-pub(crate) fn make_whole(path: &Path) -> Result<(), RecordingError> {
+/// Rewrites a recording, one record at a time. A torn one keeps its complete records. Until the new file is on the disk and
+/// replaces the old one, the old one stays as it is.
+pub(crate) fn complete_file(path: &Path) -> Result<(), RecordingError> {
     let source = RecordSource::open(path)?;
-    let part = part(path);
-    let written = rewrite(source, &part)
-        .and_then(|()| std::fs::rename(&part, path).map_err(RecordingError::file(path)));
+    let part_path = part_path(path);
+    let written = rewrite(source, &part_path)
+        .and_then(|()| std::fs::rename(&part_path, path).map_err(RecordingError::file(path)));
     if written.is_err() {
-        // Half a file is of no use to anybody.
-        let _ = std::fs::remove_file(&part);
+        // A partial file is of no use.
+        let _ = std::fs::remove_file(&part_path);
     }
     written
 }
 
-/// The file that takes a recording's place once it is whole.
-pub(crate) fn part(path: &Path) -> PathBuf {
+/// Returns the path of the file that replaces a recording once it is complete.
+pub(crate) fn part_path(path: &Path) -> PathBuf {
     path.with_extension("mcap.part")
 }
 
-fn rewrite<R: Read>(source: RecordSource<R>, part: &Path) -> Result<(), RecordingError> {
-    let out = copy(source, part, BufWriter::new(create(part)?))?;
-    let file = out.into_inner();
-    let file = file.map_err(|error| RecordingError::file(part)(error.into_error()))?;
-    file.sync_all().map_err(RecordingError::file(part))
+fn rewrite<R: Read>(source: RecordSource<R>, part_path: &Path) -> Result<(), RecordingError> {
+    let out = copy(source, part_path, BufWriter::new(create(part_path)?))?;
+    let file = out
+        .into_inner()
+        .map_err(|error| RecordingError::file(part_path)(error.into_error()))?;
+    file.sync_all().map_err(RecordingError::file(part_path))
 }
 
-/// Copies what can be read, in chunks with an index.
+/// Copies the records that can be read, in chunks with an index.
 pub(crate) fn copy<R: Read, W: Write + Seek>(
     source: RecordSource<R>,
-    part: &Path,
+    part_path: &Path,
     out: W,
 ) -> Result<W, RecordingError> {
     let options = WriteOptions::new()
@@ -51,16 +52,20 @@ pub(crate) fn copy<R: Read, W: Write + Seek>(
         .chunk_size(Some(CHUNK_BYTES))
         .library(LIBRARY);
     let mut copy = RecordCopy {
-        writer: options.create(out).map_err(RecordingError::mcap(part))?,
+        writer: options
+            .create(out)
+            .map_err(RecordingError::mcap(part_path))?,
         channels: BTreeMap::new(),
         schemas: BTreeMap::new(),
     };
-    source.each(|record| copy.take(record).map_err(RecordingError::mcap(part)))?;
-    copy.writer.finish().map_err(RecordingError::mcap(part))?;
+    source.for_each(|record| copy.write(record).map_err(RecordingError::mcap(part_path)))?;
+    copy.writer
+        .finish()
+        .map_err(RecordingError::mcap(part_path))?;
     Ok(copy.writer.into_inner())
 }
 
-/// Copies records into another file, where schemas and channels have other numbers.
+/// Copies records into another file, in which schemas and channels have other numbers.
 struct RecordCopy<W: Write + Seek> {
     writer: Writer<W>,
     channels: BTreeMap<u16, u16>,
@@ -68,7 +73,7 @@ struct RecordCopy<W: Write + Seek> {
 }
 
 impl<W: Write + Seek> RecordCopy<W> {
-    fn take(&mut self, record: Record<'_>) -> Result<(), mcap::McapError> {
+    fn write(&mut self, record: Record<'_>) -> Result<(), mcap::McapError> {
         match record {
             Record::Schema { header, data } => {
                 let id = self

@@ -1,4 +1,4 @@
-//! Facts attached to a recording at its end: how the job ended, and the files that it depended on.
+//! Facts attached to a recording at its end: how the job ended, and the files on which it depended.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::RecordingError;
 use crate::mcap_file::McapFile;
 
-/// The attachment's name.
+/// Name of the attachment.
 pub(crate) const JOB_ATTACHMENT: &str = "job.json";
 
 /// The end of a job.
@@ -16,12 +16,12 @@ pub(crate) struct JobFacts {
     pub(crate) job: String,
     pub(crate) state: String,
     pub(crate) message: String,
-    /// Ticks that are missing because the machine was too slow to record them.
+    /// Number of ticks that are missing because the machine was too slow to record them.
     pub(crate) dropped_ticks: u64,
-    /// Files that are attached as they are, where they exist: the attachment's name and the path.
+    /// Files to attach if they exist: the attachment's name and the path.
     #[serde(skip)]
     pub(crate) files: Vec<(String, PathBuf)>,
-    /// Texts that are attached: the attachment's name and the text.
+    /// Texts to attach: the attachment's name and the text.
     #[serde(skip)]
     pub(crate) texts: Vec<(String, String)>,
 }
@@ -30,7 +30,7 @@ impl JobFacts {
     /// Attaches them.
     pub(crate) fn attach(&self, file: &mut McapFile, at_ns: u64) -> Result<(), RecordingError> {
         for (name, path) in &self.files {
-            // What is not there was not used.
+            // A file that does not exist was not used.
             if let Ok(data) = std::fs::read(path) {
                 file.attach(name, "text/plain", at_ns, &data)?;
             }
@@ -38,7 +38,7 @@ impl JobFacts {
         for (name, text) in &self.texts {
             file.attach(name, "text/plain", at_ns, text.as_bytes())?;
         }
-        let own = serde_json::to_vec(self).unwrap_or_default();
-        file.attach(JOB_ATTACHMENT, "application/json", at_ns, &own)
+        let json = serde_json::to_vec(self).unwrap_or_default();
+        file.attach(JOB_ATTACHMENT, "application/json", at_ns, &json)
     }
 }

@@ -1,7 +1,7 @@
 //! Records one job on a thread of its own, from copies of the arm's ticks.
 //!
-//! The arm's thread waits for nothing here: what this thread is too slow for is dropped, counted and told. What was written
-//! is handed to the system each second.
+//! The arm's thread waits for nothing here: ticks for which this thread is too slow are dropped, counted and reported. Written data
+//! is passed to the system each second.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,12 +26,12 @@ use crate::tick_writer::TickWriter;
 use crate::topic::{CAMERA_TOPIC, COMPRESSED_IMAGE, Topic};
 
 /// Interval at which ticks are fetched.
-const FETCH: Duration = Duration::from_millis(20);
+const FETCH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Interval at which what was written is handed to the system.
-const FLUSH: Duration = Duration::from_secs(1);
+/// Interval at which written data is passed to the system.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Pictures that may wait for the disk.
+/// Number of pictures that may wait for the disk.
 const PICTURES_WAITING_MAX: usize = 16;
 
 /// A picture that was taken for a recording.
@@ -56,14 +56,14 @@ enum RecorderCommand {
     Finish(JobFacts),
 }
 
-/// The recorder of a job. Dropping it ends the recording as it is.
+/// The recorder of a job. Dropping it leaves the recording as it is.
 pub(crate) struct JobRecording {
     commands: Sender<RecorderCommand>,
     pictures_waiting: Arc<AtomicUsize>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// A way to hand pictures to a recording.
+/// Sends pictures to a recording.
 #[derive(Clone)]
 pub(crate) struct PictureSender {
     commands: Sender<RecorderCommand>,
@@ -71,7 +71,7 @@ pub(crate) struct PictureSender {
 }
 
 impl PictureSender {
-    /// Hands over a picture, or drops it where too many wait for the disk; `false` once the recording has ended.
+    /// Sends a picture, or drops it if too many wait for the disk; returns `false` once the recording has ended.
     pub(crate) fn send(&self, picture: TakenPicture) -> bool {
         if self.waiting.load(Ordering::SeqCst) >= PICTURES_WAITING_MAX {
             return self.send_missing(MissingPicture {
@@ -92,7 +92,7 @@ impl PictureSender {
 }
 
 impl JobRecording {
-    /// Begins the recording of a job in the folder of its journal, of `bytes_max` bytes at most.
+    /// Starts recording a job in the folder of its journal, with `bytes_max` bytes at most.
     pub(crate) fn start(
         folder: &Path,
         bytes_max: u64,
@@ -132,24 +132,24 @@ impl JobRecording {
         })
     }
 
-    /// From now on the ticks of this motion are written.
+    /// Starts writing the ticks of a motion.
     pub(crate) fn begin_motion(&self, motion: RecordedMotion) {
         motion.ticks.open();
         let ticks = motion.ticks.clone();
-        let order = RecorderCommand::Motion(Box::new(motion));
-        if self.commands.send(order).is_err() {
-            // Its thread has ended: nobody fetches.
+        let command = RecorderCommand::Motion(Box::new(motion));
+        if self.commands.send(command).is_err() {
+            // The recorder's thread has ended and fetches no ticks.
             ticks.shut();
         }
     }
 
-    /// The motion has ended.
+    /// Ends the present motion.
     pub(crate) fn end_motion(&self) {
         // A thread that has ended writes nothing.
         let _ = self.commands.send(RecorderCommand::MotionEnd);
     }
 
-    /// The way for pictures.
+    /// Returns a sender for pictures.
     pub(crate) fn pictures(&self) -> PictureSender {
         PictureSender {
             commands: self.commands.clone(),
@@ -157,22 +157,20 @@ impl JobRecording {
         }
     }
 
-    /// The job has ended; waits until the recording is whole.
+    /// Ends the recording with the job, and waits until it is complete.
     pub(crate) fn finish(mut self, facts: JobFacts) {
         let _ = self.commands.send(RecorderCommand::Finish(facts));
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
-            tracing::error!(
-                "the recorder's thread ended in a panic; the recording may not be whole"
-            );
+            tracing::error!("the recorder's thread panicked; the recording may be incomplete");
         }
     }
 }
 
 struct RecorderTask {
     path: PathBuf,
-    /// `None` once it could not be written any more.
+    /// `None` after a write failed.
     file: Option<McapFile>,
     bytes_max: u64,
     clock: NodeClock,
@@ -189,7 +187,7 @@ struct RecorderTask {
     pictures_waiting: Arc<AtomicUsize>,
 }
 
-/// A queue that is shut when nobody fetches from it any more.
+/// A queue that is shut on drop, when nothing fetches from it any more.
 struct OpenTicks(TickQueue);
 
 impl Drop for OpenTicks {
@@ -201,11 +199,11 @@ impl Drop for OpenTicks {
 impl RecorderTask {
     fn run(mut self, commands: &Receiver<RecorderCommand>) {
         loop {
-            let command = commands.recv_timeout(FETCH);
+            let command = commands.recv_timeout(FETCH_INTERVAL);
             if let Err(error) = self.fetch() {
                 self.give_up(&error);
             }
-            let done = match command {
+            let result = match command {
                 Ok(RecorderCommand::Finish(facts)) => {
                     self.finish(facts);
                     return;
@@ -217,13 +215,13 @@ impl RecorderTask {
                 Err(RecvTimeoutError::Timeout) => Ok(()),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            if let Err(error) = done.and_then(|()| self.flush_in_time()) {
+            if let Err(error) = result.and_then(|()| self.flush_if_due()) {
                 self.give_up(&error);
             }
         }
     }
 
-    /// The job goes on without a recording; what is in the file stays.
+    /// Stops recording after an error; the job goes on, and the file stays as it is.
     fn give_up(&mut self, error: &RecordingError) {
         tracing::warn!("the job is not recorded any further: {error}");
         (self.file, self.writer, self.ticks) = (None, None, None);
@@ -242,14 +240,14 @@ impl RecorderTask {
             let calendar_ns = calendar_ms().saturating_mul(1_000_000);
             calendar_ns.saturating_sub(now_ns)
         });
-        let words = format!(
+        let text = format!(
             "{}: {} in {}, plan {}",
             motion.job,
             motion.tool,
             motion.scene.title(),
             motion.plan.hash
         );
-        log(file, zero_ns.saturating_add(now_ns), LOG_INFO, &words)?;
+        log(file, zero_ns.saturating_add(now_ns), LOG_INFO, &text)?;
         self.writer = Some(TickWriter::begin(motion, self.motions, zero_ns, file)?);
         Ok(())
     }
@@ -265,12 +263,12 @@ impl RecorderTask {
         }
         if file.bytes() > self.bytes_max {
             let at_ns = writer.ns(writer.motion().clock.now());
-            let words = format!(
+            let text = format!(
                 "the recording ends here: {} MB is half of what the node keeps of all jobs; a larger `keep_jobs_mb` allows more",
                 self.bytes_max >> 20
             );
-            log(file, at_ns, LOG_WARNING, &words)?;
-            tracing::warn!("{words}");
+            log(file, at_ns, LOG_WARNING, &text)?;
+            tracing::warn!("{text}");
             file.flush()?;
             (self.writer, self.ticks) = (None, None);
             self.bytes_max = u64::MAX;
@@ -279,7 +277,7 @@ impl RecorderTask {
     }
 
     fn end(&mut self) -> Result<(), RecordingError> {
-        // The motion's last ticks may have come since.
+        // The motion's last ticks may have arrived since.
         self.fetch()?;
         let (Some(file), Some(mut writer), Some(ticks)) =
             (&mut self.file, self.writer.take(), self.ticks.take())
@@ -290,11 +288,11 @@ impl RecorderTask {
         let dropped = ticks.0.dropped();
         if dropped > 0 {
             self.dropped += dropped;
-            let words =
+            let text =
                 format!("{dropped} ticks are missing: the machine was too slow to record them");
-            tracing::warn!("{words}");
+            tracing::warn!("{text}");
             let at_ns = writer.ns(writer.motion().clock.now());
-            log(file, at_ns, LOG_WARNING, &words)?;
+            log(file, at_ns, LOG_WARNING, &text)?;
         }
         file.flush()
     }
@@ -332,9 +330,9 @@ impl RecorderTask {
         log(file, at_ns, LOG_WARNING, &message)
     }
 
-    fn flush_in_time(&mut self) -> Result<(), RecordingError> {
+    fn flush_if_due(&mut self) -> Result<(), RecordingError> {
         let now = self.clock.now();
-        if now.since(self.flushed) < FLUSH {
+        if now.since(self.flushed) < FLUSH_INTERVAL {
             return Ok(());
         }
         self.flushed = now;
@@ -359,9 +357,9 @@ impl RecorderTask {
             .try_for_each(|(level, message)| log(&mut file, at_ns, level, &message))
             .and_then(|()| facts.attach(&mut file, at_ns))
             .and_then(|()| file.finish())
-            .and_then(|()| finish::make_whole(&self.path));
+            .and_then(|()| finish::complete_file(&self.path));
         if let Err(error) = ended {
-            tracing::warn!("the recording is not whole: {error}");
+            tracing::warn!("the recording is incomplete: {error}");
         }
     }
 }

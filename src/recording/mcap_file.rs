@@ -1,4 +1,4 @@
-//! A recording while it is written: records are appended as they are, without chunks, so that a file that ends anywhere is
+//! A recording while it is written: records are appended without chunks, so that a file that ends anywhere can be
 //! read up to there.
 
 use std::collections::BTreeMap;
@@ -16,22 +16,22 @@ use crate::records::RECORD_BYTES_MAX;
 use crate::topic::{MessageSchema, Topic};
 use base::file_access::with_mode;
 
-/// The name of a job's recording in the folder of its journal.
+/// Name of a job's recording in the folder of its journal.
 pub const RECORDING: &str = "job.mcap";
 
 /// Name of the writer in the file's header.
 pub(crate) const LIBRARY: &str = concat!("steadyhand ", env!("CARGO_PKG_VERSION"));
 
-/// The largest file that is attached; with its name it is one record.
+/// Largest file that is attached; with its name it is one record.
 const ATTACHMENT_BYTES_MAX: usize = RECORD_BYTES_MAX / 2;
 
-/// Sees each message as it is written.
+/// Observes each message as it is written.
 pub(crate) trait MessageObserver: Send + Sync {
-    /// A message in JSON was written to a topic.
+    /// Handles a message in JSON that was written to a topic.
     fn wrote(&self, topic: &str, at_ns: u64, data: &[u8]);
 }
 
-/// Makes a file that is this user's alone.
+/// Creates a file that only this user can access.
 pub(crate) fn create(path: &Path) -> Result<File, RecordingError> {
     let mut options = OpenOptions::new();
     options.create(true).write(true).truncate(true);
@@ -39,7 +39,7 @@ pub(crate) fn create(path: &Path) -> Result<File, RecordingError> {
     file.map_err(RecordingError::file(path))
 }
 
-/// A recording that grows.
+/// A recording that is being written.
 pub(crate) struct McapFile {
     path: PathBuf,
     writer: Writer<BufWriter<File>>,
@@ -50,7 +50,7 @@ pub(crate) struct McapFile {
 }
 
 impl McapFile {
-    /// Makes the file, which is this user's alone; what is written is shown to the observer as well.
+    /// Creates the file, which only this user can access; the observer sees every message as well.
     pub(crate) fn create(
         path: &Path,
         observer: Option<Arc<dyn MessageObserver>>,
@@ -86,7 +86,7 @@ impl McapFile {
         self.write_to(topic.name, topic.schema, at_ns, message)
     }
 
-    /// As [`McapFile::write`], to a topic whose name is not fixed.
+    /// Appends a message to a topic whose name is not fixed.
     pub(crate) fn write_to<T: Serialize>(
         &mut self,
         topic: &str,
@@ -115,15 +115,14 @@ impl McapFile {
         if let Some(channel) = self.channels.get(topic) {
             return Ok(*channel);
         }
-        let failed = RecordingError::mcap(&self.path);
-        let added = self
+        let channel = self
             .writer
             .add_schema(schema.name, "jsonschema", schema.text.as_bytes())
             .and_then(|schema| {
                 self.writer
                     .add_channel(schema, topic, "json", &BTreeMap::new())
-            });
-        let channel = added.map_err(failed)?;
+            })
+            .map_err(RecordingError::mcap(&self.path))?;
         self.channels.insert(topic.to_owned(), channel);
         Ok(channel)
     }
@@ -137,12 +136,12 @@ impl McapFile {
         data: &[u8],
     ) -> Result<(), RecordingError> {
         if data.len() > ATTACHMENT_BYTES_MAX {
-            let why = format!(
+            let reason = format!(
                 "{name} has {} MB; {} MB can be attached",
                 data.len() >> 20,
                 ATTACHMENT_BYTES_MAX >> 20
             );
-            return Err(RecordingError::unusable(&self.path, why));
+            return Err(RecordingError::unusable(&self.path, reason));
         }
         self.bytes += data.len() as u64;
         let attached = self.writer.attach(&Attachment {
@@ -155,14 +154,14 @@ impl McapFile {
         attached.map_err(RecordingError::mcap(&self.path))
     }
 
-    /// Hands all that was written to the system: it outlives this process.
+    /// Passes everything written to the system, so that it outlives this process.
     pub(crate) fn flush(&mut self) -> Result<(), RecordingError> {
         self.writer
             .flush()
             .map_err(RecordingError::mcap(&self.path))
     }
 
-    /// Ends the file.
+    /// Finishes the file.
     pub(crate) fn finish(mut self) -> Result<(), RecordingError> {
         let finished = self.writer.finish();
         finished.map(drop).map_err(RecordingError::mcap(&self.path))

@@ -1,10 +1,9 @@
-//! Messages of a recording, as they are written and read. Lengths are in metres and angles in radians, as Foxglove's
-//! schemas want them.
+//! Messages of a recording. Lengths are in metres and angles in radians, as Foxglove's schemas require.
 
 use nalgebra::{Isometry3, Point3};
 use serde::{Deserialize, Serialize};
 
-/// Nanoseconds of a second.
+/// Nanoseconds in a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// A time since 1970.
@@ -92,10 +91,10 @@ pub(crate) struct LogMessage {
     pub(crate) line: u32,
 }
 
-/// The level of a log message for people.
+/// Level of information.
 pub(crate) const LOG_INFO: u8 = 2;
 
-/// The level of a warning.
+/// Level of a warning.
 pub(crate) const LOG_WARNING: u8 = 3;
 
 /// `foxglove.CompressedImage`.
@@ -103,7 +102,7 @@ pub(crate) const LOG_WARNING: u8 = 3;
 pub(crate) struct CompressedImageMessage {
     pub(crate) timestamp: MessageTime,
     pub(crate) frame_id: String,
-    /// In base64.
+    /// The file in base64.
     pub(crate) data: String,
     pub(crate) format: String,
 }
@@ -138,12 +137,12 @@ pub(crate) struct JobMessage {
     pub(crate) job: String,
     /// Number of the motion in the job, counted from 1.
     pub(crate) motion: u32,
-    /// The sample of the plan that was sent last.
+    /// Index of the plan's sample that was sent last.
     pub(crate) sample: usize,
     /// Number of samples of the plan.
     pub(crate) samples: usize,
     pub(crate) doing: String,
-    /// The stroke that the tick belongs to, with its approach and lift.
+    /// The stroke to which the tick belongs, including its approach and lift.
     pub(crate) stroke: Option<usize>,
     pub(crate) pen: usize,
     pub(crate) pen_down: bool,
@@ -160,7 +159,7 @@ impl From<Point3<f64>> for MessageVector {
     }
 }
 
-/// A length or a share to seven places: a tenth of a micrometre, and half as many bytes.
+/// Rounds a length or a component to seven decimals, a tenth of a micrometre, which halves the number of bytes.
 fn rounded(value: f64) -> f64 {
     (value * 1e7).round() / 1e7
 }
@@ -174,42 +173,42 @@ impl MessageQuaternion {
         w: 1.0,
     };
 
-    pub(crate) fn of(pose: &Isometry3<f64>) -> Self {
-        let turned = pose.rotation.coords;
+    pub(crate) fn from_pose(pose: &Isometry3<f64>) -> Self {
+        let coords = pose.rotation.coords;
         Self {
-            x: rounded(turned.x),
-            y: rounded(turned.y),
-            z: rounded(turned.z),
-            w: rounded(turned.w),
+            x: rounded(coords.x),
+            y: rounded(coords.y),
+            z: rounded(coords.z),
+            w: rounded(coords.w),
         }
     }
 }
 
-/// Lines in space, as a scene update with one entity.
+/// Returns a scene update with one entity of these lines.
 pub(crate) fn lines_update(
     timestamp: MessageTime,
     id: &str,
     lines: &[SpaceLine],
 ) -> serde_json::Value {
-    let none: [u8; 0] = [];
+    let empty: [u8; 0] = [];
     let lines: Vec<serde_json::Value> = lines.iter().map(SpaceLine::message).collect();
     serde_json::json!({
-        "deletions": none,
+        "deletions": empty,
         "entities": [{
             "timestamp": timestamp,
             "frame_id": "base",
             "id": id,
             "lifetime": { "sec": 0, "nsec": 0 },
             "frame_locked": false,
-            "metadata": none,
-            "arrows": none,
-            "cubes": none,
-            "spheres": none,
-            "cylinders": none,
+            "metadata": empty,
+            "arrows": empty,
+            "cubes": empty,
+            "spheres": empty,
+            "cylinders": empty,
             "lines": lines,
-            "triangles": none,
-            "texts": none,
-            "models": none,
+            "triangles": empty,
+            "texts": empty,
+            "models": empty,
         }],
     })
 }
@@ -224,8 +223,8 @@ pub(crate) struct SpaceLine {
 impl SpaceLine {
     fn message(&self) -> serde_json::Value {
         let points: Vec<MessageVector> = self.points_m.iter().copied().map(Into::into).collect();
-        let [r, g, b] = self.colour.map(|part| f64::from(part) / 255.0);
-        let none: [u8; 0] = [];
+        let [r, g, b] = self.colour.map(|channel| f64::from(channel) / 255.0);
+        let empty: [u8; 0] = [];
         serde_json::json!({
             "type": 0,
             "pose": { "position": { "x": 0.0, "y": 0.0, "z": 0.0 }, "orientation": MessageQuaternion::IDENTITY },
@@ -233,8 +232,8 @@ impl SpaceLine {
             "scale_invariant": false,
             "points": points,
             "color": { "r": r, "g": g, "b": b, "a": 1.0 },
-            "colors": none,
-            "indices": none,
+            "colors": empty,
+            "indices": empty,
         })
     }
 }

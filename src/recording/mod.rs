@@ -1,4 +1,4 @@
-//! Recordings: what an arm did while a job moved it, in formats that other people's programs open.
+//! Recordings of what an arm did while a job moved it, in formats that other programs open.
 //!
 //! ```text
 //! the arm's thread ─▶ copies of its ticks ─▶ job.mcap, appended ─▶ indexed and compressed ─▶ show, report, replay, exports
@@ -7,9 +7,9 @@
 //!
 //! With the feature `live` the same messages go to Foxglove as they are written: `live`.
 //!
-//! Nothing here holds an arm up: what the recorder's thread is too slow for is dropped, counted and told. A file that ends
-//! anywhere, because its process was killed, is read up to its last whole tick. It is the only crate that knows MCAP and
-//! parquet.
+//! Nothing here blocks an arm: ticks for which the recorder's thread is too slow are dropped, counted and reported. A file
+//! that ends anywhere, because its process was killed, is read up to its last complete tick. This is the only crate that knows
+//! MCAP and parquet.
 
 mod commands;
 mod error;

@@ -1,4 +1,4 @@
-//! The recordings' part of a running node.
+//! Recording in a running node.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,13 +25,13 @@ use crate::mcap_file::{MessageObserver, RECORDING};
 use crate::recording_library::StoredRecordings;
 use crate::records::RecordSource;
 
-/// Lines of the audit log that are attached, at most.
+/// Largest part of the audit log that is attached.
 const AUDIT_BYTES_MAX: usize = 256 << 10;
 
-/// The folder of calibrations in a node's state folder.
+/// Name of the folder of calibrations in a node's state folder.
 const CALIBRATIONS: &str = "calibration";
 
-/// The recordings of a node.
+/// The recording services of a node.
 pub struct NodeRecordings;
 
 impl RecordingServices for NodeRecordings {
@@ -42,7 +42,7 @@ impl RecordingServices for NodeRecordings {
             under_way: Mutex::default(),
             observer: live_view(&file.record)?,
         };
-        recorder.mend();
+        recorder.complete_torn();
         Ok(Arc::new(recorder))
     }
 
@@ -53,7 +53,7 @@ impl RecordingServices for NodeRecordings {
     }
 }
 
-/// The recordings of jobs that are under way.
+/// Recordings of the jobs that are under way.
 struct JobRecordings {
     state: PathBuf,
     bytes_max: u64,
@@ -61,7 +61,7 @@ struct JobRecordings {
     observer: Option<Arc<dyn MessageObserver>>,
 }
 
-/// Opens the live view that the node file asks for.
+/// Opens the live view if the node file requests one.
 fn live_view(record: &RecordEntry) -> Result<Option<Arc<dyn MessageObserver>>, RecordingError> {
     let Some(port) = record.live_port() else {
         return Ok(None);
@@ -84,7 +84,7 @@ impl JobRecorder for JobRecordings {
                         return;
                     }
                 };
-            // For the whole job: between its motions pictures are left out.
+            // Cameras run for the whole job; pictures between its motions are dropped.
             let period = Duration::from_secs_f64(motion.picture_period_s);
             for camera in std::mem::take(&mut motion.cameras) {
                 photograph(camera, period, recording.pictures());
@@ -123,7 +123,7 @@ impl JobRecordings {
         self.under_way.locked()
     }
 
-    /// The files that a job depended on: its design, and what the node's calibrations found.
+    /// Returns the files on which a job depended: its design, and the node's calibrations.
     fn files(&self, folder: &Path) -> Vec<(String, PathBuf)> {
         let mut files = vec![("design.toml".to_owned(), folder.join("design.toml"))];
         let calibrations = std::fs::read_dir(self.state.join(CALIBRATIONS));
@@ -132,29 +132,30 @@ impl JobRecordings {
             .flatten()
             .flatten()
             .map(|entry| entry.path());
-        let is_kept = |ending: &OsStr| ending == "toml" || ending == "json";
-        let mut found: Vec<PathBuf> = paths
-            .filter(|path| path.extension().is_some_and(is_kept))
+        let is_record = |extension: &OsStr| extension == "toml" || extension == "json";
+        let mut paths: Vec<PathBuf> = paths
+            .filter(|path| path.extension().is_some_and(is_record))
             .collect();
-        found.sort();
-        files.extend(found.into_iter().map(|path| {
+        paths.sort();
+        files.extend(paths.into_iter().map(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             (format!("{CALIBRATIONS}/{name}"), path)
         }));
         files
     }
 
-    /// The lines of the audit log from the first to the last that name a job, as many as are attached: their chain can be
-    /// followed.
+    /// Returns the lines of the audit log from the first to the last that name a job, up to the limit: all of them, so that their chain
+    /// can be verified.
     fn audit_slice(&self, job: &str) -> String {
         let log = std::fs::read_to_string(self.state.join("audit.log")).unwrap_or_default();
-        let named = format!("\"{job}\"");
+        let quoted = format!("\"{job}\"");
         let lines: Vec<&str> = log.lines().collect();
-        let names = |line: &str| line.contains(&named);
-        let first = lines.iter().position(|line| names(line));
-        let last = lines.iter().rposition(|line| names(line));
-        let ends = first.zip(last);
-        let slice = ends.and_then(|(first, last)| lines.get(first..=last));
+        let names_job = |line: &str| line.contains(&quoted);
+        let first = lines.iter().position(|line| names_job(line));
+        let last = lines.iter().rposition(|line| names_job(line));
+        let slice = first
+            .zip(last)
+            .and_then(|(first, last)| lines.get(first..=last));
         let mut text = String::new();
         for line in slice.unwrap_or_default() {
             if text.len() + line.len() > AUDIT_BYTES_MAX {
@@ -166,52 +167,54 @@ impl JobRecordings {
         text
     }
 
-    /// Makes recordings whole that an earlier process left torn; on a thread of its own, for nobody waits for it.
-    fn mend(&self) {
+    /// Completes recordings that an earlier process left torn, on a thread of its own because nothing waits for it.
+    fn complete_torn(&self) {
         let jobs = self.state.join("jobs");
-        let mending = std::thread::Builder::new()
+        let spawned = std::thread::Builder::new()
             .name("mend".to_owned())
             .spawn(move || {
                 if let Err(error) = yield_to_arms() {
-                    tracing::debug!("mending keeps its priority: {error}");
+                    tracing::debug!(
+                        "the thread that completes recordings keeps its priority: {error}"
+                    );
                 }
-                mend_all(&jobs);
+                complete_all(&jobs);
             });
-        if let Err(error) = mending {
+        if let Err(error) = spawned {
             tracing::warn!("torn recordings stay as they are: {error}");
         }
     }
 }
 
-fn mend_all(jobs: &Path) {
+fn complete_all(jobs: &Path) {
     for folder in std::fs::read_dir(jobs).into_iter().flatten().flatten() {
         let path = folder.path().join(RECORDING);
         if !path.is_file() {
             continue;
         }
-        if let Err(error) = mend_one(&path) {
+        if let Err(error) = complete_one(&path) {
             tracing::warn!("a torn recording stays as it is: {error}");
         }
     }
 }
 
-fn mend_one(path: &Path) -> Result<(), RecordingError> {
-    // What was being made whole is begun anew, though the old file may have been ended.
-    if RecordSource::open(path)?.is_ended() && !finish::part(path).exists() {
+fn complete_one(path: &Path) -> Result<(), RecordingError> {
+    // An interrupted rewrite starts again, though the old file may have been finished.
+    if RecordSource::open(path)?.is_ended() && !finish::part_path(path).exists() {
         return Ok(());
     }
-    finish::make_whole(path)
+    finish::complete_file(path)
 }
 
 /// Takes pictures until the recording has ended; one that cannot be taken is counted.
 fn photograph(camera: RecordedCamera, period: Duration, pictures: PictureSender) {
     base::task::spawn(async move {
-        let mut due = tokio::time::interval(period);
-        due.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut interval = tokio::time::interval(period);
+        interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
-            due.tick().await;
+            interval.tick().await;
             let taken = match (camera.take)().await {
-                Ok(picture) => encoded(&camera.name, picture).await,
+                Ok(picture) => encode(&camera.name, picture).await,
                 Err(error) => {
                     let missing = MissingPicture {
                         camera: camera.name.clone(),
@@ -230,7 +233,7 @@ fn photograph(camera: RecordedCamera, period: Duration, pictures: PictureSender)
     });
 }
 
-async fn encoded(camera: &str, picture: RecordedPicture) -> Option<TakenPicture> {
+async fn encode(camera: &str, picture: RecordedPicture) -> Option<TakenPicture> {
     let camera = camera.to_owned();
     let encoded = tokio::task::spawn_blocking(move || {
         let (format, bytes) = match picture {

@@ -1,4 +1,4 @@
-//! A motion's plan as a recording keeps it: what readers and exports need to know, without the program that planned it.
+//! A motion's plan in a recording: everything that readers and exports need without the program that planned it.
 
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error, StrDeserializer};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use plan::{SpanKind, TrajectorySpan};
 use tools::RecordedMotion;
 
-/// The attachment's name begins so; the motion's number and `.json` follow.
+/// Prefix of the attachment's name; the motion's number and `.json` follow.
 pub(crate) const PLAN_ATTACHMENT: &str = "plan-";
 
 /// A plan, as JSON.
@@ -46,7 +46,7 @@ pub(crate) struct StrokeRecord {
     pub(crate) points_mm: Vec<[f64; 2]>,
     pub(crate) pen: usize,
     pub(crate) source: String,
-    /// One past the last sample that draws it.
+    /// End of the samples that draw it.
     pub(crate) drawn_at: usize,
 }
 
@@ -91,7 +91,7 @@ impl PlanRecord {
     }
 }
 
-/// Per span of a trajectory, the stroke that it belongs to: with its approach before and its lift behind.
+/// Returns the stroke to which each span of a trajectory belongs, including its approach and its lift.
 pub(crate) fn stroke_spans(spans: &[TrajectorySpan]) -> Vec<Option<usize>> {
     let mut strokes = vec![None; spans.len()];
     let mut next = None;
@@ -113,7 +113,7 @@ pub(crate) fn stroke_spans(spans: &[TrajectorySpan]) -> Vec<Option<usize>> {
     strokes
 }
 
-/// Returns the word of a value without fields, as serde writes it.
+/// Returns the name of a unit variant, as serde writes it.
 pub(crate) fn word(value: impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(word)) => word,
@@ -121,7 +121,7 @@ pub(crate) fn word(value: impl Serialize) -> String {
     }
 }
 
-/// Returns the purpose that a word names.
+/// Parses the name of a span's kind.
 pub(crate) fn span_kind(word: &str) -> Option<SpanKind> {
     let word: StrDeserializer<'_, Error> = word.into_deserializer();
     SpanKind::deserialize(word).ok()

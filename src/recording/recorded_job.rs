@@ -1,4 +1,4 @@
-//! A recording, read back: ticks, plans and what was logged.
+//! Reads a recording: ticks, plans and log messages.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,25 +18,25 @@ use crate::plan_record::{PLAN_ATTACHMENT, PlanRecord};
 use crate::records::RecordSource;
 use crate::topic::{CAMERA_TOPIC, Topic};
 
-/// Sheet of a recording without a plan.
+/// Size of the sheet in a recording without a plan.
 const UNKNOWN_SHEET_MM: [f64; 2] = [100.0, 100.0];
 
-/// Looks of a line whose pen is not told.
+/// Width and colour of a line whose pen is not known.
 pub(crate) const UNKNOWN_PEN_MM: f64 = 0.3;
 pub(crate) const UNKNOWN_PEN_COLOUR: [u8; 3] = [0, 0, 0];
 
-/// A job as it was recorded.
+/// A recorded job.
 #[derive(Debug, Default)]
 pub(crate) struct RecordedJob {
     pub(crate) path: PathBuf,
-    /// Set if the file ends in the middle: the process was killed.
+    /// True if the file ends in the middle because the process was killed.
     pub(crate) is_torn: bool,
     pub(crate) plans: Vec<PlanRecord>,
     pub(crate) ticks: Vec<RecordedTick>,
     pub(crate) log: Vec<LogMessage>,
     pub(crate) bus: Vec<BusMessage>,
     pub(crate) pictures: Vec<RecordedStill>,
-    /// Its end; `None` in a torn file.
+    /// How it ended; `None` in a torn file.
     pub(crate) facts: Option<JobFacts>,
     pub(crate) attachments: Vec<String>,
     /// Number of messages by topic.
@@ -46,7 +46,7 @@ pub(crate) struct RecordedJob {
 /// One tick of the arm.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RecordedTick {
-    /// Since 1970.
+    /// Nanoseconds since 1970.
     pub(crate) at_ns: u64,
     pub(crate) motion: u32,
     pub(crate) sample: usize,
@@ -56,11 +56,11 @@ pub(crate) struct RecordedTick {
     pub(crate) pen_down: bool,
     pub(crate) state: String,
     pub(crate) setpoint_rad: Vec<f64>,
-    /// By how much the setpoint was beyond where the joints were expected; `None` where no goal led.
+    /// Difference between setpoint and expected joints; `None` if no goal led.
     pub(crate) lead_rad: Option<Vec<f64>>,
-    /// Empty where nothing was read.
+    /// Measured joints; empty if they were not read.
     pub(crate) position_rad: Vec<f64>,
-    /// On the sheet: x, y and the height over the paper.
+    /// Place on the sheet: x, y and the height over the paper.
     pub(crate) tip_mm: Option<[f64; 3]>,
     pub(crate) target_mm: Option<[f64; 3]>,
     pub(crate) load_ratio: Vec<Option<f64>>,
@@ -79,10 +79,10 @@ pub(crate) struct RecordedStill {
 }
 
 impl RecordedJob {
-    /// Reads a recording, whole or torn.
+    /// Reads a recording, complete or torn.
     pub(crate) fn read(path: &Path) -> Result<Self, RecordingError> {
         let source = RecordSource::open(path)?;
-        let mut reading = JobReading {
+        let mut reader = JobReader {
             job: Self {
                 path: path.to_owned(),
                 ..Self::default()
@@ -90,13 +90,13 @@ impl RecordedJob {
             topics: BTreeMap::new(),
             tick: RecordedTick::default(),
         };
-        let is_torn = source.each(|record| reading.take(record))?;
-        let mut job = reading.job;
+        let is_torn = source.for_each(|record| reader.read_record(record))?;
+        let mut job = reader.job;
         job.is_torn = is_torn;
         Ok(job)
     }
 
-    /// The plan of a motion.
+    /// Returns the plan of a motion.
     pub(crate) fn plan(&self, motion: u32) -> Option<&PlanRecord> {
         self.plans.iter().find(|plan| plan.motion == motion)
     }
@@ -126,13 +126,13 @@ impl RecordedJob {
         warnings.map(|line| line.message.as_str())
     }
 
-    /// The sheet's size by the first plan.
+    /// Returns the sheet's size according to the first plan.
     pub(crate) fn sheet_mm(&self) -> [f64; 2] {
         let plan = self.plans.first();
         plan.map_or(UNKNOWN_SHEET_MM, |plan| plan.sheet_mm)
     }
 
-    /// The colour and width, in mm, of the pen that drew a line.
+    /// Returns the colour of the pen that drew a line, and its width in mm.
     pub(crate) fn look(&self, ink: &RecordedInk) -> ([u8; 3], f64) {
         let pen = self
             .plan(ink.motion)
@@ -142,7 +142,7 @@ impl RecordedJob {
         })
     }
 
-    /// Lines that the tip was read to draw, one a stroke, with its motion and pen.
+    /// Returns the lines that the tip drew as measured, one for each stroke.
     pub(crate) fn ink(&self) -> Vec<RecordedInk> {
         let mut lines: Vec<RecordedInk> = Vec::new();
         for tick in self.ticks.iter().filter(|tick| tick.pen_down) {
@@ -165,7 +165,7 @@ impl RecordedJob {
     }
 }
 
-/// A line as it was drawn.
+/// A drawn line.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedInk {
     pub(crate) motion: u32,
@@ -184,15 +184,15 @@ pub(crate) fn seconds(ns: u64) -> f64 {
     std::time::Duration::from_nanos(ns).as_secs_f64()
 }
 
-struct JobReading {
+struct JobReader {
     job: RecordedJob,
     topics: BTreeMap<u16, String>,
-    /// The tick as far as it was read; the job's message ends it.
+    /// The tick that is being read; the job's message completes it.
     tick: RecordedTick,
 }
 
-impl JobReading {
-    fn take(&mut self, record: Record<'_>) -> Result<(), RecordingError> {
+impl JobReader {
+    fn read_record(&mut self, record: Record<'_>) -> Result<(), RecordingError> {
         match record {
             Record::Channel(channel) => {
                 self.topics.insert(channel.id, channel.topic);
@@ -259,8 +259,8 @@ impl JobReading {
     fn picture(&mut self, camera: &str, at_ns: u64, data: &[u8]) -> Result<(), RecordingError> {
         let picture: CompressedImageMessage = self.json("a picture", data)?;
         let Ok(bytes) = STANDARD.decode(&picture.data) else {
-            let why = format!("a picture of {camera} is not in base64");
-            return Err(RecordingError::unusable(&self.job.path, why));
+            let reason = format!("a picture of {camera} is not in base64");
+            return Err(RecordingError::unusable(&self.job.path, reason));
         };
         self.job.pictures.push(RecordedStill {
             at_ns,

@@ -1,4 +1,4 @@
-//! The answers of the toolset `recording`.
+//! Answers of the toolset `recording`.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::recorded_job::RecordedJob;
 use base::wording::{count, millimetres, seconds};
 use tools::{RecordingLibrary, Refusal};
 
-/// Recordings that are listed.
+/// Largest number of recordings in a list.
 const LISTED_MAX: usize = 50;
 
 /// The recordings in a node's state folder.
@@ -33,15 +33,14 @@ impl RecordingLibrary for StoredRecordings {
 }
 
 impl StoredRecordings {
-    /// Recorded jobs with their sizes, the newest first.
+    /// Returns recorded jobs with their sizes in bytes, newest first.
     fn jobs(&self) -> Vec<(u64, String, u64)> {
-        let folders = std::fs::read_dir(self.state.join("jobs"));
-        let folders = folders.into_iter().flatten().flatten();
-        let recorded = folders.filter_map(|folder| {
+        let folders = std::fs::read_dir(self.state.join("jobs")).into_iter();
+        let recorded = folders.flatten().flatten().filter_map(|folder| {
             let name = folder.file_name().into_string().ok()?;
             let number: u64 = name.strip_prefix("job-")?.parse().ok()?;
-            let about = std::fs::metadata(folder.path().join(RECORDING)).ok()?;
-            Some((number, name, about.len()))
+            let metadata = std::fs::metadata(folder.path().join(RECORDING)).ok()?;
+            Some((number, name, metadata.len()))
         });
         let mut jobs: Vec<(u64, String, u64)> = recorded.collect();
         jobs.sort_by(|one, other| other.cmp(one));
@@ -55,32 +54,32 @@ impl StoredRecordings {
         let mut fields = Map::new();
         fields.insert("recordings".to_owned(), listed.collect());
         fields.insert("n".to_owned(), json!(jobs.len()));
-        let mut told = count(jobs.len(), "recording");
+        let mut text = count(jobs.len(), "recording");
         if let Some((_, job, _)) = jobs.first() {
-            told += &format!(", the newest is {job}");
+            text += &format!(", the newest is {job}");
         }
-        (told, fields)
+        (text, fields)
     }
 
     fn get(&self, job: &str) -> Result<(String, Map<String, Value>), Refusal> {
         let jobs = self.jobs();
-        if !jobs.iter().any(|(_, known, _)| known == job) {
+        if !jobs.iter().any(|(_, recorded, _)| recorded == job) {
             let newest = jobs.iter().take(5);
-            let known: Vec<&str> = newest.map(|(_, job, _)| job.as_str()).collect();
-            let known = match known.as_slice() {
+            let newest: Vec<&str> = newest.map(|(_, job, _)| job.as_str()).collect();
+            let hint = match newest.as_slice() {
                 [] => "none is; `record = true` in the node file records them".to_owned(),
-                known => format!("the newest that are: {}", known.join(", ")),
+                newest => format!("the newest that are: {}", newest.join(", ")),
             };
             return Err(Refusal::new(format!(
-                "{job} is no recorded job of this node; {known}"
+                "{job} is not a recorded job of this node; {hint}"
             )));
         }
         let path = job::folder(&self.state, job).join(RECORDING);
         let recorded = RecordedJob::read(&path)?;
-        let figures = RecordingFigures::of(&recorded);
+        let figures = RecordingFigures::from_job(&recorded);
         let mut summary = summary_json(&recorded, &figures);
         if let Some(summary) = summary.as_object_mut() {
-            // Paths of the node's machine are not for callers.
+            // Callers must not see paths of the node's machine.
             summary.remove("file");
         }
         let strokes = figures.strokes.iter();
@@ -95,7 +94,7 @@ impl StoredRecordings {
                     "why": stroke.cause,
                 })
             });
-        let told = format!(
+        let text = format!(
             "{job} took {}; its ink is {} from the plan at most, {} on average",
             seconds(recorded.duration_s()),
             millimetres(figures.max_mm, 2),
@@ -104,6 +103,6 @@ impl StoredRecordings {
         let mut fields = Map::new();
         fields.insert("off".to_owned(), off.collect());
         fields.insert("recording".to_owned(), summary);
-        Ok((told, fields))
+        Ok((text, fields))
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the records of a recording, whole or torn.
+//! Reads the records of a recording, complete or torn.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -11,22 +11,22 @@ use serde::de::IgnoredAny;
 
 use crate::error::RecordingError;
 
-/// The longest record that is written and read: one at a time is in memory. A damaged length may ask for more.
+/// Longest record that is written and read, for one at a time is in memory. A damaged length may claim more.
 pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
 
-/// The bytes that an MCAP begins and ends with.
+/// Bytes at the beginning and at the end of an MCAP file.
 const MAGIC: &[u8] = b"\x89MCAP0\r\n";
 
-/// The bytes of a recording, read once from the first to the last.
+/// A recording whose records are read once, from the first to the last.
 pub(crate) struct RecordSource<R> {
     path: PathBuf,
     input: R,
-    /// Set if the file was ended, so that nothing may be missing in it.
+    /// True if the file was finished, so that nothing may be missing in it.
     is_ended: bool,
 }
 
 impl RecordSource<BufReader<File>> {
-    /// Opens a recording, whole or torn.
+    /// Opens a recording, complete or torn.
     pub(crate) fn open(path: &Path) -> Result<Self, RecordingError> {
         let open = || {
             let mut file = File::open(path)?;
@@ -47,16 +47,16 @@ impl RecordSource<BufReader<File>> {
 }
 
 impl<R: Read> RecordSource<R> {
-    /// Returns whether it was ended.
+    /// Returns whether it was finished.
     pub(crate) const fn is_ended(&self) -> bool {
         self.is_ended
     }
 
-    /// Hands every record of the data section to `take`, in the order of the file, and keeps none. Returns whether the file
-    /// is torn: it is read up to its last whole record.
-    pub(crate) fn each(
+    /// Calls `handle` with every record of the data section, in the order of the file. Returns whether the file
+    /// is torn; it is then read up to its last complete record.
+    pub(crate) fn for_each(
         mut self,
-        mut take: impl FnMut(Record<'_>) -> Result<(), RecordingError>,
+        mut handle: impl FnMut(Record<'_>) -> Result<(), RecordingError>,
     ) -> Result<bool, RecordingError> {
         let options = LinearReaderOptions::default()
             .with_skip_end_magic(true)
@@ -65,8 +65,8 @@ impl<R: Read> RecordSource<R> {
         let mut reader = LinearReader::new_with_options(options);
         while let Some(event) = reader.next_event() {
             let record = match event {
-                Ok(LinearReadEvent::ReadRequest(wanted)) => {
-                    let read = self.input.read(reader.insert(wanted));
+                Ok(LinearReadEvent::ReadRequest(requested)) => {
+                    let read = self.input.read(reader.insert(requested));
                     reader.notify_read(read.map_err(RecordingError::file(&self.path))?);
                     continue;
                 }
@@ -76,7 +76,7 @@ impl<R: Read> RecordSource<R> {
             match record {
                 Ok(Record::DataEnd(_)) => return Ok(!self.is_ended),
                 Ok(record) if !self.is_ended && is_half_written(&record) => return Ok(true),
-                Ok(record) => take(record)?,
+                Ok(record) => handle(record)?,
                 Err(error) if self.is_ended || matches!(error, McapError::BadMagic) => {
                     return Err(RecordingError::mcap(&self.path)(error));
                 }
@@ -141,7 +141,7 @@ mod tests {
             input: bytes,
             is_ended: bytes.len() > MAGIC.len() && bytes.ends_with(MAGIC),
         };
-        let is_torn = source.each(|record| {
+        let is_torn = source.for_each(|record| {
             count += usize::from(matches!(record, Record::Message { .. }));
             Ok(())
         })?;
@@ -152,19 +152,19 @@ mod tests {
     fn a_recording_that_ends_anywhere_is_read_up_to_there() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.mcap");
-        let whole = recording(&path);
-        assert_eq!(messages(&whole).unwrap(), (MESSAGES, false));
-        let mut before = 0;
-        for end in 8..whole.len() {
-            let (count, is_torn) = messages(&whole[..end]).unwrap();
+        let complete = recording(&path);
+        assert_eq!(messages(&complete).unwrap(), (MESSAGES, false));
+        let mut previous = 0;
+        for end in 8..complete.len() {
+            let (count, is_torn) = messages(&complete[..end]).unwrap();
             assert!(is_torn || count == MESSAGES, "{end}");
             assert!(
-                count == before || count == before + 1,
-                "{end}: {count} after {before}"
+                count == previous || count == previous + 1,
+                "{end}: {count} after {previous}"
             );
-            before = count;
+            previous = count;
         }
-        assert_eq!(before, MESSAGES);
+        assert_eq!(previous, MESSAGES);
     }
 
     /// After a power cut, blocks at the end may be zeros.
@@ -181,7 +181,7 @@ mod tests {
             let (count, is_torn) = messages(&damaged).unwrap();
             assert!(is_torn && count <= all, "{zeros}: {count} of {all}");
             std::fs::write(&path, &damaged).unwrap();
-            crate::finish::make_whole(&path).unwrap();
+            crate::finish::complete_file(&path).unwrap();
             let mended = std::fs::read(&path).unwrap();
             assert_eq!(messages(&mended).unwrap(), (count, false), "{zeros}");
         }
@@ -189,17 +189,17 @@ mod tests {
 
     /// A damaged length asked for more memory than there is, and the process was gone.
     #[test]
-    fn no_damaged_byte_takes_all_memory() {
+    fn no_damaged_byte_exhausts_memory() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.mcap");
         recording(&path);
-        crate::finish::make_whole(&path).unwrap();
-        let whole = std::fs::read(&path).unwrap();
-        for at in 0..whole.len() {
+        crate::finish::complete_file(&path).unwrap();
+        let complete = std::fs::read(&path).unwrap();
+        for position in 0..complete.len() {
             for flip in [0x01, 0x55, 0xff] {
-                let mut damaged = whole.clone();
-                damaged[at] ^= flip;
-                // An error, or damage to what is not read; never the end of the process.
+                let mut damaged = complete.clone();
+                damaged[position] ^= flip;
+                // The result is an error, or the damage is in a part that is not read; the process must survive.
                 let read = messages(&damaged);
                 assert!(read.is_err() || read.is_ok_and(|(count, _)| count <= MESSAGES));
             }
@@ -207,25 +207,25 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_recording_that_is_made_whole_has_all_that_was_read() {
+    fn a_torn_recording_that_is_completed_has_all_records_that_can_be_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.mcap");
-        let whole = recording(&path);
-        for end in [whole.len(), whole.len() / 2, whole.len() / 4, 40] {
-            let (count, _) = messages(&whole[..end]).unwrap();
-            std::fs::write(&path, &whole[..end]).unwrap();
+        let complete = recording(&path);
+        for end in [complete.len(), complete.len() / 2, complete.len() / 4, 40] {
+            let (count, _) = messages(&complete[..end]).unwrap();
+            std::fs::write(&path, &complete[..end]).unwrap();
             assert_eq!(
                 RecordSource::open(&path).unwrap().is_ended(),
-                end == whole.len()
+                end == complete.len()
             );
-            crate::finish::make_whole(&path).unwrap();
-            let mended = std::fs::read(&path).unwrap();
+            crate::finish::complete_file(&path).unwrap();
+            let rewritten = std::fs::read(&path).unwrap();
             assert!(RecordSource::open(&path).unwrap().is_ended(), "{end}");
-            assert_eq!(messages(&mended).unwrap(), (count, false), "{end}");
+            assert_eq!(messages(&rewritten).unwrap(), (count, false), "{end}");
         }
     }
 
-    /// Counts what passes, on both sides of a rewriting.
+    /// Counts bytes that are read and written while a file is rewritten.
     #[derive(Clone, Default)]
     struct PassedBytes {
         read: Rc<Cell<u64>>,
@@ -264,15 +264,15 @@ mod tests {
         }
     }
 
-    /// Finishing read the whole file before it wrote the first byte.
+    /// Rewriting once read the whole file before it wrote the first byte.
     #[test]
-    fn what_is_made_whole_is_never_in_memory_as_a_whole() {
+    fn a_file_that_is_rewritten_is_never_entirely_in_memory() {
         const MESSAGE_BYTES: usize = 24 << 10;
         const MESSAGES: u64 = 1_000;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("job.mcap");
         let mut file = McapFile::create(&path, None).unwrap();
-        // Digits without repetition, which LZ4 cannot make shorter: as much is written as is read.
+        // Random digits, which LZ4 cannot compress: as many bytes are written as are read.
         let mut noise = 0x2545_f491_4f6c_dd1d_u64;
         let mut digit = || {
             noise ^= noise << 13;
@@ -293,10 +293,10 @@ mod tests {
         };
         let out = CountedSide(tempfile::tempfile().unwrap(), passed.clone());
         crate::finish::copy(source, &path, out).unwrap();
-        let whole = std::fs::metadata(&path).unwrap().len();
-        assert!(passed.read.get() > whole * 9 / 10);
-        assert!(passed.written.get() > whole * 9 / 10);
+        let complete = std::fs::metadata(&path).unwrap().len();
+        assert!(passed.read.get() > complete * 9 / 10);
+        assert!(passed.written.get() > complete * 9 / 10);
         let held_max = passed.held_max.get();
-        assert!(held_max < 4 << 20 && held_max > 0, "{held_max} of {whole}");
+        assert!((1..4 << 20).contains(&held_max), "{held_max} of {complete}");
     }
 }

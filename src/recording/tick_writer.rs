@@ -1,4 +1,4 @@
-//! Turns copies of ticks into messages.
+//! Converts copies of ticks to messages.
 
 use nalgebra::Point3;
 
@@ -25,10 +25,10 @@ const BASE: &str = "base";
 /// Frame of the sheet: x to the right, y up, z out of the paper.
 const SHEET: &str = "sheet";
 
-/// Points of a line are further apart than this, or the line would be as long as the file.
+/// Smallest distance between points of a line, which limits the size of its messages.
 const INK_STEP_MM: f64 = 0.2;
 
-/// The sheet's place is said again after so many ticks.
+/// Number of ticks after which the sheet's place is written again.
 const SHEET_EVERY: u64 = 100;
 
 /// Writes the ticks of one motion.
@@ -37,7 +37,7 @@ pub(crate) struct TickWriter {
     number: u32,
     joints: Vec<String>,
     strokes: Vec<Option<usize>>,
-    /// Nanoseconds from the clock's beginning to 1970, at the start of the job.
+    /// Time at which the arm's clock started, in nanoseconds since 1970, by the calendar at the start of the motion.
     calendar_ns: u64,
     ticks: u64,
     ink: Option<InkLine>,
@@ -48,11 +48,12 @@ struct InkLine {
     stroke: usize,
     pen: usize,
     points_m: Vec<Point3<f64>>,
-    told: usize,
+    /// Number of points in the last message.
+    written: usize,
 }
 
 impl TickWriter {
-    /// Writes the plan and what lies where.
+    /// Begins a motion with its plan.
     pub(crate) fn begin(
         motion: RecordedMotion,
         number: u32,
@@ -77,14 +78,14 @@ impl TickWriter {
         Ok(writer)
     }
 
-    /// The calendar's time of a moment of the arm's clock.
+    /// Converts a time of the arm's clock to nanoseconds since 1970.
     pub(crate) fn ns(&self, at: ClockInstant) -> u64 {
         let since = at.since(ClockInstant::ZERO).as_nanos();
         self.calendar_ns
             .saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    /// The motion that it writes.
+    /// Returns the motion that it writes.
     pub(crate) const fn motion(&self) -> &RecordedMotion {
         &self.motion
     }
@@ -94,7 +95,9 @@ impl TickWriter {
         let line = |stroke: &scene::SheetStroke| {
             let points = stroke.points_mm.iter();
             SpaceLine {
-                points_m: points.map(|at| scene.surface.at(*at).point_m).collect(),
+                points_m: points
+                    .map(|point| scene.surface.at(*point).point_m)
+                    .collect(),
                 width_mm: scene
                     .pen(stroke.pen)
                     .map_or(UNKNOWN_PEN_MM, |pen| pen.width_mm),
@@ -107,7 +110,7 @@ impl TickWriter {
         file.write(Topic::PLAN, at_ns, &update)
     }
 
-    /// Writes a tick; the job's message is the last, so that a tick that is torn is not taken for a whole one.
+    /// Writes a tick; the job's message is the last, so that a torn tick is not taken for a complete one.
     pub(crate) fn tick(
         &mut self,
         tick: &MotionTick,
@@ -160,10 +163,10 @@ impl TickWriter {
         file.write(Topic::JOB, at_ns, &job)
     }
 
-    /// Writes what is left of a line that was being drawn.
+    /// Writes the rest of a line that was being drawn.
     pub(crate) fn end(&mut self, file: &mut McapFile) -> Result<(), RecordingError> {
         let at_ns = self.ns(self.motion.clock.now());
-        self.tell_ink(at_ns, file)
+        self.write_ink(at_ns, file)
     }
 
     fn write_measured(
@@ -185,22 +188,22 @@ impl TickWriter {
             parent_frame_id: BASE,
             child_frame_id: "tip",
             translation: (mount * tip).into(),
-            rotation: MessageQuaternion::of(&mount),
+            rotation: MessageQuaternion::from_pose(&mount),
         };
         file.write(Topic::TRANSFORMS, at_ns, &transform)?;
         self.write_tip(Topic::PEN, at_ns, pen, expected_rad, file)?;
-        let of =
+        let values =
             |value: fn(&ServoState) -> Option<f64>| measured.servos.iter().map(value).collect();
         let servos = ServosMessage {
             timestamp: time,
-            load_ratio: of(|servo| servo.load_ratio),
-            temperature_c: of(|servo| servo.temperature_c),
-            voltage_v: of(|servo| servo.voltage_v),
+            load_ratio: values(|servo| servo.load_ratio),
+            temperature_c: values(|servo| servo.temperature_c),
+            voltage_v: values(|servo| servo.voltage_v),
         };
         file.write(Topic::SERVOS, at_ns, &servos)
     }
 
-    /// Writes where the tip is on the sheet, by its coordinates and its height over the paper.
+    /// Writes the tip's place on the sheet: its coordinates and its height over the paper.
     fn write_tip(
         &self,
         topic: Topic,
@@ -212,13 +215,13 @@ impl TickWriter {
         let Some(tip) = self.tip(pen, q_rad) else {
             return Ok(());
         };
-        let seen = self.motion.scene.surface.project(&tip);
-        let [x_mm, y_mm] = seen.at_mm;
+        let projected = self.motion.scene.surface.project(&tip);
+        let [x_mm, y_mm] = projected.at_mm;
         let message = PoseInFrameMessage {
             timestamp: MessageTime::from_ns(at_ns),
             frame_id: SHEET.to_owned(),
             pose: MessagePose {
-                position: Point3::new(x_mm / 1e3, y_mm / 1e3, seen.height_mm / 1e3).into(),
+                position: Point3::new(x_mm / 1e3, y_mm / 1e3, projected.height_mm / 1e3).into(),
                 orientation: MessageQuaternion::IDENTITY,
             },
         };
@@ -226,15 +229,15 @@ impl TickWriter {
     }
 
     fn write_sheet(&self, at_ns: u64, file: &mut McapFile) -> Result<(), RecordingError> {
-        let Some(lies) = self.motion.scene.surface.flat_pose() else {
+        let Some(pose) = self.motion.scene.surface.flat_pose() else {
             return Ok(());
         };
         let transform = FrameTransformMessage {
             timestamp: MessageTime::from_ns(at_ns),
             parent_frame_id: BASE,
             child_frame_id: SHEET,
-            translation: Point3::from(lies.translation.vector).into(),
-            rotation: MessageQuaternion::of(&lies),
+            translation: Point3::from(pose.translation.vector).into(),
+            rotation: MessageQuaternion::from_pose(&pose),
         };
         file.write(Topic::TRANSFORMS, at_ns, &transform)
     }
@@ -252,12 +255,12 @@ impl TickWriter {
             .then_some(tick.progress.item)
             .flatten();
         if self.ink.as_ref().map(|ink| ink.stroke) != drawn {
-            self.tell_ink(at_ns, file)?;
+            self.write_ink(at_ns, file)?;
             self.ink = drawn.map(|stroke| InkLine {
                 stroke,
                 pen,
                 points_m: Vec::new(),
-                told: 0,
+                written: 0,
             });
         }
         let tip = self.tip(pen, expected_rad);
@@ -266,23 +269,23 @@ impl TickWriter {
             if ink.points_m.last().is_none_or(is_far) {
                 ink.points_m.push(tip);
             }
-            // Once a second, whole: later updates of the same id take its place.
+            // The whole line once a second: a later update of the same id replaces it.
             if self.ticks.is_multiple_of(SHEET_EVERY) {
-                self.tell_ink(at_ns, file)?;
+                self.write_ink(at_ns, file)?;
             }
         }
         Ok(())
     }
 
-    fn tell_ink(&mut self, at_ns: u64, file: &mut McapFile) -> Result<(), RecordingError> {
+    fn write_ink(&mut self, at_ns: u64, file: &mut McapFile) -> Result<(), RecordingError> {
         let scene = &self.motion.scene;
         let Some(ink) = &mut self.ink else {
             return Ok(());
         };
-        if ink.points_m.len() < 2 || ink.told == ink.points_m.len() {
+        if ink.points_m.len() < 2 || ink.written == ink.points_m.len() {
             return Ok(());
         }
-        ink.told = ink.points_m.len();
+        ink.written = ink.points_m.len();
         let pen = scene.pen(ink.pen);
         let line = SpaceLine {
             points_m: ink.points_m.clone(),
@@ -338,7 +341,7 @@ impl TickWriter {
 }
 
 fn bus_message(timestamp: MessageTime, counts: &BusCounts) -> BusMessage {
-    let all = |count: fn(&ServoCounts) -> u64| counts.servos.iter().map(count).sum();
+    let total = |count: fn(&ServoCounts) -> u64| counts.servos.iter().map(count).sum();
     BusMessage {
         timestamp,
         cycles: counts.cycles,
@@ -346,8 +349,8 @@ fn bus_message(timestamp: MessageTime, counts: &BusCounts) -> BusMessage {
         corrupt: counts.corrupt,
         resent: counts.resent,
         foreign: counts.foreign,
-        retries: all(|servo| servo.retries),
-        blind: all(|servo| servo.blind),
-        jumps: all(|servo| servo.jumps),
+        retries: total(|servo| servo.retries),
+        blind: total(|servo| servo.blind),
+        jumps: total(|servo| servo.jumps),
     }
 }

@@ -16,10 +16,10 @@ macro_rules! schema {
     };
 }
 
-/// The schema of a camera's topic.
+/// Schema of a camera's topic.
 pub(crate) const COMPRESSED_IMAGE: MessageSchema = schema!("foxglove.CompressedImage");
 
-/// The beginning of a camera's topic; its name follows.
+/// Prefix of a camera's topic; its name follows.
 pub(crate) const CAMERA_TOPIC: &str = "/camera/";
 
 /// Schemas of more than one topic.
@@ -39,23 +39,23 @@ impl Topic {
         Self { name, schema }
     }
 
-    /// Joints as they were read.
+    /// Measured joints.
     pub(crate) const JOINT_STATES: Self = Self::new("/joint_states", JOINTS);
-    /// Joints as they were sent.
+    /// Commanded joints.
     pub(crate) const JOINT_SETPOINTS: Self = Self::new("/joint_setpoints", JOINTS);
-    /// By how much the joints were sent beyond where they are expected; only where goals lead.
+    /// Difference between commanded and expected joints; only if goals lead.
     pub(crate) const JOINT_LEADS: Self = Self::new("/joint_leads", JOINTS);
     /// Poses of the tip and the sheet in the arm's base frame.
     pub(crate) const TRANSFORMS: Self = Self::new("/tf", schema!("foxglove.FrameTransform"));
-    /// The tip as it was read, on the sheet: less by what goals lead.
+    /// Measured place of the tip on the sheet, corrected for the lead of goals.
     pub(crate) const PEN: Self = Self::new("/pen", POSE);
-    /// The tip where it is to be, on the sheet.
+    /// Target of the tip on the sheet.
     pub(crate) const TARGET: Self = Self::new("/target", POSE);
-    /// Lines that are planned.
+    /// Planned lines.
     pub(crate) const PLAN: Self = Self::new("/plan", LINES);
-    /// Lines that the tip was read to draw.
+    /// Lines that the tip drew, as measured.
     pub(crate) const INK: Self = Self::new("/ink", LINES);
-    /// Readings that servos take of themselves.
+    /// Load, temperature and voltage of the servos.
     pub(crate) const SERVOS: Self = Self::new("/servos", schema!("steadyhand.Servos"));
     /// Counters of the bus.
     pub(crate) const BUS: Self = Self::new("/bus", schema!("steadyhand.Bus"));

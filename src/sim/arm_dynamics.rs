@@ -1,9 +1,9 @@
 //! Motion of the simulated arm: servos that follow their goals, gears with play, and an arm that
-//! may be blocked, or held back by the sheet that its tip presses on.
+//! may be blocked, or held back by the sheet on which its tip presses.
 //!
 //! Everything happens on a grid of one millisecond of the clock, so that the arm's motion does not
 //! depend on the times at which it is observed. A servo follows its goal with a first-order lag, within
-//! the speed and acceleration it was given. A limp arm stays in place; gravity is felt by worn gears alone.
+//! its commanded speed and acceleration. A limp arm stays in place; gravity acts only on worn gears.
 
 use std::f64::consts::TAU;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::worn_gears::WornGears;
 use arm::{ArmModel, ServoFile};
 use base::units::{ClockInstant, JointVector};
 
-/// The grid of simulated movement.
+/// Time step of the simulated motion.
 pub(crate) const STEP: Duration = Duration::from_millis(1);
 
 const STEP_S: f64 = 0.001;
@@ -28,10 +28,10 @@ const HEATING_C: f64 = 60.0;
 /// Time constant of the heating.
 const HEATING_S: f64 = 300.0;
 
-/// Error at which a servo pushes with all it has.
+/// Error at which a servo applies its full torque.
 const FULL_LOAD_TICKS: f64 = 100.0;
 
-/// Current of one servo at full load and at none.
+/// Current of one servo at full load and without load.
 const CURRENT_A: (f64, f64) = (2.0, 0.02);
 
 /// Internal resistance of the supply.
@@ -42,11 +42,11 @@ const SUPPLY_OHM: f64 = 0.05;
 pub(crate) struct ServoDrive {
     pub(crate) torque_on: bool,
     pub(crate) goal_ticks: f64,
-    /// Infinite for "as fast as it can".
+    /// Infinite for no limit but the servo's own.
     pub(crate) speed_ticks_s: f64,
-    /// Infinite for "as hard as it can".
+    /// Infinite for no limit but the servo's own.
     pub(crate) acceleration_ticks_s2: f64,
-    /// Share of its stall torque that it may use.
+    /// Fraction of its stall torque that it may use.
     pub(crate) torque_ratio: f64,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct ServoDrive {
 pub(crate) struct ServoReadings {
     pub(crate) ticks: f64,
     pub(crate) speed_ticks_s: f64,
-    /// Signed share of its stall torque.
+    /// Signed fraction of its stall torque.
     pub(crate) load_ratio: f64,
     pub(crate) current_a: f64,
     pub(crate) voltage_v: f64,
@@ -72,17 +72,17 @@ struct ServoUnit {
     temperature_c: f64,
 }
 
-/// One turning part with the servos on it; the first ones are the arm's joints.
+/// An axle with its servos; the first ones are the arm's joints.
 #[derive(Clone, Copy, Debug, Default)]
 struct SimulatedAxle {
     angle_rad: f64,
     velocity_rad_s: f64,
-    /// Beyond the play of the gears.
+    /// Angle beyond the play of the gears.
     joint_rad: f64,
     blocked_at_rad: Option<(f64, f64)>,
 }
 
-/// All that turns.
+/// All axles with their servos.
 #[derive(Clone, Debug)]
 pub(crate) struct ArmDynamics {
     axles: Vec<SimulatedAxle>,
@@ -93,15 +93,15 @@ pub(crate) struct ArmDynamics {
     dead_band_ticks: f64,
     play_rad: f64,
     wear: Option<WornGears>,
-    /// No worn joint has further to fall through its play.
+    /// True if no worn joint is still falling through its play.
     has_settled: bool,
     pub(crate) supply_v: f64,
-    /// Reaction of the sheet on the joints, and the speed at which it turns them back.
+    /// Reaction of the sheet on the joints, and the speed at which their deflection changes.
     reaction: ContactReaction,
-    back_rad_s: JointVector,
+    deflection_rad_s: JointVector,
     /// The last whole step.
     now: ClockInstant,
-    /// The moment that it was last moved on to.
+    /// The time to which it was last advanced.
     at: ClockInstant,
 }
 
@@ -137,61 +137,61 @@ impl ArmDynamics {
             has_settled: simulation.wear.is_none(),
             supply_v,
             reaction: no_reaction(arm.dof()),
-            back_rad_s: JointVector::zeros(arm.dof()),
+            deflection_rad_s: JointVector::zeros(arm.dof()),
             now: ClockInstant::ZERO,
             at: ClockInstant::ZERO,
         }
     }
 
-    /// The ids of all servos, the held ones last.
+    /// Returns all servos, the held ones last.
     pub(crate) fn servos(&self) -> impl Iterator<Item = ServoFile> {
         self.units.iter().map(|unit| unit.servo)
     }
 
-    /// Moves on to the last whole step before `to`; `each` sees where the joints were sent to after
-    /// every step in which something moved, and says how a tip then presses on the sheet.
+    /// Advances to the last whole step before `to`. After every step in which something moved, `on_step`
+    /// receives the joints without the sheet's reaction, and returns the contact of a tip with the sheet.
     pub(crate) fn advance(
         &mut self,
         to: ClockInstant,
-        mut each: impl FnMut(&JointVector) -> Option<TipContact>,
+        mut on_step: impl FnMut(&JointVector) -> Option<TipContact>,
     ) {
         self.at = self.at.max(to);
         while to.since(self.now) >= STEP {
             if self.is_still() {
-                self.back_rad_s = JointVector::zeros(self.dof);
-                self.rest(to);
+                self.deflection_rad_s = JointVector::zeros(self.dof);
+                self.skip_to(to);
                 return;
             }
-            self.bear_load();
+            self.update_gravity_load();
             for axle in 0..self.axles.len() {
                 self.step(axle);
             }
             self.warm(STEP_S);
             self.now = self.now.after(STEP);
-            let contact = each(&self.sent_rad());
-            let reaction = match contact {
+            let reaction = match on_step(&self.free_rad()) {
                 Some(contact) => contact.reaction(&self.holding()),
                 None => no_reaction(self.dof),
             };
-            let before = std::mem::replace(&mut self.reaction, reaction);
-            let rate = |now: f64, before: f64| (now - before) / STEP_S;
-            self.back_rad_s = reaction.back_rad.zip(&before.back_rad, rate);
+            let previous = std::mem::replace(&mut self.reaction, reaction);
+            let rate = |now: f64, previous: f64| (now - previous) / STEP_S;
+            self.deflection_rad_s = reaction.deflection_rad.zip(&previous.deflection_rad, rate);
         }
     }
 
-    /// Returns the moment that it was last moved on to.
+    /// Returns the time to which it was last advanced.
     pub(crate) fn at(&self) -> ClockInstant {
         self.at
     }
 
     /// Returns the true joint positions, including play and the sheet's reaction.
     pub(crate) fn truth_rad(&self) -> JointVector {
-        let back_rad = self.reaction.back_rad;
-        self.sent_rad().zip(&back_rad, |sent, back| sent + back)
+        let deflection_rad = self.reaction.deflection_rad;
+        self.free_rad()
+            .zip(&deflection_rad, |free, deflection| free + deflection)
     }
 
     /// Returns the joint positions without the sheet's reaction, including play.
-    fn sent_rad(&self) -> JointVector {
+    fn free_rad(&self) -> JointVector {
         let joints: Vec<f64> = self
             .axles
             .iter()
@@ -203,22 +203,22 @@ impl ArmDynamics {
 
     /// Returns the play of a joint at an angle, total.
     pub(crate) fn play_rad(&self, joint: usize, at_rad: f64) -> f64 {
-        let worn = self.wear.as_ref();
-        worn.map_or(self.play_rad, |wear| wear.play_rad(joint, at_rad))
+        let wear = self.wear.as_ref();
+        wear.map_or(self.play_rad, |wear| wear.play_rad(joint, at_rad))
     }
 
-    /// Turns an axle whose servos are all limp, and says whether it turned.
+    /// Turns an axle if all its servos are limp, and returns whether it turned.
     pub(crate) fn turn_by_hand(&mut self, axle: usize, to_rad: f64) -> bool {
-        let holds = self
+        let is_held = self
             .units
             .iter()
             .any(|unit| unit.axle == axle && unit.drive.torque_on);
-        let Some(turned) = self.axles.get_mut(axle).filter(|_| !holds) else {
+        let Some(turned) = self.axles.get_mut(axle).filter(|_| !is_held) else {
             return false;
         };
         (turned.angle_rad, turned.joint_rad, turned.velocity_rad_s) = (to_rad, to_rad, 0.0);
-        let back_rad = &mut self.reaction.back_rad;
-        *back_rad = back_rad.map(|of, back| if of == axle { 0.0 } else { back });
+        let deflection_rad = &mut self.reaction.deflection_rad;
+        *deflection_rad = deflection_rad.map(|joint, rad| if joint == axle { 0.0 } else { rad });
         true
     }
 
@@ -227,17 +227,18 @@ impl ArmDynamics {
         let unit = self.units.get(place)?;
         let axle = self.axles.get(unit.axle)?;
         let since_s = self.at.seconds_since(self.now).min(STEP_S);
-        let scale = ticks_a_radian(unit.servo);
-        let of = |joints: &JointVector| joints.get(unit.axle).copied().unwrap_or(0.0);
-        let velocity_rad_s = axle.velocity_rad_s + of(&self.back_rad_s);
-        let angle_rad = axle.angle_rad + of(&self.reaction.back_rad) + velocity_rad_s * since_s;
-        let all_a: f64 = self.units.iter().map(|unit| self.current_a(unit)).sum();
+        let scale = ticks_per_radian(unit.servo);
+        let value = |joints: &JointVector| joints.get(unit.axle).copied().unwrap_or(0.0);
+        let velocity_rad_s = axle.velocity_rad_s + value(&self.deflection_rad_s);
+        let angle_rad =
+            axle.angle_rad + value(&self.reaction.deflection_rad) + velocity_rad_s * since_s;
+        let total_a: f64 = self.units.iter().map(|unit| self.current_a(unit)).sum();
         Some(ServoReadings {
             ticks: f64::from(unit.servo.zero_tick) + scale * angle_rad,
             speed_ticks_s: scale * velocity_rad_s,
             load_ratio: self.load_ratio(unit),
             current_a: self.current_a(unit),
-            voltage_v: (self.supply_v - SUPPLY_OHM * all_a).max(0.0),
+            voltage_v: (self.supply_v - SUPPLY_OHM * total_a).max(0.0),
             temperature_c: unit.temperature_c,
             moving: velocity_rad_s.abs() > 1e-9,
         })
@@ -246,12 +247,12 @@ impl ArmDynamics {
     /// Returns the load of a servo, including a touched sheet.
     fn load_ratio(&self, unit: &ServoUnit) -> f64 {
         let most = unit.drive.torque_ratio;
-        let against = self.reaction.load_ratio.get(unit.axle);
-        let against = against.copied().unwrap_or(0.0);
+        let contact = self.reaction.load_ratio.get(unit.axle);
+        let contact = contact.copied().unwrap_or(0.0);
         if !unit.drive.torque_on {
             return unit.load_ratio;
         }
-        (unit.load_ratio + f64::from(unit.servo.sign) * against).clamp(-most, most)
+        (unit.load_ratio + f64::from(unit.servo.sign) * contact).clamp(-most, most)
     }
 
     fn current_a(&self, unit: &ServoUnit) -> f64 {
@@ -259,33 +260,33 @@ impl ArmDynamics {
         idle_a + (full_a - idle_a) * self.load_ratio(unit).abs()
     }
 
-    /// Returns the holding strength of each joint: from its energised servos, limited by the weakest.
+    /// Returns the holding strength of each joint from its energised servos, limited by the weakest.
     fn holding(&self) -> Vec<JointHolding> {
-        let of = |axle: usize| {
+        let holding = |axle: usize| {
             let units = self.units.iter().filter(move |unit| unit.axle == axle);
-            let on = units.filter(|unit| unit.drive.torque_on);
+            let energised = units.filter(|unit| unit.drive.torque_on);
             let none = JointHolding {
                 servos: 0.0,
                 give_rad: 0.0,
                 torque_ratio: f64::INFINITY,
             };
-            on.fold(none, |held, unit| JointHolding {
+            energised.fold(none, |held, unit| JointHolding {
                 servos: held.servos + 1.0,
-                give_rad: FULL_LOAD_TICKS / ticks_a_radian(unit.servo).abs(),
+                give_rad: FULL_LOAD_TICKS / ticks_per_radian(unit.servo).abs(),
                 torque_ratio: held.torque_ratio.min(unit.drive.torque_ratio),
             })
         };
-        (0..self.dof).map(of).collect()
+        (0..self.dof).map(holding).collect()
     }
 
-    /// Tells the servo at `place` what to do.
+    /// Sets the commands of the servo at `place`.
     pub(crate) fn drive(&mut self, place: usize, drive: ServoDrive) {
         if let Some(unit) = self.units.get_mut(place) {
             unit.drive = drive;
         }
     }
 
-    /// Puts an obstacle beside a joint: it cannot cross that angle. `None` takes it away.
+    /// Puts an obstacle at an angle that a joint then cannot cross; `None` removes it.
     pub(crate) fn block(&mut self, joint: usize, at_rad: Option<f64>) {
         if let Some(axle) = self.axles.get_mut(joint) {
             axle.blocked_at_rad = at_rad.map(|at| {
@@ -298,45 +299,46 @@ impl ArmDynamics {
         }
     }
 
-    /// Makes a servo as hot as that, to cool from there.
+    /// Sets a servo's temperature, from which it cools.
     pub(crate) fn heat(&mut self, place: usize, temperature_c: f64) {
         if let Some(unit) = self.units.get_mut(place) {
             unit.temperature_c = temperature_c;
         }
     }
 
-    /// Nothing moves and nothing wants to.
+    /// Returns whether nothing moves and no servo will move anything.
     fn is_still(&self) -> bool {
-        let stands = self
+        let has_stopped = self
             .axles
             .iter()
             .all(|axle| axle.velocity_rad_s.abs() < 1e-12);
-        stands && self.has_settled && self.units.iter().all(|unit| self.wish(unit).abs() < 1e-12)
+        let has_no_demand = |unit: &ServoUnit| self.demand_rad_s(unit).abs() < 1e-12;
+        has_stopped && self.has_settled && self.units.iter().all(has_no_demand)
     }
 
-    fn rest(&mut self, to: ClockInstant) {
+    fn skip_to(&mut self, to: ClockInstant) {
         let steps = to.since(self.now).as_nanos() / u128::from(STEP_NANOS);
         let nanos = u64::try_from(steps)
             .unwrap_or(u64::MAX)
             .saturating_mul(STEP_NANOS);
-        let waited = Duration::from_nanos(nanos);
-        self.warm(waited.as_secs_f64());
-        self.now = self.now.after(waited);
+        let elapsed = Duration::from_nanos(nanos);
+        self.warm(elapsed.as_secs_f64());
+        self.now = self.now.after(elapsed);
     }
 
     fn step(&mut self, index: usize) {
         let Some(axle) = self.axles.get(index).copied() else {
             return;
         };
-        let (wish_rad_s, acceleration_rad_s2) = self.wishes(index);
-        let change = (wish_rad_s - axle.velocity_rad_s)
+        let (demand_rad_s, acceleration_rad_s2) = self.desired(index);
+        let change = (demand_rad_s - axle.velocity_rad_s)
             .clamp(-acceleration_rad_s2 * STEP_S, acceleration_rad_s2 * STEP_S);
         let (low, high) = axle
             .blocked_at_rad
             .unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
         let velocity_rad_s = axle.velocity_rad_s + change;
         let angle_rad = (axle.angle_rad + velocity_rad_s * STEP_S).clamp(low, high);
-        self.feel_load(index, angle_rad);
+        self.update_loads(index, angle_rad);
         if let Some(axle) = self.axles.get_mut(index) {
             axle.velocity_rad_s = (angle_rad - axle.angle_rad) / STEP_S;
             axle.angle_rad = angle_rad;
@@ -346,30 +348,31 @@ impl ArmDynamics {
         self.settle(index, axle.joint_rad);
     }
 
-    /// Puts the load of the posture on worn gears.
-    fn bear_load(&mut self) {
-        let joints_rad = self.sent_rad();
+    /// Updates the load of the posture on worn gears.
+    fn update_gravity_load(&mut self) {
+        let joints_rad = self.free_rad();
         if let Some(wear) = &mut self.wear {
-            wear.bear(&joints_rad, self.supply_v);
+            wear.set_posture(&joints_rad, self.supply_v);
             self.has_settled = true;
         }
     }
 
-    /// Lays a worn joint into its play, from where it lay before this step.
-    fn settle(&mut self, index: usize, lay_rad: f64) {
-        let of = |unit: &&ServoUnit| unit.axle == index;
-        let temperature_c = self.units.iter().find(of).map(|unit| unit.temperature_c);
+    /// Settles a worn joint within its play, from its angle before this step.
+    fn settle(&mut self, index: usize, previous_rad: f64) {
+        let is_on_axle = |unit: &&ServoUnit| unit.axle == index;
+        let unit = self.units.iter().find(is_on_axle);
+        let temperature_c = unit.map(|unit| unit.temperature_c);
         let (Some(wear), Some(axle)) = (&self.wear, self.axles.get_mut(index)) else {
             return;
         };
         let temperature_c = temperature_c.unwrap_or(AMBIENT_C);
-        let lies_rad = wear.settle(index, lay_rad, axle.angle_rad, temperature_c, STEP_S);
-        self.has_settled &= (lies_rad - lay_rad).abs() < 1e-12;
-        axle.joint_rad = lies_rad;
+        let settled_rad = wear.settle(index, previous_rad, axle.angle_rad, temperature_c, STEP_S);
+        self.has_settled &= (settled_rad - previous_rad).abs() < 1e-12;
+        axle.joint_rad = settled_rad;
     }
 
-    /// The mean of what the energised servos of an axle want, and the strictest acceleration.
-    fn wishes(&self, index: usize) -> (f64, f64) {
+    /// Returns the mean speed that the energised servos of an axle request, and the strictest acceleration.
+    fn desired(&self, index: usize) -> (f64, f64) {
         let mut sum_rad_s = 0.0;
         let mut count = 0.0;
         let mut acceleration_rad_s2 = f64::INFINITY;
@@ -378,9 +381,9 @@ impl ArmDynamics {
             .iter()
             .filter(|unit| unit.axle == index && unit.drive.torque_on)
         {
-            sum_rad_s += self.wish(unit);
+            sum_rad_s += self.demand_rad_s(unit);
             count += 1.0;
-            let limit = unit.drive.acceleration_ticks_s2 / ticks_a_radian(unit.servo).abs();
+            let limit = unit.drive.acceleration_ticks_s2 / ticks_per_radian(unit.servo).abs();
             acceleration_rad_s2 = acceleration_rad_s2.min(limit);
         }
         if count > 0.0 {
@@ -390,8 +393,8 @@ impl ArmDynamics {
         }
     }
 
-    /// The axle speed that one servo wants now.
-    fn wish(&self, unit: &ServoUnit) -> f64 {
+    /// Returns the axle speed that one servo requests now.
+    fn demand_rad_s(&self, unit: &ServoUnit) -> f64 {
         let drive = &unit.drive;
         if !drive.torque_on || drive.torque_ratio <= 0.0 {
             return 0.0;
@@ -399,11 +402,13 @@ impl ArmDynamics {
         let (sag_rad, stick_rad) = self.wear.as_ref().map_or((0.0, 0.0), |wear| {
             (wear.sag_rad(unit.axle), wear.stick_rad(unit.axle))
         });
-        let scale = ticks_a_radian(unit.servo);
+        let scale = ticks_per_radian(unit.servo);
         let error_ticks = self.error_ticks(unit) + scale * sag_rad;
-        // The servo's own eye is quantised: it cannot see errors within its dead band.
-        let seen = drive.goal_ticks.round() - (drive.goal_ticks - error_ticks).round();
-        if seen.abs() <= self.dead_band_ticks || error_ticks.abs() < scale.abs() * stick_rad {
+        // The servo measures in whole ticks, and ignores errors within its dead band.
+        let measured_ticks = drive.goal_ticks.round() - (drive.goal_ticks - error_ticks).round();
+        if measured_ticks.abs() <= self.dead_band_ticks
+            || error_ticks.abs() < scale.abs() * stick_rad
+        {
             return 0.0;
         }
         let error_rad = error_ticks.abs() / scale.abs();
@@ -417,33 +422,33 @@ impl ArmDynamics {
 
     fn error_ticks(&self, unit: &ServoUnit) -> f64 {
         let angle_rad = self.axles.get(unit.axle).map_or(0.0, |axle| axle.angle_rad);
-        let ticks = f64::from(unit.servo.zero_tick) + ticks_a_radian(unit.servo) * angle_rad;
+        let ticks = f64::from(unit.servo.zero_tick) + ticks_per_radian(unit.servo) * angle_rad;
         unit.drive.goal_ticks - ticks
     }
 
-    fn feel_load(&mut self, index: usize, angle_rad: f64) {
+    fn update_loads(&mut self, index: usize, angle_rad: f64) {
         for unit in self.units.iter_mut().filter(|unit| unit.axle == index) {
-            let ticks = f64::from(unit.servo.zero_tick) + ticks_a_radian(unit.servo) * angle_rad;
+            let ticks = f64::from(unit.servo.zero_tick) + ticks_per_radian(unit.servo) * angle_rad;
             let drive = &unit.drive;
-            let push = if drive.torque_on {
+            let load_ratio = if drive.torque_on {
                 (drive.goal_ticks - ticks) / FULL_LOAD_TICKS
             } else {
                 0.0
             };
-            unit.load_ratio = push.clamp(-drive.torque_ratio, drive.torque_ratio);
+            unit.load_ratio = load_ratio.clamp(-drive.torque_ratio, drive.torque_ratio);
         }
     }
 
-    fn warm(&mut self, for_s: f64) {
-        let share = 1.0 - (-for_s / HEATING_S).exp();
+    fn warm(&mut self, duration_s: f64) {
+        let fraction = 1.0 - (-duration_s / HEATING_S).exp();
         let loads: Vec<f64> = self
             .units
             .iter()
             .map(|unit| self.load_ratio(unit))
             .collect();
         for (unit, load_ratio) in self.units.iter_mut().zip(loads) {
-            let towards_c = AMBIENT_C + HEATING_C * load_ratio * load_ratio;
-            unit.temperature_c += (towards_c - unit.temperature_c) * share;
+            let final_c = AMBIENT_C + HEATING_C * load_ratio * load_ratio;
+            unit.temperature_c += (final_c - unit.temperature_c) * fraction;
         }
     }
 }
@@ -477,11 +482,11 @@ fn held_servo(id: u8) -> ServoFile {
 fn no_reaction(dof: usize) -> ContactReaction {
     ContactReaction {
         load_ratio: JointVector::zeros(dof),
-        back_rad: JointVector::zeros(dof),
+        deflection_rad: JointVector::zeros(dof),
     }
 }
 
-/// Signed by the servo's sense of rotation.
-fn ticks_a_radian(servo: ServoFile) -> f64 {
+/// Returns ticks per radian, signed by the servo's sense of rotation.
+fn ticks_per_radian(servo: ServoFile) -> f64 {
     f64::from(servo.sign) * f64::from(servo.ticks_per_turn) / TAU
 }

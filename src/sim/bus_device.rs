@@ -11,13 +11,13 @@ pub(crate) struct ServoAnswer {
     pub(crate) id: u8,
     /// Ids of the other servos that answer within the same frame.
     pub(crate) with: Vec<u8>,
-    /// After the wire was last in use.
+    /// Delay after the wire was last in use.
     pub(crate) delay: Duration,
     pub(crate) bytes: Vec<u8>,
 }
 
 impl ServoAnswer {
-    /// Everybody who speaks in it.
+    /// Returns the ids of all servos that answer in it.
     pub(crate) fn speakers(&self) -> Vec<u8> {
         std::iter::once(self.id)
             .chain(self.with.iter().copied())
@@ -27,25 +27,25 @@ impl ServoAnswer {
 
 /// All servos of one bus. Every method ignores unknown ids.
 pub(crate) trait BusDevice: Send {
-    /// A byte arrived; what the servos answer to the request that it completes.
+    /// Receives a byte, and returns the servos' answers to the request that it completes.
     fn receive(&mut self, byte: u8, body: &mut ArmDynamics) -> Vec<ServoAnswer>;
 
     /// Returns the time of a servo's next action without a request.
     fn next_due(&self) -> Option<ClockInstant>;
 
-    /// Lets servos do by themselves what is due by now; what they say unasked.
+    /// Lets servos act on their own as far as it is due, and returns what they send unasked.
     fn wake(&mut self, body: &mut ArmDynamics) -> Vec<ServoAnswer>;
 
-    /// Everything but what is kept over power cycles is lost.
+    /// Resets everything that is not kept over power cycles.
     fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics);
 
-    /// Sets a byte of memory as if it had always been there; a controller has none that a host could write to.
+    /// Sets a byte of memory directly; a controller has none that a host could write to.
     fn poke(&mut self, _id: u8, _address: u16, _value: u8) {}
 
     /// Sets the error bits that the servo reports.
     fn set_error(&mut self, id: u8, bits: u8, body: &mut ArmDynamics);
 
-    /// Makes a servo report this word as its position; `None` lets it tell the truth.
+    /// Makes a servo report this word as its position; `None` for the true one.
     fn force_position(&mut self, id: u8, word: Option<u16>);
 
     /// Sets the version and layouts of a controller's greeting; servos send none.

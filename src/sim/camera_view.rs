@@ -1,5 +1,5 @@
-//! View of a camera beside the simulated arm: a desk, the sheet with its tags and ink, the pens,
-//! and a little noise. Each pixel has sixteen samples.
+//! View of a camera next to the simulated arm: a desk, the sheet with its tags and ink, the pens,
+//! and a little noise. Pixels with several colours have sixteen samples.
 
 use nalgebra::{Isometry3, Matrix3, Point3, Vector3};
 
@@ -9,47 +9,47 @@ use super::printed_tags;
 use base::plane::{along, distance, pieces};
 use vision::{Family, FrameError, ImageFrame, PlacedCamera, SheetTag, TagLayout};
 
-/// A sheet before a camera.
+/// A sheet in front of a camera.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewedSheet {
-    /// From its frame, the lower left corner with x to the right, y up and z towards the reader, to
+    /// Transform from its frame, the lower left corner with x to the right, y up and z towards the reader, to
     /// the arm's base, in m.
-    pub lies: Isometry3<f64>,
+    pub pose: Isometry3<f64>,
     /// Width and height.
     pub size_mm: [f64; 2],
-    /// Printed on it; ids below [`super::PRINTED`] alone.
+    /// Tags printed on it, with ids below [`super::PRINTED`].
     pub tags: Option<TagLayout>,
-    /// Other prints on the sheet, under everything.
+    /// Other prints on the sheet, below tags and ink.
     pub blots: Vec<PrintedBlot>,
 }
 
 /// A rectangle of one grey.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrintedBlot {
-    /// Its middle on the sheet.
+    /// Its centre on the sheet.
     pub at_mm: [f64; 2],
     /// Half its width and height.
     pub half_mm: [f64; 2],
-    /// Counter-clockwise.
+    /// Counter-clockwise rotation.
     pub turn_deg: f64,
-    /// 0 is black.
+    /// Grey level; 0 is black.
     pub grey: u8,
 }
 
-/// The light, and what it does to a picture.
+/// The light, and its effect on a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SceneLight {
-    /// 1 shows white paper as nearly white.
+    /// Brightness; at 1 white paper is nearly white.
     pub level: f64,
-    /// Relative gain in brightness over a focal length across and down.
+    /// Relative increase of brightness over a focal length, to the right and down.
     pub slope: [f64; 2],
-    /// One sigma of each pixel, in grey levels.
+    /// Standard deviation of each pixel, in grey levels.
     pub noise_grey: f64,
     /// Seed of the noise.
     pub seed: u64,
 }
 
-/// A pen in the air or on the paper, as it is seen.
+/// A visible pen in the air or on the paper.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewedPen {
     /// Its tip, in the arm's base frame.
@@ -60,109 +60,111 @@ pub struct ViewedPen {
     pub colour: [u8; 3],
 }
 
-/// Everything that is seen.
+/// Everything that a picture shows.
 #[derive(Clone, Copy, Debug)]
 pub struct SimulatedView<'a> {
-    /// Camera.
+    /// The camera.
     pub eye: &'a PlacedCamera,
-    /// In which light.
+    /// The light.
     pub light: &'a SceneLight,
-    /// At which sheet.
+    /// The sheet.
     pub sheet: Option<&'a ViewedSheet>,
-    /// With which ink.
+    /// The ink on the sheet.
     pub ink: &'a [InkLine],
-    /// By which pens, as they were laid.
+    /// The pens that drew the ink, in the order in which they were laid.
     pub pens: &'a [SimPen],
-    /// And where those are.
+    /// The pens that are held now.
     pub held: &'a [ViewedPen],
 }
 
-/// Places looked at along each side of a pixel.
-const LOOKS: usize = 4;
+/// Samples along each side of a pixel.
+const SAMPLES_PER_SIDE: usize = 4;
 
 const PAPER: [u8; 3] = [236, 236, 232];
 const BLACK: [u8; 3] = [24, 24, 26];
 const WHITE: [u8; 3] = [240, 240, 240];
 const DESK: [f64; 3] = [122.0, 108.0, 92.0];
 
-/// Number of directions per exact computation through the lens.
+/// Number of pixels between exact computations through the lens.
 const EXACT_PX: u32 = 8;
 
 /// Half the thickness of a pen.
 const PEN_M: f64 = 0.004;
 
-/// Cells of the raster in which ink is kept, per mm.
+/// Cells of the ink's raster per mm.
 const INK_PER_MM: f64 = 8.0;
 
 /// Largest number of cells for a sheet's ink.
 const INK_CELLS_MAX: usize = 16_000_000;
 
 impl SimulatedView<'_> {
-    /// The picture.
+    /// Renders the picture.
     ///
     /// # Errors
-    /// A lens for pictures of a size that there is not.
+    /// A lens with an invalid picture size.
     pub fn render(&self) -> Result<ImageFrame, FrameError> {
         let [width, height] = self.eye.lens.size_px;
         ImageFrame::pixels(width, height)?;
         let mut rgb = Vec::with_capacity(width as usize * height as usize * 3);
         let paper = self.sheet.and_then(|sheet| RenderedPaper::new(self, sheet));
         let rods: Vec<PenRod> = self.held.iter().filter_map(|pen| self.rod(pen)).collect();
-        let mut chance = FaultRng::new(self.light.seed);
+        let mut rng = FaultRng::new(self.light.seed);
         let mut above = self.rays(0);
         for row in 0..height {
             let below = self.rays(row + 1);
             for (column, ([a, b], [c, d])) in (0..width).zip(pieces(&above).zip(pieces(&below))) {
-                let seen = Self::pixel(paper.as_ref(), [a, b, c, d]);
-                let at = [f64::from(column) + 0.5, f64::from(row) + 0.5];
-                let seen = rods.iter().fold(seen, |seen, rod| rod.over(seen, at));
-                self.light.expose(seen, a, &mut chance, &mut rgb);
+                let colour = Self::pixel(paper.as_ref(), [a, b, c, d]);
+                let point = [f64::from(column) + 0.5, f64::from(row) + 0.5];
+                let colour = rods
+                    .iter()
+                    .fold(colour, |colour, rod| rod.over(colour, point));
+                self.light.expose(colour, a, &mut rng, &mut rgb);
             }
             above = below;
         }
         ImageFrame::new(width, height, rgb)
     }
 
-    /// Returns the directions of light at the corners of a row's pixels. Interpolates between every eighth of them: the
+    /// Returns the directions of rays at the corners of a row's pixels. Interpolates between every eighth of them, where the
     /// lens differs from a straight line by less than a hundredth of a pixel.
     fn rays(&self, row: u32) -> Vec<[f64; 2]> {
         let [width, _] = self.eye.lens.size_px;
-        let at = |column: u32| self.eye.lens.ray([f64::from(column), f64::from(row)]);
+        let ray = |column: u32| self.eye.lens.ray([f64::from(column), f64::from(row)]);
         let exact: Vec<[f64; 2]> = (0..=width / EXACT_PX + 1)
-            .map(|one| at(one * EXACT_PX))
+            .map(|index| ray(index * EXACT_PX))
             .collect();
         let steps = |[a, b]: [[f64; 2]; 2]| {
-            let shares = (0..EXACT_PX).map(|step| f64::from(step) / f64::from(EXACT_PX));
-            shares.map(move |share| along(a, b, share))
+            let fractions = (0..EXACT_PX).map(|step| f64::from(step) / f64::from(EXACT_PX));
+            fractions.map(move |fraction| along(a, b, fraction))
         };
-        let all = pieces(&exact).flat_map(steps);
-        all.take(width as usize + 1).collect()
+        let rays = pieces(&exact).flat_map(steps);
+        rays.take(width as usize + 1).collect()
     }
 
-    /// Returns the colour seen between four directions: a single sample if its corners and its middle agree.
+    /// Returns the colour between four directions: a single sample if its corners and its centre agree.
     fn pixel(paper: Option<&RenderedPaper<'_>>, corners: [[f64; 2]; 4]) -> [f64; 3] {
         let [a, _, _, d] = corners;
         let desk = desk(a);
         let Some(paper) = paper.filter(|paper| paper.may_cover(a) || paper.may_cover(d)) else {
             return desk;
         };
-        let middle = paper.colour(within(corners, [0.5, 0.5]));
-        let is_one = |ray: &[f64; 2]| paper.colour(*ray) == middle;
-        if corners.iter().all(is_one) {
-            return middle.map_or(desk, |rgb| rgb.map(f64::from));
+        let centre = paper.colour(within(corners, [0.5, 0.5]));
+        let is_same = |ray: &[f64; 2]| paper.colour(*ray) == centre;
+        if corners.iter().all(is_same) {
+            return centre.map_or(desk, |rgb| rgb.map(f64::from));
         }
         let mut sum = [0.0; 3];
-        for down in 0..LOOKS {
-            for right in 0..LOOKS {
-                let at = within(corners, [part(right), part(down)]);
-                let colour = paper.colour(at).map_or(desk, |rgb| rgb.map(f64::from));
+        for down in 0..SAMPLES_PER_SIDE {
+            for right in 0..SAMPLES_PER_SIDE {
+                let ray = within(corners, [sample_offset(right), sample_offset(down)]);
+                let colour = paper.colour(ray).map_or(desk, |rgb| rgb.map(f64::from));
                 sum.iter_mut()
                     .zip(colour)
-                    .for_each(|(sum, one)| *sum += one);
+                    .for_each(|(sum, channel)| *sum += channel);
             }
         }
-        let looks = (LOOKS * LOOKS) as f64;
-        sum.map(|sum| sum / looks)
+        let samples = (SAMPLES_PER_SIDE * SAMPLES_PER_SIDE) as f64;
+        sum.map(|sum| sum / samples)
     }
 
     fn rod(&self, pen: &ViewedPen) -> Option<PenRod> {
@@ -181,29 +183,30 @@ impl SimulatedView<'_> {
     }
 }
 
-/// A place between four: upper left, upper right, lower left, lower right.
+/// Interpolates between four directions: upper left, upper right, lower left, lower right.
 fn within([a, b, c, d]: [[f64; 2]; 4], [u, v]: [f64; 2]) -> [f64; 2] {
     along(along(a, b, u), along(c, d, u), v)
 }
 
-fn part(look: usize) -> f64 {
-    (look as f64 + 0.5) / LOOKS as f64
+/// Returns the place of a sample within its pixel, from 0 to 1.
+fn sample_offset(sample: usize) -> f64 {
+    (sample as f64 + 0.5) / SAMPLES_PER_SIDE as f64
 }
 
-/// Wood, or what passes for it: grain along one direction, broader along the other.
+/// Returns the colour of a desk of wood, with grain along one direction.
 fn desk([x, y]: [f64; 2]) -> [f64; 3] {
     let wave = |v: f64| (v - v.floor() - 0.5).abs() * 4.0 - 1.0;
     let grain = 2.5 * wave(x * 9.5 + 0.3 * wave(y * 1.4)) + 1.0 * wave(y * 3.7);
-    DESK.map(|one| one + grain)
+    DESK.map(|channel| channel + grain)
 }
 
 impl SceneLight {
-    /// A pixel as the sensor has it.
-    fn expose(&self, seen: [f64; 3], [x, y]: [f64; 2], chance: &mut FaultRng, into: &mut Vec<u8>) {
+    /// Appends a pixel as the sensor records it.
+    fn expose(&self, colour: [f64; 3], [x, y]: [f64; 2], rng: &mut FaultRng, into: &mut Vec<u8>) {
         let lit = self.level * (1.0 + self.slope[0] * x + self.slope[1] * y);
-        let noise = self.noise_grey * chance.normal();
-        for one in seen {
-            let value = (one * lit + noise).round().clamp(0.0, 255.0);
+        let noise = self.noise_grey * rng.normal();
+        for channel in colour {
+            let value = (channel * lit + noise).round().clamp(0.0, 255.0);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -214,7 +217,7 @@ impl SceneLight {
     }
 }
 
-/// A pen in the picture: a line that gets thinner with the distance.
+/// A pen in the picture: a line that gets thinner with its distance.
 struct PenRod {
     ends: [[f64; 2]; 2],
     radius_px: [f64; 2],
@@ -222,55 +225,57 @@ struct PenRod {
 }
 
 impl PenRod {
+    /// Blends the pen over the colour of a pixel.
     fn over(&self, under: [f64; 3], [x, y]: [f64; 2]) -> [f64; 3] {
         let [[ax, ay], [bx, by]] = self.ends;
         let (dx, dy) = (bx - ax, by - ay);
         let length2 = (dx * dx + dy * dy).max(1e-9);
         let along = (((x - ax) * dx + (y - ay) * dy) / length2).clamp(0.0, 1.0);
         let off = [x - ax - along * dx, y - ay - along * dy];
-        let far = (off[0] * off[0] + off[1] * off[1]).sqrt();
-        let radius = self.radius_px[0] * (1.0 - along) + self.radius_px[1] * along;
-        // Pens are sharpened: the first tenth is a cone.
-        let radius = radius * (along * 10.0).min(1.0);
-        let share = (radius - far + 0.5).clamp(0.0, 1.0);
-        let mut seen = under;
-        seen.iter_mut()
+        let distance_px = (off[0] * off[0] + off[1] * off[1]).sqrt();
+        let radius_px = self.radius_px[0] * (1.0 - along) + self.radius_px[1] * along;
+        // The first tenth of a pen is its conical point.
+        let radius_px = radius_px * (along * 10.0).min(1.0);
+        let fraction = (radius_px - distance_px + 0.5).clamp(0.0, 1.0);
+        let mut blended = under;
+        blended
+            .iter_mut()
             .zip(self.colour)
-            .for_each(|(seen, colour)| *seen = *seen * (1.0 - share) + colour * share);
-        seen
+            .for_each(|(under, colour)| *under = *under * (1.0 - fraction) + colour * fraction);
+        blended
     }
 }
 
-/// A sheet, ready to be looked at along rays.
+/// A sheet, prepared for sampling along rays.
 struct RenderedPaper<'a> {
-    laid: &'a ViewedSheet,
-    /// From a ray to the sheet, in mm.
+    sheet: &'a ViewedSheet,
+    /// Transform from a ray to the sheet, in mm.
     to_sheet: Matrix3<f64>,
     tags: Vec<RotatedPlacement>,
     blots: Vec<RotatedPlacement>,
     ink: Option<InkRaster>,
 }
 
-/// Pose of a turned object, and its reach.
+/// Pose of an object on the sheet, and its radius.
 struct RotatedPlacement {
     at_mm: [f64; 2],
     sin_cos: (f64, f64),
-    reach_mm: f64,
+    radius_mm: f64,
 }
 
 impl RotatedPlacement {
-    fn new(at_mm: [f64; 2], turn_deg: f64, reach_mm: f64) -> Self {
+    fn new(at_mm: [f64; 2], turn_deg: f64, radius_mm: f64) -> Self {
         Self {
             at_mm,
             sin_cos: turn_deg.to_radians().sin_cos(),
-            reach_mm,
+            radius_mm,
         }
     }
 
-    /// A place of the sheet in its own frame; `None` beyond its reach.
+    /// Returns a place of the sheet in the object's frame; `None` beyond its radius.
     fn within(&self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
         let (x, y) = (x - self.at_mm[0], y - self.at_mm[1]);
-        if x * x + y * y > self.reach_mm * self.reach_mm {
+        if x * x + y * y > self.radius_mm * self.radius_mm {
             return None;
         }
         let (sin, cos) = self.sin_cos;
@@ -279,27 +284,29 @@ impl RotatedPlacement {
 }
 
 impl<'a> RenderedPaper<'a> {
-    fn new(view: &SimulatedView<'_>, laid: &'a ViewedSheet) -> Option<Self> {
-        let seen = view.eye.pose.inverse() * laid.lies;
-        let x = seen.rotation * Vector3::x() / 1e3;
-        let y = seen.rotation * Vector3::y() / 1e3;
-        // From behind there is nothing to read.
-        let faces = (seen.rotation * Vector3::z()).dot(&seen.translation.vector) < 0.0;
-        let to_sheet = Matrix3::from_columns(&[x, y, seen.translation.vector]).try_inverse()?;
-        let tags = laid.tags.iter().flat_map(|layout| &layout.tags);
-        let blots = laid.blots.iter().map(|blot| {
+    fn new(view: &SimulatedView<'_>, sheet: &'a ViewedSheet) -> Option<Self> {
+        let in_camera = view.eye.pose.inverse() * sheet.pose;
+        let x = in_camera.rotation * Vector3::x() / 1e3;
+        let y = in_camera.rotation * Vector3::y() / 1e3;
+        // Its back shows nothing.
+        let faces_camera =
+            (in_camera.rotation * Vector3::z()).dot(&in_camera.translation.vector) < 0.0;
+        let to_sheet =
+            Matrix3::from_columns(&[x, y, in_camera.translation.vector]).try_inverse()?;
+        let tags = sheet.tags.iter().flat_map(|layout| &layout.tags);
+        let blots = sheet.blots.iter().map(|blot| {
             let [x, y] = blot.half_mm;
             RotatedPlacement::new(blot.at_mm, blot.turn_deg, x.hypot(y))
         });
-        faces.then(|| Self {
-            laid,
+        faces_camera.then(|| Self {
+            sheet,
             to_sheet,
-            // A square with its edge reaches no further than its side.
+            // A tag with its edge extends no further from its centre than its side.
             tags: tags
                 .map(|tag| RotatedPlacement::new(tag.at_mm, tag.turn_deg, tag.size_mm))
                 .collect(),
             blots: blots.collect(),
-            ink: InkRaster::new(laid.size_mm, view.ink, view.pens),
+            ink: InkRaster::new(sheet.size_mm, view.ink, view.pens),
         })
     }
 
@@ -308,19 +315,19 @@ impl<'a> RenderedPaper<'a> {
         (at.z > 1e-9).then(|| [at.x / at.z, at.y / at.z])
     }
 
-    /// Returns whether a pixel there may show a part of it.
+    /// Returns whether a pixel at this ray may show a part of the sheet.
     fn may_cover(&self, ray: [f64; 2]) -> bool {
-        const BESIDE_MM: f64 = 3.0;
-        let [width, height] = self.laid.size_mm;
+        const MARGIN_MM: f64 = 3.0;
+        let [width, height] = self.sheet.size_mm;
         self.at_mm(ray).is_some_and(|[x, y]| {
-            (-BESIDE_MM..width + BESIDE_MM).contains(&x)
-                && (-BESIDE_MM..height + BESIDE_MM).contains(&y)
+            (-MARGIN_MM..width + MARGIN_MM).contains(&x)
+                && (-MARGIN_MM..height + MARGIN_MM).contains(&y)
         })
     }
 
     fn colour(&self, ray: [f64; 2]) -> Option<[u8; 3]> {
         let [x, y] = self.at_mm(ray)?;
-        let [width, height] = self.laid.size_mm;
+        let [width, height] = self.sheet.size_mm;
         if !((0.0..width).contains(&x) && (0.0..height).contains(&y)) {
             return None;
         }
@@ -329,12 +336,12 @@ impl<'a> RenderedPaper<'a> {
     }
 
     fn printed(&self, at_mm: [f64; 2]) -> Option<[u8; 3]> {
-        let tag = self.laid.tags.as_ref().and_then(|layout| {
+        let tag = self.sheet.tags.as_ref().and_then(|layout| {
             let mut tags = layout.tags.iter().zip(&self.tags);
-            tags.find_map(|(tag, place)| cell(layout.family, tag, place.within(at_mm)?))
+            tags.find_map(|(tag, place)| tag_colour(layout.family, tag, place.within(at_mm)?))
         });
         tag.or_else(|| {
-            let mut blots = self.laid.blots.iter().zip(&self.blots).rev();
+            let mut blots = self.sheet.blots.iter().zip(&self.blots).rev();
             blots.find_map(|(blot, place)| {
                 let [x, y] = place.within(at_mm)?;
                 let is_on = x.abs() <= blot.half_mm[0] && y.abs() <= blot.half_mm[1];
@@ -344,8 +351,8 @@ impl<'a> RenderedPaper<'a> {
     }
 }
 
-/// The colour of a tag, or of the white edge around it, at a place in its own frame.
-fn cell(family: Family, tag: &SheetTag, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
+/// Returns the colour of a tag, or of the white edge around it, at a place in its own frame.
+fn tag_colour(family: Family, tag: &SheetTag, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
     let cells = f64::from(family.cells_per_side());
     let per_mm = cells / tag.size_mm;
     let (column, row) = (x * per_mm + cells / 2.0, cells / 2.0 - y * per_mm);
@@ -361,11 +368,11 @@ fn cell(family: Family, tag: &SheetTag, [x, y]: [f64; 2]) -> Option<[u8; 3]> {
     Some(if is_white { WHITE } else { BLACK })
 }
 
-/// The pen that last drew at each place, on a fine grid.
+/// A fine grid with the pen that last drew at each place.
 struct InkRaster {
     columns: usize,
     rows: usize,
-    /// 0 for paper, otherwise one more than the pen's index.
+    /// 0 for paper, otherwise the pen's index plus one.
     cells: Vec<u8>,
     colours: Vec<[u8; 3]>,
 }
@@ -392,9 +399,9 @@ impl InkRaster {
     }
 
     fn draw(&mut self, a: [f64; 2], b: [f64; 2], half: f64, mark: u8) {
-        let far = distance(a, b);
-        // Discs that nearly touch: two to a cell.
-        let Some(steps) = whole((far * INK_PER_MM * 2.0).ceil().max(1.0)) else {
+        let length_mm = distance(a, b);
+        // Two discs for each cell of length, so that they overlap.
+        let Some(steps) = whole((length_mm * INK_PER_MM * 2.0).ceil().max(1.0)) else {
             return;
         };
         for step in 0..=steps {
@@ -436,13 +443,10 @@ fn whole(value: f64) -> Option<usize> {
     (0.0..1e9).contains(&value).then_some(value as usize)
 }
 
-/// `#rrggbb`; black where it is not that.
+/// Parses `#rrggbb`; returns black for anything else.
 pub(super) fn rgb(colour: &str) -> [u8; 3] {
-    let part = |from: usize| {
-        let two = colour.get(from..from + 2)?;
-        u8::from_str_radix(two, 16).ok()
-    };
-    match (part(1), part(3), part(5)) {
+    let channel = |from: usize| u8::from_str_radix(colour.get(from..from + 2)?, 16).ok();
+    match (channel(1), channel(3), channel(5)) {
         (Some(r), Some(g), Some(b)) => [r, g, b],
         _ => BLACK,
     }

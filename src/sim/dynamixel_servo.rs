@@ -1,19 +1,19 @@
-//! The device side of Dynamixel X servos: their memory, their watchdog, and what they answer.
+//! Device side of Dynamixel X servos: their memory, their watchdog, and their answers.
 //!
-//! Written from the manual, apart from the driver, so that the two judge each other.
+//! Written from the manual and independently of the driver, so that the two check each other.
 
 use std::time::Duration;
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
 use crate::bus_device::ServoAnswer;
 use crate::servo_bus::{
-    BROADCAST, RegisterServo, Request, ServoMemory, SimulatedFamily, block, each, find, read_of,
-    write_to,
+    BROADCAST, RegisterServo, Request, ServoMemory, SimulatedFamily, block, execute_each, find,
+    read_from, write_unanswered,
 };
 
 const STATUS: u8 = 0x55;
 
-/// A request is never longer than this; longer ones are noise.
+/// Largest length of a request; longer ones are noise.
 const FRAME_MAX: usize = 1100;
 
 /// Steps of the velocity and the acceleration register, in ticks.
@@ -30,11 +30,11 @@ const ERROR_LIMIT: u8 = 6;
 const ERROR_ACCESS: u8 = 7;
 const ALERT: u8 = 0x80;
 
-/// The share of its voltage that a servo may use, and the most that may be asked for.
+/// Registers of the fraction of its voltage that a servo may use, and of the largest goal for it.
 const GOAL_PWM: usize = 100;
 const PWM_LIMIT: usize = 36;
 
-/// All of its voltage.
+/// Value of the register for the full voltage.
 const PWM_STEPS: f64 = 885.0;
 
 /// The first firmware that answers a fast sync read.
@@ -52,23 +52,23 @@ fn read_request(id: u8, body: &[u8], crc: u16) -> Option<Request> {
         id,
         instruction: *instruction,
         parameters: without_stuffing(stuffed),
-        whole: u16::from(*low) + 256 * u16::from(*high) == crc,
+        is_intact: u16::from(*low) + 256 * u16::from(*high) == crc,
     })
 }
 
-/// Each `FF FF FD FD` was `FF FF FD` before it was sent.
+/// Removes byte stuffing: `FF FF FD` is sent as `FF FF FD FD`.
 fn without_stuffing(bytes: &[u8]) -> Vec<u8> {
-    let mut plain: Vec<u8> = Vec::with_capacity(bytes.len());
+    let mut unstuffed: Vec<u8> = Vec::with_capacity(bytes.len());
     let mut skip = false;
     for byte in bytes {
         if skip && *byte == 253 {
             skip = false;
             continue;
         }
-        plain.push(*byte);
-        skip = plain.ends_with(&[255, 255, 253]);
+        unstuffed.push(*byte);
+        skip = unstuffed.ends_with(&[255, 255, 253]);
     }
-    plain
+    unstuffed
 }
 
 fn with_stuffing(bytes: &[u8]) -> Vec<u8> {
@@ -82,7 +82,7 @@ fn with_stuffing(bytes: &[u8]) -> Vec<u8> {
     stuffed
 }
 
-/// The manual's CRC, bit by bit: polynomial 8005, beginning with 0.
+/// Computes the manual's CRC bit by bit: polynomial 8005, initial value 0.
 fn crc16(bytes: &[u8], count: usize) -> u16 {
     bytes.iter().take(count).fold(0, |crc, byte| {
         (0..8).fold(crc ^ (u16::from(*byte) << 8), |crc, _| {
@@ -102,7 +102,7 @@ pub(crate) struct DynamixelX;
 
 impl SimulatedFamily for DynamixelX {
     const MEMORY: usize = 160;
-    const KEPT: usize = 64;
+    const PERSISTENT_END: usize = 64;
     const FACTORY: &'static [(usize, u8)] = &[
         (0, 0xFC),
         (1, 0x03),
@@ -135,10 +135,10 @@ impl SimulatedFamily for DynamixelX {
     const BEYOND: Option<u8> = Some(ERROR_LENGTH);
     const RESTARTS: bool = true;
 
-    fn hear(frame: &mut Vec<u8>, byte: u8) -> Option<Request> {
+    fn receive(frame: &mut Vec<u8>, byte: u8) -> Option<Request> {
         frame.push(byte);
-        let wanted = [255, 255, 253, 0];
-        if !frame.iter().zip(wanted).all(|(a, b)| *a == b) {
+        let header = [255, 255, 253, 0];
+        if !frame.iter().zip(header).all(|(a, b)| *a == b) {
             let keep = match frame.as_slice() {
                 [255, 255, 255] => 2,
                 _ => usize::from(byte == 255),
@@ -184,23 +184,23 @@ impl SimulatedFamily for DynamixelX {
         [0, 1, 6].map(|address| memory.byte(address)).to_vec()
     }
 
-    fn level(memory: &ServoMemory) -> u8 {
+    fn status_level(memory: &ServoMemory) -> u8 {
         memory.byte(68)
     }
 
-    /// By its secondary id.
+    /// Compares the secondary id.
     fn is_shadow(memory: &ServoMemory, id: u8) -> bool {
         memory.byte(12) == id
     }
 
-    /// Feeds the watchdog.
-    fn heard(servo: &mut RegisterServo<Self>, body: &ArmDynamics) {
+    /// Restarts the watchdog.
+    fn on_request(servo: &mut RegisterServo<Self>, body: &ArmDynamics) {
         let steps = servo.memory.byte(WATCHDOG);
-        let armed = (1..=127).contains(&steps);
-        servo.due = armed.then(|| body.at().after(WATCHDOG_STEP * u32::from(steps)));
+        let is_armed = (1..=127).contains(&steps);
+        servo.due = is_armed.then(|| body.at().after(WATCHDOG_STEP * u32::from(steps)));
     }
 
-    fn obey_all(
+    fn execute_all(
         servos: &mut [RegisterServo<Self>],
         request: &Request,
         body: &mut ArmDynamics,
@@ -213,9 +213,9 @@ impl SimulatedFamily for DynamixelX {
             (0x92, _) => {
                 let blocks = parameters.chunks_exact(5);
                 let answers = blocks.filter_map(|block| {
-                    let place = usize::from(word(block, 1));
+                    let address = usize::from(word(block, 1));
                     let length = usize::from(word(block, 3));
-                    read_of(servos, *block.first()?, (place, length), body)
+                    read_from(servos, *block.first()?, (address, length), body)
                 });
                 answers.collect()
             }
@@ -223,7 +223,7 @@ impl SimulatedFamily for DynamixelX {
                 bulk_write(servos, parameters, body);
                 Vec::new()
             }
-            _ => each(servos, request, body),
+            _ => execute_each(servos, request, body),
         }
     }
 
@@ -232,21 +232,21 @@ impl SimulatedFamily for DynamixelX {
         clippy::cast_sign_loss,
         reason = "`as` saturates at what a register can show"
     )]
-    fn feel(servo: &RegisterServo<Self>, memory: &mut ServoMemory, felt: &ServoReadings) {
+    fn report(servo: &RegisterServo<Self>, memory: &mut ServoMemory, readings: &ServoReadings) {
         let position = match servo.forced_position {
             Some(word) => i32::from(word),
-            None => felt.ticks.round() as i32 + servo.memory.long(20),
+            None => readings.ticks.round() as i32 + servo.memory.long(20),
         };
-        let current = (felt.load_ratio * CURRENT_STEPS).round() as i16;
-        let velocity = (felt.speed_ticks_s / VELOCITY_TICKS_S).round() as i32;
-        let volts = (felt.voltage_v * 10.0).round() as u16;
+        let current = (readings.load_ratio * CURRENT_STEPS).round() as i16;
+        let velocity = (readings.speed_ticks_s / VELOCITY_TICKS_S).round() as i32;
+        let volts = (readings.voltage_v * 10.0).round() as u16;
         memory.set(70, &[servo.error]);
-        memory.set(122, &[u8::from(felt.moving)]);
+        memory.set(122, &[u8::from(readings.moving)]);
         memory.set(126, &current.to_le_bytes());
         memory.set(128, &velocity.to_le_bytes());
         memory.set(132, &position.to_le_bytes());
         memory.set(144, &volts.to_le_bytes());
-        memory.set(146, &[felt.temperature_c.round() as u8]);
+        memory.set(146, &[readings.temperature_c.round() as u8]);
     }
 
     fn write(
@@ -257,21 +257,21 @@ impl SimulatedFamily for DynamixelX {
     ) -> Result<(), u8> {
         let range = first..first + data.len();
         let touches = |register: usize| range.contains(&register);
-        let kept_while_on = first < Self::KEPT && servo.memory.byte(64) != 0;
-        let tripped = servo.memory.byte(WATCHDOG) == TRIPPED
+        let is_locked = first < Self::PERSISTENT_END && servo.memory.byte(64) != 0;
+        let has_tripped = servo.memory.byte(WATCHDOG) == TRIPPED
             && range.clone().any(|at| (100..120).contains(&at));
-        let read_only = range.end > 120 && first < 147 || first < 7;
-        if kept_while_on || tripped || read_only {
+        let is_read_only = range.end > 120 && first < 147 || first < 7;
+        if is_locked || has_tripped || is_read_only {
             return Err(ERROR_ACCESS);
         }
         if range.end > Self::MEMORY {
             return Err(ERROR_LENGTH);
         }
         let was_on = servo.memory.byte(64) == 1;
-        let before = servo.memory.clone();
+        let previous = servo.memory.clone();
         servo.memory.set(first, data);
         if touches(GOAL_PWM) && servo.memory.word(GOAL_PWM) > servo.memory.word(PWM_LIMIT) {
-            servo.memory = before;
+            servo.memory = previous;
             return Err(ERROR_LIMIT);
         }
         if touches(64) && servo.memory.byte(64) == 1 && servo.error & servo.memory.byte(63) != 0 {
@@ -280,11 +280,11 @@ impl SimulatedFamily for DynamixelX {
             return Err(ERROR_ACCESS);
         }
         if touches(64) && !was_on && servo.memory.byte(64) == 1 && !touches(116) {
-            servo.aim_here(body);
+            servo.set_goal_to_present(body);
         }
         if touches(WATCHDOG) {
             servo.due = None;
-            Self::heard(servo, body);
+            Self::on_request(servo, body);
         }
         Ok(())
     }
@@ -312,9 +312,9 @@ impl SimulatedFamily for DynamixelX {
     }
 
     fn restart(memory: &mut ServoMemory) {
-        let level = memory.byte(68);
-        memory.forget(Self::KEPT);
-        memory.set(68, &[level]);
+        let status_level = memory.byte(68);
+        memory.clear_from(Self::PERSISTENT_END);
+        memory.set(68, &[status_level]);
         let pwm_limit = memory.word(PWM_LIMIT);
         memory.set(GOAL_PWM, &pwm_limit.to_le_bytes());
     }
@@ -326,31 +326,31 @@ impl SimulatedFamily for DynamixelX {
         }
     }
 
-    /// Handles the watchdog's timeout: stands still, and accepts no goals.
+    /// Handles the watchdog's timeout: the servo stops, and accepts no goals.
     fn wake(memory: &mut ServoMemory) {
         memory.set(WATCHDOG, &[TRIPPED]);
     }
 }
 
-/// All answer within one frame: each adds its share and the CRC of everything so far.
+/// Answers for all servos within one frame: each adds its data and the CRC of everything so far.
 fn fast_sync_read(
     servos: &[RegisterServo<DynamixelX>],
     (address, length): (usize, usize),
     ids: &[u8],
     body: &ArmDynamics,
 ) -> Vec<ServoAnswer> {
-    let shares = ids.len() * (length + 4);
+    let total = ids.len() * (length + 4);
     let mut frame = vec![255, 255, 253, 0, BROADCAST];
-    frame.extend(u16::try_from(shares + 1).unwrap_or(u16::MAX).to_le_bytes());
+    frame.extend(u16::try_from(total + 1).unwrap_or(u16::MAX).to_le_bytes());
     frame.push(STATUS);
     let mut delay = Duration::ZERO;
     for id in ids {
         let Some(servo) = find(servos, *id) else {
-            // Who is not there leaves a hole, and nobody can use the frame.
+            // A missing servo leaves a gap that makes the frame unusable.
             return Vec::new();
         };
         if servo.memory.byte(6) < FAST_FIRMWARE {
-            // It does not know the request, and nobody answers in its place.
+            // A servo that does not know the request leaves a gap as well.
             return Vec::new();
         }
         let Some(data) = servo.read(address, length, body) else {
@@ -376,7 +376,7 @@ fn bulk_write(servos: &mut [RegisterServo<DynamixelX>], mut blocks: &[u8], body:
             return;
         };
         let address = usize::from(word(blocks, 1));
-        write_to(servos, *id, address, data, body);
+        write_unanswered(servos, *id, address, data, body);
         blocks = next;
     }
 }

@@ -1,39 +1,39 @@
-//! Powers to break the simulated arm, and the chance that some of them need.
+//! Faults that can be injected into the simulated arm, and the random numbers that some of them need.
 
 use std::time::Duration;
 
-/// Something that goes wrong from now on, until the same fault is set to nothing.
+/// A fault that stays active until it is set to nothing.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SimulatedFault {
-    /// This share of replies never leaves its servo.
+    /// Drops this fraction of replies.
     DropReplies(f64),
-    /// Flips bits in this share of replies.
+    /// Flips bits in a fraction of replies.
     CorruptReplies {
-        /// 0 to 1.
+        /// Fraction of replies, 0 to 1.
         share: f64,
-        /// Bits a reply.
+        /// Number of bits in a reply.
         bits: u32,
     },
-    /// This share of replies comes so much later.
+    /// Delays a fraction of replies.
     LateReplies {
-        /// 0 to 1.
+        /// Fraction of replies, 0 to 1.
         share: f64,
         /// Delay.
         by: Duration,
     },
-    /// A servo says nothing more; it goes on holding.
+    /// A servo no longer answers, but goes on holding.
     Silence(u8),
-    /// A silent servo speaks again.
+    /// A silent servo answers again.
     Speak(u8),
     /// A second servo with the same id answers over the first.
     Duplicate(u8),
-    /// The adapter returns what it is sent.
+    /// The adapter echoes what it is sent.
     Echo(bool),
     /// Puts bytes on the wire without a sender.
     Noise(Vec<u8>),
-    /// The adapter is gone.
+    /// The adapter is unplugged.
     Unplug,
-    /// The adapter is back; the servos were on all the time.
+    /// The adapter is plugged in again; the servos were powered all the time.
     Plug,
     /// Voltage of the supply without load.
     SupplyV(f64),
@@ -43,21 +43,21 @@ pub enum SimulatedFault {
     ErrorBits {
         /// Id of the servo.
         id: u8,
-        /// As the servo's manual numbers them.
+        /// Bits as numbered in the servo's manual.
         bits: u8,
     },
     /// Something stands in a joint's way.
     Block {
         /// Index of the joint, from 0.
         joint: usize,
-        /// The angle that it cannot cross; `None` takes the obstacle away.
+        /// The angle that it cannot cross; `None` removes the obstacle.
         at_rad: Option<f64>,
     },
-    /// A servo is as hot as that.
+    /// Sets a servo's temperature.
     Heat {
         /// Id of the servo.
         id: u8,
-        /// Degrees.
+        /// Degrees Celsius.
         temperature_c: f64,
     },
     /// Changes a byte of a servo's memory.
@@ -69,24 +69,24 @@ pub enum SimulatedFault {
         /// New value.
         value: u8,
     },
-    /// A servo reports this as its position, as a raw word.
+    /// Sets the position that a servo reports, as a raw word.
     Position {
         /// Id of the servo.
         id: u8,
-        /// `None` for the truth.
+        /// `None` for the true position.
         word: Option<u16>,
     },
-    /// A controller runs firmware that was built from another version of the protocol. Servos
-    /// know nothing of it.
+    /// A controller runs firmware that was built from another version of the protocol. Does not
+    /// affect servos.
     OtherProtocol {
-        /// The major version that it says it speaks.
+        /// The major version that it announces.
         major: u8,
-        /// The hash of the layouts that it says it has.
+        /// The hash of the layouts that it announces.
         schema: u32,
     },
 }
 
-/// The faults of replies that are in force.
+/// Active faults of replies.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ActiveFaults {
     pub(crate) drop: f64,
@@ -98,18 +98,18 @@ pub(crate) struct ActiveFaults {
     pub(crate) duplicate: Vec<u8>,
     pub(crate) echo: bool,
     pub(crate) unplugged: bool,
-    /// Replies that were damaged, ever.
+    /// Number of replies that were damaged so far.
     pub(crate) damaged: u64,
 }
 
 /// Fate of a reply.
 pub(crate) enum ReplyFate {
     Lost,
-    Heard,
+    Delivered,
     Late(Duration),
 }
 
-/// Chance from a seed: the same faults at the same moments every time.
+/// Seeded random numbers: the same faults at the same times in every run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultRng(u64);
 
@@ -118,7 +118,7 @@ impl FaultRng {
         Self(seed)
     }
 
-    /// SplitMix64.
+    /// Returns the next number of SplitMix64.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -127,25 +127,25 @@ impl FaultRng {
         z ^ (z >> 31)
     }
 
-    /// True in that share of calls; costs no chance where it is 0.
-    fn happens(&mut self, share: f64) -> bool {
-        let drawn = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        drawn < share
+    /// Returns true with this probability.
+    fn happens(&mut self, probability: f64) -> bool {
+        let uniform = (self.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        uniform < probability
     }
 
-    /// A share between -1 and 1, each as likely as any other.
+    /// Returns a uniform number between -1 and 1.
     pub(crate) fn signed(&mut self) -> f64 {
-        let drawn = (self.next() >> 11) as f64 / (1_u64 << 52) as f64;
-        drawn - 1.0
+        let uniform = (self.next() >> 11) as f64 / (1_u64 << 52) as f64;
+        uniform - 1.0
     }
 
-    /// About normally distributed, with a sigma of 1.
+    /// Returns an approximately normal number with a standard deviation of 1.
     pub(crate) fn normal(&mut self) -> f64 {
-        let drawn = self.next();
-        let parts = [0, 16, 32, 48].map(|shift| drawn >> shift & 0xffff);
+        let bits = self.next();
+        let parts = [0, 16, 32, 48].map(|shift| bits >> shift & 0xffff);
         let sum: u64 = parts.iter().sum();
         let sum = sum as f64 / 65_535.0 - 2.0;
-        // Four uniform ones have a variance of a third.
+        // The sum of four uniform numbers has a variance of a third.
         sum * 3.0_f64.sqrt()
     }
 
@@ -156,42 +156,37 @@ impl FaultRng {
 }
 
 impl ActiveFaults {
-    /// Damages a reply by the active faults, and returns whether it is heard.
+    /// Applies the active faults to a reply, and returns its fate.
     /// In a frame of several answers, a silent servo leaves a gap that makes the frame unusable.
-    pub(crate) fn apply(
-        &mut self,
-        ids: &[u8],
-        bytes: &mut [u8],
-        chance: &mut FaultRng,
-    ) -> ReplyFate {
-        let any = |of: &[u8]| ids.iter().any(|id| of.contains(id));
-        if any(&self.silent) || chance.happens(self.drop) {
+    pub(crate) fn apply(&mut self, ids: &[u8], bytes: &mut [u8], rng: &mut FaultRng) -> ReplyFate {
+        let is_any_in = |set: &[u8]| ids.iter().any(|id| set.contains(id));
+        if is_any_in(&self.silent) || rng.happens(self.drop) {
             return ReplyFate::Lost;
         }
-        if any(&self.duplicate) {
+        if is_any_in(&self.duplicate) {
             collide(bytes);
         }
-        if chance.happens(self.corrupt) {
-            flip(bytes, self.corrupt_bits, chance);
+        if rng.happens(self.corrupt) {
+            flip(bytes, self.corrupt_bits, rng);
             self.damaged += 1;
         }
-        if chance.happens(self.late) {
+        if rng.happens(self.late) {
             return ReplyFate::Late(self.late_by);
         }
-        ReplyFate::Heard
+        ReplyFate::Delivered
     }
 }
 
-/// Two speakers at once: a zero of either wins, and the second stands somewhere else.
+/// Simulates two servos that answer at once: a zero of either wins, and the second reports another position.
 fn collide(bytes: &mut [u8]) {
     for byte in bytes.iter_mut().skip(4) {
         *byte &= byte.rotate_left(3) ^ 0x5A;
     }
 }
 
-fn flip(bytes: &mut [u8], bits: u32, chance: &mut FaultRng) {
+fn flip(bytes: &mut [u8], bits: u32, rng: &mut FaultRng) {
     for _ in 0..bits {
-        let bit = chance.below(bytes.len() * 8);
+        let bit = rng.below(bytes.len() * 8);
         if let Some(byte) = bytes.get_mut(bit / 8) {
             *byte ^= 1 << (bit % 8);
         }

@@ -1,17 +1,17 @@
-//! The device side of STS3215 servos: their memory, and what they answer. They have no watchdog.
+//! Device side of STS3215 servos: their memory and their answers. They have no watchdog.
 //!
-//! Written from the manual, apart from the driver, so that the two judge each other.
+//! Written from the manual and independently of the driver, so that the two check each other.
 
 use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
 use crate::servo_bus::{RegisterServo, Request, ServoMemory, SimulatedFamily};
 
-/// A request is never longer than its length byte can say.
+/// More than the longest request that a length byte allows.
 const FRAME_MAX: usize = 260;
 
-/// Counts in one turn.
-const TURN: i32 = 4096;
+/// Ticks in one revolution.
+const TICKS_PER_TURN: i32 = 4096;
 
-/// One of the manual's steps of current.
+/// Step of the current register, from the manual.
 const CURRENT_STEP_A: f64 = 0.0065;
 
 /// The STS family.
@@ -19,7 +19,7 @@ pub(crate) struct Sts;
 
 impl SimulatedFamily for Sts {
     const MEMORY: usize = 128;
-    const KEPT: usize = 40;
+    const PERSISTENT_END: usize = 40;
     const FACTORY: &'static [(usize, u8)] = &[
         (0, 3),
         (1, 10),
@@ -50,7 +50,7 @@ impl SimulatedFamily for Sts {
     const DELAY: usize = 7;
     const WIDTH: usize = 1;
 
-    fn hear(frame: &mut Vec<u8>, byte: u8) -> Option<Request> {
+    fn receive(frame: &mut Vec<u8>, byte: u8) -> Option<Request> {
         frame.push(byte);
         match frame.as_slice() {
             [255] | [255, 255] => return None,
@@ -63,13 +63,13 @@ impl SimulatedFamily for Sts {
                     .iter()
                     .skip(2)
                     .fold(0_u32, |sum, byte| sum + u32::from(*byte));
-                // Everything from the id on, the checksum itself included, adds up to 255.
-                let good = sum % 256 == 255;
-                let request = good.then(|| Request {
+                // All bytes from the id on, including the checksum, add up to 255.
+                let is_intact = sum % 256 == 255;
+                let request = is_intact.then(|| Request {
                     id: *id,
                     instruction: *instruction,
                     parameters: parameters.to_vec(),
-                    whole: true,
+                    is_intact: true,
                 });
                 assert!(frame.len() < FRAME_MAX && u32::from(*check) < 256);
                 frame.clear();
@@ -93,7 +93,7 @@ impl SimulatedFamily for Sts {
         error
     }
 
-    fn level(memory: &ServoMemory) -> u8 {
+    fn status_level(memory: &ServoMemory) -> u8 {
         1 + u8::from(memory.byte(8) != 0)
     }
 
@@ -102,27 +102,27 @@ impl SimulatedFamily for Sts {
         clippy::cast_sign_loss,
         reason = "`as` saturates at what a register can show"
     )]
-    fn feel(servo: &RegisterServo<Self>, memory: &mut ServoMemory, felt: &ServoReadings) {
+    fn report(servo: &RegisterServo<Self>, memory: &mut ServoMemory, readings: &ServoReadings) {
         let mut put = |address: usize, bytes: &[u8]| memory.set(address, bytes);
         let position = servo
             .forced_position
-            .unwrap_or_else(|| servo.reported(felt.ticks));
+            .unwrap_or_else(|| servo.reported(readings.ticks));
         put(56, &position.to_le_bytes());
         put(
             58,
-            &magnitude(felt.speed_ticks_s.round() as i32, 0x8000).to_le_bytes(),
+            &magnitude(readings.speed_ticks_s.round() as i32, 0x8000).to_le_bytes(),
         );
         put(
             60,
-            &magnitude((felt.load_ratio * 1000.0).round() as i32, 0x0400).to_le_bytes(),
+            &magnitude((readings.load_ratio * 1000.0).round() as i32, 0x0400).to_le_bytes(),
         );
-        put(62, &[(felt.voltage_v * 10.0).round() as u8]);
-        put(63, &[felt.temperature_c.round() as u8]);
+        put(62, &[(readings.voltage_v * 10.0).round() as u8]);
+        put(63, &[readings.temperature_c.round() as u8]);
         put(65, &[servo.error]);
-        put(66, &[u8::from(felt.moving)]);
+        put(66, &[u8::from(readings.moving)]);
         put(
             69,
-            &((felt.current_a / CURRENT_STEP_A).round() as u16).to_le_bytes(),
+            &((readings.current_a / CURRENT_STEP_A).round() as u16).to_le_bytes(),
         );
     }
 
@@ -134,9 +134,9 @@ impl SimulatedFamily for Sts {
     ) -> Result<(), u8> {
         let memory = &mut servo.memory;
         for (address, value) in (first..).zip(data) {
-            let locked = address < Self::KEPT && memory.byte(55) != 0;
-            let read_only = address < 5 || (56..=70).contains(&address);
-            if !locked && !read_only {
+            let is_locked = address < Self::PERSISTENT_END && memory.byte(55) != 0;
+            let is_read_only = address < 5 || (56..=70).contains(&address);
+            if !is_locked && !is_read_only {
                 memory.set(address, &[*value]);
             }
         }
@@ -145,7 +145,7 @@ impl SimulatedFamily for Sts {
             servo.centre(body);
         }
         let memory = &mut servo.memory;
-        // A goal makes a limp servo stiff.
+        // A goal switches on the torque of a limp servo.
         if touches(42) && memory.byte(40) == 0 {
             memory.set(40, &[1]);
         }
@@ -161,8 +161,8 @@ impl SimulatedFamily for Sts {
 
     fn drive(servo: &RegisterServo<Self>) -> ServoDrive {
         let or_unlimited = |value: f64| if value > 0.0 { value } else { f64::INFINITY };
-        let overloaded = servo.error & 32 != 0;
-        let ratio = if overloaded {
+        let is_overloaded = servo.error & 32 != 0;
+        let ratio = if is_overloaded {
             0.0
         } else {
             f64::from(servo.memory.word(48)) / 1000.0
@@ -187,7 +187,7 @@ impl SimulatedFamily for Sts {
     }
 
     fn restart(memory: &mut ServoMemory) {
-        memory.forget(Self::KEPT);
+        memory.clear_from(Self::PERSISTENT_END);
         memory.set(55, &[1]);
         let torque_max = memory.word(16);
         memory.set(48, &torque_max.to_le_bytes());
@@ -195,7 +195,7 @@ impl SimulatedFamily for Sts {
 }
 
 impl RegisterServo<Sts> {
-    /// The homing offset: eleven bits and a sign.
+    /// Returns the homing offset: eleven bits and a sign.
     fn offset(&self) -> i32 {
         signed(self.memory.word(31), 0x0800)
     }
@@ -203,22 +203,22 @@ impl RegisterServo<Sts> {
     #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
     fn reported(&self, ticks: f64) -> u16 {
         let counted = ticks.round() as i32 - self.offset();
-        let multi_turn = self.memory.byte(18) & 0x10 != 0;
+        let is_multi_turn = self.memory.byte(18) & 0x10 != 0;
         magnitude(
-            if multi_turn {
+            if is_multi_turn {
                 counted
             } else {
-                counted.rem_euclid(TURN)
+                counted.rem_euclid(TICKS_PER_TURN)
             },
             0x8000,
         )
     }
 
-    /// Makes the present position the middle of the turn.
+    /// Sets the homing offset so that the present position is the middle of the revolution.
     #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
     fn centre(&mut self, body: &ArmDynamics) {
-        if let Some(felt) = body.readings(self.place) {
-            let offset = felt.ticks.round() as i32 - TURN / 2;
+        if let Some(readings) = body.readings(self.place) {
+            let offset = readings.ticks.round() as i32 - TICKS_PER_TURN / 2;
             self.memory
                 .set(31, &magnitude(offset, 0x0800).to_le_bytes());
         }
@@ -226,7 +226,7 @@ impl RegisterServo<Sts> {
     }
 }
 
-/// A word whose highest used bit is the sign.
+/// Decodes a word whose highest used bit is the sign.
 fn signed(word: u16, sign: u16) -> i32 {
     let size = i32::from(word & (sign - 1));
     if word & sign == 0 { size } else { -size }

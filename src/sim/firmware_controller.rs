@@ -1,5 +1,5 @@
-//! Device side of a self-built controller: the protocol crate's own state machine, and
-//! drives that are the simulated joints.
+//! Device side of a self-built controller: the protocol crate's own state machine, with the
+//! simulated joints as its drives.
 
 use std::time::Duration;
 
@@ -19,28 +19,27 @@ const TICK_US: u16 = 1_000;
 /// Interval between state reports, in microseconds.
 const STATE_US: u32 = 10_000;
 
-/// The whole controller answers under one id.
+/// Id of the whole controller.
 const ID: u8 = 1;
 
 /// Factors by which the controller's limits exceed the arm's largest commands: speed, acceleration, and braking.
-const ROOM: (f64, f64, f64) = (1.5, 3.0, 6.0);
+const LIMIT_FACTORS: (f64, f64, f64) = (1.5, 3.0, 6.0);
 
-/// Start of the controller's clock at our clock's start, and the number of our microseconds in which it gains one of
-/// its own.
-const CLOCK_BEGAN_US: u32 = 0xFFF0_0000;
-const CLOCK_GAINS: u64 = 25_000;
+/// Controller's time when our clock starts, and the number of our microseconds in which its clock gains one.
+const CLOCK_START_US: u32 = 0xFFF0_0000;
+const CLOCK_GAIN_US: u64 = 25_000;
 
 /// One controller with all its joints.
 pub(crate) struct SimulatedController {
     device: Option<device::Device>,
     config: DeviceConfig,
     boots: u32,
-    ticked: ClockInstant,
-    heard: bool,
+    last_tick: ClockInstant,
+    has_host: bool,
     faults: u16,
-    blind: bool,
-    /// The version and the layouts that it greets with, if they are not its own.
-    claims: Option<(u8, u32)>,
+    hides_positions: bool,
+    /// The version and the layouts that it announces, if they are not its own.
+    announced: Option<(u8, u32)>,
 }
 
 impl SimulatedController {
@@ -50,42 +49,42 @@ impl SimulatedController {
             device: device::Device::new(config, boot_id(1), clock_us(ClockInstant::ZERO)).ok(),
             config,
             boots: 1,
-            ticked: ClockInstant::ZERO,
-            heard: false,
+            last_tick: ClockInstant::ZERO,
+            has_host: false,
             faults: 0,
-            blind: false,
-            claims: None,
+            hides_positions: false,
+            announced: None,
         }
     }
 
     fn drives(&self, body: &ArmDynamics) -> Drives {
         let mut measured = Joints::empty();
         for place in 0..self.config.limits.len() {
-            if let Some(felt) = body.readings(place) {
+            if let Some(readings) = body.readings(place) {
                 measured.push(Knot {
-                    position_urad: whole(felt.ticks),
-                    velocity_urad_s: whole(felt.speed_ticks_s),
+                    position_urad: rounded(readings.ticks),
+                    velocity_urad_s: rounded(readings.speed_ticks_s),
                 });
             }
         }
         Drives {
-            measured: (!self.blind).then_some(measured),
+            measured: (!self.hides_positions).then_some(measured),
             faults: self.faults,
         }
     }
 
-    /// One turn of the controller's own loop.
+    /// Runs one iteration of the controller's loop.
     fn tick(&mut self, body: &mut ArmDynamics) {
         let now = body.at();
-        self.ticked = now;
+        self.last_tick = now;
         let drives = self.drives(body);
         let Some(device) = &mut self.device else {
             return;
         };
-        let told = device.tick(clock_us(now), &drives);
-        for (place, knot) in told.joints.iter().enumerate() {
+        let commands = device.tick(clock_us(now), &drives);
+        for (place, knot) in commands.joints.iter().enumerate() {
             let drive = ServoDrive {
-                torque_on: told.torque,
+                torque_on: commands.torque,
                 goal_ticks: f64::from(knot.position_urad),
                 speed_ticks_s: f64::INFINITY,
                 acceleration_ticks_s2: f64::INFINITY,
@@ -102,24 +101,25 @@ impl SimulatedController {
             .device
             .as_mut()
             .map_or(0, |device| device.transmit(&mut bytes));
-        let said = bytes.get(..count).unwrap_or_default();
+        let output = bytes.get(..count).unwrap_or_default();
         let answer = (count > 0).then(|| ServoAnswer {
             id: ID,
             with: Vec::new(),
             delay: Duration::ZERO,
-            bytes: self
-                .claims
-                .map_or_else(|| said.to_vec(), |claims| claiming(said, claims)),
+            bytes: self.announced.map_or_else(
+                || output.to_vec(),
+                |announced| with_announced(output, announced),
+            ),
         });
         answer.into_iter().collect()
     }
 }
 
-/// The same frames, with another version and other layouts in each greeting.
-fn claiming(mut said: &[u8], (major, schema): (u8, u32)) -> Vec<u8> {
+/// Returns the same frames with another version and other layouts in each greeting.
+fn with_announced(mut frames: &[u8], (major, schema): (u8, u32)) -> Vec<u8> {
     let (mut decoder, mut bytes) = (Decoder::new(), Vec::new());
-    while !said.is_empty() {
-        let Received::Frame(frame) = decoder.take(&mut said) else {
+    while !frames.is_empty() {
+        let Received::Frame(frame) = decoder.take(&mut frames) else {
             continue;
         };
         let Ok(mut message) = Message::decode(&frame) else {
@@ -135,9 +135,9 @@ fn claiming(mut said: &[u8], (major, schema): (u8, u32)) -> Vec<u8> {
 
 impl BusDevice for SimulatedController {
     fn receive(&mut self, byte: u8, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
-        if !self.heard {
-            self.heard = true;
-            self.ticked = body.at();
+        if !self.has_host {
+            self.has_host = true;
+            self.last_tick = body.at();
         }
         if let Some(device) = &mut self.device {
             device.receive(&[byte], clock_us(body.at()));
@@ -146,7 +146,7 @@ impl BusDevice for SimulatedController {
     }
 
     fn next_due(&self) -> Option<ClockInstant> {
-        self.heard.then(|| self.ticked.after(TICK))
+        self.has_host.then(|| self.last_tick.after(TICK))
     }
 
     fn wake(&mut self, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
@@ -161,7 +161,7 @@ impl BusDevice for SimulatedController {
         self.tick(body);
     }
 
-    /// Any bit is a drive that failed.
+    /// Marks a drive as failed if any bit is set.
     fn set_error(&mut self, id: u8, bits: u8, _body: &mut ArmDynamics) {
         let bit = 1_u16.checked_shl(u32::from(id).saturating_sub(1));
         let bit = bit.unwrap_or(0);
@@ -172,13 +172,13 @@ impl BusDevice for SimulatedController {
         }
     }
 
-    /// A drive that reports no position: the controller knows of none until all do.
+    /// Hides all positions if one is forced: the controller reports none until it has all.
     fn force_position(&mut self, _id: u8, word: Option<u16>) {
-        self.blind = word.is_some();
+        self.hides_positions = word.is_some();
     }
 
     fn set_greeting(&mut self, major: u8, schema: u32) {
-        self.claims = Some((major, schema));
+        self.announced = Some((major, schema));
     }
 
     fn place(&self, id: u8) -> Option<usize> {
@@ -192,16 +192,19 @@ fn configuration(arm: &ArmModel, body: &ArmDynamics) -> DeviceConfig {
     let servos = body.servos().take(MAX_JOINTS);
     for (place, (joint, servo)) in arm.file.joints.iter().zip(servos).enumerate() {
         let ends = [joint.lower_rad.get(), joint.upper_rad.get()].map(|end| servo.ticks(end));
-        let acceleration = urad(ROOM.1 * joint.acceleration_max_rad_s2.get());
+        let acceleration = urad(LIMIT_FACTORS.1 * joint.acceleration_max_rad_s2.get());
         limits.push(JointLimits {
             position_min_urad: ends[0].min(ends[1]),
             position_max_urad: ends[0].max(ends[1]),
-            velocity_max_urad_s: urad(ROOM.0 * joint.velocity_max_rad_s.get()),
+            velocity_max_urad_s: urad(LIMIT_FACTORS.0 * joint.velocity_max_rad_s.get()),
             acceleration_max_urad_s2: acceleration,
-            stop_urad_s2: urad(ROOM.2 * joint.acceleration_max_rad_s2.get()).max(2 * acceleration),
+            stop_urad_s2: urad(LIMIT_FACTORS.2 * joint.acceleration_max_rad_s2.get())
+                .max(2 * acceleration),
         });
-        let stands = body.readings(place).map_or(0, |felt| whole(felt.ticks));
-        park_urad.push(stands);
+        park_urad.push(
+            body.readings(place)
+                .map_or(0, |readings| rounded(readings.ticks)),
+        );
     }
     DeviceConfig {
         limits,
@@ -213,20 +216,20 @@ fn configuration(arm: &ArmModel, body: &ArmDynamics) -> DeviceConfig {
     }
 }
 
-/// The controller's own clock, which began elsewhere and runs 40 ppm fast.
+/// Returns the controller's time: its clock started earlier and runs 40 ppm fast.
 fn clock_us(at: ClockInstant) -> u32 {
     let us = at.as_nanos() / 1_000;
-    let [a, b, c, d, ..] = (us + us / CLOCK_GAINS).to_le_bytes();
-    CLOCK_BEGAN_US.wrapping_add(u32::from_le_bytes([a, b, c, d]))
+    let [a, b, c, d, ..] = (us + us / CLOCK_GAIN_US).to_le_bytes();
+    CLOCK_START_US.wrapping_add(u32::from_le_bytes([a, b, c, d]))
 }
 
-/// Another one after every boot.
+/// Returns a different id for every boot.
 const fn boot_id(boots: u32) -> u32 {
     boots.wrapping_mul(0x9E37_79B9)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "`as` saturates")]
-fn whole(value: f64) -> i32 {
+fn rounded(value: f64) -> i32 {
     value.round() as i32
 }
 

@@ -1,9 +1,9 @@
-//! Far end of a link: a simulated arm that moves, speaks its servos' protocol, draws, and can be
-//! broken.
+//! Far end of a link: a simulated arm that moves, speaks its servos' protocol, draws, and accepts
+//! injected faults.
 //!
-//! It has no thread and no clock: the caller passes the time. The same bytes at the same moments give
-//! the same arm. Its pens draw by the true joints, behind the play of the gears and before any
-//! rounding to counts, because paper knows nothing of encoders.
+//! It has no thread and no clock: the caller passes the time. The same bytes at the same times give
+//! the same motion. Its pens follow the true joints, including the play of the gears and without
+//! rounding to counts, because paper does not depend on encoders.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -57,44 +57,45 @@ pub struct ArmSimulator(Arc<Mutex<SimulatedWorld>>);
 
 struct SimulatedWorld {
     chain: KinematicChain,
-    body: ArmDynamics,
+    dynamics: ArmDynamics,
     servos: Box<dyn BusDevice>,
     wire: UartTiming,
-    desk: PenWorkspace,
+    pens: PenWorkspace,
     faults: ActiveFaults,
-    chance: FaultRng,
+    rng: FaultRng,
     baud: u32,
-    understood: bool,
+    is_baud_right: bool,
 }
 
 impl ArmSimulator {
-    /// An arm that stands limp at `start_rad`.
+    /// Creates an arm that stands limp at `start_rad`.
     #[must_use]
     pub fn new(arm: &ArmModel, start_rad: &JointVector) -> Self {
-        let body = ArmDynamics::new(arm, start_rad, SUPPLY_V);
+        let dynamics = ArmDynamics::new(arm, start_rad, SUPPLY_V);
         let return_delay = Duration::from_micros(u64::from(arm.file.simulation.return_delay_us));
         let servos: Box<dyn BusDevice> = match arm.file.family {
-            ServoFamily::FeetechSts => {
-                Box::new(SimulatedBus::<feetech_servo::Sts>::new(&body, return_delay))
-            }
-            ServoFamily::Dynamixel2 => Box::new(SimulatedBus::<dynamixel_servo::DynamixelX>::new(
-                &body,
+            ServoFamily::FeetechSts => Box::new(SimulatedBus::<feetech_servo::Sts>::new(
+                &dynamics,
                 return_delay,
             )),
-            ServoFamily::Firmware => {
-                Box::new(firmware_controller::SimulatedController::new(arm, &body))
-            }
+            ServoFamily::Dynamixel2 => Box::new(SimulatedBus::<dynamixel_servo::DynamixelX>::new(
+                &dynamics,
+                return_delay,
+            )),
+            ServoFamily::Firmware => Box::new(firmware_controller::SimulatedController::new(
+                arm, &dynamics,
+            )),
         };
         Self(Arc::new(Mutex::new(SimulatedWorld {
             chain: arm.chain.clone(),
             servos,
-            body,
+            dynamics,
             wire: UartTiming::new(arm.file.baud),
-            desk: PenWorkspace::default(),
+            pens: PenWorkspace::default(),
             faults: ActiveFaults::default(),
-            chance: FaultRng::new(SEED),
+            rng: FaultRng::new(SEED),
             baud: arm.file.baud,
-            understood: true,
+            is_baud_right: true,
         })))
     }
 
@@ -109,18 +110,18 @@ impl ArmSimulator {
 
     /// Lays a clean sheet before the arm and puts pens into its gripper.
     pub fn place_sheet(&self, paper: Box<dyn PaperSurface>, pens: Vec<SimPen>) {
-        self.world().desk.place_sheet(paper, pens);
+        self.world().pens.place_sheet(paper, pens);
     }
 
-    /// Puts other pens into the holder, as a person does. The sheet and its ink stay.
+    /// Puts other pens into the holder, as a person would. The sheet and its ink stay.
     pub fn hold_pens(&self, held: HeldPens) {
-        self.world().desk.hold(held);
+        self.world().pens.hold(held);
     }
 
     /// Returns the ink drawn since the sheet was laid.
     #[must_use]
     pub fn ink(&self) -> Vec<InkLine> {
-        self.world().desk.ink().to_vec()
+        self.world().pens.ink().to_vec()
     }
 
     /// Renders a camera's view of a sheet, its ink and the pens, as of the last update of the arm.
@@ -133,18 +134,18 @@ impl ArmSimulator {
         light: &SceneLight,
         sheet: &ViewedSheet,
     ) -> Result<ImageFrame, FrameError> {
-        let (ink, pens, held) = {
+        let (ink, laid_pens, held) = {
             let world = self.world();
-            let held = world.desk.held(&world.chain, &world.body.truth_rad());
-            (world.desk.ink().to_vec(), world.desk.pens().to_vec(), held)
+            let held = world.pens.held(&world.chain, &world.dynamics.truth_rad());
+            (world.pens.ink().to_vec(), world.pens.pens().to_vec(), held)
         };
-        // The arm does not wait while it is painted.
+        // The arm is not locked while the picture is rendered.
         let view = SimulatedView {
             eye,
             light,
             sheet: Some(sheet),
             ink: &ink,
-            pens: &pens,
+            pens: &laid_pens,
             held: &held,
         };
         view.render()
@@ -153,39 +154,39 @@ impl ArmSimulator {
     /// Returns the true joint positions, as of the last update.
     #[must_use]
     pub fn true_joints(&self) -> JointVector {
-        self.world().body.truth_rad()
+        self.world().dynamics.truth_rad()
     }
 
-    /// Returns the play of a joint where it stands at an angle, from one side to the other.
+    /// Returns the play of a joint at an angle, from one side to the other.
     #[must_use]
     pub fn play_rad(&self, joint: usize, at_rad: f64) -> f64 {
-        self.world().body.play_rad(joint, at_rad)
+        self.world().dynamics.play_rad(joint, at_rad)
     }
 
-    /// Bytes that were written, with or without success, into memory that outlives the power.
+    /// Returns the number of bytes of attempted writes into memory that outlives the power.
     #[must_use]
     pub fn kept_writes(&self) -> u64 {
         self.world().servos.kept_writes()
     }
 
-    /// Replies in which bits were flipped, ever.
+    /// Returns the number of replies in which bits were flipped so far.
     #[must_use]
     pub fn damaged_replies(&self) -> u64 {
         self.world().faults.damaged
     }
 
-    /// Lets the arm move on to `now`. Speaking with it does so too.
+    /// Advances the arm to `now`, as sending to it does.
     pub fn advance(&self, now: ClockInstant) {
         self.world().advance(now);
     }
 
-    /// A hand turns a joint to an angle; whether it could: a servo that holds is not turned.
+    /// Turns a joint to an angle by hand, and returns whether it turned: a servo that holds does not.
     #[must_use]
     pub fn turn_by_hand(&self, joint: usize, to_rad: f64) -> bool {
-        self.world().body.turn_by_hand(joint, to_rad)
+        self.world().dynamics.turn_by_hand(joint, to_rad)
     }
 
-    /// Breaks something, or mends it.
+    /// Injects a fault, or removes it.
     pub fn break_it(&self, fault: SimulatedFault) {
         self.world().break_it(fault);
     }
@@ -212,7 +213,7 @@ impl FarEnd for ArmSimulator {
 
     fn tune(&mut self, baud: u32) {
         let mut world = self.world();
-        world.understood = baud == world.baud;
+        world.is_baud_right = baud == world.baud;
     }
 
     fn is_plugged(&self) -> bool {
@@ -222,25 +223,28 @@ impl FarEnd for ArmSimulator {
 
 impl SimulatedWorld {
     fn advance(&mut self, to: ClockInstant) {
-        // What servos do by themselves happens at its own moment, not at the next question.
+        // Actions of the servos themselves happen at their own times, not at the next request.
         while let Some(due) = self.servos.next_due().filter(|due| *due <= to) {
-            self.move_on(due);
-            for answer in self.servos.wake(&mut self.body) {
+            self.advance_motion(due);
+            for answer in self.servos.wake(&mut self.dynamics) {
                 self.answer(due, answer);
             }
         }
-        self.move_on(to);
+        self.advance_motion(to);
     }
 
-    fn move_on(&mut self, to: ClockInstant) {
+    fn advance_motion(&mut self, to: ClockInstant) {
         let Self {
-            body, desk, chain, ..
+            dynamics,
+            pens,
+            chain,
+            ..
         } = self;
-        body.advance(to, |joints_rad| desk.trace(chain, joints_rad));
+        dynamics.advance(to, |joints_rad| pens.trace(chain, joints_rad));
     }
 
     fn hear(&mut self, at: ClockInstant, bytes: &[u8]) {
-        if self.faults.unplugged || !self.understood {
+        if self.faults.unplugged || !self.is_baud_right {
             return;
         }
         for byte in bytes {
@@ -249,7 +253,7 @@ impl SimulatedWorld {
                 self.wire.queue(arrived, vec![*byte]);
             }
             self.advance(arrived);
-            for answer in self.servos.receive(*byte, &mut self.body) {
+            for answer in self.servos.receive(*byte, &mut self.dynamics) {
                 self.answer(arrived, answer);
             }
         }
@@ -258,13 +262,15 @@ impl SimulatedWorld {
     fn answer(&mut self, at: ClockInstant, mut answer: ServoAnswer) {
         match self
             .faults
-            .apply(&answer.speakers(), &mut answer.bytes, &mut self.chance)
+            .apply(&answer.speakers(), &mut answer.bytes, &mut self.rng)
         {
             ReplyFate::Lost => {}
-            ReplyFate::Heard => {
-                self.wire.say(at, answer.delay, answer.bytes);
+            ReplyFate::Delivered => {
+                self.wire.reply(at, answer.delay, answer.bytes);
             }
-            ReplyFate::Late(by) => self.wire.queue(at.after(answer.delay + by), answer.bytes),
+            ReplyFate::Late(extra) => self
+                .wire
+                .queue(at.after(answer.delay + extra), answer.bytes),
         }
     }
 
@@ -282,7 +288,7 @@ impl SimulatedWorld {
             SimulatedFault::Speak(id) => faults.silent.retain(|silent| *silent != id),
             SimulatedFault::Duplicate(id) => faults.duplicate.push(id),
             SimulatedFault::Echo(on) => faults.echo = on,
-            SimulatedFault::Noise(bytes) => self.wire.queue(self.body.at(), bytes),
+            SimulatedFault::Noise(bytes) => self.wire.queue(self.dynamics.at(), bytes),
             SimulatedFault::Unplug => {
                 faults.unplugged = true;
                 self.wire.clear();
@@ -292,18 +298,18 @@ impl SimulatedWorld {
         }
     }
 
-    /// The faults of the arm itself, where [`Self::break_it`] has those of the wire.
+    /// Injects a fault of the arm itself; [`Self::break_it`] handles those of the wire.
     fn break_arm(&mut self, fault: &SimulatedFault) {
         match *fault {
-            SimulatedFault::SupplyV(volts) => self.body.supply_v = volts,
-            SimulatedFault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.body),
+            SimulatedFault::SupplyV(volts) => self.dynamics.supply_v = volts,
+            SimulatedFault::PowerCycle(id) => self.servos.power_cycle(id, &mut self.dynamics),
             SimulatedFault::ErrorBits { id, bits } => {
-                self.servos.set_error(id, bits, &mut self.body);
+                self.servos.set_error(id, bits, &mut self.dynamics);
             }
-            SimulatedFault::Block { joint, at_rad } => self.body.block(joint, at_rad),
+            SimulatedFault::Block { joint, at_rad } => self.dynamics.block(joint, at_rad),
             SimulatedFault::Heat { id, temperature_c } => {
                 if let Some(place) = self.servos.place(id) {
-                    self.body.heat(place, temperature_c);
+                    self.dynamics.heat(place, temperature_c);
                 }
             }
             SimulatedFault::Register { id, address, value } => self.servos.poke(id, address, value),

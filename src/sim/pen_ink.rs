@@ -8,24 +8,24 @@ use base::plane::distance;
 use base::units::JointVector;
 use kin::KinematicChain;
 
-/// Points closer than this to the one before are left out.
-const POINT_APART_MM: f64 = 0.01;
+/// Smallest distance between recorded points.
+const POINT_DISTANCE_MM: f64 = 0.01;
 
-/// More points than this are not kept.
+/// Largest number of recorded points.
 const POINTS_MAX: usize = 4_000_000;
 
 /// Length of a pen.
 const PEN_LENGTH_M: f64 = 0.12;
 
-/// By how much a joint is turned to see how long its lever is.
-const TURN_RAD: f64 = 1e-4;
+/// Rotation of a joint that measures its lever.
+const STEP_RAD: f64 = 1e-4;
 
 /// A pen in the simulated gripper.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimPen {
     /// Its tip in the tool mount's frame.
     pub tip_m: [f64; 3],
-    /// The colour of its line, as the scene calls it.
+    /// The colour of its line, as in the scene.
     pub colour: String,
     /// The width of its line.
     pub width_mm: f64,
@@ -36,14 +36,14 @@ pub struct SimPen {
 pub struct InkLine {
     /// Index of the pen among those that were laid.
     pub pen: usize,
-    /// Sheet coordinates.
+    /// Points in sheet coordinates.
     pub points_mm: Vec<[f64; 2]>,
 }
 
-/// The sheet that lies before the simulated arm.
+/// The sheet in front of the simulated arm.
 pub trait PaperSurface: Send {
-    /// Sheet coordinates and height above the sheet, in mm, of a point in the arm's base frame;
-    /// `None` beside the sheet.
+    /// Returns the sheet coordinates and the height above the sheet, in mm, of a point in the arm's base frame;
+    /// `None` outside the sheet.
     fn touch(&self, tip_m: [f64; 3]) -> Option<([f64; 2], f64)>;
 }
 
@@ -109,22 +109,22 @@ impl PenWorkspace {
     /// length.
     pub(crate) fn held(&self, chain: &KinematicChain, joints_rad: &JointVector) -> Vec<ViewedPen> {
         let mount = chain.forward(joints_rad);
-        let of = |pen: &SimPen| {
+        let view = |pen: &SimPen| {
             let tip = Point3::from(pen.tip_m);
-            let back = -tip.coords.try_normalize(1e-6).unwrap_or_else(Vector3::z);
+            let away = -tip.coords.try_normalize(1e-6).unwrap_or_else(Vector3::z);
             ViewedPen {
                 tip_m: mount * tip,
-                body_m: mount.rotation * back.scale(PEN_LENGTH_M),
+                body_m: mount.rotation * away.scale(PEN_LENGTH_M),
                 colour: rgb(&pen.colour),
             }
         };
         let pens = self.pens.iter().enumerate();
-        let there = pens.filter(|(pen, _)| self.held.holds(*pen));
-        there.map(|(_, pen)| of(pen)).collect()
+        let held = pens.filter(|(pen, _)| self.held.holds(*pen));
+        held.map(|(_, pen)| view(pen)).collect()
     }
 
-    /// Draws with the tips that touch while the arm stands like this, and returns the contact of the
-    /// one that presses deepest.
+    /// Draws with the tips that touch in this pose of the arm, and returns the contact of the
+    /// deepest one.
     pub(crate) fn trace(
         &mut self,
         chain: &KinematicChain,
@@ -144,8 +144,9 @@ impl PenWorkspace {
         let pens = pens.iter().zip(drawing).enumerate();
         for (pen, (SimPen { tip_m, .. }, drawing)) in pens.filter(|(pen, _)| held.holds(*pen)) {
             let tip = mount * Point3::from(*tip_m);
-            let touched = paper.touch(tip.coords.into());
-            let touched = touched.filter(|(_, height_mm)| *height_mm <= 0.0);
+            let touched = paper
+                .touch(tip.coords.into())
+                .filter(|(_, height_mm)| *height_mm <= 0.0);
             let was_drawing = std::mem::replace(drawing, touched.is_some());
             let Some((at_mm, height_mm)) = touched else {
                 continue;
@@ -161,7 +162,7 @@ impl PenWorkspace {
     }
 }
 
-/// Returns how a tip presses, with the lever by which each joint lifts it.
+/// Returns the contact of a tip, with the lever by which each joint lifts it.
 fn contact(
     paper: &dyn PaperSurface,
     chain: &KinematicChain,
@@ -174,8 +175,8 @@ fn contact(
         paper.touch(tip.coords.into()).map(|(_, mm)| mm)
     };
     let lever_mm = joints_rad.map(|joint, _| {
-        let moved = joints_rad.map(|other, q| if other == joint { q + TURN_RAD } else { q });
-        height(&moved).map_or(0.0, |mm| (mm - height_mm) / TURN_RAD)
+        let moved = joints_rad.map(|other, q| if other == joint { q + STEP_RAD } else { q });
+        height(&moved).map_or(0.0, |mm| (mm - height_mm) / STEP_RAD)
     });
     TipContact {
         height_mm,
@@ -184,18 +185,18 @@ fn contact(
 }
 
 /// Adds a point and returns the number of added points: 0 if the pen has hardly moved.
-fn add_point(ink: &mut Vec<InkLine>, pen: usize, at_mm: [f64; 2], goes_on: bool) -> usize {
+fn add_point(ink: &mut Vec<InkLine>, pen: usize, at_mm: [f64; 2], continues: bool) -> usize {
     let line = ink.iter_mut().rev().find(|line| line.pen == pen);
-    match line.filter(|_| goes_on) {
+    match line.filter(|_| continues) {
         Some(line) => {
-            let near = line
+            let is_near = line
                 .points_mm
                 .last()
-                .is_some_and(|last| distance(*last, at_mm) < POINT_APART_MM);
-            if !near {
+                .is_some_and(|last| distance(*last, at_mm) < POINT_DISTANCE_MM);
+            if !is_near {
                 line.points_mm.push(at_mm);
             }
-            usize::from(!near)
+            usize::from(!is_near)
         }
         None => {
             ink.push(InkLine {

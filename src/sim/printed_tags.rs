@@ -1,5 +1,5 @@
-//! Printed tags: which cells of each are black. The first thirty of either family, as they are
-//! published; enough for any simulated sheet.
+//! Cells of printed tags: the first thirty of either family, as published; enough for any
+//! simulated sheet.
 
 use vision::Family;
 
@@ -73,14 +73,14 @@ pub(super) fn is_white(family: Family, id: u16, column: i32, row: i32) -> Option
 /// by row, and the quarters follow each other clockwise.
 fn bit_index(side: i32, mut column: i32, mut row: i32) -> i32 {
     let quarter = side * side / 4;
-    for turn in 0..4 {
-        // In this quarter's triangle each row begins one later and ends one earlier.
+    for rotation in 0..4 {
+        // In this quarter's triangle each row begins one cell later and ends one cell earlier.
         if row < side / 2 && (row..side - 1 - row).contains(&column) {
-            let before: i32 = (0..row).map(|above| side - 1 - 2 * above).sum();
-            return turn * quarter + before + column - row;
+            let before: i32 = (0..row).map(|earlier_row| side - 1 - 2 * earlier_row).sum();
+            return rotation * quarter + before + column - row;
         }
         (column, row) = (row, side - 1 - column);
     }
-    // An odd side has a middle; ours have none.
+    // Only an odd side has a centre cell; ours are even.
     side * side - 1
 }

@@ -1,4 +1,4 @@
-//! All servos of one bus, independent of their protocol: their ids, and the faults of each.
+//! All servos of one bus, independent of their protocol: their ids, memories and faults.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -7,52 +7,52 @@ use crate::arm_dynamics::{ArmDynamics, ServoDrive, ServoReadings};
 use crate::bus_device::{BusDevice, ServoAnswer};
 use base::units::ClockInstant;
 
-/// The id that all of them obey.
+/// The id that addresses all servos.
 pub(crate) const BROADCAST: u8 = 254;
 
-/// Step of the return delay in both families, in microseconds. The delay counts no further than the maximum below.
+/// Step of the return delay in both families, in microseconds, and its largest number of steps.
 const DELAY_STEP_US: u64 = 2;
 const DELAY_MAX: u8 = 254;
 
-/// A request as servos hear it.
+/// A received request.
 pub(crate) struct Request {
     pub(crate) id: u8,
     pub(crate) instruction: u8,
     pub(crate) parameters: Vec<u8>,
-    /// True if its checksum is right.
-    pub(crate) whole: bool,
+    /// True if its checksum is correct.
+    pub(crate) is_intact: bool,
 }
 
-/// The particulars of one family of servos: its frames, its registers, and what they do.
+/// Frames, registers and behaviour of one family of servos.
 pub(crate) trait SimulatedFamily: Send + Sized + 'static {
-    /// Bytes of memory.
+    /// Number of bytes of memory.
     const MEMORY: usize;
-    /// Memory below this address outlives the power.
-    const KEPT: usize;
-    /// Memory as a servo leaves the factory, then set up for an arm: address, value.
+    /// Memory below this address survives a power cycle.
+    const PERSISTENT_END: usize;
+    /// Addresses and values of a servo's memory, as set at the factory and then for an arm.
     const FACTORY: &'static [(usize, u8)];
     /// Address of the id.
     const ID: usize;
     /// Address of the return delay.
     const DELAY: usize;
-    /// Bytes of an address and of a length in a request.
+    /// Number of bytes of an address and of a length in a request.
     const WIDTH: usize;
-    /// The error of a request that came damaged, where servos answer one.
+    /// The error in the answer to a damaged request, if servos answer one.
     const DAMAGED: u8 = 0;
-    /// The error of a request that a servo does not know; without one it does not answer.
+    /// The error in the answer to an unknown request; `None` if servos do not answer one.
     const UNKNOWN: Option<u8> = None;
-    /// The error of a read beyond the memory; without one it does not answer.
+    /// The error in the answer to a read beyond the memory; `None` if servos do not answer one.
     const BEYOND: Option<u8> = None;
     /// True if a servo restarts on request.
     const RESTARTS: bool = false;
 
-    /// The request that this byte completes, collected as a servo's own receiver does.
-    fn hear(frame: &mut Vec<u8>, byte: u8) -> Option<Request>;
+    /// Returns the request that this byte completes, collected as a servo's receiver does.
+    fn receive(frame: &mut Vec<u8>, byte: u8) -> Option<Request>;
 
-    /// A whole reply.
+    /// Returns the frame of a reply.
     fn status(id: u8, error: u8, data: &[u8]) -> Vec<u8>;
 
-    /// Returns the error byte of a reply for the errors that a servo has.
+    /// Returns the error byte of a reply for a servo's error bits.
     fn alert(error: u8) -> u8;
 
     /// Returns the parameters of the answer to a ping.
@@ -60,63 +60,63 @@ pub(crate) trait SimulatedFamily: Send + Sized + 'static {
         Vec::new()
     }
 
-    /// Returns the status return level: 1 reads alone, 2 writes too.
-    fn level(memory: &ServoMemory) -> u8;
+    /// Returns the status return level: 1 answers reads, 2 answers writes too.
+    fn status_level(memory: &ServoMemory) -> u8;
 
-    /// Returns whether a servo obeys this id without a word, though it is not its own.
+    /// Returns whether a servo executes requests to this other id without answering.
     fn is_shadow(_memory: &ServoMemory, _id: u8) -> bool {
         false
     }
 
-    /// Takes note that somebody speaks.
-    fn heard(_servo: &mut RegisterServo<Self>, _body: &ArmDynamics) {}
+    /// Handles the arrival of any request.
+    fn on_request(_servo: &mut RegisterServo<Self>, _body: &ArmDynamics) {}
 
-    /// Handles, for all servos, a request that other families do not have, and answer.
-    fn obey_all(
+    /// Executes a request on all servos, including requests that other families do not have.
+    fn execute_all(
         servos: &mut [RegisterServo<Self>],
         request: &Request,
-        body: &mut ArmDynamics,
+        dynamics: &mut ArmDynamics,
     ) -> Vec<ServoAnswer> {
-        each(servos, request, body)
+        execute_each(servos, request, dynamics)
     }
 
-    /// Sets the registers that report the present, which are computed when they are read.
-    fn feel(servo: &RegisterServo<Self>, memory: &mut ServoMemory, felt: &ServoReadings);
+    /// Sets the registers that report present readings, which are computed when they are read.
+    fn report(servo: &RegisterServo<Self>, memory: &mut ServoMemory, readings: &ServoReadings);
 
-    /// Takes what is written, as far as a servo takes it.
+    /// Writes data as far as a servo accepts it.
     fn write(
         servo: &mut RegisterServo<Self>,
         first: usize,
         data: &[u8],
-        body: &mut ArmDynamics,
+        dynamics: &mut ArmDynamics,
     ) -> Result<(), u8>;
 
     /// Returns the address of the goal, and its bytes at a position.
     fn goal_at(servo: &RegisterServo<Self>, ticks: f64) -> (usize, Vec<u8>);
 
-    /// Returns the drive that the registers now ask of the body.
+    /// Returns the drive that the registers command.
     fn drive(servo: &RegisterServo<Self>) -> ServoDrive;
 
-    /// Forgets what is not kept over power cycles.
+    /// Resets memory that does not survive a power cycle.
     fn restart(memory: &mut ServoMemory);
 
     /// Applies the error bits that a servo now has.
     fn fail(_servo: &mut RegisterServo<Self>) {}
 
-    /// Acts on the silence of the host when it is due.
+    /// Handles the timeout of the host.
     fn wake(_memory: &mut ServoMemory) {}
 }
 
 /// One servo.
 pub(crate) struct RegisterServo<F> {
     pub(crate) memory: ServoMemory,
-    /// Its index among the servos of the body.
+    /// Its index among the arm's servos.
     pub(crate) place: usize,
     pending: Option<(usize, Vec<u8>)>,
     pub(crate) error: u8,
     kept_writes: u64,
     pub(crate) forced_position: Option<u16>,
-    /// Returns the time of its next action without a request.
+    /// Time of its next action without a request.
     pub(crate) due: Option<ClockInstant>,
     family: PhantomData<fn() -> F>,
 }
@@ -148,25 +148,25 @@ impl<F: SimulatedFamily> RegisterServo<F> {
         delay(self.memory.byte(F::DELAY))
     }
 
-    /// The goal becomes the present position.
-    pub(crate) fn aim_here(&mut self, body: &ArmDynamics) {
-        if let Some(felt) = body.readings(self.place) {
-            let (address, goal) = F::goal_at(self, felt.ticks);
+    /// Sets the goal to the present position.
+    pub(crate) fn set_goal_to_present(&mut self, dynamics: &ArmDynamics) {
+        if let Some(readings) = dynamics.readings(self.place) {
+            let (address, goal) = F::goal_at(self, readings.ticks);
             self.memory.set(address, &goal);
         }
     }
 
-    fn drive(&self, body: &mut ArmDynamics) {
-        body.drive(self.place, F::drive(self));
+    fn drive(&self, dynamics: &mut ArmDynamics) {
+        dynamics.drive(self.place, F::drive(self));
     }
 
-    fn restart(&mut self, body: &mut ArmDynamics) {
+    fn restart(&mut self, dynamics: &mut ArmDynamics) {
         F::restart(&mut self.memory);
         self.error = 0;
         self.pending = None;
         self.due = None;
-        self.aim_here(body);
-        self.drive(body);
+        self.set_goal_to_present(dynamics);
+        self.drive(dynamics);
     }
 
     fn answer(&self, error: u8, data: &[u8]) -> ServoAnswer {
@@ -186,68 +186,68 @@ impl<F: SimulatedFamily> RegisterServo<F> {
         &self,
         address: usize,
         length: usize,
-        body: &ArmDynamics,
+        dynamics: &ArmDynamics,
     ) -> Option<Vec<u8>> {
         let mut memory = self.memory.clone();
-        if let Some(felt) = body.readings(self.place) {
-            F::feel(self, &mut memory, &felt);
+        if let Some(readings) = dynamics.readings(self.place) {
+            F::report(self, &mut memory, &readings);
         }
         memory.0.get(address..address + length).map(<[u8]>::to_vec)
     }
 
-    fn write(&mut self, first: usize, data: &[u8], body: &mut ArmDynamics) -> Result<(), u8> {
-        let kept = (first..first + data.len()).filter(|at| *at < F::KEPT);
-        self.kept_writes += kept.map(|_| 1).sum::<u64>();
-        F::write(self, first, data, body)?;
-        self.drive(body);
+    fn write(&mut self, first: usize, data: &[u8], dynamics: &mut ArmDynamics) -> Result<(), u8> {
+        let persistent = (first..first + data.len()).filter(|at| *at < F::PERSISTENT_END);
+        self.kept_writes += persistent.map(|_| 1).sum::<u64>();
+        F::write(self, first, data, dynamics)?;
+        self.drive(dynamics);
         Ok(())
     }
 
-    fn obey(&mut self, request: &Request, body: &mut ArmDynamics) -> Option<ServoAnswer> {
-        // A servo that is given another id answers that request with the one it was asked by.
-        let asked = self.id();
-        let level = F::level(&self.memory);
+    fn execute(&mut self, request: &Request, dynamics: &mut ArmDynamics) -> Option<ServoAnswer> {
+        // A servo that is given another id answers that request with its old one.
+        let own_id = self.id();
+        let status_level = F::status_level(&self.memory);
         let parameters = request.parameters.as_slice();
-        let done = match (request.instruction, number::<F>(parameters)) {
+        let result = match (request.instruction, number::<F>(parameters)) {
             (1, None) if parameters.is_empty() => {
                 return Some(self.answer(0, &F::greeting(&self.memory)));
             }
             (2, Some((address, length))) if length.len() == F::WIDTH => {
                 let (length, _) = number::<F>(length)?;
-                let data = self.read(address, length, body);
+                let data = self.read(address, length, dynamics);
                 let error = if data.is_some() { 0 } else { F::BEYOND? };
-                return (level >= 1).then(|| self.answer(error, &data.unwrap_or_default()));
+                return (status_level >= 1).then(|| self.answer(error, &data.unwrap_or_default()));
             }
-            (3, Some((address, data))) => self.write(address, data, body),
+            (3, Some((address, data))) => self.write(address, data, dynamics),
             (4, Some((address, data))) => {
                 self.pending = Some((address, data.to_vec()));
                 Ok(())
             }
             (5, None) if parameters.is_empty() => match self.pending.take() {
-                Some((address, data)) => self.write(address, &data, body),
+                Some((address, data)) => self.write(address, &data, dynamics),
                 None => Ok(()),
             },
             (8, None) if parameters.is_empty() && F::RESTARTS => {
-                self.restart(body);
+                self.restart(dynamics);
                 Ok(())
             }
             _ => Err(F::UNKNOWN?),
         };
-        (level >= 2).then(|| self.answer_as(asked, done.err().unwrap_or(0), &[]))
+        (status_level >= 2).then(|| self.answer_as(own_id, result.err().unwrap_or(0), &[]))
     }
 }
 
-/// An address or a length in front of the rest of a request.
+/// Splits an address or a length from the rest of a request.
 fn number<F: SimulatedFamily>(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let (number, rest) = bytes.split_at_checked(F::WIDTH)?;
-    let highest_first = number.iter().rev();
-    Some((
-        highest_first.fold(0, |sum, byte| sum * 256 + usize::from(*byte)),
-        rest,
-    ))
+    let value = number
+        .iter()
+        .rev()
+        .fold(0, |sum, byte| sum * 256 + usize::from(*byte));
+    Some((value, rest))
 }
 
-/// Address, length, and what follows them.
+/// Splits an address and a length from the rest of a request.
 pub(crate) fn block<F: SimulatedFamily>(parameters: &[u8]) -> Option<(usize, usize, &[u8])> {
     let (address, rest) = number::<F>(parameters)?;
     let (length, rest) = number::<F>(rest)?;
@@ -262,81 +262,83 @@ pub(crate) fn find<F: SimulatedFamily>(
     servos.iter().find(|servo| servo.id() == id)
 }
 
-/// The answer of one of them to a read that is sent to several.
-pub(crate) fn read_of<F: SimulatedFamily>(
+/// Returns one servo's answer to a read that is sent to several.
+pub(crate) fn read_from<F: SimulatedFamily>(
     servos: &[RegisterServo<F>],
     id: u8,
     (address, length): (usize, usize),
-    body: &ArmDynamics,
+    dynamics: &ArmDynamics,
 ) -> Option<ServoAnswer> {
     let servo = find(servos, id)?;
-    let data = servo.read(address, length, body)?;
+    let data = servo.read(address, length, dynamics)?;
     Some(servo.answer(0, &data))
 }
 
-/// A write that nobody answers.
-pub(crate) fn write_to<F: SimulatedFamily>(
+/// Writes to servos that do not answer.
+pub(crate) fn write_unanswered<F: SimulatedFamily>(
     servos: &mut [RegisterServo<F>],
     id: u8,
     address: usize,
     data: &[u8],
-    body: &mut ArmDynamics,
+    dynamics: &mut ArmDynamics,
 ) {
     for servo in servos.iter_mut() {
         if servo.id() == id || F::is_shadow(&servo.memory, id) {
-            let _ = servo.write(address, data, body);
+            let _ = servo.write(address, data, dynamics);
         }
     }
 }
 
-/// A request to one servo, or to all of them when it is broadcast.
-pub(crate) fn each<F: SimulatedFamily>(
+/// Executes a request to one servo, or a broadcast on all of them.
+pub(crate) fn execute_each<F: SimulatedFamily>(
     servos: &mut [RegisterServo<F>],
     request: &Request,
-    body: &mut ArmDynamics,
+    dynamics: &mut ArmDynamics,
 ) -> Vec<ServoAnswer> {
-    let all = request.id == BROADCAST;
+    let is_broadcast = request.id == BROADCAST;
     let mut answers = Vec::new();
     for servo in servos.iter_mut() {
-        let shadow = F::is_shadow(&servo.memory, request.id) && !all;
-        if all || shadow || servo.id() == request.id {
-            let answer = servo.obey(request, body);
-            // A broadcast is answered to a ping only, by id in turn; a shadow never speaks.
-            answers.extend(answer.filter(|_| !shadow && (!all || request.instruction == 1)));
+        let is_shadow = F::is_shadow(&servo.memory, request.id) && !is_broadcast;
+        if is_broadcast || is_shadow || servo.id() == request.id {
+            let answer = servo.execute(request, dynamics);
+            // Of broadcasts only a ping is answered, in the order of ids; a shadow never answers.
+            answers.extend(
+                answer.filter(|_| !is_shadow && (!is_broadcast || request.instruction == 1)),
+            );
         }
     }
     answers
 }
 
-/// Lets all servos obey a request, and returns their answers.
-fn obey_all<F: SimulatedFamily>(
+/// Dispatches a request to all servos, and returns their answers.
+fn dispatch<F: SimulatedFamily>(
     servos: &mut [RegisterServo<F>],
     request: &Request,
-    body: &mut ArmDynamics,
+    dynamics: &mut ArmDynamics,
 ) -> Vec<ServoAnswer> {
-    if !request.whole {
-        let asked = servos.iter().filter(|servo| servo.id() == request.id);
-        return asked.map(|servo| servo.answer(F::DAMAGED, &[])).collect();
+    if !request.is_intact {
+        let addressed = servos.iter().filter(|servo| servo.id() == request.id);
+        return addressed
+            .map(|servo| servo.answer(F::DAMAGED, &[]))
+            .collect();
     }
     for servo in servos.iter_mut() {
-        F::heard(servo, body);
+        F::on_request(servo, dynamics);
     }
     match (request.instruction, block::<F>(&request.parameters)) {
-        (0x82, Some((address, length, ids))) => {
-            let answers = ids.iter();
-            answers
-                .filter_map(|id| read_of(servos, *id, (address, length), body))
-                .collect()
-        }
+        (0x82, Some((address, length, ids))) => ids
+            .iter()
+            .filter_map(|id| read_from(servos, *id, (address, length), dynamics))
+            .collect(),
         (0x83, Some((address, length, blocks))) => {
             for block in blocks.chunks_exact(length + 1) {
                 if let [id, data @ ..] = block {
-                    write_to(servos, *id, address, data, body);
+                    write_unanswered(servos, *id, address, data, dynamics);
                 }
             }
             Vec::new()
         }
-        _ => F::obey_all(servos, request, body),
+        _ => F::execute_all(servos, request, dynamics),
     }
 }
 
@@ -347,12 +349,12 @@ pub(crate) struct SimulatedBus<F> {
 }
 
 impl<F: SimulatedFamily> SimulatedBus<F> {
-    pub(crate) fn new(body: &ArmDynamics, return_delay: Duration) -> Self {
+    pub(crate) fn new(dynamics: &ArmDynamics, return_delay: Duration) -> Self {
         let steps = return_delay.as_micros() / u128::from(DELAY_STEP_US);
         let steps = u8::try_from(steps).unwrap_or(DELAY_MAX).min(DELAY_MAX);
-        let servos = body.servos().enumerate().map(|(place, servo)| {
+        let servos = dynamics.servos().enumerate().map(|(place, servo)| {
             let mut servo = RegisterServo::new(servo.id, place, steps);
-            servo.aim_here(body);
+            servo.set_goal_to_present(dynamics);
             servo
         });
         Self {
@@ -361,17 +363,16 @@ impl<F: SimulatedFamily> SimulatedBus<F> {
         }
     }
 
-    /// Every servo that has this id; two may.
-    fn called(&mut self, id: u8) -> impl Iterator<Item = &mut RegisterServo<F>> {
-        let all = self.servos.iter_mut();
-        all.filter(move |servo| servo.id() == id)
+    /// Yields every servo that has this id; there may be two.
+    fn servos_with_id(&mut self, id: u8) -> impl Iterator<Item = &mut RegisterServo<F>> {
+        self.servos.iter_mut().filter(move |servo| servo.id() == id)
     }
 }
 
 impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
-    fn receive(&mut self, byte: u8, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
-        match F::hear(&mut self.frame, byte) {
-            Some(request) => obey_all(&mut self.servos, &request, body),
+    fn receive(&mut self, byte: u8, dynamics: &mut ArmDynamics) -> Vec<ServoAnswer> {
+        match F::receive(&mut self.frame, byte) {
+            Some(request) => dispatch(&mut self.servos, &request, dynamics),
             None => Vec::new(),
         }
     }
@@ -380,37 +381,38 @@ impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
         self.servos.iter().filter_map(|servo| servo.due).min()
     }
 
-    fn wake(&mut self, body: &mut ArmDynamics) -> Vec<ServoAnswer> {
-        let now = body.at();
+    fn wake(&mut self, dynamics: &mut ArmDynamics) -> Vec<ServoAnswer> {
+        let now = dynamics.at();
         for servo in &mut self.servos {
             if servo.due.take_if(|due| *due <= now).is_some() {
                 F::wake(&mut servo.memory);
-                servo.aim_here(body);
-                servo.drive(body);
+                servo.set_goal_to_present(dynamics);
+                servo.drive(dynamics);
             }
         }
         Vec::new()
     }
 
-    fn power_cycle(&mut self, id: u8, body: &mut ArmDynamics) {
-        self.called(id).for_each(|servo| servo.restart(body));
+    fn power_cycle(&mut self, id: u8, dynamics: &mut ArmDynamics) {
+        self.servos_with_id(id)
+            .for_each(|servo| servo.restart(dynamics));
     }
 
     fn poke(&mut self, id: u8, address: u16, value: u8) {
-        self.called(id)
+        self.servos_with_id(id)
             .for_each(|servo| servo.memory.set(usize::from(address), &[value]));
     }
 
-    fn set_error(&mut self, id: u8, bits: u8, body: &mut ArmDynamics) {
-        for servo in self.called(id) {
+    fn set_error(&mut self, id: u8, bits: u8, dynamics: &mut ArmDynamics) {
+        for servo in self.servos_with_id(id) {
             servo.error = bits;
             F::fail(servo);
-            servo.drive(body);
+            servo.drive(dynamics);
         }
     }
 
     fn force_position(&mut self, id: u8, word: Option<u16>) {
-        self.called(id)
+        self.servos_with_id(id)
             .for_each(|servo| servo.forced_position = word);
     }
 
@@ -423,12 +425,12 @@ impl<F: SimulatedFamily> BusDevice for SimulatedBus<F> {
     }
 }
 
-/// Returns the delay of a servo before its answer, by its register.
+/// Returns the delay before an answer for the value of its register.
 fn delay(steps: u8) -> Duration {
     Duration::from_micros(DELAY_STEP_US * u64::from(steps))
 }
 
-/// A servo's memory. Addresses beyond it read as zero and take nothing.
+/// A servo's memory. Addresses beyond it read as zero and ignore writes.
 #[derive(Clone)]
 pub(crate) struct ServoMemory(Vec<u8>);
 
@@ -443,18 +445,18 @@ impl ServoMemory {
         self.0.get(address).copied().unwrap_or(0)
     }
 
-    /// Two bytes, the lower first.
+    /// Reads two bytes, little-endian.
     pub(crate) fn word(&self, address: usize) -> u16 {
         u16::from_le_bytes([0, 1].map(|at| self.byte(address + at)))
     }
 
-    /// Four bytes, the lowest first.
+    /// Reads four bytes, little-endian.
     pub(crate) fn long(&self, address: usize) -> i32 {
         i32::from_le_bytes([0, 1, 2, 3].map(|at| self.byte(address + at)))
     }
 
-    /// Everything from `kept` on is lost.
-    pub(crate) fn forget(&mut self, kept: usize) {
-        self.0.iter_mut().skip(kept).for_each(|byte| *byte = 0);
+    /// Clears everything from `first` on.
+    pub(crate) fn clear_from(&mut self, first: usize) {
+        self.0.iter_mut().skip(first).for_each(|byte| *byte = 0);
     }
 }

@@ -1,14 +1,14 @@
-//! Timing of bytes on the simulated wire: ten bits a byte, one sender at a time.
+//! Timing of bytes on the simulated wire: ten bits for each byte, one sender at a time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use base::units::ClockInstant;
 
-/// Bytes that may wait to be heard; beyond that the oldest are lost, as in an adapter.
+/// Number of bytes that may wait to be read; beyond that the oldest are lost, as in an adapter.
 const WAITING_MAX: usize = 64 * 1024;
 
-/// A silence this long parts what is said: servos that answer one request leave less between them.
+/// Shortest silence between bursts: servos that answer one request leave less between their replies.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// The wire as the device sees it.
@@ -46,8 +46,8 @@ impl UartTiming {
         self.free_from
     }
 
-    /// Puts a reply on the wire, `delay` after it was last in use; when it has been heard.
-    pub(crate) fn say(
+    /// Puts a reply on the wire, `delay` after it was last in use, and returns the time at which it has been received.
+    pub(crate) fn reply(
         &mut self,
         at: ClockInstant,
         delay: Duration,
@@ -65,7 +65,7 @@ impl UartTiming {
         end
     }
 
-    /// Queues bytes to be heard at `at`, regardless of other bytes on the wire.
+    /// Queues bytes to be received at `at`, regardless of other bytes on the wire.
     pub(crate) fn queue(&mut self, at: ClockInstant, bytes: Vec<u8>) {
         self.waiting += bytes.len();
         let place = self.out.partition_point(|(due, _)| *due <= at);
@@ -80,7 +80,7 @@ impl UartTiming {
         self.out.front().map(|(due, _)| *due)
     }
 
-    /// Returns the time at which the last byte is heard of those that follow each other without a pause.
+    /// Returns the time at which the last byte of the first burst is received.
     pub(crate) fn burst_end(&self) -> Option<ClockInstant> {
         let mut dues = self.out.iter().map(|(due, _)| *due);
         let mut last = dues.next()?;
@@ -113,20 +113,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replies_that_follow_each_other_are_heard_together() {
-        let mut wire = UartTiming::new(1_000_000);
-        for speaker in [1, 2, 3] {
-            wire.say(ClockInstant::ZERO, Duration::ZERO, vec![speaker; 8]);
+    fn consecutive_replies_are_received_as_one_burst() {
+        let mut uart = UartTiming::new(1_000_000);
+        for servo in [1, 2, 3] {
+            uart.reply(ClockInstant::ZERO, Duration::ZERO, vec![servo; 8]);
         }
         let late = ClockInstant::from_nanos(5_000_000);
-        wire.queue(late, vec![4; 8]);
-        assert_eq!(wire.next_due(), Some(ClockInstant::from_nanos(80_000)));
-        assert_eq!(wire.burst_end(), Some(ClockInstant::from_nanos(240_000)));
-        let mut heard = Vec::new();
-        wire.take(ClockInstant::from_nanos(240_000), &mut heard);
-        assert_eq!(heard.len(), 24);
-        assert_eq!(wire.burst_end(), Some(late));
-        wire.take(late, &mut heard);
-        assert_eq!(wire.burst_end(), None);
+        uart.queue(late, vec![4; 8]);
+        assert_eq!(uart.next_due(), Some(ClockInstant::from_nanos(80_000)));
+        assert_eq!(uart.burst_end(), Some(ClockInstant::from_nanos(240_000)));
+        let mut received = Vec::new();
+        uart.take(ClockInstant::from_nanos(240_000), &mut received);
+        assert_eq!(received.len(), 24);
+        assert_eq!(uart.burst_end(), Some(late));
+        uart.take(late, &mut received);
+        assert_eq!(uart.burst_end(), None);
     }
 }

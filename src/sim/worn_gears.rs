@@ -1,4 +1,4 @@
-//! Worn gears: joints that lie on one side of their play, servos that sag and stick, zeros that drift.
+//! Worn gears: joints on one side of their play, servos that sag and stick, and zeros that drift.
 
 use std::f64::consts::TAU;
 
@@ -8,16 +8,16 @@ use kin::KinematicChain;
 
 use super::fault_injection::FaultRng;
 
-/// Supply at which the sag is said.
+/// Supply voltage to which the sag refers.
 const NOMINAL_V: f64 = 12.0;
 
-/// Temperature at which the zeros are right.
+/// Temperature at which the zeros do not deviate.
 const ZEROED_AT_C: f64 = 25.0;
 
 /// Speed at which a joint falls through its play.
 const FALL_RAD_S: f64 = 0.5;
 
-/// Periods of the play's variation in one turn of a joint.
+/// Periods of the play's variation in one revolution of a joint.
 const PLAY_PERIODS: f64 = 3.0;
 
 /// Wear of a whole arm, and the load that its posture puts on its joints.
@@ -44,8 +44,8 @@ struct JointWear {
 
 impl WornGears {
     pub(crate) fn new(arm: &ArmModel, wear: &GearWear) -> Self {
-        let mut chance = FaultRng::new(u64::from(wear.seed));
-        let joints = (0..arm.dof()).map(|_| JointWear::draw(wear, &mut chance));
+        let mut rng = FaultRng::new(u64::from(wear.seed));
+        let joints = (0..arm.dof()).map(|_| JointWear::draw(wear, &mut rng));
         Self {
             joints: joints.collect(),
             chain: arm.chain.clone(),
@@ -59,8 +59,8 @@ impl WornGears {
         }
     }
 
-    /// Computes the torque that gravity puts on each joint in a posture.
-    pub(crate) fn bear(&mut self, joints_rad: &JointVector, supply_v: f64) {
+    /// Updates the torque of gravity on each joint for a posture.
+    pub(crate) fn set_posture(&mut self, joints_rad: &JointVector, supply_v: f64) {
         self.supply_ratio = NOMINAL_V / supply_v.max(1.0);
         self.torque_n_m = self.masses.torque_n_m(&self.chain, joints_rad);
     }
@@ -69,7 +69,7 @@ impl WornGears {
         self.torque_n_m.get(joint).copied().unwrap_or(0.0)
     }
 
-    /// Returns the angle by which a servo stands beside its goal under the load of its joint, as its encoder sees it.
+    /// Returns the angle by which a servo deviates from its goal under the load of its joint, as its encoder measures it.
     pub(crate) fn sag_rad(&self, joint: usize) -> f64 {
         self.load_n_m(joint) * self.sag_rad_per_n_m * self.supply_ratio
     }
@@ -89,11 +89,11 @@ impl WornGears {
         wear.map_or(0.0, |wear| wear.play_at_rad(at_rad))
     }
 
-    /// Returns where a joint lies, from where it lay, once its servo has turned to `angle_rad`.
+    /// Returns a joint's angle after a step in which its servo has turned to `angle_rad`, given its previous angle.
     pub(crate) fn settle(
         &self,
         joint: usize,
-        lay_rad: f64,
+        previous_rad: f64,
         angle_rad: f64,
         temperature_c: f64,
         step_s: f64,
@@ -104,24 +104,24 @@ impl WornGears {
         let centre_rad = angle_rad + wear.drift_rad_per_k * (temperature_c - ZEROED_AT_C);
         let half_rad = wear.play_at_rad(angle_rad) / 2.0;
         let load_n_m = self.load_n_m(joint);
-        let falls = load_n_m.abs() > self.bearing_friction_n_m;
-        let fallen_rad = if falls {
-            lay_rad + load_n_m.signum() * FALL_RAD_S * step_s
+        let is_falling = load_n_m.abs() > self.bearing_friction_n_m;
+        let fallen_rad = if is_falling {
+            previous_rad + load_n_m.signum() * FALL_RAD_S * step_s
         } else {
-            lay_rad
+            previous_rad
         };
         fallen_rad.clamp(centre_rad - half_rad, centre_rad + half_rad)
     }
 }
 
 impl JointWear {
-    fn draw(wear: &GearWear, chance: &mut FaultRng) -> Self {
+    fn draw(wear: &GearWear, rng: &mut FaultRng) -> Self {
         let spread = wear.play_spread.get();
         Self {
-            play_rad: wear.play_deg.get().to_radians() * (1.0 + spread * chance.signed()),
-            variation: spread * chance.signed(),
-            phase_rad: TAU * chance.signed(),
-            drift_rad_per_k: wear.zero_drift_deg_per_k.get().to_radians() * chance.signed(),
+            play_rad: wear.play_deg.get().to_radians() * (1.0 + spread * rng.signed()),
+            variation: spread * rng.signed(),
+            phase_rad: TAU * rng.signed(),
+            drift_rad_per_k: wear.zero_drift_deg_per_k.get().to_radians() * rng.signed(),
         }
     }
 

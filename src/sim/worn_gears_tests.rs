@@ -12,7 +12,7 @@ const LIFT: usize = 1;
 const PAN: usize = 0;
 const RADIAN_TICKS: f64 = 4096.0 / std::f64::consts::TAU;
 
-/// An SO-101 whose figures of wear are zero but those that `wear` says.
+/// Returns an SO-101 whose wear is zero except for the figures in `wear`.
 fn worn(wear: &str) -> ArmModel {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenes/arms/so101.toml");
     let mut figures: toml::Table = toml::from_str(
@@ -26,8 +26,8 @@ fn worn(wear: &str) -> ArmModel {
     ArmModel::new(file).unwrap()
 }
 
-/// Goes to a goal and stands; returns the joint's true angle and the encoder's, as offsets from the goal.
-fn stands_at(body: &mut ArmDynamics, joint: usize, goal_rad: f64, until_s: u64) -> (f64, f64) {
+/// Moves a joint to a goal; returns its true angle and the encoder's, as offsets from the goal.
+fn move_and_read(body: &mut ArmDynamics, joint: usize, goal_rad: f64, until_s: u64) -> (f64, f64) {
     let goal_ticks = (2048.0 + goal_rad * RADIAN_TICKS).round();
     body.drive(
         joint,
@@ -47,18 +47,18 @@ fn stands_at(body: &mut ArmDynamics, joint: usize, goal_rad: f64, until_s: u64) 
     (body.truth_rad()[joint] - goal_rad, read_rad - goal_rad)
 }
 
-fn both_ways(arm: &ArmModel, joint: usize, goal_rad: f64) -> [(f64, f64); 2] {
+fn approach_from_both_sides(arm: &ArmModel, joint: usize, goal_rad: f64) -> [(f64, f64); 2] {
     let mut body = ArmDynamics::new(arm, &JointVector::zeros(5), SUPPLY_V);
-    stands_at(&mut body, joint, goal_rad - 0.3, 3);
-    let from_below = stands_at(&mut body, joint, goal_rad, 6);
-    stands_at(&mut body, joint, goal_rad + 0.3, 9);
-    [from_below, stands_at(&mut body, joint, goal_rad, 12)]
+    move_and_read(&mut body, joint, goal_rad - 0.3, 3);
+    let from_below = move_and_read(&mut body, joint, goal_rad, 6);
+    move_and_read(&mut body, joint, goal_rad + 0.3, 9);
+    [from_below, move_and_read(&mut body, joint, goal_rad, 12)]
 }
 
 #[test]
 fn a_joint_without_load_lags_by_half_its_play_and_its_encoder_does_not_see_it() {
     let half_rad = 0.5_f64.to_radians();
-    let [below, above] = both_ways(
+    let [below, above] = approach_from_both_sides(
         &worn("play_deg = 1.0\nbearing_friction_n_m = 0.02"),
         PAN,
         0.2,
@@ -70,11 +70,11 @@ fn a_joint_without_load_lags_by_half_its_play_and_its_encoder_does_not_see_it() 
 
 #[test]
 fn a_loaded_joint_hangs_on_one_side_of_its_play_unless_friction_holds_it() {
-    let [below, above] = both_ways(&worn("play_deg = 1.0"), LIFT, 0.0);
+    let [below, above] = approach_from_both_sides(&worn("play_deg = 1.0"), LIFT, 0.0);
     assert!((below.0 - above.0).abs() < 3.0 / RADIAN_TICKS);
     assert!(below.0.abs() > 0.5_f64.to_radians() - 2.0 / RADIAN_TICKS);
     let held = worn("play_deg = 1.0\nbearing_friction_n_m = 5.0");
-    let [below, above] = both_ways(&held, LIFT, 0.0);
+    let [below, above] = approach_from_both_sides(&held, LIFT, 0.0);
     assert!(above.0 - below.0 > 0.9_f64.to_radians());
 }
 
@@ -83,7 +83,7 @@ fn a_servo_sags_towards_the_ground_more_at_a_lower_supply_and_its_encoder_sees_i
     let arm = worn("sag_deg_per_n_m = 2.0");
     let sag_at = |supply_v: f64| {
         let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5), supply_v);
-        let (truth_rad, read_rad) = stands_at(&mut body, LIFT, 0.3, 3);
+        let (truth_rad, read_rad) = move_and_read(&mut body, LIFT, 0.3, 3);
         assert!((truth_rad - read_rad).abs() < 1e-9);
         let mount_m = |lift_rad: f64| {
             let q_rad = JointVector::from_slice(&[0.0, lift_rad, 0.0, 0.0, 0.0]);
@@ -99,12 +99,12 @@ fn a_servo_sags_towards_the_ground_more_at_a_lower_supply_and_its_encoder_sees_i
 #[test]
 fn friction_in_the_servo_leaves_errors_that_need_less_torque() {
     let step_rad = 0.4_f64.to_radians();
-    for (friction_n_m, stays) in [(0.6, true), (0.3, false)] {
+    for (friction_n_m, should_stay) in [(0.6, true), (0.3, false)] {
         let wear = format!("sag_deg_per_n_m = 1.0\nservo_friction_n_m = {friction_n_m:?}");
         let mut body = ArmDynamics::new(&worn(&wear), &JointVector::zeros(5), SUPPLY_V);
-        let (_, read_rad) = stands_at(&mut body, PAN, step_rad, 2);
+        let (_, read_rad) = move_and_read(&mut body, PAN, step_rad, 2);
         let stayed = (read_rad + step_rad).abs() < 1.0 / RADIAN_TICKS;
-        assert_eq!(stayed, stays, "{friction_n_m} N m: {read_rad} rad");
+        assert_eq!(stayed, should_stay, "{friction_n_m} N m: {read_rad} rad");
     }
 }
 
@@ -113,7 +113,7 @@ fn a_hot_servo_shifts_its_joint_and_its_encoder_does_not_see_it() {
     let arm = worn("zero_drift_deg_per_k = 0.05");
     let mut body = ArmDynamics::new(&arm, &JointVector::zeros(5), SUPPLY_V);
     body.heat(PAN, 65.0);
-    let (truth_rad, read_rad) = stands_at(&mut body, PAN, 0.2, 2);
+    let (truth_rad, read_rad) = move_and_read(&mut body, PAN, 0.2, 2);
     assert!((truth_rad - read_rad).abs() > 1e-4);
 }
 
@@ -121,24 +121,24 @@ fn a_hot_servo_shifts_its_joint_and_its_encoder_does_not_see_it() {
 fn wear_is_the_same_for_a_seed_and_differs_for_another() {
     let lag = |seed: u32| {
         let arm = worn(&format!("seed = {seed}\nplay_deg = 1.0\nplay_spread = 0.3"));
-        both_ways(&arm, PAN, 0.2)[0].0.to_bits()
+        approach_from_both_sides(&arm, PAN, 0.2)[0].0.to_bits()
     };
     assert_eq!(lag(1), lag(1));
     assert_ne!(lag(1), lag(2));
 }
 
 #[test]
-fn wear_of_zero_moves_as_no_wear_does() {
-    let mut none = worn("");
-    let zero = ArmDynamics::new(&none, &JointVector::zeros(5), SUPPLY_V);
-    none.file.simulation.wear = None;
-    let without = ArmDynamics::new(&none, &JointVector::zeros(5), SUPPLY_V);
-    let [zero, without] = [zero, without].map(|mut body| stands_at(&mut body, LIFT, 0.5, 3));
+fn zero_wear_moves_like_no_wear() {
+    let mut model = worn("");
+    let zero = ArmDynamics::new(&model, &JointVector::zeros(5), SUPPLY_V);
+    model.file.simulation.wear = None;
+    let without = ArmDynamics::new(&model, &JointVector::zeros(5), SUPPLY_V);
+    let [zero, without] = [zero, without].map(|mut body| move_and_read(&mut body, LIFT, 0.5, 3));
     assert!((zero.0 - without.0).abs() < 1e-12 && (zero.1 - without.1).abs() < 1e-12);
 }
 
 #[test]
-fn figures_that_no_arm_can_have_are_refused() {
+fn implausible_figures_are_refused() {
     for (key, value) in [
         ("play_deg", 5.1),
         ("play_spread", 0.51),
@@ -165,6 +165,6 @@ fn the_documented_example_is_accepted() {
     let example = example.split("```").next().unwrap();
     let text = read("scenes/arms/so101.toml") + "\n[simulation.wear]\n" + example;
     let model = ArmModel::new(toml::from_str(&text).unwrap()).unwrap();
-    let [below, above] = both_ways(&model, PAN, 0.2);
+    let [below, above] = approach_from_both_sides(&model, PAN, 0.2);
     assert!(above.0 - below.0 > 0.3_f64.to_radians());
 }

@@ -98,7 +98,7 @@ async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let result = AlignmentResult::visited(
         &scene,
         points,
-        &ResolutionClass::of_arm(&scene.arm).accept(),
+        &ResolutionClass::of_arm(&scene.arm).limits(),
     );
     let errors = result.points.iter().map(|point| point.tracking_error_mm);
     let worst_mm = errors.fold(0.0, f64::max);

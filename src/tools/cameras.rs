@@ -9,7 +9,7 @@ use futures::future::join_all;
 use nalgebra::{Isometry3, Point3, Vector3};
 
 use super::{AttachedArm, Node, RecordedPicture};
-use calib::{CalibrationStore, TagObservation, camera_stands, is_out_of_date};
+use calib::{CalibrationStore, TagObservation, camera_pose, is_out_of_date};
 use call::{Refusal, refusal};
 use camera::{CameraHandle, PictureSource};
 use config::{CameraEntry, CameraSource, NodeFile, SimulatedCameraEntry};
@@ -327,7 +327,7 @@ impl NodeCamera {
         let history = store.history()?;
         match is_out_of_date(&history, &record) {
             Some(reason) => Err(Refusal::new(reason)),
-            None => camera_stands(&record).ok_or_else(|| {
+            None => camera_pose(&record).ok_or_else(|| {
                 refusal!("where camera {name} stands cannot be read: calibrate it again")
             }),
         }

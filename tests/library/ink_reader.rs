@@ -116,7 +116,7 @@ impl Photographed<'_> {
 
 fn sheet(chance: &mut Chance, blots: Vec<PrintedBlot>) -> ViewedSheet {
     ViewedSheet {
-        lies: pose(chance),
+        pose: pose(chance),
         size_mm: SHEET_MM,
         tags: Some(tags()),
         blots,

@@ -182,7 +182,7 @@ fn look_at_sheet(seed: u64) -> Looked {
     let mut chance = Chance(seed);
     let family = [Family::Tag16h5, Family::Tag36h11][(seed % 2) as usize];
     let laid = ViewedSheet {
-        lies: pose(&mut chance),
+        pose: pose(&mut chance),
         size_mm: SHEET_MM,
         tags: Some(layout(family, &mut chance)),
         blots: Vec::new(),
@@ -210,7 +210,7 @@ fn look_at_sheet(seed: u64) -> Looked {
             }
         }
         Ok(found) => {
-            let off = sheet_offset(&laid.lies, &found.sheet, SHEET_MM);
+            let off = sheet_offset(&laid.pose, &found.sheet, SHEET_MM);
             let centre_mm = off.along_mm[0].hypot(off.along_mm[1]).hypot(off.height_mm);
             Looked {
                 tags: found.used.len(),
@@ -281,7 +281,7 @@ fn where_there_are_no_tags_none_are_found() {
         // In every fourth picture there are tags, of the other family.
         let tags = (seed % 4 < 1).then(|| layout(other, &mut chance));
         let laid = ViewedSheet {
-            lies: pose(&mut chance),
+            pose: pose(&mut chance),
             size_mm: SHEET_MM,
             tags,
             blots: clutter(&mut chance),

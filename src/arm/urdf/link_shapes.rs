@@ -1,17 +1,17 @@
-//! A link's collision shapes as capsules, each holding the whole of its shape.
+//! A link's collision shapes as capsules, each enclosing its whole shape.
 
 use nalgebra::{Isometry3, Vector3};
 use roxmltree::Node;
 
-use super::urdf_xml::{inner, named, number, origin, three, wrong};
-use super::{UrdfError, finite, single};
+use super::urdf_xml::{child, name_of, number, origin, vector, wrong};
+use super::{UrdfError, finite, finite3};
 use crate::CapsuleFile;
 
-/// Radius of what stands for a link without a shape.
+/// Radius of the capsule of a link without a shape.
 pub(super) const BONE_M: f64 = 0.03;
-/// Shorter bones are inside their neighbours.
+/// Shorter bones lie inside their neighbours and need no capsule.
 const BONE_M_MIN: f64 = 0.02;
-/// Shapes of one link.
+/// Largest number of shapes of one link.
 const SHAPES_MAX: usize = 32;
 
 /// Capsules made of a link's shapes.
@@ -22,29 +22,29 @@ pub(super) struct LinkShapes {
     pub(super) skipped: Vec<String>,
 }
 
-/// The shapes of a link whose frame is at `to_link` in the frame of the joint before.
+/// Returns the shapes of a link whose frame is at `to_link` in the frame of the joint before.
 pub(super) fn of_link(
     link: Node<'_, '_>,
     to_link: &Isometry3<f64>,
     moved_by: Option<&str>,
 ) -> Result<LinkShapes, UrdfError> {
-    let name = named(link)?;
+    let name = name_of(link)?;
     let mut shapes = LinkShapes::default();
     for tag in ["collision", "visual"] {
-        let found = link.children().filter(|child| child.has_tag_name(tag));
-        for (index, shape) in found.enumerate() {
+        let nodes = link.children().filter(|node| node.has_tag_name(tag));
+        for (index, shape) in nodes.enumerate() {
             if index >= SHAPES_MAX {
                 return Err(wrong(link, format!("has more than {SHAPES_MAX} shapes")));
             }
             match capsule(shape, to_link)? {
                 Some((ends, radius_m)) => {
-                    let [from_m, to_m] = ends.map(|end| finite(end.into()));
+                    let [from_m, to_m] = ends.map(|end| finite3(end.into()));
                     shapes.capsules.push(CapsuleFile {
                         name: numbered(name, shapes.capsules.len()),
                         joint: moved_by.map(str::to_owned),
                         from_m,
                         to_m,
-                        radius_m: single(radius_m),
+                        radius_m: finite(radius_m),
                     });
                 }
                 None => shapes.skipped.push(format!(
@@ -70,49 +70,48 @@ fn numbered(name: &str, before: usize) -> String {
 /// A capsule's two ends and its radius.
 type CapsuleEnds = ([Vector3<f64>; 2], f64);
 
-/// `None` for a mesh.
+/// Returns the capsule that encloses a shape; `None` for a mesh.
 fn capsule(
     shape: Node<'_, '_>,
     to_link: &Isometry3<f64>,
 ) -> Result<Option<CapsuleEnds>, UrdfError> {
-    let geometry = inner(shape, "geometry").ok_or_else(|| wrong(shape, "has no <geometry>"))?;
+    let geometry = child(shape, "geometry").ok_or_else(|| wrong(shape, "has no <geometry>"))?;
     let pose = to_link * origin(shape)?;
     let Some(kind) = geometry.children().find(Node::is_element) else {
         return Err(wrong(geometry, "is empty"));
     };
-    let (half, radius_m) = match kind.tag_name().name() {
-        "box" => boxed(kind)?,
+    let (half_axis, radius_m) = match kind.tag_name().name() {
+        "box" => box_axis(kind)?,
         "cylinder" => {
-            let half = Vector3::z() * positive(kind, "length")? / 2.0;
-            (half, positive(kind, "radius")?)
+            let half_axis = Vector3::z() * positive(kind, "length")? / 2.0;
+            (half_axis, positive(kind, "radius")?)
         }
         "sphere" => (Vector3::zeros(), positive(kind, "radius")?),
         "mesh" => return Ok(None),
         _ => {
             return Err(wrong(
                 kind,
-                "is no shape; box, cylinder, sphere and mesh are",
+                "is not a shape; box, cylinder, sphere and mesh are",
             ));
         }
     };
-    let ends = [half, -half].map(|end| (pose * nalgebra::Point3::from(end)).coords);
+    let ends = [half_axis, -half_axis].map(|end| (pose * nalgebra::Point3::from(end)).coords);
     Ok(Some((ends, radius_m)))
 }
 
-/// Along its longest side, and as thick as the other two reach.
-fn boxed(kind: Node<'_, '_>) -> Result<(Vector3<f64>, f64), UrdfError> {
-    let size = three(kind, "size", [0.0; 3])?;
+/// Returns half the axis of a box's capsule, along its longest side, and the radius that encloses the other two.
+fn box_axis(kind: Node<'_, '_>) -> Result<(Vector3<f64>, f64), UrdfError> {
+    let size = vector(kind, "size", [0.0; 3])?;
     if size.min() <= 0.0 {
         return Err(wrong(kind, "needs size=\"x y z\", each above 0 m"));
     }
     let longest = size.imax();
-    let mut half = Vector3::zeros();
+    let mut half_axis = Vector3::zeros();
     let mut across = size / 2.0;
-    if let (Some(along), Some(rest)) = (half.get_mut(longest), across.get_mut(longest)) {
-        *along = *rest;
-        *rest = 0.0;
+    if let (Some(along), Some(side)) = (half_axis.get_mut(longest), across.get_mut(longest)) {
+        *along = std::mem::take(side);
     }
-    Ok((half, across.norm()))
+    Ok((half_axis, across.norm()))
 }
 
 fn positive(kind: Node<'_, '_>, key: &str) -> Result<f64, UrdfError> {
@@ -127,13 +126,13 @@ fn positive(kind: Node<'_, '_>, key: &str) -> Result<f64, UrdfError> {
     }
 }
 
-/// A capsule from a joint to the next one, where they are far enough apart to have a body.
-pub(super) fn bone(moved_by: Option<&str>, to: Vector3<f64>) -> Option<CapsuleFile> {
-    (to.norm() >= BONE_M_MIN).then(|| CapsuleFile {
+/// Returns a capsule from a joint to the next one, if they are far enough apart to have a body.
+pub(super) fn bone(moved_by: Option<&str>, to_m: Vector3<f64>) -> Option<CapsuleFile> {
+    (to_m.norm() >= BONE_M_MIN).then(|| CapsuleFile {
         name: moved_by.map_or_else(|| "base".to_owned(), |joint| format!("after {joint}")),
         joint: moved_by.map(str::to_owned),
-        from_m: finite([0.0; 3]),
-        to_m: finite(to.into()),
-        radius_m: single(BONE_M),
+        from_m: finite3([0.0; 3]),
+        to_m: finite3(to_m.into()),
+        radius_m: finite(BONE_M),
     })
 }

@@ -38,17 +38,17 @@ const ARM: &str = r#"<robot name="two_bones">
   <joint name="wrist" type="fixed"><parent link="slide"/><child link="hand"/><origin xyz="0 0 0.01"/></joint>
 </robot>"#;
 
-fn held(name: &str, at: f64) -> Vec<(String, f64)> {
-    vec![(name.to_owned(), at)]
+fn held(name: &str, position: f64) -> Vec<(String, f64)> {
+    vec![(name.to_owned(), position)]
 }
 
 fn import_arm(text: &str) -> Result<UrdfImport, UrdfError> {
     let slider = held("slider", 0.02);
-    let ask = UrdfOptions {
+    let options = UrdfOptions {
         held: &slider,
         ..UrdfOptions::new("foot", "hand")
     };
-    import(text, &ask)
+    import(text, &options)
 }
 
 fn refused(text: &str) -> String {
@@ -86,9 +86,10 @@ fn capsules_hold_the_whole_of_their_shapes() {
     assert_eq!(upper.joints_before, 1);
     for corner in 0..8_u8 {
         let side = |bit: u8, half: f64| if corner & bit == 0 { half } else { -half };
-        let at = Point3::new(0.1 + side(1, 0.1), side(2, 0.015), side(4, 0.02));
-        let apart = kin::capsule::segments_apart_m((&upper.from_m, &upper.to_m), (&at, &at));
-        assert!(apart <= upper.radius_m + 1e-12);
+        let corner_m = Point3::new(0.1 + side(1, 0.1), side(2, 0.015), side(4, 0.02));
+        let distance_m =
+            kin::capsule::segments_apart_m((&upper.from_m, &upper.to_m), (&corner_m, &corner_m));
+        assert!(distance_m <= upper.radius_m + 1e-12);
     }
 }
 
@@ -182,44 +183,44 @@ fn every_refusal_names_the_element_and_its_line() {
         ),
         ("<robot", "<sdf", "not XML"),
     ];
-    for (from, to, says) in cases {
+    for (from, to, expected) in cases {
         let changed = ARM.replacen(from, to, 1);
         assert_ne!(changed, ARM, "{from}");
-        let said = refused(&changed);
-        assert!(said.contains(says), "{to}: {said}");
+        let error = refused(&changed);
+        assert!(error.contains(expected), "{to}: {error}");
     }
 }
 
 #[test]
 fn a_link_that_is_not_there_is_refused_with_the_nearest() {
-    let said = import(ARM, &UrdfOptions::new("foot", "hnad"))
+    let error = import(ARM, &UrdfOptions::new("foot", "hnad"))
         .unwrap_err()
         .to_string();
     assert!(
-        said.starts_with("there is no link `hnad`; the nearest of 6: hand"),
-        "{said}"
+        error.starts_with("there is no link `hnad`; the nearest of 6: hand"),
+        "{error}"
     );
-    let said = import(ARM, &UrdfOptions::new("hand", "foot"))
+    let error = import(ARM, &UrdfOptions::new("hand", "foot"))
         .unwrap_err()
         .to_string();
-    assert!(said.contains("its chain begins at `world`"), "{said}");
-    let said = import(ARM, &UrdfOptions::new("foot", "hand"))
+    assert!(error.contains("its chain begins at `world`"), "{error}");
+    let error = import(ARM, &UrdfOptions::new("foot", "hand"))
         .unwrap_err()
         .to_string();
     assert!(
-        said.contains("slides; an arm has turning joints only"),
-        "{said}"
+        error.contains("slides; an arm has turning joints only"),
+        "{error}"
     );
-    let said = import(ARM, &UrdfOptions::new("foot", "foot"))
+    let error = import(ARM, &UrdfOptions::new("foot", "foot"))
         .unwrap_err()
         .to_string();
-    assert!(said.contains("no joint between"), "{said}");
+    assert!(error.contains("no joint between"), "{error}");
 }
 
 #[test]
 fn too_much_of_anything_is_refused() {
-    let said = refused(&" ".repeat(BYTES_MAX + 1));
-    assert!(said.contains("bytes; at most"), "{said}");
+    let error = refused(&" ".repeat(BYTES_MAX + 1));
+    assert!(error.contains("bytes; at most"), "{error}");
     let attributes: String = (0..2000).map(|i| format!("a{i}='' ")).collect();
     assert!(refused(&format!("<robot {attributes}/>")).contains("bytes in one tag"));
     let deep = format!("<robot>{}{}</robot>", "<a>".repeat(40), "</a>".repeat(40));
@@ -230,33 +231,37 @@ fn too_much_of_anything_is_refused() {
     assert!(refused(&spaces).contains("name spaces"));
     let laughs = "<!DOCTYPE r [<!ENTITY a 'ha'>]><robot name='&a;'/>";
     assert!(refused(laughs).contains("not XML"));
-    let seven: String = (0..9)
+    let joints: String = (0..9)
         .map(|i| format!(r#"<link name="l{i}"/><joint name="j{i}" type="revolute"><parent link="l{i}"/><child link="l{}"/><limit lower="-1" upper="1" velocity="1"/></joint>"#, i + 1))
         .collect();
-    let eight = format!(r#"<robot>{seven}<link name="l9"/></robot>"#);
-    let said = import(&eight, &UrdfOptions::new("l0", "l9"))
+    let nine_joints = format!(r#"<robot>{joints}<link name="l9"/></robot>"#);
+    let error = import(&nine_joints, &UrdfOptions::new("l0", "l9"))
         .unwrap_err()
         .to_string();
-    assert!(said.contains("is joint 8; 7 are possible"), "{said}");
+    assert!(error.contains("is joint 8; 7 are possible"), "{error}");
 }
 
-/// Origin, its turn, axis, angle or way, and whether it is a way.
+/// Origin, its roll, pitch and yaw, axis, position in rad or m, and whether the joint slides.
 type Step = ([f64; 3], [f64; 3], [f64; 3], f64, bool);
 
-/// The tool's place by walking the URDF's own text, a joint at a time and in other words: each
-/// line of figures is an origin, an axis and the angle or way.
-fn walked(steps: &[Step]) -> Isometry3<f64> {
+/// Returns the tool's pose from the URDF's figures, one joint at a time and independently of the import: each
+/// line of figures is an origin, an axis and the position in rad or m.
+fn tool_pose(steps: &[Step]) -> Isometry3<f64> {
     let mut pose = nalgebra::Matrix4::<f64>::identity();
-    for (xyz, [r, p, y], axis, at, slides) in steps {
-        let turned = nalgebra::Rotation3::from_axis_angle(&Vector3::z_axis(), *y)
+    for (xyz, [r, p, y], axis, position, slides) in steps {
+        let rotation = nalgebra::Rotation3::from_axis_angle(&Vector3::z_axis(), *y)
             * nalgebra::Rotation3::from_axis_angle(&Vector3::y_axis(), *p)
             * nalgebra::Rotation3::from_axis_angle(&Vector3::x_axis(), *r);
-        pose *= nalgebra::Matrix4::new_translation(&Vector3::from(*xyz)) * turned.to_homogeneous();
+        pose *=
+            nalgebra::Matrix4::new_translation(&Vector3::from(*xyz)) * rotation.to_homogeneous();
         pose *= if *slides {
-            nalgebra::Matrix4::new_translation(&(Vector3::from(*axis) * *at))
+            nalgebra::Matrix4::new_translation(&(Vector3::from(*axis) * *position))
         } else {
-            nalgebra::Rotation3::from_axis_angle(&Unit::new_normalize(Vector3::from(*axis)), *at)
-                .to_homogeneous()
+            nalgebra::Rotation3::from_axis_angle(
+                &Unit::new_normalize(Vector3::from(*axis)),
+                *position,
+            )
+            .to_homogeneous()
         };
     }
     nalgebra::try_convert(pose).unwrap()
@@ -267,11 +272,11 @@ const TWO_ARMS: &str = include_str!("../../../tests/robots/dual_wxai.urdf");
 #[test]
 fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
     let carriage = held("left/left_carriage_joint", 0.04);
-    let ask = UrdfOptions {
+    let options = UrdfOptions {
         held: &carriage,
         ..UrdfOptions::new("left/base_link", "left/tattoo_needle")
     };
-    let found = import(TWO_ARMS, &ask).unwrap();
+    let found = import(TWO_ARMS, &options).unwrap();
     let arm = ArmModel::new(found.file.clone()).unwrap();
     assert_eq!(arm.dof(), 6);
     assert!((found.file.joints[5].velocity_max_rad_s.get() - 7.0).abs() < 1e-12);
@@ -279,7 +284,7 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
     let (z, x) = ([0.0, 0.0, 1.0], [1.0, 0.0, 0.0]);
     let (y, minus_y, minus_z) = ([0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]);
     let none = [0.0; 3];
-    let there = walked(&[
+    let expected = tool_pose(&[
         ([0.0, 0.0, 0.05725], none, z, q[0], false),
         ([0.02, 0.0, 0.04625], none, y, q[1], false),
         ([-0.264, 0.0, 0.0], none, minus_y, q[2], false),
@@ -300,13 +305,13 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
         ),
         ([0.0, 0.0, -0.065], none, x, 0.0, false),
     ]);
-    let here = arm.chain.forward(&JointVector::from_slice(&q));
-    assert!((here.translation.vector - there.translation.vector).norm() < 1e-9);
-    assert!(here.rotation.angle_to(&there.rotation) < 1e-9);
+    let pose = arm.chain.forward(&JointVector::from_slice(&q));
+    assert!((pose.translation.vector - expected.translation.vector).norm() < 1e-9);
+    assert!(pose.rotation.angle_to(&expected.rotation) < 1e-9);
     assert!(ArmModel::new(toml::from_str(&found.toml().unwrap()).unwrap()).is_ok());
     let from_root = UrdfOptions {
         base: "root",
-        ..ask
+        ..options
     };
     let moved = ArmModel::new(import(TWO_ARMS, &from_root).unwrap().file).unwrap();
     let shift = moved
@@ -314,7 +319,7 @@ fn the_left_of_two_arms_is_where_its_urdf_puts_it() {
         .forward(&JointVector::from_slice(&q))
         .translation
         .vector
-        - here.translation.vector;
+        - pose.translation.vector;
     assert!((shift - Vector3::new(0.0, 0.2675, 0.0)).norm() < 1e-9);
 }
 
@@ -339,11 +344,11 @@ fn arms_that_are_shipped_agree_with_their_urdf() {
         )
         .unwrap();
         for step in 0..20_u32 {
-            let share = f64::from(step) / 19.0;
+            let fraction = f64::from(step) / 19.0;
             let q = ours
                 .limits
                 .lower_rad
-                .zip(&ours.limits.upper_rad, |a, b| a + (b - a) * share);
+                .zip(&ours.limits.upper_rad, |a, b| a + (b - a) * fraction);
             let (a, b) = (ours.chain.forward(&q), theirs.chain.forward(&q));
             assert!(
                 (a.translation.vector - b.translation.vector).norm() < 1e-9,
@@ -365,8 +370,8 @@ proptest! {
     #[test]
     fn bytes_changed_by_chance_never_panic(changes in prop::collection::vec((0..ARM.len(), any::<u8>()), 1..12)) {
         let mut bytes = ARM.as_bytes().to_vec();
-        for (at, byte) in changes {
-            bytes[at] = byte;
+        for (position, byte) in changes {
+            bytes[position] = byte;
         }
         let text = String::from_utf8_lossy(&bytes);
         if let Ok(found) = import_arm(&text) {

@@ -1,4 +1,4 @@
-//! A URDF's elements read with suspicion: bounded before they are parsed, named when they are wrong.
+//! Reads elements of an untrusted URDF: bounds them before they are parsed, and names those that are wrong.
 
 use std::collections::HashMap;
 
@@ -10,20 +10,20 @@ use crate::isometry;
 
 /// Larger files are not read.
 pub const BYTES_MAX: usize = 2 << 20;
-/// Nodes of a document, attributes aside.
+/// Largest number of nodes in a document, without attributes.
 pub(super) const NODES_MAX: u32 = 50_000;
 /// Largest depth of nested elements; a URDF nests five deep.
 const DEPTH_MAX: usize = 16;
-/// Bytes from one tag to the next: attributes are compared with each other.
+/// Largest number of bytes from one tag to the next: the parser compares attributes with each other.
 const TAG_BYTES_MAX: usize = 4_096;
-/// Declared name spaces: each is handed on to every element within.
+/// Largest number of declared name spaces: the parser passes each on to every element within.
 const NAME_SPACES_MAX: usize = 64;
 /// No arm is longer, and no joint turns farther.
 pub(super) const NUMBER_MAX: f64 = 1_000.0;
-/// A name is put into messages and files.
+/// Longest name, for names appear in messages and files.
 const NAME_BYTES_MAX: usize = 100;
 
-pub(super) fn bounded(text: &str) -> Result<(), UrdfError> {
+pub(super) fn check_bounds(text: &str) -> Result<(), UrdfError> {
     let within = |what, have, most| {
         if have > most {
             Err(UrdfError::TooMuch { what, have, most })
@@ -34,18 +34,18 @@ pub(super) fn bounded(text: &str) -> Result<(), UrdfError> {
     within("bytes", text.len(), BYTES_MAX)?;
     let name_spaces = text.matches("xmlns").count();
     within("declared name spaces", name_spaces, NAME_SPACES_MAX)?;
-    // A `<` ends a tag: it may stand in no attribute.
+    // A `<` begins the next tag: no attribute may contain one.
     let tags = text.split('<').filter(|tag| !tag.starts_with("!--"));
     let longest = tags.map(str::len).max().unwrap_or(0);
     within("bytes in one tag", longest, TAG_BYTES_MAX)
 }
 
-pub(super) fn shallow(document: &Document<'_>) -> Result<(), UrdfError> {
-    // Nodes come parents first, so that one pass knows all depths without recursion.
+pub(super) fn check_depth(document: &Document<'_>) -> Result<(), UrdfError> {
+    // Parents come before their children, so one pass finds all depths without recursion.
     let mut depths: HashMap<_, usize> = HashMap::new();
     for node in document.descendants() {
-        let above = node.parent().and_then(|up| depths.get(&up.id()));
-        let depth = above.map_or(0, |depth| depth + 1);
+        let parent_depth = node.parent().and_then(|parent| depths.get(&parent.id()));
+        let depth = parent_depth.map_or(0, |depth| depth + 1);
         if depth > DEPTH_MAX {
             return Err(wrong(node, format!("nests more than {DEPTH_MAX} deep")));
         }
@@ -68,45 +68,45 @@ pub(super) fn wrong(node: Node<'_, '_>, what: impl Into<String>) -> UrdfError {
 
 /// Shortens a foreign text for a message, on one line.
 pub(super) fn shorten(text: &str) -> String {
-    let plain = text.chars().filter(|c| !c.is_control());
-    plain.take(NAME_BYTES_MAX / 2).collect()
+    let printable = text.chars().filter(|c| !c.is_control());
+    printable.take(NAME_BYTES_MAX / 2).collect()
 }
 
-pub(super) fn named<'a>(node: Node<'a, '_>) -> Result<&'a str, UrdfError> {
+pub(super) fn name_of<'a>(node: Node<'a, '_>) -> Result<&'a str, UrdfError> {
     let name = node.attribute("name");
     let name = name.ok_or_else(|| wrong(node, "has no name"))?;
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
-        let why = format!("its name must have 1 to {NAME_BYTES_MAX} plain characters");
-        return Err(wrong(node, why));
+        let reason = format!("its name must have 1 to {NAME_BYTES_MAX} plain characters");
+        return Err(wrong(node, reason));
     }
     Ok(name)
 }
 
-pub(super) fn inner<'a, 'i>(node: Node<'a, 'i>, tag: &str) -> Option<Node<'a, 'i>> {
-    node.children().find(|child| child.has_tag_name(tag))
+pub(super) fn child<'a, 'i>(node: Node<'a, 'i>, tag: &str) -> Option<Node<'a, 'i>> {
+    node.children().find(|node| node.has_tag_name(tag))
 }
 
-/// An attribute of an element within.
-pub(super) fn text_of<'a>(
+/// Returns an attribute of a child element.
+pub(super) fn attribute_of<'a>(
     node: Node<'a, '_>,
     tag: &str,
     attribute: &str,
 ) -> Result<&'a str, UrdfError> {
-    let text = inner(node, tag).and_then(|child| child.attribute(attribute));
+    let text = child(node, tag).and_then(|node| node.attribute(attribute));
     text.ok_or_else(|| wrong(node, format!("needs <{tag} {attribute}=\"…\"/> within")))
 }
 
 pub(super) fn number(node: Node<'_, '_>, what: &str, text: &str) -> Result<f64, UrdfError> {
-    let why = match text.trim().parse::<f64>() {
+    let reason = match text.trim().parse::<f64>() {
         Ok(value) if value.abs() <= NUMBER_MAX => return Ok(value),
         Ok(value) => format!("{what} is {value}; -{NUMBER_MAX} to {NUMBER_MAX} are possible"),
         Err(_) => format!("{what} is `{}`; a number is needed", shorten(text)),
     };
-    Err(wrong(node, why))
+    Err(wrong(node, reason))
 }
 
-/// Three numbers; `fallback` where the attribute is absent, as URDF has it.
-pub(super) fn three(
+/// Reads three numbers, or returns URDF's `fallback` if the attribute is absent.
+pub(super) fn vector(
     node: Node<'_, '_>,
     attribute: &str,
     fallback: [f64; 3],
@@ -114,24 +114,26 @@ pub(super) fn three(
     let Some(text) = node.attribute(attribute) else {
         return Ok(fallback.into());
     };
-    let words = text.split_whitespace();
-    let values = words.map(|word| number(node, attribute, word));
-    let values: Vec<f64> = values.collect::<Result<_, _>>()?;
-    let three: Result<[f64; 3], _> = values.try_into();
-    three.map(Vector3::from).map_err(|values| {
-        let count = values.len();
-        wrong(
-            node,
-            format!("{attribute} has {count} numbers; 3 are needed"),
-        )
-    })
+    let values = text
+        .split_whitespace()
+        .map(|word| number(node, attribute, word))
+        .collect::<Result<Vec<f64>, _>>()?;
+    <[f64; 3]>::try_from(values)
+        .map(Vector3::from)
+        .map_err(|values| {
+            let count = values.len();
+            wrong(
+                node,
+                format!("{attribute} has {count} numbers; 3 are needed"),
+            )
+        })
 }
 
-/// The `<origin>` within; none is no displacement, as URDF has it.
+/// Reads the `<origin>` within; URDF's default is no displacement.
 pub(super) fn origin(node: Node<'_, '_>) -> Result<Isometry3<f64>, UrdfError> {
-    let Some(origin) = inner(node, "origin") else {
+    let Some(origin) = child(node, "origin") else {
         return Ok(Isometry3::identity());
     };
-    let three = |attribute| three(origin, attribute, [0.0; 3]);
-    Ok(isometry(three("xyz")?, three("rpy")?))
+    let vector = |attribute| vector(origin, attribute, [0.0; 3]);
+    Ok(isometry(vector("xyz")?, vector("rpy")?))
 }

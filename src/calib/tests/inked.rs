@@ -1,6 +1,6 @@
-//! Play fitted to ink of simulated joints: how far off it is, whether it knows that, and what it refuses.
+//! Play fitted to ink of simulated joints: its errors, its uncertainty, and what is refused.
 
-#![expect(clippy::print_stderr, reason = "a test says its figures")]
+#![expect(clippy::print_stderr, reason = "a test prints its figures")]
 
 use std::sync::Arc;
 
@@ -14,19 +14,19 @@ use kin::ToolTip;
 use plan::{SilentObserver, SpanKind};
 use scene::{Order, Scene, SceneLibrary, SheetCorrection, SheetStroke};
 
-/// Set-ups of a normal run; `just slow` runs [`SETUPS_SLOW`].
+/// Number of set-ups in a normal run; `just slow` runs [`SETUPS_SLOW`].
 const SETUPS: usize = 12;
 const SETUPS_SLOW: usize = 2_000;
 
-/// Standard deviation with which a place is read.
+/// Standard deviation of a reading.
 const NOISE_MM: f64 = 0.05;
 
 struct DrawnPattern {
     scene: Arc<Scene>,
     samples: Vec<JointVector>,
-    observed: InkObservation,
-    /// The sample of each reading.
-    at: Vec<usize>,
+    ink: InkObservation,
+    /// Index of the sample of each place.
+    indices: Vec<usize>,
     equations: PlayEquations,
     noise_mm: f64,
 }
@@ -40,23 +40,23 @@ fn stage(scene: &Scene) -> PatternStage<'_> {
             axis: pen.axis,
         },
         surface: &scene.surface,
-        made_good_deg: vec![0.0; scene.arm.dof()],
+        compensated_deg: vec![0.0; scene.arm.dof()],
     }
 }
 
-/// Places a millimetre apart, off the corners.
+/// Returns readings a millimetre apart, away from the corners.
 fn places(strokes: &[SheetStroke]) -> Vec<PatternReading> {
-    let mut read = Vec::new();
+    let mut readings = Vec::new();
     for (stroke, line) in strokes.iter().enumerate() {
         let ends = line.points_mm.iter().zip(line.points_mm.iter().skip(1));
         for (piece, ([ax, ay], [bx, by])) in ends.enumerate() {
             let length = (bx - ax).hypot(by - ay);
             let along = [(bx - ax) / length, (by - ay) / length];
-            let steps = (2..).map(f64::from).take_while(|far| *far <= length - 2.0);
-            read.extend(steps.map(|far| PatternReading {
+            let steps = (2..).map(f64::from).take_while(|mm| *mm <= length - 2.0);
+            readings.extend(steps.map(|along_mm| PatternReading {
                 stroke,
                 piece,
-                at_mm: [ax + along[0] * far, ay + along[1] * far],
+                at_mm: [ax + along[0] * along_mm, ay + along[1] * along_mm],
                 from: None,
                 across: [-along[1], along[0]],
                 off_mm: 0.0,
@@ -64,16 +64,16 @@ fn places(strokes: &[SheetStroke]) -> Vec<PatternReading> {
             }));
         }
     }
-    read
+    readings
 }
 
 impl DrawnPattern {
     fn new(keep: impl Fn(&PatternReading) -> bool) -> Self {
-        Self::read(|strokes| places(strokes).into_iter().filter(&keep).collect())
+        Self::with_readings(|strokes| places(strokes).into_iter().filter(&keep).collect())
     }
 
     fn by_hand() -> Self {
-        Self::read(|strokes| {
+        Self::with_readings(|strokes| {
             gaps(strokes)
                 .iter()
                 .map(|gap| gap.reading(gap.planned_mm))
@@ -81,7 +81,7 @@ impl DrawnPattern {
         })
     }
 
-    fn read(reading: impl Fn(&[SheetStroke]) -> Vec<PatternReading>) -> Self {
+    fn with_readings(readings: impl Fn(&[SheetStroke]) -> Vec<PatternReading>) -> Self {
         let scene = SceneLibrary::new(None).scene("tagged", None).unwrap();
         let strokes = ink_pattern(&scene).unwrap();
         let plan = plan::draw_strokes(
@@ -102,37 +102,37 @@ impl DrawnPattern {
             reached: &plan.samples,
             strokes: (0..strokes.len()).map(drawn).collect(),
         };
-        let observed = path.observe(&stage(&scene), &reading(&strokes));
+        let ink = path.observe(&stage(&scene), &readings(&strokes));
         let sample = |deg: &Vec<f64>| {
-            let is_it = |q: &JointVector| {
+            let is_same = |q: &JointVector| {
                 let mut pairs = q.iter().zip(deg);
                 pairs.all(|(q, deg)| (q.to_degrees() - deg).abs() < 1e-4)
             };
-            plan.samples.iter().position(is_it).unwrap()
+            plan.samples.iter().position(is_same).unwrap()
         };
-        let at = observed
+        let indices = ink
             .places
             .iter()
-            .map(|of| sample(&observed.path_deg[of.node]))
+            .map(|place| sample(&ink.path_deg[place.node]))
             .collect();
-        let equations = PlayEquations::new(&stage(&scene), &observed).unwrap();
+        let equations = PlayEquations::new(&stage(&scene), &ink).unwrap();
         Self {
             scene,
             samples: plan.samples,
-            observed,
-            at,
+            ink,
+            indices,
             equations,
             noise_mm: NOISE_MM,
         }
     }
 
-    /// Fits what this arm would draw.
+    /// Fits the ink that this arm would draw.
     fn fit(&mut self, arm: &WornJoints, chance: &mut Chance) -> Result<PlayFit, PlayFitError> {
-        let lies = arm.lies(&self.samples);
+        let joints = arm.joints_along(&self.samples);
         let size_mm = self.scene.surface.size_mm();
         let mut offsets = Vec::new();
-        let off = |place: usize, [x, y]: [f64; 2]| {
-            let (at, place) = (self.at[place], &self.observed.places[place]);
+        let offset = |place: usize, [x, y]: [f64; 2]| {
+            let (sample, place) = (self.indices[place], &self.ink.places[place]);
             let tip = |joints: &JointVector| {
                 let tip = self
                     .scene
@@ -141,30 +141,32 @@ impl DrawnPattern {
                     .point(joints, &stage(&self.scene).tip.point_m);
                 self.scene.surface.project(&tip).at_mm
             };
-            let (is, was) = (tip(&lies[at]), tip(&self.samples[at]));
+            let (actual, planned) = (tip(&joints[sample]), tip(&self.samples[sample]));
             let terms = SheetCorrection::terms(size_mm, place.at_mm);
-            let off = [0, 1].map(|axis| {
+            let offset = [0, 1].map(|axis| {
                 let field = arm.field_mm[axis].iter().zip(terms);
-                is[axis] - was[axis] + field.map(|(c, term)| c * term).sum::<f64>()
+                actual[axis] - planned[axis] + field.map(|(c, term)| c * term).sum::<f64>()
             });
-            off[0] * x + off[1] * y
+            offset[0] * x + offset[1] * y
         };
-        for reading in &self.observed.readings {
-            let from = reading.from.map_or(0.0, |from| off(from, reading.across));
+        for reading in &self.ink.readings {
+            let from = reading
+                .from
+                .map_or(0.0, |from| offset(from, reading.across));
             let noise = self.noise_mm * chance.normal();
-            offsets.push(off(reading.place, reading.across) - from + noise);
+            offsets.push(offset(reading.place, reading.across) - from + noise);
         }
         self.equations.replace(&offsets);
         self.equations.fit()
     }
 }
 
-/// Joints with play that varies along their turn, and a sheet with an error of its own.
+/// Joints whose play varies over their rotation, and a sheet with an error of its own.
 struct WornJoints {
     play_deg: Vec<f64>,
     variation: Vec<f64>,
     phase_rad: Vec<f64>,
-    /// True where gravity keeps a joint on one side.
+    /// True if gravity keeps the joint on one side.
     hangs: Vec<bool>,
     field_mm: [[f64; 6]; 2],
 }
@@ -190,34 +192,36 @@ impl WornJoints {
     }
 
     /// Returns the joints along a path of their servos.
-    fn lies(&self, sent: &[JointVector]) -> Vec<JointVector> {
-        let mut at = sent[0];
+    fn joints_along(&self, sent: &[JointVector]) -> Vec<JointVector> {
+        let mut joints = sent[0];
         let step = |servos: &JointVector| {
-            at = at.map(|joint, lay| {
+            joints = joints.map(|joint, angle| {
                 let (servo, half) = (servos[joint], self.play_rad(joint, servos[joint]) / 2.0);
                 match self.hangs[joint] {
                     true => servo + half,
-                    false => lay.clamp(servo - half, servo + half),
+                    false => angle.clamp(servo - half, servo + half),
                 }
             });
-            at
+            joints
         };
         sent.iter().map(step).collect()
     }
 
-    /// The mean play over the strokes; 0 where gravity keeps the joint on one side.
+    /// Returns the mean play over the strokes; 0 if gravity keeps the joint on one side.
     fn truth_deg(&self, joint: usize, drawn: &DrawnPattern) -> f64 {
         if self.hangs[joint] {
             return 0.0;
         }
-        let places = drawn.observed.places.iter().zip(&drawn.at);
-        let mut of_station = std::collections::BTreeMap::<usize, Vec<f64>>::new();
-        for (place, at) in places {
-            let play = self.play_rad(joint, drawn.samples[*at][joint]).to_degrees();
-            of_station.entry(place.station).or_default().push(play);
+        let places = drawn.ink.places.iter().zip(&drawn.indices);
+        let mut plays = std::collections::BTreeMap::<usize, Vec<f64>>::new();
+        for (place, sample) in places {
+            let play = self
+                .play_rad(joint, drawn.samples[*sample][joint])
+                .to_degrees();
+            plays.entry(place.station).or_default().push(play);
         }
-        let mean = |all: &Vec<f64>| all.iter().sum::<f64>() / all.len() as f64;
-        of_station.values().map(mean).sum::<f64>() / of_station.len() as f64
+        let mean = |plays: &Vec<f64>| plays.iter().sum::<f64>() / plays.len() as f64;
+        plays.values().map(mean).sum::<f64>() / plays.len() as f64
     }
 }
 
@@ -225,44 +229,47 @@ fn check_bounds(setups: usize) {
     let seed = 20_261_124;
     let mut chance = Chance(seed);
     let mut drawn = DrawnPattern::new(|_| true);
-    let (mut ratios, mut held) = (vec![Vec::new(); 5], vec![0_usize; 5]);
+    let (mut ratios, mut hits) = (vec![Vec::new(); 5], vec![0_usize; 5]);
     for setup in 0..setups {
         let arm = WornJoints::draw(&mut chance);
         let fit = drawn.fit(&arm, &mut chance);
-        let fit = fit.unwrap_or_else(|why| panic!("seed {seed}, set-up {setup}: {why}"));
+        let fit = fit.unwrap_or_else(|error| panic!("seed {seed}, set-up {setup}: {error}"));
         for (joint, play) in fit.play.iter().enumerate() {
             let Some(play) = play else { continue };
             let error = play.deg - arm.truth_deg(joint, &drawn);
             ratios[joint].push(error / play.sigma_deg);
-            held[joint] += usize::from(error.abs() <= fit.quantile * play.sigma_deg);
+            hits[joint] += usize::from(error.abs() <= fit.quantile * play.sigma_deg);
         }
     }
-    let of_joint = ratios
+    let observable = ratios
         .iter()
-        .zip(&held)
+        .zip(&hits)
         .enumerate()
-        .filter(|(_, (all, _))| !all.is_empty());
-    let figures: Vec<(usize, f64, f64)> = of_joint
-        .map(|(joint, (ratios, held))| {
+        .filter(|(_, (ratios, _))| !ratios.is_empty());
+    let figures: Vec<(usize, f64, f64)> = observable
+        .map(|(joint, (ratios, hits))| {
             let count = ratios.len() as f64;
-            let rms = (ratios.iter().map(|of| of * of).sum::<f64>() / count).sqrt();
-            let share = *held as f64 / count;
+            let rms = (ratios.iter().map(|ratio| ratio * ratio).sum::<f64>() / count).sqrt();
+            let covered = *hits as f64 / count;
             eprintln!(
                 "seed {seed}, joint {joint}: {count} fits, error over sigma {rms:.2}, 95 % bound holds {:.1} %",
-                100.0 * share
+                100.0 * covered
             );
-            (joint, rms, share)
+            (joint, rms, covered)
         })
         .collect();
     if setups >= SETUPS_SLOW {
-        let mean = figures.iter().map(|(_, _, share)| share).sum::<f64>() / figures.len() as f64;
+        let mean = figures.iter().map(|(_, _, hits)| hits).sum::<f64>() / figures.len() as f64;
         assert!((0.93..=0.97).contains(&mean), "{mean:.3}");
     }
-    for (joint, rms, share) in figures {
+    for (joint, rms, covered) in figures {
         if setups >= SETUPS_SLOW {
             assert!((0.8..1.3).contains(&rms), "joint {joint}: {rms:.2}");
-            // Gravity keeps some joints on one side, and these are known better than is said.
-            assert!((0.91..=0.99).contains(&share), "joint {joint}: {share:.3}");
+            // Gravity keeps some joints on one side; their play is known better than the bound says.
+            assert!(
+                (0.91..=0.99).contains(&covered),
+                "joint {joint}: {covered:.3}"
+            );
         } else {
             assert!((0.5..1.7).contains(&rms), "joint {joint}: {rms:.2}");
         }
@@ -282,24 +289,24 @@ fn play_is_found_with_its_uncertainty_in_many_set_ups() {
 }
 
 #[test]
-fn a_pattern_without_its_directions_does_not_tell_joints_apart_or_says_so() {
-    // Sides that run up alone: what shoulder and elbow do to lines across is not in them.
+fn a_pattern_with_lines_in_one_direction_leaves_joints_uncertain() {
+    // Only vertical sides, which do not show the effect of shoulder and elbow on horizontal ones.
     let mut chance = Chance(5);
-    let mut drawn = DrawnPattern::new(|read| read.across[0].abs() > 0.5);
+    let mut drawn = DrawnPattern::new(|reading| reading.across[0].abs() > 0.5);
     let arm = WornJoints::draw(&mut chance);
     let fit = drawn.fit(&arm, &mut chance).unwrap();
-    let whole = DrawnPattern::new(|_| true).fit(&arm, &mut chance).unwrap();
+    let full = DrawnPattern::new(|_| true).fit(&arm, &mut chance).unwrap();
     assert!(
         fit.play[0].is_some_and(|play| play.is_significant()),
         "{:?}",
         fit.play
     );
     for joint in [2, 3] {
-        let known_deg = whole.play[joint].unwrap().sigma_deg;
-        let uncertain = fit.play[joint].is_none_or(|play| play.sigma_deg > 1.8 * known_deg);
-        assert!(uncertain, "joint {joint}: {:?} {:?}", fit.play, whole.play);
+        let full_sigma_deg = full.play[joint].unwrap().sigma_deg;
+        let uncertain = fit.play[joint].is_none_or(|play| play.sigma_deg > 1.8 * full_sigma_deg);
+        assert!(uncertain, "joint {joint}: {:?} {:?}", fit.play, full.play);
     }
-    let mut few = DrawnPattern::new(|read| read.stroke == 0 && read.piece == 0);
+    let mut few = DrawnPattern::new(|reading| reading.stroke == 0 && reading.piece == 0);
     assert!(matches!(
         few.fit(&arm, &mut chance),
         Err(PlayFitError::TooFew { .. })
@@ -316,22 +323,22 @@ fn other_play_moves_the_ink_as_far_as_drawing_with_it_does() {
     arm.play_deg[0] += 0.3;
     drawn.fit(&arm, &mut Chance(8)).unwrap();
     let after = drawn.equations.offsets_mm();
-    let ways = after
+    let shifts = after
         .iter()
         .zip(&before)
         .map(|(after, before)| after - before);
-    let rms_mm = (ways.map(|way| way * way).sum::<f64>() / after.len() as f64).sqrt();
-    // The sheet's error makes good some of it.
-    let moved_mm = fit.moved_mm(&[0.3, 0.0, 0.0, 0.0, 0.0]);
+    let rms_mm = (shifts.map(|shift| shift * shift).sum::<f64>() / after.len() as f64).sqrt();
+    // The sheet's error compensates some of it.
+    let shift_mm = fit.shift_mm(&[0.3, 0.0, 0.0, 0.0, 0.0]);
     assert!(rms_mm > 0.2, "{rms_mm}");
     assert!(
-        (0.7..1.02).contains(&(moved_mm / rms_mm)),
-        "{moved_mm} {rms_mm}"
+        (0.7..1.02).contains(&(shift_mm / rms_mm)),
+        "{shift_mm} {rms_mm}"
     );
-    let twice_mm = fit.moved_mm(&[0.6, 0.0, 0.0, 0.0, 0.0]);
-    assert!((twice_mm - 2.0 * moved_mm).abs() < 1e-9);
-    assert!(fit.moved_mm(&[0.0; 5]) < 1e-12);
-    assert!(fit.moved_mm(&[0.0]).is_infinite(), "of other joints");
+    let twice_mm = fit.shift_mm(&[0.6, 0.0, 0.0, 0.0, 0.0]);
+    assert!((twice_mm - 2.0 * shift_mm).abs() < 1e-9);
+    assert!(fit.shift_mm(&[0.0; 5]) < 1e-12);
+    assert!(fit.shift_mm(&[0.0]).is_infinite(), "of other joints");
 }
 
 #[test]
@@ -355,12 +362,15 @@ fn readings_of_something_else_are_left_out() {
     drawn.equations.replace(&blots);
     let fit = drawn.equations.fit().unwrap();
     assert!(fit.left_out >= blots.len() / 12, "{}", fit.left_out);
-    let (found, known) = (fit.play[0].unwrap(), clean.play[0].unwrap());
-    assert!((found.deg - known.deg).abs() < 0.03, "{found:?} {known:?}");
+    let (found, expected) = (fit.play[0].unwrap(), clean.play[0].unwrap());
+    assert!(
+        (found.deg - expected.deg).abs() < 0.03,
+        "{found:?} {expected:?}"
+    );
 }
 
 #[test]
-fn gaps_that_a_person_measures_say_the_same_as_a_camera() {
+fn gaps_that_a_person_measures_agree_with_a_camera() {
     let mut chance = Chance(9);
     let mut arm = WornJoints::draw(&mut chance);
     arm.hangs = vec![false, true, true, false, false];
@@ -384,15 +394,15 @@ fn gaps_that_a_person_measures_say_the_same_as_a_camera() {
     assert!(read.play[0].unwrap().is_significant());
 }
 
-/// The sides of a box ended in different columns, and a square that has a row to itself stood at the left.
+/// The sides of a box once ended in different columns, and a square that has a row to itself was drawn at the left.
 #[test]
 fn a_sketch_of_gaps_has_boxes_that_close_and_stand_as_they_are_drawn() {
     let scene = SceneLibrary::new(None).scene("tagged", None).unwrap();
     let text = gap_sketch(&gaps(&ink_pattern(&scene).unwrap()));
     let lines: Vec<&str> = text.lines().collect();
-    let columns = |line: &str, of: [char; 2]| -> Vec<usize> {
-        let found = line.match_indices(|c| of.contains(&c));
-        found.map(|(at, _)| at).collect()
+    let columns = |line: &str, marks: [char; 2]| -> Vec<usize> {
+        let matches = line.match_indices(|c| marks.contains(&c));
+        matches.map(|(column, _)| column).collect()
     };
     let boxes: Vec<_> = lines.chunks(5).map(|rows| &rows[..4]).collect();
     for rows in &boxes {
@@ -402,8 +412,8 @@ fn a_sketch_of_gaps_has_boxes_that_close_and_stand_as_they_are_drawn() {
         }
     }
     let last = boxes.last().unwrap();
-    let alone = columns(last[0], ['+', '+']);
+    let single = columns(last[0], ['+', '+']);
     let widest = boxes.iter().map(|rows| columns(rows[0], ['+', '+']));
     let widest = widest.max_by_key(Vec::len).unwrap();
-    assert_eq!((alone.len(), &alone[..]), (2, &widest[2..4]), "{text}");
+    assert_eq!((single.len(), &single[..]), (2, &widest[2..4]), "{text}");
 }

@@ -1,4 +1,4 @@
-//! From touches to a file and back: sessions judged, kept, written, gone stale; others' files.
+//! Sessions that are assessed, stored, written to files and go stale; and files of LeRobot.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,14 @@ fn scene() -> Scene {
     Scene::clone(&*SceneLibrary::default().scene("default", None).unwrap())
 }
 
-/// The scene as it would be with another tip.
-fn with_tip(scene: &Scene, by_mm: [f64; 3]) -> Scene {
+/// Returns the scene with its tip shifted.
+fn with_tip(scene: &Scene, shift_mm: [f64; 3]) -> Scene {
     let mut other = scene.clone();
-    other.pens[0].tip_m += Vector3::from(by_mm) / 1e3;
+    other.pens[0].tip_m += Vector3::from(shift_mm) / 1e3;
     other
 }
 
-/// A person who touches points with the arm as `truth` really is.
+/// A simulated person who touches points with the true arm.
 pub(super) struct Hand<'a> {
     truth: &'a Scene,
     chance: Chance,
@@ -37,12 +37,12 @@ impl Hand<'_> {
         };
         let chain = &self.truth.arm.chain;
         for _ in 0..200 {
-            let turned: Vec<f64> = [0.1, 0.3, 0.3, 0.7, 1.6]
+            let angles: Vec<f64> = [0.1, 0.3, 0.3, 0.7, 1.6]
                 .iter()
                 .zip(self.truth.ready_rad.iter())
-                .map(|(wide, q)| q + self.chance.between(-wide, *wide))
+                .map(|(range, q)| q + self.chance.between(-range, *range))
                 .collect();
-            let start = JointVector::from_slice(&turned);
+            let start = JointVector::from_slice(&angles);
             let (_, axis) = chain.tip(&start, &tip);
             let goal = IkGoal::PointThenAxis {
                 point_m: at + self.chance.noise(5e-5),
@@ -67,7 +67,7 @@ impl Hand<'_> {
         self.touch(self.truth.surface.at(at_mm).point_m, role)
     }
 
-    /// Eight places, each touched three times running.
+    /// Touches eight places, each three times in a row.
     fn sheet(&mut self) -> Vec<TouchContact> {
         let places = [
             ([0.0, 0.0], TouchRole::Origin),
@@ -81,23 +81,23 @@ impl Hand<'_> {
         ];
         let thrice = |(at, role)| {
             let first = self.on_sheet(at, role);
-            let mut again = || {
+            let mut repeat = || {
                 let mut other = first.clone();
                 let joints = other.joints_rad.iter_mut();
                 joints.for_each(|q| *q += self.chance.within(1e-4));
                 other
             };
-            [again(), again(), again()]
+            [repeat(), repeat(), repeat()]
         };
         places.into_iter().flat_map(thrice).collect()
     }
 
     fn tool(&mut self) -> Vec<TouchContact> {
         let at = self.truth.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.03;
-        let mut all: Vec<TouchContact> =
+        let mut touches: Vec<TouchContact> =
             (0..12).map(|_| self.touch(at, TouchRole::Point)).collect();
-        all.push(self.touch(at, TouchRole::Verify));
-        all
+        touches.push(self.touch(at, TouchRole::Verify));
+        touches
     }
 }
 
@@ -116,7 +116,7 @@ fn practice() -> CalibrationOrigin {
     }
 }
 
-fn on_port(servos: &str) -> CalibrationOrigin {
+fn port_origin(servos: &str) -> CalibrationOrigin {
     CalibrationOrigin {
         simulated: Some(false),
         servos: servos.to_owned(),
@@ -168,17 +168,17 @@ fn record(
     }
 }
 
-fn refused(assessed: &TouchAssessment) -> String {
+fn refusal(assessed: &TouchAssessment) -> String {
     check(&assessed.finding, &assessed.change, false).unwrap_err()
 }
 
 #[test]
 fn a_bent_pen_is_found_on_five_joints() {
-    let believed = scene();
-    let truth = with_tip(&believed, [3.0, -2.0, 4.0]);
+    let assumed = scene();
+    let truth = with_tip(&assumed, [3.0, -2.0, 4.0]);
     let touches = hand(&truth, 21).tool();
-    let session = session(CalibrationKind::Tool, &believed, touches);
-    let assessed = assess(&session, &believed, None).unwrap();
+    let session = session(CalibrationKind::Tool, &assumed, touches);
+    let assessed = assess(&session, &assumed, None).unwrap();
     assert!(
         check(&assessed.finding, &assessed.change, false).is_ok(),
         "{}",
@@ -194,10 +194,10 @@ fn a_bent_pen_is_found_on_five_joints() {
         "{:?}",
         assessed.change
     );
-    let said = report::assessment_text(&session, &assessed);
+    let text = report::assessment_text(&session, &assessed);
     assert!(
-        said.contains("next: `steadyhand calibrate accept`"),
-        "{said}"
+        text.contains("next: `steadyhand calibrate accept`"),
+        "{text}"
     );
     let page = report::html(&session, &assessed);
     assert_eq!(page.matches("<line").count(), 13);
@@ -207,32 +207,28 @@ fn a_bent_pen_is_found_on_five_joints() {
     );
 }
 
-/// A joint without an angle was read as one at zero, and its touch was fitted with the others.
+/// A missing angle once counted as 0, and its touch was fitted with the others.
 #[test]
 fn refuses_a_touch_that_leaves_out_a_joint() {
-    let believed = scene();
-    let good = hand(&believed, 22).sheet();
-    let (mut short, mut odd) = (good.clone(), good);
-    short[2].joints_rad.pop();
-    odd[2].joints_rad[1] = f64::NAN;
-    for touches in [short, odd] {
-        let said = assess(
-            &session(CalibrationKind::Sheet, &believed, touches),
-            &believed,
-            None,
-        );
-        let said = said.unwrap_err().to_string();
-        assert!(said.contains("touch 3 has"), "{said}");
-        assert!(said.contains("needs 5 finite ones"), "{said}");
+    let assumed = scene();
+    let good = hand(&assumed, 22).sheet();
+    let (mut missing, mut not_finite) = (good.clone(), good);
+    missing[2].joints_rad.pop();
+    not_finite[2].joints_rad[1] = f64::NAN;
+    for touches in [missing, not_finite] {
+        let session = session(CalibrationKind::Sheet, &assumed, touches);
+        let error = assess(&session, &assumed, None).unwrap_err().to_string();
+        assert!(error.contains("touch 3 has"), "{error}");
+        assert!(error.contains("needs 5 finite ones"), "{error}");
     }
 }
 
 #[test]
 fn a_sheet_is_found_where_it_lies() {
-    let believed = scene();
-    let touches = hand(&believed, 22).sheet();
-    let session = session(CalibrationKind::Sheet, &believed, touches);
-    let assessed = assess(&session, &believed, None).unwrap();
+    let assumed = scene();
+    let touches = hand(&assumed, 22).sheet();
+    let session = session(CalibrationKind::Sheet, &assumed, touches);
+    let assessed = assess(&session, &assumed, None).unwrap();
     assert!(
         check(&assessed.finding, &assessed.change, false).is_ok(),
         "{}",
@@ -247,9 +243,10 @@ fn a_sheet_is_found_where_it_lies() {
 
 #[test]
 fn sabotaged_sessions_are_refused_with_their_cause() {
-    let believed = scene();
-    let of = |kind, touches| assess(&session(kind, &believed, touches), &believed, None).unwrap();
-    let good = hand(&believed, 23).sheet();
+    let assumed = scene();
+    let assessed =
+        |kind, touches| assess(&session(kind, &assumed, touches), &assumed, None).unwrap();
+    let good = hand(&assumed, 23).sheet();
     let mut swapped = good.clone();
     for touch in &mut swapped {
         touch.role = match touch.role {
@@ -265,26 +262,26 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
     let once: Vec<TouchContact> = good.iter().step_by(3).cloned().collect();
     let few = once[..4].to_vec();
     let mut spread = good.clone();
-    spread[13] = hand(&believed, 28).touch(
-        believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.003,
+    spread[13] = hand(&assumed, 28).touch(
+        assumed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.003,
         TouchRole::Sheet,
     );
-    // One that is left out does not count as scatter; two of them are not left out.
-    let one = report::assessment_text(
-        &session(CalibrationKind::Sheet, &believed, spread.clone()),
-        &of(CalibrationKind::Sheet, spread.clone()),
+    // A touch that is left out does not count as scatter; two such touches are not left out.
+    let text = report::assessment_text(
+        &session(CalibrationKind::Sheet, &assumed, spread.clone()),
+        &assessed(CalibrationKind::Sheet, spread.clone()),
     );
-    assert!(one.contains("touch 14 was left out"), "{one}");
-    assert!(!one.contains("spread over"), "{one}");
-    let again = "touch 14 was the sheet 50 mm to the right of its origin and 50 mm up: `steadyhand calibrate undo --touch 14` takes that place back (3 touches)";
-    assert!(one.contains(again), "{one}");
-    spread[12] = hand(&believed, 27).touch(
-        believed.surface.at([50.0, 50.0]).point_m - Vector3::z() * 0.003,
+    assert!(text.contains("touch 14 was left out"), "{text}");
+    assert!(!text.contains("spread over"), "{text}");
+    let place = "touch 14 was the sheet 50 mm to the right of its origin and 50 mm up: `steadyhand calibrate undo --touch 14` takes that place back (3 touches)";
+    assert!(text.contains(place), "{text}");
+    spread[12] = hand(&assumed, 27).touch(
+        assumed.surface.at([50.0, 50.0]).point_m - Vector3::z() * 0.003,
         TouchRole::Sheet,
     );
     let mut slipped = good.clone();
-    slipped[12] = hand(&believed, 24).touch(
-        believed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.012,
+    slipped[12] = hand(&assumed, 24).touch(
+        assumed.surface.at([50.0, 50.0]).point_m + Vector3::z() * 0.012,
         TouchRole::Sheet,
     );
     for (touches, cause) in [
@@ -300,124 +297,120 @@ fn sabotaged_sessions_are_refused_with_their_cause() {
         ),
         (spread, "touches of the same place spread over"),
     ] {
-        let said = refused(&of(CalibrationKind::Sheet, touches));
-        assert!(said.contains(cause), "{cause}: {said}");
+        let reason = refusal(&assessed(CalibrationKind::Sheet, touches));
+        assert!(reason.contains(cause), "{cause}: {reason}");
     }
-    let mut tool = hand(&believed, 25).tool();
-    let still = tool[0].clone();
+    let mut tool = hand(&assumed, 25).tool();
+    let first = tool[0].clone();
     for touch in tool.iter_mut().take(12) {
-        *touch = still.clone();
+        *touch = first.clone();
     }
-    let said = refused(&of(CalibrationKind::Tool, tool));
-    assert!(said.contains("tilt it"), "{said}");
+    let reason = refusal(&assessed(CalibrationKind::Tool, tool));
+    assert!(reason.contains("tilt it"), "{reason}");
     // The tip was changed after the first touch of the sheet.
-    let old = session(CalibrationKind::Sheet, &believed, good.clone());
-    let other = with_tip(&believed, [0.0, 0.0, 1.0]);
+    let old = session(CalibrationKind::Sheet, &assumed, good.clone());
+    let other = with_tip(&assumed, [0.0, 0.0, 1.0]);
     assert!(matches!(
         assess(&old, &other, None),
         Err(AssessError::Changed(_))
     ));
-    // The sheet was moved by more than is believed without being asked.
+    // The sheet was moved by more than is accepted without an override.
     let mut far = good;
     far.iter_mut().for_each(|touch| touch.joints_rad[0] += 0.3);
-    let said = refused(&of(CalibrationKind::Sheet, far));
-    assert!(said.contains("--override"), "{said}");
+    let reason = refusal(&assessed(CalibrationKind::Sheet, far));
+    assert!(reason.contains("--override"), "{reason}");
 }
 
 #[test]
 fn a_new_tool_makes_the_sheet_stale_and_a_hand_edit_does_not() {
-    let believed = scene();
-    let session = session(
-        CalibrationKind::Sheet,
-        &believed,
-        hand(&believed, 26).sheet(),
-    );
-    let mut assessed = assess(&session, &believed, None).unwrap();
-    // As if what was touched were what the file says.
+    let assumed = scene();
+    let session = session(CalibrationKind::Sheet, &assumed, hand(&assumed, 26).sheet());
+    let mut assessed = assess(&session, &assumed, None).unwrap();
+    // As if the touches agreed exactly with the file.
     assessed.new = assessed.old.clone();
     let history = [record(1, session, &assessed)];
-    assert_eq!(stale(&history, &believed, &practice()), None);
-    let other = with_tip(&believed, [0.0, 0.0, 1.0]);
-    let said = stale(&history, &other, &practice()).unwrap();
+    assert_eq!(stale(&history, &assumed, &practice()), None);
+    let other = with_tip(&assumed, [0.0, 0.0, 1.0]);
+    let reason = stale(&history, &other, &practice()).unwrap();
     assert!(
-        said.contains("steadyhand calibrate touch sheet --scene default"),
-        "{said}"
+        reason.contains("steadyhand calibrate touch sheet --scene default"),
+        "{reason}"
     );
     let mut moved = history;
     moved[0]
         .new
         .insert("origin_m".to_owned(), vec![0.0, 0.0, 0.0]);
     assert_eq!(stale(&moved, &other, &practice()), None);
-    // What was found on another arm is not this one's to go stale.
+    // A calibration of another arm cannot go stale on this one.
     moved[0].new.clone_from(&moved[0].old);
     assert!(stale(&moved, &other, &practice()).is_some());
-    assert_eq!(stale(&moved, &other, &on_port("12345678")), None);
+    assert_eq!(stale(&moved, &other, &port_origin("12345678")), None);
 }
 
 #[test]
-fn what_was_never_calibrated_is_named_in_the_order_in_which_it_is_done() {
-    let believed = scene();
-    let as_it_is = |kind, touches| {
-        let session = session(kind, &believed, touches);
-        let mut assessed = assess(&session, &believed, None).unwrap();
+fn missing_calibrations_are_named_in_the_order_in_which_to_make_them() {
+    let assumed = scene();
+    let accepted = |kind, touches| {
+        let session = session(kind, &assumed, touches);
+        let mut assessed = assess(&session, &assumed, None).unwrap();
         assessed.new = assessed.old.clone();
         record(1, session, &assessed)
     };
-    let mut zeros = as_it_is(CalibrationKind::Tool, Vec::new());
+    let mut zeros = accepted(CalibrationKind::Tool, Vec::new());
     zeros.session.kind = CalibrationKind::Zeros;
-    let tool = as_it_is(CalibrationKind::Tool, Vec::new());
-    let sheet = as_it_is(CalibrationKind::Sheet, Vec::new());
-    let all = missing(&[], &believed, &practice());
-    let words = [
+    let tool = accepted(CalibrationKind::Tool, Vec::new());
+    let sheet = accepted(CalibrationKind::Sheet, Vec::new());
+    let all = missing(&[], &assumed, &practice());
+    let commands = [
         "calibrate joints --arm so101",
         "calibrate touch tool",
         "teach sheet",
     ];
     assert_eq!(all.len(), 3, "{all:?}");
-    for (word, said) in words.iter().zip(&all) {
-        assert!(said.contains(word), "{said}");
+    for (command, entry) in commands.iter().zip(&all) {
+        assert!(entry.contains(command), "{entry}");
     }
-    assert_eq!(missing(&[zeros.clone()], &believed, &practice()), all[1..]);
+    assert_eq!(missing(&[zeros.clone()], &assumed, &practice()), all[1..]);
     assert_eq!(
-        missing(&[tool.clone(), zeros.clone()], &believed, &practice()),
+        missing(&[tool.clone(), zeros.clone()], &assumed, &practice()),
         all[2..]
     );
     let history = [zeros, tool, sheet];
-    assert!(missing(&history, &believed, &practice()).is_empty());
-    // In a scene of another name they count while it says the same, and rests on the same.
-    let mut other = believed.clone();
+    assert!(missing(&history, &assumed, &practice()).is_empty());
+    // In a scene of another name they count while it has the same values and the same basis.
+    let mut other = assumed.clone();
     other.name = "other".to_owned();
     assert!(missing(&history, &other, &practice()).is_empty());
     let changed = with_tip(&other, [0.0, 0.0, 1.0]);
     assert_eq!(missing(&history, &changed, &practice()).len(), 2);
-    let mut elsewhere = history;
-    elsewhere
+    let mut others = history;
+    others
         .iter_mut()
-        .for_each(|one| one.session.arm = "another".to_owned());
-    // What was found of another arm says nothing of this one, but what the scene's own name goes by.
-    assert_eq!(missing(&elsewhere, &believed, &practice()), all);
+        .for_each(|record| record.session.arm = "another".to_owned());
+    // Calibrations of another arm do not count, even in a scene of the same name.
+    assert_eq!(missing(&others, &assumed, &practice()), all);
 }
 
-/// Zeros, tool and sheet as the files have them, accepted on such an arm.
-fn all_of_it(believed: &Scene, first: u64, origin: &CalibrationOrigin) -> Vec<CalibrationRecord> {
+/// Returns records of zeros, tool and sheet with the files' values, accepted on an arm of this origin.
+fn all_kinds(assumed: &Scene, first: u64, origin: &CalibrationOrigin) -> Vec<CalibrationRecord> {
     let kinds = [
         CalibrationKind::Zeros,
         CalibrationKind::Tool,
         CalibrationKind::Sheet,
     ];
     let records = (first..).zip(kinds).map(|(number, kind)| {
-        let as_what = if kind == CalibrationKind::Zeros {
+        let session_kind = if kind == CalibrationKind::Zeros {
             CalibrationKind::Tool
         } else {
             kind
         };
-        let of = session(as_what, believed, Vec::new());
-        let mut assessed = assess(&of, believed, None).unwrap();
+        let session = session(session_kind, assumed, Vec::new());
+        let mut assessed = assess(&session, assumed, None).unwrap();
         assessed.new = assessed.old.clone();
         if kind == CalibrationKind::Zeros {
             assessed.new = [("zero_tick of servo 1".to_owned(), vec![2048.0])].into();
         }
-        let mut record = record(number, of, &assessed);
+        let mut record = record(number, session, &assessed);
         record.session.kind = kind;
         record.session.origin = origin.clone();
         record
@@ -427,12 +420,12 @@ fn all_of_it(believed: &Scene, first: u64, origin: &CalibrationOrigin) -> Vec<Ca
 
 #[test]
 fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_a_port() {
-    let believed = scene();
-    let here = on_port("12345678");
-    for (origin, words) in [
+    let assumed = scene();
+    let port = port_origin("12345678");
+    for (origin, reason) in [
         (practice(), "was practice, on a simulated arm"),
-        (on_port("87654321"), "was made with other servos"),
-        (on_port(""), "does not say which arm it was made on"),
+        (port_origin("87654321"), "was made with other servos"),
+        (port_origin(""), "does not say which arm it was made on"),
         (
             CalibrationOrigin::default(),
             "`steadyhand calibrate restore 3`",
@@ -440,115 +433,111 @@ fn refuses_practice_other_servos_and_an_unknown_arm_as_calibration_of_an_arm_on_
         (
             CalibrationOrigin {
                 unmeasured: true,
-                ..here.clone()
+                ..port.clone()
             },
             "holds values that nobody measured on this arm",
         ),
     ] {
-        let history = all_of_it(&believed, 1, &origin);
-        let said = missing(&history, &believed, &here);
-        assert_eq!(said.len(), 3, "{said:?}");
-        assert!(said[2].contains(words), "{said:?}");
-        assert!(said[2].contains("steadyhand teach sheet"), "{said:?}");
+        let history = all_kinds(&assumed, 1, &origin);
+        let lacks = missing(&history, &assumed, &port);
+        assert_eq!(lacks.len(), 3, "{lacks:?}");
+        assert!(lacks[2].contains(reason), "{lacks:?}");
+        assert!(lacks[2].contains("steadyhand teach sheet"), "{lacks:?}");
     }
-    let history = all_of_it(&believed, 1, &here);
-    assert!(missing(&history, &believed, &here).is_empty());
-    // Nor does what was found on a port count for practice, or anything for an arm that is not known.
-    assert_eq!(missing(&history, &believed, &practice()).len(), 3);
-    let nowhere = CalibrationOrigin::default();
-    assert_eq!(missing(&history, &believed, &nowhere).len(), 3);
+    let history = all_kinds(&assumed, 1, &port);
+    assert!(missing(&history, &assumed, &port).is_empty());
+    // A calibration on a port does not count for practice, and none counts for an unknown arm.
+    assert_eq!(missing(&history, &assumed, &practice()).len(), 3);
+    let unknown = CalibrationOrigin::default();
+    assert_eq!(missing(&history, &assumed, &unknown).len(), 3);
 }
 
 #[test]
-fn practice_after_a_calibration_takes_nothing_from_it_while_the_file_says_the_same() {
-    let believed = scene();
-    let here = on_port("12345678");
-    let mut history = all_of_it(&believed, 1, &here);
-    history.extend(all_of_it(&believed, 4, &practice()));
-    assert!(missing(&history, &believed, &here).is_empty());
-    // What practice wrote into the files is not what was found on the port.
+fn practice_does_not_invalidate_a_calibration_while_the_file_has_the_same_values() {
+    let assumed = scene();
+    let port = port_origin("12345678");
+    let mut history = all_kinds(&assumed, 1, &port);
+    history.extend(all_kinds(&assumed, 4, &practice()));
+    assert!(missing(&history, &assumed, &port).is_empty());
+    // Practice has written other values into the files than those of the port.
     history[0]
         .new
         .insert("zero_tick of servo 1".to_owned(), vec![2051.0]);
     history[2]
         .new
         .insert("origin_m".to_owned(), vec![0.0, 0.0, 0.0]);
-    let said = missing(&history, &believed, &here);
-    assert_eq!(said.len(), 2, "{said:?}");
-    assert!(said[0].contains("calibration 4 was practice"), "{said:?}");
-    assert!(said[1].contains("calibration 6 was practice"), "{said:?}");
+    let lacks = missing(&history, &assumed, &port);
+    assert_eq!(lacks.len(), 2, "{lacks:?}");
+    assert!(lacks[0].contains("calibration 4 was practice"), "{lacks:?}");
+    assert!(lacks[1].contains("calibration 6 was practice"), "{lacks:?}");
 }
 
 #[test]
-fn a_lock_that_another_command_holds_is_waited_for_and_then_told() {
+fn a_lock_that_another_command_holds_is_waited_for_and_then_reported() {
     let folder = tempfile::tempdir().unwrap();
     let store = CalibrationStore::of_state(folder.path());
     let held = store.lock().unwrap();
-    let said = store.lock().unwrap_err().to_string();
+    let error = store.lock().unwrap_err().to_string();
     let holder = format!("another command (process {})", std::process::id());
-    assert!(said.contains(&holder) && said.contains("5 s"), "{said}");
+    assert!(error.contains(&holder) && error.contains("5 s"), "{error}");
     drop(held);
     store.lock().unwrap();
 }
 
 #[test]
-fn practice_is_kept_beside_the_calibration_of_an_arm_and_not_in_its_place() {
+fn practice_does_not_replace_the_calibration_of_an_arm() {
     let folder = tempfile::tempdir().unwrap();
     let store = CalibrationStore::of_state(folder.path());
-    let believed = scene();
+    let assumed = scene();
     let lock = store.lock().unwrap();
-    let here = on_port("12345678");
-    let sheet = |origin: &CalibrationOrigin| all_of_it(&believed, 1, origin).pop().unwrap();
-    let practised = sheet(&practice());
-    store.keep(&sheet(&here), &lock).unwrap();
+    let port = port_origin("12345678");
+    let sheet = |origin: &CalibrationOrigin| all_kinds(&assumed, 1, origin).pop().unwrap();
+    let practice = sheet(&practice());
+    store.keep(&sheet(&port), &lock).unwrap();
     for number in 4..=KEPT_MAX as u64 + 10 {
         let record = CalibrationRecord {
             number,
-            ..practised.clone()
+            ..practice.clone()
         };
         store.keep(&record, &lock).unwrap();
     }
     let history = store.history().unwrap();
-    assert_eq!(history[0].session.origin, here);
+    assert_eq!(history[0].session.origin, port);
     assert!(history.len() <= KEPT_MAX + 1, "{}", history.len());
 }
 
 #[test]
-fn refuses_to_judge_touches_that_were_measured_with_different_zeros() {
-    let believed = scene();
-    let good = session(
-        CalibrationKind::Sheet,
-        &believed,
-        hand(&believed, 26).sheet(),
-    );
-    assert!(assess(&good, &believed, None).is_ok());
+fn refuses_touches_that_were_measured_with_different_zeros() {
+    let assumed = scene();
+    let good = session(CalibrationKind::Sheet, &assumed, hand(&assumed, 26).sheet());
+    assert!(assess(&good, &assumed, None).is_ok());
     for zeros in ["", "12345678"] {
         let mut mixed = good.clone();
         mixed.touches[3].zeros = zeros.to_owned();
-        let said = assess(&mixed, &believed, None).unwrap_err().to_string();
+        let error = assess(&mixed, &assumed, None).unwrap_err().to_string();
         let parts = ["touch 4", "other zeros", "steadyhand calibrate discard"];
-        assert!(parts.iter().all(|part| said.contains(part)), "{said}");
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }
 }
 
 #[test]
 fn a_joint_that_would_turn_the_other_way_is_named() {
-    let believed = scene();
-    let of = |sign: f64| FileValues::from([("sign of servo 3".to_owned(), vec![sign])]);
-    assert!(flipped_joints(&believed.arm, &of(1.0)).is_empty());
-    assert_eq!(flipped_joints(&believed.arm, &of(-1.0)), ["elbow_flex"]);
-    assert!(flipped_joints(&believed.arm, &FileValues::new()).is_empty());
+    let assumed = scene();
+    let signs = |sign: f64| FileValues::from([("sign of servo 3".to_owned(), vec![sign])]);
+    assert!(flipped_joints(&assumed.arm, &signs(1.0)).is_empty());
+    assert_eq!(flipped_joints(&assumed.arm, &signs(-1.0)), ["elbow_flex"]);
+    assert!(flipped_joints(&assumed.arm, &FileValues::new()).is_empty());
 }
 
 #[test]
-fn what_drawings_rest_on_outlives_fifty_others() {
+fn the_newest_calibration_of_an_object_outlives_fifty_others() {
     let folder = tempfile::tempdir().unwrap();
     let store = CalibrationStore::of_state(folder.path());
-    let believed = scene();
-    let sheet = session(CalibrationKind::Sheet, &believed, Vec::new());
-    let assessed = assess(&sheet, &believed, None).unwrap();
+    let assumed = scene();
+    let sheet = session(CalibrationKind::Sheet, &assumed, Vec::new());
+    let assessed = assess(&sheet, &assumed, None).unwrap();
     let lock = store.lock().unwrap();
-    let tool = session(CalibrationKind::Tool, &believed, Vec::new());
+    let tool = session(CalibrationKind::Tool, &assumed, Vec::new());
     store.keep(&record(1, tool, &assessed), &lock).unwrap();
     for number in 2..=KEPT_MAX as u64 + 5 {
         store
@@ -561,28 +550,28 @@ fn what_drawings_rest_on_outlives_fifty_others() {
 }
 
 #[test]
-fn a_bent_sheet_is_said_to_be_written_flat() {
-    let believed = scene();
+fn a_bent_sheet_is_reported_and_written_flat() {
+    let assumed = scene();
     let mut touches = Vec::new();
     let places = [0.0, 50.0, 100.0].map(|y| [0.0, 50.0, 100.0].map(|x| [x, y]));
     for (index, at_mm) in places.into_iter().flatten().enumerate() {
         let off = (at_mm[0] - 50.0) / 1e3;
-        let at = believed.surface.at(at_mm).point_m - Vector3::z() * (off * off / (2.0 * 0.5));
+        let at = assumed.surface.at(at_mm).point_m - Vector3::z() * (off * off / (2.0 * 0.5));
         let role = match index {
             0 => TouchRole::Origin,
             2 => TouchRole::X,
             6 => TouchRole::Y,
             _ => TouchRole::Sheet,
         };
-        let touch = hand(&believed, 30 + index as u64).touch(at, role);
+        let touch = hand(&assumed, 30 + index as u64).touch(at, role);
         touches.extend([touch.clone(), touch.clone(), touch]);
     }
-    let session = session(CalibrationKind::Sheet, &believed, touches);
-    let assessed = assess(&session, &believed, None).unwrap();
-    let said = assessed.finding.reasons.join("; ");
+    let session = session(CalibrationKind::Sheet, &assumed, touches);
+    let assessed = assess(&session, &assumed, None).unwrap();
+    let reasons = assessed.finding.reasons.join("; ");
     assert!(
-        said.contains("bent along x") && said.contains("shown and not written"),
-        "{said}"
+        reasons.contains("bent along x") && reasons.contains("shown and not written"),
+        "{reasons}"
     );
     assert!(!assessed.new.contains_key("cylinder_radius_mm"));
 }
@@ -591,13 +580,9 @@ fn a_bent_sheet_is_said_to_be_written_flat() {
 fn a_store_keeps_the_last_ones_and_names_what_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let store = CalibrationStore::of_state(folder.path());
-    let believed = scene();
-    let session = session(
-        CalibrationKind::Sheet,
-        &believed,
-        hand(&believed, 27).sheet(),
-    );
-    let assessed = assess(&session, &believed, None).unwrap();
+    let assumed = scene();
+    let session = session(CalibrationKind::Sheet, &assumed, hand(&assumed, 27).sheet());
+    let assessed = assess(&session, &assumed, None).unwrap();
     let lock = store.lock().unwrap();
     assert_eq!(store.proposal().unwrap(), None);
     store.propose(&session, &lock).unwrap();
@@ -619,28 +604,28 @@ fn a_store_keeps_the_last_ones_and_names_what_is_damaged() {
     store.discard(&lock).unwrap();
     store.discard(&lock).unwrap();
     assert_eq!(store.proposal().unwrap(), None);
-    // Half a file that was never renamed is nobody's; half a file in its place is named.
+    // A partial file that was never renamed is ignored; a damaged record is named.
     let inner = folder.path().join("calibration");
     std::fs::write(inner.join("000099.toml.new"), "num").unwrap();
     assert_eq!(store.next_number(), last + 1);
     std::fs::write(inner.join("000020.toml"), "number = ").unwrap();
-    let said = store.history().unwrap_err().to_string();
+    let error = store.history().unwrap_err().to_string();
     assert!(
-        said.contains("000020.toml") && said.contains("move it away"),
-        "{said}"
+        error.contains("000020.toml") && error.contains("move it away"),
+        "{error}"
     );
 }
 
 #[test]
-fn only_what_was_calibrated_is_written_and_comments_stay() {
+fn only_calibrated_values_are_written_and_comments_stay() {
     let library = SceneLibrary::default();
-    let believed = scene();
+    let assumed = scene();
     let text = library.source("default.toml").unwrap().unwrap();
     let text = text.replace(
         "tip_m = [0.0, -0.038637, -0.010353]",
         "tip_m = [0.0, -0.038637, -0.010353] # by eye",
     );
-    let tool = session(CalibrationKind::Tool, &believed, Vec::new());
+    let tool = session(CalibrationKind::Tool, &assumed, Vec::new());
     let new: FileValues = [("tip_m".to_owned(), vec![0.001, -0.04, 0.5])].into();
     let written = write(&text, &tool, &new).unwrap();
     assert_eq!(
@@ -668,13 +653,13 @@ fn only_what_was_calibrated_is_written_and_comments_stay() {
     ]
     .into();
     let written = write(&arm, &zeros, &new).unwrap();
-    let known = arm
+    let expected = arm
         .replace(
             "{ id = 3, sign = 1, zero_tick = 2048",
             "{ id = 3, sign = 1, zero_tick = 2051",
         )
         .replace("upper_rad = 1.69\n", "upper_rad = 1.5\n");
-    assert_eq!(written, known);
+    assert_eq!(written, expected);
     for (text, session, values) in [
         ("name = ", &tool, &new),
         ("pens = []", &tool, &new),
@@ -701,46 +686,48 @@ fn present_files_of_lerobot_give_zeros_and_narrow_limits() {
             "shoulder_pan": {"id": 1, "drive_mode": 1, "homing_offset": -5, "range_min": 100, "range_max": 4000},
             "jaw": {"id": 9, "drive_mode": 0, "homing_offset": 0, "range_min": 100, "range_max": 4000}}"#,
     );
-    let taken = lerobot::import(&file, &arm).unwrap();
-    assert_eq!(taken.new["zero_tick of servo 3"], [2000.0]);
-    assert_eq!(taken.new["zero_tick of servo 1"], [2050.0]);
-    // 1000 counts to each side are 1.534 rad, less than the file's 1.69; never is a limit widened.
+    let found = lerobot::import(&file, &arm).unwrap();
+    assert_eq!(found.new["zero_tick of servo 3"], [2000.0]);
+    assert_eq!(found.new["zero_tick of servo 1"], [2050.0]);
+    // 1000 counts to each side are 1.534 rad, less than the file's 1.69; a limit is never widened.
     assert!(
-        (taken.new["upper_rad of elbow_flex"][0] - 1.533_98).abs() < 1e-4,
-        "{taken:?}"
+        (found.new["upper_rad of elbow_flex"][0] - 1.533_98).abs() < 1e-4,
+        "{found:?}"
     );
     assert!(
-        !taken.new.contains_key("upper_rad of shoulder_pan"),
-        "{taken:?}"
+        !found.new.contains_key("upper_rad of shoulder_pan"),
+        "{found:?}"
     );
-    // An arm with some zeros from a file and some from elsewhere was not measured as a whole.
-    assert_eq!(taken.missing, ["shoulder_lift", "wrist_flex", "wrist_roll"]);
-    let left = taken.left.join("; ");
+    // An arm with only some zeros from the file was not measured as a whole.
+    assert_eq!(found.missing, ["shoulder_lift", "wrist_flex", "wrist_roll"]);
+    let skipped = found.skipped.join("; ");
     assert!(
-        left.contains("shoulder_lift, wrist_flex, wrist_roll: not in the file"),
-        "{left}"
+        skipped.contains("shoulder_lift, wrist_flex, wrist_roll: not in the file"),
+        "{skipped}"
     );
     assert!(
-        left.contains("jaw") && left.contains("drive mode 1") && left.contains("homing offsets"),
-        "{left}"
+        skipped.contains("jaw")
+            && skipped.contains("drive mode 1")
+            && skipped.contains("homing offsets"),
+        "{skipped}"
     );
-    assert!((taken.turn_deg(&arm) - 48.0 * 360.0 / 4096.0).abs() < 1e-9);
+    assert!((found.turn_deg(&arm) - 48.0 * 360.0 / 4096.0).abs() < 1e-9);
 }
 
 #[test]
-fn older_files_of_lerobot_give_zeros_alone() {
+fn older_files_of_lerobot_give_only_zeros() {
     let arm = SceneLibrary::default().arm("so101").unwrap();
     let file = read(
         r#"{"homing_offset": [-2041, 2056], "drive_mode": [0, 1], "start_pos": [2034, 3052], "end_pos": [3065, -1026],
             "calib_mode": ["DEGREE", "DEGREE"], "motor_names": ["shoulder_pan", "elbow"]}"#,
     );
-    let taken = lerobot::import(&file, &arm).unwrap();
-    assert_eq!(taken.new["zero_tick of servo 1"], [2041.0]);
-    assert_eq!(taken.new["zero_tick of servo 3"], [2056.0]);
-    let left = taken.left.join("; ");
+    let found = lerobot::import(&file, &arm).unwrap();
+    assert_eq!(found.new["zero_tick of servo 1"], [2041.0]);
+    assert_eq!(found.new["zero_tick of servo 3"], [2056.0]);
+    let skipped = found.skipped.join("; ");
     assert!(
-        left.contains("the other way") && left.contains("compare it"),
-        "{left}"
+        skipped.contains("the other way") && skipped.contains("compare it"),
+        "{skipped}"
     );
 }
 
@@ -752,7 +739,7 @@ fn other_peoples_mistakes_are_named() {
             r#"{{"elbow_flex": {{"id": {id}, "drive_mode": 0, "homing_offset": 0, "range_min": {min}, "range_max": {max}}}}}"#
         )
     };
-    for (text, known) in [
+    for (text, expected) in [
         (motor(3, 2000, 2010), "not moved through its range"),
         (motor(3, i32::MIN, i32::MAX), "not one of 64 to 4096"),
         (motor(2, 1000, 3000), "ids are swapped"),
@@ -765,11 +752,11 @@ fn other_peoples_mistakes_are_named() {
             "none of its motors (a)",
         ),
     ] {
-        let said = lerobot::import(&read(&text), &arm).unwrap_err().to_string();
-        assert!(said.contains(known), "{text}: {said}");
+        let error = lerobot::import(&read(&text), &arm).unwrap_err().to_string();
+        assert!(error.contains(expected), "{text}: {error}");
     }
-    let none = lerobot::import(&read("{}"), &arm);
-    assert!(matches!(none, Err(LeRobotError::NoneKnown { .. })));
+    let empty = lerobot::import(&read("{}"), &arm);
+    assert!(matches!(empty, Err(LeRobotError::NoneKnown { .. })));
 }
 
 #[test]
@@ -779,13 +766,13 @@ fn what_is_exported_is_imported_again_unchanged() {
         let homing: BTreeMap<u8, i32> = [(1, -12)].into();
         let text = serde_json::to_string(&lerobot::export(&arm, &homing)).unwrap();
         assert!(text.contains("\"homing_offset\":-12"), "{text}");
-        let taken = lerobot::import(&read(&text), &arm).unwrap();
-        assert!(taken.missing.is_empty(), "{name}: {:?}", taken.missing);
-        for (id, new) in &taken.new {
+        let found = lerobot::import(&read(&text), &arm).unwrap();
+        assert!(found.missing.is_empty(), "{name}: {:?}", found.missing);
+        for (id, new) in &found.new {
             if id.starts_with("zero_tick") {
-                assert_eq!(new, &taken.old[id], "{name} {id}");
+                assert_eq!(new, &found.old[id], "{name} {id}");
             }
         }
-        assert!(taken.turn_deg(&arm) < 1e-9);
+        assert!(found.turn_deg(&arm) < 1e-9);
     }
 }

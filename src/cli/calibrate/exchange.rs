@@ -30,8 +30,8 @@ impl CalibrationFolders {
         })?;
         let arm = self.library.arm(arm)?;
         let imported = lerobot::import(&parsed, &arm)?;
-        terminal_output::line(report::compared(&imported.old, &imported.new).trim_end());
-        let skipped = imported.left.iter();
+        terminal_output::line(report::comparison(&imported.old, &imported.new).trim_end());
+        let skipped = imported.skipped.iter();
         terminal_output::lines(skipped.map(|skipped| format!("not taken over: {skipped}")));
         if !self.may_turn(
             &arm.file.name,
@@ -46,7 +46,7 @@ impl CalibrationFolders {
         }
         let lock = self.store.lock()?;
         let mut record = CalibrationRecord {
-            reasons: imported.left,
+            reasons: imported.skipped,
             old: imported.old,
             new: imported.new,
             ..self.record_of_zeros(&arm.file, "LeRobot's file")

@@ -31,7 +31,7 @@ impl CalibrationFolders {
             let other = other.number;
             bail!("calibration {number} is of {kind} and {other} is of {other_kind}");
         }
-        terminal_output::done(report::compared(&one.new, &other.new).trim_end())
+        terminal_output::done(report::comparison(&one.new, &other.new).trim_end())
     }
 
     /// Writes the values of a calibration again or, with `is_before`, the file's values from before it.
@@ -57,7 +57,7 @@ impl CalibrationFolders {
         let is_same = |record: &&CalibrationRecord| record.session.is_of_same(&target.session);
         let newest = history.iter().rev().find(is_same);
         let old = newest.map_or_else(FileValues::new, |record| record.new.clone());
-        terminal_output::line(report::compared(&old, &target.new).trim_end());
+        terminal_output::line(report::comparison(&old, &target.new).trim_end());
         if old == target.new && !is_before {
             terminal_output::note(&format!(
                 "this changes no value: `steadyhand calibrate restore {number} --before` writes what the file said before calibration {number}"

@@ -185,7 +185,7 @@ async fn save(
     servos: Option<&std::collections::BTreeMap<u8, String>>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<ExitStatus> {
-    terminal_output::line(report::compared(&result.old, &result.new).trim_end());
+    terminal_output::line(report::comparison(&result.old, &result.new).trim_end());
     let overridden = args.consent.change.overridden;
     if !folders.may_turn(&args.arm, &result.new, result.turn_deg, overridden)? {
         return Ok(ExitStatus::Refused);

@@ -68,7 +68,7 @@ async fn teach_one(
     let joints = JointVector::from_slice(&joints_rad);
     let (new, change) = calib::new_taught_values(kind, &scene, &session.pen, name, &joints)?;
     let old = calib::taught_values(kind, &scene, name);
-    terminal_output::line(report::compared(&old, &new).trim_end());
+    terminal_output::line(report::comparison(&old, &new).trim_end());
     let objection = change.override_reason();
     if let Some(reason) = objection.filter(|_| !consent.change.overridden) {
         return terminal_output::refused(&format!("not taught: {reason}"));

@@ -1,9 +1,9 @@
-//! `recording export`: recordings in other programs' formats. The same recordings give the same files.
+//! `recording export`: writes recordings in other formats. The same recordings give the same files.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use super::{ExportForm, recorded};
+use super::{ExportForm, read_recording};
 use crate::lerobot;
 use crate::recorded_job::RecordedJob;
 use anyhow::Context;
@@ -15,19 +15,19 @@ use node::{ExitStatus, NodeOptions};
 /// Height of the pen over the paper between lines, in exported G-code.
 const TRAVEL_MM: f64 = 5.0;
 
-/// Speed of lines in exported G-code, in mm a minute.
+/// Speed of lines in exported G-code, in mm per minute.
 const FEED_MM_MIN: u32 = 1_200;
 
 pub(super) fn run(
     node: &NodeOptions,
     form: ExportForm,
-    of: &[String],
+    recordings: &[String],
     out: &Path,
     fps: u32,
 ) -> anyhow::Result<ExitStatus> {
-    let jobs: Vec<RecordedJob> = of
+    let jobs: Vec<RecordedJob> = recordings
         .iter()
-        .map(|of| recorded(node, of))
+        .map(|recording| read_recording(node, recording))
         .collect::<anyhow::Result<_>>()?;
     for job in &jobs {
         let path = job.path.display();
@@ -44,8 +44,8 @@ pub(super) fn run(
         .with_context(|| format!("cannot make the folder {}", out.display()))?;
     let text: fn(&RecordedJob) -> String = match form {
         ExportForm::Lerobot => {
-            let told = lerobot::export(&jobs, out, fps)?;
-            told.iter().for_each(|line| show::line(line));
+            let lines = lerobot::export(&jobs, out, fps)?;
+            lines.iter().for_each(|line| show::line(line));
             return Ok(ExitStatus::Done);
         }
         ExportForm::Csv => csv,
@@ -54,7 +54,7 @@ pub(super) fn run(
     };
     let mut files = Vec::new();
     for job in &jobs {
-        let file = place(out, job, form, &files);
+        let file = output_path(out, job, form, &files);
         files.push(file.clone());
         disk::put(&file, &text(job)).with_context(|| format!("cannot write {}", file.display()))?;
         let lines = count(job.ink().len(), "line");
@@ -68,42 +68,42 @@ pub(super) fn run(
 }
 
 /// Returns the file for a job: none of those of other jobs of this export, for every node has a `job-1`.
-fn place(out: &Path, job: &RecordedJob, form: ExportForm, taken: &[PathBuf]) -> PathBuf {
-    let ending = match form {
+fn output_path(out: &Path, job: &RecordedJob, form: ExportForm, taken: &[PathBuf]) -> PathBuf {
+    let extension = match form {
         ExportForm::Svg => "svg",
         ExportForm::Gcode => "gcode",
         ExportForm::Csv | ExportForm::Lerobot => "csv",
     };
     let name = job.name();
-    let plain = out.join(format!("{name}.{ending}"));
-    let numbered = (2..).map(|number| out.join(format!("{name}_{number}.{ending}")));
+    let plain = out.join(format!("{name}.{extension}"));
+    let numbered = (2..).map(|number| out.join(format!("{name}_{number}.{extension}")));
     let mut places = std::iter::once(plain).chain(numbered);
     places
         .find(|place| !taken.contains(place))
         .unwrap_or_default()
 }
 
-/// A row a tick: time, what was sent and what was read. What was not read is empty.
+/// Formats one row for each tick: time, setpoints and readings. A cell without a reading is empty.
 fn csv(job: &RecordedJob) -> String {
     let names = job.plans.first().map(|plan| plan.joints.clone());
     let names = names.unwrap_or_default();
     let servos = job.ticks.iter().map(|tick| tick.load_ratio.len()).max();
     let servos = servos.unwrap_or(0);
-    let mut heads: Vec<String> = [
+    let mut headers: Vec<String> = [
         "time_s", "motion", "sample", "doing", "stroke", "pen", "state",
     ]
     .map(str::to_owned)
     .to_vec();
-    heads.extend(names.iter().map(|name| format!("{name}_sent_rad")));
-    heads.extend(names.iter().map(|name| format!("{name}_read_rad")));
-    heads.extend(
+    headers.extend(names.iter().map(|name| format!("{name}_sent_rad")));
+    headers.extend(names.iter().map(|name| format!("{name}_read_rad")));
+    headers.extend(
         ["tip", "target"]
             .iter()
-            .flat_map(|of| ["x", "y", "height"].map(|axis| format!("{of}_{axis}_mm"))),
+            .flat_map(|point| ["x", "y", "height"].map(|axis| format!("{point}_{axis}_mm"))),
     );
-    heads.extend((1..=servos).map(|servo| format!("servo_{servo}_load_ratio")));
-    heads.extend((1..=servos).map(|servo| format!("servo_{servo}_temperature_c")));
-    let mut text = heads.join(",") + "\n";
+    headers.extend((1..=servos).map(|servo| format!("servo_{servo}_load_ratio")));
+    headers.extend((1..=servos).map(|servo| format!("servo_{servo}_temperature_c")));
+    let mut text = headers.join(",") + "\n";
     for tick in &job.ticks {
         let mut cells = vec![
             format!("{:.6}", job.time_s(tick)),
@@ -115,23 +115,26 @@ fn csv(job: &RecordedJob) -> String {
             (tick.pen + 1).to_string(),
             tick.state.clone(),
         ];
-        let known = |values: &[f64], many: usize| -> Vec<String> {
-            (0..many)
+        let padded = |values: &[f64], count: usize| -> Vec<String> {
+            (0..count)
                 .map(|at| values.get(at).map_or_else(String::new, ToString::to_string))
                 .collect()
         };
-        cells.extend(known(&tick.setpoint_rad, names.len()));
-        cells.extend(known(&tick.position_rad, names.len()));
-        for place in [tick.tip_mm, tick.target_mm] {
-            cells.extend(known(
-                place.as_ref().map_or(&[], |place| place.as_slice()),
+        cells.extend(padded(&tick.setpoint_rad, names.len()));
+        cells.extend(padded(&tick.position_rad, names.len()));
+        for output_path in [tick.tip_mm, tick.target_mm] {
+            cells.extend(padded(
+                output_path
+                    .as_ref()
+                    .map_or(&[], |output_path| output_path.as_slice()),
                 3,
             ));
         }
         for values in [&tick.load_ratio, &tick.temperature_c] {
-            let read = |at: usize| values.get(at).copied().flatten();
-            cells
-                .extend((0..servos).map(|at| read(at).map_or_else(String::new, |v| v.to_string())));
+            let reading = |servo: usize| values.get(servo).copied().flatten();
+            cells.extend(
+                (0..servos).map(|servo| reading(servo).map_or_else(String::new, |v| v.to_string())),
+            );
         }
         text.push_str(&cells.join(","));
         text.push('\n');
@@ -139,7 +142,7 @@ fn csv(job: &RecordedJob) -> String {
     text
 }
 
-/// The ink on its sheet, in millimetres; y up on the sheet is down in SVG.
+/// Formats the ink on its sheet as SVG in millimetres, whose y points down.
 fn svg(job: &RecordedJob) -> String {
     let [width, height] = job.sheet_mm();
     let mut text = format!(
@@ -152,7 +155,7 @@ fn svg(job: &RecordedJob) -> String {
             .iter()
             .map(|[x, y]| format!("{x:.3},{:.3}", height - y));
         let points: Vec<String> = points.collect();
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "  <polyline fill=\"none\" stroke=\"#{r:02x}{g:02x}{b:02x}\" stroke-width=\"{width_mm}\" stroke-linecap=\"round\" stroke-linejoin=\"round\" points=\"{}\"/>",
@@ -163,7 +166,7 @@ fn svg(job: &RecordedJob) -> String {
     text
 }
 
-/// The ink as moves in millimetres: z 0 is on the paper.
+/// Formats the ink as moves in millimetres; z 0 is on the paper.
 fn gcode(job: &RecordedJob) -> String {
     let mut text = format!("; ink of {} as it was drawn\nG21\nG90\n", job.name());
     let mut pen = None;

@@ -1,4 +1,4 @@
-//! `recording`: looks at recordings, exports and replays them. Wiring only.
+//! `recording`: shows, exports and replays recordings. Wiring only.
 
 mod export;
 mod replay;
@@ -68,7 +68,7 @@ enum RecordingCommand {
 }
 
 impl RecordingArgs {
-    /// Returns whether a job is named, which some node has, and not files alone.
+    /// Returns whether a job of a node is named, rather than only files.
     #[must_use]
     pub fn names_job(&self) -> bool {
         let named = match &self.what {
@@ -94,10 +94,10 @@ enum ExportForm {
     Gcode,
 }
 
-/// Does what the command line says.
+/// Runs the command.
 ///
 /// # Errors
-/// Which recording cannot be used, and why.
+/// Names the recording that cannot be used, and the reason.
 pub async fn run(node: &NodeOptions, args: RecordingArgs) -> anyhow::Result<ExitStatus> {
     match args.what {
         RecordingCommand::Show { of, out, json } => show::run(node, &of, out, json),
@@ -107,9 +107,9 @@ pub async fn run(node: &NodeOptions, args: RecordingArgs) -> anyhow::Result<Exit
     }
 }
 
-/// Reads the recording that a word means: a file, or a job.
-fn recorded(node: &NodeOptions, of: &str) -> anyhow::Result<RecordedJob> {
-    let path = place(node, of)?;
+/// Reads a recording, named by its file or its job.
+fn read_recording(node: &NodeOptions, name: &str) -> anyhow::Result<RecordedJob> {
+    let path = recording_path(node, name)?;
     let job = RecordedJob::read(&path)?;
     if job.ticks.is_empty() {
         bail!(
@@ -120,10 +120,10 @@ fn recorded(node: &NodeOptions, of: &str) -> anyhow::Result<RecordedJob> {
     Ok(job)
 }
 
-fn place(node: &NodeOptions, of: &str) -> anyhow::Result<PathBuf> {
-    let path = Path::new(of);
+fn recording_path(node: &NodeOptions, name: &str) -> anyhow::Result<PathBuf> {
+    let path = Path::new(name);
     match path.metadata() {
-        Ok(about) if about.is_file() => return Ok(path.to_owned()),
+        Ok(metadata) if metadata.is_file() => return Ok(path.to_owned()),
         Err(error) if error.kind() != ErrorKind::NotFound => {
             bail!("cannot read {}: {error}", path.display())
         }
@@ -131,28 +131,28 @@ fn place(node: &NodeOptions, of: &str) -> anyhow::Result<PathBuf> {
     }
     let file = open::file(node)?;
     let state = state_folder::place(node, &file)?;
-    let path = job::folder(&state, of).join(RECORDING);
-    if !is_job_name(of) || !path.is_file() {
+    let path = job::folder(&state, name).join(RECORDING);
+    if !is_job_name(name) || !path.is_file() {
         bail!(
-            "there is no recording {of}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, --config FILE or --state DIR names their node, and `--record` or `record = true` in the node file records them",
+            "there is no recording {name}: it is neither a file nor a recorded job of {}; `steadyhand jobs` lists jobs, --config FILE or --state DIR names their node, and `--record` or `record = true` in the node file records them",
             state.display()
         );
     }
     Ok(path)
 }
 
-/// Returns where something that is made of a recording is written: as said, or else at its usual place.
-fn place_of(
-    said: Option<PathBuf>,
+/// Returns the path of a recording's output: as requested, or its default.
+fn output_path(
+    requested: Option<PathBuf>,
     node: &NodeOptions,
     job: &RecordedJob,
-    ending: &str,
+    extension: &str,
 ) -> anyhow::Result<PathBuf> {
-    if let Some(said) = said {
-        return Ok(said);
+    if let Some(requested) = requested {
+        return Ok(requested);
     }
     let folder = open::or_temporary(node.output.clone())?;
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-    Ok(folder.join(format!("{}-recording.{ending}", job.name())))
+    Ok(folder.join(format!("{}-recording.{extension}", job.name())))
 }

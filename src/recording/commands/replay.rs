@@ -1,11 +1,11 @@
-//! `recording replay`: the recorded setpoints as a trajectory, judged by the same gate and carried out by a simulated arm.
+//! `recording replay`: carries out the recorded setpoints on a simulated arm, after the same check by the gate.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::recorded;
+use super::read_recording;
 use super::show::missing;
 use crate::plan_record::span_kind;
 use crate::recorded_job::{RecordedJob, RecordedTick};
@@ -15,15 +15,15 @@ use node::{ExitStatus, NodeOptions, open, simulated_playback, state_folder};
 use plan::{Trajectory, TrajectorySpan};
 use scene::Scene;
 
-/// Maximum distance of the replayed ink from the recorded one.
-const APART_MM_MAX: f64 = 1.0;
+/// Largest distance of the replayed ink from the recorded one.
+const DEVIATION_MM_MAX: f64 = 1.0;
 
-pub(super) async fn run(node: &NodeOptions, of: &str) -> anyhow::Result<ExitStatus> {
-    let job = recorded(node, of)?;
-    let scene = scene_of(node, &job)?;
+pub(super) async fn run(node: &NodeOptions, name: &str) -> anyhow::Result<ExitStatus> {
+    let job = read_recording(node, name)?;
+    let scene = recorded_scene(node, &job)?;
     if missing(&job) > 0 {
         bail!(
-            "{of} cannot be replayed: {} ticks are missing in it",
+            "{name} cannot be replayed: {} ticks are missing in it",
             missing(&job)
         );
     }
@@ -43,17 +43,17 @@ pub(super) async fn run(node: &NodeOptions, of: &str) -> anyhow::Result<ExitStat
         show::line(&format!("{}: replayed; it drew nothing", job.name()));
         return Ok(ExitStatus::Done);
     }
-    let apart = design::compare::deviation_mm(&drawn, &replayed);
+    let deviation = design::compare::deviation_mm(&drawn, &replayed);
     show::line(&format!(
         "{}: on the simulator {} of the recorded ink",
         job.name(),
-        apart.describe()
+        deviation.describe()
     ));
-    Ok(ExitStatus::of(apart.max_mm <= APART_MM_MAX))
+    Ok(ExitStatus::of(deviation.max_mm <= DEVIATION_MM_MAX))
 }
 
-/// The scene of the recorded job, which must be what it was.
-fn scene_of(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<Scene>> {
+/// Returns the scene of the recorded job, which must be unchanged.
+fn recorded_scene(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<Scene>> {
     let plan = job.plans.first().context("the recording has no plan")?;
     let file = open::file(node)?;
     let library = open::library(node, &file)?;
@@ -61,7 +61,7 @@ fn scene_of(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<Scene>>
         let state = state_folder::place(node, &file)?;
         let past = job::past(&state, &plan.job)?;
         return tools::scene_of_job(&library, &state, &past)
-            .map_err(|why| anyhow!("{} cannot be replayed: {why}", plan.job));
+            .map_err(|error| anyhow!("{} cannot be replayed: {error}", plan.job));
     }
     let scene = library.scene(&plan.scene, plan.overlay.as_deref())?;
     if scene.revision.hex() != plan.revision {
@@ -74,23 +74,23 @@ fn scene_of(node: &NodeOptions, job: &RecordedJob) -> anyhow::Result<Arc<Scene>>
     Ok(scene)
 }
 
-/// The setpoints as they were sent, tick by tick.
+/// Returns the trajectory of the setpoints that were sent.
 fn trajectory(ticks: &[&RecordedTick]) -> anyhow::Result<Trajectory> {
     let mut spans: Vec<TrajectorySpan> = Vec::new();
-    for (at, tick) in ticks.iter().enumerate() {
+    for (index, tick) in ticks.iter().enumerate() {
         let kind = span_kind(&tick.doing)
-            .with_context(|| format!("{:?} is nothing that an arm does", tick.doing))?;
-        let goes_on = |span: &&mut TrajectorySpan| {
+            .with_context(|| format!("{:?} is not a kind of motion", tick.doing))?;
+        let continues = |span: &&mut TrajectorySpan| {
             span.kind == kind && span.item == tick.stroke && span.pen == tick.pen
         };
-        match spans.last_mut().filter(goes_on) {
-            Some(span) => span.end = at + 1,
+        match spans.last_mut().filter(continues) {
+            Some(span) => span.end = index + 1,
             None => spans.push(TrajectorySpan {
                 kind,
                 item: tick.stroke,
                 pen: tick.pen,
-                first: at,
-                end: at + 1,
+                first: index,
+                end: index + 1,
             }),
         }
     }

@@ -1,4 +1,4 @@
-//! `recording report`: one HTML file for people, without scripts and without anything from elsewhere.
+//! `recording report`: one self-contained HTML file for people, without scripts.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::show::{missing, png, summary};
-use super::{place_of, recorded};
+use super::{output_path, read_recording};
 use crate::figures::{OFF_MM, RecordingFigures};
 use crate::message::LOG_WARNING;
 use crate::recorded_job::RecordedJob;
@@ -23,13 +23,13 @@ td.n{text-align:right;font-variant-numeric:tabular-nums}img{max-width:100%}";
 
 pub(super) fn run(
     node: &NodeOptions,
-    of: &str,
+    name: &str,
     out: Option<PathBuf>,
 ) -> anyhow::Result<ExitStatus> {
-    let job = recorded(node, of)?;
-    let figures = RecordingFigures::of(&job);
+    let job = read_recording(node, name)?;
+    let figures = RecordingFigures::from_job(&job);
     let html = html(&job, &figures, &png(&job, &figures)?);
-    let out = place_of(out, node, &job, "html")?;
+    let out = output_path(out, node, &job, "html")?;
     disk::put(&out, &html).with_context(|| format!("cannot write {}", out.display()))?;
     for line in summary(&job, &figures) {
         show::line(&line);
@@ -47,7 +47,7 @@ fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
         || "The process ended before the job did.".to_owned(),
         |facts| format!("{}: {}", facts.state, facts.message),
     );
-    // Writing to a text cannot fail.
+    // Writing to a string cannot fail.
     let _ = write!(
         html,
         "<p>{}</p><p>{} ticks in {:.1} s, {} missing. Ink {:.2} mm from the plan at most, {:.2} mm on average.</p><img alt=\"plan, ink and error over time\" src=\"data:image/png;base64,{}\">",
@@ -59,7 +59,7 @@ fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
         figures.mean_mm,
         STANDARD.encode(png)
     );
-    html.push_str(&off_table(figures));
+    html.push_str(&error_table(figures));
     let joints = figures.joints.iter().map(|joint| {
         vec![
             joint.name.clone(),
@@ -89,8 +89,8 @@ fn html(job: &RecordedJob, figures: &RecordingFigures, png: &[u8]) -> String {
     html
 }
 
-/// Lists the strokes whose ink is off, the worst first, and why.
-fn off_table(figures: &RecordingFigures) -> String {
+/// Lists the strokes with ink errors and their causes, largest error first.
+fn error_table(figures: &RecordingFigures) -> String {
     let mut strokes = figures.strokes.clone();
     strokes.retain(|stroke| stroke.max_mm > OFF_MM);
     strokes.sort_by(|a, b| b.max_mm.total_cmp(&a.max_mm));
@@ -114,7 +114,7 @@ fn off_table(figures: &RecordingFigures) -> String {
     )
 }
 
-/// Lists the counts of the bus between the first reading of its counters and the last.
+/// Lists the increase of the bus's counters from their first reading to the last.
 fn bus_table(job: &RecordedJob) -> String {
     let Some((first, last)) = job.bus.first().zip(job.bus.last()) else {
         return String::new();
@@ -139,10 +139,10 @@ fn bus_table(job: &RecordedJob) -> String {
     table("Bus", &["", "count"], rows)
 }
 
-fn table(title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
+fn table(title: &str, headers: &[&str], rows: impl Iterator<Item = Vec<String>>) -> String {
     let mut html = format!("<h2>{title}</h2><table><tr>");
-    for head in heads {
-        let _ = write!(html, "<th>{head}</th>");
+    for header in headers {
+        let _ = write!(html, "<th>{header}</th>");
     }
     for row in rows {
         html.push_str("<tr>");

@@ -1,11 +1,11 @@
-//! `recording show`: a summary, and a picture of plan, ink and error over time.
+//! `recording show`: prints a summary, and renders a picture of plan, ink and error over time.
 
 use anyhow::Context as _;
 use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::{place_of, recorded};
+use super::{output_path, read_recording};
 use crate::figures::RecordingFigures;
 use crate::recorded_job::RecordedJob;
 use base::terminal as show;
@@ -15,12 +15,12 @@ use picture::{PictureError, PlanView, PlannedStroke, SheetLine, TimeStrip};
 
 pub(super) fn run(
     node: &NodeOptions,
-    of: &str,
+    name: &str,
     out: Option<PathBuf>,
     as_json: bool,
 ) -> anyhow::Result<ExitStatus> {
-    let job = recorded(node, of)?;
-    let figures = RecordingFigures::of(&job);
+    let job = read_recording(node, name)?;
+    let figures = RecordingFigures::from_job(&job);
     if as_json {
         show::line(&summary_json(&job, &figures).to_string());
         return Ok(ExitStatus::Done);
@@ -28,19 +28,19 @@ pub(super) fn run(
     for line in summary(&job, &figures) {
         show::line(&line);
     }
-    let out = place_of(out, node, &job, "png")?;
+    let out = output_path(out, node, &job, "png")?;
     std::fs::write(&out, png(&job, &figures)?)
         .with_context(|| format!("cannot write {}", out.display()))?;
     show::line(&format!("picture         {}", out.display()));
     Ok(ExitStatus::Done)
 }
 
-/// Returns what a recording holds, in lines.
+/// Returns the lines of a recording's summary.
 pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<String> {
-    let size = std::fs::metadata(&job.path).map_or(0, |about| about.len());
+    let size = std::fs::metadata(&job.path).map_or(0, |metadata| metadata.len());
     let ended = match &job.facts {
         Some(facts) => format!("{}: {}", facts.state, facts.message),
-        None => "not told: the process ended before the job did".to_owned(),
+        None => "not recorded: the process ended before the job did".to_owned(),
     };
     let mut lines = Vec::new();
     if let Some(plan) = job.plans.first() {
@@ -84,13 +84,13 @@ pub(super) fn summary(job: &RecordedJob, figures: &RecordingFigures) -> Vec<Stri
     lines
 }
 
-/// Returns the number of ticks that the recorder was too slow for.
+/// Returns the number of ticks for which the recorder was too slow.
 pub(super) fn missing(job: &RecordedJob) -> usize {
     let missing = job.facts.as_ref().map_or(0, |facts| facts.dropped_ticks);
     usize::try_from(missing).unwrap_or(usize::MAX)
 }
 
-/// Returns the same as JSON.
+/// Returns the summary as JSON.
 pub(crate) fn summary_json(job: &RecordedJob, figures: &RecordingFigures) -> serde_json::Value {
     let joints = figures.joints.iter().map(
         |joint| json!({ "name": joint.name, "max_deg": joint.max_deg, "rms_deg": joint.rms_deg }),
@@ -113,7 +113,7 @@ pub(crate) fn summary_json(job: &RecordedJob, figures: &RecordingFigures) -> ser
     })
 }
 
-/// Paints the plan grey and the ink over it in the pens' colours, with the ink's error over time.
+/// Renders the plan in grey, the ink over it in the pens' colours, and the ink's error over time.
 pub(super) fn png(job: &RecordedJob, figures: &RecordingFigures) -> Result<Vec<u8>, PictureError> {
     let planned = job.plans.iter().flat_map(|plan| &plan.strokes);
     let mut strokes: Vec<PlannedStroke> = planned

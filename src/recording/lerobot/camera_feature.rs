@@ -1,4 +1,4 @@
-//! Pictures of cameras as features of a data set: at each frame the one that was taken nearest to it.
+//! Cameras' pictures as features of a data set: each frame has the picture that was taken nearest to it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,14 +9,14 @@ use crate::lerobot::statistics::FeatureStatistics;
 use crate::recorded_job::{RecordedStill, RecordedTick};
 use vision::ImageFrame;
 
-/// A picture that was taken longer before or after a frame says nothing of it.
-const APART_NS_MAX: u64 = 1_000_000_000;
+/// Longest time between a frame and its picture.
+const DISTANCE_NS_MAX: u64 = 1_000_000_000;
 
-/// Pictures and pixels of each that statistics are made of, at most: LeRobot takes samples as well.
+/// Largest number of pictures, and of pixels of each, in statistics: LeRobot samples as well.
 const SAMPLES_MAX: usize = 100;
 const PIXELS_MAX: usize = 10_000;
 
-/// A camera whose pictures every frame has.
+/// A camera with a picture for every frame.
 pub(crate) struct CameraFeature {
     /// `observation.images.NAME`.
     pub(crate) name: String,
@@ -25,7 +25,7 @@ pub(crate) struct CameraFeature {
     pub(crate) size_px: [usize; 2],
 }
 
-/// Returns the cameras whose pictures every frame has, all of one size, and the names of the others.
+/// Returns the cameras with a picture for every frame, and the names of the others.
 pub(crate) fn cameras(
     episodes: &[Episode<'_>],
     out: &Path,
@@ -45,7 +45,7 @@ pub(crate) fn cameras(
             Some(first) => features.push(CameraFeature {
                 name,
                 camera: camera.to_owned(),
-                size_px: height_and_width(&decoded(first, out)?),
+                size_px: height_and_width(&decode(first, out)?),
             }),
             None => left_out.push(name),
         }
@@ -53,12 +53,12 @@ pub(crate) fn cameras(
     Ok((features, left_out))
 }
 
-/// Every frame, with its episode.
+/// Yields every frame with its episode.
 fn frames<'a, 'e>(
     episodes: &'e [Episode<'a>],
 ) -> impl Iterator<Item = (&'e Episode<'a>, &'a RecordedTick)> {
-    let each = episodes.iter();
-    each.flat_map(|episode| episode.frames.iter().map(move |tick| (episode, *tick)))
+    let episodes = episodes.iter();
+    episodes.flat_map(|episode| episode.frames.iter().map(move |tick| (episode, *tick)))
 }
 
 fn nearest<'a>(
@@ -70,11 +70,11 @@ fn nearest<'a>(
     let of_camera = pictures.filter(|picture| picture.camera == camera);
     of_camera
         .min_by_key(|picture| picture.at_ns.abs_diff(tick.at_ns))
-        .filter(|picture| picture.at_ns.abs_diff(tick.at_ns) <= APART_NS_MAX)
+        .filter(|picture| picture.at_ns.abs_diff(tick.at_ns) <= DISTANCE_NS_MAX)
 }
 
 impl CameraFeature {
-    /// The pictures of an episode, one a frame, with names for them.
+    /// Returns an episode's pictures, one for each frame, with their file names.
     pub(crate) fn pictures<'a>(&self, episode: &Episode<'a>) -> Vec<(&'a [u8], String)> {
         let frames = episode.frames.iter().enumerate();
         let pictures = frames.filter_map(|(frame, tick)| {
@@ -85,10 +85,10 @@ impl CameraFeature {
         pictures.collect()
     }
 
-    /// Statistics of its red, green and blue, from 0 to 1, of a sample of frames and pixels.
+    /// Returns statistics of red, green and blue, from 0 to 1, over a sample of frames and pixels.
     ///
     /// # Errors
-    /// A picture that cannot be read, or that has another size than the first.
+    /// A picture that cannot be read, or whose size differs from the first's.
     pub(crate) fn statistics(
         &self,
         episodes: &[Episode<'_>],
@@ -101,23 +101,23 @@ impl CameraFeature {
             let Some(picture) = nearest(episode, &self.camera, tick) else {
                 continue;
             };
-            let decoded = decoded(picture, out)?;
-            if height_and_width(&decoded) != self.size_px {
-                let why = format!(
-                    "camera {} has pictures of several sizes: export those recordings apart",
+            let image = decode(picture, out)?;
+            if height_and_width(&image) != self.size_px {
+                let reason = format!(
+                    "camera {} has pictures of several sizes: export those recordings separately",
                     self.camera
                 );
-                return Err(RecordingError::unusable(out, why));
+                return Err(RecordingError::unusable(out, reason));
             }
-            let pixels = decoded.rgb().len() / 3;
+            let pixels = image.rgb().len() / 3;
             let step = pixels.div_ceil(PIXELS_MAX).max(1);
-            for pixel in decoded.rgb().chunks_exact(3).step_by(step) {
+            for pixel in image.rgb().chunks_exact(3).step_by(step) {
                 for (channel, value) in channels.iter_mut().zip(pixel) {
                     channel.push(f64::from(*value) / 255.0);
                 }
             }
         }
-        let mut statistics = FeatureStatistics::of(&self.name, channels);
+        let mut statistics = FeatureStatistics::from_columns(&self.name, channels);
         statistics.count = count;
         Ok(statistics)
     }
@@ -128,14 +128,14 @@ fn height_and_width(picture: &ImageFrame) -> [usize; 2] {
     [height, width].map(|px| usize::try_from(px).unwrap_or(usize::MAX))
 }
 
-fn decoded(picture: &RecordedStill, out: &Path) -> Result<ImageFrame, RecordingError> {
-    let read = match picture.format.as_str() {
+fn decode(picture: &RecordedStill, out: &Path) -> Result<ImageFrame, RecordingError> {
+    let image = match picture.format.as_str() {
         "png" => png_pixels(&picture.bytes),
         _ => camera::decode(&picture.bytes).ok(),
     };
-    read.ok_or_else(|| {
-        let why = format!("a picture of camera {} cannot be read", picture.camera);
-        RecordingError::unusable(out, why)
+    image.ok_or_else(|| {
+        let reason = format!("a picture of camera {} cannot be read", picture.camera);
+        RecordingError::unusable(out, reason)
     })
 }
 
@@ -160,7 +160,7 @@ mod tests {
 
     const SHEET: &[u8] = include_bytes!("../../../tests/pictures/sheet.jpg");
 
-    /// The picture without the tables that USB cameras may leave out, all of which come before its pixels.
+    /// Returns the picture without the Huffman tables, which USB cameras may omit and which come before the pixels.
     fn without_huffman_tables(jpeg: &[u8]) -> Vec<u8> {
         let (mut kept, mut at) = (jpeg[..2].to_vec(), 2);
         while jpeg[at + 1] != 0xda {
@@ -175,17 +175,17 @@ mod tests {
 
     #[test]
     fn a_usb_cameras_picture_without_tables_can_be_exported() {
-        let of = |bytes: Vec<u8>| {
+        let decoded = |bytes: Vec<u8>| {
             let picture = RecordedStill {
                 at_ns: 0,
                 camera: "top".to_owned(),
                 format: "jpeg".to_owned(),
                 bytes,
             };
-            decoded(&picture, Path::new("out")).unwrap()
+            decode(&picture, Path::new("out")).unwrap()
         };
-        let bare = without_huffman_tables(SHEET);
-        assert!(bare.len() < SHEET.len());
-        assert!(of(bare) == of(SHEET.to_vec()));
+        let without_tables = without_huffman_tables(SHEET);
+        assert!(without_tables.len() < SHEET.len());
+        assert!(decoded(without_tables) == decoded(SHEET.to_vec()));
     }
 }

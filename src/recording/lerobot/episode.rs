@@ -1,4 +1,4 @@
-//! Cuts recordings into episodes: one a finished stroke, with its approach and lift.
+//! Cuts recordings into episodes: one for each finished stroke, with its approach and lift.
 
 use crate::plan_record::PlanRecord;
 use crate::recorded_job::{RecordedJob, RecordedTick};
@@ -11,22 +11,22 @@ pub(crate) struct Episode<'a> {
     pub(crate) motion: u32,
     pub(crate) stroke: usize,
     pub(crate) task: String,
-    /// Frames a second.
+    /// Frames per second.
     pub(crate) fps: f64,
-    /// The recording that it is cut from.
+    /// The recording from which it is cut.
     pub(crate) recording: &'a RecordedJob,
     pub(crate) frames: Vec<&'a RecordedTick>,
 }
 
-/// Returns the episodes of recordings, and what is told of strokes that give none.
+/// Returns the episodes of recordings, and notes on strokes without one.
 pub(crate) fn episodes(jobs: &[RecordedJob], fps: u32) -> (Vec<Episode<'_>>, Vec<String>) {
-    let (mut episodes, mut told) = (Vec::new(), Vec::new());
+    let (mut episodes, mut notes) = (Vec::new(), Vec::new());
     for job in jobs {
         for plan in &job.plans {
             for stroke in 0..plan.strokes.len() {
                 match episode(job, plan, stroke, fps) {
                     Some(episode) => episodes.push(episode),
-                    None => told.push(format!(
+                    None => notes.push(format!(
                         "{}: stroke {} was not finished, and is left out",
                         plan.job,
                         stroke + 1
@@ -35,7 +35,7 @@ pub(crate) fn episodes(jobs: &[RecordedJob], fps: u32) -> (Vec<Episode<'_>>, Vec
             }
         }
     }
-    (episodes, told)
+    (episodes, notes)
 }
 
 fn episode<'a>(
@@ -58,36 +58,37 @@ fn episode<'a>(
         .pens
         .get(record.pen)
         .map_or("a", |pen| pen.name.as_str());
-    let what = plan.drawing.as_ref().unwrap_or(&plan.scene);
+    let design = plan.drawing.as_ref().unwrap_or(&plan.scene);
     (!frames.is_empty()).then(|| Episode {
         job: plan.job.clone(),
         motion: plan.motion,
         stroke,
-        task: format!("draw stroke {} of {what} with the {pen} pen", stroke + 1),
+        task: format!("draw stroke {} of {design} with the {pen} pen", stroke + 1),
         fps: f64::from(fps),
         recording: job,
         frames,
     })
 }
 
-/// The tick nearest to each frame's time. A gap longer than a frame ends the episode: readings are never made up.
+/// Returns the tick nearest to each frame's time. A gap longer than a frame ends the episode: readings are never made up.
 fn frames<'a>(ticks: &[&'a RecordedTick], fps: u32) -> Vec<&'a RecordedTick> {
     let mut frames: Vec<&RecordedTick> = Vec::new();
     let Some(first) = ticks.first() else {
         return frames;
     };
     let period_ns = SECOND_NS / u64::from(fps);
-    let mut at = 0;
+    let mut index = 0;
     loop {
-        let due_ns = first.at_ns + frames.len() as u64 * SECOND_NS / u64::from(fps);
-        let off_ns = |tick: &&RecordedTick| tick.at_ns.abs_diff(due_ns);
-        while let (Some(now), Some(next)) = (ticks.get(at), ticks.get(at + 1))
-            && off_ns(next) <= off_ns(now)
+        let elapsed_ns = frames.len() as u64 * SECOND_NS / u64::from(fps);
+        let due_ns = first.at_ns.saturating_add(elapsed_ns);
+        let distance_ns = |tick: &&RecordedTick| tick.at_ns.abs_diff(due_ns);
+        while let (Some(now), Some(next)) = (ticks.get(index), ticks.get(index + 1))
+            && distance_ns(next) <= distance_ns(now)
         {
-            at += 1;
+            index += 1;
         }
-        match ticks.get(at) {
-            Some(tick) if off_ns(tick) <= period_ns / 2 => frames.push(tick),
+        match ticks.get(index) {
+            Some(tick) if distance_ns(tick) <= period_ns / 2 => frames.push(tick),
             _ => return frames,
         }
     }
@@ -107,8 +108,8 @@ mod tests {
     }
 
     fn at_ms(ticks: &[RecordedTick], fps: u32) -> Vec<u64> {
-        let all: Vec<&RecordedTick> = ticks.iter().collect();
-        let frames = frames(&all, fps);
+        let ticks: Vec<&RecordedTick> = ticks.iter().collect();
+        let frames = frames(&ticks, fps);
         frames.iter().map(|tick| tick.at_ns / 1_000_000).collect()
     }
 

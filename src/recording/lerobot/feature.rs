@@ -1,4 +1,4 @@
-//! Features of a data set: numbers that each frame has.
+//! Features of a data set: the numbers of each frame.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub(crate) struct DatasetFeature {
 
 type FeatureValue = fn(&RecordedTick) -> Option<Vec<f64>>;
 
-/// All features that a data set has.
+/// All features of a data set.
 pub(crate) struct DatasetFeatures {
     pub(crate) features: Vec<DatasetFeature>,
     pub(crate) cameras: Vec<CameraFeature>,
@@ -25,8 +25,8 @@ pub(crate) struct DatasetFeatures {
 }
 
 impl DatasetFeatures {
-    /// Of these recordings, which must be of the same joints. What was not read on every frame is left out.
-    pub(crate) fn of(
+    /// Returns the features of recordings, which must have the same joints. Omits features that were not read on every frame.
+    pub(crate) fn select(
         jobs: &[RecordedJob],
         episodes: &[Episode<'_>],
         out: &Path,
@@ -35,13 +35,13 @@ impl DatasetFeatures {
         let joints = plans().next().map(|plan| plan.joints.clone());
         let joints = joints.unwrap_or_default();
         if let Some(other) = plans().find(|plan| plan.joints != joints) {
-            let why = format!(
-                "{} has the joints {} and not {}: export arms of different kinds apart",
+            let reason = format!(
+                "{} has the joints {} and not {}: export arms of different kinds separately",
                 other.job,
                 other.joints.join(", "),
                 joints.join(", ")
             );
-            return Err(RecordingError::unusable(out, why));
+            return Err(RecordingError::unusable(out, reason));
         }
         let positions: Vec<String> = joints.iter().map(|name| format!("{name}.pos")).collect();
         let frames = || episodes.iter().flat_map(|episode| &episode.frames);
@@ -50,18 +50,18 @@ impl DatasetFeatures {
             .min()
             .unwrap_or(0);
         let servos: Vec<String> = (1..=servos).map(|servo| format!("servo_{servo}")).collect();
-        let place = || ["x", "y", "height"].map(str::to_owned).to_vec();
-        let all: [(&'static str, Vec<String>, FeatureValue); 7] = [
+        let place_names = || ["x", "y", "height"].map(str::to_owned).to_vec();
+        let candidates: [(&'static str, Vec<String>, FeatureValue); 7] = [
             ("action", positions.clone(), |tick| {
                 degrees(&tick.setpoint_rad)
             }),
             ("observation.state", positions, |tick| {
                 degrees(&tick.position_rad)
             }),
-            ("observation.tip_mm", place(), |tick| {
+            ("observation.tip_mm", place_names(), |tick| {
                 tick.tip_mm.map(Vec::from)
             }),
-            ("observation.target_mm", place(), |tick| {
+            ("observation.target_mm", place_names(), |tick| {
                 tick.target_mm.map(Vec::from)
             }),
             (
@@ -78,11 +78,11 @@ impl DatasetFeatures {
         ];
         let (cameras, mut left_out) = camera_feature::cameras(episodes, out)?;
         let mut features = Vec::new();
-        for (name, names, value) in all {
-            let many = names.len();
-            let is_whole =
-                |tick: &&RecordedTick| value(tick).is_some_and(|values| values.len() == many);
-            if many > 0 && frames().all(is_whole) {
+        for (name, names, value) in candidates {
+            let count = names.len();
+            let is_complete =
+                |tick: &&RecordedTick| value(tick).is_some_and(|values| values.len() == count);
+            if count > 0 && frames().all(is_complete) {
                 features.push(DatasetFeature { name, names, value });
             } else {
                 left_out.push(name.to_owned());
@@ -95,17 +95,17 @@ impl DatasetFeatures {
         })
     }
 
-    /// Names of features that were not read on every frame.
+    /// Returns the names of features that were not read on every frame.
     pub(crate) fn left_out(&self) -> &[String] {
         &self.left_out
     }
 }
 
 impl DatasetFeature {
-    /// Its numbers at a frame.
+    /// Returns its numbers at a frame.
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "LeRobot keeps float32: a ten-millionth of what is read"
+        reason = "LeRobot stores float32, with a relative error of a ten-millionth"
     )]
     pub(crate) fn values(&self, tick: &RecordedTick) -> Vec<f32> {
         let values = (self.value)(tick).unwrap_or_default();

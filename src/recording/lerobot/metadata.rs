@@ -13,10 +13,10 @@ use crate::lerobot::tasks;
 use crate::recorded_job::RecordedJob;
 use base::disk;
 
-/// Path of the data, in LeRobot's words.
+/// Pattern of the data files' paths.
 const DATA_PATH: &str = "data/chunk-{chunk_index:03d}/file-{file_index:03d}.parquet";
 
-/// `meta/info.json`.
+/// Returns `meta/info.json`.
 pub(crate) fn info(
     jobs: &[RecordedJob],
     episodes: &[Episode<'_>],
@@ -46,8 +46,8 @@ pub(crate) fn info(
             "timestamp" => "float32",
             _ => "int64",
         };
-        let described_as = json!({ "dtype": kind, "shape": [1], "names": null });
-        described.insert(name.to_owned(), described_as);
+        let description = json!({ "dtype": kind, "shape": [1], "names": null });
+        described.insert(name.to_owned(), description);
     }
     let model = jobs.iter().flat_map(|job| &job.plans).next();
     let frames: usize = episodes.iter().map(|episode| episode.frames.len()).sum();
@@ -68,16 +68,16 @@ pub(crate) fn info(
     })
 }
 
-/// `meta/stats.json`.
-pub(crate) fn stats(all: &[FeatureStatistics], features: &DatasetFeatures) -> Value {
+/// Returns `meta/stats.json`.
+pub(crate) fn stats(statistics: &[FeatureStatistics], features: &DatasetFeatures) -> Value {
     let mut stats = Map::new();
-    for feature in all {
+    for feature in statistics {
         let mut values = Map::new();
         let mut cameras = features.cameras.iter();
         let is_picture = cameras.any(|camera| camera.name == feature.feature);
         for (name, numbers) in &feature.values {
             let figure = match is_picture {
-                // A number a channel, as an array of 3 by 1 by 1.
+                // One number for each channel, as an array of 3 by 1 by 1.
                 true => numbers.iter().map(|number| json!([[number]])).collect(),
                 false => json!(numbers),
             };
@@ -89,8 +89,8 @@ pub(crate) fn stats(all: &[FeatureStatistics], features: &DatasetFeatures) -> Va
     Value::Object(stats)
 }
 
-/// `meta/steadyhand.json`: which recordings, plans and scenes each episode is of.
-pub(crate) fn own(jobs: &[RecordedJob], episodes: &[Episode<'_>], fps: u32) -> Value {
+/// Returns `meta/steadyhand.json`: the recordings, plans and scenes of the episodes.
+pub(crate) fn origin(jobs: &[RecordedJob], episodes: &[Episode<'_>], fps: u32) -> Value {
     let plans = jobs.iter().flat_map(|job| &job.plans).map(|plan| {
         json!({
             "job": plan.job,
@@ -103,7 +103,7 @@ pub(crate) fn own(jobs: &[RecordedJob], episodes: &[Episode<'_>], fps: u32) -> V
             "arm": plan.model,
         })
     });
-    let of = episodes.iter().map(|episode| {
+    let origins = episodes.iter().map(|episode| {
         json!({ "job": episode.job, "motion": episode.motion, "stroke": episode.stroke + 1 })
     });
     json!({
@@ -115,11 +115,11 @@ pub(crate) fn own(jobs: &[RecordedJob], episodes: &[Episode<'_>], fps: u32) -> V
             "observation.temperature": "degrees Celsius",
         },
         "plans": plans.collect::<Vec<_>>(),
-        "episodes": of.collect::<Vec<_>>(),
+        "episodes": origins.collect::<Vec<_>>(),
     })
 }
 
-/// The columns that number frames, of some episodes: timestamp, frame, episode, index, task.
+/// Returns the index columns of a range of episodes: timestamp, frame, episode, index, task.
 pub(crate) fn index_columns(episodes: &[Episode<'_>], range: Range<usize>) -> [Vec<f64>; 5] {
     let tasks = tasks(episodes);
     let mut columns = [const { Vec::new() }; 5];
@@ -145,13 +145,13 @@ pub(crate) fn index_columns(episodes: &[Episode<'_>], range: Range<usize>) -> [V
     columns
 }
 
-/// The number as LeRobot keeps it.
+/// Converts a number to LeRobot's precision.
 #[expect(clippy::cast_possible_truncation, reason = "LeRobot keeps float32")]
 pub(crate) const fn f32_of(value: f64) -> f32 {
     value as f32
 }
 
-/// Puts a JSON file into its place.
+/// Writes a JSON file.
 pub(crate) fn put_json(path: &Path, value: &Value) -> Result<(), RecordingError> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(RecordingError::file(folder))?;
@@ -160,7 +160,7 @@ pub(crate) fn put_json(path: &Path, value: &Value) -> Result<(), RecordingError>
     disk::put(path, &(text + "\n")).map_err(RecordingError::file(path))
 }
 
-/// Says for people what the data set is.
+/// Writes a description of the data set for people.
 pub(crate) fn put_readme(out: &Path, jobs: &[RecordedJob]) -> Result<(), RecordingError> {
     let path = out.join("README.md");
     let names: Vec<String> = jobs.iter().map(RecordedJob::name).collect();

@@ -1,4 +1,4 @@
-//! The parquet files of a data set: frames, episodes and tasks.
+//! Parquet files of a data set: frames, episodes and tasks.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::lerobot::metadata::{f32_of, index_columns};
 use crate::lerobot::parquet_table::{ColumnData, TableColumn, TableFile};
 use crate::lerobot::statistics::{self, INDEX_COLUMNS};
 
-/// A file of frames that has grown so large is followed by another.
+/// Size at which a file of frames is followed by another.
 const FILE_BYTES_MAX: usize = 100 << 20;
 
-/// Files of a folder.
+/// Largest number of files in a folder.
 const CHUNK_FILES: usize = 1000;
 
 /// Place of an episode's frames.
@@ -24,7 +24,7 @@ pub(super) struct EpisodePlace {
     first_index: usize,
 }
 
-/// Writes the frames, a row group an episode.
+/// Writes the frames, one row group for each episode.
 pub(super) fn write_data(
     episodes: &[Episode<'_>],
     features: &DatasetFeatures,
@@ -32,12 +32,12 @@ pub(super) fn write_data(
 ) -> Result<Vec<EpisodePlace>, RecordingError> {
     let (mut places, mut first_index, mut number) = (Vec::new(), 0, 0);
     let mut table = TableFile::new(&data_path(out, number));
-    for (at, episode) in episodes.iter().enumerate() {
+    for (index, episode) in episodes.iter().enumerate() {
         if table.bytes() > FILE_BYTES_MAX {
             number += 1;
             std::mem::replace(&mut table, TableFile::new(&data_path(out, number))).finish()?;
         }
-        table.append(&frames(episodes, at, features))?;
+        table.append(&frames(episodes, index, features))?;
         places.push(EpisodePlace {
             chunk: number / CHUNK_FILES,
             file: number % CHUNK_FILES,
@@ -54,8 +54,8 @@ fn data_path(out: &Path, number: usize) -> std::path::PathBuf {
     out.join(format!("data/chunk-{chunk:03}/file-{file:03}.parquet"))
 }
 
-fn frames(episodes: &[Episode<'_>], at: usize, features: &DatasetFeatures) -> Vec<TableColumn> {
-    let ticks = episodes.get(at).map(|episode| episode.frames.as_slice());
+fn frames(episodes: &[Episode<'_>], index: usize, features: &DatasetFeatures) -> Vec<TableColumn> {
+    let ticks = episodes.get(index).map(|episode| episode.frames.as_slice());
     let ticks = ticks.unwrap_or_default();
     let column = |feature: &DatasetFeature| {
         let rows: Vec<Vec<f32>> = ticks.iter().map(|tick| feature.values(tick)).collect();
@@ -67,25 +67,25 @@ fn frames(episodes: &[Episode<'_>], at: usize, features: &DatasetFeatures) -> Ve
         TableColumn::new(feature.name, data)
     };
     let mut columns: Vec<TableColumn> = features.features.iter().map(column).collect();
-    if let Some(episode) = episodes.get(at) {
+    if let Some(episode) = episodes.get(index) {
         columns.extend(features.cameras.iter().map(|camera| {
             let pictures = camera.pictures(episode).into_iter();
             let cells = pictures.map(|(file, name)| (file.to_vec(), name));
             TableColumn::new(&camera.name, ColumnData::Pictures(cells.collect()))
         }));
     }
-    let numbered = index_columns(episodes, at..at + 1);
-    for (name, cells) in INDEX_COLUMNS.into_iter().zip(numbered) {
+    let index_columns = index_columns(episodes, index..index + 1);
+    for (name, cells) in INDEX_COLUMNS.into_iter().zip(index_columns) {
         let data = match name {
             "timestamp" => ColumnData::Float(cells.into_iter().map(f32_of).collect()),
-            _ => ColumnData::Int(cells.into_iter().map(whole).collect()),
+            _ => ColumnData::Int(cells.into_iter().map(to_int).collect()),
         };
         columns.push(TableColumn::new(name, data));
     }
     columns
 }
 
-/// Writes a row an episode, with its statistics.
+/// Writes one row for each episode, with its statistics.
 pub(super) fn write_episodes(
     episodes: &[Episode<'_>],
     features: &DatasetFeatures,
@@ -93,25 +93,25 @@ pub(super) fn write_episodes(
     out: &Path,
 ) -> Result<(), RecordingError> {
     let mut columns = episode_columns(episodes, places);
-    let all: Vec<_> = (0..episodes.len())
-        .map(|at| statistics::of_frames(episodes, at..at + 1, features))
+    let rows: Vec<_> = (0..episodes.len())
+        .map(|index| statistics::of_frames(episodes, index..index + 1, features))
         .collect();
-    let names = all.first().map(Vec::as_slice).unwrap_or_default();
-    for (at, feature) in names.iter().enumerate() {
-        let of = |row: &Vec<statistics::FeatureStatistics>| row.get(at).cloned();
+    let names = rows.first().map(Vec::as_slice).unwrap_or_default();
+    for (index, feature) in names.iter().enumerate() {
+        let feature_of = |row: &Vec<statistics::FeatureStatistics>| row.get(index).cloned();
         for (which, (name, _)) in feature.values.iter().enumerate() {
-            let rows = all.iter().map(|row| {
-                let values = of(row).and_then(|of| of.values.get(which).cloned());
+            let cells = rows.iter().map(|row| {
+                let values = feature_of(row).and_then(|feature| feature.values.get(which).cloned());
                 values.map(|(_, values)| values).unwrap_or_default()
             });
             columns.push(TableColumn::new(
                 &format!("stats/{}/{name}", feature.feature),
-                ColumnData::DoubleLists(rows.collect()),
+                ColumnData::DoubleLists(cells.collect()),
             ));
         }
-        let counts = all
+        let counts = rows
             .iter()
-            .map(|row| vec![int(of(row).map_or(0, |of| of.count))]);
+            .map(|row| vec![int(feature_of(row).map_or(0, |feature| feature.count))]);
         columns.push(TableColumn::new(
             &format!("stats/{}/count", feature.feature),
             ColumnData::IntLists(counts.collect()),
@@ -129,30 +129,30 @@ pub(super) fn write_episodes(
 }
 
 fn episode_columns(episodes: &[Episode<'_>], places: &[EpisodePlace]) -> Vec<TableColumn> {
-    let whole_of = |value: &dyn Fn(usize, &Episode<'_>, &EpisodePlace) -> usize| {
+    let int_column = |value: &dyn Fn(usize, &Episode<'_>, &EpisodePlace) -> usize| {
         let rows = episodes.iter().zip(places).enumerate();
-        let cells = rows.map(|(at, (episode, place))| int(value(at, episode, place)));
+        let cells = rows.map(|(index, (episode, place))| int(value(index, episode, place)));
         ColumnData::Int(cells.collect())
     };
     let tasks = episodes.iter().map(|episode| vec![episode.task.clone()]);
     vec![
-        TableColumn::new("episode_index", whole_of(&|at, _, _| at)),
+        TableColumn::new("episode_index", int_column(&|index, _, _| index)),
         TableColumn::new("tasks", ColumnData::TextLists(tasks.collect())),
-        TableColumn::new("length", whole_of(&|_, episode, _| episode.frames.len())),
-        TableColumn::new("data/chunk_index", whole_of(&|_, _, place| place.chunk)),
-        TableColumn::new("data/file_index", whole_of(&|_, _, place| place.file)),
+        TableColumn::new("length", int_column(&|_, episode, _| episode.frames.len())),
+        TableColumn::new("data/chunk_index", int_column(&|_, _, place| place.chunk)),
+        TableColumn::new("data/file_index", int_column(&|_, _, place| place.file)),
         TableColumn::new(
             "dataset_from_index",
-            whole_of(&|_, _, place| place.first_index),
+            int_column(&|_, _, place| place.first_index),
         ),
         TableColumn::new(
             "dataset_to_index",
-            whole_of(&|_, episode, place| place.first_index + episode.frames.len()),
+            int_column(&|_, episode, place| place.first_index + episode.frames.len()),
         ),
     ]
 }
 
-/// Writes the task texts, as the index of a table of pandas: LeRobot looks tasks up by it.
+/// Writes the task texts as the index of a pandas table, by which LeRobot looks up tasks.
 pub(super) fn write_tasks(tasks: &[String], out: &Path) -> Result<(), RecordingError> {
     const INDEX: &str = "__index_level_0__";
     let numbers = (0..tasks.len()).map(int).collect();
@@ -172,7 +172,7 @@ pub(super) fn write_tasks(tasks: &[String], out: &Path) -> Result<(), RecordingE
         "creator": { "library": "steadyhand", "version": env!("CARGO_PKG_VERSION") },
         "pandas_version": "2.0.0",
     });
-    table.note("pandas", &pandas.to_string());
+    table.add_metadata("pandas", &pandas.to_string());
     table.finish()
 }
 
@@ -180,11 +180,11 @@ fn int(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// A count that went through statistics as f64.
+/// Converts an integer that was passed as f64.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "a whole number below two to the 53rd"
+    reason = "an integer below two to the 53rd"
 )]
-const fn whole(number: f64) -> i64 {
+const fn to_int(number: f64) -> i64 {
     number as i64
 }

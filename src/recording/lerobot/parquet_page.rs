@@ -1,25 +1,25 @@
-//! The pages of a column: levels that say where lists begin, and the cells behind them, plain and not compressed.
+//! Pages of a column: levels that mark where lists begin, followed by the cells, unencoded and uncompressed.
 
 use std::io::{self, Write};
 
 use crate::lerobot::compact_thrift::{CompactStruct, varint};
 
-/// A page is written once it is so large.
+/// Size at which a page is written.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// Numbers of the format: how levels and cells are encoded.
+/// The format's numbers for encodings of levels and cells.
 pub(super) const PLAIN: usize = 0;
 pub(super) const RUN_LENGTHS: usize = 3;
 pub(super) const DICTIONARY: usize = 8;
 
-/// Kinds of pages.
+/// The format's numbers for kinds of pages.
 const DATA_PAGE: usize = 0;
 const DICTIONARY_PAGE: usize = 2;
 
-/// Bits of a cell's number in the dictionary.
-const NUMBER_BITS: u8 = 32;
+/// Number of bits of an index into the dictionary.
+const INDEX_BITS: u8 = 32;
 
-/// Levels as runs of the same one.
+/// Run-length encoder of levels.
 #[derive(Debug, Default)]
 struct LevelRuns {
     bytes: Vec<u8>,
@@ -38,14 +38,14 @@ impl LevelRuns {
 
     fn end_run(&mut self) {
         if self.run > 0 {
-            // The lowest bit says that it is a run; no level of ours needs more than a byte.
+            // The lowest bit, 0, marks a run; our levels need one byte.
             varint(&mut self.bytes, self.run << 1);
             self.bytes.push(self.level);
             self.run = 0;
         }
     }
 
-    /// Hands over what there is, behind its length.
+    /// Returns the encoded levels after their length, and starts anew.
     fn take(&mut self) -> Vec<u8> {
         self.end_run();
         let runs = std::mem::take(&mut self.bytes);
@@ -56,10 +56,10 @@ impl LevelRuns {
     }
 }
 
-/// The pages of one column in one group of rows.
+/// Writes the pages of one column in one row group.
 pub(super) struct ColumnPages<'a, W> {
     out: &'a mut W,
-    /// The level of a cell that is there, and whether the column has lists.
+    /// Definition level of a cell that is present.
     present: u8,
     has_lists: bool,
     repetitions: LevelRuns,
@@ -85,17 +85,17 @@ impl<'a, W: Write> ColumnPages<'a, W> {
         }
     }
 
-    /// Adds a row of cells, each written by `write`; a row without one is an empty list.
+    /// Adds a row of cells, each written by `write`; a row without cells is an empty list.
     pub(super) fn row<T>(
         &mut self,
         cells: &[T],
         write: impl Fn(&T, &mut Vec<u8>),
     ) -> io::Result<()> {
         if cells.is_empty() {
-            self.level(0, 1);
+            self.push_levels(0, 1);
         }
-        for (at, cell) in cells.iter().enumerate() {
-            self.level(u8::from(at > 0), self.present);
+        for (index, cell) in cells.iter().enumerate() {
+            self.push_levels(u8::from(index > 0), self.present);
             write(cell, &mut self.cells);
         }
         if self.cells.len() >= PAGE_BYTES {
@@ -104,7 +104,7 @@ impl<'a, W: Write> ColumnPages<'a, W> {
         Ok(())
     }
 
-    fn level(&mut self, repetition: u8, definition: u8) {
+    fn push_levels(&mut self, repetition: u8, definition: u8) {
         self.repetitions.push(repetition);
         self.definitions.push(definition);
         self.page_values += 1;
@@ -122,7 +122,7 @@ impl<'a, W: Write> ColumnPages<'a, W> {
         Ok(())
     }
 
-    /// Ends the column; returns how many values and bytes it has.
+    /// Ends the column; returns the numbers of its values and bytes.
     pub(super) fn end(mut self) -> io::Result<(usize, usize)> {
         if self.page_values > 0 {
             self.end_page()?;
@@ -131,7 +131,7 @@ impl<'a, W: Write> ColumnPages<'a, W> {
     }
 }
 
-/// Writes a page of cells; returns its bytes.
+/// Writes a page of cells; returns its size.
 fn data_page<W: Write>(
     out: &mut W,
     values: usize,
@@ -154,34 +154,34 @@ fn page<W: Write>(
     parts: &[&[u8]],
 ) -> io::Result<usize> {
     let size = parts.iter().map(|part| part.len()).sum();
-    let head = CompactStruct::default()
+    let header = CompactStruct::default()
         .int32(1, kind)
         .int32(2, size)
         .int32(3, size)
         .structure(field, facts)
         .end();
-    out.write_all(&head)?;
+    out.write_all(&header)?;
     for part in parts {
         out.write_all(part)?;
     }
-    Ok(head.len() + size)
+    Ok(header.len() + size)
 }
 
-/// Writes a column of cells of which neighbours are often the same: each that differs from the one before is in the file once.
-/// Returns the bytes of the page with the cells, and of the one that says which row has which.
+/// Writes a column whose neighbouring cells are often the same, with a dictionary that has each run's cell once.
+/// Returns the sizes of the dictionary's page and of the page with the rows' indices.
 pub(super) fn repeated_cells<W: Write, T: PartialEq>(
     out: &mut W,
     cells: &[T],
     present: u8,
     write: impl Fn(&T, &mut Vec<u8>),
 ) -> io::Result<(usize, usize)> {
-    let (mut distinct, mut numbers, mut count) = (Vec::new(), vec![NUMBER_BITS], 0_u32);
-    for same in cells.chunk_by(|one, next| one == next) {
-        same.first()
+    let (mut dictionary_cells, mut indices, mut count) = (Vec::new(), vec![INDEX_BITS], 0_u32);
+    for run in cells.chunk_by(|one, next| one == next) {
+        run.first()
             .into_iter()
-            .for_each(|cell| write(cell, &mut distinct));
-        varint(&mut numbers, same.len() << 1);
-        numbers.extend(count.to_le_bytes());
+            .for_each(|cell| write(cell, &mut dictionary_cells));
+        varint(&mut indices, run.len() << 1);
+        indices.extend(count.to_le_bytes());
         count += 1;
     }
     let mut definitions = LevelRuns::default();
@@ -189,8 +189,8 @@ pub(super) fn repeated_cells<W: Write, T: PartialEq>(
     let facts = CompactStruct::default()
         .int32(1, count as usize)
         .int32(2, PLAIN);
-    let dictionary = page(out, DICTIONARY_PAGE, 7, facts, &[&distinct])?;
+    let dictionary = page(out, DICTIONARY_PAGE, 7, facts, &[&dictionary_cells])?;
     let levels = definitions.take();
-    let data = data_page(out, cells.len(), DICTIONARY, &[&levels, &numbers])?;
+    let data = data_page(out, cells.len(), DICTIONARY, &[&levels, &indices])?;
     Ok((dictionary, data))
 }

@@ -1,4 +1,4 @@
-//! Tables as parquet files: columns of numbers, texts, lists of them and pictures, without a cell that is missing.
+//! Tables as parquet files: columns of numbers, texts, lists of them and pictures, without missing cells.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,10 +8,10 @@ use crate::error::RecordingError;
 use crate::lerobot::compact_thrift::CompactStruct;
 use crate::lerobot::parquet_page::{ColumnPages, DICTIONARY, PLAIN, RUN_LENGTHS, repeated_cells};
 
-/// The bytes that a parquet file begins and ends with.
+/// Bytes at the beginning and at the end of a parquet file.
 const MAGIC: &[u8] = b"PAR1";
 
-/// Numbers of the format: how often a field is there, and what a text and a list are.
+/// The format's numbers for repetitions of fields, and for texts and lists.
 const OPTIONAL: usize = 1;
 const REPEATED: usize = 2;
 const UTF8: usize = 0;
@@ -36,7 +36,7 @@ pub(super) enum ColumnData {
     Pictures(Vec<(Vec<u8>, String)>),
 }
 
-/// Kinds of cells, with the format's number of each.
+/// Types of cells, with the format's numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum CellKind {
     Int = 2,
@@ -91,7 +91,7 @@ impl TableColumn {
         )
     }
 
-    /// The column and what it is made of, as the footer says it.
+    /// Returns the footer's description of the column and its fields.
     fn schema(&self) -> Vec<CompactStruct> {
         let name = self.name.as_str();
         if let ColumnData::Pictures(_) = self.data {
@@ -112,8 +112,8 @@ impl TableColumn {
         ]
     }
 
-    /// Writes its cells; returns what the footer says of them.
-    fn write(&self, to: &mut CountedFile) -> io::Result<Vec<CompactStruct>> {
+    /// Writes its cells; returns their description for the footer.
+    fn write(&self, to: &mut CountingFile) -> io::Result<Vec<CompactStruct>> {
         let name = self.name.as_str();
         if let ColumnData::Pictures(cells) = &self.data {
             let files: Vec<&[u8]> = cells.iter().map(|(file, _)| file.as_slice()).collect();
@@ -137,7 +137,7 @@ impl TableColumn {
     }
 }
 
-/// A field that holds others.
+/// Returns the description of a field with child fields.
 fn group(name: &str, repetition: usize, children: usize) -> CompactStruct {
     CompactStruct::default()
         .int32(3, repetition)
@@ -145,7 +145,7 @@ fn group(name: &str, repetition: usize, children: usize) -> CompactStruct {
         .int32(5, children)
 }
 
-/// A field that holds cells.
+/// Returns the description of a field with cells.
 fn cell(name: &str, kind: CellKind, is_text: bool) -> CompactStruct {
     let cell = CompactStruct::default()
         .int32(1, kind as usize)
@@ -176,7 +176,7 @@ fn text(cell: &&String, to: &mut Vec<u8>) {
     bytes(cell.as_bytes(), to);
 }
 
-type Pages<'a> = ColumnPages<'a, CountedFile>;
+type Pages<'a> = ColumnPages<'a, CountingFile>;
 
 fn flat<T>(pages: &mut Pages<'_>, cells: &[T], write: fn(&T, &mut Vec<u8>)) -> io::Result<()> {
     let mut rows = cells.chunks(1);
@@ -187,14 +187,14 @@ fn lists<T>(pages: &mut Pages<'_>, rows: &[Vec<T>], write: fn(&T, &mut Vec<u8>))
     rows.iter().try_for_each(|row| pages.row(row, write))
 }
 
-/// Writes the cells of one column in one group of rows; the depth of its path says which level a cell has.
+/// Writes the cells of one column in one row group; the depth of its path determines the levels.
 fn chunk(
-    to: &mut CountedFile,
+    to: &mut CountingFile,
     path: &[&str],
     kind: CellKind,
     fill: impl FnOnce(&mut Pages<'_>) -> io::Result<()>,
 ) -> io::Result<CompactStruct> {
-    let begins = to.bytes;
+    let start = to.bytes;
     let mut pages = match path {
         [_] => ColumnPages::new(to, 1, false),
         _ => ColumnPages::new(to, 3, true),
@@ -203,26 +203,24 @@ fn chunk(
     let (values, bytes) = pages.end()?;
     let facts = chunk_facts(path, kind, &[PLAIN, RUN_LENGTHS], values, bytes);
     Ok(CompactStruct::default()
-        .int64(2, begins)
-        .structure(3, facts.int64(9, begins)))
+        .int64(2, start)
+        .structure(3, facts.int64(9, start)))
 }
 
-/// As [`chunk`], for one part of a picture: the same picture is in many rows.
+/// Writes a chunk like [`chunk`] for one field of pictures, which are often the same in consecutive rows.
 fn repeated_chunk(
-    to: &mut CountedFile,
+    to: &mut CountingFile,
     path: &[&str],
     cells: &[&[u8]],
 ) -> io::Result<CompactStruct> {
-    let begins = to.bytes;
+    let start = to.bytes;
     let (dictionary, data) = repeated_cells(to, cells, 2, |cell, to| bytes(cell, to))?;
     let encodings = [PLAIN, RUN_LENGTHS, DICTIONARY];
-    let all = dictionary + data;
-    let facts = chunk_facts(path, CellKind::Bytes, &encodings, cells.len(), all)
-        .int64(9, begins + dictionary)
-        .int64(11, begins);
-    Ok(CompactStruct::default()
-        .int64(2, begins)
-        .structure(3, facts))
+    let total = dictionary + data;
+    let facts = chunk_facts(path, CellKind::Bytes, &encodings, cells.len(), total)
+        .int64(9, start + dictionary)
+        .int64(11, start);
+    Ok(CompactStruct::default().int64(2, start).structure(3, facts))
 }
 
 fn chunk_facts(
@@ -242,13 +240,13 @@ fn chunk_facts(
         .int64(7, bytes)
 }
 
-/// A file that knows how long it is.
-struct CountedFile {
+/// A file that counts the bytes written.
+struct CountingFile {
     file: BufWriter<File>,
     bytes: usize,
 }
 
-impl Write for CountedFile {
+impl Write for CountingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.bytes += written;
@@ -260,16 +258,16 @@ impl Write for CountedFile {
     }
 }
 
-/// A parquet file that is written beside its place and put there when it is whole.
+/// A parquet file that is written under a temporary name and renamed when it is complete.
 pub(super) struct TableFile {
     path: PathBuf,
     part: PathBuf,
-    out: Option<CountedFile>,
+    out: Option<CountingFile>,
     schema: Vec<CompactStruct>,
     fields: usize,
     groups: Vec<CompactStruct>,
     rows: usize,
-    notes: Vec<CompactStruct>,
+    metadata: Vec<CompactStruct>,
 }
 
 impl TableFile {
@@ -282,11 +280,11 @@ impl TableFile {
             fields: 0,
             groups: Vec::new(),
             rows: 0,
-            notes: Vec::new(),
+            metadata: Vec::new(),
         }
     }
 
-    /// Appends a group of rows; the first one says which columns there are.
+    /// Appends a row group; the first one defines the columns.
     pub(super) fn append(&mut self, columns: &[TableColumn]) -> Result<(), RecordingError> {
         let mut out = match self.out.take() {
             Some(out) => out,
@@ -303,11 +301,11 @@ impl TableFile {
         Ok(())
     }
 
-    fn begin(&self) -> io::Result<CountedFile> {
+    fn begin(&self) -> io::Result<CountingFile> {
         if let Some(folder) = self.path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut out = CountedFile {
+        let mut out = CountingFile {
             file: BufWriter::new(File::create(&self.part)?),
             bytes: 0,
         };
@@ -315,18 +313,18 @@ impl TableFile {
         Ok(out)
     }
 
-    /// Number of bytes written so far.
+    /// Returns the number of bytes written so far.
     pub(super) fn bytes(&self) -> usize {
         self.out.as_ref().map_or(0, |out| out.bytes)
     }
 
-    /// Says something of the whole table.
-    pub(super) fn note(&mut self, key: &str, value: &str) {
-        self.notes
+    /// Adds metadata of the whole table.
+    pub(super) fn add_metadata(&mut self, key: &str, value: &str) {
+        self.metadata
             .push(CompactStruct::default().text(1, key).text(2, value));
     }
 
-    /// Ends the file, brings it to the disk and puts it into its place.
+    /// Finishes the file, syncs it and renames it to its final name.
     pub(super) fn finish(mut self) -> Result<(), RecordingError> {
         let Some(out) = self.out.take() else {
             return Ok(());
@@ -336,7 +334,7 @@ impl TableFile {
         std::fs::rename(&part, &path).map_err(RecordingError::file(&path))
     }
 
-    fn end(self, mut out: CountedFile) -> io::Result<()> {
+    fn end(self, mut out: CountingFile) -> io::Result<()> {
         let mut schema = vec![
             CompactStruct::default()
                 .text(4, "schema")
@@ -348,7 +346,7 @@ impl TableFile {
             .structures(2, schema)
             .int64(3, self.rows)
             .structures(4, self.groups)
-            .structures(5, self.notes)
+            .structures(5, self.metadata)
             .text(6, "steadyhand")
             .end();
         out.write_all(&footer)?;
@@ -360,14 +358,14 @@ impl TableFile {
     }
 }
 
-fn row_group(out: &mut CountedFile, columns: &[TableColumn]) -> io::Result<CompactStruct> {
-    let begins = out.bytes;
+fn row_group(out: &mut CountingFile, columns: &[TableColumn]) -> io::Result<CompactStruct> {
+    let start = out.bytes;
     let mut chunks = Vec::new();
     for column in columns {
         chunks.extend(column.write(out)?);
     }
     Ok(CompactStruct::default()
         .structures(1, chunks)
-        .int64(2, out.bytes - begins)
+        .int64(2, out.bytes - start)
         .int64(3, columns.first().map_or(0, TableColumn::rows)))
 }

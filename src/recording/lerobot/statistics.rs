@@ -1,9 +1,9 @@
-//! Statistics of a data set, as LeRobot keeps them for each feature.
+//! Statistics of a data set, in LeRobot's form for each feature.
 
 use crate::lerobot::episode::Episode;
 use crate::lerobot::feature::DatasetFeatures;
 
-/// The quantiles that LeRobot keeps, with their names.
+/// The names of LeRobot's quantiles, with their fractions.
 pub(crate) const QUANTILES: [(&str, f64); 5] = [
     ("q01", 0.01),
     ("q10", 0.10),
@@ -12,7 +12,7 @@ pub(crate) const QUANTILES: [(&str, f64); 5] = [
     ("q99", 0.99),
 ];
 
-/// Names of columns that every data set has, with one number a frame each.
+/// Names of the index columns of every data set, with one number for each frame.
 pub(crate) const INDEX_COLUMNS: [&str; 5] = [
     "timestamp",
     "frame_index",
@@ -21,7 +21,7 @@ pub(crate) const INDEX_COLUMNS: [&str; 5] = [
     "task_index",
 ];
 
-/// Statistics of one feature, a number each of its numbers.
+/// Statistics of one feature, with one value for each of its numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FeatureStatistics {
     pub(crate) feature: String,
@@ -30,7 +30,7 @@ pub(crate) struct FeatureStatistics {
     pub(crate) values: Vec<(&'static str, Vec<f64>)>,
 }
 
-/// Of all frames of a data set.
+/// Returns the statistics of all frames of a data set.
 pub(crate) fn of_dataset(
     episodes: &[Episode<'_>],
     features: &DatasetFeatures,
@@ -38,36 +38,36 @@ pub(crate) fn of_dataset(
     of_frames(episodes, 0..episodes.len(), features)
 }
 
-/// Of the frames of some episodes.
+/// Returns the statistics of the frames of a range of episodes.
 pub(crate) fn of_frames(
     episodes: &[Episode<'_>],
     range: std::ops::Range<usize>,
     features: &DatasetFeatures,
 ) -> Vec<FeatureStatistics> {
-    let chosen = episodes.get(range.clone()).unwrap_or_default();
-    let mut all: Vec<FeatureStatistics> = features
+    let selected = episodes.get(range.clone()).unwrap_or_default();
+    let mut statistics: Vec<FeatureStatistics> = features
         .features
         .iter()
         .map(|feature| {
             let mut columns = vec![Vec::new(); feature.names.len()];
-            for tick in chosen.iter().flat_map(|episode| &episode.frames) {
+            for tick in selected.iter().flat_map(|episode| &episode.frames) {
                 for (column, value) in columns.iter_mut().zip(feature.values(tick)) {
                     column.push(f64::from(value));
                 }
             }
-            FeatureStatistics::of(feature.name, columns)
+            FeatureStatistics::from_columns(feature.name, columns)
         })
         .collect();
-    let numbered = crate::lerobot::metadata::index_columns(episodes, range);
-    for (name, column) in INDEX_COLUMNS.into_iter().zip(numbered) {
-        all.push(FeatureStatistics::of(name, vec![column]));
+    let index_columns = crate::lerobot::metadata::index_columns(episodes, range);
+    for (name, column) in INDEX_COLUMNS.into_iter().zip(index_columns) {
+        statistics.push(FeatureStatistics::from_columns(name, vec![column]));
     }
-    all
+    statistics
 }
 
 impl FeatureStatistics {
-    /// Of columns of numbers.
-    pub(crate) fn of(feature: &str, columns: Vec<Vec<f64>>) -> Self {
+    /// Computes the statistics of columns of numbers.
+    pub(crate) fn from_columns(feature: &str, columns: Vec<Vec<f64>>) -> Self {
         let count = columns.first().map_or(0, Vec::len);
         let sorted: Vec<Vec<f64>> = columns
             .into_iter()
@@ -83,8 +83,8 @@ impl FeatureStatistics {
             ("mean", each(&mean)),
             ("std", each(&deviation)),
         ];
-        for (name, share) in QUANTILES {
-            values.push((name, each(&|c| quantile(c, share))));
+        for (name, fraction) in QUANTILES {
+            values.push((name, each(&|c| quantile(c, fraction))));
         }
         Self {
             feature: feature.to_owned(),
@@ -98,25 +98,25 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// The standard deviation of the whole, as numpy has it.
+/// Returns the population standard deviation, as numpy does.
 fn deviation(values: &[f64]) -> f64 {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (squares / values.len().max(1) as f64).sqrt()
 }
 
-/// A quantile of rising values, between the two nearest in proportion.
+/// Returns a quantile of sorted values, interpolated between the two nearest.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "a place in a list"
+    reason = "an index of a list"
 )]
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * sorted.len().saturating_sub(1) as f64;
-    let at = place.floor() as usize;
-    let low = sorted.get(at).copied().unwrap_or(0.0);
-    let high = sorted.get(at + 1).copied().unwrap_or(low);
-    low + (high - low) * (place - place.floor())
+fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+    let position = fraction * sorted.len().saturating_sub(1) as f64;
+    let index = position.floor() as usize;
+    let low = sorted.get(index).copied().unwrap_or(0.0);
+    let high = sorted.get(index + 1).copied().unwrap_or(low);
+    low + (high - low) * (position - position.floor())
 }
 
 #[cfg(test)]
@@ -124,15 +124,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_those_that_numpy_gives() {
+    fn figures_agree_with_numpy() {
         // numpy.mean, std and quantile of [3, 1, 4, 1, 5, 9, 2, 6].
         let column = vec![3.0, 1.0, 4.0, 1.0, 5.0, 9.0, 2.0, 6.0];
-        let figures = FeatureStatistics::of("x", vec![column]);
+        let figures = FeatureStatistics::from_columns("x", vec![column]);
         let value = |name: &str| {
-            let found = figures.values.iter().find(|(known, _)| *known == name);
-            found.and_then(|(_, values)| values.first()).copied()
+            let values = figures.values.iter().find(|(figure, _)| *figure == name);
+            values.and_then(|(_, values)| values.first()).copied()
         };
-        for (name, right) in [
+        for (name, expected) in [
             ("min", 1.0),
             ("max", 9.0),
             ("mean", 3.875),
@@ -142,9 +142,9 @@ mod tests {
             ("q90", 6.9),
             ("q99", 8.79),
         ] {
-            let off = value(name).map(|value| (value - right).abs());
+            let error = value(name).map(|value| (value - expected).abs());
             assert!(
-                off.is_some_and(|off| off < 1e-9),
+                error.is_some_and(|error| error < 1e-9),
                 "{name}: {:?}",
                 value(name)
             );

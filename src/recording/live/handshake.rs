@@ -1,4 +1,4 @@
-//! The door for listeners: programs of this machine that speak the protocol, and no page of a stranger in a browser of this machine.
+//! Handshake with listeners: accepts programs on this machine that speak the protocol, and refuses foreign web pages in its browsers.
 
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::header::{ORIGIN, SEC_WEBSOCKET_PROTOCOL};
@@ -6,10 +6,10 @@ use tokio_tungstenite::tungstenite::http::{HeaderMap, HeaderName, HeaderValue, S
 
 use super::protocol::SUBPROTOCOLS;
 
-/// Pages that may listen beside those that this machine serves.
+/// Pages that may listen in addition to those that this machine serves.
 const FOXGLOVE: [&str; 2] = ["https://app.foxglove.dev", "https://studio.foxglove.dev"];
 
-/// Accepts a listener under the newest name of the protocol that it knows, or says why not.
+/// Accepts a listener under the newest subprotocol that it offers, or refuses it with a reason.
 #[allow(
     clippy::result_large_err,
     reason = "the WebSocket crate's own type for a refusal"
@@ -18,20 +18,20 @@ pub(super) fn accept(request: &Request, mut response: Response) -> Result<Respon
     if let Some(origin) = text(request.headers(), ORIGIN)
         && !is_trusted(origin)
     {
-        let why = format!(
+        let reason = format!(
             "{origin} may not look at this arm: pages of this machine and {} may",
             FOXGLOVE.join(", ")
         );
-        return Err(refusal(StatusCode::FORBIDDEN, why));
+        return Err(refusal(StatusCode::FORBIDDEN, reason));
     }
     let offered = text(request.headers(), SEC_WEBSOCKET_PROTOCOL).unwrap_or_default();
-    let known = |name: &&&str| offered.split(',').any(|offered| offered.trim() == **name);
-    let Some(name) = SUBPROTOCOLS.iter().find(known) else {
-        let why = format!(
+    let is_offered = |name: &&&str| offered.split(',').any(|offered| offered.trim() == **name);
+    let Some(name) = SUBPROTOCOLS.iter().find(is_offered) else {
+        let reason = format!(
             "offer one of the subprotocols {}; you offer \"{offered}\"",
             SUBPROTOCOLS.join(", ")
         );
-        return Err(refusal(StatusCode::BAD_REQUEST, why));
+        return Err(refusal(StatusCode::BAD_REQUEST, reason));
     };
     let name = HeaderValue::from_static(name);
     response.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, name);
@@ -39,12 +39,12 @@ pub(super) fn accept(request: &Request, mut response: Response) -> Result<Respon
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    // What cannot be read is trusted as little as what is not known.
+    // A value that cannot be read is not trusted.
     Some(headers.get(name)?.to_str().unwrap_or("?"))
 }
 
-/// Returns whether a page of this origin may listen. A program that is no browser names none; one on the desktop names its own
-/// scheme.
+/// Returns whether a page of this origin may listen. Programs other than browsers name no origin; desktop programs name a scheme of
+/// their own.
 fn is_trusted(origin: &str) -> bool {
     let Some((scheme, rest)) = origin.split_once("://") else {
         return false;
@@ -59,8 +59,8 @@ fn is_trusted(origin: &str) -> bool {
     FOXGLOVE.contains(&origin) || matches!(host, "localhost" | "127.0.0.1" | "[::1]")
 }
 
-fn refusal(status: StatusCode, why: String) -> ErrorResponse {
-    let mut refusal = ErrorResponse::new(Some(why));
+fn refusal(status: StatusCode, reason: String) -> ErrorResponse {
+    let mut refusal = ErrorResponse::new(Some(reason));
     *refusal.status_mut() = status;
     refusal
 }
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_of_strangers_do_not_listen() {
+    fn foreign_pages_may_not_listen() {
         for origin in [
             "https://app.foxglove.dev",
             "http://localhost:8080",

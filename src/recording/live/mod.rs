@@ -1,7 +1,7 @@
-//! Recordings while they are made: every message that is written is sent as well to whoever listens on this machine, over
+//! Live view of recordings: every message that is written is also sent to listeners on this machine, over
 //! Foxglove's WebSocket protocol.
 //!
-//! The recorder's thread waits for no listener: who is too slow misses messages, and is told how many. Nothing that a
+//! The recorder's thread waits for no listener: one that is too slow misses messages, and is told how many. Nothing that a
 //! listener sends reaches the node.
 
 mod handshake;
@@ -18,10 +18,10 @@ use crate::mcap_file::MessageObserver;
 use crate::topic::{CAMERA_TOPIC, COMPRESSED_IMAGE, MessageSchema, Topic};
 use base::lock::MutexExt;
 
-/// Messages that wait for a slow listener: about four seconds of an arm that moves.
+/// Number of messages that wait for a slow listener: about four seconds of a moving arm.
 const MESSAGES_WAITING_MAX: usize = 4_096;
 
-/// A topic as listeners see it.
+/// A topic that listeners can subscribe to.
 #[derive(Debug)]
 struct LiveChannel {
     /// Counted from 1.
@@ -38,7 +38,7 @@ struct LiveMessage {
     data: Arc<[u8]>,
 }
 
-/// Topics, and the last message of each: who comes later sees the plan and what was drawn last.
+/// Topics with the last message of each, so that a later listener sees the plan and the latest ink.
 #[derive(Debug)]
 struct LiveTopics {
     channels: Vec<LiveChannel>,
@@ -79,24 +79,24 @@ impl LiveTopics {
 pub(crate) struct LiveView {
     topics: Arc<LiveTopics>,
     messages: broadcast::Sender<LiveMessage>,
-    /// Dropped with it, which ends the server.
+    /// Ends the server when it is dropped.
     _open: oneshot::Sender<()>,
     #[cfg(test)]
     address: std::net::SocketAddr,
 }
 
 impl LiveView {
-    /// Listens on this machine alone; port 0 is any that is free.
+    /// Listens on this machine only; port 0 selects any free port.
     pub(crate) fn open(port: u16, cameras: &[String]) -> Result<Self, RecordingError> {
         let topics = Arc::new(LiveTopics::new(cameras));
         let (messages, _) = broadcast::channel(MESSAGES_WAITING_MAX);
-        let (open, over) = oneshot::channel();
+        let (open, closed) = oneshot::channel();
         let server = server::LiveServer {
             topics: Arc::clone(&topics),
             messages: messages.downgrade(),
         };
         let address = server
-            .start(port, over)
+            .start(port, closed)
             .map_err(RecordingError::live(port))?;
         tracing::info!("live view for Foxglove at ws://{address}");
         Ok(Self {
@@ -121,7 +121,7 @@ impl MessageObserver for LiveView {
             data: data.into(),
         };
         self.topics.keep(message.clone());
-        // Without a listener it goes nowhere.
+        // There may be no listener.
         let _ = self.messages.send(message);
     }
 }
@@ -160,11 +160,11 @@ mod tests {
         listener.next().await.unwrap().unwrap()
     }
 
-    async fn told(listener: &mut Listener) -> Value {
+    async fn next_json(listener: &mut Listener) -> Value {
         serde_json::from_str(next(listener).await.to_text().unwrap()).unwrap()
     }
 
-    async fn ask(listener: &mut Listener, request: &Value) {
+    async fn send_request(listener: &mut Listener, request: &Value) {
         listener
             .send(Message::text(request.to_string()))
             .await
@@ -173,15 +173,15 @@ mod tests {
 
     const OFFER: (&str, &str) = ("sec-websocket-protocol", "foxglove.websocket.v1");
 
-    /// A listener that has been told the channels, and the number of the topic `/job`.
-    async fn greeted(view: &LiveView) -> (Listener, Value) {
+    /// Connects a listener and reads the channels; returns it with the id of the topic `/job`.
+    async fn connect(view: &LiveView) -> (Listener, Value) {
         let mut listener = listen(view, &[OFFER]).await.unwrap();
-        let info = told(&mut listener).await;
+        let info = next_json(&mut listener).await;
         assert_eq!(
             (&info["op"], &info["capabilities"]),
             (&json!("serverInfo"), &json!([]))
         );
-        let advertised = told(&mut listener).await;
+        let advertised = next_json(&mut listener).await;
         let channels = advertised["channels"].as_array().unwrap();
         assert_eq!(channels.len(), Topic::ALL.len() + 1);
         let job = channels
@@ -196,12 +196,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_gets_what_it_subscribed_to_and_the_last_of_what_it_missed() {
+    async fn a_listener_gets_its_topics_and_the_last_message_that_it_missed() {
         let view = view();
         view.wrote("/job", 1, b"missed");
         view.wrote("/job", 2, b"last");
-        let (mut listener, job) = greeted(&view).await;
-        ask(
+        let (mut listener, job) = connect(&view).await;
+        send_request(
             &mut listener,
             &json!({"op": "subscribe", "subscriptions": [{"id": 5, "channelId": job}]}),
         )
@@ -214,14 +214,14 @@ mod tests {
         view.wrote("/log", 3, b"not asked for");
         view.wrote("/job", 4, b"next");
         assert_eq!(&next(&mut listener).await.into_data()[13..], b"next");
-        ask(
+        send_request(
             &mut listener,
             &json!({"op": "unsubscribe", "subscriptionIds": [5]}),
         )
         .await;
-        // An answer to what follows says that it was heard.
-        ask(&mut listener, &json!({"op": "setParameters"})).await;
-        let status = told(&mut listener).await;
+        // The answer to the next request shows that this one was handled.
+        send_request(&mut listener, &json!({"op": "setParameters"})).await;
+        let status = next_json(&mut listener).await;
         assert!(
             status["message"]
                 .as_str()
@@ -230,27 +230,27 @@ mod tests {
             "{status}"
         );
         view.wrote("/job", 6, b"unheard");
-        ask(
+        send_request(
             &mut listener,
             &json!({"op": "subscribe", "subscriptions": [{"id": 5, "channelId": 99}]}),
         )
         .await;
-        let status = told(&mut listener).await;
+        let status = next_json(&mut listener).await;
         assert_eq!(status["level"], 2, "{status}");
     }
 
     #[tokio::test]
-    async fn who_reads_too_slowly_misses_messages_and_holds_nobody_up() {
+    async fn a_listener_that_reads_too_slowly_misses_messages_and_blocks_nothing() {
         let view = view();
-        let (mut listener, job) = greeted(&view).await;
-        ask(
+        let (mut listener, job) = connect(&view).await;
+        send_request(
             &mut listener,
             &json!({"op": "subscribe", "subscriptions": [{"id": 1, "channelId": job}]}),
         )
         .await;
-        // Heard: the channel has no message yet, so that a second request is answered first.
-        ask(&mut listener, &json!({"op": "advertise"})).await;
-        told(&mut listener).await;
+        // The channel has no message yet: the answer to a second request shows that the first was handled.
+        send_request(&mut listener, &json!({"op": "advertise"})).await;
+        next_json(&mut listener).await;
         let long = vec![b'x'; 64 << 10];
         for at_ns in 0..2 * MESSAGES_WAITING_MAX as u64 {
             view.wrote("/job", at_ns, &long);
@@ -264,16 +264,16 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn strangers_are_refused_and_everybody_is_let_go_at_the_end() {
+    async fn foreign_pages_are_refused_and_listeners_are_disconnected_at_the_end() {
         let view = view();
         for (headers, status) in [
             (&[OFFER, ("origin", "https://evil.example")][..], 403),
             (&[("sec-websocket-protocol", "chat")], 400),
             (&[], 400),
         ] {
-            let refused = listen(&view, headers).await.unwrap_err();
-            let SocketError::Http(answer) = refused else {
-                unreachable!("{refused}");
+            let error = listen(&view, headers).await.unwrap_err();
+            let SocketError::Http(answer) = error else {
+                unreachable!("{error}");
             };
             assert_eq!(answer.status(), status);
         }
@@ -283,9 +283,12 @@ mod tests {
         );
         let origin = ("origin", "https://app.foxglove.dev");
         listen(&view, &[both, origin]).await.unwrap();
-        let (mut listener, _) = greeted(&view).await;
+        let (mut listener, _) = connect(&view).await;
         let port = view.address.port();
-        assert!(LiveView::open(port, &[]).is_err(), "the port was had twice");
+        assert!(
+            LiveView::open(port, &[]).is_err(),
+            "the port was opened twice"
+        );
         drop(view);
         while let Some(Ok(_)) = listener.next().await {}
     }

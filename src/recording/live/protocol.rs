@@ -1,24 +1,24 @@
-//! Messages of Foxglove's WebSocket protocol, as far as a server needs them that only shows.
+//! The messages of Foxglove's WebSocket protocol that a read-only server needs.
 
 use serde::Deserialize;
 use serde_json::json;
 
 use super::{LiveChannel, LiveMessage};
 
-/// Names of the protocol, the newer one first; what is used of it is the same.
+/// Names of the protocol, the newer one first; the parts that are used here are the same in both.
 pub(super) const SUBPROTOCOLS: [&str; 2] = ["foxglove.sdk.v1", "foxglove.websocket.v1"];
 
-/// The first byte of a message with data.
+/// First byte of a message with data.
 const MESSAGE_DATA: u8 = 1;
 
-/// Gravity of a status.
+/// Severity of a status.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum StatusLevel {
     Warning = 1,
     Error = 2,
 }
 
-/// Request of a listener.
+/// A listener's request.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(tag = "op", rename_all = "camelCase")]
 pub(super) enum ListenerRequest {
@@ -27,12 +27,12 @@ pub(super) enum ListenerRequest {
     },
     #[serde(rename_all = "camelCase")]
     Unsubscribe { subscription_ids: Vec<u32> },
-    /// Whatever would change something, or is not offered.
+    /// Any request that would change something, or is not supported.
     #[serde(other)]
-    Else,
+    Other,
 }
 
-/// One channel that a listener asks for, under a number of its own.
+/// A subscription to a channel, under an id that the listener chooses.
 #[derive(Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SubscriptionRequest {
@@ -40,7 +40,7 @@ pub(super) struct SubscriptionRequest {
     pub(super) channel_id: u32,
 }
 
-/// The first message of a server. It has no capability: nothing can be sent to it, set or called.
+/// Returns the first message of the server. It has no capabilities: nothing can be published, set or called.
 pub(super) fn server_info() -> String {
     json!({
         "op": "serverInfo",
@@ -50,7 +50,7 @@ pub(super) fn server_info() -> String {
     .to_string()
 }
 
-/// The list of channels.
+/// Returns the list of channels.
 pub(super) fn advertisement(channels: &[LiveChannel]) -> String {
     let channel = |channel: &LiveChannel| {
         json!({
@@ -66,12 +66,12 @@ pub(super) fn advertisement(channels: &[LiveChannel]) -> String {
     json!({ "op": "advertise", "channels": channels }).to_string()
 }
 
-/// Words for the person who listens.
-pub(super) fn status(level: StatusLevel, words: &str) -> String {
-    json!({ "op": "status", "level": level as u8, "message": words }).to_string()
+/// Returns a status message for a person.
+pub(super) fn status(level: StatusLevel, text: &str) -> String {
+    json!({ "op": "status", "level": level as u8, "message": text }).to_string()
 }
 
-/// A message under the number of a subscription.
+/// Encodes a message for a subscription.
 pub(super) fn message_data(subscription: u32, message: &LiveMessage) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + 4 + 8 + message.data.len());
     bytes.push(MESSAGE_DATA);
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_read_and_what_would_change_something_is_not() {
+    fn subscriptions_are_parsed_and_requests_that_would_change_something_are_not() {
         let read = |text: &str| serde_json::from_str::<ListenerRequest>(text).ok();
         assert_eq!(
             read(r#"{"op":"subscribe","subscriptions":[{"id":7,"channelId":3}]}"#),
@@ -106,7 +106,7 @@ mod tests {
         );
         for op in ["advertise", "setParameters", "fetchAsset", "stop"] {
             let text = format!(r#"{{"op":"{op}","parameters":[]}}"#);
-            assert_eq!(read(&text), Some(ListenerRequest::Else), "{op}");
+            assert_eq!(read(&text), Some(ListenerRequest::Other), "{op}");
         }
         assert_eq!(read("{"), None);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The listening socket, on a thread of its own: no thread of the node has a part in it.
+//! The listening socket, on a thread of its own, separate from those of the node.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener as BoundListener};
@@ -12,10 +12,10 @@ use tokio::sync::{Semaphore, broadcast, oneshot};
 use super::session::LiveSession;
 use super::{LiveMessage, LiveTopics};
 
-/// Listeners at a time.
+/// Largest number of listeners at a time.
 const LISTENERS_MAX: usize = 8;
 
-/// Pause after a listener that could not be accepted.
+/// Pause after a connection that could not be accepted.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Accepts listeners until its view is dropped.
@@ -25,19 +25,19 @@ pub(super) struct LiveServer {
 }
 
 impl LiveServer {
-    /// Takes the port, begins to accept and returns the address.
-    pub(super) fn start(self, port: u16, over: oneshot::Receiver<()>) -> io::Result<SocketAddr> {
+    /// Binds the port, starts accepting listeners and returns the address.
+    pub(super) fn start(self, port: u16, closed: oneshot::Receiver<()>) -> io::Result<SocketAddr> {
         let listener = BoundListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         std::thread::Builder::new()
             .name("live".to_owned())
-            .spawn(move || runtime.block_on(self.serve(listener, over)))?;
+            .spawn(move || runtime.block_on(self.serve(listener, closed)))?;
         Ok(address)
     }
 
-    async fn serve(self, listener: BoundListener, mut over: oneshot::Receiver<()>) {
+    async fn serve(self, listener: BoundListener, mut closed: oneshot::Receiver<()>) {
         let listener = match TcpListener::from_std(listener) {
             Ok(listener) => listener,
             Err(error) => {
@@ -45,16 +45,16 @@ impl LiveServer {
                 return;
             }
         };
-        let seats = Arc::new(Semaphore::new(LISTENERS_MAX));
+        let permits = Arc::new(Semaphore::new(LISTENERS_MAX));
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 // Its sender is never used, only dropped.
-                _ = &mut over => return,
+                _ = &mut closed => return,
             };
             match accepted {
-                Ok((stream, _)) => self.attend(stream, &seats),
-                // Mostly too many open files: others leave.
+                Ok((stream, _)) => self.accept(stream, &permits),
+                // Usually there are too many open files, which others will close.
                 Err(error) => {
                     tracing::warn!("a listener of the live view cannot be accepted: {error}");
                     base::task::pause(RETRY).await;
@@ -63,8 +63,8 @@ impl LiveServer {
         }
     }
 
-    fn attend(&self, stream: TcpStream, seats: &Arc<Semaphore>) {
-        let Ok(seat) = Arc::clone(seats).try_acquire_owned() else {
+    fn accept(&self, stream: TcpStream, permits: &Arc<Semaphore>) {
+        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
             tracing::warn!(
                 "a listener is sent away: {LISTENERS_MAX} look at the live view already"
             );
@@ -78,7 +78,7 @@ impl LiveServer {
             if let Err(error) = session.run(stream).await {
                 tracing::debug!("a listener of the live view left: {error}");
             }
-            drop(seat);
+            drop(permit);
         });
     }
 }

@@ -1,4 +1,4 @@
-//! One listener, from its handshake until it leaves.
+//! Serves one listener, from its handshake until it leaves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use super::protocol::{self, ListenerRequest, StatusLevel, SubscriptionRequest};
 use super::{LiveMessage, LiveTopics, handshake};
 
-/// A handshake, and a message that is sent, take no longer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Longest time for a handshake, and for sending a message.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The longest message of a listener.
+/// Longest message of a listener.
 const REQUEST_BYTES_MAX: usize = 64 << 10;
 
-/// Subscriptions of a listener at a time.
+/// Largest number of subscriptions of a listener at a time.
 const SUBSCRIPTIONS_MAX: usize = 64;
 
-/// Reasons why a listener leaves.
+/// Reason why a listener is disconnected.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ListenerError {
-    /// It takes nothing.
-    #[error("it took nothing for {} s", PATIENCE.as_secs())]
+    /// It accepted no data in time.
+    #[error("it took nothing for {} s", TIMEOUT.as_secs())]
     TooSlow,
     /// Its connection broke, or it does not speak the protocol.
     #[error("{0}")]
@@ -42,11 +42,11 @@ impl From<SocketError> for ListenerError {
     }
 }
 
-/// The requests of one listener so far.
+/// State of one listener.
 pub(super) struct LiveSession {
     topics: Arc<LiveTopics>,
     messages: broadcast::Receiver<LiveMessage>,
-    /// The listener's number of each channel that it looks at.
+    /// The listener's subscription id of each subscribed channel.
     subscriptions: BTreeMap<u32, u32>,
 }
 
@@ -61,13 +61,13 @@ impl LiveSession {
         }
     }
 
-    /// Talks to the listener until it leaves or the view ends.
+    /// Serves the listener until it leaves or the view ends.
     pub(super) async fn run(mut self, stream: TcpStream) -> Result<(), ListenerError> {
         let config = WebSocketConfig::default()
             .max_message_size(Some(REQUEST_BYTES_MAX))
             .max_frame_size(Some(REQUEST_BYTES_MAX));
-        let accepted = accept_hdr_async_with_config(stream, handshake::accept, Some(config));
-        let accepted = timeout(PATIENCE, accepted).await;
+        let handshake = accept_hdr_async_with_config(stream, handshake::accept, Some(config));
+        let accepted = timeout(TIMEOUT, handshake).await;
         let mut socket = accepted.map_err(|_| ListenerError::TooSlow)??;
         let channels = protocol::advertisement(&self.topics.channels);
         send(&mut socket, Message::text(protocol::server_info())).await?;
@@ -79,10 +79,10 @@ impl LiveSession {
                     None => return Ok(()),
                 },
                 message = self.messages.recv() => match message {
-                    Ok(message) => self.pass_on(&mut socket, &message).await?,
+                    Ok(message) => self.forward(&mut socket, &message).await?,
                     Err(RecvError::Lagged(missed)) => {
-                        let words = format!("{missed} messages are left out here: you read too slowly; the recording has them");
-                        tell(&mut socket, StatusLevel::Warning, &words).await?;
+                        let text = format!("{missed} messages are left out here: you read too slowly; the recording has them");
+                        send_status(&mut socket, StatusLevel::Warning, &text).await?;
                     }
                     Err(RecvError::Closed) => return Ok(socket.close(None).await?),
                 },
@@ -93,8 +93,8 @@ impl LiveSession {
     async fn answer(&mut self, socket: &mut Socket, request: Message) -> Result<(), ListenerError> {
         let request = match &request {
             Message::Text(text) => serde_json::from_str(text),
-            Message::Binary(_) => Ok(ListenerRequest::Else),
-            // Pings are answered by the socket; its end is seen by whoever reads next.
+            Message::Binary(_) => Ok(ListenerRequest::Other),
+            // The socket answers pings itself, and the next read returns its end.
             _ => return Ok(()),
         };
         match request {
@@ -107,14 +107,13 @@ impl LiveSession {
                 self.subscriptions
                     .retain(|_, id| !subscription_ids.contains(id));
             }
-            Ok(ListenerRequest::Else) => {
-                let words =
-                    "only subscribing is possible: the live view shows, and changes nothing";
-                tell(socket, StatusLevel::Warning, words).await?;
+            Ok(ListenerRequest::Other) => {
+                let text = "only subscribing is possible: the live view shows, and changes nothing";
+                send_status(socket, StatusLevel::Warning, text).await?;
             }
             Err(error) => {
-                let words = format!("that is no request of this protocol: {error}");
-                tell(socket, StatusLevel::Error, &words).await?;
+                let text = format!("that is not a request of this protocol: {error}");
+                send_status(socket, StatusLevel::Error, &text).await?;
             }
         }
         Ok(())
@@ -123,14 +122,14 @@ impl LiveSession {
     async fn subscribe(
         &mut self,
         socket: &mut Socket,
-        asked: &SubscriptionRequest,
+        request: &SubscriptionRequest,
     ) -> Result<(), ListenerError> {
-        let SubscriptionRequest { id, channel_id } = *asked;
+        let SubscriptionRequest { id, channel_id } = *request;
         let mut channels = self.topics.channels.iter();
         let problem = if !channels.any(|channel| channel.id == channel_id) {
             Some(format!("there is no channel {channel_id}"))
         } else if self.subscriptions.values().any(|used| *used == id) {
-            Some(format!("subscription {id} is there already"))
+            Some(format!("subscription {id} exists already"))
         } else if self.subscriptions.contains_key(&channel_id) {
             Some(format!("channel {channel_id} is subscribed to already"))
         } else if self.subscriptions.len() >= SUBSCRIPTIONS_MAX {
@@ -139,16 +138,16 @@ impl LiveSession {
             None
         };
         if let Some(problem) = problem {
-            return tell(socket, StatusLevel::Error, &problem).await;
+            return send_status(socket, StatusLevel::Error, &problem).await;
         }
         self.subscriptions.insert(channel_id, id);
         match self.topics.last_of(channel_id) {
-            Some(last) => self.pass_on(socket, &last).await,
+            Some(last) => self.forward(socket, &last).await,
             None => Ok(()),
         }
     }
 
-    async fn pass_on(
+    async fn forward(
         &self,
         socket: &mut Socket,
         message: &LiveMessage,
@@ -161,11 +160,15 @@ impl LiveSession {
     }
 }
 
-async fn tell(socket: &mut Socket, level: StatusLevel, words: &str) -> Result<(), ListenerError> {
-    send(socket, Message::text(protocol::status(level, words))).await
+async fn send_status(
+    socket: &mut Socket,
+    level: StatusLevel,
+    text: &str,
+) -> Result<(), ListenerError> {
+    send(socket, Message::text(protocol::status(level, text))).await
 }
 
 async fn send(socket: &mut Socket, message: Message) -> Result<(), ListenerError> {
-    let sent = timeout(PATIENCE, socket.send(message)).await;
+    let sent = timeout(TIMEOUT, socket.send(message)).await;
     Ok(sent.map_err(|_| ListenerError::TooSlow)??)
 }

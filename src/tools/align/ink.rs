@@ -220,7 +220,7 @@ async fn propose(
     };
     let message = format!(
         "pattern drawn and read: {}; {subject}: proposed, and nothing is saved until an operator accepts it",
-        fit.words()
+        fit.describe()
     );
     let then = "then a clean sheet, and align with ink again";
     super::propose(ctx, scene, &session, message, then).await
@@ -230,7 +230,7 @@ async fn propose(
 fn nothing_significant(ctx: &JobContext, scene: &Scene, fit: &InkFit) -> Reply {
     let next = "stroke draws the design".to_owned();
     let result = AlignmentResult::without_points(scene, FitFinding::good(), next);
-    let words = fit.words();
+    let words = fit.describe();
     let reply = Reply::done(format!(
         "pattern drawn and read: {words}; nothing is significant, and nothing is proposed"
     ));

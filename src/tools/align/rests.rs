@@ -64,7 +64,7 @@ pub(super) async fn propose(
     };
     let message = format!(
         "{}: the pen would come to another height than it is sent. Nothing was touched yet; this is proposed, and nothing is saved until an operator accepts it; touched again without that, the sheet is felt as it is",
-        fit.new_words().join("; ")
+        fit.describe_changes().join("; ")
     );
     super::propose(ctx, scene, &session, message, reading::ALIGN_AGAIN).await
 }
