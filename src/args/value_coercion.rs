@@ -266,8 +266,8 @@ impl<'p> ValueCoercer<'p> {
             _ => String::new(),
         };
         let value = match word.as_str() {
-            "y" | "t" => Some(true),
-            "n" | "f" => Some(false),
+            "y" => Some(true),
+            "n" => Some(false),
             word => truth_word(word),
         };
         let Some(value) = value else {

@@ -25,7 +25,10 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
     let folders = async |at: &AtArgs| CalibrationFolders::find(node, at).await;
     match what {
         CalibrateCommand::Joints(args) => joints::run(node, &args).await,
-        CalibrateCommand::Touch(args) => folders(&args.here.at).await?.touch(&args),
+        CalibrateCommand::Touch(args) => {
+            let folders = CalibrationFolders::find_here(node, &args.here).await?;
+            folders.touch(&args)
+        }
         CalibrateCommand::Camera(args) => folders(&args.at).await?.camera(&args).await,
         CalibrateCommand::Play(args) => play::run(node, &args).await,
         CalibrateCommand::Show { out, json, at } => folders(&at).await?.show(out.as_deref(), json),
@@ -57,6 +60,9 @@ pub(super) async fn run(node: &NodeOptions, what: CalibrateCommand) -> anyhow::R
         } => folders(&at)
             .await?
             .import(&file, &arm, accept, change.overridden),
-        CalibrateCommand::Export { arm, at, .. } => folders(&at).await?.export(&arm),
+        CalibrateCommand::Export { arm, at, .. } => {
+            let (folders, model) = folders(&at).await?.named(&arm)?;
+            folders.export(&model)
+        }
     }
 }

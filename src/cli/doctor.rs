@@ -4,14 +4,15 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use anyhow::bail;
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::bus::opener;
 use super::{ExitStatus, NodeOptions, terminal_output};
 use arm::{ArmModel, ServoFamily};
 use base::clock::NodeClock;
-use config::{NodeFile, SIMULATOR_PORT};
+use config::{ArmEntry, NodeFile, SIMULATOR_PORT};
 use node::open;
 use servo::ServoProtocol;
 use servo::diagnose::{BusDiagnosis, DiagnosisCause, ExpectedServos, diagnose};
@@ -19,10 +20,10 @@ use servo::host::HostSystem;
 
 #[derive(Debug, Args)]
 pub(super) struct DoctorArgs {
-    /// The serial port [default: the node file's; without one, the ports of this machine are listed]
+    /// The serial port [default: each of the node file's; without one, the ports of this machine are listed]
     #[arg(id = "serial", value_name = "PORT")]
     port: Option<String>,
-    /// The arm that should be there [default: the node file's]
+    /// The arm that should be there: its name in the node file, or its model [default: the node file's]
     #[arg(long)]
     arm: Option<String>,
     /// Folder of this machine's dev, proc, run and sys, as seen from a container
@@ -34,11 +35,11 @@ pub(super) struct DoctorArgs {
 }
 
 impl DoctorArgs {
-    /// Returns the arguments that examine the node file's port, with output for a person.
-    pub(super) fn of_node_file() -> Self {
+    /// Returns the arguments that examine the port of an arm of the node file, with output for a person.
+    pub(super) fn of_arm(arm: Option<String>) -> Self {
         Self {
             port: None,
-            arm: None,
+            arm,
             root: PathBuf::from("/"),
             json: false,
         }
@@ -50,27 +51,127 @@ pub(super) async fn run(node: &NodeOptions, args: &DoctorArgs) -> anyhow::Result
         root: args.root.clone(),
     };
     let file = open::file(node)?;
-    let entry = file.arms.iter().find(|entry| !entry.is_simulated());
-    let port = args.port.as_ref().or(entry.map(|entry| &entry.port));
-    let Some(port) = port else {
+    let targets = targets(args, &file)?;
+    if targets.is_empty() {
         return without_port(&host, node.config.as_deref(), &file, args.json);
-    };
-    let arm = match args.arm.as_ref().or(entry.map(|entry| &entry.model)) {
-        Some(model) => Some(open::library(node, &file)?.arm(model)?),
-        None => None,
-    };
-    let diagnosis = examine(&host, port, arm.as_ref()).await?;
-    if args.json {
-        terminal_output::json(&json!({
-            "port": port,
+    }
+    let library = open::library(node, &file)?;
+    let has_several = targets.len() > 1;
+    let (mut cards, mut is_good) = (Vec::new(), true);
+    for target in &targets {
+        let arm = target.model.as_ref().map(|model| library.arm(model));
+        let diagnosis = examine(&host, &target.port, arm.transpose()?.as_ref()).await?;
+        is_good &= diagnosis.findings.is_empty();
+        if args.json {
+            cards.push(target.card(&diagnosis));
+            continue;
+        }
+        if has_several {
+            terminal_output::line(&target.heading());
+        }
+        print_diagnosis(&target.port, &diagnosis);
+    }
+    match cards.as_slice() {
+        [] => {}
+        [one] => terminal_output::json(one)?,
+        all => terminal_output::json(&json!({ "arms": all }))?,
+    }
+    Ok(ExitStatus::of(is_good))
+}
+
+/// A port to examine, and what should be there.
+struct DoctorTarget {
+    port: String,
+    /// Name of the arm in the node file.
+    name: Option<String>,
+    model: Option<String>,
+}
+
+impl DoctorTarget {
+    fn of(entry: &ArmEntry) -> Self {
+        Self {
+            port: entry.port.clone(),
+            name: Some(entry.name.clone()),
+            model: Some(entry.model.clone()),
+        }
+    }
+
+    fn heading(&self) -> String {
+        let text = |word: &Option<String>| word.clone().unwrap_or_default();
+        let (name, model) = (text(&self.name), text(&self.model));
+        format!("arm {name} ({model}) at {}:", self.port)
+    }
+
+    fn card(&self, diagnosis: &BusDiagnosis) -> Value {
+        let card = json!({
+            "arm": self.name,
+            "port": self.port,
             "findings": diagnosis.findings,
             "servos": diagnosis.servos,
             "identity": diagnosis.identity,
-        }))?;
-    } else {
-        print_diagnosis(port, &diagnosis);
+        });
+        without_null(card)
     }
-    Ok(status(&diagnosis))
+}
+
+/// Leaves out the fields that are not known.
+fn without_null(mut card: Value) -> Value {
+    if let Value::Object(fields) = &mut card {
+        fields.retain(|_, value| !value.is_null());
+    }
+    card
+}
+
+/// Returns the ports to examine: the given one, or those of the named arm or of all arms of the node file that have one.
+fn targets(args: &DoctorArgs, file: &NodeFile) -> anyhow::Result<Vec<DoctorTarget>> {
+    let on_ports = file.arms.iter().filter(|entry| !entry.is_simulated());
+    let on_ports: Vec<&ArmEntry> = on_ports.collect();
+    if let Some(port) = &args.port {
+        return Ok(vec![target_at(port, args.arm.as_deref(), &on_ports)]);
+    }
+    let Some(arm) = &args.arm else {
+        return Ok(on_ports.into_iter().map(DoctorTarget::of).collect());
+    };
+    let named = file.arms.iter().find(|entry| entry.name == *arm);
+    let of_model = || on_ports.iter().filter(|entry| entry.model == *arm);
+    match (named, on_ports.as_slice()) {
+        (Some(entry), _) if entry.is_simulated() => Ok(Vec::new()),
+        (Some(entry), _) => Ok(vec![DoctorTarget::of(entry)]),
+        (None, _) if of_model().next().is_some() => {
+            Ok(of_model().map(|entry| DoctorTarget::of(entry)).collect())
+        }
+        (None, []) => Ok(Vec::new()),
+        // The only arm on a port, which is taken for another model than the file says.
+        (None, [one]) => Ok(vec![DoctorTarget {
+            model: Some(arm.clone()),
+            ..DoctorTarget::of(one)
+        }]),
+        (None, several) => {
+            let valid: Vec<&str> = several.iter().map(|entry| entry.name.as_str()).collect();
+            bail!(
+                "no arm of the node file is called `{arm}` or of that model; valid: {}",
+                valid.join(", ")
+            )
+        }
+    }
+}
+
+/// Returns what to look for at a given port: the named arm, or the one that the node file has there, or its only one.
+fn target_at(port: &str, arm: Option<&str>, on_ports: &[&ArmEntry]) -> DoctorTarget {
+    let there = on_ports.iter().find(|entry| entry.port == port);
+    let model = match (arm, there, on_ports) {
+        (Some(arm), ..) => {
+            let named = on_ports.iter().find(|entry| entry.name == arm);
+            Some(named.map_or_else(|| arm.to_owned(), |entry| entry.model.clone()))
+        }
+        (None, Some(entry), _) | (None, None, [entry]) => Some(entry.model.clone()),
+        (None, None, _) => None,
+    };
+    DoctorTarget {
+        port: port.to_owned(),
+        name: None,
+        model,
+    }
 }
 
 fn status(diagnosis: &BusDiagnosis) -> ExitStatus {
@@ -176,7 +277,8 @@ fn print_diagnosis(port: &str, diagnosis: &BusDiagnosis) {
 /// Prints that a node file names no port that could be examined.
 fn print_simulated(path: &Path, file: &NodeFile) {
     let path = path.display();
-    terminal_output::lines(file.arms.iter().map(|entry| {
+    let simulated = file.arms.iter().filter(|entry| entry.is_simulated());
+    terminal_output::lines(simulated.map(|entry| {
         format!(
             "✓ arm {} of {path} is simulated (`port = \"{SIMULATOR_PORT}\"`): there is no port to look into",
             entry.name

@@ -53,14 +53,17 @@ pub(super) fn text(options: &NodeOptions) -> String {
         .collect()
 }
 
-/// The command by which a node says that a drawing is resumed. It does not know the options that it was opened with.
-const RESUME: &str = "`steadyhand draw --resume`";
+/// Beginning of the command by which a node says that a drawing is resumed. It does not know the options that it was opened with.
+const DRAW: &str = "`steadyhand draw ";
 
 /// Returns how that command reads with the given options, where a text names it.
 pub(super) fn resume_line(answer: &str, options: &NodeOptions) -> Option<String> {
     let given = text(options);
-    let differs = answer.contains(RESUME) && !given.is_empty();
-    differs.then(|| format!("with the options of this command: `steadyhand {given}draw --resume`"))
+    let commands = answer.split(DRAW).skip(1);
+    let mut commands = commands.filter_map(|rest| rest.split('`').next());
+    let resume = commands.find(|words| words.split(' ').any(|word| word == "--resume"))?;
+    let differs = !given.is_empty();
+    differs.then(|| format!("with the options of this command: `steadyhand {given}draw {resume}`"))
 }
 
 /// Quotes a word for a shell, if needed.
@@ -89,6 +92,9 @@ mod tests {
                 "with the options of this command: `steadyhand --config 'my node.toml' draw --resume`"
             )
         );
+        let of_one_arm = told.replace("--resume", "--arm left --resume");
+        let line = resume_line(&of_one_arm, &options).unwrap_or_default();
+        assert!(line.ends_with("draw --arm left --resume`"), "{line}");
         assert_eq!(resume_line("nothing is left", &options), None);
         assert_eq!(resume_line(told, &NodeOptions::default()), None);
     }

@@ -19,6 +19,9 @@ pub(super) struct JogArgs {
     /// The scene to move in
     #[arg(long)]
     scene: String,
+    /// The arm, if several arms of the node draw the scene
+    #[arg(long, value_name = "NAME")]
+    arm: Option<String>,
     /// Only this step, without the terminal view: `x+1`, `z-0.1` in mm, or a joint's number and
     /// degrees, `j2-1`
     #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
@@ -39,6 +42,7 @@ pub(super) async fn run(options: &NodeOptions, args: JogArgs) -> anyhow::Result<
     let verb = OperatorVerb::Jog {
         scene: args.scene.clone(),
         step,
+        arm: args.arm.clone(),
     };
     operator_client::moving_verb(&args.at, verb).await
 }
@@ -47,6 +51,7 @@ pub(super) async fn run(options: &NodeOptions, args: JogArgs) -> anyhow::Result<
 async fn state(args: &JogArgs) -> anyhow::Result<JogState> {
     let verb = OperatorVerb::Jogged {
         scene: args.scene.clone(),
+        arm: args.arm.clone(),
     };
     operator_client::parse_text(&operator_client::require(&args.at, &verb).await?)
 }

@@ -49,11 +49,12 @@ impl VerbReply {
     }
 }
 
-/// Puts the arm's name before its line.
-fn with_name(seat: &AttachedArm, line: ArmLine) -> ArmLine {
+/// Puts the arm's name before its line, and into the commands of it where the node has several.
+fn with_name(node: &Node, seat: &AttachedArm, line: ArmLine) -> ArmLine {
+    let named = |line: String| format!("{}: {}", seat.name, node.commands_for_arm(seat, &line));
     match line {
-        Ok(line) => Ok(format!("{}: {line}", seat.name)),
-        Err(reason) => Err(refusal!("{}: {reason}", seat.name)),
+        Ok(line) => Ok(named(line)),
+        Err(reason) => Err(Refusal::new(named(reason.into()))),
     }
 }
 
@@ -182,7 +183,7 @@ pub(crate) async fn hold(node: &Node, now: bool) -> VerbReply {
             Ok(Err(error)) => Err(error.into()),
             Err(_) => Err(refusal!("its thread has ended")),
         };
-        lines.push((with_name(seat, line), is_idle));
+        lines.push((with_name(node, seat, line), is_idle));
     }
     VerbReply::from_some(lines)
 }
@@ -211,7 +212,7 @@ pub(crate) async fn resume(node: &Node) -> VerbReply {
         let is_idle = seat.motion.snapshot().state != MotionState::Held;
         let result = resume_arm(node, seat).await;
         let line = result.map(|()| "goes on".to_owned());
-        lines.push((with_name(seat, line), is_idle));
+        lines.push((with_name(node, seat, line), is_idle));
     }
     VerbReply::from_some(lines)
 }
@@ -233,7 +234,7 @@ async fn resume_arm(node: &Node, seat: &AttachedArm) -> Result<(), Refusal> {
 pub(crate) async fn torque_off(node: &Node) -> VerbReply {
     let mut lines = Vec::new();
     for seat in &node.arms {
-        lines.push(with_name(seat, release_arm(seat).await));
+        lines.push(with_name(node, seat, release_arm(seat).await));
     }
     VerbReply::from_lines(lines)
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::jog;
 use super::operator_verb::VerbReply;
 use arm::ArmFile;
 use base::wording::count;
@@ -32,6 +31,9 @@ pub enum CalibrateAction {
         /// Number of the point, if there are several unknown ones.
         #[serde(default)]
         number: usize,
+        /// The arm, where several draw the scene.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Take a picture of a scene's tags, and propose the camera's pose.
     Camera {
@@ -94,6 +96,7 @@ pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
             of,
             mm,
             number,
+            arm,
         } => {
             let touch = HandTouch {
                 of: *of,
@@ -101,7 +104,10 @@ pub(super) async fn run(node: &Node, action: &CalibrateAction) -> VerbReply {
                 number: *number,
                 place: 0,
             };
-            with_desk(node, |desk| record_touch(node, desk, scene, *what, &touch))
+            let touched = (scene.as_str(), arm.as_deref());
+            with_desk(node, |desk| {
+                record_touch(node, desk, touched, *what, &touch)
+            })
         }
         CalibrateAction::Camera { scene, camera } => {
             match node.camera_pose(scene, camera.as_deref()).await {
@@ -186,7 +192,7 @@ fn proposal_reply(session: &CalibrationSession, assessment: &TouchAssessment) ->
 fn record_touch(
     node: &Node,
     desk: &CalibrationDesk<'_>,
-    scene: &str,
+    (scene, arm): (&str, Option<&str>),
     kind: CalibrationKind,
     touch: &HandTouch,
 ) -> Result<VerbReply, CalibrationDeskError> {
@@ -195,7 +201,7 @@ fn record_touch(
         return refuse("write millimetres above 0, such as 100 or 62.5".to_owned());
     }
     let scene = desk.library.scene(scene, None)?;
-    let seat = match jog::seat(node, &scene) {
+    let seat = match node.arm_for(&scene, arm) {
         Ok(seat) => seat,
         Err(reason) => return refuse(reason.into()),
     };
@@ -212,7 +218,11 @@ fn record_touch(
     let new_session = calib::begin_session(kind, &scene, None, tools::origin(node, seat))?;
     let joints_rad = measured.position_rad.to_vec();
     let (session, assessment) = desk.add_touch(new_session, touch, joints_rad)?;
-    Ok(proposal_reply(&session, &assessment))
+    let reply = proposal_reply(&session, &assessment);
+    Ok(VerbReply {
+        text: node.text_of_arm(seat, &reply.text),
+        ..reply
+    })
 }
 
 fn accept_proposal(

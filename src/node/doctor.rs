@@ -51,10 +51,14 @@ fn arm_row(node: &Node, seat: &AttachedArm) -> Value {
             "retries": counted.map(|servo| servo.retries),
         })
     });
+    let mut findings = attached(&HostSystem::default(), &state);
+    for finding in &mut findings {
+        finding.fix = node.commands_for_arm(seat, &finding.fix);
+    }
     json!({
         "arm": seat.name,
         "port": entry.map(|entry| &entry.port),
-        "findings": attached(&HostSystem::default(), &state),
+        "findings": findings,
         "servos": rows.collect::<Vec<_>>(),
     })
 }

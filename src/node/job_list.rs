@@ -1,5 +1,6 @@
 //! The list of jobs that a state folder holds, and the card of one of them.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
@@ -109,7 +110,8 @@ fn list_reply(state: &Path, json: bool) -> VerbReply {
     let text = if json {
         pretty_json(&newest.flatten().map(job_record).collect::<Vec<_>>())
     } else {
-        let lines = newest.map(|past| job_line(past, &pens_down));
+        let arms: BTreeSet<&str> = newest.clone().flatten().map(|past| &*past.arm).collect();
+        let lines = newest.map(|past| job_line(past, &pens_down, arms.len() > 1));
         lines.collect::<Vec<_>>().join("\n")
     };
     VerbReply::done(if text.is_empty() {
@@ -123,14 +125,19 @@ fn list_reply(state: &Path, json: bool) -> VerbReply {
 const PEN_DOWN: &str =
     "its pen may still stand on the paper: `steadyhand status` says how to lift it";
 
-fn job_line(past: &Result<PastJob, JournalError>, pens_down: &[&str]) -> String {
+/// Describes a job in one line, with its arm where the list has jobs of several.
+fn job_line(past: &Result<PastJob, JournalError>, pens_down: &[&str], names_arm: bool) -> String {
     match past {
         Err(error) => format!("unreadable: {error}"),
         Ok(past) => format!(
-            "{:<9} {}  {:<7} {:<16} {:<8} {}{}",
+            "{:<9} {}  {:<7} {}{:<16} {:<8} {}{}",
             past.id,
             calendar::second(past.accepted_ms),
             past.tool,
+            match names_arm {
+                true => format!("{:<8} ", past.arm),
+                false => String::new(),
+            },
             past.scene_title(),
             past.state,
             past.message,

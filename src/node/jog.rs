@@ -88,6 +88,9 @@ impl JogRequest {
 /// State of an arm, for a client that jogs it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JogState {
+    /// Name of the arm, where the node has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
     /// Activity of the arm.
     pub state: String,
     pub energised: bool,
@@ -111,22 +114,31 @@ pub struct JogJoint {
     pub temperature_c: Option<f64>,
 }
 
-/// Returns the arm that draws a scene.
-pub(super) fn seat<'a>(node: &'a Node, scene: &Scene) -> Result<&'a Arc<AttachedArm>, Refusal> {
-    let model = &scene.arm.file.name;
-    let mut seats = node.arms.iter();
-    let found = seats.find(|seat| seat.motion.arm().file.name == *model);
-    found.ok_or_else(|| refusal!("this node has no arm {model}, for which the scene is"))
+/// Returns the named arm that draws a scene, or the only one.
+fn seat<'a>(
+    node: &'a Node,
+    scene: &str,
+    arm: Option<&str>,
+) -> Result<&'a Arc<AttachedArm>, Refusal> {
+    node.arm_for(&*node.scenes.scene(scene, None)?, arm)
 }
 
-/// Jogs one step to its end.
+/// Jogs one step of the named arm, or of the only one that draws the scene, to its end.
 pub async fn step(
     node: &Arc<Node>,
     arrived: &ArrivalStamp,
-    scene: &str,
+    (scene, arm): (&str, Option<&str>),
     request: JogRequest,
 ) -> VerbReply {
-    VerbReply::of(run_step(node, arrived, scene, request).await)
+    let seat = match seat(node, scene, arm) {
+        Ok(seat) => seat,
+        Err(reason) => return VerbReply::failed(format!("{reason}; nothing moved")),
+    };
+    let reply = VerbReply::of(run_step(node, arrived, seat, scene, request).await);
+    VerbReply {
+        text: node.text_of_arm(seat, &reply.text),
+        ..reply
+    }
 }
 
 /// A planned step with its job.
@@ -140,10 +152,11 @@ struct PlannedStep {
 async fn run_step(
     node: &Arc<Node>,
     arrived: &ArrivalStamp,
+    seat: &Arc<AttachedArm>,
     scene: &str,
     request: JogRequest,
 ) -> Result<String, Refusal> {
-    let step = plan_step(node, arrived, scene, request).await;
+    let step = plan_step(node, arrived, seat, scene, request).await;
     let PlannedStep {
         job,
         scene,
@@ -153,7 +166,7 @@ async fn run_step(
     match job.run(&scene, permit, &plan).await {
         Ok(()) => {
             job.end("reached", "one step".to_owned()).await;
-            let state = jog_state(node, &scene)?;
+            let state = jog_state(node, seat, &scene)?;
             let [x, y, z] = state.tip_mm;
             Ok(format!(
                 "the tip is at {x:.2} {y:.2} {z:.2} mm, {:.2} mm over the sheet",
@@ -171,14 +184,13 @@ async fn run_step(
 async fn plan_step(
     node: &Arc<Node>,
     arrived: &ArrivalStamp,
+    seat: &Arc<AttachedArm>,
     scene: &str,
     request: JogRequest,
 ) -> Result<PlannedStep, Refusal> {
     if !request.is_valid() {
         return Err(refusal!("a step is {STEP_MAX} at the most"));
     }
-    let named = node.scenes.scene(scene, None)?;
-    let seat = seat(node, &named)?;
     let scene = node.scene(seat, scene, None)?;
     let seen_stops = node.stops_before(arrived, seat).stops;
     let permit = seat.permits().ask(&scene, seat.motion.clock().now())?;
@@ -196,10 +208,10 @@ async fn plan_step(
     })
 }
 
-/// Returns the state of the arm that draws a scene, as JSON.
-pub fn state_reply(node: &Node, scene: &str) -> VerbReply {
-    let scene = node.scenes.scene(scene, None).map_err(Refusal::from);
-    let state = scene.and_then(|scene| jog_state(node, &scene));
+/// Returns the state of the named arm that draws a scene, or of the only one, as JSON.
+pub fn state_reply(node: &Node, scene: &str, arm: Option<&str>) -> VerbReply {
+    let seat = seat(node, scene, arm);
+    let state = seat.and_then(|seat| jog_state(node, seat, &*node.scene(seat, scene, None)?));
     VerbReply::of(state.map(|state| serde_json::to_string(&state).unwrap_or_default()))
 }
 
@@ -208,8 +220,7 @@ fn measured(snapshot: &Snapshot) -> Result<&ArmMeasurement, Refusal> {
     measured.ok_or_else(|| refusal!("the arm has not been read yet"))
 }
 
-fn jog_state(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
-    let seat = seat(node, scene)?;
+fn jog_state(node: &Node, seat: &AttachedArm, scene: &Scene) -> Result<JogState, Refusal> {
     let snapshot = seat.motion.snapshot();
     let measured = measured(&snapshot)?;
     let arm = seat.motion.arm();
@@ -237,9 +248,10 @@ fn jog_state(node: &Node, scene: &Scene) -> Result<JogState, Refusal> {
     });
     let denied = seat.permits().ask(scene, seat.motion.clock().now()).err();
     Ok(JogState {
+        arm: node.has_several_arms().then(|| seat.name.clone()),
         state: format!("{:?}", snapshot.state).to_lowercase(),
         energised: snapshot.energised,
-        denied: denied.map(|denied| denied.to_string()),
+        denied: denied.map(|denied| node.commands_for_arm(seat, &denied.to_string())),
         joints: joints.collect(),
         tip_mm: [tip.x, tip.y, tip.z].map(|m| m * 1e3),
         height_mm: scene.surface.project(&tip).height_mm,

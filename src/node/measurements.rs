@@ -16,11 +16,18 @@ use tools::Node;
 pub struct NodeMeasurements {
     pub state: PathBuf,
     pub scenes: Option<PathBuf>,
+    /// The arms that have been read.
     pub arms: Vec<MeasuredArm>,
+    /// Name and model of every arm.
+    #[serde(default)]
+    pub known: Vec<(String, String)>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct MeasuredArm {
+    /// Its name on the node.
+    #[serde(default)]
+    pub name: String,
     pub model: String,
     pub joints_rad: Vec<f64>,
     /// Moving or stopping, so that its present position is not a touch.
@@ -90,6 +97,7 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
             energised: snapshot.energised,
             zeros: calib::zeros_of(&arm.file),
             origin: tools::origin(node, seat),
+            name: seat.name.clone(),
             model: arm.file.name.clone(),
             joints_rad: measured.position_rad.to_vec(),
             is_moving: snapshot.state.is_under_way(),
@@ -98,10 +106,13 @@ pub fn measurements_reply(node: &Node) -> VerbReply {
                 .collect(),
         })
     });
+    let known = node.arms.iter();
+    let known = known.map(|seat| (seat.name.clone(), seat.motion.arm().file.name.clone()));
     let measured = NodeMeasurements {
         state: node.state.clone(),
         scenes: node.scenes.folder().map(Path::to_path_buf),
         arms: arms.collect(),
+        known: known.collect(),
     };
     VerbReply::done(serde_json::to_string(&measured).unwrap_or_default())
 }

@@ -130,7 +130,6 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
         } else {
             open_on_port(&file.name, entry, arm, &clock, args)?
         };
-        keep_emergency(entry, &seat, state.folder())?;
         seats.push(Arc::new(seat));
     }
     let helpers = args.exams.map(|exams| exams.helpers(state.folder(), &file));
@@ -140,6 +139,9 @@ pub fn node(args: &NodeOptions, rate: SimulationRate) -> anyhow::Result<Arc<Node
     let output = or_temporary(args.output.clone().or_else(|| file.output.clone()))?;
     let fleet = peers::fleet(&file);
     let mut node = Node::new(file, library, seats, output, state);
+    for (entry, seat) in node.file.arms.iter().zip(&node.arms) {
+        keep_emergency(&node, entry, seat)?;
+    }
     node.examiner = Some(Arc::new(policy));
     node.helpers = helpers;
     attach_recordings(args, &mut node)?;
@@ -309,8 +311,10 @@ fn true_scenes(entry: &ArmEntry) -> anyhow::Result<Option<SceneLibrary>> {
 }
 
 /// Makes emergency stops of this arm outlive the process, and latches one that an earlier process left.
-fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow::Result<()> {
-    let file = state.join(format!("emergency-stop-{}", entry.file_name_part()));
+fn keep_emergency(node: &Node, entry: &ArmEntry, seat: &AttachedArm) -> anyhow::Result<()> {
+    let file = node
+        .state
+        .join(format!("emergency-stop-{}", entry.file_name_part()));
     let permits = seat.permits();
     let result = permits.keep_emergency_in(file);
     result.map_err(|error| anyhow::anyhow!("{}: {error}", seat.name))?;
@@ -323,6 +327,7 @@ fn keep_emergency(entry: &ArmEntry, seat: &AttachedArm, state: &Path) -> anyhow:
         }
         None => return Ok(()),
     };
+    let notice = node.commands_for_arm(seat, notice);
     tracing::warn!(arm = seat.name, "{notice}");
     Ok(())
 }

@@ -69,11 +69,17 @@ pub enum OperatorVerb {
         /// Move nothing, and use the offset of the cross that a person measured, along the sheet's x and y.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         measured_mm: Option<[f64; 2]>,
+        /// The arm, where several draw the scene.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Draw a scene for the first time, with less pen pressure.
     FirstInk {
         /// The scene.
         scene: String,
+        /// The arm, where several draw the scene.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// Switch torque off: the arm drops.
     TorqueOff,
@@ -110,11 +116,17 @@ pub enum OperatorVerb {
         scene: String,
         /// Axis and distance.
         step: jog::JogRequest,
+        /// The arm, where several draw the scene.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// State of a scene's arm, for a client that jogs it.
     Jogged {
         /// The scene.
         scene: String,
+        /// The arm, where several draw the scene.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        arm: Option<String>,
     },
     /// List the plans that wait for a person.
     Pending {

@@ -40,16 +40,32 @@ pub(crate) async fn run(
     let mut lines = Vec::new();
     let mut arms = Vec::new();
     let mut is_good = true;
+    let tested = scene.and_then(|name| node.scenes.scene(name, None).ok());
+    let is_drawn = |scene: &Arc<Scene>| !node.arms_of(scene).is_empty();
+    let tested = tested.filter(is_drawn);
     for seat in &node.arms {
+        let draws = |scene: &Arc<Scene>| {
+            let mut arms = node.arms_of(scene).into_iter();
+            arms.any(|arm| Arc::ptr_eq(arm, seat))
+        };
+        if let Some(scene) = tested.as_ref().filter(|scene| !draws(scene)) {
+            let (name, model) = (&seat.name, &seat.motion.arm().file.name);
+            let scene = &scene.name;
+            lines.push(format!(
+                "{name} is a {model}, which scene `{scene}` is not for: left out"
+            ));
+            continue;
+        }
         let seen_stops = node.stops_before(arrived, seat).stops;
         match measure_arm(node, seat, seen_stops, scene, rounds).await {
             Ok(measured) => {
                 is_good &= measured.is_good();
-                lines.push(measured.table(&seat.title()));
+                lines.push(measured.table(&title(node, seat)));
                 arms.push(measured.card(&seat.name));
             }
             Err(error) => {
                 is_good = false;
+                let error = node.commands_for_arm(seat, &error.to_string());
                 lines.push(format!("{}: {error}", seat.name));
             }
         }
@@ -64,6 +80,14 @@ pub(crate) async fn run(
     VerbReply {
         done: is_good,
         ..VerbReply::done(lines.join("\n"))
+    }
+}
+
+/// Returns an arm's title, with its name where the node has several.
+fn title(node: &Node, seat: &AttachedArm) -> String {
+    match node.has_several_arms() {
+        true => format!("{} ({})", seat.name, seat.title()),
+        false => seat.title(),
     }
 }
 

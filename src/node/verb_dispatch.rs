@@ -16,7 +16,7 @@ use call::ArrivalStamp;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use permit::ActorRank;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tools::{AwaitedPen, DrawingAssent, DrawingOrder, Node, RemoteCallWatch, Reply, ToolRequest};
 
 /// Runs a verb of an authenticated operator, which a stop after `arrived` ends, and records it.
@@ -96,17 +96,9 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp)
             selftest::run(node, arrived, scene.as_deref(), rounds).await
         }
         OperatorVerb::Reset { scene, arm } => reset(node, arrived, scene, arm).await,
-        OperatorVerb::Align {
-            scene,
-            touch,
-            ink,
-            measured_mm,
-        } => {
-            let arguments = json!({ "scene": scene, "touch": touch, "ink": ink });
-            align(node, arrived, arguments, measured_mm).await
-        }
-        OperatorVerb::FirstInk { scene } => {
-            let reply = node.draw_first_ink(&scene, arrived).await;
+        align_verb @ OperatorVerb::Align { .. } => align(node, arrived, &align_verb).await,
+        OperatorVerb::FirstInk { scene, arm } => {
+            let reply = node.draw_first_ink(&scene, arm.as_deref(), arrived).await;
             reply.map_or_else(VerbReply::failed, |reply| VerbReply::of_tool(&reply))
         }
         OperatorVerb::Status => status_reply(node, arrived).await,
@@ -120,8 +112,10 @@ async fn carry_out(node: &Arc<Node>, verb: OperatorVerb, arrived: &ArrivalStamp)
         OperatorVerb::Look { scene, camera } => {
             measurements::camera_pose_reply(node, &scene, camera.as_deref()).await
         }
-        OperatorVerb::Jog { scene, step } => jog::step(node, arrived, &scene, step).await,
-        OperatorVerb::Jogged { scene } => jog::state_reply(node, &scene),
+        OperatorVerb::Jog { scene, step, arm } => {
+            jog::step(node, arrived, (&scene, arm.as_deref()), step).await
+        }
+        OperatorVerb::Jogged { scene, arm } => jog::state_reply(node, &scene, arm.as_deref()),
         OperatorVerb::Pending { job } => pending_reply(node, job.as_deref()),
         OperatorVerb::Draw { order, assent } => draw(node, arrived, &order, assent.as_ref()).await,
         OperatorVerb::Progress { job } => progress_reply(node, job.as_deref()).await,
@@ -152,17 +146,38 @@ async fn reset(
     call(node, arrived, "reset", arguments).await
 }
 
-/// Aligns, by the offset of the cross that a person measured, if there is one.
-async fn align(
-    node: &Arc<Node>,
-    arrived: &ArrivalStamp,
-    mut arguments: Value,
-    measured_mm: Option<[f64; 2]>,
-) -> VerbReply {
-    if let (Some([dx, dy]), Some(arguments)) = (measured_mm, arguments.as_object_mut()) {
+/// Aligns the named arm, or the only one that draws the scene: by the offset of the cross that a person measured, if there is one.
+async fn align(node: &Arc<Node>, arrived: &ArrivalStamp, verb: &OperatorVerb) -> VerbReply {
+    let OperatorVerb::Align {
+        scene,
+        touch,
+        ink,
+        measured_mm,
+        arm,
+    } = verb
+    else {
+        return VerbReply::failed("this verb does not align");
+    };
+    let mut arguments = Map::from_iter([
+        ("scene".to_owned(), scene.as_str().into()),
+        ("touch".to_owned(), (*touch).into()),
+        ("ink".to_owned(), (*ink).into()),
+    ]);
+    // A scene that cannot be read is refused by the tool itself.
+    if let Ok(scene) = node.scenes.scene(scene, None) {
+        let seat = match node.arm_for(&scene, arm.as_deref()) {
+            Ok(seat) => seat,
+            Err(reason) => return VerbReply::failed(format!("{reason}; nothing moved")),
+        };
+        if node.has_several_arms() {
+            arguments.insert("arm".to_owned(), seat.name.as_str().into());
+        }
+    }
+    if let Some([dx, dy]) = measured_mm {
         arguments.insert("measured".to_owned(), json!({ "dx": dx, "dy": dy }));
     }
-    call(node, arrived, "align", ReceivedArguments::Value(arguments)).await
+    let arguments = ReceivedArguments::Value(arguments.into());
+    call(node, arrived, "align", arguments).await
 }
 
 /// Returns the node's description, as text and as data.
@@ -274,15 +289,21 @@ fn enable(
             };
             let interlock = seats.iter().find_map(|seat| node.kept_apart(seat));
             let interlock = interlock.map_or_else(String::new, |text| format!("; {text}"));
+            let names: Vec<&str> = seats.iter().map(|seat| seat.name.as_str()).collect();
+            let arms = match (node.has_several_arms(), names.as_slice()) {
+                (false, _) => String::new(),
+                (true, [one]) => format!(" on arm {one}"),
+                (true, several) => format!(" on the arms {}", several.join(", ")),
+            };
             VerbReply::done(format!(
-                "motion is enabled for scene {title} (revision {}) {period}{interlock}",
+                "motion is enabled{arms} for scene {title} (revision {}) {period}{interlock}",
                 scene.revision
             ))
         }
     }
 }
 
-/// Senses each arm. If there are several, each line begins with the arm's name.
+/// Senses each arm.
 async fn status_reply(node: &Arc<Node>, arrived: &ArrivalStamp) -> VerbReply {
     if node.arms.len() < 2 {
         return call(node, arrived, "sense", ReceivedArguments::Absent).await;
@@ -292,7 +313,7 @@ async fn status_reply(node: &Arc<Node>, arrived: &ArrivalStamp) -> VerbReply {
         let arm = ReceivedArguments::Value(json!({"arm": seat.name}));
         let sensed = call(node, arrived, "sense", arm).await;
         reply.done &= sensed.done;
-        reply.text += &format!("{}: {}\n", seat.name, sensed.text);
+        reply.text += &format!("{}\n", sensed.text);
     }
     reply.text.truncate(reply.text.trim_end().len());
     reply

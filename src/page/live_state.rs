@@ -38,7 +38,7 @@ pub(super) struct LiveArm {
     fault: Option<String>,
     latched: Option<&'static str>,
     warnings: Vec<String>,
-    steps: &'static [&'static str],
+    steps: Vec<String>,
     /// Age of the reading when this was written.
     age_ms: Option<f64>,
     joints: Vec<LiveJoint>,
@@ -121,6 +121,8 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
     let scene = seat.last_scene();
     let measured = snapshot.measured.as_deref();
     let latched = seat.permits().latched();
+    let steps = snapshot.recovery.iter();
+    let steps = steps.map(|step| node.commands_for_arm(seat, step));
     LiveArm {
         name: seat.name.clone(),
         title: seat.title(),
@@ -134,7 +136,7 @@ fn live_arm(node: &Node, seat: &AttachedArm) -> LiveArm {
         fault: snapshot.fault,
         latched: latched.as_ref().map(latch_text),
         warnings: snapshot.warnings,
-        steps: snapshot.recovery,
+        steps: steps.collect(),
         age_ms: measured.map(|measured| age_ms(seat, measured)),
         joints: measured.map_or_else(Vec::new, |measured| joints(seat, measured)),
         servos: measured.map_or_else(Vec::new, |measured| measured.servos.clone()),

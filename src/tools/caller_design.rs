@@ -9,7 +9,6 @@ use super::AttachedArm;
 use super::dispatch::{ToolContext, with_corrected_call};
 use super::drawing_offer::down_to_a_tenth;
 use super::motion_job::MotionJobRequest;
-use super::node::check_is_for;
 use super::reply::{Reply, refused};
 use base::units::Finite;
 use base::wording::count;
@@ -151,7 +150,8 @@ impl ToolContext<'_> {
         let library = self.node.scenes.with_design_of_caller(design.clone());
         let built = library.scene(&name, self.text("meta"));
         let scene = built.map_err(|error| self.not_drawable(&error))?;
-        check_is_for(arm, &scene).map_err(|error| not_drawn("scene", error))?;
+        self.check_draws(arm, &scene)
+            .map_err(|refused| refused.with("moved", false).boxed())?;
         let takes = scene.canvas.iter().flat_map(|canvas| &canvas.takes);
         if !takes.clone().any(|taken| *taken == kind) {
             let takes: Vec<&str> = takes.map(|taken| taken.word()).collect();

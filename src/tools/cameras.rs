@@ -26,6 +26,10 @@ const AGE_MAX: Duration = Duration::from_secs(3);
 pub(super) const NO_CAMERA: &str =
     "this node has no camera for this arm: `[[cameras]]` in its file names one";
 
+/// Message for a scene whose sheet no camera sees.
+const NO_SUCH_CAMERA: &str =
+    "this node has no camera for an arm of this scene: `[[cameras]]` in its file names one";
+
 /// Message for a camera whose pictures are shown but not measured.
 const NO_FOCAL: &str =
     "has no focal_px in the node file: without it nothing is read off its pictures";
@@ -130,7 +134,7 @@ impl Node {
     }
 
     /// Returns the pose of a camera, measured now from a scene's sheet, which must lie where it was taught. Without a
-    /// name it uses the only camera that sees that sheet.
+    /// name it uses the only camera that sees the sheet of an arm which draws that scene.
     ///
     /// # Errors
     /// The reason for having no pose.
@@ -140,31 +144,40 @@ impl Node {
         camera_name: Option<&str>,
     ) -> Result<TagObservation, Refusal> {
         let scene = self.scenes.scene(scene_name, None)?;
-        let model = &scene.arm.file.name;
-        let mut arms = self.arms.iter();
-        let arm = arms.find(|arm| arm.motion.arm().file.name == *model);
-        let arm = arm.ok_or_else(|| {
-            refusal!("scene `{scene_name}` is for the arm {model}, which this node does not have")
-        })?;
-        let camera = choose(self.cameras_of(arm), camera_name)?;
+        let arms = self.arms_of(&scene);
+        if arms.is_empty() {
+            let model = &scene.arm.file.name;
+            return Err(refusal!(
+                "scene `{scene_name}` is for the arm {model}, which this node does not have"
+            ));
+        }
+        // On a node of several arms the node file says whose sheet each camera sees.
+        let cameras = arms.into_iter().flat_map(|arm| {
+            let cameras = self.cameras_of(arm).into_iter();
+            cameras.map(move |camera| (arm, camera))
+        });
+        let (arm, camera) = choose(cameras.collect(), camera_name)?;
         let store = CalibrationStore::of_state(&self.state);
         let capture = camera.capture(arm, Some(Arc::clone(&scene)), store);
         capture.await?.camera_observation(&scene)
     }
 }
 
-/// Returns the camera of this name, or the only one if no name is given.
-fn choose(cameras: Vec<Arc<NodeCamera>>, name: Option<&str>) -> Result<Arc<NodeCamera>, Refusal> {
-    let names = cameras.iter().map(|camera| camera.entry.name.clone());
+/// An arm and a camera that sees its sheet.
+type WatchedArm<'a> = (&'a Arc<AttachedArm>, Arc<NodeCamera>);
+
+/// Returns the camera of this name, or the only one if no name is given, with the arm whose sheet it sees.
+fn choose<'a>(cameras: Vec<WatchedArm<'a>>, name: Option<&str>) -> Result<WatchedArm<'a>, Refusal> {
+    let names = cameras.iter().map(|(_, camera)| camera.entry.name.clone());
     let names: Vec<String> = names.collect();
     let mut cameras = cameras.into_iter();
     let found = match name {
-        Some(name) => cameras.find(|camera| camera.entry.name == name),
+        Some(name) => cameras.find(|(_, camera)| camera.entry.name == name),
         None if names.len() == 1 => cameras.next(),
         None => None,
     };
     found.ok_or_else(|| match names.as_slice() {
-        [] => Refusal::new(NO_CAMERA),
+        [] => Refusal::new(NO_SUCH_CAMERA),
         _ => refusal!("say which camera with --camera: {}", names.join(", ")),
     })
 }

@@ -8,6 +8,7 @@ use tracing::Instrument as _;
 
 use super::declared_tools::DeclaredTools;
 use super::motion_job::{MotionJobRequest, accepted_job};
+use super::node::check_is_for;
 use super::preempt::stopped_before_passing_on;
 use super::reply::{self, Reply, refused};
 use super::route::CallRoute;
@@ -60,6 +61,7 @@ pub struct ToolRequest {
 /// Context of one tool call.
 pub(super) struct ToolContext<'a> {
     pub(super) node: &'a Arc<Node>,
+    pub(super) tool: &'a ToolDefinition,
     pub(super) reading: &'a ArgumentReading,
     pub(super) watch: &'a RemoteCallWatch,
     /// The call as received.
@@ -183,7 +185,7 @@ impl Node {
         request: &ToolRequest,
         watch: &RemoteCallWatch,
     ) -> Reply {
-        let reading = match self.read(tool, request) {
+        let mut reading = match self.read(tool, request) {
             Ok(reading) => reading,
             Err((refusal, advice)) => {
                 repair_log::refused(tool, &request.arguments, &refusal);
@@ -195,35 +197,21 @@ impl Node {
         if let Err(reply) = self.check_one_hop(tool, request, &reading) {
             return *reply;
         }
+        if let Err(reply) = self.note_arm(tool, request, &mut reading) {
+            return reply::with_understood(*reply, &reading);
+        }
         let ctx = ToolContext {
             node: self,
+            tool,
             reading: &reading,
             watch,
             request,
         };
-        // For a declared tool this was checked once, for all of its steps.
-        if !request.is_step
-            && let Err(reply) = ctx.check_certificate(tool)
-        {
-            return reply::with_understood(*reply, &reading);
-        }
-        // A declared tool takes no lease itself; its steps do.
-        let moves = tool.effect == ToolEffect::Moves && !self.is_declared(tool);
-        let leased = match ctx.lease(moves) {
-            Ok(leased) => leased,
-            Err(reply) => return reply::with_understood(*reply, &reading),
+        let reply = self.answer(&ctx).await;
+        let reply = match ctx.named_arm() {
+            Some(arm) => self.with_arm_name(arm, reply),
+            None => reply,
         };
-        let reply = match tool.name.as_str() {
-            "align" => align::call(&ctx).await,
-            "reset" => reset::call(&ctx).await,
-            "sense" => sense::call(&ctx).await,
-            "stroke" => stroke::call(&ctx).await,
-            "stop" => Ok(stop::call(&ctx).await),
-            "list_nodes" => Ok(list_nodes::call(&ctx).await),
-            _ => Ok(sequence::call(&ctx, tool).await),
-        };
-        let reply = reply.unwrap_or_else(|refused| *refused);
-        access::release_if_unmoved(leased, &reply);
         let reply = reply::with_understood(reply, &reading);
         if self.is_lenient_on_hardware() {
             reply.hint(LENIENT)
@@ -232,9 +220,59 @@ impl Node {
         }
     }
 
+    /// Carries out a call that was understood.
+    async fn answer(&self, ctx: &ToolContext<'_>) -> Reply {
+        let tool = ctx.tool;
+        // For a declared tool this was checked once, for all of its steps.
+        if !ctx.request.is_step
+            && let Err(reply) = ctx.check_certificate(tool)
+        {
+            return *reply;
+        }
+        // A declared tool takes no lease itself; its steps do.
+        let moves = tool.effect == ToolEffect::Moves && !self.is_declared(tool);
+        let leased = match ctx.lease(moves) {
+            Ok(leased) => leased,
+            Err(reply) => return *reply,
+        };
+        let reply = match tool.name.as_str() {
+            "align" => align::call(ctx).await,
+            "reset" => reset::call(ctx).await,
+            "sense" => sense::call(ctx).await,
+            "stroke" => stroke::call(ctx).await,
+            "stop" => Ok(stop::call(ctx).await),
+            "list_nodes" => Ok(list_nodes::call(ctx).await),
+            _ => Ok(sequence::call(ctx, tool).await),
+        };
+        let reply = reply.unwrap_or_else(|refused| *refused);
+        access::release_if_unmoved(leased, &reply);
+        reply
+    }
+
     /// Returns whether a tool is declared by the node file rather than built in.
     pub(super) fn is_declared(&self, tool: &ToolDefinition) -> bool {
         self.declared.action(&tool.name).is_some()
+    }
+
+    /// Adds the arm that a call is about and does not name, where the node has several.
+    fn note_arm(
+        &self,
+        tool: &ToolDefinition,
+        request: &ToolRequest,
+        reading: &mut ArgumentReading,
+    ) -> Result<(), Box<Reply>> {
+        let understood = &mut reading.understood;
+        if !self.has_several_arms() || !is_of_one_arm(tool) || understood.contains_key("arm") {
+            return Ok(());
+        }
+        let arm = match tool.name.as_str() {
+            "reset" => self.arm_to_reset(request.who)?,
+            _ => self.arm(None),
+        };
+        if let Some(arm) = arm {
+            understood.insert("arm".to_owned(), arm.name.as_str().into());
+        }
+        Ok(())
     }
 
     fn read(
@@ -244,7 +282,41 @@ impl Node {
     ) -> Result<ArgumentReading, (Box<ArgumentRefusal>, RefusalAdvice)> {
         let policy = self.policy(tool);
         let outcome = self.read_arguments(tool, request, &policy);
+        let outcome = outcome.map_err(|refusal| self.with_arm_of_scene(tool, refusal));
         self.judge(&request.caller, tool, &policy, outcome)
+    }
+
+    /// Adds the only arm that draws the scene of a corrected call which has lost its arm, unless the default arm draws it.
+    fn with_arm_of_scene(
+        &self,
+        tool: &ToolDefinition,
+        mut refusal: Box<ArgumentRefusal>,
+    ) -> Box<ArgumentRefusal> {
+        let Some(call) = refusal.corrected.as_mut() else {
+            return refusal;
+        };
+        if !self.has_several_arms() || !is_of_one_arm(tool) || call.contains_key("arm") {
+            return refusal;
+        }
+        let text = |name: &str| call.get(name).and_then(Value::as_str);
+        let scene = text("scene").map(|scene| self.scenes.scene(scene, text("meta")));
+        let Some(Ok(scene)) = scene else {
+            return refusal;
+        };
+        let is_default = self
+            .arm(None)
+            .is_some_and(|arm| check_is_for(arm, &scene).is_ok());
+        match self.arms_of(&scene).as_slice() {
+            _ if is_default => {}
+            [one] => {
+                call.insert("arm".to_owned(), one.name.as_str().into());
+            }
+            arms => {
+                refusal.guidance = naming_one_of(arms);
+                refusal.corrected = None;
+            }
+        }
+        refusal
     }
 
     fn read_arguments(
@@ -330,6 +402,12 @@ impl ToolContext<'_> {
         self.request.hop.as_ref()?.queue.as_ref()
     }
 
+    /// Returns the arm that the call is about, if the node has several and the call is about one.
+    fn named_arm(&self) -> Option<&Arc<AttachedArm>> {
+        let is_of_one = self.node.has_several_arms() && is_of_one_arm(self.tool);
+        is_of_one.then(|| self.node.arm(self.text("arm")))?
+    }
+
     /// Returns the arm that the call names.
     pub(super) fn arm(&self) -> Result<&Arc<AttachedArm>, Box<Reply>> {
         let name = self.text("arm");
@@ -345,9 +423,39 @@ impl ToolContext<'_> {
     /// Returns the scene that the call names, with its overlay.
     pub(super) fn scene(&self, arm: &AttachedArm) -> Result<Arc<Scene>, Box<Reply>> {
         let name = self.text("scene").unwrap_or("default");
-        self.node
-            .scene(arm, name, self.text("meta"))
-            .map_err(|error| refused("scene", error))
+        let scene = self.node.scenes.scene(name, self.text("meta"));
+        let scene = scene.map_err(|error| refused("scene", self.node.listing_own_scenes(error)))?;
+        self.check_draws(arm, &scene)?;
+        Ok(scene)
+    }
+
+    /// Refuses a scene that this arm does not draw, with the arms that do and, where one does, the corrected call. It moves only what
+    /// the caller named: the scene, without another arm.
+    pub(super) fn check_draws(&self, arm: &AttachedArm, scene: &Scene) -> Result<(), Box<Reply>> {
+        let Err(error) = check_is_for(arm, scene) else {
+            return Ok(());
+        };
+        let arms = self.node.arms_of(scene);
+        let [other] = arms.as_slice() else {
+            return Err(match arms.as_slice() {
+                [] => refused("scene", error),
+                _ => refused("scene", format!("{error}; {}", naming_one_of(&arms))),
+            });
+        };
+        let mut call = self.reading.given.clone();
+        let is_certain = call.contains_key("scene") && !call.contains_key("arm");
+        call.insert("arm".to_owned(), other.name.as_str().into());
+        call.shift_remove("plan");
+        if !is_certain && self.tool.name == "stroke" {
+            call.insert("dry_run".to_owned(), true.into());
+        } else if !is_certain {
+            let error = format!("{error}; {}", naming_one_of(&arms));
+            return Err(refused("scene", error));
+        }
+        let call = Value::Object(call);
+        let text = corrected_call_text(self.tool, &call);
+        let reply = refused("scene", format!("{error}; {text}"));
+        Err(with_corrected_call(*reply, &self.tool.name, &call).boxed())
     }
 
     /// Describes the call as a motion job. Two calls are the same job if their tool, arguments and scene revision are
@@ -381,6 +489,17 @@ impl ToolContext<'_> {
             seen_stops: self.node.stops_before(&self.request.arrived, arm).stops,
         }
     }
+}
+
+/// Says that a call must name one of these arms.
+fn naming_one_of(arms: &[&Arc<AttachedArm>]) -> String {
+    let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+    format!("name an arm that draws it with `arm`: {}", names.join(", "))
+}
+
+/// Returns whether a call of a tool is about one arm, which it may name.
+fn is_of_one_arm(tool: &ToolDefinition) -> bool {
+    ["align", "reset", "sense", "stroke"].contains(&tool.name.as_str())
 }
 
 /// Returns whether arguments are at most a few numbers and Booleans.

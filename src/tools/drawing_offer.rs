@@ -124,7 +124,9 @@ impl DrawingOffer {
         offer.notes.extend(pen_text(node, &arm));
         if past.is_none() {
             let displaced = DisplacedDrawing::of(node, &arm);
-            offer.notes.extend(displaced.map(|left| left.warning()));
+            let warning = displaced.map(|left| left.warning(node));
+            let warning = warning.map(|warning| node.commands_for_arm(&arm, &warning));
+            offer.notes.extend(warning);
         }
         Ok(offer)
     }

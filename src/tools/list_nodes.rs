@@ -34,6 +34,7 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Reply {
 fn node_text(node: &Value) -> String {
     let text = |of: &Value, field: &str| of.get(field)?.as_str().map(str::to_owned);
     let list = |field: &str| node.get(field).and_then(Value::as_array);
+    let has_several = list("arms").is_some_and(|arms| arms.len() > 1);
     let arms = list("arms").into_iter().flatten().map(|arm| {
         let [title, state] = ["arm", "state"].map(|field| text(arm, field).unwrap_or_default());
         let is_limp = arm.get("energised") == Some(&Value::Bool(false));
@@ -41,6 +42,10 @@ fn node_text(node: &Value) -> String {
         let enabled = text(arm, "enabled").unwrap_or_default();
         let latched =
             text(arm, "latched").map_or(String::new(), |reason| format!("; latched: {reason}"));
+        let title = match text(arm, "name").filter(|_| has_several) {
+            Some(name) => format!("{name} ({title})"),
+            None => title,
+        };
         format!("; {title} {state}{latched}; enabled: {enabled}")
     });
     let scenes = list("scenes").into_iter().flatten();

@@ -573,10 +573,11 @@ async fn run_job(ctx: JobContext, work: JobWork) {
     reply.set("arm", arm.title());
     reply.set("job", card);
     let reply = if reply.is_error && state != "reached" {
-        with_resume_hint(reply, &arm, &entry.past())
+        with_resume_hint(reply, &node, &arm, &entry.past())
     } else {
         reply
     };
+    let reply = node.with_commands_for_arm(&arm, reply);
     // The journal comes first, so that a caller with the answer finds it there.
     journal_entries::end(&node, &entry, state, &reply).await;
     job.end(state, reply, arm.motion.clock().now());
@@ -586,14 +587,14 @@ async fn run_job(ctx: JobContext, work: JobWork) {
 pub const ALL_DRAWN: &str = "all of the drawing is on the sheet: after reset nothing is left to do, and drawing it again puts it there twice";
 
 /// Adds to the answer of a drawing that broke off how to draw the rest; an operator's also lists the commands.
-fn with_resume_hint(reply: Reply, arm: &AttachedArm, past: &PastJob) -> Reply {
-    let mut next = reset::commands(arm, &past.scene, past.overlay());
-    let Some(hint) = resume_hint(past, &next) else {
+fn with_resume_hint(reply: Reply, node: &Node, arm: &AttachedArm, past: &PastJob) -> Reply {
+    let mut next = reset::commands(node, arm, &past.scene, past.overlay());
+    let Some(hint) = resume_hint(past, &next, &node.resume_call(&arm.name)) else {
         return reply;
     };
     let mut reply = reply.hint(&hint);
     if past.has_remainder() && resume::is_of_operator(past) {
-        next.push("draw --resume".to_owned());
+        next.push(format!("draw --resume{}", node.arm_option(arm)));
         reply.set("next_commands", next);
     }
     reply
@@ -601,7 +602,7 @@ fn with_resume_hint(reply: Reply, arm: &AttachedArm, past: &PastJob) -> Reply {
 
 /// Describes how to draw the rest of a drawing that broke off, or says that nothing is left. The arm is reset by `resets`; only
 /// an operator can do more of them than the last.
-fn resume_hint(past: &PastJob, resets: &[String]) -> Option<String> {
+fn resume_hint(past: &PastJob, resets: &[String], resume_call: &str) -> Option<String> {
     if past.is_all_drawn() {
         return Some(ALL_DRAWN.to_owned());
     }
@@ -613,10 +614,13 @@ fn resume_hint(past: &PastJob, resets: &[String]) -> Option<String> {
             reset::as_typed(before).join(", ")
         ),
     };
-    past.has_remainder().then(|| match resume::is_of_operator(past) {
-        false => format!("{after}, stroke {{\"resume\":true}} draws what is left; without it the drawing begins anew"),
-        true => format!("{after}, `steadyhand draw --resume` draws what is left"),
-    })
+    past.has_remainder()
+        .then(|| match resume::is_of_operator(past) {
+            false => format!(
+                "{after}, {resume_call} draws what is left; without it the drawing begins anew"
+            ),
+            true => format!("{after}, `steadyhand draw --resume` draws what is left"),
+        })
 }
 
 /// Stops the arm as soon as the caller gives up, for as long as the returned handle is kept. Returns `None` without a
@@ -930,7 +934,7 @@ mod tests {
         };
         let hint = |past: &PastJob, resets: &[&str]| {
             let resets: Vec<String> = resets.iter().map(ToString::to_string).collect();
-            resume_hint(past, &resets)
+            resume_hint(past, &resets, "stroke {\"resume\":true}")
         };
         let says = |past: &PastJob, part: &str| {
             hint(past, &["reset"]).is_some_and(|hint| hint.contains(part))

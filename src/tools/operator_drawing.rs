@@ -225,14 +225,15 @@ impl Node {
     pub async fn draw_first_ink(
         self: &Arc<Self>,
         scene: &str,
+        arm: Option<&str>,
         arrived: &ArrivalStamp,
     ) -> Result<Reply, Refusal> {
         let full = self.scenes.scene(scene, None)?;
         let trim = DrawingTrim::of_first_ink(&full);
         let lighter = full.trimmed(&trim).map_err(|error| refusal!("{error}"))?;
-        let drawing = ResolvedDrawing::new(self.arm_for(&full, None)?, Arc::new(lighter));
+        let drawing = ResolvedDrawing::new(self.drawing_arm(&full, arm)?, Arc::new(lighter));
         if let Some(reason) = hindrance(self, &drawing, false) {
-            return Err(Refusal::new(reason));
+            return Err(Refusal::new(self.text_of_arm(&drawing.arm, &reason)));
         }
         let order = DrawingOrder {
             scene: Some(scene.to_owned()),
@@ -243,7 +244,8 @@ impl Node {
         sheet_check::check(self, &arm, &drawing.scene).await?;
         let started = self.start_drawing(&order, drawing, arrived)?;
         let watch = RemoteCallWatch::unobserved();
-        Ok(started.wait_for_end(self, &arm, &watch).await)
+        let reply = started.wait_for_end(self, &arm, &watch).await;
+        Ok(self.with_arm_name(&arm, reply))
     }
 
     /// Begins the job of a drawing that nothing hinders, and that a stop after `arrived` ends.
@@ -292,7 +294,7 @@ impl Node {
         let name = name.ok_or_else(|| refusal!("a drawing needs a scene; nothing moved"))?;
         let scene = library.scene(name, order.overlay.as_deref());
         let scene = scene.map_err(|error| self.listing_own_scenes(error))?;
-        let arm = self.arm_for(&scene, order.arm.as_deref())?;
+        let arm = self.drawing_arm(&scene, order.arm.as_deref())?;
         Ok(ResolvedDrawing::new(arm, scene))
     }
 
@@ -326,9 +328,8 @@ impl Node {
     fn unfinished_drawing(&self, order: &DrawingOrder) -> Result<ResolvedDrawing, Refusal> {
         let name = order.arm.as_deref();
         let is_named = |arm: &&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
-        let mut arms = self.arms.iter().filter(is_named);
-        let mut remaining = arms.clone();
-        let found = arms.find_map(|arm| Some((arm, self.job_store.unfinished(&arm.name)?)));
+        let mut remaining = self.arms.iter().filter(is_named);
+        let found = self.only_unfinished(order, remaining.clone())?;
         let (arm, past) = found.ok_or_else(|| {
             // What is under way is not left yet.
             let busy = remaining.clone().find_map(|arm| busy_text(arm));
@@ -362,27 +363,35 @@ impl Node {
         })
     }
 
-    /// Returns the one arm that draws a scene.
-    fn arm_for(&self, scene: &Scene, name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
-        let is_for = |arm: &&Arc<AttachedArm>| check_is_for(arm, scene).is_ok();
-        let candidates: Vec<_> = self.arms.iter().filter(is_for).collect();
-        let names: Vec<&str> = candidates.iter().map(|arm| arm.name.as_str()).collect();
-        let (names, title) = (names.join(", "), scene.title());
-        let is_named = |arm: &&&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
-        let matching: Vec<_> = candidates.iter().filter(is_named).collect();
-        match (matching.as_slice(), name) {
-            ([one], _) => Ok(one),
-            _ if candidates.is_empty() => Err(refusal!(
-                "scene {title} is for the arm {}, which this node does not have; nothing moved",
-                scene.arm.file.name
-            )),
-            ([], Some(name)) => Err(refusal!(
-                "this node has no arm `{name}` for scene {title}; valid: {names}; nothing moved"
-            )),
-            _ => Err(refusal!(
-                "several arms of this node draw scene {title}: name one with --arm: {names}; nothing moved"
-            )),
+    /// Returns what one of these arms left half done: the drawing of the order's scene, if several left one.
+    fn only_unfinished<'a>(
+        &self,
+        order: &DrawingOrder,
+        arms: impl Iterator<Item = &'a Arc<AttachedArm>>,
+    ) -> Result<Option<(&'a Arc<AttachedArm>, PastJob)>, Refusal> {
+        let left = arms.filter_map(|arm| Some((arm, self.job_store.unfinished(&arm.name)?)));
+        let mut left: Vec<_> = left.collect();
+        let is_meant = |past: &PastJob| order.check_same_scene(past).is_ok();
+        if left.len() > 1 && left.iter().any(|(_, past)| is_meant(past)) {
+            left.retain(|(_, past)| is_meant(past));
         }
+        if left.len() > 1 {
+            let names: Vec<String> = left
+                .iter()
+                .map(|(arm, past)| format!("{} ({})", arm.name, past.scene_title()))
+                .collect();
+            return Err(refusal!(
+                "several arms of this node left a drawing half done: name one with --arm: {}; nothing moved",
+                names.join(", ")
+            ));
+        }
+        Ok(left.pop())
+    }
+
+    /// Returns the one arm that draws a scene.
+    fn drawing_arm(&self, scene: &Scene, name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
+        let arm = self.arm_for(scene, name);
+        arm.map_err(|reason| refusal!("{reason}; nothing moved"))
     }
 
     /// Enables this revision, unless the arm is simulated in this process and may move already.
@@ -461,6 +470,11 @@ fn busy_text(arm: &AttachedArm) -> Option<String> {
 
 /// Returns why a drawing could not begin now, other than that nobody has enabled it.
 pub(super) fn hindrance(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Option<String> {
+    let reason = hindrance_of_arm(node, drawing, again)?;
+    Some(node.commands_for_arm(&drawing.arm, &reason))
+}
+
+fn hindrance_of_arm(node: &Node, drawing: &ResolvedDrawing, again: bool) -> Option<String> {
     let ResolvedDrawing {
         arm, scene, past, ..
     } = drawing;

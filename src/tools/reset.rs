@@ -5,9 +5,12 @@ use std::sync::Arc;
 use super::dispatch::ToolContext;
 use super::motion_job::{self, JobContext, JobError};
 use super::reply::{Reply, refused};
+use super::sense::latch_text;
+use super::which_arm::arm_option;
 use super::{AttachedArm, Node};
 use permit::{ActorRank, StopLatch};
 use scene::Scene;
+use serde_json::json;
 
 pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     let arm = ctx.arm()?;
@@ -34,20 +37,114 @@ pub(super) async fn call(ctx: &ToolContext<'_>) -> Result<Reply, Box<Reply>> {
     };
     let mut understood = ctx.reading.understood.clone();
     understood.insert("scene".to_owned(), scene.name.as_str().into());
-    Ok(reply.with("understood", understood))
+    let reply = reply.with("understood", understood);
+    let others = ctx.node.waiting_for_reset(Some(arm));
+    if reply.is_error || others.is_empty() {
+        return Ok(reply);
+    }
+    let others = others.iter();
+    let others: Vec<String> = others.map(|other| other.line(who)).collect();
+    Ok(reply.with_more_words(&others.join("; ")))
+}
+
+/// An arm that a reset would bring to rest.
+struct WaitingArm<'a> {
+    arm: &'a Arc<AttachedArm>,
+    /// Why it needs a reset; `None` if it only stands away from rest.
+    need: Option<&'static str>,
+}
+
+impl WaitingArm<'_> {
+    /// Returns what it waits for, with the call or the command that ends that.
+    fn line(&self, who: ActorRank) -> String {
+        let name = &self.arm.name;
+        let next = match who {
+            ActorRank::Operator => format!("`steadyhand reset {}`", arm_option(name)),
+            ActorRank::Planner | ActorRank::Node => format!("reset {}", json!({ "arm": name })),
+        };
+        match self.need {
+            Some(need) => format!("arm {name} still needs a reset of its own ({need}): {next}"),
+            None => format!("arm {name} is not at rest: {next} brings it there"),
+        }
+    }
+}
+
+impl Node {
+    /// Returns the arms that need a reset or stand away from rest, without this one.
+    fn waiting_for_reset(&self, without: Option<&Arc<AttachedArm>>) -> Vec<WaitingArm<'_>> {
+        let is_other =
+            |arm: &&Arc<AttachedArm>| without.is_none_or(|without| !Arc::ptr_eq(arm, without));
+        let others = self.arms.iter().filter(is_other);
+        let waiting = others.filter_map(|arm| {
+            let need = self.need_of_reset(arm);
+            (need.is_some() || is_away_from_rest(arm)).then_some(WaitingArm { arm, need })
+        });
+        waiting.collect()
+    }
+
+    /// Returns why an arm needs a reset, if it does.
+    fn need_of_reset(&self, arm: &AttachedArm) -> Option<&'static str> {
+        let is_down = || pen_text(self, arm).is_some();
+        match arm.permits().latched() {
+            Some(latch) => Some(latch_text(&latch)),
+            None => is_down().then_some("its pen may still stand on the paper"),
+        }
+    }
+
+    /// Returns the arm that a reset means which names none: the default arm, unless another one alone needs it.
+    ///
+    /// # Errors
+    /// Several others need a reset, and the default arm does not.
+    pub(super) fn arm_to_reset(
+        &self,
+        who: ActorRank,
+    ) -> Result<Option<&Arc<AttachedArm>>, Box<Reply>> {
+        let default = self.arm(None);
+        let mut waiting = self.waiting_for_reset(None);
+        // Nobody asks for an arm to be moved that merely stands away from rest.
+        waiting.retain(|one| one.need.is_some());
+        let is_default =
+            |one: &WaitingArm<'_>| default.is_some_and(|default| Arc::ptr_eq(one.arm, default));
+        match waiting.as_slice() {
+            [] => Ok(default),
+            all if all.iter().any(is_default) => Ok(default),
+            [one] => Ok(Some(one.arm)),
+            several => {
+                let lines: Vec<String> = several.iter().map(|one| one.line(who)).collect();
+                Err(refused(
+                    "which_arm",
+                    format!("this call names no arm, and {}", lines.join("; ")),
+                ))
+            }
+        }
+    }
+}
+
+/// Returns whether an arm that nothing moves was last measured away from the rest pose of its last scene.
+fn is_away_from_rest(arm: &AttachedArm) -> bool {
+    let snapshot = arm.motion.snapshot();
+    let is_busy = arm.under_way().is_some() || snapshot.state.is_under_way();
+    let has_moved = snapshot.measured.is_some() && arm.last_scene().is_some();
+    has_moved && !is_busy && !arm.is_at_rest()
 }
 
 /// Returns the commands, without the program's name, by which an operator brings an arm to rest that last moved in a scene.
-pub(super) fn commands(arm: &AttachedArm, scene: &str, overlay: Option<&str>) -> Vec<String> {
+pub(super) fn commands(
+    node: &Node,
+    arm: &AttachedArm,
+    scene: &str,
+    overlay: Option<&str>,
+) -> Vec<String> {
+    let option = node.arm_option(arm);
     let (permits, now) = (arm.permits(), arm.motion.clock().now());
     let clear = matches!(permits.latched(), Some(StopLatch::Emergency(_)));
     let clear = clear.then(|| "clear".to_owned());
     let is_enabled = permits.is_enabled_by_name(scene, overlay, now);
-    let enable = (!is_enabled).then(|| permit::enabling_command(scene, overlay));
+    let enable = (!is_enabled).then(|| permit::enabling_command(scene, overlay) + &option);
     // A node that no longer knows the scene needs its name.
     let reset = match arm.last_scene() {
-        Some(_) => "reset".to_owned(),
-        None => format!("reset --scene {scene}"),
+        Some(_) => format!("reset{option}"),
+        None => format!("reset --scene {scene}{option}"),
     };
     clear.into_iter().chain(enable).chain([reset]).collect()
 }
@@ -67,7 +164,7 @@ pub(super) fn pen_text(node: &Node, arm: &AttachedArm) -> Option<String> {
         return None;
     }
     let past = node.job_store.pen_left_down(&arm.name)?;
-    let commands = commands(arm, &past.scene, past.overlay());
+    let commands = commands(node, arm, &past.scene, past.overlay());
     Some(format!(
         "its pen may still stand on the paper: {} lifts it",
         as_typed(&commands).join(", then ")
@@ -92,12 +189,30 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
             ),
         )),
         (Some(last), _) => Ok(last),
-        (None, _) if ctx.request.who == ActorRank::Operator => ctx.scene(arm),
+        (None, requested) if ctx.request.who == ActorRank::Operator => {
+            let scene = ctx.scene(arm);
+            match requested {
+                Some(_) => scene,
+                None => scene.map_err(|_| which_scene(ctx.node, arm)),
+            }
+        }
         (None, _) => Err(refused(
             "operator_must_reset",
             "this arm has not moved since the node started, so which way is up is unknown; an operator must reset it: `steadyhand reset --scene NAME`",
         )),
     }
+}
+
+/// Refuses to guess the scene of an arm of another model than the default scene is for.
+fn which_scene(node: &Node, arm: &AttachedArm) -> Box<Reply> {
+    let scenes = node.scenes.scenes_for(&[&arm.motion.arm().file.name]);
+    refused(
+        "scene",
+        format!(
+            "this arm has not moved since the node started, and scene `default` is not for it: say which scene it stands in with `steadyhand reset --scene NAME`; its scenes: {}",
+            scenes.join(", ")
+        ),
+    )
 }
 
 async fn run(ctx: JobContext, scene: Arc<Scene>, who: ActorRank) -> Result<Reply, JobError> {

@@ -27,7 +27,7 @@ pub(super) async fn call(
 ) -> Result<Reply, Box<Reply>> {
     check_not_again(ctx)?;
     let past = ctx.node.job_store.unfinished(&arm.name).ok_or_else(|| {
-        let refused = nothing_to_resume(ctx.node, arm);
+        let refused = nothing_to_resume(ctx, arm);
         refused.with("understood", without_scene(ctx)).boxed()
     })?;
     let resumed = resume_drawing(ctx, arm, &past).await;
@@ -214,10 +214,10 @@ impl DisplacedDrawing {
     }
 
     /// Warns what happens to it once another drawing begins, and how to resume it instead.
-    pub(super) fn warning(&self) -> String {
+    pub(super) fn warning(&self, node: &Node) -> String {
         let resume = match is_of_operator(&self.0) {
-            false => "stroke {\"resume\":true}",
-            true => "`steadyhand draw --resume`",
+            false => node.resume_call(&self.0.arm),
+            true => "`steadyhand draw --resume`".to_owned(),
         };
         format!(
             "{}: {resume} goes on with it, and is no longer possible once this drawing has begun to draw",
@@ -230,7 +230,7 @@ impl DisplacedDrawing {
         let is_open = job::past(&node.state, &self.0.id).is_ok_and(|past| past.settled.is_empty());
         match (is_open, reply.is_error) {
             (true, true) => reply,
-            (true, false) => reply.with_more_words(&self.warning()),
+            (true, false) => reply.with_more_words(&self.warning(node)),
             (false, _) => reply.with_more_words(&format!(
                 "{}; it is given up for this drawing, and `resume` no longer goes on with it",
                 self.words()
@@ -239,31 +239,43 @@ impl DisplacedDrawing {
     }
 }
 
-/// Refuses to resume: the last drawing is complete, or nothing was left half done; names other arms that left a drawing.
-fn nothing_to_resume(node: &Node, arm: &AttachedArm) -> Box<Reply> {
-    if let Some(done) = complete_text(node, arm) {
-        return refused(
+/// Refuses to resume: the last drawing is complete, or nothing was left half done; names other arms that left a drawing, and the
+/// call that shows what is left of the only one.
+fn nothing_to_resume(ctx: &ToolContext<'_>, arm: &AttachedArm) -> Box<Reply> {
+    let node = ctx.node;
+    let others = node.arms.iter();
+    let others = others.filter_map(|other| node.job_store.unfinished(&other.name));
+    let others: Vec<PastJob> = others.collect();
+    let lines = others.iter().map(|past| {
+        let (arm, summary) = (&past.arm, past.summary());
+        format!("; arm {arm:?} left {} ({summary})", title(past))
+    });
+    let lines = lines.collect::<String>();
+    let (code, reason) = match complete_text(node, arm) {
+        Some(done) => (
             "drawing_complete",
             format!(
-                "{done}; reset parks the arm, and stroke without resume draws from the beginning"
+                "{done}; reset parks the arm, and stroke without resume draws from the beginning{lines}"
             ),
-        );
-    }
-    let others = node
-        .arms
-        .iter()
-        .filter_map(|arm| node.job_store.unfinished(&arm.name));
-    let others: Vec<String> = others
-        .map(|past| format!("; arm {:?} left {}", past.arm, title(&past)))
-        .collect();
-    refused(
-        "nothing_to_resume",
-        format!(
-            "no drawing of arm {:?} was left half done{}; call stroke without resume",
-            arm.name,
-            others.concat()
         ),
-    )
+        None => (
+            "nothing_to_resume",
+            format!(
+                "no drawing of arm {:?} was left half done{lines}; call stroke without resume",
+                arm.name
+            ),
+        ),
+    };
+    match others.as_slice() {
+        [other] if !is_of_operator(other) => {
+            let call = json!({"resume": true, "arm": other.arm, "dry_run": true});
+            let words = format!("{reason}; corrected call: stroke {call} shows what is left of it");
+            let corrected = json!({"tool": "stroke", "arguments": call});
+            let refused = refused(code, words);
+            refused.with("corrected_call", corrected).boxed()
+        }
+        _ => refused(code, reason),
+    }
 }
 
 /// Refuses `again` in a call that resumes, because the two contradict each other.
@@ -326,8 +338,8 @@ pub(super) fn check_none_cut_short(
             past.summary(),
             pen_clause(ctx.node, arm),
             match past.drawing.as_str() {
-                "" => "stroke with `resume` true resumes it",
-                _ => "an operator resumes it by `steadyhand draw --resume`",
+                "" => format!("{} resumes it", ctx.node.resume_call(&arm.name)),
+                _ => "an operator resumes it by `steadyhand draw --resume`".to_owned(),
             }
         ))
         .with("unfinished", unfinished_json(&past))
@@ -391,19 +403,23 @@ impl Node {
             if let Some(past) = self.job_store.interrupted(&arm.name) {
                 arm.permits().disable();
                 let next = match is_of_operator(&past) {
-                    false => {
-                        "motion is disabled until an operator enables it; then `stroke {\"resume\":true}` goes on"
+                    false => format!(
+                        "motion is disabled until an operator enables it; then `{}` goes on",
+                        self.resume_call(&arm.name)
+                    ),
+                    true => {
+                        "motion is disabled; `steadyhand draw --resume` asks and goes on".to_owned()
                     }
-                    true => "motion is disabled; `steadyhand draw --resume` asks and goes on",
                 };
-                messages.push(format!(
+                let message = format!(
                     "{} of arm {} was interrupted: {}{}; {next}{}",
                     past.id,
                     arm.name,
                     past.summary(),
                     pen_clause(self, arm),
                     self.next_pen_text(arm, &past)
-                ));
+                );
+                messages.push(self.commands_for_arm(arm, &message));
             }
         }
         messages

@@ -50,7 +50,7 @@ async fn begin(
     if ctx.is("dry_run") {
         let reply = dry_run(ctx, &scene, drawing).await;
         return Ok(match resume::DisplacedDrawing::of(ctx.node, arm) {
-            Some(displaced) => reply.hint(&displaced.warning()),
+            Some(displaced) => reply.hint(&displaced.warning(ctx.node)),
             None => reply,
         });
     }

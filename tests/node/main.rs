@@ -47,6 +47,7 @@ mod pty;
 mod recordings;
 mod resources;
 mod security;
+mod several_arms;
 mod several_nodes;
 mod sighted;
 mod stop;

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::Value;
 use support::{Bench, SHORT_LINES, Served, post, scene};
 
-const TAGS: &str = r#"
+pub(crate) const TAGS: &str = r#"
 [fiducials]
 family = "36h11"
 required = true

@@ -92,7 +92,7 @@ pub(crate) enum CalibrateCommand {
         /// In LeRobot's form
         #[arg(long, required = true)]
         lerobot: bool,
-        /// Which arm
+        /// Which arm: its model, or its name on the node if the node has several of that model
         #[arg(long, default_value = "so101")]
         arm: String,
         #[command(flatten)]
@@ -138,6 +138,9 @@ pub(crate) struct HereArgs {
     /// In which scene
     #[arg(long)]
     pub(super) scene: String,
+    /// The arm, if several arms of the node draw the scene
+    #[arg(long, value_name = "NAME")]
+    pub(super) arm: Option<String>,
     /// With which pen [default: the scene's first]
     #[arg(long)]
     pub(super) pen: Option<String>,
@@ -189,6 +192,9 @@ pub(crate) struct PlayArgs {
     /// Scene whose sheet is drawn on
     #[arg(long)]
     pub(super) scene: String,
+    /// The arm, if several arms of the node draw the scene
+    #[arg(long, value_name = "NAME")]
+    pub(super) arm: Option<String>,
     #[command(flatten)]
     pub(super) at: AtArgs,
 }

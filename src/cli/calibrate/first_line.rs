@@ -38,6 +38,9 @@ pub(crate) struct FirstLineArgs {
     /// Scene of the first line
     #[arg(long, default_value = "default")]
     scene: String,
+    /// The arm, if several arms of the node draw the scene
+    #[arg(long, value_name = "NAME")]
+    arm: Option<String>,
     /// Repeat the steps that were done before, from the joints on
     #[arg(long)]
     again: bool,
@@ -59,6 +62,10 @@ enum StepEnd {
 struct Guide<'a> {
     options: &'a NodeOptions,
     scene: String,
+    /// The arm, once it is known which one is guided.
+    arm: Option<String>,
+    /// True if the command named the arm.
+    names_arm: bool,
     person: OperatorInput,
     /// Address of the node, once it serves.
     at: AtArgs,
@@ -80,6 +87,8 @@ pub(crate) async fn run(options: &NodeOptions, args: &FirstLineArgs) -> anyhow::
     let mut guide = Guide {
         options,
         scene: args.scene.clone(),
+        arm: args.arm.clone(),
+        names_arm: args.arm.is_some(),
         person: OperatorInput::listen()?,
         at: AtArgs::default(),
         served: None,
@@ -123,8 +132,12 @@ impl Guide<'_> {
     }
 
     fn print_left(&self) -> ExitStatus {
+        let arm = self.arm.as_ref().filter(|_| self.names_arm);
+        let arm = arm.map_or_else(String::new, |arm| {
+            format!(" --arm {}", quoted_for_shell(arm))
+        });
         terminal_output::line(&format!(
-            "left; what was done is kept: `steadyhand {}first-line --scene {}` goes on here",
+            "left; what was done is kept: `steadyhand {}first-line --scene {}{arm}` goes on here",
             given_options::text(self.options),
             quoted_for_shell(&self.scene)
         ));
@@ -247,14 +260,41 @@ impl Guide<'_> {
         let file = open::file(self.options)?;
         let scene = open::library(self.options, &file)?.scene(&self.scene, None)?;
         let model = &scene.arm.file.name;
-        let entry = file.arms.iter().find(|entry| entry.model == *model);
-        let entry = entry.with_context(|| {
-            format!(
-                "scene {} is drawn by an arm {model}, and {} names none: choose another --scene, or add the arm",
-                self.scene,
-                self.options.config.as_deref().unwrap_or(Path::new("")).display()
-            )
-        })?;
+        let config = self
+            .options
+            .config
+            .as_deref()
+            .unwrap_or(Path::new(""))
+            .display();
+        let drawing: Vec<_> = file
+            .arms
+            .iter()
+            .filter(|entry| entry.model == *model)
+            .collect();
+        let names: Vec<&str> = drawing.iter().map(|entry| entry.name.as_str()).collect();
+        let names = names.join(", ");
+        let entry = match (drawing.as_slice(), &self.arm) {
+            ([], _) => bail!(
+                "scene {} is drawn by an arm {model}, and {config} names none: choose another --scene, or add the arm",
+                self.scene
+            ),
+            ([one], None) => one,
+            (several, None) => bail!(
+                "{} arms of {config} draw scene {}: name one with --arm: {names}; nothing moved",
+                several.len(),
+                self.scene
+            ),
+            (all, Some(name)) => {
+                let named = all.iter().find(|entry| entry.name == *name);
+                named.with_context(|| {
+                    format!(
+                        "{config} has no arm `{name}` for scene {}; valid: {names}",
+                        self.scene
+                    )
+                })?
+            }
+        };
+        self.arm = Some(entry.name.clone());
         self.is_simulated = entry.is_simulated();
         terminal_output::line(&format!(
             "arm {} ({model}) is at {}",
@@ -271,7 +311,9 @@ impl Guide<'_> {
         if !running_nodes.is_empty() {
             return not_needed("  not needed: the node has the port open, and reads the arm");
         }
-        if doctor::run(self.options, &DoctorArgs::of_node_file()).await? == ExitStatus::Done {
+        if doctor::run(self.options, &DoctorArgs::of_arm(self.arm.clone())).await?
+            == ExitStatus::Done
+        {
             return Ok(StepEnd::Done);
         }
         let prompt = "mend that, and press Enter to look again, or write q to leave";
@@ -285,7 +327,11 @@ impl Guide<'_> {
         }
         let description = operator_client::description(&self.at).await?;
         self.check_port(&description)?;
-        self.progress = Some(GuideProgress::open(&description.state, &self.scene)?);
+        self.progress = Some(GuideProgress::open(
+            &description.state,
+            &self.scene,
+            self.arm.as_deref().unwrap_or_default(),
+        )?);
         Ok(StepEnd::Done)
     }
 
@@ -312,12 +358,14 @@ impl Guide<'_> {
     async fn folders(&self) -> anyhow::Result<(CalibrationFolders, Arc<Scene>)> {
         let folders = CalibrationFolders::find(self.options, &self.at).await?;
         let scene = folders.library.scene(&self.scene, None)?;
+        let folders = folders.only(&scene.arm.file.name, self.arm.as_deref())?;
         Ok((folders, scene))
     }
 
     fn here(&self) -> HereArgs {
         HereArgs {
             scene: self.scene.clone(),
+            arm: self.arm.clone(),
             pen: None,
             joints: None,
             at: self.at.clone(),
@@ -355,7 +403,10 @@ impl Guide<'_> {
             return not_needed("  not needed: this arm's controller counts for itself");
         }
         let args = JointsArgs {
-            arm: scene.arm.file.name.clone(),
+            arm: self
+                .arm
+                .clone()
+                .unwrap_or_else(|| scene.arm.file.name.clone()),
             from: None,
             consent: ConsentArgs::default(),
             at: self.at.clone(),

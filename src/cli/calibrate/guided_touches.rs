@@ -50,7 +50,7 @@ pub(super) async fn collect(
     );
     loop {
         // Read the arm's position again.
-        let folders = CalibrationFolders::find(node, &here.at).await?;
+        let folders = CalibrationFolders::find_here(node, here).await?;
         let done = folders.touches_of(what, &here.scene)?;
         let Some((index, time, place)) = next_touch(places, &done) else {
             return Ok(TouchRoundEnd::Complete);
@@ -70,7 +70,7 @@ pub(super) async fn collect(
         match answer.as_str() {
             "" => {
                 // Read after the key: the hand has moved the arm since the question.
-                let folders = CalibrationFolders::find(node, &here.at).await?;
+                let folders = CalibrationFolders::find_here(node, here).await?;
                 folders.touch(&TouchArgs {
                     what,
                     of: Some(place.of),

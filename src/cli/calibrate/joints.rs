@@ -18,7 +18,7 @@ use super::pose_sketch::sketch;
 use crate::{AtArgs, ExitStatus, NodeOptions, operator_client, terminal_output};
 use base::task::pause;
 use calib::{self, CalibrationRecord, RangeRecorder, RangeResult, ServoTicks, report};
-use node::measurements::NodeMeasurements;
+use node::measurements::{MeasuredArm, NodeMeasurements};
 use node::operator_verb::{OperatorVerb, VerbReply};
 
 /// Interval at which the table is redrawn.
@@ -29,7 +29,7 @@ const LINES_MAX: usize = 200_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct JointsArgs {
-    /// Which arm
+    /// Which arm: its model, or its name on the node if the node has several of that model
     #[arg(long, default_value = "so101")]
     pub(super) arm: String,
     /// A recording instead of a running node: a line `{"ticks": {"1": 2048, …}}` a reading, and
@@ -64,28 +64,29 @@ pub(super) async fn with_person(
     person: &mut OperatorInput,
 ) -> anyhow::Result<Option<ExitStatus>> {
     let folders = CalibrationFolders::find(node, &args.at).await?;
-    let arm = folders.library.arm(&args.arm)?;
+    let (folders, model) = folders.named(&args.arm)?;
+    let arm = folders.library.arm(&model)?;
     let mut ranges = RangeRecorder::new(&arm);
     let measured_arm = folders.arm(&arm.file.name);
     let servos = measured_arm.map(|arm| arm.identity.clone());
     match &args.from {
         Some(file) => replay(file, &mut ranges)?,
         None => {
-            let Some(at) = folders.running.as_ref().filter(|_| measured_arm.is_some()) else {
+            let Some((at, measured_arm)) = folders.running.as_ref().zip(measured_arm) else {
                 bail!(
                     "no running node has an arm {}, and --from says no recording: {}",
                     arm.file.name,
                     folders.absent
                 );
             };
-            if measured_arm.is_some_and(|arm| arm.energised) {
+            if measured_arm.energised {
                 let Some(reply) = let_go(at, person, args.consent.yes).await? else {
                     terminal_output::line(&format!("nothing was changed; {}", torque(true)));
                     return Ok(Some(ExitStatus::Refused));
                 };
                 terminal_output::line(&reply.text);
             }
-            if !record_by_hand(args, at, &mut ranges, person).await? {
+            if !record_by_hand(measured_arm, at, &mut ranges, person).await? {
                 terminal_output::line(&format!("left: nothing was saved; {}", torque(false)));
                 return Ok(None);
             }
@@ -100,7 +101,7 @@ pub(super) async fn with_person(
         }
     };
     let servos = servos.filter(|servos| !servos.is_empty());
-    let saved = save(&folders, args, &result, servos.as_ref(), person).await?;
+    let saved = save(&folders, (args, &model), &result, servos.as_ref(), person).await?;
     Ok(Some(saved))
 }
 
@@ -141,7 +142,7 @@ fn replay(file: &std::path::Path, ranges: &mut RangeRecorder<'_>) -> anyhow::Res
 
 /// Polls the node until every joint was moved; Enter completes a task. Returns `false` if the person leaves.
 async fn record_by_hand(
-    args: &JointsArgs,
+    recorded: &MeasuredArm,
     at: &AtArgs,
     ranges: &mut RangeRecorder<'_>,
     person: &mut OperatorInput,
@@ -150,7 +151,8 @@ async fn record_by_hand(
     while let Some(task) = ranges.task() {
         let reply = operator_client::ask(at, &OperatorVerb::Measured).await?;
         let measured: NodeMeasurements = operator_client::parse_text(&reply)?;
-        let arm = measured.arms.into_iter().find(|arm| arm.model == args.arm);
+        let is_it = |arm: &MeasuredArm| arm.name == recorded.name && arm.model == recorded.model;
+        let arm = measured.arms.into_iter().find(is_it);
         let arm = arm.context("the node does not read the arm any more: `steadyhand status`")?;
         if arm.energised {
             bail!("torque came on again: nothing was saved");
@@ -180,14 +182,14 @@ async fn record_by_hand(
 
 async fn save(
     folders: &CalibrationFolders,
-    args: &JointsArgs,
+    (args, model): (&JointsArgs, &str),
     result: &RangeResult,
     servos: Option<&std::collections::BTreeMap<u8, String>>,
     person: &mut OperatorInput,
 ) -> anyhow::Result<ExitStatus> {
     terminal_output::line(report::comparison(&result.old, &result.new).trim_end());
     let overridden = args.consent.change.overridden;
-    if !folders.may_turn(&args.arm, &result.new, result.turn_deg, overridden)? {
+    if !folders.may_turn(model, &result.new, result.turn_deg, overridden)? {
         return Ok(ExitStatus::Refused);
     }
     let question = "write this into the arm's file?";
@@ -199,7 +201,7 @@ async fn save(
         });
     }
     let lock = folders.store.lock()?;
-    let arm = folders.library.arm(&args.arm)?;
+    let arm = folders.library.arm(model)?;
     let record = CalibrationRecord {
         old: result.old.clone(),
         new: result.new.clone(),

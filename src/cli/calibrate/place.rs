@@ -2,6 +2,7 @@
 
 use anyhow::bail;
 
+use super::arguments::HereArgs;
 use crate::{AtArgs, NodeOptions, operator_client, which_node};
 use arm::ArmFile;
 use calib::{
@@ -20,6 +21,8 @@ pub(super) struct CalibrationFolders {
     pub(super) arms: Vec<MeasuredArm>,
     /// The arms of a node file without a running node.
     pub(super) entries: Vec<ArmEntry>,
+    /// Name and model of every arm of the node or of its file, those that are not read too.
+    known: Vec<(String, String)>,
     /// The running node.
     pub(super) running: Option<AtArgs>,
     /// Advice for the case that no arm can be read.
@@ -45,6 +48,7 @@ impl CalibrationFolders {
                 library,
                 arms: measurements.arms,
                 entries: Vec::new(),
+                known: measurements.known,
                 running: Some(at),
                 absent: "the node that runs has no such arm".to_owned(),
             });
@@ -56,7 +60,10 @@ impl CalibrationFolders {
                 which_node::absent(node)
             );
         }
+        let known = file.arms.iter();
+        let known = known.map(|entry| (entry.name.clone(), entry.model.clone()));
         Ok(Self {
+            known: known.collect(),
             store: CalibrationStore::of_state(&state_folder::folder(node, &file)?),
             library: open::library(node, &file)?,
             arms: Vec::new(),
@@ -66,7 +73,62 @@ impl CalibrationFolders {
         })
     }
 
-    /// Returns the running node's arm of a model.
+    /// Returns the folders for the joints of the named arm of a scene, or of the only one. Joints that are given need no arm.
+    pub(super) async fn find_here(node: &NodeOptions, here: &HereArgs) -> anyhow::Result<Self> {
+        let folders = Self::find(node, &here.at).await?;
+        if here.joints.is_some() && here.arm.is_none() {
+            return Ok(folders);
+        }
+        let model = folders
+            .library
+            .scene(&here.scene, None)?
+            .arm
+            .file
+            .name
+            .clone();
+        folders.only(&model, here.arm.as_deref())
+    }
+
+    /// Returns the folders for the arm that a text names, by its name on the node or by its model; and that model.
+    pub(super) fn named(self, arm: &str) -> anyhow::Result<(Self, String)> {
+        let named = self.known.iter().find(|(name, _)| name == arm).cloned();
+        let (name, model) = match named {
+            Some((name, model)) => (Some(name), model),
+            None => (None, arm.to_owned()),
+        };
+        Ok((self.only(&model, name.as_deref())?, model))
+    }
+
+    /// Keeps the named arm of a model alone, or the only one.
+    ///
+    /// # Errors
+    /// There are several and none is named, or there are some and the named one is none of them.
+    pub(super) fn only(mut self, model: &str, name: Option<&str>) -> anyhow::Result<Self> {
+        let names = self.known.iter().filter(|(_, other)| other == model);
+        let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+        let valid = names.join(", ");
+        match name {
+            None if names.len() > 1 => bail!(
+                "several arms of this node are {model}: name one with --arm: {valid}; nothing was done"
+            ),
+            Some(name) if !names.is_empty() && !names.contains(&name) => bail!(
+                "this node has no arm `{name}` of the model {model}; valid: {valid}; nothing was done"
+            ),
+            None => {}
+            Some(name) => {
+                self.arms.retain(|arm| arm.name == name);
+                self.entries.retain(|entry| entry.name == name);
+            }
+        }
+        Ok(self)
+    }
+
+    /// Returns whether the node has several arms, so that answers say which one they are about.
+    pub(super) fn has_several_arms(&self) -> bool {
+        self.known.len() > 1
+    }
+
+    /// Returns the running node's arm of a model: the first, unless one was chosen.
     pub(super) fn arm(&self, model: &str) -> Option<&MeasuredArm> {
         self.arms.iter().find(|arm| arm.model == model)
     }

@@ -32,6 +32,7 @@ pub(super) async fn run(node: &NodeOptions, args: &PlayArgs) -> anyhow::Result<E
         touch: false,
         ink: true,
         measured_mm: None,
+        arm: args.arm.clone(),
     };
     // If a person measures it, this text contains the sketch.
     let reply = operator_client::moving(at, move_to_end(at, &verb)).await?;

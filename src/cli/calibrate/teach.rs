@@ -50,7 +50,7 @@ pub(crate) async fn run(node: &NodeOptions, what: &TeachCommand) -> anyhow::Resu
         TeachCommand::Calibrator(args) => (CalibrationKind::Calibrator, "", args),
         TeachCommand::Sheet(args) => return teach_sheet(node, args).await,
     };
-    let folders = CalibrationFolders::find(node, &args.here.at).await?;
+    let folders = CalibrationFolders::find_here(node, &args.here).await?;
     teach_one(&folders, kind, name, args).await
 }
 
@@ -143,7 +143,7 @@ pub(super) fn places(is_rolled: bool) -> Vec<TouchPlace> {
 /// Asks for the touches of a sheet one after the other, asks for consent, and accepts the result.
 async fn teach_sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<ExitStatus> {
     let TeachArgs { here, consent } = args;
-    let folders = CalibrationFolders::find(node, &here.at).await?;
+    let folders = CalibrationFolders::find_here(node, here).await?;
     // Every touch comes from the node that was found.
     let here = &HereArgs {
         at: folders.running.clone().unwrap_or_default(),
@@ -160,13 +160,13 @@ async fn teach_sheet(node: &NodeOptions, args: &TeachArgs) -> anyhow::Result<Exi
     if !person.confirm(QUESTION, consent.yes).await? {
         return report(node, here, "nothing was written; ").await;
     }
-    let folders = CalibrationFolders::find(node, &here.at).await?;
+    let folders = CalibrationFolders::find_here(node, here).await?;
     folders.accept(consent.change.overridden)
 }
 
 /// Reports what is kept: the touches, and an arm that holds or is limp.
 async fn report(node: &NodeOptions, here: &HereArgs, prefix: &str) -> anyhow::Result<ExitStatus> {
-    let folders = CalibrationFolders::find(node, &here.at).await?;
+    let folders = CalibrationFolders::find_here(node, here).await?;
     let scene = folders.library.scene(&here.scene, None)?;
     let torque = folders.torque_note(&scene.arm.file.name);
     terminal_output::refused(&format!(

@@ -17,6 +17,10 @@ impl CalibrationFolders {
         let session = calib::begin_session(args.what, &scene, args.here.pen.as_deref(), origin)?;
         let touch = args.hand_touch();
         let (session, assessed) = self.desk(|desk| desk.add_touch(session, &touch, joints_rad))?;
+        let arm = self.arm(&scene.arm.file.name);
+        if let Some(arm) = arm.filter(|_| self.has_several_arms() && args.here.joints.is_none()) {
+            terminal_output::line(&format!("arm {}:", arm.name));
+        }
         terminal_output::done(&report::assessment_text(&session, &assessed))
     }
 

@@ -101,8 +101,9 @@ async fn perform(
         // A held key sends many: the next step begins when the previous one has ended.
         JogAction::Step(_) if running_step.is_some() => {}
         JogAction::Step(step) => {
-            let (at, scene) = (args.at.clone(), args.scene.clone());
-            let verb = OperatorVerb::Jog { scene, step };
+            let at = args.at.clone();
+            let (scene, arm) = (args.scene.clone(), args.arm.clone());
+            let verb = OperatorVerb::Jog { scene, step, arm };
             *running_step = Some(base::task::spawn(async move {
                 operator_client::ask(&at, &verb).await
             }));

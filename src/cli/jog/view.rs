@@ -114,7 +114,9 @@ impl JogView {
             true => "",
             false => ", torque off",
         };
-        format!("jog: {}{torque}", self.stance.state)
+        let arm = self.stance.arm.as_ref();
+        let arm = arm.map_or_else(String::new, |arm| format!("arm {arm}, "));
+        format!("jog: {arm}{}{torque}", self.stance.state)
     }
 
     fn joint_line(&self, index: usize, joint: &JogJoint) -> ViewLine {
@@ -178,6 +180,7 @@ mod tests {
         };
         JogView {
             stance: JogState {
+                arm: None,
                 state: "holding".to_owned(),
                 energised: true,
                 denied: Some("motion is not enabled".to_owned()),

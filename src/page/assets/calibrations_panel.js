@@ -4,6 +4,7 @@ import { isOperator, runVerb, tryVerb, verbButton } from "./commands.js";
 import { door } from "./door.js";
 import { byId, element, say } from "./elements.js";
 import { residualPlot } from "./residuals.js";
+import { chosenArm } from "./setup_panel.js";
 
 const answer = byId("calibrations-answer");
 
@@ -76,6 +77,7 @@ async function touch(event) {
     of: byId("touch-of").value || null,
     mm: mm === "" ? null : Number(mm),
     number: Number(byId("touch-number").value),
+    arm: chosenArm("touch-arm"),
   };
   say(answer, "Reading the joints …");
   await tryVerb(calibrate("touch", fields), answer);

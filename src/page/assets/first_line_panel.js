@@ -2,18 +2,20 @@
 
 import { verbButton } from "./commands.js";
 import { byId, element } from "./elements.js";
+import { chosenArm } from "./setup_panel.js";
 
 const ENABLED_S = 30 * 60;
 
 const scene = () => byId("first-scene").value;
+const arm = () => chosenArm("first-arm");
 
 const STEPS = [
   ["Enable the scene for 30 minutes", "A hand stays at the emergency stop from here on.",
-    () => ({ verb: "enable", scene: scene(), meta: null, for_s: ENABLED_S, arm: null })],
+    () => ({ verb: "enable", scene: scene(), meta: null, for_s: ENABLED_S, arm: arm() })],
   ["Visit the sheet", "The arm goes to five points of the sheet and draws a cross in its middle.",
-    () => ({ verb: "align", scene: scene(), touch: false })],
+    () => ({ verb: "align", scene: scene(), arm: arm(), touch: false })],
   ["Feel the sheet", "It goes down slowly, three times at each of six points, and proposes where the sheet lies. Look at the proposal under Calibrations, and accept it there.",
-    () => ({ verb: "align", scene: scene(), touch: true })],
+    () => ({ verb: "align", scene: scene(), arm: arm(), touch: true })],
 ];
 
 function step([name, words, verb]) {

@@ -3,6 +3,7 @@
 import { isOperator, oneAtATime, runVerb } from "./commands.js";
 import { door } from "./door.js";
 import { LiveTable, byId, element, say } from "./elements.js";
+import { chosenArm } from "./setup_panel.js";
 
 const TIP = ["x", "y", "z"];
 
@@ -15,7 +16,7 @@ function stepSize() {
 
 async function step(axis, by) {
   const scene = byId("jog-scene").value;
-  const reply = await runVerb({ verb: "jog", scene, step: { axis, by } });
+  const reply = await runVerb({ verb: "jog", scene, arm: chosenArm("jog-arm"), step: { axis, by } });
   say(byId("jog-answer"), reply.text);
   await refresh();
 }
@@ -27,7 +28,7 @@ function buttons(name, axis) {
 }
 
 async function refresh() {
-  const data = JSON.parse((await runVerb({ verb: "jogged", scene: byId("jog-scene").value })).text);
+  const data = JSON.parse((await runVerb({ verb: "jogged", scene: byId("jog-scene").value, arm: chosenArm("jog-arm") })).text);
   const place = data.tip_mm.map((mm) => mm.toFixed(1)).join(", ");
   say(byId("jog-place"), `${data.denied ? `${data.denied}. ` : ""}Tip at ${place} mm, ${data.height_mm.toFixed(1)} mm over the sheet.`);
   joints.show(data.joints.map((joint) => [joint.name, `${joint.deg.toFixed(1)}°`, `${joint.lower_deg.toFixed(0)}° to ${joint.upper_deg.toFixed(0)}°`]));
@@ -41,6 +42,6 @@ export function beginJog() {
   byId("jog-tip").replaceChildren(...TIP.flatMap((axis) => buttons(axis, axis)));
   byId("jog-table").append(joints.node);
   byId("jog").addEventListener("toggle", () => { if (byId("jog").open) once(refresh); });
-  byId("jog-scene").addEventListener("change", () => once(refresh));
+  for (const id of ["jog-scene", "jog-arm"]) byId(id).addEventListener("change", () => once(refresh));
   door.addEventListener("session", () => { if (!isOperator()) byId("jog").open = false; });
 }

@@ -48,7 +48,7 @@ export function offerArms(arms) {
   const names = arms.map((arm) => arm.name);
   if (names.join() === armNames) return;
   armNames = names.join();
-  for (const id of ["enable-arm", "draw-arm"]) {
+  for (const id of ["enable-arm", "draw-arm", "jog-arm", "first-arm", "touch-arm"]) {
     byId(id).replaceChildren(...names.map((name) => element("option", {}, name)));
     byId(id).closest(".arm-choice").hidden = names.length < 2;
   }

@@ -12,10 +12,13 @@ use crate::files;
 #[serde(deny_unknown_fields)]
 struct ProgressFile {
     scene: String,
+    /// The arm; absent in files of earlier versions, which knew one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arm: Option<String>,
     done: Vec<GuideStep>,
 }
 
-/// Completed steps of a scene.
+/// Completed steps of an arm in a scene.
 #[derive(Debug)]
 pub(super) struct GuideProgress {
     path: PathBuf,
@@ -23,8 +26,8 @@ pub(super) struct GuideProgress {
 }
 
 impl GuideProgress {
-    /// Reads the completed steps of this scene; of another scene's steps, those of the arm count too.
-    pub(super) fn open(state: &Path, scene: &str) -> anyhow::Result<Self> {
+    /// Reads the completed steps of this arm in this scene; of the arm's steps in another scene, those of its joints count too.
+    pub(super) fn open(state: &Path, scene: &str, arm: &str) -> anyhow::Result<Self> {
         let path = state.join("first_line.toml");
         let hint = || {
             format!(
@@ -38,6 +41,10 @@ impl GuideProgress {
                 .with_context(hint)?,
             None => ProgressFile::default(),
         };
+        if file.arm.as_ref().is_some_and(|other| other != arm) {
+            file.done.clear();
+        }
+        file.arm = Some(arm.to_owned());
         if file.scene != scene {
             let is_of_arm = |step: &GuideStep| matches!(step, GuideStep::Joints | GuideStep::Zeros);
             file.done.retain(is_of_arm);

@@ -36,7 +36,7 @@ impl Guide<'_> {
             scene: self.scene.clone(),
             meta: None,
             for_s: Some(PERMISSION.as_secs()),
-            arm: None,
+            arm: self.arm.clone(),
         };
         let reply = operator_client::ask(&self.at, &verb).await?;
         if terminal_output::reply(&reply) != ExitStatus::Done {
@@ -82,6 +82,7 @@ impl Guide<'_> {
             touch,
             ink: false,
             measured_mm,
+            arm: self.arm.clone(),
         }
     }
 
@@ -109,8 +110,9 @@ impl Guide<'_> {
     }
 
     pub(super) async fn line(&mut self) -> anyhow::Result<StepEnd> {
-        let scene = self.scene.clone();
-        self.move_and_follow(OperatorVerb::FirstInk { scene }).await
+        let (scene, arm) = (self.scene.clone(), self.arm.clone());
+        let verb = OperatorVerb::FirstInk { scene, arm };
+        self.move_and_follow(verb).await
     }
 
     /// Has the node move with a person's permission, and follows the motion to its end; Enter and Ctrl-C stop the arm.

@@ -1,0 +1,194 @@
+//! Which of a node's arms is meant, and how texts name it where a node has several.
+
+use std::sync::Arc;
+
+use super::node::check_is_for;
+use super::reply::Reply;
+use super::{AttachedArm, Node};
+use call::{Refusal, refusal};
+use scene::Scene;
+
+/// Beginning of a command in a text.
+const COMMAND: &str = "`steadyhand ";
+
+/// Commands that act on one arm and take `--arm`.
+const OF_ONE_ARM: [&str; 4] = ["draw", "enable", "jog", "reset"];
+
+impl Node {
+    /// Returns whether the node has several arms, so that texts must say which one they are about.
+    #[must_use]
+    pub const fn has_several_arms(&self) -> bool {
+        self.arms.len() > 1
+    }
+
+    /// Returns the arms that draw a scene.
+    #[must_use]
+    pub fn arms_of(&self, scene: &Scene) -> Vec<&Arc<AttachedArm>> {
+        let arms = self.arms.iter();
+        arms.filter(|arm| check_is_for(arm, scene).is_ok())
+            .collect()
+    }
+
+    /// Returns the named arm that draws a scene, or the only one.
+    ///
+    /// # Errors
+    /// No arm draws the scene, the named one does not, or several do and none is named.
+    pub fn arm_for(&self, scene: &Scene, name: Option<&str>) -> Result<&Arc<AttachedArm>, Refusal> {
+        let candidates = self.arms_of(scene);
+        let names: Vec<&str> = candidates.iter().map(|arm| arm.name.as_str()).collect();
+        let (names, title) = (names.join(", "), scene.title());
+        let is_named = |arm: &&&Arc<AttachedArm>| name.is_none_or(|name| arm.name == name);
+        let matching: Vec<_> = candidates.iter().filter(is_named).collect();
+        match (matching.as_slice(), name) {
+            ([one], _) => Ok(one),
+            _ if candidates.is_empty() => Err(refusal!(
+                "scene {title} is for the arm {}, which this node does not have",
+                scene.arm.file.name
+            )),
+            ([], Some(name)) => Err(refusal!(
+                "this node has no arm `{name}` for scene {title}; valid: {names}"
+            )),
+            _ => Err(refusal!(
+                "several arms of this node draw scene {title}: name one with --arm: {names}"
+            )),
+        }
+    }
+
+    /// Returns a text about an arm, which begins with its name where the node has several, as do the commands in it.
+    #[must_use]
+    pub fn text_of_arm(&self, arm: &AttachedArm, text: &str) -> String {
+        let text = self.commands_for_arm(arm, text);
+        match self.has_several_arms() {
+            true => format!("{}: {text}", arm.name),
+            false => text,
+        }
+    }
+
+    /// Returns a text about an arm in which commands that act on one arm name it, where the node has several.
+    #[must_use]
+    pub fn commands_for_arm(&self, arm: &AttachedArm, text: &str) -> String {
+        match self.has_several_arms() {
+            true => with_arm_option(text, &arm.name),
+            false => text.to_owned(),
+        }
+    }
+
+    /// Returns an answer about an arm in which commands name the arm, where the node has several.
+    pub(super) fn with_commands_for_arm(&self, arm: &AttachedArm, mut reply: Reply) -> Reply {
+        if !self.has_several_arms() {
+            return reply;
+        }
+        reply.text = with_arm_option(&reply.text, &arm.name);
+        for key in ["message", "fault", "steps", "usage_hints"] {
+            if let Some(value) = reply.structured.get_mut(key) {
+                name_in_value(value, &arm.name);
+            }
+        }
+        reply
+    }
+
+    /// Returns an answer about an arm that begins with its name, where the node has several.
+    pub(super) fn with_arm_name(&self, arm: &AttachedArm, reply: Reply) -> Reply {
+        let mut reply = self.with_commands_for_arm(arm, reply);
+        if self.has_several_arms() {
+            let named = |text: &str| format!("{}: {text}", arm.name);
+            reply.text = named(&reply.text);
+            if let Some(serde_json::Value::String(message)) = reply.structured.get_mut("message") {
+                *message = named(message);
+            }
+        }
+        reply
+    }
+
+    /// Returns the option by which a command names an arm, after a blank; empty where the node has one.
+    pub(super) fn arm_option(&self, arm: &AttachedArm) -> String {
+        match self.has_several_arms() {
+            true => format!(" {}", arm_option(&arm.name)),
+            false => String::new(),
+        }
+    }
+
+    /// Returns the call by which a planner goes on with what an arm left half done.
+    pub(super) fn resume_call(&self, arm: &str) -> String {
+        let arm = self
+            .has_several_arms()
+            .then(|| format!(",\"arm\":{}", serde_json::Value::from(arm)));
+        format!("stroke {{\"resume\":true{}}}", arm.unwrap_or_default())
+    }
+}
+
+/// Names the arm in the commands of a text or of a list of texts.
+fn name_in_value(value: &mut serde_json::Value, arm: &str) {
+    match value {
+        serde_json::Value::String(text) => *text = with_arm_option(text, arm),
+        serde_json::Value::Array(texts) => {
+            texts.iter_mut().for_each(|text| name_in_value(text, arm));
+        }
+        _ => {}
+    }
+}
+
+/// Returns a text in which every command in backticks that acts on one arm, and names none, names this one.
+fn with_arm_option(text: &str, arm: &str) -> String {
+    let mut parts = text.split(COMMAND);
+    let mut named = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        named.push_str(COMMAND);
+        let command = part.split('`').next().unwrap_or_default();
+        let (verb, options) = command.split_once(' ').unwrap_or((command, ""));
+        let names_arm = options.split(' ').any(|option| option.starts_with("--arm"));
+        match OF_ONE_ARM.contains(&verb) && !names_arm {
+            true => {
+                let rest = part.strip_prefix(verb).unwrap_or_default();
+                named.push_str(&format!("{verb} {}{rest}", arm_option(arm)));
+            }
+            false => named.push_str(part),
+        }
+    }
+    named
+}
+
+/// Returns the option that names an arm, quoted for a shell where it must be.
+pub(super) fn arm_option(arm: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    match !arm.starts_with('-') && arm.chars().all(is_plain) {
+        true => format!("--arm {arm}"),
+        false => format!("--arm='{}'", arm.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_of_one_arm_name_it_and_others_stay() {
+        for (text, named) in [
+            (
+                "look: `steadyhand reset` lifts it",
+                "look: `steadyhand reset --arm right` lifts it",
+            ),
+            (
+                "`steadyhand enable --scene a`, then `steadyhand clear`",
+                "`steadyhand enable --arm right --scene a`, then `steadyhand clear`",
+            ),
+            (
+                "`steadyhand reset --arm left`",
+                "`steadyhand reset --arm left`",
+            ),
+            (
+                "`steadyhand status` and `steadyhand torque-off`",
+                "`steadyhand status` and `steadyhand torque-off`",
+            ),
+            ("call reset", "call reset"),
+            ("", ""),
+        ] {
+            assert_eq!(with_arm_option(text, "right"), named);
+            assert_eq!(with_arm_option(named, "right"), named);
+        }
+        assert_eq!(
+            with_arm_option("`steadyhand reset`", "the big one"),
+            "`steadyhand reset --arm='the big one'`"
+        );
+    }
+}

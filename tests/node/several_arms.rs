@@ -1,0 +1,368 @@
+//! A node with several arms: which one a verb or a call means, and which one an answer is about.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a failing test may panic"
+)]
+
+use crate::support;
+
+use crate::sighted::TAGS;
+use serde_json::{Value, json};
+use support::{Bench, SHORT_LINES, Served, post, scene, unless_starved};
+
+/// Two arms of one model and one of another, all simulated, with a node file that names them.
+struct Workshop {
+    bench: Bench,
+    node: Served,
+}
+
+const ARMS: [(&str, &str); 3] = [("left", "so101"), ("right", "so101"), ("third", "koch")];
+
+impl Workshop {
+    fn new() -> Self {
+        Self::with("")
+    }
+
+    /// The same with more lines in the node file.
+    fn with(more: &str) -> Self {
+        let bench = Bench::at_test_rate();
+        bench.scene("sheeted", &(scene("sheeted", SHORT_LINES) + TAGS));
+        let arms = ARMS.map(|(name, model)| {
+            format!("[[arms]]\nname = \"{name}\"\nmodel = \"{model}\"\nport = \"simulator\"\n\n")
+        });
+        let head = format!("name = \"workshop\"\nstate = {:?}\n\n", bench.state());
+        let file = bench.path("node.toml");
+        std::fs::write(&file, head + &arms.concat() + more).unwrap();
+        let node = bench.serve(&["--config", file.to_str().unwrap()]);
+        Self { bench, node }
+    }
+
+    /// An operator's command: whether it was done, and what was said.
+    fn says(&self, args: &[&str]) -> (bool, String) {
+        let output = self.bench.run(args);
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        (output.status.success(), text)
+    }
+
+    /// A planner's call: the structured result, and the text.
+    fn calls(&self, tool: &str, arguments: &Value) -> (Value, String) {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments}});
+        let headers =
+            "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-06-18\r\n";
+        let (status, answer) = post(&self.node, headers, &body.to_string());
+        assert_eq!(status, 200, "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        let result = answer["result"]["structuredContent"].clone();
+        (result, text.to_owned())
+    }
+
+    /// The joints of an arm, in degrees.
+    fn joints(&self, arm: &str) -> Vec<f64> {
+        let (sensed, text) = self.calls("sense", &json!({"arm": arm}));
+        let joints = sensed["joints"].as_array();
+        let joints = joints.unwrap_or_else(|| panic!("{text}")).iter();
+        joints
+            .map(|joint| joint["angle_deg"].as_f64().unwrap())
+            .collect()
+    }
+}
+
+fn refused(said: (bool, String), words: &[&str]) -> String {
+    let (done, text) = said;
+    assert!(!done, "{text}");
+    has(&text, words);
+    text
+}
+
+fn done(said: (bool, String), words: &[&str]) -> String {
+    let (done, text) = said;
+    assert!(done, "{text}");
+    has(&text, words);
+    text
+}
+
+fn has(text: &str, words: &[&str]) {
+    for words in words {
+        assert!(text.contains(words), "{words:?} is not in {text:?}");
+    }
+}
+
+#[test]
+fn a_jog_moves_the_arm_that_is_named_and_none_where_several_could_be_meant() {
+    unless_starved(|| {
+        let shop = Workshop::new();
+        let before = shop.joints("left");
+        let jog = ["jog", "--scene", "short", "--step", "j1+5"];
+        refused(
+            shop.says(&jog),
+            &["several arms", "--arm: left, right", "nothing moved"],
+        );
+        let named = |arm| [&jog[..], &["--arm", arm]].concat();
+        refused(shop.says(&named("third")), &["valid: left, right"]);
+        done(shop.says(&named("right")), &["right: the tip is at"]);
+        assert_eq!(shop.joints("left"), before);
+        assert!((shop.joints("right")[0] - 5.0).abs() < 1.0);
+        // One arm draws this scene, so it needs no name.
+        let koch = ["jog", "--scene", "koch", "--step", "j1+1"];
+        done(shop.says(&koch), &["third: the tip is at"]);
+        done(shop.says(&["disable"]), &[]);
+        refused(
+            shop.says(&named("right")),
+            &["right: ", "`steadyhand enable --arm right --scene short"],
+        );
+    });
+}
+
+#[test]
+fn a_touch_is_of_the_arm_that_is_named() {
+    unless_starved(|| {
+        let shop = Workshop::new();
+        done(
+            shop.says(&[
+                "jog", "--scene", "short", "--step", "j1+5", "--arm", "right",
+            ]),
+            &[],
+        );
+        let touch = ["calibrate", "touch", "tool", "--scene", "short"];
+        refused(shop.says(&touch), &["several arms", "--arm: left, right"]);
+        let teach = ["teach", "pose", "rest", "--yes", "--scene", "short"];
+        refused(shop.says(&teach), &["--arm: left, right"]);
+        refused(shop.says(&["calibrate", "joints"]), &["--arm: left, right"]);
+        refused(
+            shop.says(&["calibrate", "export", "--lerobot"]),
+            &["--arm: left, right"],
+        );
+        refused(
+            shop.says(&["calibrate", "play", "--scene", "short"]),
+            &["--arm: left, right", "nothing moved"],
+        );
+        let said = shop.says(&[&touch[..], &["--arm", "right"]].concat());
+        has(&said.1, &["1 touch"]);
+        let kept = shop.bench.path("state/calibration/proposal.toml");
+        let kept: toml::Table = std::fs::read_to_string(kept).unwrap().parse().unwrap();
+        let first_rad = kept["touches"][0]["joints_rad"][0].as_float().unwrap();
+        assert!((first_rad.to_degrees() - 5.0).abs() < 1.0, "{kept}");
+    });
+}
+
+const CAMERA: &str = r#"
+[[cameras]]
+name = "rcam"
+arm = "right"
+size_px = [1280, 960]
+focal_px = [900.0, 900.0]
+source = "simulator"
+[cameras.simulated]
+stands_m = [0.03, -0.45, 0.345]
+looks_at_m = [0.02, -0.223, 0.005]
+"#;
+
+#[test]
+fn a_camera_is_calibrated_by_the_command_that_a_refusal_names() {
+    unless_starved(|| {
+        let shop = Workshop::with(CAMERA);
+        let (refused, text) = shop.calls("stroke", &json!({"scene": "sheeted", "arm": "right"}));
+        assert_eq!(refused["code"], "sheet_unseen", "{refused:#}");
+        has(
+            &text,
+            &["`steadyhand calibrate camera --camera rcam --scene"],
+        );
+        let camera = ["calibrate", "camera", "--scene", "sheeted"];
+        done(
+            shop.says(&[&camera[..], &["--camera", "rcam"]].concat()),
+            &["verdict: good"],
+        );
+        done(shop.says(&camera), &["verdict: good"]);
+    });
+}
+
+#[test]
+fn the_doctor_examines_the_port_of_each_arm_or_of_the_named_one() {
+    let bench = Bench::new();
+    let (_good, port) = bench.sim(&["--scene", "short"]);
+    let file = bench.path("node.toml");
+    let arm = |name: &str, model: &str, port: &str| {
+        format!(
+            "[[arms]]\nname = \"{name}\"\nmodel = \"{model}\"\nport = \"{port}\"\napart = true\n"
+        )
+    };
+    let arms = [
+        arm("left", "so101", &port),
+        arm("right", "koch", "/dev/gone"),
+    ];
+    std::fs::write(&file, arms.concat()).unwrap();
+    let doctor = |more: &[&str]| {
+        let head = ["--config", file.to_str().unwrap(), "doctor"];
+        let output = bench.run(&[&head[..], more].concat());
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        (output.status.success(), text)
+    };
+    refused(doctor(&[]), &["arm left", "arm right", "/dev/gone"]);
+    for right in ["right", "koch"] {
+        let text = refused(doctor(&["--arm", right]), &["/dev/gone"]);
+        assert!(!text.contains(&port), "{text}");
+    }
+    let text = doctor(&["--arm", "left"]).1;
+    assert!(
+        text.contains(&port) && !text.contains("/dev/gone"),
+        "{text}"
+    );
+    refused(doctor(&["--arm", "thrid"]), &["left, right"]);
+}
+
+#[test]
+fn a_reset_is_of_the_arm_that_needs_it_and_answers_say_which_arm_they_are_about() {
+    unless_starved(|| {
+        let shop = Workshop::new();
+        let draw =
+            |arm: &str, scene: &str| shop.calls("stroke", &json!({"scene": scene, "arm": arm}));
+        let (drawn, text) = draw("right", "short");
+        assert_eq!(drawn["success"], true, "{text}");
+        assert!(text.starts_with("right: "), "{text}");
+        assert_eq!(drawn["understood"]["arm"], "right");
+        let (drawn, text) = shop.calls("stroke", &json!({"scene": "short"}));
+        assert!(text.starts_with("left: "), "{text}");
+        assert_eq!(drawn["understood"]["arm"], "left");
+        has(
+            &shop.calls("list_nodes", &json!({})).1,
+            &["left (simulated so101)", "third (simulated koch)"],
+        );
+        let jobs = done(shop.says(&["jobs"]), &[]);
+        has(&jobs, &[" right ", " left "]);
+        // A stop latches all of them: the answer says which ones still wait.
+        assert_eq!(shop.calls("stop", &json!({})).0["success"], true);
+        let (reset, text) = shop.calls("reset", &json!({}));
+        assert_eq!(reset["understood"]["arm"], "left", "{text}");
+        has(
+            &text,
+            &[
+                "left: the pen is up and the arm is at rest",
+                "arm right still needs a reset of its own (stopped: call reset)",
+                r#"reset {"arm":"right"}"#,
+            ],
+        );
+        // Now the first one needs none, and two could be meant.
+        let (refused_call, text) = shop.calls("reset", &json!({}));
+        assert_eq!(refused_call["code"], "which_arm", "{text}");
+        has(&text, &["arm right", "arm third", "nothing moved"]);
+        let (reset, text) = shop.calls("reset", &json!({"arm": "third"}));
+        assert_eq!(reset["success"], true, "{text}");
+        // One is left, so that one is meant.
+        let (reset, text) = shop.calls("reset", &json!({}));
+        assert_eq!(reset["understood"]["arm"], "right", "{text}");
+        has(&text, &["right: the pen is up and the arm is at rest"]);
+        // An arm that merely stands elsewhere is not moved unasked.
+        done(
+            shop.says(&[
+                "jog", "--scene", "short", "--step", "j1+5", "--arm", "right",
+            ]),
+            &[],
+        );
+        let (reset, text) = shop.calls("reset", &json!({}));
+        assert_eq!(reset["understood"]["arm"], "left", "{text}");
+        has(&text, &["arm right is not at rest"]);
+        // What an operator stopped is told with the command for that arm.
+        done(shop.says(&["stop"]), &[]);
+        let denied = shop
+            .calls("stroke", &json!({"scene": "short", "arm": "right"}))
+            .1;
+        has(&denied, &["right: ", "`steadyhand reset --arm right`"]);
+    });
+}
+
+#[test]
+fn the_first_reset_of_an_arm_says_which_scenes_it_has() {
+    unless_starved(|| {
+        let bench = Bench::at_test_rate();
+        let (_sim, port) = bench.sim(&["--arm", "koch"]);
+        let arms = [("left", "so101", "simulator"), ("third", "koch", &port)];
+        let arms = arms.map(|(name, model, port)| {
+            format!("[[arms]]\nname = \"{name}\"\nmodel = \"{model}\"\nport = \"{port}\"\n\n")
+        });
+        let head = format!("name = \"workshop\"\nstate = {:?}\n\n", bench.state());
+        let file = bench.path("node.toml");
+        std::fs::write(&file, head + &arms.concat()).unwrap();
+        let node = bench.serve(&["--config", file.to_str().unwrap()]);
+        let shop = Workshop { bench, node };
+        refused(
+            shop.says(&["reset", "--arm", "third"]),
+            &["`steadyhand reset --arm third --scene NAME`", "koch"],
+        );
+    });
+}
+
+#[test]
+fn a_scene_of_another_arm_is_refused_with_the_call_that_names_that_arm() {
+    unless_starved(|| {
+        let shop = Workshop::new();
+        let (refused_call, text) = shop.calls("stroke", &json!({"scene": "koch"}));
+        assert_eq!(refused_call["code"], "scene", "{text}");
+        has(&text, &[r#""arm":"third""#]);
+        let corrected = &refused_call["corrected_call"]["arguments"];
+        assert_eq!(corrected, &json!({"scene": "koch", "arm": "third"}));
+        let (refused_call, text) = shop.calls("stroke", &json!({"scene": "koch", "arm": "thrid"}));
+        let corrected = &refused_call["corrected_call"]["arguments"];
+        assert_eq!(
+            corrected,
+            &json!({"scene": "koch", "arm": "third", "dry_run": true}),
+            "{text}"
+        );
+        assert_eq!(shop.calls("stroke", corrected).0["success"], true);
+        // The arms of the scene are tested, and the others are left out.
+        let tested = shop.says(&["selftest", "--scene", "short", "--rounds", "1"]);
+        done(tested, &["right (simulated so101)", "third is a koch"]);
+    });
+}
+
+#[test]
+fn what_another_arm_left_half_done_is_told_with_the_call_that_goes_on_with_it() {
+    unless_starved(|| {
+        let shop = Workshop::new();
+        let (drawn, text) = shop.calls("stroke", &json!({"scene": "short"}));
+        assert_eq!(drawn["success"], true, "{text}");
+        let url = shop.node.url.clone();
+        let bench = &shop.bench;
+        let stopped = std::thread::scope(|scope| {
+            let stroke = [
+                "call",
+                "--json",
+                "--node",
+                &url,
+                "stroke",
+                r#"{"scene":"short","arm":"right"}"#,
+            ];
+            let drawing = scope.spawn(move || bench.run(&stroke));
+            let is_half = || {
+                let sensed = shop.calls("sense", &json!({"arm": "right"})).0;
+                sensed["job"]["done"].as_u64().is_some_and(|done| done >= 1)
+            };
+            let began = std::time::Instant::now();
+            while !is_half() && began.elapsed() < support::PATIENCE {
+                std::thread::yield_now();
+            }
+            shop.calls("stop", &json!({}));
+            drawing.join().unwrap()
+        });
+        let stopped: Value = serde_json::from_slice(&stopped.stdout).unwrap();
+        if stopped["success"] == true {
+            panic!("it was drawn before it could be stopped");
+        }
+        has(
+            &stopped.to_string(),
+            &[r#"stroke {\"resume\":true,\"arm\":\"right\"}"#],
+        );
+        let (refused_call, text) = shop.calls("stroke", &json!({"resume": true, "scene": "short"}));
+        has(&text, &["right"]);
+        assert_eq!(
+            refused_call["corrected_call"]["arguments"],
+            json!({"resume": true, "arm": "right", "dry_run": true}),
+            "{text}"
+        );
+    });
+}
