@@ -520,7 +520,14 @@ impl<'a> AssessmentInput<'a> {
         let [origin, right, top] = self.old_corners();
         let old = tag_fit::ObservedFrame::new(origin, right - origin, top - origin);
         let size_mm = self.scene.surface.size_mm();
-        let (new, finding, figures) = tag_fit::sheet(&old, observation, size_mm);
+        let allowed = self.scene.fiducials.as_ref();
+        let allowed = allowed.map_or(tag_fit::OffPlaneLimits::default(), |tags| {
+            tag_fit::OffPlaneLimits {
+                mm: tags.moved_mm_max,
+                deg: tags.moved_deg_max,
+            }
+        });
+        let (new, finding, figures) = tag_fit::sheet(&old, observation, size_mm, allowed);
         let corners = self.corners(&new.origin_m, &new.x, &new.y);
         TouchAssessment {
             finding,

@@ -11,8 +11,8 @@ use super::calibration_record::{
 use super::calibration_store::file_error;
 use super::{
     AssessError, CalibrationEditError, CalibrationLock, CalibrationStore, CalibrationStoreError,
-    TouchAssessment, TouchResidual, assess, basis_of, identify, put, stale, touches_of_place,
-    write,
+    FitFinding, TouchAssessment, TouchResidual, assess, basis_of, identify, put, stale,
+    touches_of_place, write,
 };
 use arm::ArmFile;
 use base::disk;
@@ -38,17 +38,10 @@ pub enum CalibrationDeskError {
         "nothing was touched: `steadyhand calibrate touch tool|sheet|zeros --scene NAME` begins"
     )]
     Nothing,
-    /// Touches of another object are being collected.
-    #[error(
-        "touches of another thing are being collected ({kind} of scene {scene}): accept or discard them first"
-    )]
-    OtherThing {
-        /// "sheet", "tool", …
-        kind: &'static str,
-        /// The scene.
-        scene: String,
-    },
-    /// Touches of another arm are being collected.
+    /// Something else is proposed.
+    #[error("another proposal is open, {0}: `steadyhand calibrate accept` or `discard` first")]
+    OtherThing(String),
+    /// Touches of another arm are collected.
     #[error(
         "touches of another arm are being collected ({pending}), and this is {here}: accept or discard them first"
     )]
@@ -126,6 +119,22 @@ pub struct AcceptedCalibration {
     pub stale: Vec<String>,
 }
 
+/// A file that was written, and what it said before; `None` where there was none.
+struct FileChange {
+    path: PathBuf,
+    before: Option<String>,
+}
+
+impl FileChange {
+    /// Puts the file back.
+    fn undo(&self) -> Result<(), CalibrationStoreError> {
+        match &self.before {
+            Some(before) => put(&self.path, before),
+            None => std::fs::remove_file(&self.path).map_err(file_error(&self.path)),
+        }
+    }
+}
+
 /// The scenes and the calibrations of a node.
 #[derive(Clone, Copy)]
 #[expect(missing_debug_implementations, reason = "it holds a function")]
@@ -166,14 +175,25 @@ impl CalibrationDesk<'_> {
         &self,
         session: &CalibrationSession,
     ) -> Result<TouchAssessment, CalibrationDeskError> {
+        if let Some(record) = self.interrupted(session)? {
+            return Ok(interrupted_assessment(record));
+        }
         let history = self.store.history()?;
         let mut newest = history.iter().rev();
         let last = newest.find(|record| record.session.is_of_same(session));
         Ok(assess(session, &*self.scene(session)?, last)?)
     }
 
-    /// Adds a touch, given the joints at which the tip stands, to those of the same object, and returns all of them with their
-    /// assessment.
+    /// Returns the record of this proposal, if accepting it was interrupted.
+    fn interrupted(
+        &self,
+        session: &CalibrationSession,
+    ) -> Result<Option<CalibrationRecord>, CalibrationStoreError> {
+        let record = self.store.interrupted()?;
+        Ok(record.filter(|record| record.session == *session))
+    }
+
+    /// Adds a touch, by the joints at which the tip stands, to those of the same thing, and returns all of them, judged.
     ///
     /// # Errors
     /// When a calibration of this kind has no such touch, touches of another object or arm are being collected, or these
@@ -198,11 +218,12 @@ impl CalibrationDesk<'_> {
             at_ms: self.at_ms,
             zeros: zeros_of(&scene.arm.file),
         };
+        let _claim = self.store.claim("a touch by hand is being taken")?;
         let lock = self.store.lock()?;
         let mut session = match self.store.proposal()? {
             None => fresh,
             Some(pending) if !pending.is_of_same(&fresh) || pending.is_by_itself() => {
-                return Err(other_object(pending));
+                return Err(other_thing(&pending));
             }
             Some(pending) if pending.origin != fresh.origin => {
                 return Err(CalibrationDeskError::OtherArm {
@@ -242,10 +263,11 @@ impl CalibrationDesk<'_> {
             seen: Some(seen),
             ..begin_session(CalibrationKind::Camera, scene, None, origin)?
         };
+        let _claim = self.store.claim("a camera is being calibrated")?;
         let lock = self.store.lock()?;
         let pending = self.store.proposal()?;
         if let Some(pending) = pending.filter(|pending| !pending.is_of_same(&session)) {
-            return Err(other_object(pending));
+            return Err(other_thing(&pending));
         }
         self.propose(session, &lock)
     }
@@ -318,6 +340,11 @@ impl CalibrationDesk<'_> {
     ) -> Result<AcceptedCalibration, CalibrationDeskError> {
         let lock = self.store.lock()?;
         let (session, assessed) = self.shown_proposal(consent.shown)?;
+        if let Some(record) = self.interrupted(&session)? {
+            let path = self.finish(&record, &lock)?;
+            self.store.end_proposal(&lock)?;
+            return self.accepted(record.number, path);
+        }
         let origin = (self.origin)(&self.library.arm(&session.arm)?.file);
         if session.origin.simulated != origin.simulated {
             return Err(CalibrationDeskError::Refused(format!(
@@ -340,9 +367,9 @@ impl CalibrationDesk<'_> {
             new: assessed.new,
             session,
         };
-        let accepted = self.write(&record, None, &lock)?;
-        self.store.discard(&lock)?;
-        Ok(accepted)
+        let path = self.write_recorded(&record, None, &lock)?;
+        self.store.end_proposal(&lock)?;
+        self.accepted(record.number, path)
     }
 
     /// Discards the proposal that was shown.
@@ -370,45 +397,80 @@ impl CalibrationDesk<'_> {
         }
     }
 
-    /// Writes a calibration into its file, then into the history; restores a file that does not load with it.
+    /// Writes a calibration into its file and the history. What is being written is recorded first, so that neither a full disk nor
+    /// a kill leaves a change that nobody knows of; a file that does not load is put back.
     ///
     /// # Errors
-    /// When it cannot be written, or does not load.
+    /// When it cannot be written, or does not load; nothing has changed then.
     pub fn write(
         &self,
         record: &CalibrationRecord,
         servos: Option<&BTreeMap<u8, String>>,
         lock: &CalibrationLock,
     ) -> Result<AcceptedCalibration, CalibrationDeskError> {
-        let path = match record.session.kind {
-            CalibrationKind::Camera => self.store.keep_camera(record, lock)?,
-            _ => self.write_file(record, servos)?,
-        };
+        let path = self.write_recorded(record, servos, lock)?;
+        self.store.end(lock);
+        self.accepted(record.number, path)
+    }
+
+    /// Writes like [`CalibrationDesk::write`]; whoever calls it ends the record of what is being written.
+    fn write_recorded(
+        &self,
+        record: &CalibrationRecord,
+        servos: Option<&BTreeMap<u8, String>>,
+        lock: &CalibrationLock,
+    ) -> Result<PathBuf, CalibrationDeskError> {
+        self.store.begin(record, lock)?;
+        let changed = self.change_file(record, servos);
+        let changed = changed.inspect_err(|_| self.store.end(lock))?;
+        if let Err(error) = self.store.keep(record, lock) {
+            // Where that fails too, accepting again finishes it.
+            if changed.undo().is_ok() {
+                self.store.forget(record.number, lock);
+            }
+            return Err(error.into());
+        }
+        Ok(changed.path)
+    }
+
+    /// Writes what was interrupted again, perhaps after its file was written: values are put, not added.
+    fn finish(
+        &self,
+        record: &CalibrationRecord,
+        lock: &CalibrationLock,
+    ) -> Result<PathBuf, CalibrationDeskError> {
+        let changed = self.change_file(record, None)?;
         self.store.keep(record, lock)?;
+        Ok(changed.path)
+    }
+
+    fn accepted(
+        &self,
+        number: u64,
+        path: PathBuf,
+    ) -> Result<AcceptedCalibration, CalibrationDeskError> {
         Ok(AcceptedCalibration {
-            number: record.number,
+            number,
             path,
             stale: self.stale_scenes()?,
         })
     }
 
-    fn write_file(
+    fn change_file(
         &self,
         record: &CalibrationRecord,
         servos: Option<&BTreeMap<u8, String>>,
-    ) -> Result<PathBuf, CalibrationDeskError> {
+    ) -> Result<FileChange, CalibrationDeskError> {
         let session = &record.session;
         let name = match session.kind {
+            CalibrationKind::Camera => return self.change_camera(record),
             CalibrationKind::Zeros | CalibrationKind::Play => format!("arms/{}.toml", session.arm),
             _ => format!("{}.toml", session.scene),
         };
         let folder = self.library.folder();
         let path = folder.ok_or(CalibrationDeskError::NoFolder)?.join(&name);
-        let old = self
-            .library
-            .source(&name)?
-            .ok_or(CalibrationDeskError::NoFile(name))?;
-        let existed = path.exists();
+        let old = self.library.source(&name)?;
+        let old = old.ok_or(CalibrationDeskError::NoFile(name))?;
         if let Some(folder) = path.parent() {
             disk::folder(folder).map_err(file_error(folder))?;
         }
@@ -416,16 +478,26 @@ impl CalibrationDesk<'_> {
         if let Some(servos) = servos {
             text = identify(&text, servos)?;
         }
-        put(&path, &text)?;
-        let Err(error) = self.check_loads(session) else {
-            return Ok(path);
-        };
-        if existed {
-            put(&path, &old)?;
-        } else {
-            std::fs::remove_file(&path).map_err(file_error(&path))?;
+        let before = path.exists().then_some(old);
+        let changed = FileChange { path, before };
+        put(&changed.path, &text)?;
+        match self.check_loads(session) {
+            Ok(()) => Ok(changed),
+            Err(error) => {
+                changed.undo()?;
+                Err(CalibrationDeskError::Unusable(error))
+            }
         }
-        Err(CalibrationDeskError::Unusable(error))
+    }
+
+    fn change_camera(
+        &self,
+        record: &CalibrationRecord,
+    ) -> Result<FileChange, CalibrationDeskError> {
+        let path = self.store.camera_path(&record.session.name);
+        let before = std::fs::read_to_string(&path).ok();
+        self.store.keep_camera(record)?;
+        Ok(FileChange { path, before })
     }
 
     fn check_loads(&self, session: &CalibrationSession) -> Result<(), SceneError> {
@@ -458,14 +530,27 @@ pub fn proposal_key(session: &CalibrationSession, assessed: &TouchAssessment) ->
     short_hash(&format!("{session:?} {old:?} {new:?}"))
 }
 
-fn other_object(pending: CalibrationSession) -> CalibrationDeskError {
-    CalibrationDeskError::OtherThing {
-        kind: pending.kind.word(),
-        scene: pending.scene,
+/// Returns what is shown of a proposal that was accepted already: its values are in the record, whatever the file says now.
+fn interrupted_assessment(record: CalibrationRecord) -> TouchAssessment {
+    let CalibrationRecord {
+        number,
+        verdict,
+        mut reasons,
+        ..
+    } = record;
+    let interrupted = CalibrationStoreError::Interrupted { number };
+    reasons.insert(0, interrupted.to_string());
+    TouchAssessment {
+        finding: FitFinding { verdict, reasons },
+        ..TouchAssessment::default()
     }
 }
 
-/// A person's request for a touch by hand.
+fn other_thing(pending: &CalibrationSession) -> CalibrationDeskError {
+    CalibrationDeskError::OtherThing(pending.open_text())
+}
+
+/// A touch by hand, as a person asks for it.
 #[derive(Clone, Debug, Default)]
 pub struct HandTouch {
     /// Touched point; `None` for the usual one of the kind.
@@ -541,6 +626,7 @@ pub fn begin_session(
         pen,
         arm: scene.arm.file.name.clone(),
         name: String::new(),
+        arm_name: String::new(),
         probed: false,
         read_mm: None,
         seen: None,
@@ -551,7 +637,11 @@ pub fn begin_session(
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a failing test may panic")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a failing test may panic"
+)]
 mod tests {
     use super::*;
 
@@ -561,6 +651,69 @@ mod tests {
             servos: String::new(),
             unmeasured: false,
         }
+    }
+
+    /// As after a kill once the file was written: a reading says how far to move, so it must not move twice.
+    #[test]
+    fn accepting_what_was_interrupted_changes_nothing_twice() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path();
+        let (store, library) = (
+            CalibrationStore::of_state(state),
+            SceneLibrary::new(Some(state.join("scenes"))),
+        );
+        let desk = CalibrationDesk {
+            store: &store,
+            library: &library,
+            at_ms: 0,
+            origin: &simulated_origin,
+        };
+        let scene = library.scene("default", None).unwrap();
+        let kind = CalibrationKind::Sheet;
+        let session = CalibrationSession {
+            read_mm: Some([5.0, 0.0]),
+            ..begin_session(kind, &scene, None, simulated_origin(&scene.arm.file)).unwrap()
+        };
+        store.propose(&session, &store.lock().unwrap()).unwrap();
+        let accept = || {
+            let session = desk.proposal()?;
+            desk.accept(AcceptConsent {
+                shown: &proposal_key(&session, &desk.assess(&session)?),
+                overridden: false,
+            })
+        };
+        let kept = |name: &str| state.join("calibration").join(name);
+        let proposal = std::fs::read(kept("proposal.toml")).unwrap();
+        let accepted = accept().unwrap();
+        let written = std::fs::read_to_string(&accepted.path).unwrap();
+        let record = std::fs::read(kept("000001.toml")).unwrap();
+        // Before the file was written, after it, and after the record was.
+        for (is_written, is_recorded) in [(false, false), (true, false), (true, true)] {
+            std::fs::write(kept("accepting.toml"), &record).unwrap();
+            std::fs::write(kept("proposal.toml"), &proposal).unwrap();
+            if !is_written {
+                std::fs::remove_file(&accepted.path).unwrap();
+            }
+            if !is_recorded {
+                std::fs::remove_file(kept("000001.toml")).unwrap();
+            }
+            let lock = store.lock().unwrap();
+            let is_interrupted =
+                |error| matches!(error, CalibrationStoreError::Interrupted { number: 1 });
+            assert!(is_interrupted(store.propose(&session, &lock).unwrap_err()));
+            assert!(is_interrupted(store.discard(&lock).unwrap_err()));
+            let shown = desk.assess(&session).unwrap();
+            assert!(shown.finding.reasons[0].contains("applies nothing twice"));
+            drop(lock);
+            assert_eq!(accept().unwrap().number, 1);
+            assert_eq!(std::fs::read_to_string(&accepted.path).unwrap(), written);
+            assert_eq!(store.proposal().unwrap(), None);
+            assert_eq!(store.history().unwrap().len(), 1);
+        }
+        // The same reading of another cross is another proposal.
+        store.propose(&session, &store.lock().unwrap()).unwrap();
+        assert_eq!(accept().unwrap().number, 2);
+        assert_ne!(std::fs::read_to_string(&accepted.path).unwrap(), written);
     }
 
     #[test]

@@ -164,6 +164,9 @@ pub struct CalibrationSession {
     pub pen: String,
     /// The arm.
     pub arm: String,
+    /// Name in the node file of the arm that measured by itself; empty for what a person touched.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arm_name: String,
     /// Name of the pose, ink cap or camera.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -235,7 +238,22 @@ impl CalibrationSession {
         self.probed || self.read_mm.is_some() || self.seen.is_some() || self.ink.is_some()
     }
 
-    /// Describes the method of its calibration.
+    /// Describes the session as an open proposal: of what it is, and how that came about.
+    #[must_use]
+    pub fn open_text(&self) -> String {
+        let of = match self.kind {
+            CalibrationKind::Zeros | CalibrationKind::Play => format!("arm {}", self.arm),
+            _ => format!("scene {}", self.scene),
+        };
+        let by = match self.arm_name.as_str() {
+            "" => String::new(),
+            name => format!(" by arm {name}"),
+        };
+        let method = self.method();
+        format!("{} of {of} ({method}{by})", self.kind.word())
+    }
+
+    /// Returns the method of its calibration, in words.
     #[must_use]
     pub fn method(&self) -> &'static str {
         if let Some(ink) = &self.ink {

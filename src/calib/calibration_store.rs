@@ -30,6 +30,12 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 /// Name of the proposal's file.
 const PROPOSAL: &str = "proposal.toml";
 
+/// The record of a calibration that is being written into its scene's or arm's file.
+const ACCEPTING: &str = "accepting.toml";
+
+/// File that is locked by whoever measures for the next proposal.
+const CLAIM: &str = "claim";
+
 /// Reason that the folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationStoreError {
@@ -60,6 +66,22 @@ pub enum CalibrationStoreError {
         /// The command that holds it, according to its file.
         holder: String,
     },
+    /// Accepting the proposal was interrupted.
+    #[error(
+        "accepting the proposal as calibration {number} was interrupted: `steadyhand calibrate accept` finishes it, and applies nothing twice"
+    )]
+    Interrupted {
+        /// Number of the calibration.
+        number: u64,
+    },
+    /// Something else measures for the next proposal.
+    #[error(
+        "{by}, and one proposal is made at a time: wait until that has ended, or stop it, then try again"
+    )]
+    Claimed {
+        /// Who does what.
+        by: String,
+    },
     /// There is no such record.
     #[error("there is no calibration {number}; `steadyhand calibrate history` lists them")]
     Unknown {
@@ -77,6 +99,10 @@ pub struct CalibrationStore {
 /// Prevents other commands from writing while it exists.
 #[derive(Debug)]
 pub struct CalibrationLock(#[expect(dead_code, reason = "the lock ends with the file")] File);
+
+/// As long as it lives nothing else measures for the next proposal.
+#[derive(Debug)]
+pub struct ProposalClaim(#[expect(dead_code, reason = "the claim ends with the file")] File);
 
 impl CalibrationStore {
     /// Returns the calibrations in a node's state folder.
@@ -124,7 +150,34 @@ impl CalibrationStore {
         Ok(Some(file))
     }
 
-    /// Returns the touches that are being collected.
+    /// Claims the next proposal for `by`, which says who does what: "arm left feels for the sheet of scene short".
+    ///
+    /// # Errors
+    /// Who has claimed it, or that the folder cannot be written.
+    pub fn claim(&self, by: &str) -> Result<ProposalClaim, CalibrationStoreError> {
+        let path = self.folder.join(CLAIM);
+        let claimed = || {
+            disk::folder(&self.folder)?;
+            let mut file = disk::touch(&path)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Ok(()) => {}
+            }
+            file.set_len(0)?;
+            write!(file, "{by}")?;
+            Ok(Some(ProposalClaim(file)))
+        };
+        let text = || std::fs::read_to_string(&path).unwrap_or_default();
+        let holder = || Some(text()).filter(|by| !by.is_empty());
+        claimed()
+            .map_err(file_error(&path))?
+            .ok_or_else(|| CalibrationStoreError::Claimed {
+                by: holder().unwrap_or_else(|| "something else measures".to_owned()),
+            })
+    }
+
+    /// The touches that are being collected.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -135,20 +188,32 @@ impl CalibrationStore {
     /// Stores the collected touches, replacing those before.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// When the file cannot be written, or accepting those before was interrupted.
     pub fn propose(
         &self,
         session: &CalibrationSession,
-        _lock: &CalibrationLock,
+        lock: &CalibrationLock,
     ) -> Result<(), CalibrationStoreError> {
+        self.check_not_interrupted()?;
+        // It is of no proposal, and must not be taken for the record of this one.
+        self.end(lock);
         self.write(&self.folder.join(PROPOSAL), session)
     }
 
     /// Discards the collected touches, if any.
     ///
     /// # Errors
-    /// If the file cannot be removed.
+    /// If the file cannot be removed, or accepting them was interrupted.
     pub fn discard(&self, _lock: &CalibrationLock) -> Result<(), CalibrationStoreError> {
+        // What cannot be read is thrown away as well.
+        if let Err(error @ CalibrationStoreError::Interrupted { .. }) = self.check_not_interrupted()
+        {
+            return Err(error);
+        }
+        self.remove_proposal()
+    }
+
+    fn remove_proposal(&self) -> Result<(), CalibrationStoreError> {
         let path = self.folder.join(PROPOSAL);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file_error(&path)(error)),
@@ -184,7 +249,59 @@ impl CalibrationStore {
             .map_or(1, |last| last.saturating_add(1))
     }
 
-    /// Stores an accepted calibration, and removes records beyond [`KEPT_MAX`]; the newest of each object stays, however
+    /// Records a calibration as one that is being written, before its file is and until its proposal is gone: whatever ends the
+    /// program in between, it is known.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(super) fn begin(
+        &self,
+        record: &CalibrationRecord,
+        _lock: &CalibrationLock,
+    ) -> Result<(), CalibrationStoreError> {
+        self.write(&self.folder.join(ACCEPTING), record)
+    }
+
+    /// Forgets that a calibration is being written.
+    pub(super) fn end(&self, _lock: &CalibrationLock) {
+        // What stays beside its proposal is finished by accepting it again, and replaced otherwise.
+        let _ = std::fs::remove_file(self.folder.join(ACCEPTING));
+    }
+
+    /// Discards the proposal that was accepted.
+    pub(super) fn end_proposal(&self, lock: &CalibrationLock) -> Result<(), CalibrationStoreError> {
+        self.remove_proposal()?;
+        self.end(lock);
+        Ok(())
+    }
+
+    /// Returns the record of the proposal, if accepting it was interrupted: its file may have the new values or the old.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn interrupted(&self) -> Result<Option<CalibrationRecord>, CalibrationStoreError> {
+        let record: Option<CalibrationRecord> = self.read_if_there(&self.folder.join(ACCEPTING))?;
+        let Some(record) = record else {
+            return Ok(None);
+        };
+        let proposal = self.proposal()?;
+        Ok(proposal.filter(|it| *it == record.session).map(|_| record))
+    }
+
+    /// Checks that accepting the proposal was not interrupted.
+    ///
+    /// # Errors
+    /// It was.
+    pub fn check_not_interrupted(&self) -> Result<(), CalibrationStoreError> {
+        match self.interrupted()? {
+            Some(CalibrationRecord { number, .. }) => {
+                Err(CalibrationStoreError::Interrupted { number })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps a calibration that was accepted, and throws away those beyond [`KEPT_MAX`]; the newest of each thing stays, however
     /// old it is, because drawings rest on it.
     ///
     /// # Errors
@@ -195,6 +312,18 @@ impl CalibrationStore {
         _lock: &CalibrationLock,
     ) -> Result<(), CalibrationStoreError> {
         self.write(&self.record_path(record.number), record)?;
+        // Those that stay are thrown away the next time.
+        let _ = self.trim();
+        Ok(())
+    }
+
+    /// Takes back a calibration that is in no file.
+    pub(super) fn forget(&self, number: u64, lock: &CalibrationLock) {
+        let _ = std::fs::remove_file(self.record_path(number));
+        self.end(lock);
+    }
+
+    fn trim(&self) -> Result<(), CalibrationStoreError> {
         let numbers = self.numbers();
         let excess = numbers.len().saturating_sub(KEPT_MAX);
         if excess == 0 {
@@ -231,18 +360,15 @@ impl CalibrationStore {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn keep_camera(
+    pub(super) fn keep_camera(
         &self,
         record: &CalibrationRecord,
-        _lock: &CalibrationLock,
-    ) -> Result<PathBuf, CalibrationStoreError> {
-        let path = self.camera_path(&record.session.name);
-        self.write(&path, record)?;
-        Ok(path)
+    ) -> Result<(), CalibrationStoreError> {
+        self.write(&self.camera_path(&record.session.name), record)
     }
 
-    /// Returns the path of a camera's record, with a name that is valid for a file.
-    fn camera_path(&self, name: &str) -> PathBuf {
+    /// A name that a node file may give a camera is one that a file may have.
+    pub(super) fn camera_path(&self, name: &str) -> PathBuf {
         let file_name: String = name
             .chars()
             .filter(|c| c.is_ascii_alphanumeric() || "-_".contains(*c))

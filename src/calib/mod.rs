@@ -54,7 +54,7 @@ pub use calibration_record::{
 };
 pub use calibration_status::{missing, stale};
 pub use calibration_store::{
-    CalibrationLock, CalibrationStore, CalibrationStoreError, KEPT_MAX, put,
+    CalibrationLock, CalibrationStore, CalibrationStoreError, KEPT_MAX, ProposalClaim, put,
 };
 pub use cylinder_fit::{CylinderFit, CylinderTouch, ROLLED_TOUCHES_MIN, rolled_robust};
 pub use edit_scene_file::{CalibrationEditError, flipped_joints, identify, write};

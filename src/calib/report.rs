@@ -86,6 +86,14 @@ pub fn record(record: &CalibrationRecord) -> String {
 }
 
 fn title(session: &CalibrationSession) -> String {
+    let title = kind_title(session);
+    match session.arm_name.as_str() {
+        "" => title,
+        name => format!("{title} (arm `{name}`)"),
+    }
+}
+
+fn kind_title(session: &CalibrationSession) -> String {
     let touches = count(session.touches.len(), "touch");
     match session.kind {
         CalibrationKind::Tool => format!(

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::http_camera::AGE_S_MAX;
 use super::jpeg_decode::JPEG_BYTES_MAX;
 use vision::FrameError;
 
@@ -97,9 +98,11 @@ pub enum CameraFailure {
         "it answers with `{0}`, not with image/jpeg or multipart/x-mixed-replace: its `source` is a page, not a picture"
     )]
     Kind(String),
-    /// The response says that the picture is old.
-    #[error("its picture was {0} s old already when it came: turn its cache off")]
-    Old(u64),
+    /// It does not say that the picture is fresh.
+    #[error(
+        "its answer says `Age: {0}` of the picture, and {AGE_S_MAX} s are the limit: turn its cache off"
+    )]
+    Old(String),
     /// The stream is malformed.
     #[error("its stream is no MJPEG: {0}")]
     Stream(&'static str),
@@ -121,7 +124,12 @@ pub enum CameraFailure {
 }
 
 impl CameraFailure {
-    /// Returns the refusal of a content type, of which only the beginning is quoted.
+    /// Returns the refusal of an age, which may be of any length.
+    pub(super) fn old(age: &str) -> Self {
+        Self::Old(age.chars().take(40).collect())
+    }
+
+    /// Returns the refusal of a content type, which may be of any length.
     pub(super) fn wrong_content_type(content_type: &str) -> Self {
         Self::Kind(content_type.chars().take(80).collect())
     }

@@ -18,8 +18,8 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 /// Maximum number of header lines of a response.
 const HEADERS_MAX: usize = 64;
 
-/// Largest accepted age of a picture from a cache.
-const AGE_S_MAX: u64 = 2;
+/// A cache that says it kept the picture for longer makes it an old one.
+pub(super) const AGE_S_MAX: u64 = 2;
 
 /// Frames to skip at the start of a stream; the first may be stale.
 const SKIPPED: usize = 1;
@@ -65,10 +65,7 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         return Err(CameraFailure::Status { host, status });
     }
     let content_type = header_text(response.headers(), &CONTENT_TYPE);
-    let age_s = header_text(response.headers(), &AGE).parse().unwrap_or(0);
-    if age_s > AGE_S_MAX {
-        return Err(CameraFailure::Old(age_s));
-    }
+    check_age(response.headers())?;
     let body = SnapshotBody {
         body: response.into_body(),
         host,
@@ -77,6 +74,21 @@ pub(super) async fn fetch(address: &str) -> Result<Vec<u8>, CameraFailure> {
         "image/jpeg" | "image/jpg" => body.read_all().await,
         "multipart/x-mixed-replace" => body.read_from_stream(MjpegParts::new(&content_type)?).await,
         other => Err(CameraFailure::wrong_content_type(other)),
+    }
+}
+
+/// Refuses a picture that was kept for too long, or for a time that cannot be read.
+fn check_age(headers: &HeaderMap) -> Result<(), CameraFailure> {
+    let ages = headers.get_all(AGE).iter();
+    let mut ages = ages.map(|age| String::from_utf8_lossy(age.as_bytes()));
+    let is_fresh = |age: &str| {
+        age.trim()
+            .parse()
+            .is_ok_and(|age_s: u64| age_s <= AGE_S_MAX)
+    };
+    match ages.find(|age| !is_fresh(age)) {
+        Some(age) => Err(CameraFailure::old(&age)),
+        None => Ok(()),
     }
 }
 

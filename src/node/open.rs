@@ -465,6 +465,10 @@ impl SimulatedWorkcell for EmbeddedWorkcell {
         lay(&self.simulator, true_scene.as_deref().unwrap_or(scene));
     }
 
+    fn has_true_sheet(&self, scene: &Scene) -> bool {
+        self.true_scene(scene).is_some()
+    }
+
     fn hold_pen(&self, pen: Option<usize>) {
         self.simulator
             .hold_pens(pen.map_or(HeldPens::Empty, HeldPens::One));

@@ -58,8 +58,10 @@ pub async fn diagnose(
             return Ok(diagnosis);
         }
         slow_settings = scan_usual(open, clock, slack, &mut scan, &mut progress).await?;
-        let is_silent = scan.found.is_empty() && scan.noise.damaged_id.is_none();
-        if is_silent && slow_settings.is_none() && diagnosis.add_talk(open, clock).await? {
+        if scan.found.is_empty()
+            && slow_settings.is_none()
+            && diagnosis.add_talk(open, clock).await?
+        {
             return Ok(diagnosis);
         }
     }
@@ -174,16 +176,19 @@ async fn listen_to_servos(
     let fits = expected.filter(|expected| expected.protocol == protocol);
     let ids = fits.map_or(&[][..], |expected| &expected.ids);
     check_replies(&mut line, ids, scan, diagnosis).await?;
-    let Some(talk) = unknown_device::listen_beside_servos(line.link(), clock).await? else {
+    let Some(talk) = unknown_device::listen_beside_servos(line.link(), baud, clock).await? else {
         return Ok(());
     };
     drop(line);
+    let talk = match talk.text {
+        Some(_) => talk,
+        None => unknown_device::find_talker(open, clock)
+            .await?
+            .unwrap_or(talk),
+    };
     let what = match talk.text {
-        Some(text) => format!("{text:?}, at {baud} baud"),
-        None => match unknown_device::find_talker(open, clock).await? {
-            Some((baud, text)) => format!("{text:?}, at {baud} baud"),
-            None => format!("{} bytes that are no text", talk.bytes),
-        },
+        Some(text) => format!("{text:?}, at {} baud", talk.baud),
+        None => format!("{} bytes that are no text", talk.bytes),
     };
     diagnosis.add(
         DiagnosisCause::OtherTalk,
@@ -251,8 +256,20 @@ impl BusDiagnosis {
         open: &mut OpenPort<'_>,
         clock: &NodeClock,
     ) -> Result<bool, ServiceError> {
-        let Some((baud, text)) = unknown_device::find_talker(open, clock).await? else {
+        let Some(talk) = unknown_device::find_talker(open, clock).await? else {
             return Ok(false);
+        };
+        let baud = talk.baud;
+        let Some(text) = talk.text else {
+            self.add(
+                DiagnosisCause::OtherTalk,
+                format!(
+                    "bytes that are no text come on this port without being asked for, {} or more within a second at {baud} baud, and no servo is heard among them",
+                    talk.bytes
+                ),
+                "check the data wire and the ground: a wire that hangs free or is shorted floods the line; then take off whatever else talks there, or name the arm's own port, which /dev/serial/by-id tells apart",
+            );
+            return Ok(true);
         };
         self.add(
             DiagnosisCause::OtherTalk,

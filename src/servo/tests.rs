@@ -377,6 +377,59 @@ async fn a_device_that_talks_next_to_good_servos_is_named() {
     );
 }
 
+/// A line on which bytes arrive all the time, such as that of a wire that hangs free.
+struct Flood {
+    next: ClockInstant,
+    byte: Option<u8>,
+    state: u32,
+}
+
+impl FarEnd for Flood {
+    fn hear(&mut self, _: ClockInstant, _: &[u8]) {}
+
+    fn next_due(&self) -> Option<ClockInstant> {
+        Some(self.next)
+    }
+
+    fn speak(&mut self, now: ClockInstant, into: &mut Vec<u8>) {
+        while now >= self.next {
+            self.next = self.next.after(Duration::from_millis(1));
+            self.state = self
+                .state
+                .wrapping_mul(1_664_525)
+                .wrapping_add(1_013_904_223);
+            into.push(self.byte.unwrap_or(self.state.to_be_bytes()[0]));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_line_that_is_flooded_is_not_called_silent() {
+    for byte in [Some(0xff), None] {
+        let clock = NodeClock::simulated();
+        let on = clock.clone();
+        let mut open = move |_| {
+            let device = Flood {
+                next: on.now(),
+                byte,
+                state: 1,
+            };
+            let link = MemoryLink::new(device, &on, "bench").map_err(LinkError::Read)?;
+            Ok(Box::new(link) as Box<dyn ByteLink>)
+        };
+        let nowhere = HostSystem {
+            root: "/nowhere".into(),
+        };
+        let arm = so101();
+        let diagnosis = diagnose(&mut open, &clock, &nowhere, "bench", Some(&arm), |_, _| {});
+        let diagnosis = diagnosis.await.unwrap();
+        assert_eq!(causes(&diagnosis), [DiagnosisCause::OtherTalk], "{byte:?}");
+        let finding = &diagnosis.findings[0];
+        assert!(finding.what.contains("no servo is heard"), "{finding:?}");
+        assert!(finding.fix.contains("data wire"), "{finding:?}");
+    }
+}
+
 #[tokio::test]
 async fn an_adapter_that_holds_replies_back_is_distinguished_from_a_dead_bus() {
     let bench = Bench::new("so101");

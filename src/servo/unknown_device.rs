@@ -74,41 +74,45 @@ async fn is_controller(link: &mut dyn ByteLink, clock: &NodeClock) -> Result<boo
     }
 }
 
-/// Listens for a device that talks unasked; returns the speed and the text.
+/// Listens for something that talks without being asked, at the speed at which it can be read if there is one.
 ///
 /// # Errors
 /// When the port fails.
 pub(super) async fn find_talker(
     open: &mut OpenPort<'_>,
     clock: &NodeClock,
-) -> Result<Option<(u32, String)>, ServiceError> {
+) -> Result<Option<ForeignTalk>, ServiceError> {
+    let mut noise = None;
     for baud in TALKER_BAUDS {
         let Ok(mut link) = open(baud) else { continue };
-        let received = listen(link.as_mut(), clock).await?;
-        if let Some(text) = readable_text(&received) {
-            return Ok(Some((baud, text)));
+        match listen_beside_servos(link.as_mut(), baud, clock).await? {
+            Some(talk) if talk.text.is_some() => return Ok(Some(talk)),
+            talk => noise = noise.or(talk),
         }
     }
-    Ok(None)
+    Ok(noise)
 }
 
 /// Bytes that were received unasked.
 pub(super) struct ForeignTalk {
+    pub(super) baud: u32,
     pub(super) bytes: usize,
     /// The longest line, if it is readable.
     pub(super) text: Option<String>,
 }
 
-/// Listens for other devices at the servos' speed; `None` if the line is quiet.
+/// Listens for somebody else at one speed, such as that at which servos were asked; `None` if all is quiet.
 ///
 /// # Errors
 /// When the port fails.
 pub(super) async fn listen_beside_servos(
     link: &mut dyn ByteLink,
+    baud: u32,
     clock: &NodeClock,
 ) -> Result<Option<ForeignTalk>, ServiceError> {
     let received = listen(link, clock).await?;
     let talk = ForeignTalk {
+        baud,
         bytes: received.len(),
         text: readable_text(&received),
     };

@@ -20,7 +20,8 @@ use super::sheet_check;
 use super::stroke::rounded;
 use base::wording::{count, millimetres};
 use calib::{
-    AlignedPoint, AlignmentResult, CalibrationChange, CalibrationSession, ResolutionClass,
+    AlignedPoint, AlignmentResult, CalibrationChange, CalibrationKind, CalibrationSession,
+    ResolutionClass,
 };
 use call::refusal;
 use motion::VisitReading;
@@ -28,11 +29,13 @@ use plan::{self, VisitPoint, VisitTarget};
 use scene::{DrawingTrim, Order as DrawingOrder, Scene, SheetStroke};
 use serde_json::{Value, json};
 
-/// Distance from the sheet's edges to the visited corners.
+/// Distance from the sheet's edges to the visited corners, and what it is at most of a small sheet's side.
 const INSET_MM: f64 = 8.0;
+const INSET_SHARE: f64 = 0.25;
 
-/// Half the length of the registration cross's lines.
+/// Half the length of the registration cross's lines, and what it is at most of a small sheet's side.
 const CROSS_MM: f64 = 6.0;
+const CROSS_SHARE: f64 = 0.4;
 
 /// Lines of the registration cross.
 const CROSS_LINES: usize = 2;
@@ -141,14 +144,15 @@ fn visit_points(scene: &Scene) -> Vec<VisitPoint> {
 
 /// Returns the sheet's corners, inset so that the tip can reach them all, and its centre, by name.
 fn sheet_places(scene: &Scene) -> [(&'static str, [f64; 2]); 5] {
-    let [width, height] = scene.surface.size_mm();
-    let (right, top) = (width - INSET_MM, height - INSET_MM);
+    let size_mm = scene.surface.size_mm();
+    let [left, bottom] = size_mm.map(|side| INSET_MM.min(side * INSET_SHARE));
+    let (right, top) = (size_mm[0] - left, size_mm[1] - bottom);
     [
-        ("lower left", [INSET_MM, INSET_MM]),
-        ("lower right", [right, INSET_MM]),
+        ("lower left", [left, bottom]),
+        ("lower right", [right, bottom]),
         ("upper right", [right, top]),
-        ("upper left", [INSET_MM, top]),
-        ("centre", [width / 2.0, height / 2.0]),
+        ("upper left", [left, top]),
+        ("centre", size_mm.map(|side| side / 2.0)),
     ]
 }
 
@@ -193,22 +197,33 @@ fn pressure_text(trim: &DrawingTrim) -> String {
     }
 }
 
-async fn draw_cross(ctx: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobError> {
-    let permit = ctx.ask(scene)?;
-    let [width, height] = scene.surface.size_mm();
-    let (x, y) = (width / 2.0, height / 2.0);
+/// Returns the lines of the registration cross in the middle of a sheet, within it.
+fn cross(size_mm: [f64; 2]) -> [SheetStroke; CROSS_LINES] {
+    let [x, y] = size_mm.map(|side| side / 2.0);
+    let [across, upwards] = size_mm.map(|side| CROSS_MM.min(side * CROSS_SHARE));
     let line = |source: &str, a, b| SheetStroke {
         points_mm: vec![a, b],
         pen: 0,
         source: source.to_owned(),
         pause: None,
     };
-    let (left, right) = ([x - CROSS_MM, y], [x + CROSS_MM, y]);
-    let (below, above) = ([x, y - CROSS_MM], [x, y + CROSS_MM]);
-    let cross: [SheetStroke; CROSS_LINES] = [
-        line("registration cross, across", left, right),
-        line("registration cross, upwards", below, above),
-    ];
+    [
+        line(
+            "registration cross, across",
+            [x - across, y],
+            [x + across, y],
+        ),
+        line(
+            "registration cross, upwards",
+            [x, y - upwards],
+            [x, y + upwards],
+        ),
+    ]
+}
+
+async fn draw_cross(ctx: &JobContext, scene: &Arc<Scene>) -> Result<usize, JobError> {
+    let permit = ctx.ask(scene)?;
+    let cross = cross(scene.surface.size_mm());
     let lighter = scene.trimmed(&DrawingTrim::of_first_ink(scene));
     let lighter = Arc::new(lighter.map_err(|error| refusal!("{error}"))?);
     let plan = ctx
@@ -234,8 +249,29 @@ async fn propose(
     let next = reading::next_step(&assessed, then);
     let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
     let reply = Reply::done(message).with("change", change_json(assessed.change));
+    let reply = with_practice_hint(ctx, scene, session, reply);
     let text = calib::report::assessment_text(session, &assessed);
     Ok(report(ctx, scene, &result, reply, &text))
+}
+
+/// Hint for a simulated arm whose sheet has no place of its own.
+const SHEET_FOLLOWS_SCENE: &str = "this arm is simulated and its sheet lies wherever the scene says, so it moves with what is accepted, and the same error is found again: to practise, `truth = \"FOLDER\"` of the arm in the node file gives the sheet a place of its own (docs/node.md, \"To practise\")";
+
+/// Adds, to the proposal of a sheet's place, that accepting it moves a simulated sheet as well, where it does.
+fn with_practice_hint(
+    ctx: &JobContext,
+    scene: &Scene,
+    session: &CalibrationSession,
+    reply: Reply,
+) -> Reply {
+    let workcell = ctx.arm.workcell.as_ref();
+    let follows = workcell.is_some_and(|workcell| !workcell.has_true_sheet(scene));
+    if !follows || session.kind != CalibrationKind::Sheet {
+        return reply;
+    }
+    let mut reply = reply.hint(SHEET_FOLLOWS_SCENE);
+    reply.text = format!("{}\nnote: {SHEET_FOLLOWS_SCENE}", reply.text);
+    reply
 }
 
 /// Adds the result to a reply as data, text and files, with its points as a picture too.
@@ -283,4 +319,22 @@ fn add_findings(result: &AlignmentResult, reply: Reply) -> Reply {
         .with("reasons", &result.finding.reasons)
         .with("next", &result.next)
         .hint(&result.next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn draws_its_cross_within_the_smallest_sheet_and_no_longer_on_a_large_one() {
+        for size_mm in [[6.0, 100.0], [10.0, 10.0], [2.0, 3.0], [100.0, 100.0]] {
+            let lines = cross(size_mm);
+            for [x, y] in lines.iter().flat_map(|line| &line.points_mm) {
+                assert!((0.0..=size_mm[0]).contains(x), "{size_mm:?}: {x}");
+                assert!((0.0..=size_mm[1]).contains(y), "{size_mm:?}: {y}");
+            }
+        }
+        let [across, _] = cross([100.0, 100.0]);
+        assert_eq!(across.points_mm, [[44.0, 50.0], [56.0, 50.0]]);
+    }
 }

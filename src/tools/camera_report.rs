@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::cameras::{CameraCapture, SheetEvidence, SheetObservation};
 use super::dispatch::ToolContext;
-use super::sheet_check::offset_text;
+use super::sheet_check::{has_left_plane, offset_text};
 use super::stroke::rounded;
 use super::{AttachedArm, pictures};
 use job::PastJob;
@@ -136,6 +136,10 @@ fn camera_card(scene: Option<&Scene>, capture: &CameraCapture) -> (Value, String
         let note = match capture.evidence(fiducials) {
             SheetEvidence::InPlace => None,
             SheetEvidence::Nothing(reason) => Some(reason),
+            SheetEvidence::Moved(offset) if has_left_plane(fiducials, &offset) => Some(
+                "the sheet seems to have left its plane: was the camera moved? then `steadyhand calibrate camera`"
+                    .to_owned(),
+            ),
             SheetEvidence::Moved(_) => {
                 Some("the sheet has moved: put it back, or call align".to_owned())
             }

@@ -358,6 +358,9 @@ impl CameraCapture {
     /// Returns the camera's pose, provided that the sheet lies where it was taught.
     fn camera_observation(&self, scene: &Scene) -> Result<TagObservation, Refusal> {
         let name = &self.camera;
+        if let Some(reason) = self.old_reason() {
+            return Err(Refusal::new(reason));
+        }
         let sheet = match &self.sheet {
             None if scene.fiducials.is_none() => Err(refusal!(
                 "scene {} has no [fiducials]: a camera is calibrated by the tags of a sheet whose place is known",
@@ -387,19 +390,24 @@ impl CameraCapture {
         }
     }
 
-    /// Returns whether the picture is too old to prove anything.
-    pub(super) fn is_old(&self) -> bool {
-        self.age > AGE_MAX
+    /// Returns the reason why the picture proves nothing, if it is too old.
+    pub(super) fn old_reason(&self) -> Option<String> {
+        (self.age > AGE_MAX).then(|| {
+            format!(
+                "camera {}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
+                self.camera,
+                self.age.as_secs_f64()
+            )
+        })
     }
 
     /// Returns the evidence of the picture for the sheet's place.
     pub(super) fn evidence(&self, fiducials: &SheetFiducials) -> SheetEvidence {
         let name = &self.camera;
+        if let Some(reason) = self.old_reason() {
+            return SheetEvidence::Nothing(reason);
+        }
         let reason = match &self.sheet {
-            _ if self.is_old() => format!(
-                "camera {name}: its picture is {:.1} s old, and one that is given again, byte for byte, is as old as it was first: start the camera again",
-                self.age.as_secs_f64()
-            ),
             None => format!("camera {name} {NO_FOCAL}"),
             Some(Err(error)) => format!("camera {name}: {error}"),
             Some(Ok(observation)) => match (&observation.camera, &observation.placement) {

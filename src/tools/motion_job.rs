@@ -69,6 +69,8 @@ pub(super) enum JobError {
     PenNotMeasured(String),
     /// It was stopped because its journal could not be written.
     Journal(String),
+    /// The arm did what it was asked, but what it measured could not be kept as a proposal.
+    NotKept(String),
     /// A fault came on the way.
     Faulted(String),
     /// The arm came to rest, but another stop or fault was latched before the reset ended.
@@ -761,6 +763,13 @@ impl JobError {
                 );
                 ("faulted", faulted_reply("journal", reason))
             }
+            Self::NotKept(reason) => (
+                "reached",
+                Reply::failed(format!(
+                    "the arm has measured, but nothing is proposed: {reason}; then align again"
+                ))
+                .with("code", "calibration"),
+            ),
             Self::Faulted(reason) => (
                 "faulted",
                 faulted_reply("fault", format!("fault on the way: {reason}")),

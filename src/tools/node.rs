@@ -38,6 +38,9 @@ pub trait SimulatedWorkcell: Send + Sync {
     /// Lays a clean sheet of this scene before the arm and puts its pens into the holder.
     fn place_sheet(&self, scene: &Scene);
 
+    /// Returns whether the scene's sheet has a place of its own, whatever the scene says.
+    fn has_true_sheet(&self, scene: &Scene) -> bool;
+
     /// Puts a pen of the laid scene into the holder, alone, or takes the pen out.
     fn hold_pen(&self, pen: Option<usize>);
 

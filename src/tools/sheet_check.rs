@@ -32,7 +32,7 @@ pub(super) async fn check(
             Ok((_, SheetEvidence::Nothing(reason))) => reasons.push(reason),
             Ok((_, SheetEvidence::InPlace)) => is_in_place = true,
             Ok((capture, SheetEvidence::Moved(offset))) => {
-                return Err(has_moved(scene, fiducials, capture, &offset).boxed());
+                return Err(has_moved(scene, fiducials, capture, &offset));
             }
         }
     }
@@ -80,14 +80,29 @@ pub(super) fn offset_text(offset: &SheetOffset) -> String {
     format!("{} and {:.2}°", millimetres(offset.mm, 2), offset.deg)
 }
 
+/// Returns whether a sheet seems to have left its plane: it was the camera that moved, and `align` proposes nothing that helps.
+pub(super) fn has_left_plane(fiducials: &SheetFiducials, offset: &SheetOffset) -> bool {
+    offset.height_mm.abs() > fiducials.moved_mm_max || offset.tilt_deg > fiducials.moved_deg_max
+}
+
 fn has_moved(
     scene: &Scene,
     fiducials: &SheetFiducials,
     capture: &CameraCapture,
     offset: &SheetOffset,
-) -> Reply {
-    refused("sheet_moved", format!(
-        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it now; the scene allows {} mm and {} degrees: put it back, or call align, and an operator accepts what that proposes",
+) -> Box<Reply> {
+    let has_left_plane = has_left_plane(fiducials, offset);
+    let advice = match has_left_plane {
+        true => format!(
+            "it seems to lie {:+.1} mm off its plane and to lean by {:.1} degrees, which a sheet on a table does not: put back the camera, or calibrate it where it stands now, with the sheet where it was taught (`steadyhand calibrate camera --scene {}`)",
+            offset.height_mm, offset.tilt_deg, scene.name
+        ),
+        false => {
+            "put it back, or call align, and an operator accepts what that proposes".to_owned()
+        }
+    };
+    let reply = refused("sheet_moved", format!(
+        "the sheet of scene {} lies {} from where it was taught, as camera {} sees it now; the scene allows {} mm and {} degrees: {advice}",
         scene.title(),
         offset_text(offset),
         capture.camera,
@@ -95,6 +110,11 @@ fn has_moved(
         fiducials.moved_deg_max,
     ))
     .with("moved_mm", rounded(offset.mm))
-    .with("moved_deg", rounded(offset.deg))
-    .hint("align proposes where the sheet lies now")
+    .with("moved_deg", rounded(offset.deg));
+    match has_left_plane {
+        true => reply.boxed(),
+        false => reply
+            .hint("align proposes where the sheet lies now")
+            .boxed(),
+    }
 }

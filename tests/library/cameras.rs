@@ -138,7 +138,7 @@ async fn a_stream_that_ends_gives_no_picture() {
 #[tokio::test]
 async fn whatever_else_it_answers_is_said() {
     type Is = fn(&CameraFailure) -> bool;
-    let cases: [(&str, &[u8], Is); 6] = [
+    let cases: [(&str, &[u8], Is); 8] = [
         ("401 Unauthorized\r\nContent-Length: 0", b"", |reason| {
             matches!(reason, CameraFailure::Status { status: 401, .. })
         }),
@@ -155,7 +155,17 @@ async fn whatever_else_it_answers_is_said() {
         (
             "200 OK\r\nContent-Type: image/jpeg\r\nAge: 90\r\nContent-Length: 4",
             b"abcd",
-            |reason| matches!(reason, CameraFailure::Old(90)),
+            |reason| matches!(reason, CameraFailure::Old(age) if age == "90"),
+        ),
+        (
+            "200 OK\r\nContent-Type: image/jpeg\r\nAge: 99999999999999999999999\r\nContent-Length: 4",
+            b"abcd",
+            |reason| matches!(reason, CameraFailure::Old(_)),
+        ),
+        (
+            "200 OK\r\nContent-Type: image/jpeg\r\nAge: 1\r\nAge: long ago\r\nContent-Length: 4",
+            b"abcd",
+            |reason| matches!(reason, CameraFailure::Old(age) if age == "long ago"),
         ),
         (
             "200 OK\r\nContent-Type: image/jpeg\r\nContent-Length: 4",

@@ -3,6 +3,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::disallowed_methods,
     reason = "a failing test may panic"
 )]
 
@@ -129,6 +130,53 @@ fn a_read_cross_is_proposed_and_nothing_is_saved_until_it_is_accepted() {
 }
 
 #[test]
+fn a_small_sheet_is_visited_and_felt_within_its_edges() {
+    let practice = Practice::new(0.005);
+    let line = "[[[1.0, 4.0], [5.0, 4.0]]]";
+    let small = scene("short", line).replace("[100.0, 100.0]", "[6.0, 100.0]");
+    practice.0.scene("short", &small);
+    std::fs::write(practice.0.path("truth/short.toml"), &small).unwrap();
+    for (mode, count) in [("", 5), (r#", "touch": true"#, 6)] {
+        let result = practice.align(&format!(r#"{{"scene": "short"{mode}}}"#));
+        assert_eq!(result["success"], true, "{result:#}");
+        let points = result["points"].as_array().unwrap();
+        assert_eq!(points.len(), count, "{result:#}");
+        // The sheet's x runs along -x of the base, from 70.8 mm.
+        let x_mm = |name: &str| {
+            let mut points = points.iter();
+            let point = points.find(|point| point["name"] == name).unwrap();
+            70.8 - point["target_mm"][0].as_f64().unwrap()
+        };
+        let (left, right) = (x_mm("lower left"), x_mm("lower right"));
+        assert!(0.5 < left && left < right && right < 5.5, "{left} {right}");
+    }
+}
+
+/// As on a full disk: what was asked for is done once, by the command that succeeds.
+#[test]
+fn an_accept_whose_record_cannot_be_written_has_changed_nothing() {
+    let practice = Practice::new(0.005);
+    let before = practice.file();
+    let read = practice.align(r#"{"scene": "short", "measured": {"dx": 5}}"#);
+    assert_eq!(read["success"], true, "{read:#}");
+    let names = ["000001.toml.new", "accepting.toml.new"];
+    let blocked = names.map(|name| practice.0.path("state/calibration").join(name));
+    for path in &blocked {
+        std::fs::create_dir(path).unwrap();
+    }
+    let (code, said) = practice.run(&["calibrate", "accept"]);
+    assert!(code != 0 && said.contains("directory"), "{said}");
+    assert_eq!(practice.file(), before);
+    for path in &blocked {
+        std::fs::remove_dir(path).unwrap();
+    }
+    let (code, said) = practice.run(&["calibrate", "accept"]);
+    assert_eq!(code, 0, "{said}");
+    let [x, _, _] = practice.origin_m();
+    assert!((x - 0.0758).abs() < 1e-9, "{x}");
+}
+
+#[test]
 fn a_sheet_is_felt_proposed_and_accepted() {
     let practice = Practice::new(0.0035);
     let before = practice.file();
@@ -141,6 +189,11 @@ fn a_sheet_is_felt_proposed_and_accepted() {
         assert!(point["spread_mm"].as_f64().unwrap() <= 1.0, "{result:#}");
     }
     assert_eq!(result["points"].as_array().unwrap().len(), 6);
+    let hints = result["usage_hints"].to_string();
+    assert!(
+        !hints.contains("truth"),
+        "its sheet lies by itself: {hints}"
+    );
     assert_eq!(practice.file(), before, "it saves nothing by itself");
     let (code, output) = practice.run(&["calibrate", "accept"]);
     assert_eq!(code, 0, "{output}");
@@ -247,4 +300,132 @@ fn measures_a_sheet_that_lies_higher_within_the_reach_of_a_probe() {
         let height = point["contact_height_mm"].as_f64().unwrap();
         assert!((height - 4.0).abs() < 1.2, "{result:#}");
     }
+}
+
+/// Two simulated arms of one node, over sheets of their own.
+fn with_two_arms() -> Practice {
+    let practice = Practice::new(0.005);
+    let arm = |name| {
+        format!(
+            "[[arms]]\nname = \"{name}\"\nmodel = \"so101\"\nport = \"simulator\"\napart = true\n"
+        )
+    };
+    std::fs::write(practice.0.path("node.toml"), arm("left") + &arm("right")).unwrap();
+    practice
+}
+
+/// What is accepted moves such a sheet too: the next round finds the same again.
+#[test]
+fn a_simulated_sheet_that_follows_the_scene_is_said_to() {
+    let practice = with_two_arms();
+    let felt = practice.align(r#"{"arm": "left", "scene": "short", "touch": true}"#);
+    assert_eq!(felt["success"], true, "{felt:#}");
+    let hints = felt["usage_hints"].to_string();
+    assert!(hints.contains("truth = "), "{hints}");
+}
+
+/// A correction that later ink gave means nothing on the sheet before it.
+#[test]
+fn restoring_an_earlier_sheet_takes_back_the_correction_since() {
+    let practice = Practice::new(0.005);
+    let read = practice.align(r#"{"scene": "short", "measured": {"dx": 1}}"#);
+    assert_eq!(read["success"], true, "{read:#}");
+    assert_eq!(practice.run(&["calibrate", "accept"]).0, 0);
+    let record = practice.0.path("state/calibration/000001.toml");
+    let mut later: toml::Table = std::fs::read_to_string(record).unwrap().parse().unwrap();
+    later.insert("number".to_owned(), 2.into());
+    let line = |mm: f64| toml::Value::from(vec![0.0, mm, 0.0, 0.0, 0.0, 0.0]);
+    for (values, mm) in [("old", 0.0), ("new", 1.0)] {
+        let values = later[values].as_table_mut().unwrap();
+        values.insert("correction.x_mm".to_owned(), line(mm));
+        values.insert("correction.y_mm".to_owned(), line(0.0));
+    }
+    let record = practice.0.path("state/calibration/000002.toml");
+    std::fs::write(record, toml::to_string(&later).unwrap()).unwrap();
+    let file = practice.0.path("scenes/short.toml");
+    let corrected = practice.file()
+        + "\n[sheet.correction]\nx_mm = [0.0, 1.0, 0.0, 0.0, 0.0, 0.0]\ny_mm = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]\n";
+    std::fs::write(&file, corrected).unwrap();
+    let (code, said) = practice.run(&["calibrate", "restore", "1"]);
+    assert_eq!(code, 0, "{said}");
+    let scene: toml::Table = practice.file().parse().unwrap();
+    let correction = scene["sheet"]["correction"]["x_mm"].as_array().unwrap();
+    assert!(
+        correction.iter().all(|mm| mm.as_float() == Some(0.0)),
+        "{correction:?}"
+    );
+}
+
+#[test]
+fn an_arm_neither_replaces_nor_hides_what_another_has_measured() {
+    let practice = with_two_arms();
+    let kept = practice.align(r#"{"arm": "left", "scene": "short", "measured": {"dx": 1}}"#);
+    assert_eq!(kept["success"], true, "{kept:#}");
+    let (_, shown) = practice.run(&["calibrate", "show"]);
+    assert!(shown.contains("(arm `left`)"), "{shown}");
+    for mode in [
+        r#""touch": true"#,
+        r#""ink": true"#,
+        r#""measured": {"dx": 2}"#,
+    ] {
+        let refused = practice.align(&format!(r#"{{"arm": "right", "scene": "short", {mode}}}"#));
+        assert_eq!(refused["success"], false, "{refused:#}");
+        let message = refused["message"].as_str().unwrap();
+        let says = [
+            "sheet of scene short (reading of the cross by arm left)",
+            "calibrate accept",
+            "nothing moved",
+        ];
+        assert!(says.iter().all(|part| message.contains(part)), "{message}");
+        assert!(!message.contains("touches"), "{message}");
+    }
+    assert_eq!(practice.run(&["calibrate", "show"]).1, shown);
+    let again = practice.align(r#"{"arm": "left", "scene": "short", "measured": {"dx": 2}}"#);
+    assert_eq!(again["success"], true, "{again:#}");
+}
+
+#[test]
+fn while_an_arm_feels_its_sheet_nothing_else_is_measured() {
+    let practice = with_two_arms();
+    let paths = ["node.toml", "state"].map(|name| practice.0.path(name));
+    let [config, state] = paths.each_ref().map(|path| path.to_str().unwrap());
+    let mut served = practice.0.serve(&["--config", config, "--state", state]);
+    let host = served.host();
+    let call = |arguments: &str| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"align","arguments":{arguments}}}}}"#
+        );
+        let headers =
+            "Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2025-06-18\r\n";
+        let (_, answer) = support::post_to(&host, headers, &body);
+        answer["result"]["structuredContent"].clone()
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| call(r#"{"arm": "left", "scene": "short", "touch": true}"#));
+        let began = std::time::Instant::now();
+        while !practice.0.path("state/calibration/claim").exists() {
+            assert!(began.elapsed() < support::PATIENCE, "it never began");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        for mode in [r#""touch": true"#, r#""measured": {"dx": 2}"#] {
+            let refused = call(&format!(r#"{{"arm": "right", "scene": "short", {mode}}}"#));
+            let message = refused["message"].as_str().unwrap();
+            let says = [
+                "arm left feels for the sheet in scene short",
+                "nothing moved",
+            ];
+            assert!(says.iter().all(|part| message.contains(part)), "{message}");
+        }
+        let joints = "--joints=0.1,-0.2,0.3,1.2,0";
+        let touch = ["calibrate", "touch", "sheet", "--scene", "short", joints];
+        let output = practice.0.run(&touch);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            !output.status.success() && said.contains("arm left feels"),
+            "{said}"
+        );
+        let stopped = practice.0.run(&["stop"]);
+        assert!(stopped.status.success(), "{stopped:?}");
+    });
+    assert!(served.child.terminate().is_some());
 }

@@ -4,6 +4,7 @@
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::panic,
+    clippy::disallowed_methods,
     clippy::cast_possible_truncation,
     clippy::cast_possible_wrap,
     reason = "a failing test may panic"
@@ -336,6 +337,29 @@ fn a_camera_that_was_knocked_is_not_taken_for_a_sheet_that_moved() {
     assert!(code != 0 && text.contains("not accepted"), "{text}");
 }
 
+/// Turned by one degree, it shows the sheet in another place and off its plane: a drawing is refused for the latter, and `align` does not
+/// propose what would be refused all the same.
+#[test]
+fn a_camera_that_was_turned_a_little_is_not_taken_for_a_sheet_that_moved() {
+    let practice = Practice::new(SIMULATED);
+    let mut served = practice.calibrate();
+    assert_eq!(served.child.terminate(), Some(0));
+    practice.camera(&SIMULATED.replace("-0.223, 0.005]", "-0.214, 0.005]"));
+    let refused = practice.call("stroke", r#"{"scene": "short"}"#);
+    assert_eq!(refused["code"], "sheet_moved", "{refused:#}");
+    let message = refused["message"].as_str().unwrap();
+    assert!(
+        message.contains("steadyhand calibrate camera --scene short") && !message.contains("align"),
+        "{message}"
+    );
+    let proposed = practice.call("align", r#"{"scene": "short"}"#);
+    assert_eq!(proposed["verdict"], "redo", "{proposed:#}");
+    let next = proposed["next"].as_str().unwrap();
+    assert!(next.contains("was the camera moved"), "{next}");
+    let (code, text) = practice.run(&["calibrate", "accept"]);
+    assert!(code != 0 && text.contains("not accepted"), "{text}");
+}
+
 /// A picture that was kept.
 struct Kept(tiny_skia::Pixmap);
 
@@ -430,6 +454,57 @@ fn what_is_planned_and_what_is_drawn_lie_over_the_ink_that_a_camera_sees() {
     for file in files(&after) {
         assert!(std::path::Path::new(&file).is_file(), "{file}");
     }
+}
+
+/// A picture of the sheet's tags, 640 by 480.
+const PICTURE: &[u8] = include_bytes!("../pictures/sheet.jpg");
+
+/// Serves each request with the same picture, behind these header lines; its address.
+fn frozen_camera(header: &'static str) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let _ = stream.read(&mut [0; 1024]);
+            let length = PICTURE.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: image/jpeg\r\n{header}Content-Length: {length}\r\n\r\n"
+            );
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(PICTURE);
+        }
+    });
+    format!("http://{at}/top.jpg")
+}
+
+#[test]
+fn a_camera_is_not_calibrated_by_a_picture_that_it_keeps_giving() {
+    let practice = Practice::new(SIMULATED);
+    practice.camera(&format!("source = \"{}\"\n", frozen_camera("")));
+    let file = practice.0.path("node.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("[1280, 960]", "[640, 480]")).unwrap();
+    let ids = [4, 5, 6, 7].iter().fold(TAGS.to_owned(), |tags, id| {
+        tags.replace(&format!("id = {id}"), &format!("id = {}", id - 4))
+    });
+    practice
+        .0
+        .scene("short", &(scene("short", SHORT_LINES) + &ids));
+    let mut served = practice.serve();
+    let camera = ["calibrate", "camera", "--scene", "short"];
+    let (_, text) = code_and_output(&practice.0.run(&camera));
+    assert!(text.contains("camera top of scene short"), "{text}");
+    assert!(practice.0.run(&["calibrate", "discard"]).status.success());
+    std::thread::sleep(std::time::Duration::from_millis(3200));
+    let (code, text) = code_and_output(&practice.0.run(&camera));
+    assert!(
+        code != 0 && text.contains("s old") && text.contains("start the camera again"),
+        "{text}"
+    );
+    let (_, shown) = code_and_output(&practice.0.run(&["calibrate", "show"]));
+    assert!(shown.contains("nothing was touched"), "{shown}");
+    assert!(served.child.terminate().is_some());
 }
 
 #[test]

@@ -140,6 +140,7 @@ pub(super) fn session(
         arm: scene.arm.file.name.clone(),
         basis: basis_of(kind, scene, &scene.pens[0].name).unwrap(),
         name: String::new(),
+        arm_name: String::new(),
         probed: false,
         read_mm: None,
         seen: None,

@@ -50,10 +50,11 @@ impl CalibrationFolders {
             let arm = self.library.arm(&target.session.arm)?;
             target.session.origin = self.origin(&arm.file);
         }
+        let history = self.store.history()?;
+        target.new.extend(values_added_since(&history, &target));
         if !self.keeps_signs(&target.session.arm, &target.new, overridden)? {
             return Ok(ExitStatus::Refused);
         }
-        let history = self.store.history()?;
         let is_same = |record: &&CalibrationRecord| record.session.is_of_same(&target.session);
         let newest = history.iter().rev().find(is_same);
         let old = newest.map_or_else(FileValues::new, |record| record.new.clone());
@@ -76,6 +77,21 @@ impl CalibrationFolders {
         self.write(&record, &lock)?;
         Ok(ExitStatus::Done)
     }
+}
+
+/// Returns the values that later calibrations of the same thing wrote beside those of this one, as they were before: a sheet's
+/// correction, for example, means nothing on the sheet before it.
+fn values_added_since(history: &[CalibrationRecord], target: &CalibrationRecord) -> FileValues {
+    let later = history.iter().filter(|record| {
+        record.number > target.number && record.session.is_of_same(&target.session)
+    });
+    let mut added = FileValues::new();
+    for (key, before) in later.flat_map(|record| &record.old) {
+        if !target.new.contains_key(key) {
+            added.entry(key.clone()).or_insert_with(|| before.clone());
+        }
+    }
+    added
 }
 
 /// Returns a record of the values that a file had before a calibration. Nobody measured them, so no arm is recorded, and for
@@ -103,6 +119,7 @@ fn state_before(record: CalibrationRecord) -> anyhow::Result<CalibrationRecord> 
         residuals_mm: Vec::new(),
         new: old.clone(),
         session: CalibrationSession {
+            arm_name: String::new(),
             probed: false,
             read_mm: None,
             seen: None,

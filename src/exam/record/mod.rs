@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use rusqlite::types::{FromSql, Type};
 use rusqlite::{
-    Connection, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior, params,
+    Connection, ErrorCode, OptionalExtension as _, Params, Row, Transaction, TransactionBehavior,
+    params,
 };
 use serde::de::DeserializeOwned;
 
@@ -27,6 +28,17 @@ pub(crate) use servers::{RecordedServer, ServerChange, ServerStatus, ServerTrans
 
 /// Longest wait of one process for the write of another.
 const BUSY: Duration = Duration::from_secs(5);
+
+/// What to do about a record that is damaged.
+const DAMAGED: &str = "the file is damaged: move it away, with those beside it that end in -wal and -shm, and put a copy back; without one the next exam begins a new record, and certificates must be earned again";
+
+/// Returns the error of a record's file.
+fn store_error(path: &Path, error: &dyn std::fmt::Display) -> ExamError {
+    ExamError::Store {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    }
+}
 
 /// The record of exams.
 #[derive(Debug)]
@@ -89,10 +101,7 @@ impl ExamRecord {
     /// # Errors
     /// Fails if the file cannot be used or was written by a newer program.
     pub(crate) fn open(path: &Path) -> Result<Self, ExamError> {
-        let failed = |error: &dyn std::fmt::Display| ExamError::Store {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        };
+        let failed = |error: &dyn std::fmt::Display| store_error(path, error);
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
@@ -186,18 +195,20 @@ impl ExamRecord {
         Ok(file)
     }
 
-    fn failed(&self, error: &impl ToString) -> ExamError {
-        ExamError::Store {
-            path: self.path.clone(),
-            reason: error.to_string(),
-        }
+    fn failed(&self, error: &impl std::fmt::Display) -> ExamError {
+        store_error(&self.path, error)
     }
 
     fn with_connection<T>(
         &self,
         work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, ExamError> {
-        work(&self.connection).map_err(|error| self.failed(&error))
+        work(&self.connection).map_err(|error| match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                self.failed(&format!("{error}; {DAMAGED}"))
+            }
+            _ => self.failed(&error),
+        })
     }
 
     /// Runs one statement; returns how many rows it changed.

@@ -52,6 +52,20 @@ fn an_interrupted_run_is_marked_and_keeps_its_answers() {
 }
 
 #[test]
+fn a_damaged_record_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("exam.db");
+    drop(ExamRecord::open(&path).unwrap());
+    let mut damaged = std::fs::read(&path).unwrap();
+    damaged[20..].fill(0x5a);
+    for bytes in [damaged, b"no database at all, but text".repeat(100)] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = ExamRecord::open(&path).unwrap_err().to_string();
+        assert!(error.contains("move it away"), "{error}");
+    }
+}
+
+#[test]
 fn two_exams_at_once_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exam.db");

@@ -9,8 +9,8 @@ use crate::reply::Reply;
 use crate::{AttachedArm, Node};
 use base::wording::count;
 use calib::{
-    AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, FitFinding, FitVerdict,
-    InkFit, InkObservation, PatternGap, PatternPath, PatternReading, gap_sketch, gaps, ink_pattern,
+    AlignmentResult, CalibrationKind, CalibrationSession, FitFinding, FitVerdict, InkFit,
+    InkObservation, PatternGap, PatternPath, PatternReading, gap_sketch, gaps, ink_pattern,
     pattern_stage,
 };
 use call::{Refusal, refusal};
@@ -24,10 +24,7 @@ const READ_FRACTION_MIN: f64 = 0.5;
 /// Draws the pattern, reads its ink and proposes what follows. Nothing is saved.
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
     let strokes = ink_pattern(&scene).map_err(|error| refusal!("{error}"))?;
-    let store = CalibrationStore::of_state(&ctx.node.state);
-    if let Some(reason) = reading::blocking_proposal(&store, &scene)? {
-        return Err(Refusal::new(reason).into());
-    }
+    let _claim = reading::claim(&ctx, &scene, "draws a pattern")?;
     let has_camera = scene.fiducials.is_some() && !ctx.node.cameras_of(&ctx.arm).is_empty();
     if has_camera {
         capture_sheet(&ctx.node, &ctx.arm, &scene).await?;
@@ -80,11 +77,13 @@ async fn capture_sheet(
     for (name, look) in captures {
         match look {
             Err(error) => reasons.push(error.to_string()),
-            Ok(look) if look.is_old() => reasons.push(format!("camera {name}: its picture is old")),
-            Ok(look) => match &look.sheet {
-                Some(Ok(_)) => return Ok(look),
-                Some(Err(error)) => reasons.push(format!("camera {name}: {error}")),
-                None => reasons.push(format!("camera {name} has no focal_px in the node file")),
+            Ok(look) => match (look.old_reason(), &look.sheet) {
+                (Some(reason), _) => reasons.push(reason),
+                (None, Some(Ok(_))) => return Ok(look),
+                (None, Some(Err(error))) => reasons.push(format!("camera {name}: {error}")),
+                (None, None) => {
+                    reasons.push(format!("camera {name} has no focal_px in the node file"));
+                }
             },
         }
     }

@@ -6,15 +6,16 @@ use super::{add_findings, change_json};
 use crate::calibration_check;
 use crate::cameras::CameraCapture;
 use crate::dispatch::ToolContext;
+use crate::motion_job::JobContext;
 use crate::reply::{Reply, refused};
 use crate::sheet_check;
 use crate::{AttachedArm, Node};
 use base::units::short;
 use calib::{
-    self, AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, TouchAssessment,
-    report,
+    self, AlignmentResult, CalibrationKind, CalibrationSession, CalibrationStore, ProposalClaim,
+    TouchAssessment, report,
 };
-use call::Refusal;
+use call::{Refusal, refusal};
 use scene::Scene;
 use vision::SheetOffset;
 
@@ -84,6 +85,9 @@ fn keep_proposal(
     summary: &str,
 ) -> Result<Reply, Box<Reply>> {
     let store = CalibrationStore::of_state(&ctx.node.state);
+    let _claim = store
+        .claim("another `align` is being answered")
+        .map_err(|error| refused("calibration", error))?;
     let assessed = keep(&store, session, scene).map_err(|error| refused("calibration", error))?;
     let next = next_step(&assessed, ALIGN_AGAIN);
     let result = AlignmentResult::without_points(scene, assessed.finding.clone(), next);
@@ -104,32 +108,46 @@ pub(super) fn session(
     scene: &Scene,
 ) -> Result<CalibrationSession, Box<Reply>> {
     let origin = calibration_check::origin(node, arm);
-    calib::begin_session(CalibrationKind::Sheet, scene, None, origin)
-        .map_err(|error| Reply::failed(error.to_string()).boxed())
+    let session = calib::begin_session(CalibrationKind::Sheet, scene, None, origin)
+        .map_err(|error| Reply::failed(error.to_string()).boxed())?;
+    Ok(CalibrationSession {
+        arm_name: arm.name.clone(),
+        ..session
+    })
 }
 
-/// Returns the other open proposal that an operator must decide first. The arm's own proposals may be replaced, a
-/// person's touches may not.
-pub(super) fn blocking_proposal(
-    store: &CalibrationStore,
-    scene: &Scene,
-) -> Result<Option<String>, Refusal> {
-    let proposal = store.proposal()?;
+/// Claims the next proposal for an arm before it moves; what it does is said to whoever wants to measure meanwhile.
+///
+/// # Errors
+/// What measures now, or the proposal that an operator must decide first.
+pub(super) fn claim(ctx: &JobContext, scene: &Scene, does: &str) -> Result<ProposalClaim, Refusal> {
+    let store = CalibrationStore::of_state(&ctx.node.state);
+    let (arm, scene_name) = (&ctx.arm.name, &scene.name);
+    let claim = store.claim(&format!("arm {arm} {does} in scene {scene_name}"))?;
+    refuse_open_proposal(&store, scene, arm)?;
+    Ok(claim)
+}
+
+/// Refuses to measure while another proposal is open, which an operator must decide first. An arm replaces its own
+/// proposals, but neither a person's touches nor another arm's.
+fn refuse_open_proposal(store: &CalibrationStore, scene: &Scene, arm: &str) -> Result<(), Refusal> {
+    store.check_not_interrupted()?;
     let is_ours = |session: &CalibrationSession| {
         let measured = session.probed || session.read_mm.is_some() || session.seen.is_some();
         let is_of_scene = session.kind == CalibrationKind::Sheet && session.scene == scene.name;
         // An arm has one model of its play, whichever the scene.
         let is_automatic = session.ink.as_ref().is_some_and(|ink| !ink.is_by_hand());
         let is_play = session.kind == CalibrationKind::Play && session.arm == scene.arm.file.name;
-        (is_of_scene && (measured || is_automatic)) || (is_play && is_automatic)
+        session.arm_name == arm
+            && ((is_of_scene && (measured || is_automatic)) || (is_play && is_automatic))
     };
-    Ok(proposal.filter(|session| !is_ours(session)).map(|session| {
-        format!(
-            "touches of the {} of scene {} are being collected: `steadyhand calibrate accept` or `discard` first",
-            session.kind.word(),
-            session.scene
-        )
-    }))
+    match store.proposal()?.filter(|session| !is_ours(session)) {
+        Some(session) => Err(refusal!(
+            "another proposal is open, {}: `steadyhand calibrate accept` or `discard` first",
+            session.open_text()
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Judges a session and keeps it as the proposal.
@@ -139,9 +157,7 @@ pub(super) fn keep(
     scene: &Scene,
 ) -> Result<TouchAssessment, Refusal> {
     let lock = store.lock()?;
-    if let Some(reason) = blocking_proposal(store, scene)? {
-        return Err(Refusal::new(reason));
-    }
+    refuse_open_proposal(store, scene, &session.arm_name)?;
     let history = store.history()?;
     let mut newest_first = history.iter().rev();
     let last = newest_first.find(|record| record.session.is_of_same(session));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::motion_job::{JobContext, JobError, tip_m, tip_mm};
 use super::super::stroke::rounded;
-use super::{change_json, reading, report, rests, sheet_places};
+use super::{change_json, reading, report, rests, sheet_places, with_practice_hint};
 use crate::reply::Reply;
 use base::units::JointVector;
 use base::wording::{count, millimetres};
@@ -28,8 +28,8 @@ struct ProbeTarget {
 
 /// Touches each point, proposes the sheet that follows from the touches, and says what that is worth. Nothing is saved.
 pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, JobError> {
-    let store = CalibrationStore::of_state(&ctx.node.state);
-    check_can_probe(&scene, &store)?;
+    check_can_probe(&scene)?;
+    let _claim = reading::claim(&ctx, &scene, "feels for the sheet")?;
     ctx.arm.place_sheet(&scene);
     let places = places(&scene);
     ctx.job.update(|card| {
@@ -37,7 +37,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         card.has_later_motions = true;
     });
     // Sag is proposed only once: an operator who does not accept it still wants the sheet felt.
-    if !is_sag_open(&store)? {
+    if !is_sag_open(&CalibrationStore::of_state(&ctx.node.state))? {
         // There and back, so that each place is visited at both heights and from both sides.
         let visits = places.iter().chain(places.iter().rev());
         let visits = visits.map(|place| (place.name, place.at_mm));
@@ -87,6 +87,7 @@ pub(super) async fn align(ctx: JobContext, scene: Arc<Scene>) -> Result<Reply, J
         assessed.change.deg
     );
     let reply = Reply::done(message).with("change", change_json(assessed.change));
+    let reply = with_practice_hint(&ctx, &scene, &session, reply);
     Ok(report(&ctx, &scene, &result, reply, &result.describe()))
 }
 
@@ -97,10 +98,7 @@ fn is_sag_open(store: &CalibrationStore) -> Result<bool, Refusal> {
 }
 
 /// Refuses tools and sheets that cannot be felt for.
-///
-/// # Errors
-/// The reason, or the proposal that an operator must decide first.
-fn check_can_probe(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusal> {
+fn check_can_probe(scene: &Scene) -> Result<(), Refusal> {
     if scene.pen(0).is_some_and(|pen| pen.kind == ToolKind::Needle) {
         return Err(refusal!(
             "a needle is not let down to feel: mount a blunt tip of the same length, in a scene of its own"
@@ -111,10 +109,7 @@ fn check_can_probe(scene: &Scene, store: &CalibrationStore) -> Result<(), Refusa
             "only a flat sheet is felt for; `steadyhand teach sheet` takes touches of a rolled one by hand"
         ));
     }
-    match reading::blocking_proposal(store, scene)? {
-        Some(reason) => Err(Refusal::new(reason)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Returns the corners and the centre, and one more point that is kept out of the fit.
@@ -167,8 +162,8 @@ pub(super) async fn keep(
     let (session, scene) = (session.clone(), Arc::clone(scene));
     let keeping = tokio::task::spawn_blocking(move || reading::keep(&store, &session, &scene));
     match keeping.await {
-        Ok(result) => result.map_err(|error| JobError::Faulted(error.into())),
-        Err(_) => Err(JobError::Faulted("the proposal's thread failed".to_owned())),
+        Ok(result) => result.map_err(|error| JobError::NotKept(error.into())),
+        Err(_) => Err(JobError::NotKept("its thread failed".to_owned())),
     }
 }
 
