@@ -2,11 +2,10 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use steadyhand::cli::{self, ExitStatus};
 
 fn main() -> ExitCode {
-    match cli::run(cli::Cli::parse()) {
+    match cli::run(cli::Cli::of_process()) {
         Ok(exit) => ExitCode::from(exit as u8),
         Err(error) => {
             cli::note(&format!("steadyhand: {}", cli::describe_error(&error)));

@@ -144,6 +144,7 @@ impl ClientKind {
         match self {
             Self::ClaudeDesktop => {
                 let settings = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+                let settings = settings.filter(|folder| folder.is_absolute());
                 let settings = settings.or_else(|| Some(home()?.join(".config")));
                 Some(settings?.join("Claude/claude_desktop_config.json"))
             }

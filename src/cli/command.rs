@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Parser, Subcommand};
 
 use super::duration::duration;
@@ -116,7 +117,7 @@ pub(super) enum CliCommand {
         #[arg(long)]
         meta: Option<String>,
         /// For how long, such as 90s, 30m or 2h; without it as long as the node runs
-        #[arg(long = "for", value_parser = duration)]
+        #[arg(long = "for", value_parser = duration, allow_hyphen_values = true)]
         for_: Option<Duration>,
         /// The arm, if several arms of the node draw the scene
         #[arg(long, value_name = "NAME")]
@@ -235,6 +236,34 @@ pub(super) enum CliCommand {
     Token(token::TokenCommand),
 }
 
+/// Options that take a safeguard away. No mistyped option may lead to them.
+const OVERRIDES: [&str; 4] = ["--calibrated", "--allow-root", "--yes", "--again"];
+
+impl Cli {
+    /// Reads the command line, or ends the process with what is wrong with it.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::try_parse().unwrap_or_else(|error| advised(error).exit())
+    }
+}
+
+/// Takes back the advice to use an option that takes a safeguard away, and adds advice of our own.
+fn advised(mut error: clap::Error) -> clap::Error {
+    let text = |value: &ContextValue| value.to_string();
+    let suggested = error.get(ContextKind::SuggestedArg).map(text);
+    let is_override = |option: &str| OVERRIDES.iter().any(|one| option.starts_with(one));
+    if suggested.is_some_and(|option| is_override(&option)) {
+        error.remove(ContextKind::SuggestedArg);
+    }
+    let unknown = error.get(ContextKind::InvalidArg).map(text);
+    if unknown.is_some_and(|option| option.starts_with("--scale")) {
+        let advice = "say how large it becomes: --size 60mm for its longer side, or --fit";
+        let advice = ContextValue::StyledStrs(vec![advice.into()]);
+        error.insert(ContextKind::Suggested, advice);
+    }
+    error
+}
+
 #[cfg(test)]
 #[allow(
     clippy::unwrap_used,
@@ -249,6 +278,50 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn no_mistake_leads_to_an_option_that_takes_a_safeguard_away() {
+        let told = |line: &str| {
+            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+            advised(error).to_string()
+        };
+        let scale = told("steadyhand draw house.svg --scale 2");
+        assert!(scale.contains("--size 60mm"), "{scale}");
+        for line in [
+            "steadyhand draw house.svg --scale 2",
+            "steadyhand draw house.svg --calibrate elsewhere",
+            "steadyhand draw house.svg --allow-roots",
+            "steadyhand draw house.svg --yess",
+        ] {
+            let told = told(line);
+            assert!(!told.contains("similar argument"), "{told}");
+        }
+        let size = told("steadyhand draw house.svg --sizes 60mm");
+        assert!(size.contains("--size"), "{size}");
+    }
+
+    #[test]
+    fn negative_values_are_refused_by_what_is_possible() {
+        for (line, said) in [
+            (
+                "steadyhand draw house.svg --merge -1mm",
+                "that is -1 mm; 0 to",
+            ),
+            (
+                "steadyhand draw house.svg --simplify -1mm",
+                "that is -1 mm; 0 to",
+            ),
+            (
+                "steadyhand enable --scene default --for -5m",
+                "1 second to 7 days",
+            ),
+        ] {
+            let told = Cli::try_parse_from(line.split(' '))
+                .unwrap_err()
+                .to_string();
+            assert!(told.contains(said), "{line}: {told}");
+        }
     }
 
     #[test]

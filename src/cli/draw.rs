@@ -1,6 +1,6 @@
 //! `draw`: draws a file or a text: shows it, asks before a real arm moves, and follows the job to its end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
@@ -15,6 +15,7 @@ use super::placement_args::PlacementArgs;
 use super::questions::{self, SHORT_YES};
 use super::{
     AtArgs, ExitStatus, NodeOptions, files, own_node, progress_bar, terminal_output, watch,
+    which_node,
 };
 use node::open;
 use node::operator_verb::{OperatorVerb, VerbReply};
@@ -61,8 +62,15 @@ pub(super) struct DrawArgs {
 
 pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Result<ExitStatus> {
     let order = order(args)?;
+    // A node of this command's own without a file or a state folder would have no jobs to look among.
+    let at = match args.resume && !keeps_jobs(options) {
+        true => which_node::find(options, &args.at).await?.with_context(|| {
+            "no node runs here, and this command has no jobs of its own: start the node whose drawing was left, or name it with --config FILE or --state DIR; nothing moved"
+        })?,
+        false => args.at.clone(),
+    };
     let simulation = progress_bar::simulation_rate(args.json);
-    let door = OperatorDoor::open(options, &args.at, simulation).await?;
+    let door = OperatorDoor::open(options, &at, simulation).await?;
     let command = DrawCommand {
         options,
         args,
@@ -85,6 +93,11 @@ pub(super) async fn run(options: &NodeOptions, args: &DrawArgs) -> anyhow::Resul
     })
 }
 
+/// Returns whether jobs of a node of this command's own outlive it.
+const fn keeps_jobs(options: &NodeOptions) -> bool {
+    options.state.is_some() || options.config.is_some() || options.port.is_some()
+}
+
 /// Builds the order for the requested drawing.
 fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
     let design = match args.resume {
@@ -94,6 +107,7 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         true => None,
         false => Some(args.placement.drawing(only_design(&args.files)?.as_ref())?),
     };
+    refuse_scene_file(args.scene.as_deref())?;
     // A drawing that is resumed has its scene already.
     let default = (!args.resume).then(|| "default".to_owned());
     Ok(DrawingOrder {
@@ -105,6 +119,22 @@ fn order(args: &DrawArgs) -> anyhow::Result<DrawingOrder> {
         trim: None,
         again: args.again,
     })
+}
+
+/// Refuses a scene's file where its name is asked for.
+fn refuse_scene_file(scene: Option<&str>) -> anyhow::Result<()> {
+    let path = Path::new(scene.unwrap_or_default());
+    let has_folder = path.components().count() > 1;
+    let is_toml = path.extension().is_some_and(|ending| ending == "toml");
+    if !has_folder && !is_toml {
+        return Ok(());
+    }
+    let folder = files::folder_of(path).display().to_string();
+    bail!(
+        "--scene takes a scene's name: `--scenes {} --scene {}`; a node that runs has the scenes of the --scenes that it was started with",
+        quoted_for_shell(&folder),
+        quoted_for_shell(&design_files::stem(path))
+    )
 }
 
 /// Returns the single drawing that the files make up.
@@ -181,10 +211,22 @@ impl DrawCommand<'_> {
         let order = Box::new(self.order.clone());
         let reply: VerbReply = self.door.ask(OperatorVerb::Draw { order, assent }).await?;
         if !reply.done {
-            bail!("{}", reply.text);
+            bail!("{}{}", reply.text, self.scene_advice(&reply.text));
         }
         let data = reply.data.context("the node is of another version")?;
         Ok(T::deserialize(data)?)
+    }
+
+    /// Returns what to do about a scene that is not known but whose file lies in this folder.
+    fn scene_advice(&self, refusal: &str) -> String {
+        let name = self.order.scene.as_deref().unwrap_or_default();
+        let is_unknown = refusal.contains(&format!("there is no scene `{name}`"));
+        match is_unknown && Path::new(&format!("{name}.toml")).is_file() {
+            true => format!(
+                "; {name}.toml lies in this folder: say --scenes . too, where the node is started if one runs"
+            ),
+            false => String::new(),
+        }
     }
 
     /// Asks a person at the terminal.
@@ -274,7 +316,7 @@ impl DrawCommand<'_> {
         let (last, before) = next.split_last()?;
         let last = format!("steadyhand {}{last}", given_options::text(self.options));
         let at = self.at_words();
-        Some(match (self.door.own(), self.keeps_jobs()) {
+        Some(match (self.door.own(), keeps_jobs(self.options)) {
             (None, _) => {
                 let before = before
                     .iter()
@@ -284,12 +326,6 @@ impl DrawCommand<'_> {
             (Some(_), true) => format!("what is left: `{last}`"),
             (Some(_), false) => "what is left cannot be resumed: this simulated arm ends with the command; --state DIR keeps its jobs".to_owned(),
         })
-    }
-
-    /// Returns whether jobs outlive this process.
-    fn keeps_jobs(&self) -> bool {
-        let options = self.options;
-        options.state.is_some() || options.config.is_some() || options.port.is_some()
     }
 
     /// Returns the options that address a running node, as text after a command.

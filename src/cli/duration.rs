@@ -6,6 +6,9 @@ use std::time::Duration;
 /// Parses a duration such as `90s`, `30m`, `2h`; a bare number is seconds.
 pub(super) fn duration(text: &str) -> anyhow::Result<Duration> {
     let text = text.trim();
+    if text.starts_with('-') {
+        bail!("{text} is below 0; 1 second to 7 days are possible, such as 90s, 30m or 2h");
+    }
     let split = text.find(|c: char| !c.is_ascii_digit());
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
     let seconds = match unit {
@@ -32,6 +35,7 @@ mod tests {
     fn durations_have_units_and_bounds() {
         assert_eq!(duration("30m").unwrap(), Duration::from_secs(1800));
         assert!(duration("0").is_err());
+        assert!(duration("-5m").is_err());
         assert!(duration("8d").is_err());
         assert!(duration("9999999999h").is_err());
     }

@@ -52,7 +52,7 @@ pub(super) struct FleetDrawArgs {
     #[arg(long, value_name = "NAME", default_value = "canvas")]
     scene: String,
     /// The longer side of each drawing's page, such as 60mm [default: as in the file]
-    #[arg(long, value_name = "LENGTH", value_parser = length_mm)]
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true)]
     size: Option<Finite>,
     /// The page's lower left corner on the sheet, such as 20mm,30mm [default: in the middle]
     #[arg(long, value_name = "X,Y", value_parser = point_mm, allow_hyphen_values = true)]

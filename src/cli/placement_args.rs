@@ -19,12 +19,12 @@ pub(super) struct PlacementArgs {
     #[arg(long, value_name = "WORDS")]
     pub(super) text: Option<String>,
     /// Height of a capital letter of --text [default: 10mm]
-    #[arg(long, value_name = "LENGTH", value_parser = length_mm, requires = "text", conflicts_with_all = ["size", "fit"])]
+    #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, requires = "text", conflicts_with_all = ["size", "fit"])]
     letter_height: Option<Finite>,
     /// The longer side of the drawing's page on the sheet, such as 60mm, 6cm or 2.5in
     #[arg(long, value_name = "LENGTH", value_parser = length_mm, allow_hyphen_values = true, conflicts_with = "fit")]
     size: Option<Finite>,
-    /// As large as fits on the sheet at this place and rotation
+    /// As large as fits on the sheet at this place and rotation, with a margin for the width of the lines
     #[arg(long)]
     fit: bool,
     /// The page's lower left corner on the sheet before it is turned, such as 20mm,30mm
@@ -54,10 +54,10 @@ pub(super) struct PlacementArgs {
     #[arg(long)]
     skip_images: bool,
     /// Leave points out of lines that stay within this of the design, such as 0.1mm
-    #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
+    #[arg(long, value_name = "LENGTH", value_parser = tidying_mm, allow_hyphen_values = true)]
     simplify: Option<Finite>,
     /// Join ends of strokes that are closer than this; 0 joins none [default: 0.1mm, or the scene's]
-    #[arg(long, value_name = "LENGTH", value_parser = tidying_mm)]
+    #[arg(long, value_name = "LENGTH", value_parser = tidying_mm, allow_hyphen_values = true)]
     merge: Option<Finite>,
     /// Order of the strokes, instead of the scene's
     #[arg(long, value_parser = choice(&ORDERS))]
@@ -97,6 +97,10 @@ impl PlacementArgs {
     /// # Errors
     /// Fails with both files and a text, with neither, or if a file cannot be read.
     pub(super) fn drawing(&self, files: Option<&NamedDesign>) -> anyhow::Result<DesignReplacement> {
+        ensure!(
+            self.text.is_some() || self.letter_height.is_none(),
+            "--letter-height is for --text; --size says how large a file is drawn"
+        );
         let source = match (files, &self.text) {
             (Some(design), None) => DesignSource::Files(design.read()?),
             (None, Some(text)) => DesignSource::Text {
@@ -125,7 +129,7 @@ impl PlacementArgs {
     }
 }
 
-/// Parses a length of a page such as `60mm`, `6 cm`, `6,5cm` or `2.5in`; a bare number is millimetres.
+/// Parses a length of a page such as `60mm`, `6 cm`, `6.5cm` or `2.5in`; a bare number is millimetres.
 pub(super) fn length_mm(text: &str) -> anyhow::Result<Finite> {
     length_within(text, &PAGE_SIDE_MM)
 }
@@ -137,12 +141,31 @@ fn tidying_mm(text: &str) -> anyhow::Result<Finite> {
 
 fn length_within(text: &str, range_mm: &RangeInclusive<f64>) -> anyhow::Result<Finite> {
     let (number, factor_mm) = number_and_unit(text)?;
-    let length_mm = parse_number(&number.replace(',', "."))? * factor_mm.unwrap_or(1.0);
+    refuse_comma(&number, text)?;
+    let length_mm = parse_number(&number)? * factor_mm.unwrap_or(1.0);
     let (min, max) = (range_mm.start(), range_mm.end());
     let within = Finite::new(length_mm)
         .ok()
         .filter(|_| range_mm.contains(&length_mm));
     within.with_context(|| format!("that is {length_mm} mm; {min} to {max} mm are possible"))
+}
+
+/// Refuses a comma, which stands for a decimal point in some countries and groups thousands in others.
+fn refuse_comma(number: &str, text: &str) -> anyhow::Result<()> {
+    let Some((_, behind)) = number.split_once(',') else {
+        return Ok(());
+    };
+    let with = |instead: &str| text.trim().replace(',', instead);
+    let is_thousands = behind.len() == 3;
+    bail!(
+        "{number} has a comma, which could be a decimal point or group thousands: write {}{}",
+        with("."),
+        if is_thousands {
+            format!(" or {}", with(""))
+        } else {
+            String::new()
+        }
+    )
 }
 
 /// Parses a point of the sheet such as `20mm,30mm`, `2cm, 3cm` or `20,30`; a unit given once applies to both.
@@ -164,7 +187,9 @@ pub(super) fn point_mm(text: &str) -> anyhow::Result<[Finite; 2]> {
 pub(super) fn size_mm(text: &str) -> anyhow::Result<[f64; 2]> {
     let hint = "write width x height, such as 100x80mm";
     let (width, height) = text.split_once(['x', 'X', '×']).context(hint)?;
-    let point = format!("{};{}", width.replace(',', "."), height.replace(',', "."));
+    refuse_comma(width, width)?;
+    refuse_comma(height, height)?;
+    let point = format!("{width};{height}");
     let sides_mm = point_mm(&point).map_err(|error| anyhow!("{error}; {hint}"))?;
     let sides_mm = sides_mm.map(Finite::get);
     let (min, max) = (PAGE_SIDE_MM.start(), PAGE_SIDE_MM.end());
@@ -260,7 +285,7 @@ mod tests {
             (" 60 MM ", 60.0),
             ("60", 60.0),
             ("6cm", 60.0),
-            ("6,5 cm", 65.0),
+            ("6.5 cm", 65.0),
             ("0.06m", 60.0),
             ("2in", 50.8),
             ("2\"", 50.8),
@@ -268,6 +293,13 @@ mod tests {
         ] {
             assert!((length_mm(text).unwrap().get() - mm).abs() < 1e-9, "{text}");
         }
+    }
+
+    #[test]
+    fn sheets_have_a_width_and_a_height_without_commas() {
+        assert_eq!(size_mm("10x8cm").unwrap(), [100.0, 80.0]);
+        let error = size_mm("1,000x800mm").unwrap_err().to_string();
+        assert!(error.contains("write 1.000 or 1000"), "{error}");
     }
 
     #[test]
@@ -283,6 +315,9 @@ mod tests {
             ("9m", "that is 9000 mm"),
             ("1.2.3", "a number"),
             ("nan", "not a unit"),
+            ("1,000mm", "write 1.000mm or 1000mm"),
+            ("6,5 cm", "write 6.5 cm"),
+            ("1,2,3", "has a comma"),
         ] {
             let error = length_mm(text).unwrap_err().to_string();
             assert!(error.contains(hint), "{text}: {error}");

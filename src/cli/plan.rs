@@ -127,6 +127,7 @@ impl DesignReport {
         picture: &str,
     ) -> Self {
         let title = design.map_or_else(|| args.scene.clone(), |d| d.path.display().to_string());
+        let title = title.replace('\n', "\\n");
         Self::build(title, |report| report.plan(library, args, design, picture))
     }
 
@@ -257,6 +258,9 @@ impl DesignReport {
             "why": outside.why,
         });
         self.set("refusals", json!([refusal]));
+        self.set("size_mm", rounded(outside.page.long_mm));
+        self.set("size_from", json!(outside.page.from));
+        self.set("notes", outside.notes.clone());
         if let Some(out) = &args.out {
             self.save_picture(out, picture, tools::outside_picture(outside))?;
         }

@@ -7,7 +7,8 @@ use clap::Subcommand;
 
 use super::new_scene::{self, NewSceneArgs};
 use super::plan::PlanArgs;
-use super::{ExitStatus, NodeOptions, terminal_output};
+use super::{ExitStatus, NodeOptions, given_options, terminal_output};
+use config::toml::FileError;
 use node::open;
 use scene::{Scene, SceneError, SceneFile, SceneLibrary};
 
@@ -97,12 +98,25 @@ fn list(library: &SceneLibrary) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Done)
 }
 
+/// Returns whether a file's name ends as drawings do.
+fn is_design(path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default().to_string_lossy();
+    design::ENDINGS.contains(&ending.to_lowercase().as_str())
+}
+
 pub(super) fn find(
     library: &SceneLibrary,
     scene: &str,
     overlay: Option<&str>,
 ) -> Result<Arc<Scene>, SceneError> {
     let path = Path::new(scene);
+    if is_design(path) {
+        let words = format!(
+            "is a drawing, not a scene: `steadyhand plan --design {0}` plans it, `steadyhand draw {0}` draws it",
+            given_options::quoted_for_shell(scene)
+        );
+        return Err(SceneError::File(FileError::single(scene, words)));
+    }
     if path.is_file() || scene.contains('/') || scene.ends_with(".toml") {
         library.scene_file(path, overlay)
     } else {

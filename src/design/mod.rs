@@ -50,6 +50,8 @@ pub struct DesignStroke {
     /// The pen number that the author gave it, counted from 1 (by layer, name of a G-code file, or
     /// HP-GL's SP).
     pub pen: Option<u16>,
+    /// A line of an SVG in the colour of paper, in no layer of a pen: only a pen of that colour draws it.
+    pub is_paper_coloured: bool,
     /// Name of its layer.
     pub layer: Option<String>,
     /// True if the author requests a pause before it: by a layer whose name begins with `!`, or by
@@ -154,9 +156,9 @@ pub struct ReadOptions {
 /// a page gets one that just fits it.
 ///
 /// # Errors
-/// Everything that cannot be read or drawn, with its place in the file. Nothing is guessed, and
-/// nothing is skipped without a note except invisible parts: hidden elements, and white areas
-/// without an outline.
+/// Everything that cannot be read or drawn, by its place in the file. Nothing is guessed, and nothing is
+/// skipped without a note except invisible parts: hidden elements, and white areas without an
+/// outline. White lines are marked, because a pen may be white too.
 pub fn load(name: &str, bytes: &[u8], caps: &DesignCaps) -> Result<Design, DesignError> {
     load_with(name, bytes, caps, ReadOptions::default())
 }

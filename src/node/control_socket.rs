@@ -59,8 +59,12 @@ pub fn adopt(listener: AdoptedSocket) -> anyhow::Result<ControlListener> {
 /// Returns the folder for sockets: the unit's runtime directory, the user's, or a private folder of this user.
 pub fn folder() -> PathBuf {
     let own = std::env::var_os("RUNTIME_DIRECTORY").map(PathBuf::from);
-    let users =
-        || std::env::var_os("XDG_RUNTIME_DIR").map(|dir| PathBuf::from(dir).join("steadyhand"));
+    let users = || {
+        let folder = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        // The specification has a relative path ignored.
+        let folder = folder.filter(|folder| folder.is_absolute());
+        folder.map(|folder| folder.join("steadyhand"))
+    };
     own.or_else(users).unwrap_or_else(users_temporary)
 }
 

@@ -125,6 +125,11 @@ fn list_reply(state: &Path, json: bool) -> VerbReply {
 const PEN_DOWN: &str =
     "its pen may still stand on the paper: `steadyhand status` says how to lift it";
 
+/// Writes a time as all logs and files of a node do.
+fn utc(ms: impl TryInto<i64>) -> String {
+    format!("{} UTC", calendar::second(ms))
+}
+
 /// Describes a job in one line, with its arm where the list has jobs of several.
 fn job_line(past: &Result<PastJob, JournalError>, pens_down: &[&str], names_arm: bool) -> String {
     match past {
@@ -132,7 +137,7 @@ fn job_line(past: &Result<PastJob, JournalError>, pens_down: &[&str], names_arm:
         Ok(past) => format!(
             "{:<9} {}  {:<7} {}{:<16} {:<8} {}{}",
             past.id,
-            calendar::second(past.accepted_ms),
+            utc(past.accepted_ms),
             past.tool,
             match names_arm {
                 true => format!("{:<8} ", past.arm),
@@ -162,7 +167,7 @@ fn job_card(state: &Path, past: &PastJob, is_pen_down: bool) -> String {
     let ended = match past.ended_ms {
         0 if past.is_over() => "not written".to_owned(),
         0 => "not yet".to_owned(),
-        ended_ms => calendar::second(ended_ms),
+        ended_ms => utc(ended_ms),
     };
     let drawn = match past.strokes.is_empty() {
         true => String::new(),
@@ -182,7 +187,7 @@ fn job_card(state: &Path, past: &PastJob, is_pen_down: bool) -> String {
         ("received", past.received.clone()),
         ("understood", past.understood.clone()),
         ("notes", repairs_text(&past.repairs)),
-        ("accepted", calendar::second(past.accepted_ms)),
+        ("accepted", utc(past.accepted_ms)),
         ("ended", ended),
         ("plan", past.plan_hash.clone()),
         ("drawn", drawn),

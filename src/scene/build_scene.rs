@@ -448,9 +448,7 @@ fn place(
     let page = PageOnSheet::new(&file.design, design.page_mm, sheet_mm)?;
     let tidying = LineTidying::of(&file.design)?;
     let replacement = parts.replacement.as_deref();
-    let only_pens = replacement.map_or(&[][..], |drawing| &drawing.pens);
-    let one_pen = replacement.is_some_and(|drawing| drawing.one_pen);
-    let mut filter = PenFilter::of(only_pens, pens)?;
+    let mut filter = PenFilter::of(replacement, pens)?;
     let (mut point_count, mut kept_points) = (0, 0);
     let mut strokes = Vec::with_capacity(design.strokes.len());
     let mut overflow = OverflowCollector::default();
@@ -458,14 +456,9 @@ fn place(
     let mut pause = None;
     for stroke in &design.strokes {
         pause = DrawingPause::of(stroke, pause);
-        let pen = if one_pen {
-            Ok(0)
-        } else {
-            choose_pen(stroke.pen, stroke.colour, pens)
-        };
-        if pen.as_ref().is_ok_and(|pen| !filter.passes(*pen)) {
+        let Some(pen) = filter.pen_of(stroke, pens) else {
             continue;
-        }
+        };
         let points = stroke.points_mm.iter().map(|p| page.apply(*p));
         let points_mm = points.map(|p| snap_to_edge(p, sheet_mm)).collect();
         let points_mm = tidying.simplified(points_mm);
@@ -484,8 +477,13 @@ fn place(
             Err(fault) => unassigned.add(&stroke.source, fault),
         }
     }
-    problems.extend(unassigned.into_messages());
+    problems.extend(filter.only_paper(design.strokes.len()));
+    let is_placed_by_options = replacement.is_some() && parts.canvas.is_none();
+    problems.extend(unassigned.into_messages(is_placed_by_options));
     let page = page.page(&file.design, design.page_mm, sheet_mm, parts.size_from);
+    let notes = filter.notes();
+    let notes = notes.chain(tidying.note(point_count, kept_points));
+    let notes: Vec<String> = notes.collect();
     let outside = overflow.finish(sheet_mm, design.strokes.len(), || OverflowPlacement {
         title: super::scene_title(
             &file.name,
@@ -493,14 +491,14 @@ fn place(
             parts.drawing().as_deref(),
         ),
         page,
-        fits_mm: fitting_size_mm(&file.design, design, sheet_mm),
+        fits_mm: fitting_size_mm(&file.design, design, sheet_mm, 0.0),
         at_mm: file.design.at_mm.map(|at| at.map(Finite::get)),
+        notes: design.notes.iter().chain(&notes).cloned().collect(),
     });
-    let notes = [filter.note(), tidying.note(point_count, kept_points)];
     Ok(PlacedDesign {
         strokes,
         join_mm: tidying.join_mm,
-        notes: notes.into_iter().flatten().collect(),
+        notes,
         page,
         outside,
     })
@@ -539,16 +537,25 @@ impl UnassignedStrokes {
         }
     }
 
-    fn into_messages(self) -> impl Iterator<Item = String> {
-        self.0.into_iter().map(|(source, fault, more)| match more {
-            0 => format!("design: {source}: {fault}"),
-            1 => format!("design: {source} and 1 more stroke: {fault}"),
-            more => format!("design: {source} and {more} more strokes: {fault}"),
-        })
+    /// Names the options that draw it nevertheless, where the drawing is placed by options.
+    fn into_messages(self, is_placed_by_options: bool) -> impl Iterator<Item = String> {
+        let way_out = match is_placed_by_options {
+            true => {
+                "; --one-pen draws all of it with pen 1, --pens only the strokes of pens that it names"
+            }
+            false => "",
+        };
+        self.0
+            .into_iter()
+            .map(move |(source, fault, more)| match more {
+                0 => format!("design: {source}: {fault}{way_out}"),
+                1 => format!("design: {source} and 1 more stroke: {fault}{way_out}"),
+                more => format!("design: {source} and {more} more strokes: {fault}{way_out}"),
+            })
     }
 }
 
-fn choose_pen(
+pub(super) fn choose_pen(
     pen: Option<u16>,
     colour: Option<[u8; 3]>,
     pens: &[ScenePen],

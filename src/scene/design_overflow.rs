@@ -29,6 +29,8 @@ pub struct DesignOverflow {
     pub at_mm: [f64; 2],
     /// Longest side of the page that fits at the requested place and rotation, if any does.
     pub fits_mm: Option<f64>,
+    /// Notes on what of the design is not drawn.
+    pub notes: Vec<String>,
     /// The problem as a sentence.
     pub why: String,
 }
@@ -104,8 +106,9 @@ impl OverflowCollector {
             (count, total) => format!("{count} of {total} strokes reach"),
         };
         let edge = farthest_edge(at_mm, sheet_mm);
-        let message = format!(
-            "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {by_mm:.1} mm over its {edge} edge ({source}, at ({x:.1}, {y:.1}) mm); {}",
+        let why = format!(
+            "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {} mm over its {edge} edge ({source}, at ({x:.1}, {y:.1}) mm); {}",
+            length_text(by_mm),
             placement.remedy()
         );
         Some(DesignOverflow {
@@ -118,7 +121,8 @@ impl OverflowCollector {
             by_mm,
             at_mm,
             fits_mm: placement.fits_mm,
-            why: message,
+            notes: placement.notes,
+            why,
         })
     }
 }
@@ -133,6 +137,8 @@ pub(super) struct OverflowPlacement {
     pub(super) fits_mm: Option<f64>,
     /// Corner of the page; `None` if it is centred on the sheet.
     pub(super) at_mm: Option<[f64; 2]>,
+    /// Notes on what of the design is not drawn.
+    pub(super) notes: Vec<String>,
 }
 
 impl OverflowPlacement {
@@ -141,18 +147,29 @@ impl OverflowPlacement {
         let rotation =
             (self.page.turn_deg != 0.0).then(|| format!(" turned by {}°", self.page.turn_deg));
         let place = [at, rotation].into_iter().flatten().collect::<String>();
-        let long_mm = self.page.long_mm;
+        let long_mm = length_text(self.page.long_mm);
         match self.fits_mm {
             // Round down to a tenth, so that the stated size does fit.
-            Some(fits_mm) if fits_mm < long_mm => format!(
-                "its longer side is {long_mm:.1} mm, and at most {} mm fit{place}: make design.size_mm (or --size) smaller",
+            Some(fits_mm) if fits_mm < self.page.long_mm => format!(
+                "its longer side is {long_mm} mm, and at most {} mm fit{place}: make design.size_mm (or --size) smaller",
                 (fits_mm * 10.0 + ROUNDING).floor() / 10.0
             ),
             Some(fits_mm) => format!(
-                "its longer side is {long_mm:.1} mm, and only {fits_mm:.1} mm would fit{place}: move design.at_mm (or --at)"
+                "its longer side is {long_mm} mm, and only {fits_mm:.1} mm would fit{place}: move design.at_mm (or --at)"
             ),
             None => format!("no size of it fits{place}: move design.at_mm (or --at)"),
         }
+    }
+}
+
+/// Writes a length with as many digits, from one to six, as tell it from the nearest tenth of a millimetre.
+fn length_text(length_mm: f64) -> String {
+    let tenths = format!("{length_mm:.1}");
+    let digits = format!("{length_mm:.3}");
+    match digits.trim_end_matches('0').trim_end_matches('.') {
+        "0" if length_mm > 0.0 => format!("{length_mm:.6}"),
+        short if short.len() > tenths.len() => short.to_owned(),
+        _ => tenths,
     }
 }
 

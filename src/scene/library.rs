@@ -11,7 +11,7 @@ use super::canvas::{Canvas, CanvasBoundError};
 use super::design_overflow::DesignOverflow;
 use super::embedded::{self, EmbeddedFile};
 use super::file::{DesignFile, OverlayFile, PenFile, SceneFile};
-use super::placement::{DesignPlacement, fitting_size_mm};
+use super::placement::{DesignPlacement, edge_margin_mm, fitting_size_mm};
 use super::replacement::{DesignReplacement, DesignSource};
 use super::{Revision, Scene, SizeSource};
 use arm::{ArmError, ArmFault, ArmFile, ArmModel};
@@ -122,6 +122,10 @@ impl SceneError {
         self
     }
 }
+
+/// Said where a fill is asked for in vain.
+const NOTHING_FILLED: &str =
+    "nothing is filled: the drawing has no coloured area that is wide enough for a line";
 
 impl SceneLibrary {
     /// Creates the library of the scenes in `folder` and in the binary; those in `folder` take
@@ -481,7 +485,7 @@ impl SceneLibrary {
             (None, Some(text), None) => {
                 let height_mm = file.letter_height_mm.map_or(LETTER_HEIGHT_MM, |h| h.get());
                 let design = design::letters(text, height_mm).map_err(wrap("text"))?;
-                self.fit(scene, file, &design, sheet_mm)?;
+                self.fit(scene, file, &design, (sheet_mm, pens))?;
                 Ok(design)
             }
             (None, None, Some(paths)) => {
@@ -532,13 +536,17 @@ impl SceneLibrary {
         if outline.states_size && is_unsized {
             file.size_mm = None;
         }
-        self.fit(scene, file, &outline, sheet_mm)?;
+        self.fit(scene, file, &outline, (sheet_mm, pens))?;
         let fill = area_fill::fill_of(file, pens, outline.page_mm)
             .map_err(|fault| FileError::single(scene, fault.to_string()))?;
         match parts.as_slice() {
             [(_, bytes)] if fill != AreaFill::Outline => {
                 let options = ReadOptions { fill, ..options };
-                design::load_with(name, bytes, &caps, options).map_err(wrap)
+                let mut filled = design::load_with(name, bytes, &caps, options).map_err(wrap)?;
+                if filled.strokes.len() == outline.strokes.len() {
+                    filled.notes.push(NOTHING_FILLED.to_owned());
+                }
+                Ok(filled)
             }
             _ => Ok(outline),
         }
@@ -550,12 +558,13 @@ impl SceneLibrary {
         scene: &str,
         file: &mut DesignFile,
         design: &Design,
-        sheet_mm: [f64; 2],
+        (sheet_mm, pens): ([f64; 2], &[PenFile]),
     ) -> Result<(), SceneError> {
         if !self.placement().is_some_and(|placement| placement.fits) {
             return Ok(());
         }
-        let size_mm = fitting_size_mm(file, design, sheet_mm).and_then(|mm| Finite::new(mm).ok());
+        let size_mm = fitting_size_mm(file, design, sheet_mm, edge_margin_mm(pens));
+        let size_mm = size_mm.and_then(|mm| Finite::new(mm).ok());
         let does_not_fit = || {
             let [width, height] = sheet_mm;
             FileError::single(

@@ -254,6 +254,11 @@ pub struct KeepOut {
 }
 
 impl ScenePen {
+    /// Returns whether its ink is white, or nearly so.
+    pub(crate) fn is_white(&self) -> bool {
+        self.colour.iter().all(|part| *part >= 0xe0)
+    }
+
     /// Returns its colour as `#rrggbb`.
     #[must_use]
     pub fn colour_text(&self) -> String {

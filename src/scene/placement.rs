@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::file::DesignFile;
+use super::file::{DesignFile, PenFile};
 use super::{ScenePage, SizeSource};
 use base::units::{Finite, OutOfRange};
 use design::Design;
@@ -22,8 +22,8 @@ pub struct DesignPlacement {
     pub at_mm: Option<[Finite; 2]>,
     /// Rotation of the page about its centre, counter-clockwise, as `rotate_deg` of a scene.
     pub rotate_deg: Option<Finite>,
-    /// If true, the design is as large as the sheet allows at this place and rotation, and
-    /// `size_mm` is ignored.
+    /// True draws as large as the sheet holds at this place and rotation, with a margin for the width of the lines; `size_mm` is
+    /// not used then.
     pub fits: bool,
 }
 
@@ -137,12 +137,24 @@ impl PageRays {
     }
 }
 
-/// Returns the longest side of a design's page at which every stroke lies on the sheet, at the
-/// requested place and rotation; `None` if there is none.
+/// Distance from the sheet's edge that `fits` leaves for how far the tip is off the path that it tracks, in mm.
+const TRACKING_MARGIN_MM: f64 = 0.7;
+
+/// Returns the distance from the sheet's edge within which `fits` puts no stroke, in mm: half of the widest line, and what
+/// tracking is off.
+pub(super) fn edge_margin_mm(pens: &[PenFile]) -> f64 {
+    let widths = pens.iter().map(|pen| pen.width_mm.get());
+    TRACKING_MARGIN_MM + widths.fold(0.0, f64::max) / 2.0
+}
+
+/// Returns the longest side of a design's page at which every stroke lies on the sheet and `margin_mm` from its edges, at
+/// the requested place and rotation; `None` if no possible size does. A page whose corner is put nearer to an edge
+/// has that edge's margin there.
 pub(super) fn fitting_size_mm(
     file: &DesignFile,
     design: &Design,
     sheet_mm: [f64; 2],
+    margin_mm: f64,
 ) -> Option<f64> {
     let rays = PageRays::new(file, design.page_mm, sheet_mm);
     let long_mm = design.page_mm[0].max(design.page_mm[1]);
@@ -151,7 +163,9 @@ pub(super) fn fitting_size_mm(
     for at_mm in points {
         let axes = rays.from_mm.into_iter().zip(rays.direction(*at_mm));
         for ((from_mm, step), side_mm) in axes.zip(sheet_mm) {
-            scales.narrow(from_mm, step, side_mm);
+            let low_mm = margin_mm.min(from_mm).max(0.0);
+            let high_mm = (side_mm - margin_mm).max(from_mm).min(side_mm);
+            scales.narrow(from_mm, step, [low_mm, high_mm]);
         }
     }
     scales.largest().map(|scale| scale * long_mm)
@@ -171,13 +185,13 @@ impl ScaleRange {
         })
     }
 
-    /// Keeps the scales at which `from_mm + scale * step` is within 0 to `side_mm`.
-    fn narrow(&mut self, from_mm: f64, step: f64, side_mm: f64) {
-        let ends = [(0.0 - from_mm) / step, (side_mm - from_mm) / step];
+    /// Keeps the scales at which `from_mm + scale * step` is within `low_mm` to `high_mm`.
+    fn narrow(&mut self, from_mm: f64, step: f64, [low_mm, high_mm]: [f64; 2]) {
+        let ends = [(low_mm - from_mm) / step, (high_mm - from_mm) / step];
         if ends.iter().all(|end| end.is_finite()) {
             self.min = self.min.max(ends[0].min(ends[1]));
             self.max = self.max.min(ends[0].max(ends[1]));
-        } else if !(0.0..=side_mm).contains(&from_mm) {
+        } else if !(low_mm..=high_mm).contains(&from_mm) {
             self.max = f64::NEG_INFINITY;
         }
     }

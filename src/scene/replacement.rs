@@ -73,6 +73,15 @@ impl fmt::Debug for DesignSource {
     }
 }
 
+/// Returns a file's name with what would break a line or steer a terminal written out.
+fn in_one_line(name: &str) -> String {
+    let shown = name.chars().map(|letter| match letter.is_control() {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
+    });
+    shown.collect()
+}
+
 /// Most characters of a text that its label shows.
 const LABEL_CHARS_MAX: usize = 24;
 
@@ -111,8 +120,8 @@ impl DesignReplacement {
         match &self.source {
             DesignSource::Files(files) => match files.as_slice() {
                 [] => "nothing".to_owned(),
-                [(name, _)] => name.clone(),
-                [(name, _), more @ ..] => format!("{name} and {} more", more.len()),
+                [(name, _)] => in_one_line(name),
+                [(name, _), more @ ..] => format!("{} and {} more", in_one_line(name), more.len()),
             },
             DesignSource::Text { text, .. } => {
                 let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -136,8 +136,11 @@ impl DrawingOffer {
         Self {
             node: node.file.name.clone(),
             title: outside.title.clone(),
+            size_mm: rounded(outside.page.long_mm),
+            size_from: Some(outside.page.from),
             sheet_mm: outside.sheet_mm,
             strokes: outside.of,
+            notes: outside.notes.clone(),
             refusals: vec![RefusalGroup {
                 rule: "outside".to_owned(),
                 strokes: outside.count,

@@ -14,6 +14,9 @@ const COMMAND: &str = "`steadyhand ";
 /// Commands that act on one arm and take `--arm`.
 const OF_ONE_ARM: [&str; 4] = ["draw", "enable", "jog", "reset"];
 
+/// Number of scenes that are named to somebody who named one of another arm.
+const SCENES_NAMED_MAX: usize = 3;
+
 impl Node {
     /// Returns whether the node has several arms, so that texts must say which one they are about.
     #[must_use]
@@ -29,6 +32,16 @@ impl Node {
             .collect()
     }
 
+    /// Names some of the scenes that the arms of this node draw.
+    fn own_scenes_text(&self) -> String {
+        let arms = self.arms.iter();
+        let arms: Vec<&str> = arms.map(|arm| &*arm.motion.arm().file.name).collect();
+        let scenes = self.scenes.scenes_for(&arms);
+        let named = scenes.iter().take(SCENES_NAMED_MAX);
+        let named: Vec<String> = named.map(|name| format!("`{name}`")).collect();
+        format!("such as {}", named.join(", "))
+    }
+
     /// Returns the named arm that draws a scene, or the only one.
     ///
     /// # Errors
@@ -42,8 +55,9 @@ impl Node {
         match (matching.as_slice(), name) {
             ([one], _) => Ok(one),
             _ if candidates.is_empty() => Err(refusal!(
-                "scene {title} is for the arm {}, which this node does not have",
-                scene.arm.file.name
+                "scene {title} is for the arm {}, which this node does not have: name one for an arm that it has, {}, or a node that has that arm",
+                scene.arm.file.name,
+                self.own_scenes_text()
             )),
             ([], Some(name)) => Err(refusal!(
                 "this node has no arm `{name}` for scene {title}; valid: {names}"

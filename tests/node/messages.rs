@@ -278,6 +278,40 @@ fn a_practice_run_leaves_only_the_pictures_that_it_has_named() {
     assert_eq!(of_processes(&temporary), Vec::<PathBuf>::new());
 }
 
+#[test]
+fn relative_folders_of_the_environment_are_ignored() {
+    let bench = Bench::at_test_rate();
+    let config = bench.path("node.toml").display().to_string();
+    std::fs::write(&config, "name = \"bench\"\n").unwrap();
+    let mut jobs = bench.plain_command(&["jobs", "--config", &config]);
+    jobs.env("XDG_STATE_HOME", "relative");
+    jobs.env("HOME", bench.path("home"));
+    let told = output_text(&jobs.current_dir(bench.path("scenes")).output().unwrap());
+    let folder = bench.path("home/.local/state/steadyhand/bench");
+    check(&told, &[&folder.display().to_string()], &["relative"]);
+}
+
+#[test]
+fn times_of_jobs_are_told_in_utc_and_names_of_files_in_one_line() {
+    let bench = Bench::at_test_rate();
+    let state = bench.state();
+    let file = bench.path("two\nlines.svg").display().to_string();
+    let line = r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10"><path fill="none" stroke="black" d="M2 2h3"/></svg>"#;
+    std::fs::write(&file, line).unwrap();
+    let drawn = bench.run(&["draw", &file, "--size", "20mm", "--state", &state]);
+    check(
+        &output_text(&drawn),
+        &["two\\nlines.svg in default"],
+        &["two\nlines"],
+    );
+    for args in [
+        &["jobs", "--state", &state][..],
+        &["jobs", "job-1", "--state", &state],
+    ] {
+        check(&output_text(&bench.run(args)), &[" UTC"], &["two\nlines"]);
+    }
+}
+
 /// The system gives a process number again, and a process that was killed has removed nothing.
 #[test]
 fn a_practice_run_takes_nothing_from_a_killed_process_of_its_number() {
@@ -288,7 +322,7 @@ fn a_practice_run_takes_nothing_from_a_killed_process_of_its_number() {
     let user = rustix::process::geteuid().as_raw();
     let binary = support::binary();
     let line = format!(
-        "left=$TMPDIR/steadyhand-{user}/$$; mkdir -p -m 700 $TMPDIR/steadyhand-{user} $left; cp -r {state} $left/state; exec {} --scenes {} draw --resume",
+        "left=$TMPDIR/steadyhand-{user}/$$; mkdir -p -m 700 $TMPDIR/steadyhand-{user} $left; cp -r {state} $left/state; exec {} --scenes {} call stroke '{{\"resume\":true}}'",
         binary.display(),
         bench.path("scenes").display()
     );
@@ -296,7 +330,7 @@ fn a_practice_run_takes_nothing_from_a_killed_process_of_its_number() {
         .args(["-c", &line])
         .output()
         .unwrap();
-    check(&output_text(&run), &["no drawing was left half done"], &[]);
+    check(&output_text(&run), &["half done"], &[]);
 }
 
 #[test]

@@ -427,11 +427,50 @@ fn strokes_of_some_pens_are_drawn_alone() {
         assert!(plan["notes"].to_string().contains(&note), "{plan:#}");
     }
     assert_eq!(json(&plan("2,1"))["stroke_count"], 3);
+    // What the scene lacks is no hindrance where it is not asked for.
+    let file = file.to_str().unwrap();
+    let one = json(&bench.run(&["plan", "--design", file, "--pens", "1", "--json"]));
+    assert_eq!(one["stroke_count"], 1, "{one:#}");
+    let all = text(&bench.run(&["plan", "--design", file]));
+    assert!(
+        all.contains("--one-pen draws all of it with pen 1"),
+        "{all}"
+    );
     let refused = text(&plan("blue"));
     assert!(
         refused.contains("there is no pen \\\"blue\\\"; name 1 or `"),
         "{refused}"
     );
+}
+
+#[test]
+fn white_lines_are_left_out_where_no_pen_is_white() {
+    let bench = Bench::new();
+    let lines = r#"<svg xmlns="http://www.w3.org/2000/svg" width="40mm" height="40mm" viewBox="0 0 40 40"><path stroke="white" d="M5 5h10"/><path stroke="black" d="M5 15h10"/></svg>"#;
+    let (code, plan) = planned(&bench, "white.svg", lines, &[]);
+    assert_eq!(
+        (code, &plan["stroke_count"]),
+        (Some(0), &1.into()),
+        "{plan:#}"
+    );
+    let notes = plan["notes"].to_string();
+    assert!(
+        notes.contains("1 white stroke left out: the scene has no white pen"),
+        "{notes}"
+    );
+    let white = lines.replace("black", "#ffffff");
+    let (code, plan) = planned(&bench, "all.svg", &white, &[]);
+    let why = plan["message"].as_str().unwrap();
+    assert_eq!(code, Some(1), "{plan:#}");
+    assert!(
+        why.contains("2 strokes in white, and the scene has no white pen"),
+        "{why}"
+    );
+    let (_, plan) = planned(&bench, "white.svg", lines, &["--one-pen"]);
+    assert_eq!(plan["stroke_count"], 2, "{plan:#}");
+    let (_, plan) = planned(&bench, "white.svg", lines, &["--fill", "hatch"]);
+    let notes = plan["notes"].to_string();
+    assert!(notes.contains("nothing is filled"), "{notes}");
 }
 
 /// A four-line drawing became a dot that was scaled to the full size.

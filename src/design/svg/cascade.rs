@@ -18,13 +18,14 @@ use super::unsupported::is_svg;
 
 /// Properties that affect what is drawn, or that a note or a refusal is about; the rest changes no
 /// line.
-const KEPT: [&str; 43] = [
+const KEPT: [&str; 48] = [
     "animation",
     "animation-name",
     "baseline-shift",
     "clip-path",
     "clip-rule",
     "color",
+    "direction",
     "dominant-baseline",
     "display",
     "fill",
@@ -55,13 +56,17 @@ const KEPT: [&str; 43] = [
     "stroke-width",
     "text-anchor",
     "text-decoration",
+    "text-transform",
     "transform",
     "transform-box",
     "transform-origin",
     "translate",
+    "unicode-bidi",
     "vector-effect",
     "visibility",
+    "white-space",
     "word-spacing",
+    "writing-mode",
 ];
 
 /// Longest value after substitution: `var(--a)` may hold `var(--b)` twice, and so on.

@@ -83,6 +83,36 @@ fn refuse_patterns(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), D
     Ok(())
 }
 
+/// Returns the ids of symbols that are not cut to their viewport.
+pub(super) fn symbols_without_clip<'d>(document: &'d Document<'_>) -> HashSet<&'d str> {
+    let is_visible =
+        |node: &Node<'_, '_>| matches!(property(*node, "overflow"), Some("visible" | "auto"));
+    let symbols = document
+        .descendants()
+        .filter(|node| node.tag_name().name() == "symbol");
+    let visible = symbols.filter(is_visible);
+    visible.filter_map(|node| node.attribute("id")).collect()
+}
+
+/// Refuses a clip path that usvg does not move with its `use`.
+pub(super) fn refuse_moved_clip(
+    node: Node<'_, '_>,
+    symbols_without_clip: &HashSet<&str>,
+) -> Result<(), DesignError> {
+    let is_set =
+        |name: &str| property(node, name).is_some_and(|value| !matches!(value, "" | "none"));
+    let is_of_symbol = || href_id(node).is_some_and(|id| symbols_without_clip.contains(id));
+    let is_use = node.tag_name().name() == "use";
+    match is_use && is_set("clip-path") && is_set("transform") && is_of_symbol() {
+        true => Err(undrawable(
+            node,
+            "a `use` of a symbol with both a transform and a clip-path",
+            "write the transform and the clip-path on a group around it",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// Refuses what would be drawn differently from what the file shows.
 pub(super) fn check(node: Node<'_, '_>, patterns: &HashSet<&str>) -> Result<(), DesignError> {
     refuse_unknown_colours(node)?;

@@ -173,4 +173,12 @@ fn tree_error(document: &Document<'_>, error: &usvg::Error) -> DesignError {
 #[cfg(test)]
 mod style_tests;
 #[cfg(test)]
+#[allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a failing test may panic"
+)]
+mod symbol_tests;
+#[cfg(test)]
 mod tests;

@@ -15,12 +15,13 @@ use super::layers::{self, SvgLayer};
 use super::unsupported::FlaggedElements;
 use super::{MM_PER_PX, clip_paths, text_to_paths};
 
-/// Areas in this colour without an outline are paper.
+/// Areas in this colour without an outline are paper, and lines for all pens but white ones.
 const PAPER: [u8; 3] = [255, 255, 255];
 
 pub(super) struct SvgPainter<'p> {
     pub(super) strokes: StrokeCollector<'p>,
     places: &'p FlaggedElements,
+    /// From the coordinates of the group being drawn. usvg's own absolute transforms are wrong inside a `use` of a `symbol`.
     page: PageTransform,
     /// The author's names of elements, by id, for messages.
     labels: HashMap<String, String>,
@@ -93,10 +94,11 @@ impl<'p> SvgPainter<'p> {
             ));
         }
         let clips_before = self.clips.len();
-        let page = self.page.with(group.abs_transform());
+        let page = self.page.inside(group);
         clip_paths::push(group, &page, &mut self.clips, &mut self.work)?;
         let grid_before_mm = self.grid_mm;
         self.grid_mm = grid_before_mm.max(page.shift_grid_mm());
+        let page_before = std::mem::replace(&mut self.page, page);
         let element = self.enclosing_element(group.id());
         let has_pause = element.as_ref().is_some_and(EnclosingElement::has_pause);
         let pending_before = self.pause_pending;
@@ -106,11 +108,12 @@ impl<'p> SvgPainter<'p> {
         self.draw_children(group)?;
         self.enclosing.truncate(depth);
         if has_pause {
-            // An empty layer causes no pause.
+            // An empty layer has_pause for nothing.
             self.pause_pending &= pending_before;
         }
         self.clips.truncate(clips_before);
         self.grid_mm = grid_before_mm;
+        self.page = page_before;
         Ok(())
     }
 
@@ -145,29 +148,39 @@ impl<'p> SvgPainter<'p> {
         };
         let enclosing = self.enclosing.iter().rev();
         let mut layers = enclosing.filter_map(|element| element.layer.as_ref());
+        let pen = layers.clone().find_map(|layer| layer.pen);
         let template = DesignStroke {
             colour: look.colour,
-            pen: layers.clone().find_map(|layer| layer.pen),
+            pen,
+            is_paper_coloured: pen.is_none() && look.colour == Some(PAPER),
             layer: layers.next().map(|layer| layer.name.clone()),
             source: self.source(path.id()),
             ..DesignStroke::default()
         };
-        let page = self.page.with(path.abs_transform());
-        if self.grid_mm.max(page.grid_mm(path)) > GRID_MAX_MM {
+        if self.grid_mm.max(self.page.grid_mm(path)) > GRID_MAX_MM {
             return Err(too_far(template.source));
         }
-        let outlines = outlines(path, &page, look.closes_areas, self.strokes.points_left())
-            .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
+        let outlines = outlines(
+            path,
+            &self.page,
+            look.closes_areas,
+            self.strokes.points_left(),
+        )
+        .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
         let fill = look.fill.filter(|_| self.fill != AreaFill::Outline);
         let area = fill.map(|(_, rule)| FilledArea::new(&outlines, rule));
         for points in outlines {
-            self.push_dashed(points, path, &template)?;
+            self.push_dashed(points, look.line, &template)?;
         }
         let (Some(area), Some((colour, _))) = (area, fill) else {
             return Ok(());
         };
         let lines = area.lines(self.fill, &mut self.work);
-        let template = DesignStroke { colour, ..template };
+        let template = DesignStroke {
+            colour,
+            is_paper_coloured: false,
+            ..template
+        };
         for line in lines.ok_or_else(|| too_much_work(&template))? {
             self.clip(line, &template)?;
         }
@@ -207,19 +220,25 @@ impl<'p> SvgPainter<'p> {
     fn push_dashed(
         &mut self,
         points: Vec<Point>,
-        path: &Path,
+        line: Option<&usvg::Stroke>,
         template: &DesignStroke,
     ) -> Result<(), DesignError> {
-        let Some((stroke, pattern)) = path.stroke().and_then(|s| Some((s, s.dasharray()?))) else {
+        let Some((stroke, pattern)) = line.and_then(|line| Some((line, line.dasharray()?))) else {
             return self.clip(points, template);
         };
-        let mm = MM_PER_PX * mean_scale(path.abs_transform());
+        let transform = self.page.transform;
+        let mm = MM_PER_PX * mean_scale(transform);
         let pattern: Vec<f64> = pattern.iter().map(|px| f64::from(*px) * mm).collect();
         let offset_mm = f64::from(stroke.dashoffset()) * mm;
-        let length_mm = user_length(path.abs_transform());
-        let points_left = self.strokes.points_left();
-        let dashes = dash::dashes_by(&points, &pattern, offset_mm, points_left, length_mm)
-            .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
+        let length_mm = user_length(transform);
+        let dashes = dash::dashes_by(
+            &points,
+            &pattern,
+            offset_mm,
+            self.strokes.points_left(),
+            length_mm,
+        )
+        .ok_or_else(|| self.strokes.too_many_points(&template.source))?;
         dashes
             .into_iter()
             .try_for_each(|points| self.clip(points, template))
@@ -312,7 +331,9 @@ fn user_length(transform: Transform) -> impl Fn(Point) -> f64 {
 }
 
 /// Visible properties of a path.
-struct PathAppearance {
+struct PathAppearance<'p> {
+    /// The line along it, none where only its area is seen.
+    line: Option<&'p usvg::Stroke>,
     colour: Option<[u8; 3]>,
     /// True if an area's outline is closed even where its author left it open.
     closes_areas: bool,
@@ -320,9 +341,9 @@ struct PathAppearance {
     fill: Option<(Option<[u8; 3]>, InsideRule)>,
 }
 
-impl PathAppearance {
+impl<'p> PathAppearance<'p> {
     /// Returns `None` for an invisible path.
-    fn of_path(path: &Path) -> Option<Self> {
+    fn of_path(path: &'p Path) -> Option<Self> {
         if !path.is_visible() {
             return None;
         }
@@ -331,17 +352,44 @@ impl PathAppearance {
         let fill = fill.map(|f| (colour(f.paint()), f.rule()));
         let fill = fill.filter(|(colour, _)| *colour != Some(PAPER));
         let line = path.stroke().filter(|s| s.opacity().get() > 0.0);
+        // Paper around an area leaves the area.
+        let is_paper = |stroke: &usvg::Stroke| colour(stroke.paint()) == Some(PAPER);
+        let line = line.filter(|s| !is_paper(s) || fill.is_none() || !has_area(path));
         let outline = match line {
             Some(stroke) => colour(stroke.paint()),
             None => fill?.0,
         };
         Some(Self {
+            line,
             colour: outline,
             closes_areas: line.is_none() && !is_text,
             fill: fill.filter(|_| !is_text),
         })
     }
 }
+
+/// Returns whether a path's points are not all on one line.
+fn has_area(path: &Path) -> bool {
+    let points = path.data().points();
+    let [first, rest @ ..] = points else {
+        return false;
+    };
+    let from_first = |point: &usvg::tiny_skia_path::Point| [point.x - first.x, point.y - first.y];
+    let length = |[x, y]: [f32; 2]| x.hypot(y);
+    let steps = rest.iter().map(from_first);
+    let Some(along) = steps
+        .clone()
+        .max_by(|a, b| length(*a).total_cmp(&length(*b)))
+    else {
+        return false;
+    };
+    let off_line = |[x, y]: [f32; 2]| (along[0] * y - along[1] * x).abs();
+    let flat = length(along) * length(along) * FLATNESS;
+    steps.into_iter().any(|step| off_line(step) > flat)
+}
+
+/// Height of a shape that is a line, as a share of its length.
+const FLATNESS: f32 = 1e-5;
 
 fn colour(paint: &Paint) -> Option<[u8; 3]> {
     let first_stop = |stops: &[usvg::Stop]| stops.first().map(usvg::Stop::color);
@@ -364,6 +412,11 @@ pub(super) struct PageTransform {
 impl PageTransform {
     pub(super) fn with(&self, transform: Transform) -> Self {
         Self { transform, ..*self }
+    }
+
+    /// Returns the map from the coordinates of what a group holds.
+    fn inside(&self, group: &Group) -> Self {
+        self.with(self.transform.pre_concat(group.transform()))
     }
 
     /// Refuses a clip path whose positions are rounded too coarsely.

@@ -773,6 +773,83 @@ const SAMPLE: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" width="20mm" he
 <use href="#g" x="3"/><path class="a" d="M1 1C2 9 8 9 9 1s4-4 5 0q2 2 4 0t1 1A3 3 0 1 0 20 9z"/>
 <text x="2" y="18" font-size="4">Hé <tspan dy="1">lo</tspan></text><polygon points="1,2 3,4 5,6"/></svg>"##;
 
+#[test]
+fn letters_are_as_css_says() {
+    let words = |text: &str| {
+        let design = read(&format!(r#"<g font-size="5">{text}</g>"#)).unwrap();
+        let strokes = design
+            .strokes
+            .into_iter()
+            .flat_map(|stroke| stroke.points_mm);
+        strokes.collect::<Vec<_>>()
+    };
+    let always = r#"<path d="M0 0h1" stroke="red"/>"#;
+    for (styled, same) in [
+        (
+            r#"<text x="5" y="9" style="white-space: pre">a  b</text>"#,
+            r#"<text x="5" y="9" xml:space="preserve">a  b</text>"#,
+        ),
+        (
+            r#"<text x="5" y="9" xml:space="preserve" style="white-space: normal">a  b</text>"#,
+            r#"<text x="5" y="9">a b</text>"#,
+        ),
+        (
+            r#"<g style="text-transform: uppercase"><text x="5" y="9">hot tea</text></g>"#,
+            r#"<text x="5" y="9">HOT TEA</text>"#,
+        ),
+        (
+            r#"<text x="5" y="9" text-transform="capitalize">don't st<tspan>op</tspan> it</text>"#,
+            r#"<text x="5" y="9">Don't St<tspan>op</tspan> It</text>"#,
+        ),
+        (
+            r#"<text x="5" y="9" text-transform="lowercase">A<tspan style="text-transform:none">B</tspan></text>"#,
+            r#"<text x="5" y="9">aB</text>"#,
+        ),
+        (
+            r#"<text x="5" y="9">a<tspan font-size="0">b</tspan>c</text>"#,
+            r#"<text x="5" y="9">a<tspan/>c</text>"#,
+        ),
+        (r#"<text x="5" y="9" font-size="0">b</text>"#, ""),
+        (
+            r#"<g font-size="0"><text x="5" y="9" font-size="2em">b</text></g>"#,
+            "",
+        ),
+    ] {
+        let case = styled;
+        let styled = words(&format!("{always}{styled}"));
+        let same = words(&format!("{always}{same}"));
+        assert!(near(&styled, &same), "{case}: {styled:?} {same:?}");
+    }
+    for refused in [
+        r#"<g direction="rtl"><text x="5" y="9">a</text></g>"#,
+        r#"<style>text { direction: rtl }</style><text x="5" y="9">a</text>"#,
+        r#"<text x="5" y="9" style="text-transform: full-width">a</text>"#,
+        r#"<g style="writing-mode: vertical-rl"><text x="5" y="9">a</text></g>"#,
+    ] {
+        let error = read(refused).unwrap_err().to_string();
+        assert!(
+            error.contains("remove it, or turn the text into paths"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn white_lines_are_marked_and_white_edges_of_areas_are_the_areas() {
+    let white = only(r#"<path d="M0 0h5" stroke="white"/>"#);
+    assert!(white.is_paper_coloured && white.points_mm.len() == 2);
+    assert!(only(r#"<path d="M0 0L5 5L9 9" stroke="white"/>"#).is_paper_coloured);
+    assert!(only(r#"<path d="M0 0L5 5L9 0" fill="none" stroke="white"/>"#).is_paper_coloured);
+    let layered = only(
+        r#"<g id="layer9" inkscape:groupmode="layer" inkscape:label="2"><path d="M0 0h5" stroke="white"/></g>"#,
+    );
+    assert!(!layered.is_paper_coloured);
+    let slice =
+        only(r##"<path fill="#00ff00" stroke="#fff" stroke-dasharray="1" d="M0 0L3 0L3 4"/>"##);
+    assert_eq!(slice.colour, Some([0, 255, 0]));
+    assert!((slice.length_mm() - 12.0).abs() < 1e-4);
+}
+
 proptest! {
     #[test]
     fn corrupt_bytes_are_refused_or_drawn_but_never_panic(

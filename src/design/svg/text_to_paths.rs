@@ -207,8 +207,9 @@ impl LetterWriter {
                 ..TextChunk::default()
             }],
             spans: Vec::new(),
-            preserves_space: preserves_space(text),
+            preserves_space: false,
             ended_with_space: true,
+            is_in_word: false,
             remaining_letters: LETTERS_MAX.saturating_sub(self.letters),
         };
         let remaining_before = layout.remaining_letters;
@@ -301,14 +302,17 @@ fn parse_start_tag(source: &str) -> Option<StartTag<'_>> {
 struct TextLayout {
     chunks: Vec<TextChunk>,
     spans: Vec<String>,
+    /// Of the element that is being laid out.
     preserves_space: bool,
     ended_with_space: bool,
+    is_in_word: bool,
     remaining_letters: usize,
 }
 
 impl TextLayout {
     fn add_element(&mut self, node: Node<'_, '_>) -> Result<(), DesignError> {
         refuse_unsupported_attributes(node)?;
+        let preserved_around = std::mem::replace(&mut self.preserves_space, preserves_space(node));
         let mut positions = LetterPositions::of(node);
         self.start_chunk(&mut positions, node)?;
         for child in node.children() {
@@ -318,6 +322,7 @@ impl TextLayout {
                 self.add_child(child)?;
             }
         }
+        self.preserves_space = preserved_around;
         Ok(())
     }
 
@@ -347,7 +352,11 @@ impl TextLayout {
         positions: &mut LetterPositions<'_>,
         node: Node<'_, '_>,
     ) -> Result<(), DesignError> {
+        if has_no_size(node) {
+            return Ok(());
+        }
         let text = self.collapse_space(text);
+        let case = inherited_property(node, "text-transform").unwrap_or("none");
         let mut run = String::new();
         for c in text.chars() {
             let remaining = self.remaining_letters.checked_sub(1);
@@ -361,12 +370,25 @@ impl TextLayout {
                 self.start_chunk(positions, node)?;
             }
             positions.letter += 1;
-            run.push(c);
+            self.push_cased(c, case, &mut run);
         }
         self.push_run(&run, node)
     }
 
-    /// Collapses white space according to `xml:space`.
+    /// Adds a letter as CSS's `text-transform` says.
+    fn push_cased(&mut self, letter: char, case: &str, run: &mut String) {
+        let begins_word = letter.is_alphanumeric() && !self.is_in_word;
+        self.is_in_word =
+            letter.is_alphanumeric() || self.is_in_word && matches!(letter, '\'' | '’');
+        match case.trim() {
+            "uppercase" => run.extend(letter.to_uppercase()),
+            "lowercase" => run.extend(letter.to_lowercase()),
+            "capitalize" if begins_word => run.extend(letter.to_uppercase()),
+            _ => run.push(letter),
+        }
+    }
+
+    /// Collapses white space as XML's `xml:space` and CSS's `white-space` say.
     fn collapse_space(&mut self, text: &str) -> String {
         let mut spaced = String::with_capacity(text.len());
         for c in text.chars() {
@@ -455,21 +477,34 @@ impl<'n> LetterPositions<'n> {
     }
 }
 
+/// Properties that text has from what is around it too, with the values that its letters can follow.
+const INHERITED_OF_TEXT: [(&str, &[&str]); 4] = [
+    (
+        "writing-mode",
+        &["lr", "lr-tb", "horizontal-tb", "rl", "rl-tb", "initial"],
+    ),
+    ("direction", &["ltr", "initial"]),
+    (
+        "unicode-bidi",
+        &["normal", "embed", "isolate", "plaintext", "initial"],
+    ),
+    (
+        "text-transform",
+        &["none", "uppercase", "lowercase", "capitalize", "initial"],
+    ),
+];
+
 fn refuse_unsupported_attributes(node: Node<'_, '_>) -> Result<(), DesignError> {
-    let is_set = |name: &str, allowed: &[&str]| {
-        let value = property(node, name).map(str::trim);
-        value.is_some_and(|value| !allowed.contains(&value))
+    let is_odd = |value: Option<&str>, plain: &[&str]| {
+        let value = value.map(str::trim);
+        value.is_some_and(|value| !plain.contains(&value))
     };
-    let checked = [
-        ("rotate", &["0", "auto"][..]),
-        (
-            "writing-mode",
-            &["lr", "lr-tb", "horizontal-tb", "rl", "rl-tb"],
-        ),
-    ];
-    match checked.iter().find(|(name, allowed)| is_set(name, allowed)) {
+    let odd = INHERITED_OF_TEXT.iter();
+    let mut odd = odd.filter(|(name, plain)| is_odd(inherited_property(node, name), plain));
+    let turned = is_odd(property(node, "rotate"), &["0", "auto"]).then_some("rotate");
+    match turned.or_else(|| odd.next().map(|(name, _)| *name)) {
         None => Ok(()),
-        Some((name, _)) => Err(undrawable(
+        Some(name) => Err(undrawable(
             node,
             format!("text with `{name}`"),
             "remove it, or turn the text into paths",
@@ -496,11 +531,38 @@ pub(super) fn style_properties<'n>(node: Node<'n, '_>) -> impl Iterator<Item = (
 }
 
 fn inherited_property<'n>(node: Node<'n, 'n>, name: &str) -> Option<&'n str> {
-    node.ancestors().find_map(|above| property(above, name))
+    let own = |above| property(above, name).filter(|value| !is_as_around(value));
+    node.ancestors().find_map(own)
+}
+
+fn is_as_around(value: &str) -> bool {
+    matches!(value.trim(), "" | "inherit" | "unset")
+}
+
+/// Returns whether letters have a size of 0 there, in which nothing of them is seen.
+fn has_no_size(node: Node<'_, '_>) -> bool {
+    let sizes = node
+        .ancestors()
+        .filter_map(|above| property(above, "font-size"));
+    for (size, unit) in sizes.filter_map(grammar::length) {
+        let is_relative = matches!(unit, "em" | "ex" | "%");
+        if size <= 0.0 || !is_relative {
+            return size == 0.0;
+        }
+    }
+    false
 }
 
 fn preserves_space(node: Node<'_, '_>) -> bool {
     let space = |above: Node<'_, '_>| {
+        let of_css = property(above, "white-space").and_then(|value| match value.trim() {
+            "pre" | "pre-wrap" | "break-spaces" => Some(true),
+            "normal" | "nowrap" | "pre-line" | "initial" => Some(false),
+            _ => None,
+        });
+        if of_css.is_some() {
+            return of_css;
+        }
         let value = above.attribute(("http://www.w3.org/XML/1998/namespace", "space"));
         value.map(|value| value == "preserve")
     };

@@ -120,6 +120,7 @@ pub(super) fn inspect(
         .filter_map(|node| node.attribute("id"))
         .collect();
     let patterns = css_limits::patterns_with_lines(document);
+    let symbols = css_limits::symbols_without_clip(document);
     note_linked_sheets(original, &mut notes);
     // Parents come first, so one pass finds what each node inherits.
     let mut inherited_by_id: HashMap<NodeId, InheritedProperties> = HashMap::new();
@@ -138,6 +139,7 @@ pub(super) fn inspect(
         }
         refuse_broken(node)?;
         css_limits::check(node, &patterns)?;
+        css_limits::refuse_moved_clip(node, &symbols)?;
         refuse_missing(node, &ids)?;
         refuse_scaled_dashes(node, inherited)?;
         note_appearance(node, &ids, &mut notes);
