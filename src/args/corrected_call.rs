@@ -200,21 +200,30 @@ impl RefusedCall<'_> {
         !issue.is_in_doubt && issue.complaint.code == "near_key"
     }
 
+    /// Describes the call without arguments as the rest of a sentence; empty if that call is refused.
+    fn default_call_text(&self) -> String {
+        let mut params = self.shape.params.iter();
+        if params.any(|param| param.required && param.default.is_none()) {
+            return String::new();
+        }
+        match self.shape.default_action.as_str() {
+            "" => "; `{}` runs the tool with its defaults".to_owned(),
+            action => format!("; `{{}}` {action}"),
+        }
+    }
+
     /// Returns the call as a preview, or no call if the tool has no preview.
     fn preview(&self, readable: Map<String, Value>) -> CorrectedCall {
-        let action = match self.shape.default_action.as_str() {
-            "" => "runs the tool with its defaults",
-            action => action,
-        };
+        let default_call = self.default_call_text();
         let Some(cautious) = self.shape.params.iter().find(|one| one.cautious.is_some()) else {
             let guidance = format!(
-                "no corrected call is offered, since this tool moves and has no preview: send the intended arguments as one JSON object; `{{}}` {action}"
+                "no corrected call is offered, since this tool moves and has no preview: send the intended arguments as one JSON object{default_call}"
             );
             return CorrectedCall::none(guidance);
         };
         let guidance = match self.selects(&readable) {
             true => format!("with `{}` nothing moves", cautious.name),
-            false => format!("with `{}` nothing moves; `{{}}` {action}", cautious.name),
+            false => format!("with `{}` nothing moves{default_call}", cautious.name),
         };
         CorrectedCall {
             call: Some(with_preview(self.shape, readable)),

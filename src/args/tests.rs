@@ -871,6 +871,26 @@ fn explaining_shows_candidates_and_both_profiles() {
 }
 
 #[test]
+fn the_call_without_arguments_is_named_only_where_it_is_accepted() {
+    let subject = ParameterShape::new("scene", ValueKind::Text);
+    let read = |subject: ParameterShape| {
+        let shape = ArgumentShape::new(vec![subject]).with_default_action("draws");
+        let policy = ReaderPolicy::new(ToolEffect::Moves, ForgivenessProfile::Guarded);
+        let sent = json!({"scene": "a", "dry_run": true});
+        let refusal = super::read(&shape, &policy, ReceivedArguments::Value(sent));
+        refusal.unwrap_err().guidance
+    };
+    for (subject, is_named) in [
+        (subject.clone(), true),
+        (subject.clone().required(), false),
+        (subject.required().default("a"), true),
+    ] {
+        let guidance = read(subject);
+        assert_eq!(guidance.contains("`{}` draws"), is_named, "{guidance}");
+    }
+}
+
+#[test]
 fn an_empty_value_is_empty_in_a_list_and_in_a_text() {
     for text in [
         "{\"overlay\": \"[]\"}",

@@ -526,4 +526,21 @@ mod tests {
             assert!(error.contains(expected), "{keys}: {error}");
         }
     }
+    #[test]
+    fn a_record_that_is_neither_yes_nor_no_nor_a_table_is_told_what_is_expected() {
+        for record in ["5", "\"motion\"", "[true]"] {
+            let error = NodeFile::read("node.toml", &format!("record = {record}\n"));
+            let error = error.map_err(|error| error.to_string()).unwrap_err();
+            assert!(
+                error.contains("`record` is true, false or a table"),
+                "{error}"
+            );
+        }
+        assert!(
+            NodeFile::read("node.toml", "record = true\n")
+                .unwrap()
+                .record
+                .is_on()
+        );
+    }
 }

@@ -11,7 +11,10 @@ const FPS_MAX: f64 = 30.0;
 
 /// Recording of jobs: `true`, `false`, or `true` with more in a table.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "`record` is true, false or a table, such as `record = { cameras = [\"top\"], fps = 1.0 }`"
+)]
 pub enum RecordEntry {
     /// The motion, or nothing.
     Motion(bool),

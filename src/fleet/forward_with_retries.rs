@@ -32,7 +32,7 @@ impl FleetPolicy {
 }
 
 impl Fleet {
-    /// Forwards a call and waits for its answer.
+    /// Forwards a call and waits for its answer. A stop is carried on even if the caller gives up.
     ///
     /// # Errors
     /// The reason why there is no answer. A call that moves is sent only once, regardless of the outcome. If several nodes have
@@ -49,6 +49,12 @@ impl Fleet {
         {
             return Err(RemoteCallError::Ambiguous(count));
         }
+        let is_stop = effect == ToolEffect::Stops;
+        let _under_way = is_stop.then(|| self.stops_under_way.token());
+        let watch = match is_stop {
+            true => &watch.without_cancellation(),
+            false => watch,
+        };
         let limit = self.policy.limit(effect);
         let deadline = Instant::now() + limit;
         let sending = self.send_with_retries(peer, call, effect, watch, deadline);
@@ -57,6 +63,13 @@ impl Fleet {
             // Dropping the call under way gives it up at the other end.
             () = watch.cancelled.cancelled() => Err(RemoteCallError::Cancelled),
         }
+    }
+
+    /// Waits until every stop that is being forwarded has been answered, or its time is over.
+    pub async fn wait_for_stops(&self) {
+        self.stops_under_way.close();
+        // Each ends within its own limit.
+        self.stops_under_way.wait().await;
     }
 
     async fn send_with_retries(

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use base::lock::MutexExt as _;
 use call::ReceivedArguments;
@@ -100,6 +101,14 @@ impl RemoteCallWatch {
         }
     }
 
+    /// Returns the same watch without the caller's cancellation.
+    fn without_cancellation(&self) -> Self {
+        Self {
+            cancelled: CancellationToken::new(),
+            ..self.clone()
+        }
+    }
+
     /// Reports progress, if the caller wants any.
     pub fn report(&self, done: f64, total: f64, message: &str) {
         if let Some(progress) = &self.progress {
@@ -168,6 +177,8 @@ pub struct Fleet {
     policy: FleetPolicy,
     presence: Arc<PresenceTable>,
     stop_engine: OnceLock<Arc<dyn StopEngine>>,
+    /// Stops that are being forwarded.
+    stops_under_way: TaskTracker,
     states: Mutex<HashMap<String, Arc<peer_list::PeerState>>>,
 }
 
@@ -181,6 +192,7 @@ impl Fleet {
             policy,
             presence: Arc::default(),
             stop_engine: OnceLock::new(),
+            stops_under_way: TaskTracker::new(),
             states: Mutex::default(),
         }
     }

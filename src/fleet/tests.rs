@@ -108,6 +108,28 @@ async fn two_nodes_of_one_name_are_sent_nothing_but_a_stop() {
     }
 }
 
+#[tokio::test]
+async fn a_stop_is_sent_again_though_its_caller_has_given_up_and_a_motion_is_not_sent_on() {
+    let patient = FleetPolicy {
+        stop_within: Duration::from_secs(1),
+        ..policy()
+    };
+    let (fleet, peers) = fleet_with(true, patient);
+    let watch = RemoteCallWatch::unobserved();
+    watch.cancelled.cancel();
+    for (name, effect) in [("hanging", ToolEffect::Moves), ("dead", ToolEffect::Stops)] {
+        let peer = fleet.peer(name).unwrap();
+        let call = fleet.own_call(&peer, "stop", ReceivedArguments::Absent, "test".to_owned());
+        let before = peers.calls.load(Ordering::SeqCst);
+        let answer = fleet.forward(&peer, call, effect, &watch).await;
+        let sent = peers.calls.load(Ordering::SeqCst) - before;
+        let is_stop = effect == ToolEffect::Stops;
+        let is_given_up = answer == Err(RemoteCallError::Cancelled);
+        assert_eq!((sent > 1, is_given_up), (is_stop, !is_stop), "{answer:?}");
+    }
+    fleet.wait_for_stops().await;
+}
+
 fn policy() -> FleetPolicy {
     FleetPolicy {
         list_within: Duration::from_millis(900),

@@ -4,12 +4,15 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::StatusCode;
 use hyper::body::Incoming;
@@ -17,13 +20,15 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::AsyncRead;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::guarded_body::GuardedBody;
-use super::http::refusal;
+use super::http::{refusal, refuse_gone};
 use super::origin_guard::OriginGuard;
 use super::read_ahead::{ReadAheadStream, ReadBlock};
+use super::request_sender::RequestSender;
 use super::tls::{ByteStream, SharedTlsAcceptor};
 use super::write_timeout::{UNREAD_MAX, WriteTimeoutStream};
 
@@ -289,13 +294,75 @@ impl hyper::service::Service<http::Request<Incoming>> for ConnectionService {
             tracing::warn!(why = reason, "a request was refused");
             return Box::pin(std::future::ready(Ok(refusal(status, reason))));
         }
-        let mut router = self.setup.router.clone();
         let upload = RequestUpload::new(&self.slot);
-        Box::pin(async move {
-            let request = request.map(|body| GuardedBody::wrap(Body::new(body), upload));
-            let response = tower_service::Service::call(&mut router, request).await?;
-            Ok(response.map(|body| GuardedBody::wrap(body, busy)))
-        })
+        let request = request.map(|body| GuardedBody::wrap(Body::new(body), upload));
+        let sender = RequestSender::default();
+        let gone = sender.gone().clone();
+        let close = self.slot.connection.close.clone();
+        let work = answer(self.setup.router.clone(), request, busy, sender, close);
+        let work = Some(work.boxed());
+        Box::pin(PendingAnswer { work, gone })
+    }
+}
+
+/// Answers a request, unless its sender goes, and nothing keeps it or its slot is needed.
+async fn answer(
+    mut router: Router,
+    mut request: http::Request<Body>,
+    busy: ActiveRequest,
+    sender: RequestSender,
+    close: CancellationToken,
+) -> http::Response<Body> {
+    request.extensions_mut().insert(sender.clone());
+    let closed = async {
+        sender.gone().cancelled().await;
+        close.cancelled().await;
+    };
+    tokio::select! {
+        // What has arrived is heard before it is given up.
+        biased;
+        Ok(response) = tower_service::Service::call(&mut router, request) => {
+            response.map(|body| GuardedBody::wrap(body, busy))
+        }
+        () = sender.until_given_up() => refuse_gone(),
+        () = closed => refuse_gone(),
+    }
+}
+
+/// A request that is worked on by its connection's task. If the connection ends first, perhaps before this was polled at all, a task
+/// of its own goes on with it.
+struct PendingAnswer {
+    work: Option<BoxFuture<'static, http::Response<Body>>>,
+    /// Set when the connection ends.
+    gone: CancellationToken,
+}
+
+impl Future for PendingAnswer {
+    type Output = Result<http::Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        // Out of its place, so that work that panics is not gone on with.
+        let Some(mut work) = self.work.take() else {
+            return Poll::Pending;
+        };
+        let polled = work.as_mut().poll(context);
+        if polled.is_pending() {
+            self.work = Some(work);
+        }
+        polled.map(Ok)
+    }
+}
+
+impl Drop for PendingAnswer {
+    fn drop(&mut self) {
+        let Some(work) = self.work.take() else {
+            return;
+        };
+        self.gone.cancel();
+        // Without a runtime the process ends.
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(work);
+        }
     }
 }
 

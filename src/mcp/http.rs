@@ -27,17 +27,19 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use super::accept::{HttpConnections, SharedConnectionSetup};
 pub use super::auth_queue::AuthQueue;
 use super::auth_queue::bearer;
+use super::call_response::CallResponse;
 use super::cancellation::{self, CANCELLED};
 use super::forward;
 use super::guarded_body::GuardedBody;
 use super::long_messages::{LongMessages, MemoryShare, MessageJudge, SHORT_BODY_BYTES_MAX};
 use super::message_intake::{self, AcceptedMessage, MessageIntake, MessageRepair};
 use super::origin_guard::{OriginGuard, SESSION};
+use super::request_sender::RequestSender;
 use super::server::{ArrivedCall, McpHandler};
 use super::service_trait::McpService;
 use super::sessions::{McpSessions, SESSIONS_MAX, SessionOwner};
@@ -525,6 +527,8 @@ async fn handle_request<H: ServerHandler + Clone>(
     State(routes): State<Arc<HttpRoutes<H>>>,
     mut request: Request,
 ) -> Response {
+    // A request that has arrived is heard, whoever hangs up.
+    let _until_answered = RequestSender::of(request.extensions()).keep_request();
     if let Some(service) = &routes.service {
         request.extensions_mut().insert(service.stamp_arrival());
     }
@@ -621,6 +625,7 @@ async fn run_operator_verb(
     long: Arc<LongMessages>,
     request: Request,
 ) -> Response {
+    let until_begun = RequestSender::of(request.extensions()).keep_request();
     let arrived = (operate.stamp_arrival)();
     let identity = match auth.admit(request.headers()).await {
         Ok(Some(identity)) => identity,
@@ -638,7 +643,10 @@ async fn run_operator_verb(
         Ok(read) => read,
         Err(refused) => return refused,
     };
-    match (operate.run)(identity, body.to_vec(), arrived).await {
+    let running = (operate.run)(identity, body.to_vec(), arrived);
+    // The verb begins before its sender counts as gone; a sender who goes then gives it up.
+    drop(until_begun);
+    match running.await {
         Ok(reply) => json(StatusCode::OK, &reply),
         Err(reason) => refusal(StatusCode::FORBIDDEN, &reason.to_string()),
     }
@@ -648,6 +656,11 @@ async fn run_operator_verb(
 pub(super) fn refusal(status: StatusCode, reason: &str) -> Response {
     let refusal = message_intake::refusal(message_intake::INVALID_REQUEST, None, reason);
     json(status, &refusal)
+}
+
+/// Returns the response that nobody reads.
+pub(super) fn refuse_gone() -> Response {
+    refusal(StatusCode::REQUEST_TIMEOUT, "the sender has gone")
 }
 
 fn refuse_slow_body() -> Response {
@@ -702,6 +715,7 @@ async fn post<H: ServerHandler + Clone>(
     mut accepted: AcceptedMessage,
     memory: MemoryShare,
 ) -> Response {
+    let is_call = accepted.tool().is_some();
     let mut is_stop = false;
     if let Some(service) = &routes.service
         && let Some(call) = accepted.take_call()
@@ -740,25 +754,52 @@ async fn post<H: ServerHandler + Clone>(
         let refusal = stray_stop::with_stop_notice(refusal, is_stop);
         return json(StatusCode::BAD_REQUEST, &refusal);
     };
-    let watched = WatchedPost {
-        _hung_up: open.hung_up.clone().drop_guard(),
-        _counted: CountedRequest::new(&routes.calls),
-        _memory: memory,
-    };
+    let kept = (CountedRequest::new(&routes.calls), memory);
     let headers = &mut parts.headers;
     let takes_both = HeaderValue::from_static("application/json, text/event-stream");
     headers.insert(ACCEPT, takes_both);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let body = accepted.message.to_string();
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
+    let hung_up = open.hung_up.clone();
     parts.extensions.insert(open);
     let request = Request::from_parts(parts, Body::from(body));
-    let mut response = routes.answer(mode, request).await;
+    let mut response = answer_sender(routes, mode, request, hung_up, is_call, kept).await;
     if accepted.id.as_ref().is_some_and(wide_ids::is_stand_in) {
         response.headers_mut().remove(CONTENT_LENGTH);
         response = response.map(wide_ids::restored_body);
     }
-    response.map(|body| GuardedBody::wrap(body, watched))
+    response
+}
+
+/// Answers a request, and sets `hung_up` once its sender no longer reads: what it moves then comes to rest. A call goes on even so,
+/// since it may be a stop for another node. `kept` is given up with the answer.
+async fn answer_sender<H: ServerHandler + Clone>(
+    routes: &HttpRoutes<H>,
+    mode: ResponseMode,
+    request: Request,
+    hung_up: CancellationToken,
+    is_call: bool,
+    kept: (CountedRequest, MemoryShare),
+) -> Response {
+    let hung_up_guard = hung_up.clone().drop_guard();
+    let sender = RequestSender::of(request.extensions());
+    let mut answering = std::pin::pin!(routes.answer(mode, request));
+    let response = tokio::select! {
+        biased;
+        response = &mut answering => response,
+        () = sender.gone().cancelled() => {
+            hung_up.cancel();
+            if !is_call {
+                return refuse_gone();
+            }
+            answering.await
+        }
+    };
+    response.map(|body| match is_call {
+        true => CallResponse::wrap(body, hung_up_guard, kept),
+        false => GuardedBody::wrap(body, (hung_up_guard, kept)),
+    })
 }
 
 /// Reads a body to its end; a long one waits until there is memory for it. One announced as too long is refused unread.
@@ -873,12 +914,4 @@ impl Drop for CountedRequest {
     fn drop(&mut self) {
         self.0.send_modify(|calls| *calls = calls.saturating_sub(1));
     }
-}
-
-/// A POST until its answer has been read or its reader has gone. Dropping it tells an unanswered call that its reader has
-/// gone; an answered call ignores that.
-struct WatchedPost {
-    _hung_up: DropGuard,
-    _counted: CountedRequest,
-    _memory: MemoryShare,
 }

@@ -11,6 +11,7 @@
 //! * [`forward_call`]: one call to another node, on a connection of its own
 
 mod accept;
+mod call_response;
 mod cancellation;
 pub mod client;
 pub mod http;
@@ -31,6 +32,7 @@ mod lossy_json;
 mod origin_guard;
 mod progress;
 mod read_ahead;
+mod request_sender;
 mod sessions;
 mod stranded_clients;
 mod stray_stop;

@@ -59,9 +59,9 @@ pub enum StdioError {
     Broken(#[from] tokio::task::JoinError),
 }
 
-/// Serves standard input and output until input ends or `stop` is set.
+/// Serves standard input and output until input ends, output is closed by its reader, or `stop` is set.
 ///
-/// `ended` runs as soon as input has ended, before anything else, to stop the arm.
+/// `ended` runs as soon as input has ended, or nothing can be written any more, before anything else, to stop the arm.
 ///
 /// # Errors
 /// See [`StdioError`]. The end of input is not an error.
@@ -120,10 +120,11 @@ fn serve_streams(
 ) -> BoxFuture<'static, Result<(), StdioError>> {
     let served = async move {
         let gone = CancellationToken::new();
-        let output = Arc::new(Mutex::new(streams.output));
+        let output = StdioOutput::new(streams.output);
         let (forward, inbound) = mpsc::channel(WAITING_MAX);
         let (replies, answers) = mpsc::channel(REPLIES_MAX);
         let writing = tokio::spawn(write_replies(answers, output.clone()).boxed());
+        let unread = output.unread.clone();
         let waiting_bytes = Arc::new(AtomicUsize::new(0));
         let has_wide_ids = Arc::new(AtomicBool::new(false));
         let requests = Arc::new(RequestIds::default());
@@ -139,7 +140,12 @@ fn serve_streams(
         };
         let end = gone.clone();
         let reading = async move {
-            reader.run(streams.input).await;
+            tokio::select! {
+                // What has arrived is heard first.
+                biased;
+                () = reader.run(streams.input) => {}
+                () = unread.cancelled() => {}
+            }
             (streams.ended)();
             end.cancel();
         };
@@ -340,9 +346,9 @@ impl StdioReader {
     }
 }
 
-async fn write_replies(mut replies: mpsc::Receiver<Vec<u8>>, output: Arc<Mutex<BoxedOutput>>) {
+async fn write_replies(mut replies: mpsc::Receiver<Vec<u8>>, output: StdioOutput) {
     while let Some(line) = replies.recv().await {
-        if write_line(&output, &line).await.is_err() {
+        if output.write_line(&line).await.is_err() {
             return;
         }
     }
@@ -445,7 +451,7 @@ struct StdioTransport {
     waiting_bytes: Arc<AtomicUsize>,
     has_wide_ids: Arc<AtomicBool>,
     requests: Arc<RequestIds>,
-    output: Arc<Mutex<BoxedOutput>>,
+    output: StdioOutput,
 }
 
 impl Transport<RoleServer> for StdioTransport {
@@ -464,7 +470,7 @@ impl Transport<RoleServer> for StdioTransport {
                 line = wide_ids::restored(line);
             }
             line.push(b'\n');
-            write_line(&output, &line).await
+            output.write_line(&line).await
         }
     }
 
@@ -480,8 +486,35 @@ impl Transport<RoleServer> for StdioTransport {
     }
 }
 
-async fn write_line(output: &Mutex<BoxedOutput>, line: &[u8]) -> io::Result<()> {
-    let mut output = output.lock().await;
-    output.write_all(line).await?;
-    output.flush().await
+/// The client's end of the output; clones share it.
+#[derive(Clone)]
+struct StdioOutput {
+    stream: Arc<Mutex<BoxedOutput>>,
+    /// Set when a line could not be written: nobody reads the answers any more.
+    unread: CancellationToken,
+}
+
+impl StdioOutput {
+    fn new(stream: BoxedOutput) -> Self {
+        Self {
+            stream: Arc::new(Mutex::new(stream)),
+            unread: CancellationToken::new(),
+        }
+    }
+
+    async fn write_line(&self, line: &[u8]) -> io::Result<()> {
+        let mut stream = self.stream.lock().await;
+        let written = async {
+            stream.write_all(line).await?;
+            stream.flush().await
+        };
+        let written = written.await;
+        if let Err(error) = &written
+            && !self.unread.is_cancelled()
+        {
+            tracing::warn!(%error, "an answer could not be written, so the client counts as gone");
+            self.unread.cancel();
+        }
+        written
+    }
 }

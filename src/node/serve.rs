@@ -189,8 +189,12 @@ fn report_energised(node: &Node) -> ExitStatus {
 /// Longest wait for the journal of a stopped job. Its arm already stands.
 const JOURNAL_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Waits until the journals of jobs in progress are complete, before the process ends.
+/// Waits until the stops that are being passed on have been answered, and the journals of jobs in progress are complete, before
+/// the process ends.
 pub async fn close(node: &Node) {
+    if let Some(fleet) = &node.fleet {
+        fleet.wait_for_stops().await;
+    }
     if !node.wait_until_idle(JOURNAL_WAIT_MAX).await {
         tracing::error!("the end of a job is not in its journal: the next start will ask about it");
     }

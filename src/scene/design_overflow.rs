@@ -1,6 +1,7 @@
 //! A design that reaches beyond its sheet: how far, how many of its strokes, and what would fit.
 
 use super::{ScenePage, ScenePen};
+use base::units::short;
 
 /// Most points of the strokes that are kept for a picture.
 const POINTS_MAX: usize = 200_000;
@@ -99,7 +100,7 @@ impl OverflowCollector {
     ) -> Option<DesignOverflow> {
         let (by_mm, at_mm, source) = self.worst?;
         let placement = placement();
-        let ([x, y], [width, height]) = (at_mm, sheet_mm);
+        let ([x, y], [width, height]) = (at_mm.map(tenths), sheet_mm.map(short));
         let strokes = match (self.count, total) {
             (1, 1) => "the only stroke reaches".to_owned(),
             (1, total) => format!("1 of {total} strokes reaches"),
@@ -107,7 +108,7 @@ impl OverflowCollector {
         };
         let edge = farthest_edge(at_mm, sheet_mm);
         let why = format!(
-            "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {} mm over its {edge} edge ({source}, at ({x:.1}, {y:.1}) mm); {}",
+            "design: {strokes} beyond the sheet of {width} by {height} mm, the worst by {} mm over its {edge} edge ({source}, at ({x}, {y}) mm); {}",
             length_text(by_mm),
             placement.remedy()
         );
@@ -143,9 +144,10 @@ pub(super) struct OverflowPlacement {
 
 impl OverflowPlacement {
     fn remedy(&self) -> String {
-        let at = self.at_mm.map(|[x, y]| format!(" at ({x}, {y}) mm"));
-        let rotation =
-            (self.page.turn_deg != 0.0).then(|| format!(" turned by {}°", self.page.turn_deg));
+        let at = self.at_mm.map(|at_mm| at_mm.map(short));
+        let at = at.map(|[x, y]| format!(" at ({x}, {y}) mm"));
+        let turn_deg = self.page.turn_deg;
+        let rotation = (turn_deg != 0.0).then(|| format!(" turned by {}°", short(turn_deg)));
         let place = [at, rotation].into_iter().flatten().collect::<String>();
         let long_mm = length_text(self.page.long_mm);
         match self.fits_mm {
@@ -164,12 +166,25 @@ impl OverflowPlacement {
 
 /// Writes a length with as many digits, from one to six, as tell it from the nearest tenth of a millimetre.
 fn length_text(length_mm: f64) -> String {
-    let tenths = format!("{length_mm:.1}");
+    let tenths = tenths(length_mm);
     let digits = format!("{length_mm:.3}");
     match digits.trim_end_matches('0').trim_end_matches('.') {
+        _ if is_long(length_mm) => tenths,
         "0" if length_mm > 0.0 => format!("{length_mm:.6}"),
         short if short.len() > tenths.len() => short.to_owned(),
         _ => tenths,
+    }
+}
+
+fn is_long(length_mm: f64) -> bool {
+    length_mm.abs() >= 1e6
+}
+
+/// Writes a length with one decimal, or as a short number where that would be many digits.
+fn tenths(length_mm: f64) -> String {
+    match is_long(length_mm) {
+        true => short(length_mm),
+        false => format!("{length_mm:.1}"),
     }
 }
 

@@ -298,7 +298,9 @@ fn says_all(arguments: &ReceivedArguments) -> bool {
     }
 }
 
+/// Returns the answer of another node. One that says that it was no success is an error, even if it is not marked as one.
 fn reply_from_peer(peer: &FleetPeer, mut reply: Reply) -> Reply {
+    reply.is_error |= reply.structured.get("success") == Some(&json!(false));
     reply.text = format!("{}: {}", peer.name, reply.text);
     reply.set("node", &peer.name);
     reply
@@ -445,6 +447,20 @@ mod tests {
             json!("{node: left}"),
         ] {
             assert!(!goes_everywhere(arguments.clone()), "{arguments}");
+        }
+    }
+
+    #[test]
+    fn an_answer_whose_data_say_that_it_failed_is_an_error() {
+        let peer = FleetPeer {
+            name: "left".to_owned(),
+            address: String::new(),
+            tags: Vec::new(),
+        };
+        for (success, is_error) in [(true, false), (false, true)] {
+            let mut answer = Reply::done("standing".to_owned());
+            answer.set("success", success);
+            assert_eq!(reply_from_peer(&peer, answer).is_error, is_error);
         }
     }
 

@@ -10,7 +10,8 @@
 )]
 
 use crate::support;
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -339,6 +340,77 @@ async fn a_stop_of_another_node_leaves_this_one_alone() {
     assert!(!drawn.is_error, "{}", drawn.text);
     assert_eq!(stopped.structured["node"], "left");
     assert!(!stopped.is_error, "{}", stopped.text);
+}
+
+/// Accepts the next connection and reads from it until its bytes hold these words.
+fn accepted(listener: &TcpListener, words: &str) -> TcpStream {
+    let began = Instant::now();
+    listener.set_nonblocking(true).unwrap();
+    let mut stream = loop {
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(_) => assert!(began.elapsed() < PATIENCE, "nobody connects"),
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (mut all, mut chunk) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&all).contains(words) {
+        let count = stream.read(&mut chunk).unwrap();
+        assert!(count > 0, "it ended before {words:?}");
+        all.extend_from_slice(&chunk[..count]);
+    }
+    stream
+}
+
+/// The other node's first connection breaks without an answer once the caller has gone; the stop is sent again.
+#[test]
+fn a_stop_of_another_node_is_carried_on_though_its_caller_goes() {
+    const STOP: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stop","arguments":{"node":"left"}}}"#;
+    const OPENING: &str = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let left = TcpListener::bind("127.0.0.1:0").unwrap();
+    let peers = peer("left", &left.local_addr().unwrap().to_string());
+    let file = format!("name = \"hub\"\n{peers}\n[fleet]\nstop_within_s = 30\nquiet_s = 30\n");
+    let is_sent_again = || {
+        let first = accepted(&left, "\"stop\"");
+        thread::sleep(Duration::from_millis(300));
+        drop(first);
+        let mut second = accepted(&left, "\"stop\"");
+        let result = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"success":true}}}"#;
+        let length = result.len();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+        write!(second, "{head}\r\nContent-Length: {length}\r\n\r\n{result}").unwrap();
+    };
+    let hub = Member::start(&file, &[], &[]);
+    for accept in ["application/json", "application/json, text/event-stream"] {
+        let (mut stream, host) = support::connect(&hub.served);
+        let length = STOP.len();
+        let request = format!(
+            "POST /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: {accept}\r\nContent-Length: {length}\r\n\r\n{STOP}"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        drop(stream);
+        is_sent_again();
+    }
+    drop(hub);
+    let bench = Bench::at_test_rate();
+    std::fs::write(bench.path("node.toml"), &file).unwrap();
+    let config = bench.path("node.toml").display().to_string();
+    let mut node = bench
+        .command(&["serve", "--config", &config])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(support::Running)
+        .unwrap();
+    let mut input = node.0.stdin.take().unwrap();
+    write!(input, "{OPENING}\n{STOP}\n").unwrap();
+    drop(input);
+    is_sent_again();
+    node.exit_code();
 }
 
 /// One is killed during its stroke, one is asleep, one is wrong about the time, one address is dead and one is silent.

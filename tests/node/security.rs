@@ -9,6 +9,7 @@
 
 mod doors;
 mod flood;
+mod hangups;
 mod roles;
 
 use crate::support;

@@ -709,6 +709,21 @@ fn a_stop_behind_a_full_pipe_is_heard() {
     });
 }
 
+/// A client that reads nothing any more has gone, though its other end is still open.
+#[test]
+fn a_client_that_closes_its_end_of_the_output_stops_the_arm() {
+    unless_starved(|| {
+        let bench = long_bench();
+        let ([mut node, _sim], input, output) = drawing_for_a_client(&bench);
+        let mark = trace(&bench).mark();
+        // The reading thread ends, and closes the pipe, at the next line.
+        drop(output);
+        assert_eq!(node.exit_code(), Some(ENERGISED));
+        trace(&bench).was_stopped(mark);
+        drop(input);
+    });
+}
+
 /// A person at a terminal.
 #[test]
 fn a_key_in_the_live_view_stops_the_arm() {
@@ -793,7 +808,7 @@ fn the_page_names_every_source_and_a_test_for_each() {
 }
 
 /// Words that the page's rows must have between them.
-const SOURCES: [&str; 42] = [
+const SOURCES: [&str; 44] = [
     "Stop on the operator's page",
     "Emergency stop on the operator's page",
     "the `stop` tool",
@@ -804,9 +819,11 @@ const SOURCES: [&str; 42] = [
     "a cancellation of which nobody can tell what it cancels",
     "a stop in what does not become whole",
     "cancelled",
+    "as soon as it is sent",
     "hangs up",
     "the end of a session",
     "the end of standard input",
+    "closes its end of the output",
     "SIGINT",
     "a second SIGINT",
     "SIGTERM",

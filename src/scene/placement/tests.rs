@@ -224,6 +224,17 @@ fn a_corner_beyond_the_sheet_leaves_no_size_and_says_so() {
 }
 
 #[test]
+fn a_place_far_beyond_the_sheet_is_refused_in_few_digits() {
+    let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
+    for far in [1e308, -3e12] {
+        let said = placed(&bytes, placement(Some([far, 0.0]), 1e300));
+        let said = said.unwrap_err().to_string();
+        let digits = said.split(|c: char| !c.is_ascii_digit());
+        assert!(digits.map(str::len).all(|digits| digits < 16), "{said}");
+    }
+}
+
+#[test]
 fn revisions_differ_by_design_place_fill_and_pen() {
     let bytes = page_json([20.0, 10.0], &[[[0.0, 0.0], [20.0, 10.0]]]);
     let unmoved = DesignReplacement::from_files(vec![("page.json".to_owned(), bytes)]);

@@ -1,0 +1,97 @@
+//! Senders that close as soon as they have sent: their stops are carried out, and what they would move does not go on.
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::support::{Bench, PATIENCE, Served, connect, post, scene};
+use super::{Guarded, call, flood, result};
+
+/// Requests of each kind: of those that are dropped with their connection, this many are not all heard.
+const TRIES: usize = 24;
+
+/// Sends a whole request and closes at once.
+fn send_and_close(served: &Served, path: &str, headers: &str, body: &str) {
+    let (mut stream, host) = connect(served);
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {host}\r\n{headers}Content-Length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+}
+
+/// Waits until the audit log holds so many records with these words.
+fn until_recorded(bench: &Bench, words: &str, count: usize) {
+    let began = Instant::now();
+    loop {
+        let log = std::fs::read_to_string(bench.path("state/audit.log")).unwrap();
+        let recorded = log.lines().filter(|line| line.contains(words)).count();
+        if recorded >= count {
+            return;
+        }
+        assert!(
+            began.elapsed() < PATIENCE,
+            "{recorded} of {count} with {words:?}"
+        );
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn a_stop_is_carried_out_though_its_sender_closes_at_once() {
+    let node = Guarded::new();
+    let [_, planner, operator] = node.tokens.clone();
+    let origin = node.served.url.replace("/mcp", "");
+    let from_page = format!("Origin: {origin}\r\nSec-Fetch-Site: same-origin\r\n");
+    let stop = call("stop", &json!({}));
+    let streams = format!("{}{}", flood::bearer(&planner), flood::STREAMS);
+    for (path, headers, body, recorded) in [
+        (
+            "/mcp",
+            flood::bearer(&planner),
+            stop.as_str(),
+            "\"tool\":\"stop\"",
+        ),
+        ("/mcp", streams, &stop, "\"tool\":\"stop\""),
+        (
+            "/operator",
+            flood::bearer(&operator),
+            r#"{"verb":"estop"}"#,
+            "token operator: Estop",
+        ),
+        ("/page/stop", from_page, "", "(page): Stop"),
+    ] {
+        let log = std::fs::read_to_string(node.bench.path("state/audit.log")).unwrap();
+        let before = log.lines().filter(|line| line.contains(recorded)).count();
+        for _ in 0..TRIES {
+            send_and_close(&node.served, path, &headers, body);
+        }
+        until_recorded(&node.bench, recorded, before + TRIES);
+    }
+}
+
+#[test]
+fn what_a_sender_that_closes_at_once_would_move_does_not_go_on() {
+    let bench = Bench::new();
+    let row = |row: u32| format!("[[0.0, {row}.0], [60.0, {row}.0]]");
+    let rows: Vec<String> = (0..30).map(row).collect();
+    bench.scene("long", &scene("long", &format!("[{}]", rows.join(", "))));
+    let state = bench.state();
+    let served = bench.serve(&["--state", &state]);
+    for (before, headers) in ["", flood::STREAMS].into_iter().enumerate() {
+        let stroke = call("stroke", &json!({"scene": "long", "again": true}));
+        send_and_close(&served, "/mcp", headers, &stroke);
+        until_recorded(&bench, "\"tool\":\"stroke\"", before + 1);
+        let began = Instant::now();
+        loop {
+            let (_, sensed) = post(&served, "", &call("sense", &json!({})));
+            if result(&sensed)["state"] == "stopped" {
+                break;
+            }
+            assert!(began.elapsed() < PATIENCE, "{sensed:#}");
+        }
+        let (_, reset) = post(&served, "", &call("reset", &json!({})));
+        assert_eq!(result(&reset)["success"], true, "{reset:#}");
+    }
+}
