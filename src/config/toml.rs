@@ -508,6 +508,21 @@ mod tests {
     }
 
     #[test]
+    fn a_list_with_too_many_numbers_is_named_with_its_line() {
+        for numbers in ["[1.0]", "[1.0, 2.0, 3.0]"] {
+            let text = format!("speed = 1.0\n[[inner]]\ndepth_mm = 3.0\nsize_mm = {numbers}\n");
+            let error = read::<Outer>("outer.toml", &text).unwrap_err();
+            let [problem] = error.problems.as_slice() else {
+                unreachable!("{error}");
+            };
+            assert!(
+                problem.contains("line 4") && problem.contains("length"),
+                "{problem}"
+            );
+        }
+    }
+
+    #[test]
     fn a_number_that_is_not_finite_is_named_by_its_key() {
         for number in ["nan", "inf", "-inf"] {
             let text = format!("speed = 1.0\nfinite_mm = {number}\n");

@@ -3,8 +3,7 @@
 
 use serde::de::value::{MapAccessDeserializer, MapDeserializer, SeqDeserializer};
 use serde::de::{
-    DeserializeOwned, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected,
-    Visitor,
+    DeserializeOwned, Deserializer, Error as _, IntoDeserializer, MapAccess, Unexpected, Visitor,
 };
 use serde::forward_to_deserialize_any;
 use toml::Value;
@@ -45,7 +44,7 @@ impl<'de> Deserializer<'de> for ValueReader {
             Value::Float(number) => visitor.visit_f64(number),
             Value::Boolean(value) => visitor.visit_bool(value),
             Value::Datetime(date) => visitor.visit_string(date.to_string()),
-            Value::Array(items) => visitor.visit_seq(list(items)),
+            Value::Array(items) => read_list(items, visitor),
             Value::Table(entries) => visitor.visit_map(table(entries)),
         }
     }
@@ -68,7 +67,7 @@ impl<'de> Deserializer<'de> for ValueReader {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         match self.0 {
-            Value::Array(items) => visitor.visit_seq(list(items)),
+            Value::Array(items) => read_list(items, visitor),
             _ => self.invalid_type(&visitor),
         }
     }
@@ -140,8 +139,12 @@ impl IntoDeserializer<'_, Error> for ValueReader {
     }
 }
 
-fn list<'de>(items: Vec<Value>) -> impl SeqAccess<'de, Error = Error> {
-    SeqDeserializer::new(items.into_iter().map(ValueReader))
+/// Reads a list, and rejects items that are left over: a visitor of a fixed length looks at no more.
+fn read_list<'de, V: Visitor<'de>>(items: Vec<Value>, visitor: V) -> Result<V::Value, Error> {
+    let mut items = SeqDeserializer::new(items.into_iter().map(ValueReader));
+    let read = visitor.visit_seq(&mut items)?;
+    items.end()?;
+    Ok(read)
 }
 
 fn table<'de>(table: toml::Table) -> impl MapAccess<'de, Error = Error> {
