@@ -183,6 +183,33 @@ fn check_arms_and_scenes(
             Err(error) => findings.note(&what, Err(anyhow::Error::msg(error))),
         }
     }
+    let scenes = library.scenes_for(&models);
+    for overlay in library.overlays() {
+        let found = scene_of_overlay(library, &scenes, &overlay);
+        findings.note(&format!("overlay {overlay}"), found);
+    }
+}
+
+/// Finds a scene that an overlay goes with; if there is none, returns why it does not go with the first that is good without it.
+fn scene_of_overlay(
+    library: &SceneLibrary,
+    scenes: &[String],
+    overlay: &str,
+) -> anyhow::Result<String> {
+    let mut first_error = None;
+    for scene in scenes
+        .iter()
+        .filter(|scene| library.scene(scene, None).is_ok())
+    {
+        match library.scene(scene, Some(overlay)) {
+            Ok(_) => return Ok(format!("on {scene}")),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    match first_error {
+        Some(error) => Err(anyhow::Error::msg(error)),
+        None => bail!("there is no scene to check it on"),
+    }
 }
 
 fn plan_scene(scene: &Arc<Scene>) -> anyhow::Result<String> {
