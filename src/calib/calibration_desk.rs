@@ -401,13 +401,14 @@ impl CalibrationDesk<'_> {
     /// a kill leaves a change that nobody knows of; a file that does not load is put back.
     ///
     /// # Errors
-    /// When it cannot be written, or does not load; nothing has changed then.
+    /// When it cannot be written, does not load, or accepting a proposal was interrupted; nothing has changed then.
     pub fn write(
         &self,
         record: &CalibrationRecord,
         servos: Option<&BTreeMap<u8, String>>,
         lock: &CalibrationLock,
     ) -> Result<AcceptedCalibration, CalibrationDeskError> {
+        self.store.check_not_interrupted()?;
         let path = self.write_recorded(record, servos, lock)?;
         self.store.end(lock);
         self.accepted(record.number, path)
@@ -687,6 +688,7 @@ mod tests {
         let accepted = accept().unwrap();
         let written = std::fs::read_to_string(&accepted.path).unwrap();
         let record = std::fs::read(kept("000001.toml")).unwrap();
+        let accepted_record = store.history().unwrap().remove(0);
         // Before the file was written, after it, and after the record was.
         for (is_written, is_recorded) in [(false, false), (true, false), (true, true)] {
             std::fs::write(kept("accepting.toml"), &record).unwrap();
@@ -700,6 +702,8 @@ mod tests {
             let lock = store.lock().unwrap();
             let is_interrupted =
                 |error| matches!(error, CalibrationStoreError::Interrupted { number: 1 });
+            let written_over = desk.write(&accepted_record, None, &lock).unwrap_err();
+            assert!(written_over.to_string().contains("was interrupted"));
             assert!(is_interrupted(store.propose(&session, &lock).unwrap_err()));
             assert!(is_interrupted(store.discard(&lock).unwrap_err()));
             let shown = desk.assess(&session).unwrap();

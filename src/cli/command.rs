@@ -250,13 +250,19 @@ impl Cli {
 /// Takes back the advice to use an option that takes a safeguard away, and adds advice of our own.
 fn advised(mut error: clap::Error) -> clap::Error {
     let text = |value: &ContextValue| value.to_string();
+    let usage = error.get(ContextKind::Usage).map(text).unwrap_or_default();
+    let draws = ["draw", "plan"]
+        .iter()
+        .any(|command| usage.contains(&format!("steadyhand {command} ")));
     let suggested = error.get(ContextKind::SuggestedArg).map(text);
     let is_override = |option: &str| OVERRIDES.iter().any(|one| option.starts_with(one));
     if suggested.is_some_and(|option| is_override(&option)) {
         error.remove(ContextKind::SuggestedArg);
+        // The usage line names what was suggested.
+        error.remove(ContextKind::Usage);
     }
     let unknown = error.get(ContextKind::InvalidArg).map(text);
-    if unknown.is_some_and(|option| option.starts_with("--scale")) {
+    if draws && unknown.is_some_and(|option| option.starts_with("--scale")) {
         let advice = "say how large it becomes: --size 60mm for its longer side, or --fit";
         let advice = ContextValue::StyledStrs(vec![advice.into()]);
         error.insert(ContextKind::Suggested, advice);
@@ -288,15 +294,22 @@ mod tests {
         };
         let scale = told("steadyhand draw house.svg --scale 2");
         assert!(scale.contains("--size 60mm"), "{scale}");
-        for line in [
-            "steadyhand draw house.svg --scale 2",
-            "steadyhand draw house.svg --calibrate elsewhere",
-            "steadyhand draw house.svg --allow-roots",
-            "steadyhand draw house.svg --yess",
+        for (line, typed) in [
+            ("steadyhand draw house.svg --scale 2", "--scale"),
+            ("steadyhand plan default --scale 2", "--scale"),
+            (
+                "steadyhand draw house.svg --calibrate elsewhere",
+                "--calibrate",
+            ),
+            ("steadyhand draw house.svg --allow-roots", "--allow-roots"),
+            ("steadyhand draw house.svg --yess", "--yess"),
         ] {
-            let told = told(line);
-            assert!(!told.contains("similar argument"), "{told}");
+            let advice = told(line).replace(typed, "");
+            let named = OVERRIDES.iter().find(|option| advice.contains(**option));
+            assert_eq!(named, None, "{advice}");
         }
+        let serve = told("steadyhand serve --scale 2");
+        assert!(!serve.contains("60mm"), "{serve}");
         let size = told("steadyhand draw house.svg --sizes 60mm");
         assert!(size.contains("--size"), "{size}");
     }

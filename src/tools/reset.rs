@@ -190,10 +190,11 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
         )),
         (Some(last), _) => Ok(last),
         (None, requested) if ctx.request.who == ActorRank::Operator => {
-            let scene = ctx.scene(arm);
-            match requested {
-                Some(_) => scene,
-                None => scene.map_err(|_| which_scene(ctx.node, arm)),
+            let name = requested.unwrap_or("default");
+            let scenes = ctx.node.scenes.scenes_for(&[&arm.motion.arm().file.name]);
+            match requested.is_some() || scenes.iter().any(|own| own == name) {
+                true => ctx.scene(arm),
+                false => Err(which_scene(&scenes)),
             }
         }
         (None, _) => Err(refused(
@@ -204,8 +205,7 @@ fn scene(ctx: &ToolContext<'_>) -> Result<Arc<Scene>, Box<Reply>> {
 }
 
 /// Refuses to guess the scene of an arm of another model than the default scene is for.
-fn which_scene(node: &Node, arm: &AttachedArm) -> Box<Reply> {
-    let scenes = node.scenes.scenes_for(&[&arm.motion.arm().file.name]);
+fn which_scene(scenes: &[String]) -> Box<Reply> {
     refused(
         "scene",
         format!(

@@ -108,7 +108,7 @@ impl<'p> SvgPainter<'p> {
         self.draw_children(group)?;
         self.enclosing.truncate(depth);
         if has_pause {
-            // An empty layer has_pause for nothing.
+            // An empty layer causes no pause.
             self.pause_pending &= pending_before;
         }
         self.clips.truncate(clips_before);
@@ -152,7 +152,7 @@ impl<'p> SvgPainter<'p> {
         let template = DesignStroke {
             colour: look.colour,
             pen,
-            is_paper_coloured: pen.is_none() && look.colour == Some(PAPER),
+            is_paper_coloured: pen.is_none() && look.is_paper,
             layer: layers.next().map(|layer| layer.name.clone()),
             source: self.source(path.id()),
             ..DesignStroke::default()
@@ -334,6 +334,8 @@ fn user_length(transform: Transform) -> impl Fn(Point) -> f64 {
 struct PathAppearance<'p> {
     /// The line along it, none where only its area is seen.
     line: Option<&'p usvg::Stroke>,
+    /// True if the line has the colour of paper.
+    is_paper: bool,
     colour: Option<[u8; 3]>,
     /// True if an area's outline is closed even where its author left it open.
     closes_areas: bool,
@@ -349,18 +351,18 @@ impl<'p> PathAppearance<'p> {
         }
         let is_text = text_to_paths::is_letters(path.id());
         let fill = path.fill().filter(|f| f.opacity().get() > 0.0);
+        let fill = fill.filter(|f| !is_paper(f.paint()));
         let fill = fill.map(|f| (colour(f.paint()), f.rule()));
-        let fill = fill.filter(|(colour, _)| *colour != Some(PAPER));
         let line = path.stroke().filter(|s| s.opacity().get() > 0.0);
         // Paper around an area leaves the area.
-        let is_paper = |stroke: &usvg::Stroke| colour(stroke.paint()) == Some(PAPER);
-        let line = line.filter(|s| !is_paper(s) || fill.is_none() || !has_area(path));
+        let line = line.filter(|s| !is_paper(s.paint()) || fill.is_none() || !has_area(path));
         let outline = match line {
             Some(stroke) => colour(stroke.paint()),
             None => fill?.0,
         };
         Some(Self {
             line,
+            is_paper: line.is_some_and(|stroke| is_paper(stroke.paint())),
             colour: outline,
             closes_areas: line.is_none() && !is_text,
             fill: fill.filter(|_| !is_text),
@@ -390,6 +392,11 @@ fn has_area(path: &Path) -> bool {
 
 /// Height of a shape that is a line, as a share of its length.
 const FLATNESS: f32 = 1e-5;
+
+/// Returns whether all of a paint has the colour of paper; a gradient only begins with its colour.
+fn is_paper(paint: &Paint) -> bool {
+    matches!(paint, Paint::Color(_)) && colour(paint) == Some(PAPER)
+}
 
 fn colour(paint: &Paint) -> Option<[u8; 3]> {
     let first_stop = |stops: &[usvg::Stop]| stops.first().map(usvg::Stop::color);

@@ -119,6 +119,20 @@ fn areas_are_outlined_and_paper_is_not() {
 }
 
 #[test]
+fn a_gradient_that_begins_in_white_is_no_paper() {
+    let gradient = r##"<defs><linearGradient id="g"><stop stop-color="white"/><stop offset="1"/></linearGradient></defs>"##;
+    for body in [
+        r#"<path fill="none" stroke="url(#g)" d="M0 0L3 4"/>"#,
+        r#"<path fill="url(#g)" d="M0 0L3 0L3 4"/>"#,
+    ] {
+        let stroke = only(&format!("{gradient}{body}"));
+        assert!(!stroke.is_paper_coloured, "{body}");
+    }
+    let white = only(r#"<path fill="none" stroke="white" d="M0 0L3 4"/>"#);
+    assert!(white.is_paper_coloured);
+}
+
+#[test]
 fn styles_reach_shapes_by_class() {
     let stroke =
         only("<style>.ink { stroke: #1a1a2e; fill: none }</style><path class='ink' d='M0 0h5'/>");

@@ -380,7 +380,7 @@ impl TextLayout {
         let begins_word = letter.is_alphanumeric() && !self.is_in_word;
         self.is_in_word =
             letter.is_alphanumeric() || self.is_in_word && matches!(letter, '\'' | '’');
-        match case.trim() {
+        match case.trim().to_ascii_lowercase().as_str() {
             "uppercase" => run.extend(letter.to_uppercase()),
             "lowercase" => run.extend(letter.to_lowercase()),
             "capitalize" if begins_word => run.extend(letter.to_uppercase()),
@@ -496,8 +496,8 @@ const INHERITED_OF_TEXT: [(&str, &[&str]); 4] = [
 
 fn refuse_unsupported_attributes(node: Node<'_, '_>) -> Result<(), DesignError> {
     let is_odd = |value: Option<&str>, plain: &[&str]| {
-        let value = value.map(str::trim);
-        value.is_some_and(|value| !plain.contains(&value))
+        let value = value.map(|value| value.trim().to_ascii_lowercase());
+        value.is_some_and(|value| !plain.contains(&value.as_str()))
     };
     let odd = INHERITED_OF_TEXT.iter();
     let mut odd = odd.filter(|(name, plain)| is_odd(inherited_property(node, name), plain));
@@ -544,7 +544,11 @@ fn has_no_size(node: Node<'_, '_>) -> bool {
     let sizes = node
         .ancestors()
         .filter_map(|above| property(above, "font-size"));
-    for (size, unit) in sizes.filter_map(grammar::length) {
+    for size in sizes.filter(|size| !is_as_around(size)) {
+        // A word such as `medium` is a size of its own.
+        let Some((size, unit)) = grammar::length(size) else {
+            return false;
+        };
         let is_relative = matches!(unit, "em" | "ex" | "%");
         if size <= 0.0 || !is_relative {
             return size == 0.0;
@@ -555,10 +559,12 @@ fn has_no_size(node: Node<'_, '_>) -> bool {
 
 fn preserves_space(node: Node<'_, '_>) -> bool {
     let space = |above: Node<'_, '_>| {
-        let of_css = property(above, "white-space").and_then(|value| match value.trim() {
-            "pre" | "pre-wrap" | "break-spaces" => Some(true),
-            "normal" | "nowrap" | "pre-line" | "initial" => Some(false),
-            _ => None,
+        let of_css = property(above, "white-space").and_then(|value| {
+            match &*value.trim().to_ascii_lowercase() {
+                "pre" | "pre-wrap" | "break-spaces" => Some(true),
+                "normal" | "nowrap" | "pre-line" | "initial" => Some(false),
+                _ => None,
+            }
         });
         if of_css.is_some() {
             return of_css;
